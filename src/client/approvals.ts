@@ -32,7 +32,8 @@ export interface WatchOptions extends ApprovalFilters {
  * its run has ended, or of the caller's own others decide now (`gone`).
  */
 export type ApprovalChange =
-  ({ readonly type: 'waiting' } & Readonly<Approval>) | ({ readonly type: 'gone' } & Readonly<ApprovalGone>);
+  | ({ readonly type: 'waiting' } & Readonly<Approval>)
+  | ({ readonly type: 'gone' } & Readonly<ApprovalGone>);
 
 export class Approvals {
   readonly #api: Api;

@@ -172,7 +172,8 @@ const COMPARISONS: ReadonlyMap<string, (left: Value, right: Value) => boolean> =
 ]);
 
 type Token = { readonly at: number; readonly text: string } & (
-  { readonly kind: 'word' | 'sign' | 'end' } | { readonly kind: 'value'; readonly value: string | number }
+  | { readonly kind: 'word' | 'sign' | 'end' }
+  | { readonly kind: 'value'; readonly value: string | number }
 );
 
 interface Reader {

@@ -55,7 +55,8 @@ export interface GonePause {
 }
 
 export type InboxChange =
-  { readonly kind: 'waiting'; readonly pause: WaitingPause } | { readonly kind: 'gone'; readonly pause: GonePause };
+  | { readonly kind: 'waiting'; readonly pause: WaitingPause }
+  | { readonly kind: 'gone'; readonly pause: GonePause };
 
 export interface InboxFilter {
   /** Only those that the caller may decide. */

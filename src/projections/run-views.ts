@@ -17,7 +17,7 @@ import type { RunReader } from './run-reader.js';
 import { UnfoldedRuns } from './unfolded-runs.js';
 
 /** States that a watcher is told in one go when a crowd is being told: what is made of few events, with a draft or two. */
-const STATES_AT_ONCE = 8;
+const STATES_AT_ONCE = 16;
 
 /** What is kept without a watcher; beyond, the least recently used are evicted and folded again with their next event. */
 export interface UnwatchedBounds {

@@ -51,7 +51,8 @@ export function searxng({ baseUrl }: { readonly baseUrl: string }): SearchProvid
 
 /** The result; `fault` is one line that quotes nothing of the provider. */
 type JsonAnswer =
-  { readonly isRead: true; readonly body: unknown } | { readonly isRead: false; readonly fault: string };
+  | { readonly isRead: true; readonly body: unknown }
+  | { readonly isRead: false; readonly fault: string };
 
 /**
  * Sends a request and reads a JSON answer of at most 2 MiB. Redirects are not followed: the key would go with them, to

@@ -17,6 +17,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { wholeOf } from '../support/whole-run.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
+import { openLog } from '../../src/eventlog/open.js';
 import { failureOf } from '../../src/run/state.js';
 
 const { uuid } = nodeSystem();
@@ -55,7 +56,14 @@ describe("A model server's outage", () => {
 
   async function open(options: Partial<OpenEngineOptions> = {}): Promise<TestEngine> {
     const system = options.system ?? hasty();
-    const engine = await openTestEngine({ path: dir.path, model: modelAt(server.url, system), system, ...options });
+    const engine = await openTestEngine({
+      path: dir.path,
+      model: modelAt(server.url, system),
+      system,
+      // A server of the log answers in its own time.
+      openLog: (at) => openLog({ ...at, system: nodeSystem() }),
+      ...options,
+    });
     let stopped: Promise<void> | null = null;
     const kept = { ...engine, stop: () => (stopped ??= engine.stop()) };
     engines.push(kept);

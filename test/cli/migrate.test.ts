@@ -47,7 +47,7 @@ describe('council migrate', () => {
   });
 
   it('exits 2 without a server to copy to, or a log to copy', async () => {
-    const none = await migrate({});
+    const none = await migrate({ EVENTSTORE_URL: '' });
     expect(none).to.include({ code: 2 });
     expect(none.stderr).to.include('EVENTSTORE_URL');
     const empty = await migrate({ EVENTSTORE_URL: server.url });

@@ -5,7 +5,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
-import { chromium } from 'playwright-core';
 import { CouncilClient } from '../../src/client/client.js';
 import { CHROMIUM, NO_CHROMIUM } from '../support/chromium.js';
 import type { CuttingProxy } from '../support/cutting-proxy.js';
@@ -15,12 +14,11 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { pdfWith } from '../support/upload-client.js';
 import { seededRandom } from '../support/seeded-random.js';
+import { giveBrowserBack, takeBrowser } from '../support/shared-browser.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
 /** Longest part of an answer before a cut; what is read of a run here is about five times as long. */
 const MAX_PIECE_BYTES = 3_000;
-/** The second: a page that a test stands in for has no address, and is not let in to one on loopback. */
-const ARGS = ['--no-sandbox', '--disable-features=LocalNetworkAccessChecks'];
 
 const PAGE = `<!doctype html><title>A page of another origin</title>
 <script type="importmap">{"imports": {"eventsource-parser": "/eventsource-parser.js"}}</script>
@@ -117,6 +115,8 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
   let proxy: CuttingProxy;
   let browser: Browser;
   let page: Page;
+  /** Each of a person of its own. */
+  const tabs: Page[] = [];
   let key: string;
   let council: CouncilClient;
   const servers: Server[] = [];
@@ -131,12 +131,12 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
     });
     key = keys.key;
     council = new CouncilClient({ url: service.url, key });
-    // The runner's own time limit is the only one: a busy machine takes its time.
-    browser = await chromium.launch({ executablePath, args: ARGS, timeout: 0 });
+    browser = await takeBrowser(executablePath);
     page = await opened(origin);
   });
   after(async () => {
-    await browser.close();
+    await Promise.all(tabs.map((tab) => tab.close()));
+    giveBrowserBack();
     await proxy.close();
     await service.stop();
     for (const server of servers) server.close();
@@ -163,6 +163,7 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
 
   async function opened(address: string, tab?: Page): Promise<Page> {
     const shown = tab ?? (await browser.newPage());
+    tabs.push(shown);
     shown.setDefaultTimeout(0);
     await shown.goto(address);
     await shown.waitForFunction("document.title === 'ready'");
@@ -229,8 +230,8 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
   });
 
   it('works by a cookie on pages of the service itself, until it signs out', async () => {
-    const tab = await browser.newPage();
-    // As if the service sent them.
+    // As if the service sent them: a page that a test stands in for has no address, and is not let in to one on loopback.
+    const tab = await browser.newPage({ permissions: ['local-network-access'] });
     await tab.route(`${service.url}/pages/**`, (route) => route.fulfill({ contentType: 'text/html', body: PAGE }));
     await tab.route(/\.js$/, async (route) => {
       const { pathname } = new URL(route.request().url());

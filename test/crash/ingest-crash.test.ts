@@ -76,7 +76,11 @@ describe('An upload whose process is killed', () => {
       model: scriptedModel(),
     });
     await engine.unfinished();
-    return await work(engine).finally(() => engine.stop());
+    try {
+      return await work(engine);
+    } finally {
+      await engine.stop();
+    }
   };
   const ingest = async ({ documents }: TestEngine): Promise<Outcome> => {
     const file = { id: idOf(PDF), filename: 'file.pdf', bytes: PDF.length, read: async () => new Uint8Array(PDF) };

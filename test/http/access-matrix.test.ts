@@ -46,9 +46,10 @@ describe('The access matrix', () => {
 
   before(async () => {
     let aheadMs = 0;
+    const system = nodeSystem();
     const now = (): string => new Date(Date.now() + aheadMs).toISOString();
-    const system = { ...nodeSystem(), now };
-    service = await startService({ system, trustedProxies: ['127.0.0.1'] });
+    const monotonicMs = (): number => system.monotonicMs() + aheadMs;
+    service = await startService({ system: { ...system, now, monotonicMs }, trustedProxies: ['127.0.0.1'] });
     admin = await addFirstKey(service.url);
     const rest = restWith(service.url, admin);
     operations = operationsIn(JSON.parse((await rest.get('/api/openapi.json')).text));

@@ -12,6 +12,7 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
+import { onEmbeddedLog } from '../support/test-event-store.js';
 
 const COUNCILS = '/api/councils/';
 const PLAIN = { name: 'Plain', nodes: [{ id: 'a' }] };
@@ -504,40 +505,42 @@ describe('A blueprint whose record is corrupt', () => {
     }
   });
 
-  for (const views of ['kept', 'deleted']) {
-    it(`is found when its file was changed on the disk, views ${views}, and can be deleted`, async () => {
-      const dir = tempDir();
-      const first = await startService({ model: scriptedModel(), dataDir: dir.path });
-      const author = restClient(first.url);
-      for (const id of ['plain', 'other'])
-        author.read(await author.post(COUNCILS, { ...PLAIN, id }), 201, 'blueprint.json');
-      await author.send('PUT', `${COUNCILS}plain`, { body: { name: 'As saved' } });
-      const saved = await lastEvent(first.engine.log, blueprintStream('plain'));
-      await first.stop();
-      damageEvent(dir.path, saved?.id ?? '', ['As saved', 'As forged']);
-      if (views === 'deleted') rmSync(join(dir.path, 'views'), { recursive: true });
-      const second = await startService({ model: scriptedModel(), dataDir: dir.path });
-      const rest = restClient(second.url);
-      try {
-        for (const reply of [
-          ...(await Promise.all(['', '/chart', '/versions'].map((path) => rest.get(`${COUNCILS}plain${path}`)))),
-          await rest.send('PUT', `${COUNCILS}plain`, { body: { edges: [] } }),
-          await rest.post(`${COUNCILS}plain/run`, { input_topic: 'x' }),
-        ]) {
-          expect(rest.problem(reply, 500).detail).to.match(/^The record of this blueprint is damaged /);
+  onEmbeddedLog(() => {
+    for (const views of ['kept', 'deleted']) {
+      it(`is found when its file was changed on the disk, views ${views}, and can be deleted`, async () => {
+        const dir = tempDir();
+        const first = await startService({ model: scriptedModel(), dataDir: dir.path });
+        const author = restClient(first.url);
+        for (const id of ['plain', 'other'])
+          author.read(await author.post(COUNCILS, { ...PLAIN, id }), 201, 'blueprint.json');
+        await author.send('PUT', `${COUNCILS}plain`, { body: { name: 'As saved' } });
+        const saved = await lastEvent(first.engine.log, blueprintStream('plain'));
+        await first.stop();
+        damageEvent(dir.path, saved?.id ?? '', ['As saved', 'As forged']);
+        if (views === 'deleted') rmSync(join(dir.path, 'views'), { recursive: true });
+        const second = await startService({ model: scriptedModel(), dataDir: dir.path });
+        const rest = restClient(second.url);
+        try {
+          for (const reply of [
+            ...(await Promise.all(['', '/chart', '/versions'].map((path) => rest.get(`${COUNCILS}plain${path}`)))),
+            await rest.send('PUT', `${COUNCILS}plain`, { body: { edges: [] } }),
+            await rest.post(`${COUNCILS}plain/run`, { input_topic: 'x' }),
+          ]) {
+            expect(rest.problem(reply, 500).detail).to.match(/^The record of this blueprint is damaged /);
+          }
+          rest.read(await rest.get(`${COUNCILS}other`), 200, 'blueprint.json');
+          const listed = rest.read(await rest.get(COUNCILS), 200, 'blueprint-list.json');
+          // Its row keeps the last record that was whole where it was folded.
+          expect(listed.find(({ id }) => id === 'plain')?.name).to.equal(views === 'kept' ? 'As saved' : 'Plain');
+          expect((await rest.send('DELETE', `${COUNCILS}plain`)).status).to.equal(204);
+          rest.problem(await rest.get(`${COUNCILS}plain`), 404);
+          rest.read(await rest.post(COUNCILS, { ...PLAIN, id: 'plain' }), 201, 'blueprint.json');
+          rest.read(await rest.get(`${COUNCILS}plain`), 200, 'blueprint.json');
+        } finally {
+          await second.stop();
+          dir.remove();
         }
-        rest.read(await rest.get(`${COUNCILS}other`), 200, 'blueprint.json');
-        const listed = rest.read(await rest.get(COUNCILS), 200, 'blueprint-list.json');
-        // Its row keeps the last record that was whole where it was folded.
-        expect(listed.find(({ id }) => id === 'plain')?.name).to.equal(views === 'kept' ? 'As saved' : 'Plain');
-        expect((await rest.send('DELETE', `${COUNCILS}plain`)).status).to.equal(204);
-        rest.problem(await rest.get(`${COUNCILS}plain`), 404);
-        rest.read(await rest.post(COUNCILS, { ...PLAIN, id: 'plain' }), 201, 'blueprint.json');
-        rest.read(await rest.get(`${COUNCILS}plain`), 200, 'blueprint.json');
-      } finally {
-        await second.stop();
-        dir.remove();
-      }
-    });
-  }
+      });
+    }
+  });
 });

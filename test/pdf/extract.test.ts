@@ -10,6 +10,7 @@ import { startChild } from '../support/child.js';
 import { endlessPdf } from '../support/hostile-pdfs.js';
 import { linesAt, pdfOf } from '../support/pdf-writer.js';
 import { rejectionOf } from '../support/rejection.js';
+import { untilTrue } from '../support/until-true.js';
 
 /** So long that a child starts within it on a machine that has much else to do. */
 const AMPLE_MS = 120_000;
@@ -121,21 +122,11 @@ describe('Extraction in child processes', () => {
     await parent.waitFor((lines) => lines.length > 0);
     const child = Number(parent.lines[0]);
     await parent.kill();
-    await gone(child);
+    await untilTrue(() => !isAlive(child));
   });
 });
 
-/** Resolves once no process has this id. */
-function gone(pid: number): Promise<void> {
-  return new Promise((resolve) => {
-    const look = (): void => {
-      if (isAlive(pid)) setImmediate(look);
-      else resolve();
-    };
-    look();
-  });
-}
-
+/** Whether a process has this id. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

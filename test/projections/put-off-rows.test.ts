@@ -17,16 +17,16 @@ import { RunViews } from '../../src/projections/run-views.js';
 import { UnfoldedRuns } from '../../src/projections/unfolded-runs.js';
 import { openViews } from '../../src/projections/views/views-client.js';
 import { present } from '../../src/system/element.js';
-import { Slices } from '../../src/system/async/slices.js';
 import { goldenHistories } from '../support/golden-histories.js';
 import { openStoryLog, recordedStory, storyReader, tell } from '../support/story-log.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 import { startWarmThread } from '../support/warm-threads.js';
+import { slicesOf } from '../support/slices-of.js';
 
 const { uuid } = nodeSystem();
-const slices = new Slices(nodeSystem(), { units: 50 });
+const slices = slicesOf(50);
 const system = { ...nodeSystem(), after: (ms: number, callback: () => void) => nodeSystem().after(ms / 50, callback) };
 
 describe('The row of a run that nobody here runs or watches', () => {

@@ -5,7 +5,6 @@ import { RunCorrupt } from '../../src/run/errors.js';
 import { ServiceStopping } from '../../src/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../../src/eventlog/port.js';
 import { RunFeed } from '../../src/projections/run-feed.js';
-import { Slices } from '../../src/system/async/slices.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
 import { changedLog } from '../support/changed-log.js';
@@ -16,6 +15,7 @@ import { openStoryLog, recordedStory } from '../support/story-log.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { slicesOf } from '../support/slices-of.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260107);
 const IS_SOAK = process.env['SOAK'] !== undefined;
@@ -48,7 +48,6 @@ describe(`RunFeed (SEED=${SEED})`, () => {
   /** A feed of a log that holds nothing yet, and that takes its time to be read. */
   function fresh(pace: () => Promise<void> = () => Promise.resolve(), units = 50): void {
     recorded = [];
-    const slices = new Slices(nodeSystem(), { units });
     const read = async function* (_stream: string, { from = 0 } = {}): AsyncGenerator<RecordedEvent> {
       for (let seq = from; seq < recorded.length; seq += 1) {
         const event = recorded[seq];
@@ -56,7 +55,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
         if (event !== undefined) yield event;
       }
     };
-    feed = new RunFeed({ reader: readerOf(changedLog(log, { readStream: read })), sha256, slices });
+    feed = new RunFeed({ reader: readerOf(changedLog(log, { readStream: read })), sha256, slices: slicesOf(units) });
   }
 
   /** Records an event and tells of it. */

@@ -5,7 +5,6 @@ import { nodeSystem } from '../../src/system/system.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import type { EventLog, NewEvent, RecordedEvent } from '../../src/eventlog/port.js';
 import { RunViews } from '../../src/projections/run-views.js';
-import { Slices } from '../../src/system/async/slices.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { elementAt, present } from '../../src/system/element.js';
 import { isFinished } from '../../src/run/state.js';
@@ -20,13 +19,13 @@ import { seededRandom } from '../support/seeded-random.js';
 import { openStoryLog, recordedStory, storyReader, tell } from '../support/story-log.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { slicesOf } from '../support/slices-of.js';
 import type { RunState } from '../../src/run/state.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const SCHEDULES = IS_SOAK ? 5_000 : 30;
 const { uuid } = nodeSystem();
-const slicesOf = (units: number): Slices => new Slices(nodeSystem(), { units });
 const slices = slicesOf(50);
 
 describe(`RunViews (SEED=${SEED})`, () => {

@@ -29,7 +29,12 @@ const graphs: readonly (readonly [kind: string, graph: Graph])[] = [
 ];
 
 type FactName =
-  RunFactType | 'NodeStarted b' | 'ToolCalled b' | 'NodeCompleted b' | 'NodeCompleted, the last' | 'NodeFailed b';
+  | RunFactType
+  | 'NodeStarted b'
+  | 'ToolCalled b'
+  | 'NodeCompleted b'
+  | 'NodeCompleted, the last'
+  | 'NodeFailed b';
 
 const VOTE: VoteCastData = {
   ...{ gate: 1, action: 'approve', modifiedState: null, actor: 'ann', comment: null },

@@ -53,7 +53,9 @@ export function councilBench(): CouncilBench {
   const dataDir = join(dir.path, 'data');
   const environment = { DATA_DIR: dataDir, ...eventStoreEnvironment(dataDir) };
   const program: CouncilBench['program'] = (command, words, { env = {}, input } = {}) => {
-    const all = { PATH: process.env['PATH'], ...environment, ...env };
+    // What another folder holds is the embedded log, where the test names no server.
+    const own = env['DATA_DIR'] === undefined ? environment : {};
+    const all = { PATH: process.env['PATH'], ...own, ...env };
     const child = startChild(command, words, all, input ?? null);
     children.push(child);
     return child;

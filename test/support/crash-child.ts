@@ -14,7 +14,12 @@ import { allFinished } from './run-when.js';
 
 /** Where a process may die around an append (its ordinal counts the appends to the run here) or a call to the model. */
 export type Boundary =
-  'append unsent' | 'append sent' | 'append durable' | 'adopted, call unmade' | 'call under way' | 'append shown';
+  | 'append unsent'
+  | 'append sent'
+  | 'append durable'
+  | 'adopted, call unmade'
+  | 'call under way'
+  | 'append shown';
 
 export interface CrashPlan {
   readonly path: string;

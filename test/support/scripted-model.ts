@@ -2,7 +2,9 @@ import type { LanguageModel, ModelAnswer, ModelRequest, ToolCall } from '../../s
 
 /** What a call gets: an answer's text and calls, an error to throw, or `'hold'`: nothing until the test settles the held call. */
 export type Reply =
-  { readonly text: string; readonly calls?: readonly ToolCall[] } | { readonly error: unknown } | 'hold';
+  | { readonly text: string; readonly calls?: readonly ToolCall[] }
+  | { readonly error: unknown }
+  | 'hold';
 
 /** Chooses the reply to a request; `index` counts all requests from 0. */
 export type Script = (request: ModelRequest, index: number) => Reply;

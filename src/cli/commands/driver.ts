@@ -19,7 +19,8 @@ export interface RunProgress {
 }
 
 export type Decision = (
-  { readonly action: 'approve' | 'reject' } | { readonly action: 'modify'; readonly override: StateOverride }
+  | { readonly action: 'approve' | 'reject' }
+  | { readonly action: 'modify'; readonly override: StateOverride }
 ) & {
   /** What the human said to it; absent: nothing. */
   readonly comment?: string;

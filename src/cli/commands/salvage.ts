@@ -8,7 +8,6 @@ import { newEventOf } from '../../eventsourcing/copy-log.js';
 import { openEmbeddedLog } from '../../eventlog/embedded/log.js';
 import { knownHead } from '../../eventlog/embedded/head-file.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
-import type { EventLog } from '../../eventlog/port.js';
 import { nodeSystem } from '../../system/system.js';
 import { openFolderLog } from '../records/folder-log.js';
 import { StreamChains } from '../records/stream-chains.js';
@@ -49,8 +48,7 @@ async function main(words: readonly string[]): Promise<number> {
 async function salvage(log: ReadOnlyLog, { target, last }: { target: string; last: number }): Promise<number> {
   const { chains, unreadable } = chainsOf(log, last);
   mkdirSync(join(target, '..'), { recursive: true });
-  const copy = await openEmbeddedLog({ file: target });
-  const events = await copied(log, { last, chains, copy }).finally(() => copy.close());
+  const events = await copied(log, { last, chains, target });
   log.assertUnchanged();
   for (const [stream, { revision, reason }] of chains.faults) {
     say(`left behind: ${namedAs(stream)}: event ${revision}: ${reason}`);
@@ -72,24 +70,29 @@ function chainsOf({ salvage }: ReadOnlyLog, last: number): { chains: StreamChain
   return { chains, unreadable };
 }
 
-/** Copies the whole streams, in the log's order. Returns how many events. */
+/** Copies the whole streams to a new log, in the log's order. Returns how many events. */
 async function copied(
   { salvage }: ReadOnlyLog,
-  { last, chains, copy }: { readonly last: number; readonly chains: StreamChains; readonly copy: EventLog },
+  { last, chains, target }: { readonly last: number; readonly chains: StreamChains; readonly target: string },
 ): Promise<number> {
   let events = 0;
-  let appends: Promise<unknown>[] = [];
-  for (const event of salvage.events(last)) {
-    if ('reason' in event || chains.faults.has(event.stream)) continue;
-    const { stream, revision } = event;
-    // In turn, so that the log takes them in this order.
-    appends.push(copy.append(stream, [newEventOf(event)], revision === 0 ? 'none' : revision - 1));
-    events += 1;
-    if (appends.length < AT_ONCE) continue;
+  const copy = await openEmbeddedLog({ file: target });
+  try {
+    let appends: Promise<unknown>[] = [];
+    for (const event of salvage.events(last)) {
+      if ('reason' in event || chains.faults.has(event.stream)) continue;
+      const { stream, revision } = event;
+      // In turn, so that the log takes them in this order.
+      appends.push(copy.append(stream, [newEventOf(event)], revision === 0 ? 'none' : revision - 1));
+      events += 1;
+      if (appends.length < AT_ONCE) continue;
+      await Promise.all(appends);
+      appends = [];
+    }
     await Promise.all(appends);
-    appends = [];
+  } finally {
+    await copy.close();
   }
-  await Promise.all(appends);
   return events;
 }
 

@@ -27,7 +27,8 @@ const TOOL_NAMES: readonly ToolName[] = ['webSearch', 'pdfReader'];
 
 /** The result of reading a model's arguments. `fault` is sent to the model. */
 export type ArgumentsRead =
-  { readonly isUsable: true; readonly arguments: ToolArguments } | { readonly isUsable: false; readonly fault: string };
+  | { readonly isUsable: true; readonly arguments: ToolArguments }
+  | { readonly isUsable: false; readonly fault: string };
 
 /** The outcome of a call. A failure is sent to the model, which may continue without: it never fails a run. */
 export type ToolOutcome =

@@ -219,7 +219,11 @@ describe('The exit code of the commands on a run', () => {
   it('is 1 for a fork that may have started, 3 for one that has not', async () => {
     const fork = async (fate: Fate) => {
       const spoilt = await spoiltService(service.url, ({ method }) => (method === 'POST' ? fate : 'pass'));
-      return await council('fork', runId, '--at', '3', '--url', spoilt.url).finally(() => spoilt.stop());
+      try {
+        return await council('fork', runId, '--at', '3', '--url', spoilt.url);
+      } finally {
+        await spoilt.stop();
+      }
     };
     const lost = await fork('lose');
     expect(lost.code).to.equal(1);

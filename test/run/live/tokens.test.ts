@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Slices } from '../../../src/system/async/slices.js';
-import { nodeSystem } from '../../../src/system/system.js';
 import type { Token } from '../../../src/run/live/tokens.js';
 import { TokenBus } from '../../../src/run/live/tokens.js';
+import { slicesOf } from '../../support/slices-of.js';
 
-const slices = new Slices(nodeSystem());
+/** Everybody is told at once. */
+const slices = slicesOf(Number.POSITIVE_INFINITY);
 const FROM = { node: 'n', step: 1, attempt: 1 };
 
 describe('The token bus', () => {
