@@ -221,6 +221,21 @@ describeInBrowser('The inbox', (browser) => {
     expect(await draft.inputValue()).to.equal('Mine');
   });
 
+  it('takes the key that is pressed as soon as an edit has gone', async () => {
+    await paused(god, 'Edited twice');
+    const page = await openAs('ann');
+    await button(page, 'Edit').click();
+    await page.getByRole('dialog').getByLabel('Draft', { exact: true }).fill('Mine');
+    await page.evaluate(`new MutationObserver((_, observer) => {
+      if (document.querySelector('dialog[open]') !== null) return;
+      observer.disconnect();
+      document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'e', bubbles: true }));
+    }).observe(document.body, { subtree: true, childList: true, attributeFilter: ['open'] })`);
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').getByText('What changes', { exact: true }).waitFor();
+    expect(await page.getByLabel('Draft', { exact: true }).inputValue()).to.equal('Mine');
+  });
+
   it('edits each of two live branches on its own', async () => {
     const runId = await paused(god, 'Of branches', FORKED);
     const page = await openAs('ann');

@@ -31,7 +31,18 @@ export function Dialog({ title, onClose, broad = false, children, foot }: Dialog
     };
   }, []);
   return (
-    <dialog ref={element} class={`dialog${broad ? ' broad' : ''}`} aria-labelledby={id} onClose={onClose}>
+    <dialog
+      ref={element}
+      class={`dialog${broad ? ' broad' : ''}`}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        // At once: the browser says that it has closed a dialog later than the next key.
+        if (!event.cancelable) return;
+        event.preventDefault();
+        onClose();
+      }}
+      onClose={onClose}
+    >
       <Away />
       <div class="dialog-body">
         <h2 id={id}>{title}</h2>
