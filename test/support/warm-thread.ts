@@ -36,6 +36,8 @@ async function serve({ module, data, port }: Exclude<WarmTask, null>): Promise<v
 function letGo(): void {
   // Not in the turn in which the port is still held by the one who calls.
   setImmediate(() => {
+    // The first may end a collection under way, which keeps what has died since that began.
+    collectGarbage();
     collectGarbage();
     // What is collected is freed in the turn after.
     setImmediate(() => setImmediate(() => report({ kind: 'free' })));
