@@ -12,7 +12,9 @@ export type WarmTask = { readonly module: string; readonly data: unknown; readon
 export type WarmReport = { readonly kind: 'failed'; readonly error: unknown } | { readonly kind: 'free' };
 
 setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
+setFlagsFromString('--allow-natives-syntax');
+/** Of all that has died: what another thread optimizes at the moment would keep alive what it uses, so that ends first. */
+const collectGarbage = runInNewContext('() => { %FinalizeOptimization(); gc(); }') as () => void;
 
 const report = (message: WarmReport): void => parentPort?.postMessage(message);
 
@@ -36,8 +38,6 @@ async function serve({ module, data, port }: Exclude<WarmTask, null>): Promise<v
 function letGo(): void {
   // Not in the turn in which the port is still held by the one who calls.
   setImmediate(() => {
-    // The first may end a collection under way, which keeps what has died since that began.
-    collectGarbage();
     collectGarbage();
     // What is collected is freed in the turn after.
     setImmediate(() => setImmediate(() => report({ kind: 'free' })));
