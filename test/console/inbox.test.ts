@@ -137,6 +137,58 @@ describeInBrowser('The inbox', (browser) => {
     expect(await decisionsOn(ids[0] ?? '')).to.deep.equal([]);
   });
 
+  for (const { when, between } of [
+    { when: 'in the same moment', between: '' },
+    { when: 'before the focus has followed', between: 'await Promise.resolve().then(() => undefined);' },
+  ]) {
+    it(`rejects what was gone to ${when}, and approves nothing by what is typed of why`, async () => {
+      await paused(god, 'One');
+      const runId = await paused(god, 'Two');
+      const page = await openAs('ann');
+      await page.locator('article[aria-current]').getByText('The run at this pause').waitFor();
+      await cardOf(page, 'Two').waitFor();
+      await page.evaluate(`(async () => {
+        const press = (key) => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+        press('j');
+        ${between}
+        press('r');
+      })()`);
+      // Until the page is at rest again.
+      await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 200)))');
+      await page.keyboard.type('a jar');
+      await page.keyboard.press('Enter');
+      await untilTrue(async () => (await decisionsOn(runId)).length > 0);
+      const [decided] = await decisionsOn(runId);
+      expect(decided).to.include({ action: 'reject', comment: 'a jar' });
+    });
+  }
+
+  it('takes a key that comes as the card goes by somebody else for no other card', async () => {
+    const one = await paused(god, 'One');
+    const two = await paused(god, 'Two');
+    const page = await openAs('ann');
+    await page.locator('article[aria-current]').getByText('One').waitFor();
+    await cardOf(page, 'Two').waitFor();
+    const isBusy = page.evaluate<string>(`new Promise((resolve) => {
+      const observer = new MutationObserver(() => {
+        const card = document.querySelector('article[aria-current]');
+        if (card === null || card.querySelector('h2').textContent !== 'Two') return;
+        observer.disconnect();
+        document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'a', bubbles: true }));
+        requestAnimationFrame(() => resolve(document.querySelector('article[aria-current]').getAttribute('aria-busy')));
+      });
+      observer.observe(document.body, { subtree: true, childList: true, attributes: true });
+    })`);
+    const bens = restWith(service.url, keys.ben);
+    expect((await bens.post(approvePath(one), { action: 'reject' })).status).to.equal(200);
+    expect(await isBusy).to.equal('false');
+    expect(await decisionsOn(two)).to.deep.equal([]);
+    await untilTrue(async () => {
+      await page.keyboard.press('a');
+      return (await decisionsOn(two)).length > 0;
+    });
+  });
+
   it('tells the later of two who decide at once who was there before, and nothing counts twice', async () => {
     const runId = await paused(god, 'Of both');
     const [anns, bens] = [await openAs('ann'), await openAs('ben')];

@@ -1,5 +1,5 @@
 /** One pause: what waits, since when and until when, who has said what, the draft, and the decision. */
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Approval, GodModeState, PauseVote } from '../../../generated/schemas.js';
 import { tickingText } from '../../record/durations.js';
 import { plainDraft } from '../../record/plain-draft.js';
@@ -271,7 +271,7 @@ function Comment({ card, store }: Shown) {
   const { key, isBusy } = card;
   const isRejecting = store.rejecting.value === key;
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isRejecting) field.current?.focus();
   }, [isRejecting]);
   function onKeyDown({ key: pressed, isComposing }: KeyboardEvent): void {

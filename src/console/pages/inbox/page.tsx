@@ -1,6 +1,6 @@
 /** What waits for a human: a card for each pause, one of them open, decided by a click or a key. */
 import { computed, useSignal } from '@preact/signals';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { council, waiting } from '../../shell/council.js';
 import { areWanted, wantNotices } from '../../shell/notices.js';
 import { query, setQuery } from '../../shell/router.js';
@@ -88,13 +88,15 @@ function Cards({ store }: { readonly store: InboxStore }) {
   );
 }
 
-/** Moves the focus on to the next card that is looked at, unless it is elsewhere on the page. */
+/** Moves the focus on to the next card that is looked at, unless it is there or elsewhere on the page. */
 function useFollowingFocus(key: string | null): void {
   const before = useRef<string | null>(null);
-  useEffect(() => {
+  // Before the next key comes: it may be the first of a comment.
+  useLayoutEffect(() => {
     const { activeElement: focused } = document;
+    const card = document.querySelector<HTMLElement>('.pause-card[aria-current]');
     const isFree = focused === null || focused === document.body || focused.closest('.pause-card') !== null;
-    if (before.current !== null && isFree) document.querySelector<HTMLElement>('.pause-card[aria-current]')?.focus();
+    if (before.current !== null && isFree && card?.contains(focused) === false) card.focus();
     before.current = key;
   }, [key]);
 }
@@ -164,7 +166,7 @@ type Keys = Readonly<Record<string, () => void>>;
 function keysOf(store: InboxStore): Keys {
   const onCurrent = (act: (card: Card) => unknown) => () => {
     const { value: card } = store.current;
-    if (card !== null) act(card);
+    if (card !== null && !store.isSurprise) act(card);
   };
   return {
     j: () => store.step(1),

@@ -10,7 +10,10 @@ import { excerpt } from '../../record/counts.js';
 import { agoText } from '../../record/durations.js';
 import { editOf, type Edit, type Faults, faultsOf, overrideOf, unreadable } from './edit.js';
 
-/** A card stays for so long after it was decided on: a second click or key meets it, not the one that takes its place. */
+/**
+ * A card stays for so long after it was decided on: a second click or key meets it, not the one that takes its place. When it
+ * goes by somebody else, no key decides for so long: it was meant for it.
+ */
 const LINGER_MS = 300;
 /** How long it is waited for who decided a pause in one's place. */
 const TOLD_WITHIN_MS = 3_000;
@@ -84,6 +87,9 @@ export class InboxStore {
   /** The pause that is about to be rejected with a word of why; null: none. */
   readonly rejecting = signal<string | null>(null);
 
+  /** The card that was looked at has just gone by somebody else: a key may be meant for it still. */
+  isSurprise = false;
+
   /** The edit in its dialog; null: none is open. */
   readonly edit = signal<OpenEdit | null>(null);
 
@@ -138,8 +144,12 @@ export class InboxStore {
     });
   }
 
-  /** What was looked at has gone by somebody else. */
+  /** What was looked at has gone by somebody else, unless it is just no longer looked at. */
   #tellOfLoss({ key, pause }: Card): void {
+    if (!this.cards.peek().some((card) => card.key === key)) {
+      this.isSurprise = true;
+      this.#deps.after(LINGER_MS, () => (this.isSurprise = false));
+    }
     const gone = this.#deps.waiting.becameOf(key);
     if (gone !== null && !this.#over.peek().has(key)) this.#deps.tell(this.#goneWords(pause, gone), 'plain');
   }
