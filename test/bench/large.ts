@@ -2,10 +2,11 @@
 import { openDataDirectory } from '../../src/app/data-directory.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import { nodeSystem } from '../../src/system/system.js';
-import { appendRecord, longRun } from '../support/console-records.js';
+import { appendRecord, busyRun, longRun } from '../support/console-records.js';
+import type { RunEvent } from '../../src/run/events.js';
 import { RUN_ID } from '../support/given.js';
 import { tempDir } from '../support/temp-dir.js';
-import type { Part } from './figure.js';
+import type { Figure, Part } from './figure.js';
 import { figure } from './figure.js';
 import { startServiceProcess } from './service-process.js';
 import { percentile } from './statistics.js';
@@ -19,7 +20,7 @@ const TARGET = { atMost: 100 };
 
 const ASKED = [
   ...['', '/events', '/events?limit=1000', '/events?from=4000&limit=1000', '/state', '/state?at=2500', '/chart'],
-  ...['/prompt?step=1200', '/stream?from=4990', '/verify', '/genealogy', '/genealogy?format=mermaid'],
+  ...['/prompt?step=400', '/stream?from=4990', '/verify', '/genealogy', '/genealogy?format=mermaid'],
 ].map((rest) => `/api/runs/${RUN_ID}${rest}`);
 const ASKED_OF_BLUEPRINT = ['', '/chart', '/chart?format=mermaid', '/versions'].map(
   (rest) => `/api/councils/large${rest}`,
@@ -28,43 +29,60 @@ const ASKED_OF_BLUEPRINT = ['', '/chart', '/chart?format=mermaid', '/versions'].
 export const largePart: Part = {
   name: 'large',
   method: ({ rounds }) =>
-    `A run of ${EVENTS} events, two thirds of them rounds of rework whose feedback each draft names again, and a blueprint ` +
-    `of ${NODES} nodes and ${EDGES} edges: each endpoint asked ${5 * rounds} times, one after the other, p50.`,
+    `Two runs of ${EVENTS} events. BUSY: 500 node executions that call tools eight times each, about the most that the ` +
+    'service lets a run do. LONG: 2,500 node executions, so only a fork of forks could come near, and each draft names ' +
+    `all feedback before it. And a blueprint of ${NODES} nodes and ${EDGES} edges. Each endpoint is asked ${5 * rounds} ` +
+    'times, one after the other, p50.',
   async measure({ rounds }) {
-    const dir = tempDir();
-    await fill(dir.path);
-    const service = await startServiceProcess(dir.path);
-    try {
-      const body = JSON.stringify(largeBlueprint());
-      const headers = { 'Content-Type': 'application/json' };
-      const send = async (path: string, init: RequestInit = {}): Promise<void> => {
-        const reply = await fetch(service.url + path, init);
-        await reply.text();
-        if (!reply.ok) throw new Error(`${path} was answered ${reply.status}`);
-      };
-      await send('/api/councils/', { method: 'POST', headers, body });
-      const figures = [];
-      for (const path of [...ASKED, ...ASKED_OF_BLUEPRINT]) {
-        const times: number[] = [];
-        while (times.length < 5 * rounds) {
-          const from = performance.now();
-          await send(path);
-          times.push(performance.now() - from);
-        }
-        figures.push(figure(path.replace(RUN_ID, 'LONG'), 'ms', [percentile(times, 0.5)], TARGET));
-      }
-      return figures;
-    } finally {
-      await service.stop();
-      dir.remove();
-    }
+    const busy = await measured({ name: 'BUSY', events: busyRun(EVENTS), asked: ASKED, rounds });
+    return [
+      ...busy,
+      ...(await measured({ name: 'LONG', events: longRun(EVENTS), asked: [...ASKED, ...ASKED_OF_BLUEPRINT], rounds })),
+    ];
   },
 };
 
-async function fill(path: string): Promise<void> {
+interface Measured {
+  readonly name: string;
+  readonly events: readonly RunEvent[];
+  readonly asked: readonly string[];
+  readonly rounds: number;
+}
+
+async function measured({ name, events, asked, rounds }: Measured): Promise<readonly Figure[]> {
+  const dir = tempDir();
+  await fill(dir.path, events);
+  const service = await startServiceProcess(dir.path);
+  try {
+    const body = JSON.stringify(largeBlueprint());
+    const headers = { 'Content-Type': 'application/json' };
+    const send = async (path: string, init: RequestInit = {}): Promise<void> => {
+      const reply = await fetch(service.url + path, init);
+      await reply.text();
+      if (!reply.ok) throw new Error(`${path} was answered ${reply.status}`);
+    };
+    await send('/api/councils/', { method: 'POST', headers, body });
+    const figures = [];
+    for (const path of asked) {
+      const times: number[] = [];
+      while (times.length < 5 * rounds) {
+        const from = performance.now();
+        await send(path);
+        times.push(performance.now() - from);
+      }
+      figures.push(figure(path.replace(RUN_ID, name), 'ms', [percentile(times, 0.5)], TARGET));
+    }
+    return figures;
+  } finally {
+    await service.stop();
+    dir.remove();
+  }
+}
+
+async function fill(path: string, events: readonly RunEvent[]): Promise<void> {
   const dataDir = openDataDirectory(path, { pid: process.pid, hostname: '', startedAt: nodeSystem().now() });
   const log = await openEmbeddedLog({ file: dataDir.logFile });
-  await appendRecord(log, longRun(EVENTS));
+  await appendRecord(log, events);
   await log.close();
   dataDir.release();
 }

@@ -7,7 +7,8 @@ import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { SCHEMA_VERSION } from '../../src/eventsourcing/hash-chain.js';
 import { runStream } from '../../src/run/events.js';
 import { goldenHistories } from './golden-histories.js';
-import { RUN_ID, broke, given, graphOf, scored, wrote } from './given.js';
+import type { Story } from './given.js';
+import { RUN_ID, broke, given, graphOf, looked, scored, wrote } from './given.js';
 import { readGolden } from './golden.js';
 
 export function recordOf(events: readonly RunEvent[]): RunRecord {
@@ -56,6 +57,32 @@ export function longRun(length: number): readonly RunEvent[] {
     .when(wrote('write', 'The last draft'), 'one', later())
     .when(scored('judge', 9), 'one', later())
     .when(wrote('polish', 'The sea, polished'), 'one', later()).events;
+}
+
+/**
+ * The longest record that the service itself makes without a fork: of a council of 200 nodes, which may execute 600, each
+ * with as many tool calls as an attempt may make. Here two of its nodes rework in turns, until there are at least so many
+ * events.
+ */
+export function busyRun(length: number): readonly RunEvent[] {
+  const graph = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish');
+  let story = given(graph, { limits: { maxIterations: length, maxNodeExecutions: 600 }, topic: 'Much to read' });
+  for (let round = 1; story.events.length < length - LAST_EVENTS; round += 1) {
+    story = searched(story, 'write').when(wrote('write', `# Draft ${round}\n\nThe **sea** is ${round} miles wide.`));
+    story = searched(story, 'judge').when(scored('judge', 3 + (round % 5), `Feedback ${round}`));
+  }
+  return story
+    .when(wrote('write', 'The last draft'))
+    .when(scored('judge', 9))
+    .when(wrote('polish', 'The sea, polished')).events;
+}
+
+/** Calls of tools that an attempt may make. */
+const TOOL_CALLS = 8;
+
+function searched(story: Story, node: string): Story {
+  const hits = [1, 2, 3].map((page) => ({ document: 'd'.repeat(64), page, chunk: page, score: 0.5 }));
+  return story.whenAll(...Array.from({ length: TOOL_CALLS }, () => looked(node, hits)));
 }
 
 /** What a round of rework records: two results, and two nodes that start. */
