@@ -1,6 +1,6 @@
 /**
- * Circuit breakers for models whose servers are out: one caller at a time probes the server, the others wait. A probe
- * that hangs lets the next begin after ten seconds.
+ * Circuit breakers for models whose servers are out, or time out again and again: one caller at a time probes the server,
+ * the others wait. A probe that hangs lets the next begin after ten seconds.
  */
 import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
@@ -16,7 +16,7 @@ export interface Pass {
   answered(): void;
   /** The server is out. */
   failed(failure: ModelFailed): void;
-  /** No answer came in time, or the reason is unknown: that opens no circuit, and closes none. */
+  /** No answer came in time, or the reason is unknown: that closes no circuit, and opens one only when it is a habit. */
   unanswered(failure: ModelFailed): void;
   /** The call was not made or was cancelled: nothing is known about the server. */
   givenUp(): void;
@@ -36,6 +36,10 @@ interface CircuitDeps {
 const BACKOFF: Backoff = { firstMs: 500, longestMs: 10_000 };
 /** Time over which the waiting calls are spread when a server is back, in milliseconds, to spare the server. */
 const SPREAD_MS = 1_000;
+/** Timeouts of a model in a row, without an answer between, that count as an outage. By default one run alone makes fewer. */
+const MAX_TIMEOUTS = 10;
+/** Models whose timeouts are counted; past it the one that timed out first is forgotten. */
+const MAX_COUNTED_MODELS = 1_000;
 /** How long a circuit without waiters stays open after its next probe was due, in milliseconds. */
 const MEMORY_MS = 10_000;
 
@@ -269,6 +273,8 @@ export interface CircuitBreaker {
 export function circuitBreaker({ outageMs, system, onOutage }: CircuitBreakerOptions): CircuitBreaker {
   /** The open circuits. One that is out of date is dropped when it is accessed, or when another opens. */
   const circuits = new Map<string, Circuit>();
+  /** Timeouts since a model last answered. */
+  const timeouts = new Map<string, number>();
 
   const circuitOf = (model: string): Circuit | undefined => {
     if (circuits.get(model)?.isForgotten === true) circuits.delete(model);
@@ -285,13 +291,21 @@ export function circuitBreaker({ outageMs, system, onOutage }: CircuitBreakerOpt
     };
     const circuit = new Circuit(model, failure, { system, onClosed, freePass: () => freePass(model) });
     circuits.set(model, circuit);
+    timeouts.delete(model);
     onOutage(model, failure);
   };
   const freePass = (model: string): Pass => ({
     isRevoked: () => circuits.has(model),
-    answered: () => undefined,
+    answered: () => void timeouts.delete(model),
     failed: (failure) => open(model, failure),
-    unanswered: () => undefined,
+    unanswered: (failure) => {
+      if (failure.data.kind !== 'timeout' || outageMs === 0) return;
+      const count = (timeouts.get(model) ?? 0) + 1;
+      timeouts.set(model, count);
+      if (count >= MAX_TIMEOUTS) open(model, failure);
+      const [first] = timeouts.keys();
+      if (first !== undefined && timeouts.size > MAX_COUNTED_MODELS) timeouts.delete(first);
+    },
     givenUp: () => undefined,
   });
 

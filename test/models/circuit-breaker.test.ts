@@ -100,6 +100,41 @@ describe('boundedModel: outages', () => {
     });
   }
 
+  it('begin when ten calls in a row time out, which frees their slots, and end with an answer', async () => {
+    reply = () => 'hold';
+    const timeOut = async (runs: number): Promise<void> => {
+      const asked = Array.from({ length: runs }, (_, index) => failureOf(ask({ runId: String(index) })));
+      await pass(60_100);
+      for (const { data } of await Promise.all(asked)) expect(data).to.deep.equal({ kind: 'timeout', retryable: true });
+    };
+    await timeOut(9);
+    reply = isUp;
+    await ask({});
+    reply = () => 'hold';
+    await timeOut(9);
+    expect(bounded.unreachable()).to.deep.equal([]);
+    await timeOut(1);
+    expect(bounded.unreachable()).to.deep.equal(['scripted-1']);
+    const calls = madeAt.length;
+    const met = { kind: 'timeout', retryable: true, outageMs: BUDGET_MS };
+    expect((await failureOf(ask({}))).data).to.deep.equal(met);
+    expect(madeAt).to.have.length(calls);
+    reply = isUp;
+    const waits = ask({ runId: 'waits', since: system.monotonicMs() / 1000 });
+    await pass(2_000);
+    expect((await waits).text).to.equal('An answer');
+    expect(bounded.unreachable()).to.deep.equal([]);
+  });
+
+  it('do not begin with timeouts where they are not to be waited out', async () => {
+    bounded = withBounds({ outageMs: 0 });
+    reply = () => 'hold';
+    const asked = Array.from({ length: 12 }, (_, index) => failureOf(ask({ runId: String(index) })));
+    await pass(60_100);
+    await Promise.all(asked);
+    expect(bounded.unreachable()).to.deep.equal([]);
+  });
+
   it('are failures like any other where they are not to be waited out', async () => {
     bounded = withBounds({ outageMs: 0 });
     for (const since of [null, 0]) {
