@@ -10,6 +10,7 @@ import { untilTrue } from '../support/until-true.js';
 
 const MAX_BYTES = 4 * 1024 * 1024;
 const STALLED = 10;
+const SHORT = { event: 'error', message: 'x'.repeat(20_000) } as const;
 /** More than are ended in a turn. */
 const CUT_OFF = 20;
 
@@ -78,6 +79,38 @@ describe('What sockets have not sent', () => {
     system.advance(2_000);
     await untilTrue(() => closed.size === stalled.filter((peer) => !isOpen(peer)).length);
     expect(system.timers()).to.equal(0);
+  });
+
+  /** A client that reads nothing, to which so many bytes are unsent. */
+  async function stalledWith(bytes: number): Promise<Peer> {
+    const { peer, client } = await connect();
+    client.pause();
+    while (peer.socket.bufferedAmount < bytes && outbox.send(peer, [SHORT])) await new Promise(setImmediate);
+    return peer;
+  }
+
+  it('is taken from the socket with most, not from the one that sends', async () => {
+    const states = (peers: readonly Peer[]): readonly boolean[] =>
+      peers.map(({ socket }) => socket.readyState === socket.OPEN);
+    const [most, less, sender] = [await stalledWith(1_000_000), await stalledWith(600_000), await stalledWith(800_000)];
+    expect(states([most, less, sender])).to.deep.equal([true, true, true]);
+    const another = [await stalledWith(900_000), await stalledWith(700_000)];
+    expect(states([most, less, sender, ...another])).to.deep.equal([true, true, true, true, true]);
+    for (let n = 0; n < 20 && states([most])[0] === true; n += 1) outbox.send(less, [SHORT]);
+    expect(states([most, less, sender, ...another])).to.deep.equal([false, true, true, true, true]);
+    system.advance(2_000);
+  });
+
+  it('is at most 1 MiB a socket, however much room there is for all', async () => {
+    outbox = new Outbox({ system });
+    const peer = await stalledWith(900_000);
+    let sent = 0;
+    while (sent < 10 && outbox.send(peer, [SHORT])) {
+      sent += 1;
+      expect(peer.socket.bufferedAmount).to.be.at.most(1024 * 1024);
+    }
+    expect(sent).to.be.below(10);
+    system.advance(2_000);
   });
 
   it('is told to a slow reader with 4408 when it reads again in time', async () => {
