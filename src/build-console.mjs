@@ -66,7 +66,7 @@ async function moduleFrom(entry, plugin) {
 const MINIFIED = {
   module: true,
   ecma: 2022,
-  compress: { passes: 2, inline: 1, lhs_constants: false },
+  compress: { passes: 3, inline: 1, lhs_constants: false, sequences: false },
 };
 
 /** How modules are found, and become JavaScript. @param onLoad hears the path of each */
