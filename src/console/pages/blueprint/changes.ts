@@ -32,16 +32,12 @@ export function changesBetween(before: Draft, after: Draft): readonly PartChange
       add('blueprint', after.name, { how: 'changed', fields: [{ field: path.join('.'), before: old, after: now }] });
     } else if (inner.length > 0) {
       add(kind, String(id), { how: 'changed', fields: [{ field: inner.join('.'), before: old, after: now }] });
-    } else if (old === undefined) {
-      add(kind, String(id), {
-        how: 'added',
-        fields: fieldsOf(now).map(([field, value]) => ({ field, before: undefined, after: value })),
-      });
     } else {
-      add(kind, String(id), {
-        how: 'removed',
-        fields: fieldsOf(old).map(([field, value]) => ({ field, before: value, after: undefined })),
-      });
+      const isAdded = old === undefined;
+      const fields = fieldsOf(isAdded ? now : old).map(([field, value]) =>
+        isAdded ? { field, before: undefined, after: value } : { field, before: value, after: undefined },
+      );
+      add(kind, String(id), { how: isAdded ? 'added' : 'removed', fields });
     }
   }
   for (const list of ['nodes', 'edges'] as const) {

@@ -94,9 +94,12 @@ export class RunStore {
   readonly #clock: ReadonlySignal<number>;
   readonly #frame: RunStoreDeps['frame'];
 
-  readonly #head = signal(-1);
-  readonly #tokens = signal<readonly Writing[]>([]);
-  readonly #fault = signal<unknown>(null);
+  /** `seq` of the last event that is shown as known; -1: none yet. */
+  readonly head = signal(-1);
+  /** Drafts being written now, by their steps. */
+  readonly tokens = signal<readonly Writing[]>([]);
+  /** Why the events do not come; null: they do. */
+  readonly fault = signal<unknown>(null);
   readonly #stops: Stop[] = [];
   /** By step. */
   readonly #writing = new Map<number, Writing>();
@@ -111,27 +114,12 @@ export class RunStore {
     this.#frame = frame;
   }
 
-  /** `seq` of the last event that is shown as known; -1: none yet. */
-  get head(): ReadonlySignal<number> {
-    return this.#head;
-  }
-
-  /** Drafts being written now, by their steps. */
-  get tokens(): ReadonlySignal<readonly Writing[]> {
-    return this.#tokens;
-  }
-
-  /** Why the events do not come; null: they do. */
-  get fault(): ReadonlySignal<unknown> {
-    return this.#fault;
-  }
-
   /** The event that is looked at; null: the head, as it moves. */
   readonly at = computed(() => this.#numberIn('at'));
   /** The event whose moment is shown; -1: there is none yet. */
-  readonly shown: ReadonlySignal<number> = computed(() => Math.min(this.at.value ?? Infinity, this.#head.value));
+  readonly shown: ReadonlySignal<number> = computed(() => Math.min(this.at.value ?? Infinity, this.head.value));
   readonly isOver = computed(() => {
-    const last = this.record.events[this.#head.value];
+    const last = this.record.events[this.head.value];
     return last !== undefined && isTerminal(last);
   });
   /** Whether what is shown moves on with the run. */
@@ -145,7 +133,7 @@ export class RunStore {
   );
   /** The run as it ran until its head: what places are found for, so that nothing moves when the moment does. */
   readonly whole: ReadonlySignal<AsItRan | null> = computed(() =>
-    asItRan(this.record, this.#head.value, this.#nowAt(this.#head.value)),
+    asItRan(this.record, this.head.value, this.#nowAt(this.head.value)),
   );
   /** The graph with its marks at the moment that is shown. */
   readonly graph: ReadonlySignal<GraphView | null> = computed(() =>
@@ -153,10 +141,10 @@ export class RunStore {
   );
   /** The whole run along time, to its head. */
   readonly timeline: ReadonlySignal<Timeline | null> = computed(() =>
-    timelineAt(this.record, this.#head.value, this.#nowAt(this.#head.value)),
+    timelineAt(this.record, this.head.value, this.#nowAt(this.head.value)),
   );
   readonly stops: ReadonlySignal<readonly Stop[]> = computed(() => {
-    const head = this.#head.value;
+    const head = this.head.value;
     return this.#stops.filter(({ seq }) => seq <= head);
   });
   /** The draft before the one that is shown, at the last moment it was there; null: there is none. */
@@ -169,7 +157,7 @@ export class RunStore {
     }
     return null;
   });
-  readonly summary: ReadonlySignal<RunSummary | null> = computed(() => this.#summaryAt(this.#head.value));
+  readonly summary: ReadonlySignal<RunSummary | null> = computed(() => this.#summaryAt(this.head.value));
 
   readonly view: ReadonlySignal<RunView> = computed(() =>
     this.#place.query.value.get('view') === 'ran' ? 'ran' : 'is',
@@ -195,7 +183,7 @@ export class RunStore {
 
   /** Looks at an event; null, or the last one: at the head as it moves. */
   goTo(seq: number | null): void {
-    this.#place.setQuery({ at: seq === null || seq >= this.#head.value ? null : Math.max(0, seq) });
+    this.#place.setQuery({ at: seq === null || seq >= this.head.value ? null : Math.max(0, seq) });
   }
 
   /** Goes on by so many events, back where it is less than 0. */
@@ -229,11 +217,11 @@ export class RunStore {
   }
 
   async #read(ending: AbortSignal): Promise<void> {
-    this.#fault.value = null;
+    this.fault.value = null;
     try {
       for await (const event of this.source.events(this.record.head, ending)) this.#take(event);
     } catch (error) {
-      if (!ending.aborted) this.#fault.value = error;
+      if (!ending.aborted) this.fault.value = error;
     }
   }
 
@@ -274,8 +262,8 @@ export class RunStore {
     this.#frame(() => {
       this.#isFrameAsked = false;
       batch(() => {
-        this.#head.value = this.record.head;
-        this.#tokens.value = [...this.#writing.values()];
+        this.head.value = this.record.head;
+        this.tokens.value = [...this.#writing.values()];
       });
     });
   }
@@ -287,7 +275,7 @@ export class RunStore {
 
   /** The time that counts at an event: it moves on only at the head of a run that is under way. */
   #nowAt(seq: number): string {
-    const isMoving = this.source.isLive && seq >= this.#head.value && !this.isOver.value;
+    const isMoving = this.source.isLive && seq >= this.head.value && !this.isOver.value;
     const { at = '' } = this.record.events[seq] ?? {};
     return isMoving ? new Date(this.#clock.value).toISOString() : at;
   }

@@ -193,7 +193,7 @@ export function FirstRun({ councils }: { readonly councils: readonly Council[] }
           </Button>
         </Way>
         {(hasExample || may('author')) && (
-          <Way text="Master, critic and writer: before each the run waits until you approve, change or reject.">
+          <Way text="Writer, critic and editor: before each the run waits until you approve, change or reject.">
             <Button disabled={asked.isBusy} onClick={() => asked.submit(starting(EXAMPLE.id))}>
               {hasExample
                 ? 'Start the example council in God Mode'

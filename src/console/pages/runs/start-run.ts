@@ -1,40 +1,12 @@
 /** Starting a run from a form: what it asks, and the council that a newcomer can begin with. */
 import type { CouncilClient } from '../../../client/client.js';
 import { ConflictError, InvalidError } from '../../../client/errors.js';
-import type { Blueprint, BlueprintCreate } from '../../../generated/schemas.js';
+import type { Blueprint } from '../../../generated/schemas.js';
 import { tellError } from '../../ui/states.js';
+import { STARTER, bodyOf } from '../blueprint/draft.js';
 
 /** A council for those who have none: God Mode wants a blueprint. */
-export const EXAMPLE = {
-  id: 'example-council',
-  name: 'Example council',
-  nodes: [
-    {
-      id: 'master',
-      label: 'Master',
-      systemPrompt: 'Write a clear, well-argued text on the topic. Take up all feedback.',
-      position: { x: 0, y: 80 },
-    },
-    {
-      id: 'critic',
-      label: 'Critic',
-      type: 'critic',
-      systemPrompt: 'Judge the draft strictly: structure, evidence, balance. Say what would make it better.',
-      position: { x: 260, y: 80 },
-    },
-    {
-      id: 'writer',
-      label: 'Writer',
-      systemPrompt: 'Polish the draft for publication. Change its words, not its meaning.',
-      position: { x: 520, y: 80 },
-    },
-  ],
-  edges: [
-    { source: 'master', target: 'critic' },
-    { source: 'critic', target: 'master', type: 'conditional', condition: 'rework' },
-    { source: 'critic', target: 'writer', type: 'conditional', condition: 'approve' },
-  ],
-} as const satisfies BlueprintCreate;
+export const EXAMPLE = { ...bodyOf(STARTER), id: 'example-council', name: 'Example council' };
 
 /** Topics to try it with. */
 export const TOPICS = [
