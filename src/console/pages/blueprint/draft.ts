@@ -32,8 +32,17 @@ export const EMPTY: Draft = { name: 'New blueprint', nodes: [], edges: [] };
 export const STARTER: Draft = {
   name: 'Writer and critic',
   nodes: [
-    { id: 'writer', label: 'Writer', systemPrompt: 'Write a clear, well-argued text on the topic. Take up all feedback.' },
-    { id: 'critic', label: 'Critic', type: 'critic', systemPrompt: 'Judge the draft strictly: is it true, clear and complete?' },
+    {
+      id: 'writer',
+      label: 'Writer',
+      systemPrompt: 'Write a clear, well-argued text on the topic. Take up all feedback.',
+    },
+    {
+      id: 'critic',
+      label: 'Critic',
+      type: 'critic',
+      systemPrompt: 'Judge the draft strictly: is it true, clear and complete?',
+    },
     { id: 'editor', label: 'Editor', systemPrompt: 'Polish the draft and change nothing in what it says.' },
   ],
   edges: [

@@ -116,7 +116,7 @@ export function ApprovalsFields({ editor, label, value, onEdit }: ApprovalsField
             editor={editor}
             value={by}
             label="Approvers"
-            hint="Names of keys, or scopes such as scope:admin; empty: whoever may approve"
+            hint="Names of keys, or scopes such as scope:admin; empty: all who may approve"
             onEdit={(names) => set({ by: names.length === 0 ? undefined : [...names] }, 'by')}
           />
           <Check

@@ -31,11 +31,11 @@ export function importBlueprint(text: string, fallback: string): Imported {
   const notes = new Set<string>();
   if (all.length > 1) notes.add(`The file holds ${all.length} blueprints: this is the first.`);
   const dropped = Object.keys(council).filter((name) => !READ.includes(name));
-  if (dropped.length > 0) notes.add(`Left out, as a blueprint does not keep it: ${dropped.join(', ')}.`);
+  if (dropped.length > 0) notes.add(`Left out: ${dropped.join(', ')}.`);
 
   const listed = council.nodes.filter(isRecord);
   const marks = new Set(listed.filter(isMark).map((node) => textAt([node], ['id'])));
-  if (marks.size > 0) notes.add(`Left out, as they only mark the begin and the end: ${[...marks].join(', ')}.`);
+  if (marks.size > 0) notes.add(`Left out, as they only mark begin and end: ${[...marks].join(', ')}.`);
   const nodes = listed.filter((node) => !isMark(node)).map((node, at) => nodeOf(node, at, notes));
   const edges = (Array.isArray(council.edges) ? council.edges : []).filter(isRecord).flatMap((edge) => {
     const read = edgeOf(edge, notes);

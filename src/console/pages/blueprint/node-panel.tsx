@@ -58,7 +58,7 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
       <ApprovalsFields
         editor={editor}
         value={node.approvals}
-        label="A rule of its own, in place of the blueprint's"
+        label="A rule of its own"
         onEdit={(approvals, name) => set({ approvals }, name)}
       />
       <details class="more">
@@ -72,8 +72,8 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
 
 const NUMBERS = [
   { field: 'temperature', label: 'Temperature, 0 to 2', placeholder: "The model's own" },
-  { field: 'maxOutputTokens', label: 'Most tokens of an answer', placeholder: "The model's own" },
-  { field: 'timeoutMs', label: 'Deadline of a call in milliseconds', placeholder: "The service's own" },
+  { field: 'maxOutputTokens', label: 'Most tokens', placeholder: "The model's own" },
+  { field: 'timeoutMs', label: 'Deadline in milliseconds', placeholder: "The service's own" },
   { field: 'maxAttempts', label: 'Attempts before the run fails', placeholder: "The service's own" },
 ] as const;
 
@@ -127,7 +127,7 @@ function RoleField({ editor, node, draft, onEdit }: RoleFieldProps) {
 
 /** How the service came to a role that nobody has named. */
 function inferred({ id }: BlueprintNode, { edges }: Draft, role: NodeRole): string {
-  if (role === 'agent') return 'An agent: its label names no critic, and no edge leaves it on approve or rework.';
+  if (role === 'agent') return 'An agent: neither its label nor its edges say otherwise.';
   const isVerdict = edges.some(
     ({ source, type, condition }) =>
       source === id && type === 'conditional' && /^\s*(approve|rework)\s*$/.test(condition ?? ''),
@@ -164,7 +164,7 @@ function Connections({ editor, node, at }: NodePanelProps) {
           {edge.type === 'conditional' && <code class="clip">if {edge.condition}</code>}
         </Button>
       ))}
-      {from.length === 0 && <span class="small muted">Nobody: its branch ends here.</span>}
+      {from.length === 0 && <span class="small muted">Nobody</span>}
       {editor.mayEdit && (
         <select
           class="input"

@@ -193,9 +193,7 @@ function TryDialog({ editor, onClose }: { readonly editor: Editor; readonly onCl
   if (tried.value === null) {
     return (
       <TopicDialog title="Try it without saving" verb="Try it" start={start} onClose={onClose}>
-        <p class="small muted">
-          The offline model answers at each node, by fixed rules: it shows the ways, not the words.
-        </p>
+        <p class="small muted">The offline model answers, by fixed rules: it shows the ways, not the words.</p>
       </TopicDialog>
     );
   }
@@ -203,7 +201,7 @@ function TryDialog({ editor, onClose }: { readonly editor: Editor; readonly onCl
     <Dialog title="It runs" onClose={onClose} foot={<Button onClick={onClose}>Go on editing</Button>}>
       <p>
         <a class="button primary" href={pageUrl(['runs', tried.value])} target="_blank" rel="noreferrer">
-          Look at its run in a new tab
+          See its run in a new tab
         </a>
       </p>
     </Dialog>
@@ -278,7 +276,7 @@ function LeaveDialog({ leaving }: { readonly leaving: Signal<string | null> }) {
   }
   return (
     <Confirm title="Leave without saving?" verb="Leave without saving" keep="Stay" onConfirm={leave} onClose={onClose}>
-      <p>What you have changed here is not saved and will be gone.</p>
+      <p>What you have changed here will be gone.</p>
     </Confirm>
   );
 }
@@ -308,7 +306,7 @@ function ConflictDialog({ editor }: { readonly editor: Editor }) {
   if (theirs === null || saved === null) {
     return (
       <Dialog title="Somebody has deleted this blueprint" onClose={onClose} foot={foot}>
-        <p>Nothing of yours is saved yet. Its versions stay in the record; saved anew, it keeps its id.</p>
+        <p>Nothing of yours is saved yet. Saved anew, it keeps its id and its versions.</p>
       </Dialog>
     );
   }

@@ -211,7 +211,7 @@ function JsonPanel({ editor }: { readonly editor: Editor }) {
   return (
     <TextBox
       label="Blueprint as JSON"
-      hint="Fields of nodes and edges that the service does not know are kept"
+      hint="Fields that the service does not know are kept"
       fault={mine?.fault ?? null}
       rows={20}
       look="mono json"

@@ -27,7 +27,7 @@ export function BlueprintsPage() {
       <div class="page-head">
         <div>
           <h1>Blueprints</h1>
-          <p class="muted">Saved councils: who deliberates, and who comes after whom.</p>
+          <p class="muted">Saved councils: who works, and who comes after whom.</p>
         </div>
         {may('author') && (
           <div class="row">
@@ -102,7 +102,7 @@ function Find() {
 function NoBlueprints() {
   return (
     <Empty title="No blueprint is saved yet">
-      <p>A blueprint is a council of your own: its members, their prompts, and the ways between them.</p>
+      <p>A blueprint is a council of your own: members, prompts, and the ways between them.</p>
       {may('author') && <a href={pageUrl(['blueprints', 'new'])}>Make the first one</a>}
     </Empty>
   );
@@ -183,10 +183,7 @@ function DeleteDialog({ list, blueprint, onClose }: DeleteDialogProps) {
       onConfirm={() => void remove()}
       onClose={onClose}
     >
-      <p class="break">
-        “{blueprint.name}” can start no more runs. Those it has started stay as they are, and its versions stay in the
-        record.
-      </p>
+      <p class="break">“{blueprint.name}” can start no more runs. Its runs and versions stay on record.</p>
     </Confirm>
   );
 }

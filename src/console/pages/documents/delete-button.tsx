@@ -46,7 +46,7 @@ export function DeleteButton({ document: { id, filename }, slim = false, onDelet
           onClose={close}
         >
           <p class="break">
-            <strong>{filename}</strong> is found by no agent any more. Runs that have read it keep what they were given.
+            <strong>{filename}</strong> is found by no agent any more. Runs keep what they have read of it.
           </p>
         </Confirm>
       )}

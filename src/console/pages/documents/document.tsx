@@ -111,7 +111,7 @@ function Found({ id, page, passages }: FoundProps) {
   if (passages.length === 0) {
     return (
       <Empty title={`No text on page ${page}`}>
-        <p>It may hold pictures alone, or there is no such page. An agent finds nothing here.</p>
+        <p>It may hold pictures alone, or not be there.</p>
       </Empty>
     );
   }

@@ -35,7 +35,7 @@ function DocumentList() {
       <div class="page-head">
         <div>
           <h1>Documents</h1>
-          <p class="muted">PDF files that agents with the PDF reader find passages in.</p>
+          <p class="muted">PDF files that agents with the PDF reader search.</p>
         </div>
       </div>
       {may('documents') && <UploadCard uploads={uploads} />}
@@ -54,8 +54,8 @@ function Found({ documents, onChange }: { readonly documents: readonly Document[
       <Empty title="No documents yet">
         <p>
           {may('documents')
-            ? 'Upload a PDF: agents whose node has the PDF reader search it and cite its pages.'
-            : 'Documents are uploaded by those whose key may do so.'}
+            ? 'Upload a PDF: agents with the PDF reader search it and cite its pages.'
+            : 'Your key may upload none.'}
         </p>
       </Empty>
     );

@@ -25,7 +25,7 @@ export function Search() {
       <form role="search" onSubmit={ask}>
         <TextBox
           label="Search as an agent would"
-          hint="By meaning and by words: what the PDF reader gives to a node"
+          hint="By meaning and by words"
           type="search"
           maxLength={1_000}
           value={typed.value}
@@ -57,8 +57,8 @@ function Hits({ asked, found }: { readonly asked: string; readonly found: readon
       <div class="row spread">
         <p class="muted small" role="status">
           {found.length === 0
-            ? 'Nothing was found: an agent would be told so.'
-            : `${found.length === 1 ? '1 passage' : `${found.length} passages`}, the nearest first. Scores compare within this answer only.`}
+            ? 'Nothing was found.'
+            : `${found.length === 1 ? '1 passage' : `${found.length} passages`}, nearest first. Scores compare within this answer only.`}
         </p>
         <Button tone="plain" slim onClick={() => setQuery({ q: null })}>
           Clear

@@ -139,7 +139,7 @@ function Controls({ onHelp }: { readonly onHelp: () => void }) {
 
 async function askForNotices(wanted: boolean): Promise<void> {
   const areShown = await wantNotices(wanted);
-  if (wanted && !areShown) toast('The browser shows no notices of this page. The number in its title will do.', 'wait');
+  if (wanted && !areShown) toast('The browser shows no notices of this page: see the number in its title.', 'wait');
 }
 
 /** The councils that something waits of. */
@@ -204,7 +204,7 @@ const HELP = [
   ['j', 'Next'],
   ['k', 'Previous'],
   ['a', 'Approve: the run goes on'],
-  ['e', 'Edit the draft or another part of the state, then go on'],
+  ['e', 'Edit the state, then go on'],
   ['r', 'Say why, then Enter rejects: the run ends'],
   ['?', 'These keys'],
 ] as const;

@@ -45,11 +45,7 @@ function Written({ writing: { text, from, attempt }, by }: { readonly writing: W
       <h3 class="small">
         {by} is writing{attempt > 1 && `, attempt ${attempt}`}
       </h3>
-      {from > 0 && (
-        <p class="small muted">
-          The beginning was written before this page was opened. All of it comes when it is done.
-        </p>
-      )}
+      {from > 0 && <p class="small muted">Its beginning was written earlier: all of it comes when it is done.</p>}
       <Prose text={text} />
     </section>
   );

@@ -82,9 +82,7 @@ function ForkDialog({ store, at, onClose }: ForkDialogProps) {
         </>
       }
     >
-      <p class="muted">
-        A new run goes on from this moment; this one stays as it is. What is left unchanged here stays unchanged there.
-      </p>
+      <p class="muted">A new run goes on from this moment, with what is changed here. This one stays as it is.</p>
       {isReadable && <Price {...{ store, at, changes }} />}
       <ForkFields draft={draft.value} change={change} />
       {fault.value !== null && (
@@ -108,7 +106,7 @@ function ForkFields({ draft, change }: FieldsProps) {
       <NodeFields {...{ draft, change }} />
       <TextBox
         label="Most steps"
-        hint="Executions of nodes after which it fails, those before it forked among them."
+        hint="Executions of nodes, from the first run on, after which it fails."
         inputMode="numeric"
         value={draft.bound}
         look="numeric fork-bound"

@@ -19,7 +19,7 @@ export function RunGraph({ store }: { readonly store: RunStore }) {
   const [is, ran] = [useSignal<Camera | null>(null), useSignal<Camera | null>(null)];
   const view = store.view.value;
   if (store.graph.value?.nodes.length === 0) {
-    return <Empty title="There is no graph">The council could not be run, so none was made of it.</Empty>;
+    return <Empty title="There is no graph">The council could not be run.</Empty>;
   }
   return (
     <section class="run-graph" aria-label="Graph">

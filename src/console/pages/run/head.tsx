@@ -86,7 +86,7 @@ function ShareButton({ store }: { readonly store: RunStore }) {
     <Button
       slim
       disabled={isBusy.value || store.head.value < 0}
-      title="One file that shows this run anywhere, and checks its own chain"
+      title="One file that shows this run anywhere"
       onClick={() => void share()}
     >
       Share
@@ -102,7 +102,7 @@ function Export({ store: { source } }: { readonly store: RunStore }) {
     saveAs(`run-${source.id}.ndjson`, new Blob(parts, { type: 'application/x-ndjson' }));
   }
   return (
-    <Button slim title="Its events as they are stored, one a line" onClick={() => void save().catch(toastError)}>
+    <Button slim title="Its events, one a line" onClick={() => void save().catch(toastError)}>
       Export
     </Button>
   );
@@ -137,7 +137,7 @@ function Cancel({ id }: { readonly id: string }) {
           onConfirm={() => void cancel().catch(toastError)}
           onClose={() => (isAsked.value = false)}
         >
-          <p>It ends as failed. Whatever it has done stays on record, and can be forked.</p>
+          <p>It ends as failed. What it has done stays on record, and can be forked.</p>
         </Confirm>
       )}
     </>

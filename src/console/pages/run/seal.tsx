@@ -83,7 +83,7 @@ function ServersWord({ store: { source, head } }: { readonly store: RunStore }) 
     <>
       <div class="row">
         <Badge tone="wait">Not checked here</Badge>
-        <span>Browsers check hashes only over HTTPS or on the machine itself.</span>
+        <span>Browsers check hashes only over HTTPS or on localhost.</span>
       </div>
       {found.status === 'failed' && <p class="small">{tellError(found.error)}</p>}
       {word !== null && (

@@ -41,7 +41,7 @@ function page({ run, code, styles, nonce }: Parts): string {
 </head>
 <body>
 <div id="app"></div>
-<noscript><p>This file shows a run with JavaScript.</p></noscript>
+<noscript>This file needs JavaScript.</noscript>
 <script type="application/json" id="${SHARED_RUN}">${inScript(run)}</script>
 <script type="module" nonce="${nonce}" src="data:text/javascript;charset=utf-8,${encodeURIComponent(code)}"></script>
 </body>
@@ -58,6 +58,6 @@ async function allStyles(): Promise<string> {
 
 async function textAt(url: string): Promise<string> {
   const answer = await fetch(url);
-  if (!answer.ok) throw new Error(`The page's own file ${url} is gone: load the page anew`);
+  if (!answer.ok) throw new Error(`${url} is gone: load the page anew`);
   return await answer.text();
 }

@@ -25,9 +25,7 @@ const TONES = {
 export function StepDetails({ store }: { readonly store: RunStore }) {
   const [selected, ran] = [store.selectedStep.value, store.executions.value];
   if (selected === null || ran === null) {
-    return (
-      <Empty title="No step is chosen">Choose a node of the graph to see what it was given and what it made.</Empty>
-    );
+    return <Empty title="No step is chosen">Choose a node of the graph.</Empty>;
   }
   const execution = ran.executions.find(({ step }) => step === selected);
   if (execution === undefined) return <NotYet store={store} step={selected} />;

@@ -73,7 +73,7 @@ function NameView({ onClose }: { readonly onClose: () => void }) {
       <form class="stack" onSubmit={save}>
         <TextBox
           label="Name"
-          hint="Its filters and its order are kept in this browser."
+          hint="It is kept in this browser."
           maxLength={MAX_NAME}
           value={name.value}
           onType={(text) => (name.value = text)}

@@ -99,7 +99,7 @@ export function TopicDialog({ title, verb, start, onClose, children }: TopicDial
   );
 }
 
-const GOD_MODE = 'Pauses before each member works, and waits until you approve, change or reject.';
+const GOD_MODE = 'Waits before each member until you approve, change or reject.';
 
 export interface StartDialogProps {
   /** To choose from: all that are saved, or the one that is meant. */
@@ -173,8 +173,8 @@ export function FirstRun({ councils }: { readonly councils: readonly Council[] }
       <div class="stack">
         <h2 id="first-run">Give a council its first topic</h2>
         <p class="muted">
-          A master writes a draft, a critic scores it from 0 to 10, and below 8 it goes back with the critic’s feedback.
-          A writer polishes what passes. You watch all of it.
+          A master writes a draft and a critic scores it from 0 to 10: below 8 it goes back with feedback. A writer
+          polishes what passes.
         </p>
       </div>
       <TopicField {...asked} />
@@ -193,7 +193,7 @@ export function FirstRun({ councils }: { readonly councils: readonly Council[] }
           </Button>
         </Way>
         {(hasExample || may('author')) && (
-          <Way text="Writer, critic and editor: before each the run waits until you approve, change or reject.">
+          <Way text="It waits before each of its three members until you approve, change or reject.">
             <Button disabled={asked.isBusy} onClick={() => asked.submit(starting(EXAMPLE.id))}>
               {hasExample
                 ? 'Start the example council in God Mode'
@@ -202,9 +202,7 @@ export function FirstRun({ councils }: { readonly councils: readonly Council[] }
           </Way>
         )}
       </div>
-      <p class="small muted">
-        Without a key for a model, an offline stand-in answers: it needs no network, writes by fixed rules, and says so.
-      </p>
+      <p class="small muted">Without a key for a model, an offline stand-in answers by fixed rules, and says so.</p>
     </section>
   );
 }
