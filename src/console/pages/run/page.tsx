@@ -3,7 +3,6 @@ import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { NotFoundError, ServerError } from '../../../client/errors.js';
-import { countOf } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
 import { pageUrl, path, query, setQuery } from '../../shell/router.js';
 import { onRefused } from '../../shell/session.js';
@@ -13,6 +12,7 @@ import { now } from '../../ui/time.js';
 import { ForkTree } from './fork-tree.js';
 import { RunHead } from './head.js';
 import { PausePanel } from './pause.js';
+import { verdict } from './seal.js';
 import { RunStore } from './store.js';
 import { RunView } from './view.js';
 
@@ -90,12 +90,5 @@ function Faulty({ store, onRetry }: { readonly store: RunStore; readonly onRetry
 function Damage({ id }: { readonly id: string }) {
   const { state } = useResource(`verify ${id}`, (signal) => council.run(id).verify({ signal }));
   if (state.value.status !== 'ready') return null;
-  const { valid, events, first_difference: difference } = state.value.value;
-  return (
-    <p class="notice">
-      {valid || difference === null
-        ? 'The record bears out: it may be asked for again.'
-        : `${countOf(events, 'event')} bear out. Event ${difference.seq} does not: ${difference.what}`}
-    </p>
-  );
+  return <p class="notice">The service says: {verdict(state.value.value)}</p>;
 }

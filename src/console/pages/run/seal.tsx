@@ -103,7 +103,8 @@ function ServersWord({ store: { source, head } }: { readonly store: RunStore }) 
   );
 }
 
-function verdict({ events, first_difference: difference }: Verification): string {
+/** What the service finds of a record, in words. */
+export function verdict({ events, first_difference: difference }: Verification): string {
   return difference === null
     ? `${eventsOf(events)}, chain whole.`
     : `${eventsOf(events)} bear out, event ${difference.seq} does not: ${difference.what}`;
