@@ -116,7 +116,7 @@ function styles() {
     .join('\n')
     .replace(/\/\*[^]*?\*\//g, '')
     .replace(/\s+/g, ' ')
-    .replace(/ ?([{};,]) ?/g, '$1')
+    .replace(/ ?([{};,>]) ?/g, '$1')
     .replaceAll(': ', ':')
     .replace(/([ :,(])0\./g, '$1.')
     .replaceAll(';}', '}');
