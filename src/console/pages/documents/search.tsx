@@ -75,7 +75,7 @@ function Hits({ asked, found }: { readonly asked: string; readonly found: readon
                 <code title="How drafts cite this page">{cite}</code> · score {score.toPrecision(3)}
               </span>
             </span>
-            <p class="prose">{marked(text, asked)}</p>
+            <p class="prose clamp">{marked(text, asked)}</p>
           </li>
         ))}
       </ol>

@@ -47,7 +47,7 @@ function Head({ pause, id }: { readonly pause: Approval; readonly id: string }) 
   const { input_topic: topic, blueprint, next_nodes: next, critic_score: score, iteration_count: drafts } = pause;
   return (
     <div class="stack">
-      <h2 id={id} class="break">
+      <h2 id={id} class="break clamp">
         {topic}
       </h2>
       <p class="row small pause-facts">
@@ -99,7 +99,7 @@ function Closed({ card, store }: Shown) {
   return (
     <>
       <Decide card={card} store={store} state={null} />
-      {pause.draft_preview !== null && <p class="preview">{preview(pause.draft_preview)}</p>}
+      {pause.draft_preview !== null && <p class="preview clamp">{preview(pause.draft_preview)}</p>}
     </>
   );
 }

@@ -27,7 +27,9 @@ export function RunHead({ store }: { readonly store: RunStore }) {
           <span class="muted small">{summary.council ?? 'Built-in council'}</span>
           {summary.isGodMode && <span class="muted small">God Mode</span>}
         </div>
-        <h1 title={topic}>{topic}</h1>
+        <h1 class="clamp" title={topic}>
+          {topic}
+        </h1>
         <Facts facts={factsOf(summary)} look="run-facts small" />
         <Failed store={store} />
       </div>

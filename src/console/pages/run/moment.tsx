@@ -17,7 +17,7 @@ export function Feedback({ store }: Shown) {
   const { feedback = [] } = store.moment.value ?? {};
   if (feedback.length === 0) return <Empty title="No feedback yet">Critics and people give it.</Empty>;
   return (
-    <ol class="feedback marked">
+    <ol class="stack marked">
       {feedback.map((text, index) => (
         <li key={index}>
           <Prose text={text} />

@@ -52,7 +52,7 @@ function Told({
 }) {
   if (event === undefined) return <span class="grow" />;
   return (
-    <p class="grow told">
+    <p class="grow told clamp">
       <span class="muted numeric small">
         {event.seq}/{head}
       </span>{' '}

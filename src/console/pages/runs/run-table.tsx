@@ -109,7 +109,7 @@ function Line({ row, index, names, hasActors, chosen }: LineProps) {
         </label>
       </td>
       <td role="cell" class="topic">
-        <a href={pageUrl(['runs', id])} title={topic}>
+        <a class="clamp" href={pageUrl(['runs', id])} title={topic}>
           {words}
         </a>
       </td>
