@@ -201,7 +201,7 @@ function TryDialog({ editor, onClose }: { readonly editor: Editor; readonly onCl
     <Dialog title="It runs" onClose={onClose} foot={<Button onClick={onClose}>Go on editing</Button>}>
       <p>
         <a class="button primary" href={pageUrl(['runs', tried.value])} target="_blank" rel="noreferrer">
-          See its run in a new tab
+          Look at its run in a new tab
         </a>
       </p>
     </Dialog>
