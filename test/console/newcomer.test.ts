@@ -21,10 +21,10 @@ describeInBrowser('A newcomer', (browser) => {
     const page = await browser.open(service.url);
     await follow(page, 'Should our town build a public sauna?');
     await follow(page, 'start it in God Mode');
-    await page.getByRole('heading', { name: 'before master' }).waitFor();
+    await page.getByRole('heading', { name: 'before writer' }).waitFor();
     await follow(page, 'Inbox');
     await page.getByText('One run waits').waitFor();
-    await page.getByText('next: master').waitFor();
+    await page.getByText('next: writer').waitFor();
     await follow(page, 'Approve');
     await page.getByText('next: critic').waitFor();
     // The offline model says what it is, and the draft is there to be read before the next decision.
