@@ -133,7 +133,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   ws: { ...ADAPTER, ours: ['errors', 'keys', 'run', 'projections', 'api'], npm: ['ws'] },
 
   // A library of its own: it runs in browsers too, and knows of the service what its schemas say.
-  client: { ours: [], types: ['generated'], node: 'none', npm: ['eventsource-parser'] },
+  client: { ours: [], types: ['generated'], node: 'none', npm: [] },
 
   // What browsers load: the client's way to the service, and of the service itself only what folds and routes.
   console: { ours: ['client'], types: ['generated'], node: 'none', npm: ['preact', '@preact/signals'] },

@@ -1,6 +1,4 @@
 /** Server-sent events over connections that may break: each comes once, in order, however often the line is cut. */
-import type { EventSourceMessage } from 'eventsource-parser';
-import { createParser } from 'eventsource-parser';
 import { CouncilError, UnexpectedAnswerError, UnreachableError } from './errors.js';
 import type { Api, ApiRequest, OpenAnswer } from './http.js';
 import type { Outage } from './retry.js';
@@ -56,8 +54,12 @@ export function reader<T>(
   };
 }
 
-/** An event as it was sent. */
-export type StreamedMessage = Pick<EventSourceMessage, 'id' | 'event' | 'data'>;
+/** An event as it was sent, or a place without one: its data are empty. */
+export interface StreamedMessage {
+  readonly id?: string | undefined;
+  readonly event?: string | undefined;
+  readonly data: string;
+}
 
 /**
  * What a stream tells. It ends when the service says that nothing follows (204), or with the signal, quietly; an answer
@@ -138,21 +140,24 @@ function assertStream(url: string, { status, headers }: OpenAnswer): void {
   throw new UnexpectedAnswerError(`${url} answers ${type} where a stream of events is`, { status });
 }
 
-/** A block that tells nothing but its place, at the end of what has come. */
-const PLACE_ALONE = /(?:^|\n\n)id: (.+)\n\n$/;
-
 /** The events that come whole, and places without one; the rest of a stream that breaks off is left out. */
 async function* messagesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamedMessage> {
   const decoder = new TextDecoder();
-  let whole: StreamedMessage[] = [];
-  const parser = createParser({ onEvent: (message) => whole.push(message) });
+  let rest = '';
   for await (const chunk of chunks) {
-    const text = decoder.decode(chunk, { stream: true });
-    parser.feed(text);
-    // The parser drops it. Where it is missed, because it came in pieces, some events are read again.
-    const id = PLACE_ALONE.exec(text)?.[1];
-    if (id !== undefined) whole.push({ id, data: '' });
-    yield* whole;
-    whole = [];
+    const blocks = (rest + decoder.decode(chunk, { stream: true })).split('\n\n');
+    rest = blocks.pop() ?? '';
+    // A beat, or a time to wait before another try, is no message.
+    yield* blocks.map(messageIn).filter(({ id, data }) => id !== undefined || data !== '');
   }
+}
+
+/** A block of lines as the service writes them: each field at most once, with a space before its value. */
+function messageIn(block: string): StreamedMessage {
+  const fields = block.split('\n').map((line) => {
+    const [name = ''] = line.split(': ', 1);
+    return [name, line.slice(name.length + 2)] as const;
+  });
+  const { id, event, data = '' }: Readonly<Partial<Record<string, string>>> = Object.fromEntries(fields);
+  return { id, event, data };
 }

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { CouncilClient } from '../../src/client/client.js';
 import { CHROMIUM, NO_CHROMIUM } from '../support/chromium.js';
@@ -21,7 +20,6 @@ const SEED = Number(process.env['SEED'] ?? 20260108);
 const MAX_PIECE_BYTES = 3_000;
 
 const PAGE = `<!doctype html><title>A page of another origin</title>
-<script type="importmap">{"imports": {"eventsource-parser": "/eventsource-parser.js"}}</script>
 <script type="module">
   const { CouncilClient } = await import('/client/client.js');
   const { hostSystem } = await import('/client/system.js');
@@ -155,10 +153,8 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
 
   /** A module that the page loads; null: no path of one. */
   function scriptAt(path: string): string | null {
-    const [found, name] = /^\/(?:client\/([\w-]+\.js)|eventsource-parser\.js)$/.exec(path) ?? [];
-    if (found === undefined) return null;
-    const own = name === undefined ? null : new URL(`../../src/client/${name}`, import.meta.url).href;
-    return readFileSync(fileURLToPath(own ?? import.meta.resolve('eventsource-parser')), 'utf8');
+    const [, name] = /^\/client\/([\w-]+\.js)$/.exec(path) ?? [];
+    return name === undefined ? null : readFileSync(new URL(`../../src/client/${name}`, import.meta.url), 'utf8');
   }
 
   async function opened(address: string, tab?: Page): Promise<Page> {
