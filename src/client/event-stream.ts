@@ -145,7 +145,7 @@ async function* messagesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<St
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of chunks) {
-    const blocks = (rest + decoder.decode(chunk, { stream: true })).split('\n\n');
+    const blocks = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n\r?\n/);
     rest = blocks.pop() ?? '';
     // A beat, or a time to wait before another try, is no message.
     yield* blocks.map(messageIn).filter(({ id, data }) => id !== undefined || data !== '');
@@ -154,7 +154,7 @@ async function* messagesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<St
 
 /** A block of lines as the service writes them: each field at most once, with a space before its value. */
 function messageIn(block: string): StreamedMessage {
-  const fields = block.split('\n').map((line) => {
+  const fields = block.split(/\r?\n/).map((line) => {
     const [name = ''] = line.split(': ', 1);
     return [name, line.slice(name.length + 2)] as const;
   });
