@@ -6,8 +6,8 @@ import type { DiffBlock } from '../record/text-diff.js';
 import { textDiff } from '../record/text-diff.js';
 import { countOf } from '../record/counts.js';
 
-/** Lines at either end of a fold that are shown. */
-const SHOWN_LINES = 2;
+/** Unchanged lines from which on they are folded, and those at either end of a fold that are shown. */
+const [FOLD_LINES, SHOWN_LINES] = [6, 2];
 
 export interface TextDiffProps {
   /** Null: there is none. */
@@ -24,7 +24,7 @@ export function DraftDiff({ before, after }: TextDiffProps) {
 export function TextDiff({ before, after }: TextDiffProps) {
   const diff = useMemo(() => textDiff(before, after), [before, after]);
   const { addedWords, removedWords, blocks } = diff;
-  if (blocks.every(({ kind }) => kind === 'same')) return <p class="muted">Nothing has changed.</p>;
+  if (blocks.flat().every(({ kind }) => kind === 'same')) return <p class="muted">Nothing has changed.</p>;
   return (
     <div class="stack">
       <p class="small muted">
@@ -32,18 +32,17 @@ export function TextDiff({ before, after }: TextDiffProps) {
       </p>
       <div class="text-diff">
         {blocks.map((block, index) => (
-          <Block key={`${index} ${block.kind}`} block={block} />
+          <Block key={`${index} ${block[0]?.kind}`} segments={block} />
         ))}
       </div>
     </div>
   );
 }
 
-function Block({ block: { kind, segments, isFoldable } }: { readonly block: DiffBlock }) {
+function Block({ segments }: { readonly segments: DiffBlock }) {
   const isOpen = useSignal(false);
-  const [first] = segments;
-  if (kind === 'same' && isFoldable && first !== undefined && !isOpen.value) {
-    const lines = first.text.split('\n');
+  const lines = segments.length === 1 && segments[0]?.kind === 'same' ? segments[0].text.split('\n') : [];
+  if (lines.length >= FOLD_LINES && !isOpen.value) {
     return (
       <>
         <div>{lines.slice(0, SHOWN_LINES).join('\n')}</div>

@@ -7,7 +7,7 @@ import { seededRandom } from '../../support/seeded-random.js';
 describe('The difference of two drafts', () => {
   it('tells words apart within a line', () => {
     const { blocks, addedWords, removedWords } = textDiff('Oaks grow slowly here.', 'Oaks grow very fast here.');
-    expect(blocks.map(({ segments }) => segments)).to.deep.equal([
+    expect(blocks).to.deep.equal([
       [
         { kind: 'same', text: 'Oaks grow ' },
         { kind: 'removed', text: 'slowly' },
@@ -18,21 +18,25 @@ describe('The difference of two drafts', () => {
     expect([addedWords, removedWords]).to.deep.equal([2, 1]);
   });
 
-  it('groups by lines, long unchanged parts foldable', () => {
+  it('groups by lines, unchanged ones together', () => {
     const lines = Array.from({ length: 20 }, (_, at) => `Line ${at}`);
     const changed = lines.with(10, 'Line ten');
     const { blocks } = textDiff(lines.join('\n'), changed.join('\n'));
-    expect(blocks.map(({ kind, linesAfter, isFoldable }) => [kind, linesAfter, isFoldable])).to.deep.equal([
-      ['same', 10, true],
-      ['changed', 1, false],
-      ['same', 9, true],
+    expect(blocks.map((block) => block.map(({ kind, text }) => [kind, text]))).to.deep.equal([
+      [['same', lines.slice(0, 10).join('\n')]],
+      [
+        ['same', 'Line '],
+        ['removed', '10'],
+        ['added', 'ten'],
+      ],
+      [['same', lines.slice(11).join('\n')]],
     ]);
   });
 
   it('tells a line whole that has become another, and word by word one that was rewritten', () => {
     const before = 'Four hundred bicycles pass the gate.\nIt costs eleven parking places.';
     const after = 'The topic is what the council makes of it.\nIt costs nine parking places.\nIn short';
-    const told = textDiff(before, after).blocks.map(({ segments }) => segments.map(({ kind, text }) => [kind, text]));
+    const told = textDiff(before, after).blocks.map((block) => block.map(({ kind, text }) => [kind, text]));
     expect(told).to.deep.equal([
       [['removed', 'Four hundred bicycles pass the gate.']],
       [['added', 'The topic is what the council makes of it.']],
@@ -50,22 +54,22 @@ describe('The difference of two drafts', () => {
 
   it('is not torn apart by empty lines', () => {
     const told = textDiff('One oak\n\nTwo elms', 'Rain came\n\nSnow fell').blocks;
-    expect(told.map(({ segments }) => segments)).to.deep.equal([
+    expect(told).to.deep.equal([
       [{ kind: 'removed', text: 'One oak\n\nTwo elms' }],
       [{ kind: 'added', text: 'Rain came\n\nSnow fell' }],
     ]);
   });
 
   it('begins with nothing and may end with nothing', () => {
-    expect(textDiff(null, 'All new').blocks[0]?.segments).to.deep.equal([{ kind: 'added', text: 'All new' }]);
-    expect(textDiff('All gone', null).blocks[0]?.segments).to.deep.equal([{ kind: 'removed', text: 'All gone' }]);
+    expect(textDiff(null, 'All new').blocks[0]).to.deep.equal([{ kind: 'added', text: 'All new' }]);
+    expect(textDiff('All gone', null).blocks[0]).to.deep.equal([{ kind: 'removed', text: 'All gone' }]);
     expect(textDiff(null, null).blocks).to.deep.equal([]);
     expect(textDiff('Same\n\ntext', 'Same\n\ntext').blocks).to.have.lengthOf(1);
   });
 
   it('tells letters apart where words have no spaces', () => {
     const { blocks } = textDiff('日本語を話す', '日本語で話す');
-    expect(blocks[0]?.segments.map(({ text }) => text)).to.deep.equal(['日本語', 'を', 'で', '話す']);
+    expect(blocks[0]?.map(({ text }) => text)).to.deep.equal(['日本語', 'を', 'で', '話す']);
   });
 
   it('gives both texts back from its pieces, whatever they are', () => {
@@ -139,9 +143,7 @@ describe('The difference of two states', () => {
 
 /** The old text ('removed') or the new one ('added'). */
 function sideOf({ blocks }: TextDiff, side: 'removed' | 'added'): string {
-  const own = blocks.filter((each) => (side === 'removed' ? each.linesBefore : each.linesAfter) > 0);
-  const texts = own.map(({ segments }) =>
-    segments.filter(({ kind }) => kind === 'same' || kind === side).map(({ text }) => text),
-  );
-  return texts.map((pieces) => pieces.join('')).join('\n');
+  const own = blocks.map((block) => block.filter(({ kind }) => kind === 'same' || kind === side));
+  const lines = own.filter((block) => block.length > 0);
+  return lines.map((block) => block.map(({ text }) => text).join('')).join('\n');
 }
