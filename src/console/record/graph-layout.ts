@@ -1,35 +1,46 @@
 /** Places of nodes and ways of edges, for graphs as they are, as they ran, and as they are drawn in the editor. */
 import type { LayerBox } from './layers.js';
 import { orderLayers, placeLayers, ranksOf } from './layers.js';
-import type {
-  EdgeToPlace,
-  GraphLayout,
-  LayoutOptions,
-  NodeToPlace,
-  PlacedEdge,
-  PlacedNode,
-  Point,
-} from './placement.js';
+import type { Direction, EdgeToPlace, NodeToPlace, PlacedEdge, PlacedNode, Places, Point } from './placement.js';
 import { atBorder, centreOf } from './placement.js';
 
 /** Sizes up to which edges are led around nodes: some 0.1 s there. Beyond, they are straight, and nodes in plain ranks. */
 const [MOST_EDGES, MOST_BENDS] = [600, 4_000];
 /** How far beside its nodes an edge leads that joins neighbours, or a node to itself. */
 const BESIDE = 20;
-const MARGIN = 8;
+/** Between nodes side by side, and between one rank and the next. */
+const [GAP, RANK_GAP] = [36, 40];
 
-/** The same nodes and edges in the same order always come to the same places. */
+/**
+ * The same nodes and edges in the same order always come to the same places. The first node is the origin, so that what
+ * comes later does not shove what stands.
+ */
 export function layoutGraph(
   nodes: readonly NodeToPlace[],
   edges: readonly EdgeToPlace[],
-  { direction = 'down', gap = 40, rankGap = 56 }: LayoutOptions = {},
-): GraphLayout {
+  direction: Direction = 'down',
+): Places {
   const ids = new Set(nodes.map(({ id }) => id));
   const drawn = edges.filter(({ source, target }) => ids.has(source) && ids.has(target));
-  if (nodes.length === 0) return { width: 0, height: 0, nodes: new Map(), edges: new Map() };
-  if (direction === 'down') return new Layout(nodes, drawn).placed({ gap, rankGap });
-  const sideways = drawn.map(({ label, ...edge }) => (label === undefined ? edge : { ...edge, label: turned(label) }));
-  return mirrored(new Layout(nodes.map(turned), sideways).placed({ gap, rankGap }));
+  // To the right is down, with all that has a width and a height turned.
+  const turn = direction === 'down' ? <T extends Size>(sized: T): T => sized : turned;
+  const labelled = drawn.map(({ label, ...edge }) => (label === undefined ? edge : { ...edge, label: turn(label) }));
+  const placed = new Layout(nodes.map(turn), labelled).placed();
+  const { x: left, y: top } = placed.nodes.get(nodes[0]?.id ?? '') ?? { x: 0, y: 0 };
+  const spot = ({ x, y }: Point): Point =>
+    direction === 'down' ? { x: x - left, y: y - top } : { x: y - top, y: x - left };
+  return {
+    nodes: new Map([...placed.nodes].map(([id, node]) => [id, { ...turn(node), ...spot(node) }])),
+    edges: new Map(
+      placed.edges.map(({ id, points, label }) => [id, { id, points: points.map(spot), label: label && spot(label) }]),
+    ),
+  };
+}
+
+type Size = Pick<NodeToPlace, 'width' | 'height'>;
+
+function turned<T extends Size>(sized: T): T {
+  return { ...sized, width: sized.height, height: sized.width };
 }
 
 /** Of every other layer the nodes of a rank; edges pass the layers between, where there is room for their labels. */
@@ -52,20 +63,20 @@ class Layout {
     orderLayers(this.#layers);
   }
 
-  placed({ gap, rankGap }: Pick<Required<LayoutOptions>, 'gap' | 'rankGap'>): GraphLayout {
-    placeLayers(this.#layers, gap);
-    const heights = this.#heights(rankGap / 2);
+  placed(): { readonly nodes: Placed['nodes']; readonly edges: readonly PlacedEdge[] } {
+    placeLayers(this.#layers, GAP);
+    const heights = this.#heights(RANK_GAP / 2);
     const placedBox = ({ x, layer, width, height }: LayerBox): Omit<PlacedNode, 'id'> => {
       return { x: x - width / 2, y: (heights[layer]?.middle ?? 0) - height / 2, width, height };
     };
     const nodes = new Map([...this.#boxes].map(([id, box]) => [id, { id, ...placedBox(box) }]));
-    const ways = this.#edges.map((edge): PlacedEdge => {
+    const edges = this.#edges.map((edge): PlacedEdge => {
       const bends = (this.#bends.get(edge.id) ?? []).map((box) => {
         return { id: '', ...placedBox({ ...box, height: heights[box.layer]?.height ?? 0 }) };
       });
       return wayOf(edge, { nodes, bends, isUp: this.#isUp(edge) });
     });
-    return shifted(nodes, ways);
+    return { nodes, edges };
   }
 
   #box({ width, height }: Pick<NodeToPlace, 'width' | 'height'>, layer: number, isBend: boolean): LayerBox {
@@ -165,46 +176,4 @@ function wayBeside(from: PlacedNode, to: PlacedNode): readonly Point[] {
     { x, y: endY },
     { x: end, y: endY },
   ];
-}
-
-/** With its upper left corner a margin away from 0. */
-function shifted(nodes: ReadonlyMap<string, PlacedNode>, ways: readonly PlacedEdge[]): GraphLayout {
-  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
-  const take = ({ x, y }: Point): void => {
-    [left, top] = [Math.min(left, x), Math.min(top, y)];
-    [right, bottom] = [Math.max(right, x), Math.max(bottom, y)];
-  };
-  for (const node of nodes.values()) {
-    take(node);
-    take({ x: node.x + node.width, y: node.y + node.height });
-  }
-  for (const { points } of ways) points.forEach(take);
-  const moved = <T extends Point>(point: T): T => ({
-    ...point,
-    x: point.x - left + MARGIN,
-    y: point.y - top + MARGIN,
-  });
-  return {
-    ...{ width: right - left + 2 * MARGIN, height: bottom - top + 2 * MARGIN },
-    nodes: new Map([...nodes].map(([id, node]) => [id, moved(node)])),
-    edges: new Map(
-      ways.map(({ id, points, label }) => [id, { id, points: points.map(moved), label: label && moved(label) }]),
-    ),
-  };
-}
-
-function turned<T extends Pick<NodeToPlace, 'width' | 'height'>>(sized: T): T {
-  return { ...sized, width: sized.height, height: sized.width };
-}
-
-/** Leading to the right in place of down. */
-function mirrored({ width, height, nodes, edges }: GraphLayout): GraphLayout {
-  const turn = ({ x, y }: Point): Point => ({ x: y, y: x });
-  return {
-    ...{ width: height, height: width },
-    nodes: new Map([...nodes].map(([id, node]) => [id, { ...turned(node), ...turn(node) }])),
-    edges: new Map(
-      [...edges].map(([id, { points, label }]) => [id, { id, points: points.map(turn), label: label && turn(label) }]),
-    ),
-  };
 }

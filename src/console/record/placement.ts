@@ -40,21 +40,14 @@ export interface PlacedEdge {
   readonly label: Point | null;
 }
 
-export interface GraphLayout {
-  readonly width: number;
-  readonly height: number;
+/** Where nodes and edges are. */
+export interface Places {
   readonly nodes: ReadonlyMap<string, PlacedNode>;
   readonly edges: ReadonlyMap<string, PlacedEdge>;
 }
 
-export interface LayoutOptions {
-  /** Where edges lead; default: `down`. */
-  readonly direction?: 'down' | 'right';
-  /** Between nodes side by side, in the unit of the sizes; default 40. */
-  readonly gap?: number;
-  /** Between one rank and the next; default 56. */
-  readonly rankGap?: number;
-}
+/** Where edges lead. */
+export type Direction = 'down' | 'right';
 
 /** Where the way from a node's centre to a point leaves the node. */
 export function atBorder(node: PlacedNode, point: Point): Point {

@@ -1,11 +1,17 @@
 /** Where the nodes and edges of a graph are drawn. */
 import { layoutGraph } from '../record/graph-layout.js';
-import type { Box, EdgeToPlace, GraphLayout, NodeToPlace, PlacedEdge, PlacedNode, Point } from '../record/placement.js';
+import type {
+  Box,
+  Direction,
+  EdgeToPlace,
+  NodeToPlace,
+  PlacedEdge,
+  PlacedNode,
+  Places,
+  Point,
+} from '../record/placement.js';
 import { atBorder, centreOf } from '../record/placement.js';
 import type { GraphEdgeShown, GraphNodeShown } from './graph-shown.js';
-
-/** Where nodes and edges are. */
-export type Places = Pick<GraphLayout, 'nodes' | 'edges'>;
 
 const HEAD = 9;
 /** How far an edge swings aside for one that leads the other way. */
@@ -61,33 +67,9 @@ function textWidth(text: string, each: number): number {
 }
 
 /** Where all of it is: as a person has put it, where all nodes have been put somewhere, else as it is laid out. */
-export function placesOf(
-  nodes: readonly SizedNode[],
-  edges: readonly EdgeToPlace[],
-  direction: 'down' | 'right',
-): Places {
+export function placesOf(nodes: readonly SizedNode[], edges: readonly EdgeToPlace[], direction: Direction): Places {
   const put = nodes.flatMap(({ position, ...node }) => (position === null ? [] : [{ ...node, ...position }]));
-  return put.length === nodes.length ? freePlaces(put, edges) : anchoredPlaces(nodes, edges, direction);
-}
-
-/** Laid out, with the first node as the origin, so that what comes later does not shove what stands. */
-function anchoredPlaces(
-  nodes: readonly NodeToPlace[],
-  edges: readonly EdgeToPlace[],
-  direction: 'down' | 'right',
-): Places {
-  const layout = layoutGraph(nodes, edges, { direction, gap: 36, rankGap: 40 });
-  const first = layout.nodes.get(nodes[0]?.id ?? '');
-  if (first === undefined) return layout;
-  const moved = <T extends Point>(point: T): T => ({ ...point, x: point.x - first.x, y: point.y - first.y });
-  return {
-    nodes: new Map([...layout.nodes].map(([id, node]) => [id, moved(node)])),
-    edges: new Map(
-      [...layout.edges].map(([id, { points, label }]) => {
-        return [id, { id, points: points.map(moved), label: label === null ? null : moved(label) }];
-      }),
-    ),
-  };
+  return put.length === nodes.length ? freePlaces(put, edges) : layoutGraph(nodes, edges, direction);
 }
 
 /** Edges between nodes that stand where a person has put them. */

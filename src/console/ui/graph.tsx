@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
 import { useCallback, useEffect, useMemo, useRef } from 'preact/hooks';
-import type { LayoutOptions, PlacedNode, Point } from '../record/placement.js';
+import type { Direction, PlacedNode, Places, Point } from '../record/placement.js';
 import type { CameraState, ViewCamera } from './camera.js';
 import { ARROWS, useCamera } from './camera.js';
 import { Button } from './controls.js';
@@ -11,7 +11,6 @@ import { useGraphEditing } from './graph-editing.js';
 import { EdgeLabel, EdgeLine, LineInWork, NodeBox } from './graph-parts.js';
 import type { GraphEdgeShown, GraphNodeShown } from './graph-shown.js';
 import { edgeWords } from './graph-shown.js';
-import type { Places } from './graph-ways.js';
 import { boundsOf, neighbourOf, placesOf, sizeOf, spaceOf } from './graph-ways.js';
 
 export type { GraphEdgeShown, GraphNodeShown } from './graph-shown.js';
@@ -21,7 +20,7 @@ export interface GraphProps {
   readonly name: string;
   readonly nodes: readonly GraphNodeShown[];
   readonly edges: readonly GraphEdgeShown[];
-  readonly direction?: LayoutOptions['direction'];
+  readonly direction?: Direction;
   /** It gets longer while it is looked at: it begins at the left. */
   readonly grows?: boolean;
   /** The node at which things stand: shown at first, and when asked for. */
