@@ -173,7 +173,7 @@ const RUN_FAILURES: Readonly<Record<RunFailedData['kind'], FailureWords>> = {
   cancelled: { what: 'It was cancelled', todo: 'Fork it at the event before, to go on from there.' },
   rejected: { what: 'A human rejected it', todo: 'Fork it at the pause, to decide otherwise.' },
   node_failed: { what: 'A node failed', todo: 'See its last attempt; then fork the run before it.' },
-  no_route: { what: 'No edge of a node held', todo: 'Give the node a linear edge, or a condition that always holds.' },
+  no_route: { what: 'No edge of a node held', todo: 'Give the node a linear edge too.' },
   draft_too_large: {
     what: 'A draft grew too large',
     todo: 'Ask for shorter texts in the prompt, or join fewer branches.',
@@ -184,10 +184,10 @@ const RUN_FAILURES: Readonly<Record<RunFailedData['kind'], FailureWords>> = {
   },
   takeover_limit: {
     what: 'Instances were lost over it again and again',
-    todo: 'Look at the log of the service around these times.',
+    todo: 'Look at the log of the service.',
   },
-  not_runnable: { what: 'Its council cannot run', todo: 'Open the blueprint: its faults are shown where they are.' },
-  internal: { what: 'The service failed', todo: 'Look at the log of the service at this time.' },
+  not_runnable: { what: 'Its council cannot run', todo: 'Open the blueprint: it shows the faults.' },
+  internal: { what: 'The service failed', todo: 'Look at the log of the service.' },
 };
 
 /** A kind of failed attempt in plain words; `what` is null for kinds that this version does not know. */
@@ -198,8 +198,8 @@ export function modelFailure(kind: string): { readonly what: string | null; read
 
 const WAIT = 'Nothing: it is tried again by itself.';
 const MESSAGE = 'See the message.';
-const SETTINGS = 'Check the key and the address of the model in the settings of the service.';
-const OTHER_MODEL = 'Choose another model at the node or in the settings of the service.';
+const SETTINGS = 'Check the model’s key and address in the settings of the service.';
+const OTHER_MODEL = 'Choose another model.';
 const SHORTER = 'Ask for shorter texts in the prompt.';
 const OTHER_PROMPT = 'Change the topic or the prompt, or choose another model.';
 
@@ -209,10 +209,9 @@ const MODEL_FAILURES: readonly ModelFailure[] = [
   ['aborted request_timeout', 'The call was broken off.', WAIT],
   ['timeout', 'The model did not answer in time.', 'Give the node more time, or choose a faster model.'],
   ['rate_limited', 'The provider asked to slow down.', 'Nothing: it is tried again later. Often: raise the quota.'],
-  ['overloaded', 'The provider is overloaded.', WAIT],
-  ['unavailable bad_gateway gateway_timeout', 'The provider is not available.', WAIT],
+  ['overloaded unavailable bad_gateway gateway_timeout', 'The provider is overloaded or away.', WAIT],
   ['server_error', 'The provider had an error.', WAIT],
-  ['http_error error_answer', 'The provider answered with an error.', MESSAGE],
+  ['http_error error_answer model_error', 'The provider answered with an error.', MESSAGE],
   ['not_implemented', 'The provider cannot do what was asked.', OTHER_MODEL],
   ['bad_request', 'The provider refused the request.', 'See the message; often the prompt is too long for the model.'],
   ['unauthorized', 'The provider did not accept the key.', SETTINGS],
@@ -227,23 +226,18 @@ const MODEL_FAILURES: readonly ModelFailure[] = [
   ['host_unknown unreachable', 'The host of the model could not be found or reached.', SETTINGS],
   ['redirected', 'The address of the model leads elsewhere.', SETTINGS],
   ['tls_failed', 'No trusted connection came about.', 'Check the certificate of the server and its address.'],
-  ['empty_answer no_text no_candidates no_choices', 'The model answered with nothing.', WAIT],
+  ['empty_answer no_text no_candidates no_choices unreadable_answer', 'The answer held nothing to read.', WAIT],
   ['thoughts_only', 'The model thought and did not answer.', 'Allow longer answers, or choose another model.'],
-  ['unreadable_answer', 'The answer could not be read.', WAIT],
   [
     'unusable_critique',
     'The answer held no score from 0 to 10.',
     'Choose a model that follows instructions for the critic.',
   ],
   ['max_tokens', 'The answer was cut off at its greatest length.', 'Allow longer answers at the node.'],
-  ['draft_too_large', 'The draft was too large.', SHORTER],
-  ['feedback_too_large', 'The feedback was too large.', SHORTER],
-  ['answer_too_large', 'The answer was too large to read.', SHORTER],
+  ['draft_too_large feedback_too_large answer_too_large', 'The answer was too large.', SHORTER],
   ['unknown_finish', 'The answer ended for an unknown reason.', MESSAGE],
-  ['content_filter', 'The provider withheld the answer.', OTHER_PROMPT],
-  ['prompt_blocked', 'The provider refused the prompt.', OTHER_PROMPT],
+  ['content_filter prompt_blocked', 'The provider refused the prompt, or withheld the answer.', OTHER_PROMPT],
   ['quota_used_up', 'The quota is used up.', 'Raise it at the provider, or choose another model.'],
-  ['model_error', 'The model failed.', MESSAGE],
 ];
 
 /** A run's status. */
