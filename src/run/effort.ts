@@ -61,40 +61,34 @@ export function effortAfter(effort: RunEffort, event: RunEvent, pausedAt: string
 }
 
 function started(
-  { models, open, waitedMs }: RunEffort,
+  effort: RunEffort,
   { step, model, attempt }: { readonly step: number; readonly model: string; readonly attempt: number },
 ): RunEffort {
-  const change = { calls: 1, repeatedCalls: attempt > 1 ? 1 : 0, toldCalls: 0, inputTokens: 0, outputTokens: 0 };
-  // An attempt that was lost with its instance has no end.
-  const others = open.filter((each) => each.step !== step);
-  return { models: added(models, model, change), open: [...others, { step, model, rounds: 0 }], waitedMs };
+  return counted(effort, { step, model, rounds: 0 }, { ...NOTHING, calls: 1, repeatedCalls: attempt > 1 ? 1 : 0 });
 }
 
 function rounded(effort: RunEffort, { step, round }: { readonly step: number; readonly round: number }): RunEffort {
   const at = effort.open.find((each) => each.step === step);
   // Calls of one round were asked for by one answer.
   if (at === undefined || round <= at.rounds) return effort;
-  const { models, open, waitedMs } = effort;
-  const calls = round - at.rounds;
-  const change = { calls, repeatedCalls: 0, toldCalls: 0, inputTokens: 0, outputTokens: 0 };
-  const others = open.filter((each) => each.step !== step);
-  return {
-    models: added(models, at.model, change),
-    open: [...others, { step, model: at.model, rounds: round }],
-    waitedMs,
-  };
+  return counted(effort, { ...at, rounds: round }, { ...NOTHING, calls: round - at.rounds });
 }
 
 function ended(effort: RunEffort, { step, usage }: { readonly step: number; readonly usage?: NodeUsage }): RunEffort {
   const at = effort.open.find((each) => each.step === step);
   if (at === undefined) return effort;
-  const { models, open, waitedMs } = effort;
-  const others = open.filter((each) => each.step !== step);
   // What a provider does not tell is recorded as 0, which no call costs.
-  if (usage === undefined || usage.inputTokens + usage.outputTokens === 0) return { models, open: others, waitedMs };
-  const { inputTokens, outputTokens } = usage;
-  const change = { calls: 0, repeatedCalls: 0, toldCalls: 1 + at.rounds, inputTokens, outputTokens };
-  return { models: added(models, at.model, change), open: others, waitedMs };
+  const isTold = usage !== undefined && usage.inputTokens + usage.outputTokens > 0;
+  const change = isTold ? { ...NOTHING, ...usage, toldCalls: 1 + at.rounds } : NOTHING;
+  const { models, open, waitedMs } = counted(effort, at, change);
+  return { models, open: open.slice(0, -1), waitedMs };
+}
+
+/** With a change to the counts of an attempt's model; the attempt is the last of those that are open. */
+function counted({ models, open, waitedMs }: RunEffort, attempt: OpenAttempt, change: Change): RunEffort {
+  // An attempt that was lost with its instance has no end.
+  const others = open.filter(({ step }) => step !== attempt.step);
+  return { models: added(models, attempt.model, change), open: [...others, attempt], waitedMs };
 }
 
 function waited({ models, open, waitedMs }: RunEffort, pausedAt: string, at: string): RunEffort {
@@ -104,6 +98,8 @@ function waited({ models, open, waitedMs }: RunEffort, pausedAt: string, at: str
 
 /** Counts to add; 0 tokens are none that were told. */
 type Change = { readonly [Count in Exclude<keyof ModelEffort, 'model'>]: number };
+
+const NOTHING: Change = { calls: 0, repeatedCalls: 0, toldCalls: 0, inputTokens: 0, outputTokens: 0 };
 
 function added(models: readonly ModelEffort[], model: string, change: Change): readonly ModelEffort[] {
   if (!models.some((each) => each.model === model)) return [...models, withChange(noneOf(model), change)];
