@@ -2,7 +2,7 @@
  * A run along time. Work is drawn to scale; waits (for a human, for a back-off, for a model's server, for an owner, for
  * room) are breaks of one width that tell their real length, so that a night's wait does not squash a minute's work.
  */
-import type { Attempt, Course } from './course.js';
+import type { Attempt, Course, Mark } from './course.js';
 import { lengthText } from './durations.js';
 import { untilOf } from './executions.js';
 import type { RunRecord } from './run-record.js';
@@ -77,7 +77,8 @@ export function timelineAt(record: RunRecord, seq: number, now: string): Timelin
   if (course === null) return null;
   const times = timesOf(record, seq);
   const until = Math.max(Date.parse(untilOf(record, seq, now)), times.at(-1) ?? 0);
-  const scope = { course, times, fromMs: times[0] ?? until, toMs: until };
+  const timeOf = (mark: Pick<Mark, 'seq'> | null): number => times[mark?.seq ?? -1] ?? until;
+  const scope = { course, fromMs: times[0] ?? until, toMs: until, timeOf };
   const zones = scaled(zonesOf(scope));
   const place = (ms: number): number => positionOf(zones, ms);
   return {
@@ -105,12 +106,13 @@ export function positionOf(zones: readonly Zone[], ms: number): number {
 /** What a timeline is drawn from. */
 interface Scope {
   readonly course: Course;
-  /** Of each event, never earlier than the one before it: clocks of instances differ. */
-  readonly times: readonly number[];
   readonly fromMs: number;
   readonly toMs: number;
+  /** When something was told; null: it has not happened by the end. */
+  readonly timeOf: (mark: Pick<Mark, 'seq'> | null) => number;
 }
 
+/** Of each event, never earlier than the one before it: clocks of instances differ. */
 function timesOf(record: RunRecord, seq: number): readonly number[] {
   let latest = Number.NEGATIVE_INFINITY;
   return record.events.slice(0, seq + 1).map(({ at }) => {
@@ -161,8 +163,7 @@ function zonesOf(scope: Scope): readonly Stretch[] {
 }
 
 function stretchesOf(scope: Scope): readonly Stretch[] {
-  const { course, times, fromMs, toMs } = scope;
-  const timeOf = (mark: { readonly seq: number } | null): number => (mark === null ? toMs : (times[mark.seq] ?? toMs));
+  const { course, fromMs, timeOf } = scope;
   const attempts = course.steps.flatMap((step) => step.attempts);
   const pauses = course.pauses.map(({ paused, decision }) => {
     return { kind: 'human', fromMs: timeOf(paused), toMs: timeOf(decision ?? course.end) } as const;
@@ -179,11 +180,9 @@ function stretchesOf(scope: Scope): readonly Stretch[] {
 }
 
 /** An attempt's wait, then its work; of one that was lost nobody knows how long it worked. */
-function stretchesOfAttempt(attempt: Attempt, { course, times, toMs }: Scope): readonly Stretch[] {
+function stretchesOfAttempt(attempt: Attempt, { course, timeOf }: Scope): readonly Stretch[] {
   const { started, delayMs, outageMs, ended } = attempt;
-  const from = times[started.seq] ?? toMs;
-  const end = ended ?? course.end;
-  const to = end === null ? toMs : (times[end.seq] ?? toMs);
+  const [from, to] = [timeOf(started), timeOf(ended ?? course.end)];
   const called = Math.min(to, from + delayMs);
   const wait: Stretch = { kind: 'back-off', fromMs: from, toMs: called };
   if (ended?.how === 'lost') return [wait];
@@ -218,11 +217,11 @@ function breakWidth(breaks: number): number {
   return breaks === 0 ? 0 : Math.min(BREAK, ALL_BREAKS / breaks);
 }
 
-function humanLane({ course, times, toMs }: Scope, place: (ms: number) => number): readonly Lane[] {
+function humanLane({ course, timeOf }: Scope, place: (ms: number) => number): readonly Lane[] {
   if (course.pauses.length === 0) return [];
   const segments = course.pauses.map(({ gate, paused, decision }): Segment => {
     const end = decision ?? course.end;
-    const [from, to] = [times[paused.seq] ?? toMs, end === null ? toMs : (times[end.seq] ?? toMs)];
+    const [from, to] = [timeOf(paused), timeOf(end)];
     return {
       ...{ kind: 'human', number: gate, attempt: null, seq: paused.seq },
       ...{ x0: place(from), x1: place(to), isOpen: end === null, result: decision?.action ?? null },
@@ -264,9 +263,9 @@ function segmentsOf(
   });
 }
 
-function lostPart({ started, delayMs, ended }: Attempt, { times, toMs }: Scope) {
-  const to = times[ended?.seq ?? -1] ?? toMs;
-  const from = Math.min(to, (times[started.seq] ?? to) + delayMs);
+function lostPart({ started, delayMs, ended }: Attempt, { timeOf }: Scope) {
+  const to = timeOf(ended);
+  const from = Math.min(to, timeOf(started) + delayMs);
   return { kind: 'lost', fromMs: from, toMs: to } as const;
 }
 
