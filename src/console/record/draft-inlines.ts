@@ -29,7 +29,7 @@ const SPECIAL = new RegExp(
     `<(?<braced>${ADDRESS.source})>`,
     `(?<![\\p{L}\\p{N}])(?<address>${ADDRESS.source})`,
     // Underscores within a word are part of it.
-    /(?<marker>(?<!\*)\*{1,3}(?!\*)|(?<![\p{L}\p{N}_])_{1,3}(?!_)|(?<!_)_{1,3}(?![\p{L}\p{N}_]))/,
+    /(?<marker>(?<!\*)\*{1,3}(?!\*)|(?<![\p{L}\p{N}_])_{1,3}(?!_)|(?<!_)_{1,3}(?![\p{L}\p{N}_]))/u,
   ]
     .map((each) => (typeof each === 'string' ? each : each.source))
     .join('|'),
@@ -63,16 +63,21 @@ export function inlinesOf(text: string): readonly Inline[] {
     const marker = found.groups?.['marker'];
     const opened = frames.findLastIndex((frame) => frame.marker === marker);
     if (marker === undefined) add(partOf(found.groups ?? {}));
-    else if (opened > 0 && /\S/.test(text[found.index - 1] ?? ' ')) {
+    else if (opened > 0 && isWord(text[found.index - 1])) {
       giveUp(opened + 1);
       const [frame] = frames.splice(opened);
       add(emphasized(marker.length, frame?.inlines ?? []));
-    } else if (frames.length < MOST_OPEN && /\S/.test(text[from] ?? ' ')) frames.push({ marker, inlines: [] });
+    } else if (frames.length < MOST_OPEN && isWord(text[from])) frames.push({ marker, inlines: [] });
     else addText(marker);
   }
   addText(text.slice(from));
   giveUp(1);
   return all;
+}
+
+/** Emphasis begins before a word and ends behind one. */
+function isWord(sign = ' '): boolean {
+  return sign.trim() !== '';
 }
 
 /** What was found is a part by itself. */

@@ -18,16 +18,18 @@ export interface TextDiff {
 }
 
 /**
- * Pairs of lines and of words that are looked at to keep as much as can be, and words that are compared for lines that
- * resemble each other: some 0.1 s each. Beyond, all between what both begin and end with is replaced.
+ * Pairs of lines, or of a line's words, that are looked at to keep as much as can be: at once, for their memory, and in all,
+ * some 0.2 s. Beyond, all between what both begin and end with is replaced.
  */
-const [MOST_PAIRS, MOST_LIKENESS] = [6_000_000, 4_000_000];
+const [MOST_PAIRS, MOST_PAIRS_IN_ALL] = [6_000_000, 24_000_000];
+/** Words that are compared to find lines that resemble each other: some 0.1 s. */
+const MOST_LIKENESS = 4_000_000;
 /** Share of their words from which on two lines are one that was rewritten, and what it is worth to keep an empty line. */
 const [LIKE, EMPTY] = [0.5, 0.1];
 
 /** The way from one draft to another; null: there is none yet. */
 export function textDiff(before: string | null, after: string | null): TextDiff {
-  const budget = { pairs: MOST_PAIRS };
+  const budget = { pairs: MOST_PAIRS_IN_ALL };
   const runs = runsOf(linesIn(before), linesIn(after), { likenessIn: likenessOfLines, budget });
   const blocks = runs.flatMap((run) => {
     if (run.kind !== 'alike') return segmentsOf(run, '\n').map((segment) => [segment]);
@@ -126,34 +128,42 @@ function middleOf(
   young: readonly string[],
   { likenessIn, budget }: Comparison,
 ): readonly Run[] {
+  const pairs = old.length * young.length;
+  budget.pairs -= pairs;
+  if (pairs > MOST_PAIRS || budget.pairs < 0) return [{ kind: 'apart', old, young }];
+  const { most, withPair } = mostLikeness(old, young, likenessIn(old, young));
+  const runs: Run[] = [];
+  let [row, column] = [0, 0];
+  const take = (kind: Run['kind'], rows: number, columns: number): void => {
+    runs.push({ kind, old: old.slice(row, row + rows), young: young.slice(column, column + columns) });
+    row += rows;
+    column += columns;
+  };
+  while (row < old.length && column < young.length) {
+    const here = most(row, column);
+    if (withPair(row, column) === here) take(old[row] === young[column] ? 'same' : 'alike', 1, 1);
+    else if (most(row + 1, column) === here) take('apart', 1, 0);
+    else take('apart', 0, 1);
+  }
+  take('apart', old.length, young.length);
+  return runs;
+}
+
+/** From each place on, the most likeness that can still be had: in all, and where the pair there is kept. */
+function mostLikeness(old: readonly string[], young: readonly string[], likeness: Likeness) {
   const width = young.length + 1;
-  budget.pairs -= old.length * young.length;
-  if (budget.pairs < 0) return [{ kind: 'apart', old, young }];
-  const likeness = likenessIn(old, young);
-  // From each place on, the most likeness that can still be had.
-  const most = new Float64Array((old.length + 1) * width);
-  const at = (row: number, column: number): number => most[row * width + column] ?? 0;
-  const taken = (row: number, column: number): number => {
+  const found = new Float64Array((old.length + 1) * width);
+  const most = (row: number, column: number): number => found[row * width + column] ?? 0;
+  const withPair = (row: number, column: number): number => {
     const alike = likeness(old[row] ?? '', young[column] ?? '');
-    return alike > 0 ? alike + at(row + 1, column + 1) : -1;
+    return alike > 0 ? alike + most(row + 1, column + 1) : -1;
   };
   for (let row = old.length - 1; row >= 0; row -= 1) {
     for (let column = young.length - 1; column >= 0; column -= 1) {
-      most[row * width + column] = Math.max(taken(row, column), at(row + 1, column), at(row, column + 1));
+      found[row * width + column] = Math.max(withPair(row, column), most(row + 1, column), most(row, column + 1));
     }
   }
-  const runs: Run[] = [];
-  let [row, column] = [0, 0];
-  while (row < old.length && column < young.length) {
-    const isPair = taken(row, column) === at(row, column);
-    const isRemoved = isPair || at(row + 1, column) === at(row, column);
-    const one = isRemoved ? old.slice(row, row + 1) : [];
-    const other = isRemoved && !isPair ? [] : young.slice(column, column + 1);
-    runs.push({ kind: !isPair ? 'apart' : one[0] === other[0] ? 'same' : 'alike', old: one, young: other });
-    row += one.length;
-    column += other.length;
-  }
-  return [...runs, { kind: 'apart', old: old.slice(row), young: young.slice(column) }];
+  return { most, withPair };
 }
 
 /** Share of the words of two lines that both have, where it makes them one that was rewritten. */
