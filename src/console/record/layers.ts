@@ -24,37 +24,17 @@ export function ranksOf(nodes: readonly NodeToPlace[], edges: readonly EdgeToPla
   return new Map([...ranks].map(([id, rank]) => [id, places.get(rank) ?? 0]));
 }
 
+/** Round a loop that nobody told of, ways end where they are as long as there are nodes. */
 function longestWays(nodes: readonly NodeToPlace[], forward: readonly EdgeToPlace[]): Map<string, number> {
-  const outgoing = edgesBySource(forward);
-  const open = new Map(nodes.map(({ id }) => [id, 0]));
-  for (const { target } of forward) open.set(target, (open.get(target) ?? 0) + 1);
-  const ranks = new Map<string, number>();
-  const done = new Set<string>();
-  const ready = nodes.flatMap(({ id }) => (open.get(id) === 0 ? [id] : []));
-  const place = (id: string): void => {
-    if (done.has(id)) return;
-    done.add(id);
-    const rank = ranks.get(id) ?? 0;
-    ranks.set(id, rank);
-    for (const { target } of outgoing.get(id) ?? []) {
-      if (done.has(target)) continue;
-      const left = (open.get(target) ?? 0) - 1;
-      open.set(target, left);
-      ranks.set(target, Math.max(ranks.get(target) ?? 0, rank + 1));
-      if (left === 0) ready.push(target);
+  const ranks = new Map(nodes.map(({ id }) => [id, 0]));
+  for (let isLonger = true; isLonger;) {
+    isLonger = false;
+    for (const { source, target } of forward) {
+      const rank = (ranks.get(source) ?? 0) + 1;
+      if (rank <= (ranks.get(target) ?? 0) || rank >= nodes.length) continue;
+      ranks.set(target, rank);
+      isLonger = true;
     }
-  };
-  let next = 0;
-  const placeReady = (): void => {
-    for (let id = ready[next]; id !== undefined; id = ready[next]) {
-      next += 1;
-      place(id);
-    }
-  };
-  // What is left when none is ready lies on or behind a loop that nobody told of: it begins with the first in the list.
-  for (const { id } of nodes) {
-    placeReady();
-    place(id);
   }
   return ranks;
 }
