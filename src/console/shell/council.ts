@@ -1,13 +1,24 @@
 /** The service that sent this page, by its typed client; whether it answers, and what waits there for a human. */
-import { CouncilClient } from '../../client/client.js';
+import { Approvals } from '../../client/approvals.js';
+import { Blueprints } from '../../client/blueprints.js';
+import { Documents } from '../../client/documents.js';
+import type { FeedOptions } from '../../client/feed.js';
+import { feedStream } from '../../client/feed.js';
+import { openApi, pathOf } from '../../client/http.js';
+import { Run } from '../../client/run.js';
+import { Runs } from '../../client/runs.js';
+import { Session } from '../../client/session.js';
+import { hostSystem } from '../../client/system.js';
+import { hostWebSocket } from '../../client/web-socket.js';
 import { isAway } from '../ui/states.js';
 import { Waiting } from './waiting.js';
 
 let outages = 0;
 
 /** Without a key: the browser sends its session by itself. */
-export const council = new CouncilClient({
+const api = openApi({
   url: window.location.origin,
+  ...{ key: undefined, fetch: undefined, webSocket: hostWebSocket(), system: hostSystem() },
   retry: {
     onWait() {
       outages += 1;
@@ -17,6 +28,17 @@ export const council = new CouncilClient({
   },
 });
 
+/** Of the client what the pages use, as it has it. */
+export const council = {
+  runs: new Runs(api),
+  approvals: new Approvals(api),
+  blueprints: new Blueprints(api),
+  documents: new Documents(api),
+  session: new Session(api),
+  run: (id: string): Run => new Run(api, id),
+  feed: (options: FeedOptions) => feedStream(api, options),
+};
+
 /** For the number in the frame, the inbox, and notices. */
 export const waiting = new Waiting(council.approvals, (ms, act) => window.setTimeout(act, ms));
 
@@ -24,7 +46,7 @@ export const waiting = new Waiting(council.approvals, (ms, act) => window.setTim
 function watchForReturn(since: number): void {
   window.setTimeout(() => {
     if (since !== outages) return;
-    council.health().then(
+    api.json({ path: pathOf('health'), isRepeatable: false }).then(
       () => (isAway.value = false),
       () => watchForReturn(since),
     );
