@@ -13,7 +13,7 @@ import { courseAt } from './course.js';
 import { CourseBuilder } from './course-builder.js';
 
 /** Events between two states that are kept: what one look back folds at most, some 20 µs each. */
-const CHECKPOINT_EVERY = 32;
+const CHECKPOINT_EVERY = 8;
 
 /** From where on the record cannot be folded: it is damaged, or a later version of the service has written it. */
 export interface RecordFault {
@@ -71,8 +71,6 @@ export class RunRecord {
   /** After every so many events, from the first on. */
   readonly #checkpoints: RunState[] = [];
   #head: RunState | null = null;
-  /** The state asked for last: the next is often right behind it. */
-  #asked: RunState | null = null;
   #fault: RecordFault | null = null;
   #course: CourseBuilder | null = null;
 
@@ -128,19 +126,10 @@ export class RunRecord {
     const head = this.#head;
     if (seq < 0 || head === null) return null;
     if (seq >= head.head.seq) return head;
-    let state = this.#keptBefore(seq);
-    const from = state === null ? 0 : state.head.seq + 1;
-    for (const event of this.#events.slice(from, seq + 1)) state = folded(state, upcast(event));
-    this.#asked = state;
-    return state;
-  }
-
-  /** The last state that is kept of an event or one before it. */
-  #keptBefore(seq: number): RunState | null {
-    const checkpoint = this.#checkpoints[Math.floor(seq / CHECKPOINT_EVERY)] ?? null;
-    const asked = this.#asked;
-    if (asked === null || checkpoint === null || asked.head.seq > seq) return checkpoint;
-    return asked.head.seq > checkpoint.head.seq ? asked : checkpoint;
+    const kept = this.#checkpoints[Math.floor(seq / CHECKPOINT_EVERY)] ?? null;
+    return this.#events
+      .slice((kept?.head.seq ?? -1) + 1, seq + 1)
+      .reduce((state, event) => folded(state, upcast(event)), kept);
   }
 
   /** What is shown after an event, or at the head where there are fewer; null before the first. */
