@@ -18,7 +18,7 @@ export type Size = Pick<Box, 'width' | 'height'>;
 
 /** All of a drawing, in the middle and no larger than it is. */
 export function fitted(drawing: Box, window: Size): Camera {
-  return over(drawing, roomIn(window), { smallest: SMALLEST, grows: false, part: drawing });
+  return over(drawing, window, { smallest: SMALLEST, grows: false, part: drawing });
 }
 
 /**
@@ -26,11 +26,7 @@ export function fitted(drawing: Box, window: Size): Camera {
  * begins at the left.
  */
 export function begun(drawing: Box, window: Size, { part, grows }: Pick<Sight, 'part' | 'grows'>): Camera {
-  return over(drawing, roomIn(window), { smallest: READABLE, grows, part });
-}
-
-function roomIn({ width, height }: Size): Size {
-  return { width: width - 2 * MARGIN, height: height - 2 * MARGIN - TOOLS };
+  return over(drawing, window, { smallest: READABLE, grows, part });
 }
 
 interface Sight {
@@ -40,7 +36,8 @@ interface Sight {
   readonly part: Box;
 }
 
-function over(drawing: Box, room: Size, { smallest, grows, part }: Sight): Camera {
+function over(drawing: Box, window: Size, { smallest, grows, part }: Sight): Camera {
+  const room = { width: window.width - 2 * MARGIN, height: window.height - 2 * MARGIN - TOOLS };
   const scale = Math.max(smallest, Math.min(1, room.width / drawing.width, room.height / drawing.height));
   const spare = { x: room.width - drawing.width * scale, y: room.height - drawing.height * scale };
   const before = centreOf({ ...part, x: part.x - drawing.x, y: part.y - drawing.y });
