@@ -183,7 +183,7 @@ function clusterTimes(setting: Setting): ClusterTimes | null {
   return setting('EVENTSTORE_URL') === null ? null : { heartbeatMs, suspectAfterMs };
 }
 
-/** The defaults are meant to stop programs that run wild, and to be met by nobody else. */
+/** The defaults are meant to stop runaway programs only; normal use should never reach them. */
 function requestLimits(setting: Setting): RequestLimits {
   const isSet = (...variables: readonly string[]): boolean => variables.some((each) => setting(each) !== null);
   const count = (variable: string, fallback: number, min: number): number =>

@@ -29,10 +29,10 @@ export interface SignedRequest extends RoutedRequest, SourcedRequest {
     };
 }
 
-/** What is asked for. */
+/** What a request needs. */
 export interface Wanted {
   readonly access: Access;
-  /** Whether it changes nothing and shows its answer to nobody else: then a cookie alone will do. */
+  /** Whether the request is safe: read-only, its answer not shared. Then a cookie suffices without a check of Origin. */
   readonly isReading: boolean;
   /** Whether a ticket opens it: sockets and event streams. */
   readonly takesTicket: boolean;

@@ -61,9 +61,9 @@ export interface Limits {
   ended(runId: string): void;
 }
 
-/** Runs counted; past it the one that started longest ago no longer is. About 200 bytes each. */
+/** Most runs counted at once; beyond that the oldest is dropped from the count. About 200 bytes each. */
 const MAX_COUNTED_RUNS = 100_000;
-/** Nobody knows when the next run will end. */
+/** A fixed guess: when the next run will end is unknown. */
 const UNFINISHED_RETRY_SECONDS = 5;
 
 export function limitsOf(

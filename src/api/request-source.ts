@@ -25,9 +25,9 @@ export interface SourceRefusal {
 }
 
 /**
- * By which names a service is called. On a loopback address it is called by that and by loopback names: any other is a
- * page's that has its own name point here (DNS rebinding). Which names lead to another address cannot be known here, so
- * that there every name is served until some are listed.
+ * The host names that a service answers to. On a loopback address these are its own and the loopback names: any other
+ * name means that a web page resolved its own domain to this machine (DNS rebinding). The names of any other address are
+ * unknown here, so every name is served until some are listed.
  */
 export function ownHosts({ host, address, allowedHosts }: BoundTo): SourceRules['isOwnHost'] {
   const bound = [hostNameOf(host), hostNameOf(address)];

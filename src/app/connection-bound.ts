@@ -6,22 +6,22 @@ import type { Server } from 'node:http';
 import type { System } from '../system/system.js';
 import type { Logger } from './context.js';
 
-/** Files that are kept from connections: this share of what may be open, and no more than so many. */
+/** Files reserved for other uses than connections: this share of the limit on open files, at most `MAX_KEPT`. */
 const KEPT_SHARE = 0.25;
 const MAX_KEPT = 256;
-/** Share of the bound below which connections count as few again: the next refusal is told anew. */
+/** Once open connections fall below this share of the limit, the next refusal is logged again. */
 const FEW_SHARE = 0.75;
-/** Between two looks whether they are few again, in milliseconds. */
+/** Interval at which open connections are compared with that share, in milliseconds. */
 const LOOK_MS = 1_000;
 
 export interface ConnectionBoundDeps {
-  /** How many files may be open; null: nobody knows. */
+  /** Limit on open files; null: unknown. */
   readonly maxFiles: number | null;
   readonly system: Pick<System, 'after'>;
   readonly logger: Pick<Logger, 'error'>;
 }
 
-/** Closes connections past the bound as soon as they are accepted, and tells so once until they are few again. */
+/** Closes connections past the limit as soon as they are accepted, and logs it once until they are few again. */
 export function boundConnections(server: Server, { maxFiles, system, logger }: ConnectionBoundDeps): void {
   // Without a listener an accept that fails would end the process.
   server.on('error', (err) => {

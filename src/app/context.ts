@@ -37,7 +37,7 @@ export interface EngineDeps {
   readonly startThread?: StartThread;
   /** The compiled charts, which engines may share. Default: its own. */
   readonly charts?: MachineCache;
-  /** How those who watch are told. Default: its own. */
+  /** The scheduler that notifies watchers in time slices. Default: a new one. */
   readonly slices?: Slices | undefined;
   /** Opens the record. Default: the one the settings name. */
   readonly openLog?: typeof openLog;

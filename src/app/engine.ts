@@ -174,7 +174,7 @@ interface FeedsDeps extends Omit<RunFeedDeps, 'sha256'>, Omit<LogFeedDeps, 'curs
   readonly system: EngineDeps['system'];
 }
 
-/** Those who watch are told what there is, and no more. */
+/** Delivers pending notifications and stops sending new ones. */
 function stopTelling({ slices, feed, logFeed }: Pick<Engine, 'slices' | 'feed' | 'logFeed'>): void {
   slices.stop();
   feed.stop();

@@ -124,7 +124,7 @@ async function checkedRuns(engine: Engine): Promise<readonly UnfinishedRun[]> {
   return unfinished;
 }
 
-/** Whether an error of taking up runs tells no more than that the service stops, or does not begin. */
+/** Whether a recovery error merely means that the service is stopping or failed to start. */
 function isOfStop(error: unknown): boolean {
   return error instanceof ServiceStopping || error instanceof ConfigInvalid;
 }

@@ -28,7 +28,7 @@ function* draftTexts(drafts: readonly GenealogyDraft[]): Generator<string> {
   yield drafts.length === 0 ? '[]' : ']';
 }
 
-/** The items of lists as JSON, without brackets. From the last list on, which most of those before it are beginnings of. */
+/** The items of lists as JSON, without brackets. Works from the last list backwards: most earlier lists are prefixes of it. */
 function listTexts(lists: readonly (readonly string[])[]): readonly string[] {
   const texts: string[] = [];
   let whole = writtenOut([]);

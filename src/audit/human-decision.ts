@@ -156,7 +156,7 @@ function changesOf(
   const changed = (field: keyof StateOverride, from: GenealogyChange['from'], to: GenealogyChange['to']): void => {
     if (override[field] !== undefined) changes.push({ field, from, to });
   };
-  // One that is named as it was shown keeps its draft: it is told of no more than one that is not named.
+  // A branch sent back unchanged keeps its draft: it counts as not mentioned.
   const nodes = branches.map(({ node }) => node).filter((node) => drafts.has(node));
   const given = nodes.map((node) => drafts.get(node)).filter((each) => each !== undefined);
   const idsOf = given.map(({ draft: text, from }) => provenance.draftOf({ draft: text, draftFrom: from }));

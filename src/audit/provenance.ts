@@ -28,7 +28,7 @@ export class Provenance {
   readonly #feedbackFrom = new Map<string, string>();
   /** Sources that were asked for before their feedback was added. */
   readonly #unknown = new Set<string>();
-  /** The feedback told of last: mostly the next is the same with one more, in a run that is reworked often. */
+  /** Cache of the last feedback list; the next usually extends it by one entry. */
   #told = nothingTold();
 
   constructor(sha256: Sha256) {
@@ -102,7 +102,7 @@ export class Provenance {
     const first_line = firstLine(elementAt(texts, 0));
     this.feedback.push({ id, seq, at, tools, kind, node, draft, count: texts.length, hash, characters, first_line });
     const source = sourceOf(from);
-    // What was told before may hold the source without its id, or with another.
+    // The cached list may hold the source without its id, or with another.
     if (this.#feedbackFrom.has(source) || this.#unknown.has(source)) this.#told = nothingTold();
     this.#feedbackFrom.set(source, id);
     return id;

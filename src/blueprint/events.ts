@@ -91,8 +91,8 @@ function recordIn({ type, data, stream, revision }: Source): Blueprint {
 }
 
 /**
- * What an event holds. Before approvals had a meaning, a front end could keep anything of its own under that name: such
- * an event, told by its lack of an actor, is read without what no approvals can be.
+ * The data of an event. Events without an actor predate approvals; an invalid `approvals` field in them is ignored, since
+ * a front end could store anything under that name.
  */
 function savedIn(data: string): unknown {
   const saved: unknown = JSON.parse(data);

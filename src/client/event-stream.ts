@@ -46,7 +46,7 @@ export function reader<T>(
         if (isOver) leave();
       }
     },
-    // A generator that waits for the service returns only after the next event: it is woken first.
+    // return() on a suspended generator blocks until its next value, so it is aborted first.
     return() {
       leave();
       return told.return();

@@ -92,7 +92,7 @@ export function openApi(options: ApiOptions): Api {
       const text = await textOf(answer);
       const value = answer.status === 204 ? null : jsonIn(text);
       if (value === undefined) throw new UnexpectedAnswerError(`${url} answers something that is no JSON`, answer);
-      // What it is worth is what the service's own tests say: it answers by its schemas.
+      // Not validated here: the service's tests check its answers against the schemas.
       return { value: value as T, headers: answer.headers };
     } finally {
       answer.close();

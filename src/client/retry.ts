@@ -1,4 +1,4 @@
-/** Another try after a fault that passes, with waits that grow and are spread at random, so that clients come apart. */
+/** Retries after transient faults, with exponential backoff and jitter, so that clients do not retry in step. */
 import type { CouncilError } from './errors.js';
 import {
   ServerError,
@@ -16,20 +16,20 @@ const MAX_WAIT_MS = 10_000;
 /** Longest wait a timer takes, in milliseconds: more would end at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 /**
- * Answers in a row that may be an accident, though they mostly are none: a damaged record answers 500 for ever, what is
- * no council service never answers as one; but where a line is cut inside the headers, browsers show what came of them.
+ * How many consecutive unexpected answers to retry. The cause is usually permanent (a corrupt record, the wrong server),
+ * but in a browser a connection cut inside the headers looks the same.
  */
 const MAX_ACCIDENTS = 3;
-/** Statuses that pass, beside those with a class of their own: 408 Request Timeout, 425 Too Early. */
+/** Transient statuses, beside those with a class of their own: 408 Request Timeout, 425 Too Early. */
 const PASSING: readonly (number | null)[] = [408, 425];
 
-/** For how long a service that is away is tried again. */
+/** For how long an unreachable service is retried. */
 export interface RetryOptions {
   /** A call, in milliseconds from its first try. Default: 30,000; 0: never again. */
   readonly callMs?: number | undefined;
   /** A stream, in milliseconds without the service. Default: for ever. */
   readonly streamMs?: number | undefined;
-  /** Told before every wait; what it throws ends the tries. */
+  /** Called before every wait; an error that it throws ends the retries. */
   readonly onWait?: ((wait: RetryWait) => void) | undefined;
 }
 
@@ -54,9 +54,9 @@ export interface OutageOptions {
 export interface Outage {
   /** Waits before another try, or until the signal aborts. @throws the error, when no other try is worth it */
   sitOut(error: CouncilError): Promise<void>;
-  /** The service was there: how long it may be away begins anew. */
+  /** The service answered: resets the outage timer. */
   answered(): void;
-  /** It has told something: waits begin anew too. */
+  /** It sent data: resets the backoff too. */
   ended(): void;
 }
 

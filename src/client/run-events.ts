@@ -43,7 +43,7 @@ export function runEventStream(api: Api, runId: string, { from = -1, signal }: E
   let lastSeq = from;
   const next = (event: RunEvent): RunEvent | null => {
     if (event.seq <= lastSeq) return null;
-    // Whatever has lost the one between: the service will tell it again.
+    // An event is missing: reconnect, and the service resends it.
     if (event.seq > lastSeq + 1) throw new UnreachableError(api.url);
     lastSeq = event.seq;
     return event;

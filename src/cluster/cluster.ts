@@ -111,7 +111,7 @@ export class Cluster {
     await this.#heartbeat.stop();
   }
 
-  /** Each run has its own order of the live instances, the same at all of them as far as they agree on who is alive. */
+  /** Rendezvous hashing: instances that agree on who is alive rank themselves the same for a given run. */
   #isInTurn(runId: string): boolean {
     const { system, instanceId } = this.#options;
     const place = (each: string): string => system.sha256(`${runId} ${each}`);

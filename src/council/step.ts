@@ -31,7 +31,7 @@ export interface Step {
   readonly tokenSink?: () => TokenSink | null;
 }
 
-/** Receives pieces of a draft. Those of a later `turn`, from 1, replace all earlier ones, which were not part of it. */
+/** Receives pieces of a draft. When `turn`, from 1, increases, discard the text of earlier turns: it was not part of the draft. */
 export type TokenSink = (text: string, turn: number) => void;
 
 export interface StepFailure {

@@ -44,8 +44,8 @@ export class LogUnavailable extends CouncilError {
 }
 
 /**
- * A write to the embedded log's file or its sync has failed, which may have been reported once and never again. The file
- * must not be closed in order: that syncs once more, and would be believed.
+ * A write to the embedded log's file, or its fsync, has failed. After a failed fsync the OS may report success on the next
+ * one, so the file must not be closed normally: closing would sync again and falsely appear to succeed.
  */
 export class WriteFailed extends CouncilError {
   readonly code = 'log.write-failed';

@@ -3,8 +3,8 @@ import { present } from '../system/element.js';
 import type { EventValidator } from '../generated/recorded-events.js';
 
 /**
- * Why an event is none of its stream's: it has a type that the stream has no events of, or its data has not the shape
- * that its type's schema gives it. Null when it is one.
+ * Why an event is invalid for its stream: an unknown type, or data that fails the schema of its type. Null when it is
+ * valid.
  */
 export function misfitOf(
   { type, data }: { readonly type: string; readonly data: unknown },

@@ -194,8 +194,8 @@ export async function* readVerified<E extends ExportedEvent>(
 }
 
 /**
- * Whether an event's hash is that of its data as it is stored: then that text is the canonical one, which need not be made
- * anew. A log may give the data of an event back as another text.
+ * Whether the stored bytes hash to the event's hash: then they are already canonical, and re-serialising is skipped. Some
+ * logs return the data of an event as another text.
  */
 function isStoredLink(
   previous: string,

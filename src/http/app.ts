@@ -106,11 +106,11 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
   return router;
 }
 
-/** A request that is still being sent when its caller is let in no more is cut off: its rest would be taken unasked. */
+/** If the caller's key is revoked mid-upload, drops the connection so that the rest is not accepted. */
 function endRequestWith(caller: Grant, { req, res }: Context, { authenticator }: HttpContext): void {
   if (req.complete) return;
   const cutOff = (): void => {
-    // One that is there by then is answered: a key may revoke itself.
+    // A request that has arrived whole is answered: a key may revoke itself.
     if (!req.complete) req.destroy();
   };
   whenClosed(res, authenticator.watch(caller, cutOff));

@@ -36,7 +36,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 
 const INDEX = 'index.html';
 
-/** Addresses of the page, below /console: what it is asked for by is its own business, an id is not looked at. */
+/** Paths below /console that serve the page; ids in them are not validated (the page does that). */
 const PAGE = /^(\/((runs|blueprints|documents)(\/[^/]+)?|inbox|compare)?)?\/?$/;
 
 interface StaticFile {

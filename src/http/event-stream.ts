@@ -11,7 +11,7 @@ const BEAT = Buffer.from(':\n\n');
 const BEAT_MS = 15_000;
 /** Beats after which a client that has read nothing of what is queued is cut off. */
 const MAX_STALLED_BEATS = 4;
-/** Unsent bytes, beside what is in the socket, at which a slow reader is cut off; it can resume. As with sockets (contract, section 3). */
+/** Unsent bytes, beside what is in the socket, at which a slow reader is cut off; it can resume. Equal for WebSockets. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
 /** The `retry` field: how long a client waits before it connects again, in milliseconds. */
 const RETRY_MS = 1_000;
@@ -25,7 +25,7 @@ export const EVENT_STREAM_HEADERS = { 'Content-Type': 'text/event-stream', 'X-Ac
 /** The header by which a client resumes. */
 export const LAST_EVENT_ID = 'Last-Event-ID';
 
-/** An event on its way to clients; encoded once for all who are sent the same object. */
+/** An event on its way to clients; encoded once for all clients that are sent the same object. */
 export interface ServerEvent {
   /** What a client names to go on after it; null: it goes on after the one before. */
   readonly id: string | null;
@@ -36,9 +36,9 @@ export interface ServerEvent {
 
 /** Where the events of one stream are sent. */
 export interface EventSink {
-  /** Resolves once the client has taken all that was sent. Whoever does not wait is bounded: a slow client is cut off. */
+  /** Resolves once the client has taken all that was sent. For a caller that does not wait, a slow client is cut off. */
   send(event: ServerEvent): Promise<void>;
-  /** Tells where the stream has come to, as a client names it: it goes on after that if it is cut off. */
+  /** Sends the cursor the stream has reached: a client that is cut off resumes after it. */
   place(id: string): void;
   /** Aborts when the client has gone. */
   readonly signal: AbortSignal;
@@ -47,7 +47,7 @@ export interface EventSink {
 export interface EventStreamOptions {
   readonly http: Pick<HttpContext, 'system' | 'onFault'>;
   readonly response: ServerResponse;
-  /** Where a stream has come to since the last event sent, as a client names it; null: nowhere. Told by the next beat. */
+  /** Cursor the stream has reached since the last event sent; null: none. The next beat sends it. */
   readonly passed?: () => string | null;
   /** Sends the events: the answer ends when it resolves, and breaks off when it rejects. */
   readonly tell: (sink: EventSink) => Promise<void>;
@@ -158,8 +158,8 @@ class SendQueue {
     if (this.#isClosed) return;
     this.#pieces.push(piece);
     this.#bytes += piece.length;
-    // Written before this returns, where the client has taken all before it: Node itself would write after the turn's other
-    // work, and who tells many in slices has to see how long that takes.
+    // Flushed synchronously if the client has taken all before it, so that the time-slicing scheduler measures the true cost
+    // of a write: Node itself would write after the turn's other work.
     const { socket } = this.#response;
     socket?.cork();
     this.#give();

@@ -1,14 +1,14 @@
-/** Keys that failed, by the address they came from: guessing is slowed, a valid key never is (contract, section 5). */
+/** Failed keys, by the address they came from: guessing is slowed, a valid key never is. */
 import type { System } from '../system/system.js';
 
-/** Failures that an address has in a window; each further one is told to wait. */
+/** Failed attempts per address and window before 429. */
 const MAX_FAILURES = 10;
 const WINDOW_MS = 60_000;
-/** Addresses remembered; the one whose window began first is forgotten first. */
+/** Most addresses remembered; the one with the oldest window is forgotten first. */
 const MAX_ADDRESSES = 10_000;
 
 export interface FailedKeys {
-  /** Notes a failure. How long this address is to wait, in whole seconds; null: it has failures left. */
+  /** Counts a failure. Returns how long this address must wait, in whole seconds; null: it has attempts left. */
   failed(address: string): number | null;
 }
 

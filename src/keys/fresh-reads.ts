@@ -1,10 +1,10 @@
-/** Reads of the log on behalf of whoever comes with what is not known here: shared, and so many in a time at most. */
+/** Coalesces log reads for unknown keys: callers share one read, and at most one begins every 100 ms. */
 import type { System } from '../system/system.js';
 import { wait } from '../system/async/deadline.js';
 
 /** Time between the beginnings of two reads, in milliseconds. */
 const INTERVAL_MS = 100;
-/** Most that may wait for a read; who comes after them is answered by what is known. */
+/** Most callers that wait for a read; further ones get what is known already. */
 const MAX_WAITING = 1_000;
 
 export interface FreshReads {
@@ -24,7 +24,7 @@ export function freshReads(
   const readNext = async (): Promise<void> => {
     const leftMs = begunMs + INTERVAL_MS - system.monotonicMs();
     if (leftMs > 0) await wait(system, leftMs, signal);
-    // Whoever comes from now on may come with what this read misses.
+    // Later callers need a newer read: their key may be added after this one began.
     next = null;
     begunMs = system.monotonicMs();
     await read();

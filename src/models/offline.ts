@@ -110,12 +110,12 @@ function section(heading: string, write: (topic: string) => string): Part {
   };
 }
 
-/** How the critic asks for a part; the author searches for exactly this text. */
+/** The critic's request for a part. Must match verbatim: the offline writer searches the feedback for this text. */
 function requestFor({ name }: Part): string {
   return `Add ${name}.`;
 }
 
-/** How every critique begins: the author knows by it what is asked for by its own rules. */
+/** First words of every critique. Must match verbatim: the offline writer recognises the offline critic by this text. */
 const CRITIC = 'Offline critic, by fixed rules:';
 /** Of a draft that has a text, besides one for each part. */
 const POINTS_FOR_TEXT = 4;

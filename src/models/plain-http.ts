@@ -64,7 +64,7 @@ interface Endpoint {
   readonly port: number;
 }
 
-/** Not 400, 426 or a redirect: with those servers of TLS answer who speaks plain HTTP to them. */
+/** Not 400, 426 or 3xx: TLS servers also answer plain HTTP with these. */
 const PLAIN_ANSWER = /^HTTP\/1\.[01] (?!400|426|3\d\d)/;
 
 /** How the server takes the beginning of TLS; `unanswered`: it says nothing or closes the connection. */

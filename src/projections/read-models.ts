@@ -65,7 +65,7 @@ export async function openReadModels({
     onFault,
   });
   const readerOptions = { log: from, sha256: system.sha256, corruptRuns };
-  // What the rows are made of is not held against the rows.
+  // This reader must not use stored rows to detect truncation: it is what rebuilds them.
   const source = new RunReader(readerOptions);
   const repair = viewRepair({
     log: from,

@@ -69,9 +69,9 @@ export interface RunViewsOptions {
   readonly bounds?: UnwatchedBounds;
   /** Asked before a run is shown: see run-reader.ts. */
   readonly assertReaches?: RunReader['assertReaches'];
-  /** Whether nobody here runs a run: its row may be put only when it is asked for. Default: each is put at once. */
+  /** Whether a run does not run here: its row may be written only when it is read. Default: each is written at once. */
   readonly isUnheeded?: (runId: string) => boolean;
-  /** Called when an event that was put off turns out not to be one. */
+  /** Called when a deferred event proves invalid. */
   readonly onCorrupt?: (error: RunCorrupt) => void;
 }
 

@@ -41,7 +41,7 @@ export class NotApprover extends CouncilError<{ runId: string; actor: string | n
   }
 }
 
-/** Nothing more is voted at this pause: it can be rejected, decided by what completes a quorum, or by its deadline. */
+/** The pause takes no more votes, except one that completes a quorum; it can still be rejected, or end by its deadline. */
 export class VotesUsedUp extends CouncilError<{ runId: string; limit: number }> {
   readonly code = 'run.votes-used-up';
   constructor(data: { runId: string; limit: number }) {

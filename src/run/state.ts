@@ -87,7 +87,7 @@ export interface KeyedDecision {
   readonly isVote: boolean;
 }
 
-/** What a run's first event says of it alone: a fork's says it anew, and the state has it elsewhere or not at all. */
+/** Fields of the first event that a fork does not take over from its parent; the state holds them elsewhere, or not at all. */
 type OfOneRun = 'runId' | 'graph' | 'state' | 'changes' | 'keyHash' | 'actor';
 
 /**

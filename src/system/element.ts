@@ -1,8 +1,8 @@
 /**
- * The element of a list at a place where there is one for certain, which the compiler cannot see; from the end for a
- * negative one.
+ * The element at an index that the caller knows to exist, though the compiler does not; a negative index counts from the
+ * end.
  *
- * @throws {RangeError} there is none: a fault of this program, which a value in its place would hide
+ * @throws {RangeError} there is none: a bug, which a default value would hide
  */
 export function elementAt<T>(list: readonly T[], at: number): T {
   const element = list.at(at);

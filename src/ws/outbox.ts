@@ -60,7 +60,7 @@ export class Outbox {
       onSent();
       return true;
     }
-    // A write is what telling somebody costs most.
+    // Corked: most of the cost of a message is the write to its socket.
     connection.cork();
     for (const [index, message] of messages.entries()) {
       const isLast = index === messages.length - 1;

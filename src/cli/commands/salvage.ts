@@ -96,7 +96,7 @@ async function copied(
   return events;
 }
 
-/** A run by its word, and what it is looked for by. */
+/** A stream's display name: its kind and its id. */
 function namedAs(stream: string): string {
   return stream.replace('-', ' ');
 }

@@ -5,8 +5,8 @@ import { CellUnreadable } from './cells.js';
 export type FileFault = 'full' | 'damage';
 
 /**
- * SQLite's own words, which never change (sqlite.org/rescode.html): its result code is not told with every error. A
- * constraint that a checked append breaks means that the index and the table tell different stories.
+ * SQLite's own messages, which never change (sqlite.org/rescode.html): not every error carries its result code. After the
+ * checks of an append a constraint violation means that index and table disagree: corruption.
  */
 const WORDS: Readonly<Record<FileFault, RegExp>> = {
   full: /database or disk is full/,

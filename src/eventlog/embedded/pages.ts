@@ -150,7 +150,7 @@ export async function* streamPages(
     const { end } = found;
     const events = eventsOn(found);
     left -= events.length;
-    // The next page is read while this one is worked on. If nobody goes on to it, its failure is nobody's either.
+    // Prefetch while this page is worked on. If the reader stops, the rejection is deliberately ignored.
     next = end === null || left <= 0 ? null : read(backwards ? end - 1 : end + 1);
     next?.catch(() => undefined);
     for (const event of events) yield event;

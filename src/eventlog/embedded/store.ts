@@ -63,7 +63,7 @@ export class EmbeddedStore {
     return this.#isFull;
   }
 
-  /** A little room is none: small appends would come through, and all others be refused. */
+  /** Reports "full" until the largest append fits; otherwise only small appends would succeed. */
   #lookForRoom(): void {
     if (this.#isFull) this.#isFull = this.#freeBytes() < ROOM_BYTES;
   }

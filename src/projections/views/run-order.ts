@@ -9,11 +9,11 @@ export interface Condition {
   readonly values: readonly Value[];
 }
 
-/** One part of an order: the runs that have the value which it is by, or those that have none. */
+/** One part of an order: the runs that have the value sorted by, or the runs without it. */
 export interface Part {
-  /** The index that has them in order. */
+  /** The index that holds these runs in order. */
   readonly index: string;
-  /** That they are of the part, and behind the place where the page begins. */
+  /** SQL conditions: the run belongs to this part and comes after the cursor. */
   readonly where: readonly Condition[];
   readonly order: string;
 }

@@ -48,7 +48,7 @@ export interface RunActorDeps {
   readonly onFault: (runId: string, error: unknown) => void;
 }
 
-/** Where facts lead that were decided here. */
+/** The chart snapshot already computed for facts decided in this process. */
 export interface Decided {
   readonly to: RunSnapshot;
   readonly assignments?: PendingEvents['assignments'] | undefined;
@@ -106,7 +106,7 @@ export class RunActor {
   /**
    * Moves to the state after recorded facts, of this or another instance, and acts on it.
    *
-   * @param decided where they lead, when they were decided here: saves computing the transitions again
+   * @param decided their outcome if they were decided here: saves computing the transitions again
    *
    * @throws {TransitionRefused} when the chart does not allow one of them
    */
@@ -116,8 +116,8 @@ export class RunActor {
   }
 
   /**
-   * The same for what the log has acknowledged only when it was asked again: others may have appended since, and nothing
-   * is done before that is known.
+   * Adopts facts that the log acknowledged only on a retry: others may have appended since, so the actor reads the log
+   * before it acts.
    */
   adoptLate(facts: readonly RunEvent[], decided: Decided): Promise<void> {
     this.#moveOn(facts, decided);

@@ -63,7 +63,7 @@ type Replayed = Pick<Replay, 'chart'> & {
   readonly claim?: PendingEvents | null;
 };
 
-/** A claim that is recorded, and whether others may have appended since: it was asked for twice, or overtaken here. */
+/** A recorded claim, and whether others may have appended since: its append was retried, or overtaken here. */
 interface Claimed {
   readonly recorded: readonly RunEvent[];
   readonly decided: Decided;

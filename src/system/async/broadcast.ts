@@ -22,7 +22,7 @@ interface Told<Item> extends Place<Item> {
   readonly sinceMs: number;
 }
 
-/** Told an item, and whether the next comes right after it. Must not throw. */
+/** Receives an item, and whether the next follows at once. Must not throw. */
 export type Take<Item> = (item: Item, hasMore: boolean) => void;
 
 interface Listener<Item> {
@@ -32,11 +32,11 @@ interface Listener<Item> {
   readonly take: Take<Item>;
 }
 
-/** How a listener has a say in its being told. */
+/** A listener's handle: to receive pending items now, or to unsubscribe. */
 export interface Listening {
-  /** Tells it at once what others may have been told already. */
+  /** Delivers its pending items at once. */
   catchUp(): void;
-  /** Ends it, also in the middle of what was to be told. May be called twice. */
+  /** Unsubscribes, also while items are pending. May be called twice. */
   leave(): void;
 }
 
@@ -104,7 +104,7 @@ export class Broadcast<Item> {
     if (this.#last.number - this.#first.number > MAX_KEPT) this.#tellSome(WITHOUT_END);
   }
 
-  /** Goes on with a round, to its end at most: what comes next for a listener comes in another turn. Whether more is left. */
+  /** Continues a round, at most to its end: a listener's next item is for another turn. Returns whether more is left. */
   #tellSome(slice: Slice): boolean {
     const round = (this.#round ??= this.#nextRound());
     while (round.next.done !== true) {

@@ -115,7 +115,7 @@ export class Slices {
   #work(slice: Slice): void {
     if (this.#works.length === 0 || this.#passedOver >= MAX_PASSED_OVER) return this.#doPostponed(slice);
     if (this.#postponed.length > 0) this.#passedOver += 1;
-    // Each once at most: what is left of a work though there is room is for another turn.
+    // Each task runs at most once per turn; unfinished tasks wait even if time is left.
     for (let count = this.#works.length; count > 0; count -= 1) {
       const isLeft = this.#works[0]?.(slice) === true;
       const work = this.#works.shift();
