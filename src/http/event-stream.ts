@@ -55,7 +55,7 @@ export interface EventStreamOptions {
 
 /** The body of an answer that begins at once. */
 export function eventStream({ http, response, tell, passed = () => null }: EventStreamOptions): Readable {
-  const queue = new SendQueue(response);
+  const queue = new StreamQueue(response);
   const gone = new AbortController();
   const stopBeats = keepAlive(queue, { http, response, passed });
   whenClosed(response, () => {
@@ -104,7 +104,7 @@ function placeBytes(id: string): Buffer {
 
 /** Beats while no events come, and cuts off a client that reads nothing; returns the function that stops it. */
 function keepAlive(
-  queue: SendQueue,
+  queue: StreamQueue,
   { http, response, passed }: Required<Pick<EventStreamOptions, 'http' | 'response' | 'passed'>>,
 ): () => void {
   let [stalledBeats, takenBefore] = [0, 0];
@@ -123,7 +123,7 @@ function keepAlive(
 }
 
 /** What is on its way to a client that takes it piece by piece. */
-class SendQueue {
+class StreamQueue {
   /** Gives the pieces as fast as the client takes them. */
   readonly body: Readable;
   readonly #response: ServerResponse;

@@ -21,22 +21,22 @@ import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { Token, TokenBus } from '../run/live/tokens.js';
 import type { RunEvent } from '../run/events.js';
-import type { Outbox, Peer } from './outbox.js';
+import type { SendQueue, Peer } from './send-queue.js';
 
 export interface ChannelOptions {
   readonly views: Pick<RunViews, 'watch'>;
-  readonly outbox: Pick<Outbox, 'send'>;
+  readonly sendQueue: Pick<SendQueue, 'send'>;
   readonly slices: Pick<Slices, 'postpone'>;
   readonly onFault: (error: unknown) => void;
 }
 
 /** Serves a run's channel on an open socket. */
-export function serveChannel(peer: Peer, runId: string, { views, outbox, slices, onFault }: ChannelOptions): void {
+export function serveChannel(peer: Peer, runId: string, { views, sendQueue, slices, onFault }: ChannelOptions): void {
   const { signal, leave, end, endInTurn } = endingOf(peer, slices);
   let announced: Announced | null = null;
 
   const push = (messages: readonly ChannelMessage[]): void => {
-    if (messages.length > 0 && !outbox.send(peer, messages)) leave();
+    if (messages.length > 0 && !sendQueue.send(peer, messages)) leave();
   };
   /** To be written together. */
   let due: ChannelMessage[] = [];
@@ -124,7 +124,7 @@ export interface RichChannelOptions {
   readonly feed: Pick<RunFeed, 'follow'>;
   readonly queries: Pick<RunQueries, 'state'>;
   readonly tokens: Pick<TokenBus, 'subscribe'>;
-  readonly outbox: Pick<Outbox, 'send'>;
+  readonly sendQueue: Pick<SendQueue, 'send'>;
   readonly slices: Pick<Slices, 'postpone'>;
   readonly onFault: (error: unknown) => void;
 }
@@ -138,13 +138,13 @@ interface RichTarget {
 /** Serves the rich stream of a run on an open socket. */
 export function serveRichChannel(peer: Peer, target: RichTarget, options: RichChannelOptions): void {
   const { socket } = peer;
-  const { outbox, slices } = options;
+  const { sendQueue, slices } = options;
   const { signal, leave, end, endInTurn } = endingOf(peer, slices);
   /** Resolves once the client has taken enough to be sent more. */
   const push = async (messages: readonly (ChannelMessage | RichMessage)[]): Promise<void> => {
     if (signal.aborted) return;
     const sent = new Promise<void>((resolve) => {
-      if (!outbox.send(peer, messages, resolve)) leave();
+      if (!sendQueue.send(peer, messages, resolve)) leave();
     });
     if (messages.some(isEnd)) endInTurn();
     if (socket.bufferedAmount > PAUSE_BYTES) await sent;

@@ -19,7 +19,7 @@ import { serveChannel } from './channel.js';
 import { CLOSE_RESTART, CLOSE_UNAUTHORIZED } from './messages.js';
 import type { RichChannelOptions } from './channel.js';
 import { serveRichChannel } from './channel.js';
-import { Outbox } from './outbox.js';
+import { SendQueue } from './send-queue.js';
 
 /** Time between pings in milliseconds (contract, section 3). */
 const PING_MS = 20_000;
@@ -33,7 +33,7 @@ const MAX_SOCKETS = 20_000;
 const GOODBYE_MS = 2_000;
 
 export interface ChannelServerOptions
-  extends Omit<ChannelOptions & RichChannelOptions, 'outbox'>, SourceRules, AuthenticationRules {
+  extends Omit<ChannelOptions & RichChannelOptions, 'sendQueue'>, SourceRules, AuthenticationRules {
   readonly authenticator: AuthenticationRules['authenticator'] & Pick<Authenticator, 'watch'>;
   readonly system: Pick<System, 'after' | 'soon' | 'uuid'>;
   readonly slices: Pick<Slices, 'forEach' | 'postpone'>;
@@ -49,7 +49,7 @@ export interface ChannelServer {
 export function serveChannels(server: Server, options: ChannelServerOptions): ChannelServer {
   let opened: Promise<WebSocketServer> | null = null;
   const heartbeat = pinging(options);
-  const channel = { ...options, outbox: new Outbox(options) };
+  const channel = { ...options, sendQueue: new SendQueue(options) };
   let stopped = false;
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {

@@ -144,7 +144,7 @@ describe('A crowd that watches one run', () => {
     };
     const { socket } = openChannel(service.url, `/ws/council/${runId}`);
     const peer = { socket, connection: new PassThrough() };
-    serveChannel(peer, runId, { views: engine.views, outbox: { send }, slices: engine.slices, onFault: String });
+    serveChannel(peer, runId, { views: engine.views, sendQueue: { send }, slices: engine.slices, onFault: String });
     await untilTrue(() => sent.length > 0);
     isHeld = true;
     await engine.registry.decideGate(runId, decision('approve'));

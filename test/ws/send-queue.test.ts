@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
 import { present } from '../../src/system/element.js';
-import type { Peer } from '../../src/ws/outbox.js';
-import { Outbox } from '../../src/ws/outbox.js';
+import type { Peer } from '../../src/ws/send-queue.js';
+import { SendQueue } from '../../src/ws/send-queue.js';
 import type { ManualSystem } from '../support/manual-system.js';
 import { manualSystem } from '../support/manual-system.js';
 import { untilTrue } from '../support/until-true.js';
@@ -19,11 +19,11 @@ describe('What sockets have not sent', () => {
   let peers: Peer[];
   let clients: WebSocket[];
   let system: ManualSystem;
-  let outbox: Outbox;
+  let sendQueue: SendQueue;
 
   beforeEach(async () => {
     [peers, clients, system] = [[], [], manualSystem()];
-    outbox = new Outbox({ system, maxBytes: MAX_BYTES });
+    sendQueue = new SendQueue({ system, maxBytes: MAX_BYTES });
     server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
     server.on('connection', (socket, { socket: connection }) => {
       peers.push({ socket: socket.on('error', () => undefined), connection });
@@ -68,8 +68,8 @@ describe('What sockets have not sent', () => {
         toJSON: () => ((encodings += 1), { event: 'error', text }),
       } as const;
       sent += 1;
-      for (const peer of stalled) outbox.send(peer, [message]);
-      expect(outbox.send(reading.peer, [message])).to.equal(true);
+      for (const peer of stalled) sendQueue.send(peer, [message]);
+      expect(sendQueue.send(reading.peer, [message])).to.equal(true);
       expect(encodings).to.equal(sent);
       const unsent = [...stalled, reading.peer].filter(isOpen).map(({ socket }) => socket.bufferedAmount);
       expect(unsent.reduce((sum, bytes) => sum + bytes, 0)).to.be.at.most(MAX_BYTES);
@@ -118,7 +118,7 @@ describe('What sockets have not sent', () => {
     client.pause();
     const code = new Promise((resolve) => client.once('close', resolve));
     const text = 'x'.repeat(200_000);
-    while (outbox.send(peer, [{ event: 'error', message: text }])) await new Promise(setImmediate);
+    while (sendQueue.send(peer, [{ event: 'error', message: text }])) await new Promise(setImmediate);
     client.resume();
     expect(await code).to.equal(4408);
     await untilTrue(() => system.timers() === 0);
@@ -126,7 +126,10 @@ describe('What sockets have not sent', () => {
 
   it('is freed in many turns when many are cut off at once', async () => {
     const due: (() => void)[] = [];
-    outbox = new Outbox({ system: { after: system.after, soon: (callback) => void due.push(callback) }, maxBytes: 1 });
+    sendQueue = new SendQueue({
+      system: { after: system.after, soon: (callback) => void due.push(callback) },
+      maxBytes: 1,
+    });
     const stalled: Peer[] = [];
     for (let n = 0; n < CUT_OFF; n += 1) {
       const { peer, client } = await connect();
@@ -135,7 +138,7 @@ describe('What sockets have not sent', () => {
     }
     const text = 'x'.repeat(200_000);
     for (const peer of stalled)
-      while (outbox.send(peer, [{ event: 'error', message: text }])) await new Promise(setImmediate);
+      while (sendQueue.send(peer, [{ event: 'error', message: text }])) await new Promise(setImmediate);
     let ended = 0;
     for (const { socket } of stalled) {
       const terminate = socket.terminate.bind(socket);

@@ -26,14 +26,14 @@ export interface Peer {
   readonly connection: Pick<Duplex, 'cork' | 'uncork'>;
 }
 
-export interface OutboxOptions {
+export interface SendQueueOptions {
   readonly system: Pick<System, 'after' | 'soon'>;
   /** Default: 64 MiB. */
   readonly maxBytes?: number;
 }
 
 /** What all sockets of the service send through. */
-export class Outbox {
+export class SendQueue {
   readonly #system: Pick<System, 'after' | 'soon'>;
   readonly #maxBytes: number;
   readonly #encoded = new WeakMap<Message, Buffer>();
@@ -43,7 +43,7 @@ export class Outbox {
   /** Those that were cut off and whose time is up. */
   readonly #ending: WebSocket[] = [];
 
-  constructor({ system, maxBytes = MAX_UNSENT_IN_ALL_BYTES }: OutboxOptions) {
+  constructor({ system, maxBytes = MAX_UNSENT_IN_ALL_BYTES }: SendQueueOptions) {
     this.#system = system;
     this.#maxBytes = maxBytes;
   }
