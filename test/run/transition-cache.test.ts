@@ -7,19 +7,19 @@ function stateOf(number: number, nodes: number): { readonly value: { readonly ru
   return { value: { running: Object.fromEntries(Array.from({ length: nodes }, (_, at) => region(at))) } };
 }
 
-describe('The moves kept of a chart', () => {
+describe('The transition cache of a chart', () => {
   for (const [nodes, atLeast] of [
     [3, 1_000],
     [20, 100],
     [200, 20],
   ] as const) {
-    it(`take little memory however many states ${nodes} nodes can be in, and lead where they led`, () => {
-      const moves = new TransitionCache<ReturnType<typeof stateOf>>();
+    it(`takes little memory however many states ${nodes} nodes can be in, and returns what it kept`, () => {
+      const cache = new TransitionCache<ReturnType<typeof stateOf>>();
       let [chars, count] = [0, 0];
       for (let number = 0; number < 5_000; number += 1) {
         const to = stateOf(number, nodes);
-        moves.keep('pending', `event ${number}`, to);
-        const kept = moves.find('pending', `event ${number}`);
+        cache.keep('pending', `event ${number}`, to);
+        const kept = cache.find('pending', `event ${number}`);
         if (kept === undefined) continue;
         expect(kept.value).to.deep.equal(to.value);
         count += 1;
@@ -30,12 +30,12 @@ describe('The moves kept of a chart', () => {
     });
   }
 
-  it('are the same for a state, whichever way it was come by', () => {
-    const moves = new TransitionCache<ReturnType<typeof stateOf>>();
-    const first = moves.keep('pending', 'one', stateOf(1, 3));
-    expect(moves.keep('paused', 'other', stateOf(1, 3))).to.equal(first);
-    moves.keep(first.value, 'next', stateOf(2, 3));
-    expect(moves.find(first.value, 'next')?.value).to.deep.equal(stateOf(2, 3).value);
-    expect(moves.find(first.value, 'one')).to.equal(undefined);
+  it('holds one state once, whichever event led to it', () => {
+    const cache = new TransitionCache<ReturnType<typeof stateOf>>();
+    const first = cache.keep('pending', 'one', stateOf(1, 3));
+    expect(cache.keep('paused', 'other', stateOf(1, 3))).to.equal(first);
+    cache.keep(first.value, 'next', stateOf(2, 3));
+    expect(cache.find(first.value, 'next')?.value).to.deep.equal(stateOf(2, 3).value);
+    expect(cache.find(first.value, 'one')).to.equal(undefined);
   });
 });
