@@ -17,8 +17,8 @@ import { embeddingsOf } from '../embeddings/provider.js';
 import type { Ingested, UploadedFile } from '../documents/store.js';
 import { DocumentStore } from '../documents/store.js';
 import type { ChunkRange, NumberedChunk } from '../documents/stored-chunks.js';
-import type { Passage, PassageQuery } from '../council/tools/pdf-reader.js';
-import { findPassages } from '../council/tools/pdf-reader.js';
+import type { CitedChunk, DocumentQuery } from '../council/tools/pdf-reader.js';
+import { findChunks } from '../council/tools/pdf-reader.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import type { History } from '../projections/run-history.js';
 import type { Projector } from '../projections/projector.js';
@@ -38,7 +38,7 @@ export interface Documents {
   /** Chunks of a document, in order; null when it is not there. @throws {DocumentCorrupt} */
   chunks(documentId: string, range: ChunkRange): Promise<readonly NumberedChunk[] | null>;
   /** What agents are given for a query, best first. Throws as the search. */
-  search(query: PassageQuery, options: { readonly signal: AbortSignal }): Promise<readonly Passage[]>;
+  search(query: DocumentQuery, options: { readonly signal: AbortSignal }): Promise<readonly CitedChunk[]>;
   /** Reads and checks a document's whole record, and the stored view of it; null when nothing is known of it. */
   verify(documentId: string): Promise<DocumentCheck | null>;
   /** Resolves once it is recorded. */
@@ -165,7 +165,7 @@ function documentsOf({ store, corruptDocuments, chunkSearch, reached, verify }: 
       corruptDocuments.assertNotCorrupt(documentId);
       return await corruptDocuments.noting(store.chunks(documentId, range));
     },
-    search: (query, options) => findPassages(chunkSearch, query, options),
+    search: (query, options) => findChunks(chunkSearch, query, options),
     async ingest(file) {
       const ingested = await corruptDocuments.noting(store.ingest(file));
       // All that counts of its record was read for that.

@@ -19,7 +19,7 @@ import type { DocumentCheck } from '../documents/verify.js';
 import type { DocumentRecord } from '../documents/events.js';
 import type { Ingested, UploadedFile } from '../documents/store.js';
 import type { ChunkRange, NumberedChunk } from '../documents/stored-chunks.js';
-import type { Passage, PassageQuery } from '../council/tools/pdf-reader.js';
+import type { CitedChunk, DocumentQuery } from '../council/tools/pdf-reader.js';
 import type { BlueprintList } from '../projections/blueprints.js';
 import type { DocumentList } from '../projections/documents.js';
 import type { Inbox } from '../projections/inbox.js';
@@ -66,7 +66,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
     /** Chunks of a document, in order; null when it is not there. */
     chunks(documentId: string, range: ChunkRange): Promise<readonly NumberedChunk[] | null>;
     /** What agents are given for a query, best first. */
-    search(query: PassageQuery, options: { readonly signal: AbortSignal }): Promise<readonly Passage[]>;
+    search(query: DocumentQuery, options: { readonly signal: AbortSignal }): Promise<readonly CitedChunk[]>;
     /** Reads and checks a document's whole record; null when nothing is known of it. */
     verify(documentId: string): Promise<DocumentCheck | null>;
     ingest(file: UploadedFile): Promise<Ingested>;

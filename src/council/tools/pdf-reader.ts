@@ -23,42 +23,38 @@ export function pdfReader(search: ChunkSearch): Tool {
     },
     isAvailable: () => search.hasChunks(),
     read(given) {
-      const query = readPassageQuery(given['query']);
+      const query = readDocumentQuery(given['query']);
       if (query === null) return { isUsable: false, fault: '"query" must be a text that is not empty' };
       const topK = countOf(given['top_k'], { min: 1, max: MAX_TOP_K, fallback: DEFAULT_TOP_K });
       return { isUsable: true, arguments: { query, top_k: topK } };
     },
     async run(given, { signal, maxBytes }) {
       const topK = Number(given['top_k'] ?? DEFAULT_TOP_K);
-      const passages = await findPassages(
-        search,
-        { query: String(present(given['query'], 'query')), topK },
-        { signal },
-      );
+      const passages = await findChunks(search, { query: String(present(given['query'], 'query')), topK }, { signal });
       return { isFound: true, ...renderItems('passage', passages.map(itemOf), maxBytes) };
     },
   };
 }
 
-/** A chunk as it is given out. */
-export interface Passage extends FoundChunk {
+/** A chunk with its citation mark. */
+export interface CitedChunk extends FoundChunk {
   /** The mark to cite it by. */
   readonly cite: string;
 }
 
-export interface PassageQuery {
-  /** As `readPassageQuery` reads it. */
+export interface DocumentQuery {
+  /** As `readDocumentQuery` reads it. */
   readonly query: string;
   /** 1 to 20. */
   readonly topK: number;
 }
 
 /** What the tool finds, best first. Throws as the search. */
-export async function findPassages(
+export async function findChunks(
   search: Pick<ChunkSearch, 'search'>,
-  { query, topK }: PassageQuery,
+  { query, topK }: DocumentQuery,
   { signal }: { readonly signal: AbortSignal },
-): Promise<readonly Passage[]> {
+): Promise<readonly CitedChunk[]> {
   const chunks = await search.search(query, topK, { signal });
   return chunks.slice(0, topK).map((chunk) => ({
     ...chunk,
@@ -68,11 +64,11 @@ export async function findPassages(
 }
 
 /** A query as it is searched for; null when nothing can be. */
-export function readPassageQuery(given: unknown): string | null {
+export function readDocumentQuery(given: unknown): string | null {
   return queryOf(given, MAX_QUERY_CHARS);
 }
 
-function itemOf({ document, page, chunk, text, score, filename, cite }: Passage) {
+function itemOf({ document, page, chunk, text, score, filename, cite }: CitedChunk) {
   return {
     attributes: {
       cite,

@@ -5,8 +5,8 @@ import { DocumentUnknown } from '../../documents/errors.js';
 import { documentStream, isDocumentId } from '../../documents/events.js';
 import type { Ingested } from '../../documents/store.js';
 import type { ChunkRange, NumberedChunk } from '../../documents/stored-chunks.js';
-import type { Passage } from '../../council/tools/pdf-reader.js';
-import { readPassageQuery } from '../../council/tools/pdf-reader.js';
+import type { CitedChunk } from '../../council/tools/pdf-reader.js';
+import { readDocumentQuery } from '../../council/tools/pdf-reader.js';
 import { pageOf } from '../query.js';
 import { RequestRefused, brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
@@ -188,7 +188,7 @@ function searchRoute(http: HttpContext): Route {
     problems: [503],
     async handle(ctx) {
       const { q, top_k: topK } = query.read(ctx);
-      const text = readPassageQuery(q);
+      const text = readDocumentQuery(q);
       if (text === null) throw brokenRules([{ loc: ['query', 'q'], msg: NO_WORDS, type: 'string_too_short' }]);
       const late = new AbortController();
       try {
@@ -203,7 +203,7 @@ function searchRoute(http: HttpContext): Route {
 
 const NO_WORDS = 'Input should have more than blanks';
 
-function foundPassage({ document, filename, page, chunk, text, score, cite }: Passage): FoundPassage {
+function foundPassage({ document, filename, page, chunk, text, score, cite }: CitedChunk): FoundPassage {
   return { document, filename: filename ?? null, page, chunk, text, score, cite };
 }
 
