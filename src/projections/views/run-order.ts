@@ -91,7 +91,7 @@ function behindValue(after: RunPlace | undefined, { column, direction, times }: 
   return [condition(sql, value, value, ...tie.values)];
 }
 
-/** Behind a place by the time of the start, and the id. */
+/** After a cursor, by the time of the start and the id. */
 function behind(after: RunPlace | undefined, order: Times): readonly Condition[] {
   if (after === undefined) return [];
   const { createdAt, id } = after;
@@ -100,25 +100,25 @@ function behind(after: RunPlace | undefined, order: Times): readonly Condition[]
   return [condition(sql, createdAt, createdAt, id)];
 }
 
-/** What a filter asks of a row, but for the words. */
+/** The conditions of a filter on a row, except for the words. */
 export function conditionsOf(filter: RunFilter): readonly Condition[] {
   const { from, to, minScore, maxScore } = filter;
   return [
     ...equalitiesOf(filter),
-    ...asked('f.created_at >= ?', from),
-    ...asked('f.created_at <= ?', to),
-    ...asked('f.score >= ?', minScore),
-    ...asked('f.score <= ?', maxScore),
+    ...ifGiven('f.created_at >= ?', from),
+    ...ifGiven('f.created_at <= ?', to),
+    ...ifGiven('f.score >= ?', minScore),
+    ...ifGiven('f.score <= ?', maxScore),
   ];
 }
 
-/** The part of it that has an index for each condition, whose rows come by the time of their start. */
+/** The conditions that have an index each, which holds its rows by the time of their start. */
 export function equalitiesOf({ status, blueprintId, actor, parent }: RunFilter): readonly Equality[] {
   return [
-    ...asked('f.parent = ?', parent).map((each) => ({ index: 'facets_parent', ...each })),
-    ...asked('f.blueprint_id = ?', blueprintId).map((each) => ({ index: 'facets_blueprint', ...each })),
-    ...asked('f.actor = ?', actor).map((each) => ({ index: 'facets_actor', ...each })),
-    ...asked('f.status = ?', status).map((each) => ({ index: 'facets_status', ...each })),
+    ...ifGiven('f.parent = ?', parent).map((each) => ({ index: 'facets_parent', ...each })),
+    ...ifGiven('f.blueprint_id = ?', blueprintId).map((each) => ({ index: 'facets_blueprint', ...each })),
+    ...ifGiven('f.actor = ?', actor).map((each) => ({ index: 'facets_actor', ...each })),
+    ...ifGiven('f.status = ?', status).map((each) => ({ index: 'facets_status', ...each })),
   ];
 }
 
@@ -130,6 +130,6 @@ export function hasScores({ minScore, maxScore }: RunFilter): boolean {
   return minScore !== undefined || maxScore !== undefined;
 }
 
-function asked(sql: string, value: Value | undefined): readonly Condition[] {
+function ifGiven(sql: string, value: Value | undefined): readonly Condition[] {
   return value === undefined ? [] : [condition(sql, value)];
 }

@@ -11,21 +11,21 @@ import { NEWEST, allOf, condition, conditionsOf, equalitiesOf, hasScores, isByVa
 import { matchOf } from './run-words.js';
 import { fieldOf } from './stored-row.js';
 
-/** Runs that are few: all of them are looked at and sorted, rather than others passed over to find them. */
+/** Up to this many matching runs are all read and sorted, rather than found by walking an index. */
 const FEW = 2_000;
-/** The same of runs with the words that are asked for, whose test costs more than that of a column. */
+/** As `FEW`, for runs with the words of the query: testing words costs more than testing a column. */
 const FEW_WITH_WORDS = 10_000;
-/** Different scores within bounds, each walked by itself; where there are more, runs are walked and compared. */
+/** Most different scores within bounds that are walked one by one; with more, runs are walked and compared. */
 const MAX_SCORES = 50;
 
-/** Rows with words, and what they are found by. */
+/** Rows with words, joined to their facets. */
 const WITH_WORDS = 'words CROSS JOIN facets f ON f.key = words.rowid';
 
-/** One part of what is asked for. */
-interface Asked extends Part {
+/** One part of the order, with the query that it answers. */
+interface PartQuery extends Part {
   readonly query: RunListQuery;
   readonly filter: RunFilter;
-  /** The words, as FTS5 takes them; null: none are asked for. */
+  /** The words of the query, as FTS5 takes them; null: the query has none. */
   readonly match: string | null;
 }
 
@@ -67,60 +67,60 @@ export class RunSearch {
     return match === undefined ? 0 : this.#countOf(conditionsOf(filter), match);
   }
 
-  #page(asked: Asked, window: Window): readonly number[] {
-    const few = this.#few(asked);
-    if (few !== undefined) return this.#walked({ ...asked, index: few.index }, window);
-    return asked.match === null ? this.#plainPage(asked, window) : this.#pageWithWords(asked, asked.match, window);
+  #page(part: PartQuery, window: Window): readonly number[] {
+    const few = this.#few(part);
+    if (few !== undefined) return this.#walked({ ...part, index: few.index }, window);
+    return part.match === null ? this.#plainPage(part, window) : this.#pageWithWords(part, part.match, window);
   }
 
-  /** A condition that few runs meet, where no index has all that is asked for. */
-  #few({ filter, query: { sort = '-created_at' }, match }: Asked): Equality | undefined {
+  /** A condition that few runs meet, if no single index answers the query. */
+  #few({ filter, query: { sort = '-created_at' }, match }: PartQuery): Equality | undefined {
     const equal = equalitiesOf(filter);
     const isMore = match !== null || isByValue(sort) || hasScores(filter) || equal.length > 1;
     return isMore ? equal.find((each) => this.#isFew('facets f', each, FEW)) : undefined;
   }
 
-  #plainPage(asked: Asked, window: Window): readonly number[] {
-    const { filter, query } = asked;
+  #plainPage(part: PartQuery, window: Window): readonly number[] {
+    const { filter, query } = part;
     const [equal] = equalitiesOf(filter);
-    if (isByValue(query.sort ?? '-created_at')) return this.#walked(asked, window);
-    if (hasScores(filter)) return this.#withScores(asked, window);
-    if (equal !== undefined) return this.#walked({ ...asked, index: equal.index }, window);
-    return asked.where.length === 0 ? this.#everything(asked, window) : this.#walked(asked, window);
+    if (isByValue(query.sort ?? '-created_at')) return this.#walked(part, window);
+    if (hasScores(filter)) return this.#withScores(part, window);
+    if (equal !== undefined) return this.#walked({ ...part, index: equal.index }, window);
+    return part.where.length === 0 ? this.#everything(part, window) : this.#walked(part, window);
   }
 
-  #pageWithWords(asked: Asked, match: string, window: Window): readonly number[] {
-    if (!isByValue(asked.query.sort ?? '-created_at')) return this.#withWords(asked, match, window);
+  #pageWithWords(part: PartQuery, match: string, window: Window): readonly number[] {
+    if (!isByValue(part.query.sort ?? '-created_at')) return this.#withWords(part, match, window);
     return this.#isFew('words', matches(match), FEW_WITH_WORDS)
-      ? this.#sortedWithWords(asked, match, window)
-      : this.#walked(asked, window);
+      ? this.#sortedWithWords(part, match, window)
+      : this.#walked(part, window);
   }
 
   /** The rows of an index that fit, in its order; where an order is not the index's, they are sorted. */
-  #walked({ index, where, order, match }: Omit<Asked, 'query' | 'filter'>, { limit, offset }: Window) {
+  #walked({ index, where, order, match }: Omit<PartQuery, 'query' | 'filter'>, { limit, offset }: Window) {
     const { sql, values } = allOf(match === null ? where : [...where, holds(match)]);
     const page = `SELECT f.key FROM facets f INDEXED BY ${index} WHERE ${sql} ORDER BY ${order} LIMIT ? OFFSET ?`;
     return keysIn(this.#rows(page, [...values, limit, offset]));
   }
 
   /** Of all runs: SQLite reads the rows that are passed over too, so a page in the far half is read from the other end. */
-  #everything(asked: Asked, { limit, offset }: Window): readonly number[] {
+  #everything(part: PartQuery, { limit, offset }: Window): readonly number[] {
     const count = this.#countOf([], null);
-    if (offset <= count / 2) return this.#walked(asked, { limit, offset });
+    if (offset <= count / 2) return this.#walked(part, { limit, offset });
     const taken = Math.max(0, Math.min(limit, count - offset));
-    const order = asked.order === NEWEST ? 'f.created_at, f.id DESC' : 'f.created_at DESC, f.id DESC';
-    return [...this.#walked({ ...asked, order }, { limit: taken, offset: count - offset - taken })].reverse();
+    const order = part.order === NEWEST ? 'f.created_at, f.id DESC' : 'f.created_at DESC, f.id DESC';
+    return [...this.#walked({ ...part, order }, { limit: taken, offset: count - offset - taken })].reverse();
   }
 
   /** By the time of the start, with scores within bounds: those of each score are in this order, and are merged. */
-  #withScores(asked: Asked, { limit, offset }: Window): readonly number[] {
-    const scores = this.#scoresWithin(asked.filter);
+  #withScores(part: PartQuery, { limit, offset }: Window): readonly number[] {
+    const scores = this.#scoresWithin(part.filter);
     if (scores.length === 0) return [];
-    if (scores.length > MAX_SCORES) return this.#walked(asked, { limit, offset });
-    const { sql, values } = allOf(asked.where);
+    if (scores.length > MAX_SCORES) return this.#walked(part, { limit, offset });
+    const { sql, values } = allOf(part.where);
     const ofScore = `SELECT f.key, f.created_at, f.id FROM facets f INDEXED BY facets_score WHERE f.score = ? AND ${sql}`;
     const merged = scores.map(() => ofScore).join(' UNION ALL ');
-    const order = asked.order === NEWEST ? '2 DESC, 3' : '2, 3';
+    const order = part.order === NEWEST ? '2 DESC, 3' : '2, 3';
     const given = [...scores.flatMap((score) => [score, ...values]), limit, offset];
     return keysIn(this.#rows(`${merged} ORDER BY ${order} LIMIT ? OFFSET ?`, given));
   }
@@ -139,7 +139,7 @@ export class RunSearch {
   }
 
   /** By the time of the start, with words. The full text has them in the order of keys, which is nearly this one. */
-  #withWords({ query, where }: Asked, match: string, { limit, offset }: Window): readonly number[] {
+  #withWords({ query, where }: PartQuery, match: string, { limit, offset }: Window): readonly number[] {
     const isNewestFirst = query.sort !== 'created_at';
     const { sql, values } = allOf([matches(match), ...this.#keysWithin(query), ...where]);
     const order = isNewestFirst ? 'words.rowid DESC' : 'words.rowid';
@@ -171,7 +171,7 @@ export class RunSearch {
   }
 
   /** With words that few runs have, in any order. */
-  #sortedWithWords({ where, order }: Asked, match: string, { limit, offset }: Window): readonly number[] {
+  #sortedWithWords({ where, order }: PartQuery, match: string, { limit, offset }: Window): readonly number[] {
     const { sql, values } = allOf([matches(match), ...where]);
     const page = `SELECT f.key FROM ${WITH_WORDS} WHERE ${sql} ORDER BY ${order} LIMIT ? OFFSET ?`;
     return keysIn(this.#rows(page, [...values, limit, offset]));
@@ -199,7 +199,7 @@ export class RunSearch {
   }
 }
 
-/** The words that are asked for; null: none are. Undefined: nothing can be found, what was asked for holds no word. */
+/** The words of the query; null: it has none. Undefined: nothing can be found, since its text holds no word. */
 function matchIn({ q }: RunFilter): string | null | undefined {
   return q === undefined ? null : (matchOf(q) ?? undefined);
 }
