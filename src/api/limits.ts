@@ -1,6 +1,6 @@
 /**
  * What a key, or an address, may ask of this instance (contract, section 5): requests, runs that it starts, runs
- * unfinished at once. Told in the fields of draft-ietf-httpapi-ratelimit-headers-10.
+ * unfinished at once. Sent in the fields of draft-ietf-httpapi-ratelimit-headers-10.
  */
 import { isLoopbackAddress, networkOf } from '../system/host-name.js';
 import type { Caller } from '../keys/caller.js';
@@ -9,7 +9,7 @@ import type { RoutedRequest } from './client-address.js';
 import { clientAddress } from './client-address.js';
 import type { System } from '../system/system.js';
 import { RequestRefused } from './problems.js';
-import type { Rate, Standing } from './token-buckets.js';
+import type { Rate, QuotaState } from './token-buckets.js';
 import { tokenBuckets } from './token-buckets.js';
 
 /** Null: no limit. */
@@ -83,7 +83,7 @@ export function limitsOf(
       const takeBack = (): void => undefined;
       if (counted.has(runId)) return { ...PASSED, takeBack };
       const room = unfinishedLimit(asker);
-      const isFull = room.some(({ standing }) => !standing.isGranted);
+      const isFull = room.some(({ state }) => !state.isGranted);
       const verdict = verdictOf(isFull ? room : [...runLimit(asker), ...room]);
       if (verdict.refusal !== null) return { ...verdict, takeBack };
       counted.add(runId, subjectOf(asker));
@@ -94,12 +94,12 @@ export function limitsOf(
 }
 
 /** Counts for somebody against one limit; none: it does not hold for them. */
-type Limit = (asker: Asker) => readonly Told[];
+type Limit = (asker: Asker) => readonly PolicyState[];
 
 function limitOf(
   about: About,
   settings: (Quota & Partial<Rate>) | null,
-  count: (subject: string, quota: number) => Standing,
+  count: (subject: string, quota: number) => QuotaState,
 ): Limit {
   if (settings === null) return () => [];
   const { quota, isSet } = settings;
@@ -107,7 +107,7 @@ function limitOf(
   return (asker) => {
     // The addresses of whoever reaches an open service on a loopback address are loopback ones.
     if (asker.actor === null && !isSet && isLoopbackAddress(asker.address)) return [];
-    return [{ policy, standing: count(subjectOf(asker), quota) }];
+    return [{ policy, state: count(subjectOf(asker), quota) }];
   };
 }
 
@@ -154,7 +154,7 @@ function countedRuns(): CountedRuns {
   };
 }
 
-// What is told: an item of a structured field (RFC 9651) for each policy.
+// The answer's fields: an item of a structured field (RFC 9651) for each policy.
 
 interface About {
   readonly name: string;
@@ -182,27 +182,27 @@ function policyOf({ name, many, unit }: About, { quota, windowSeconds }: Quota &
   return { name, item: `"${name}";q=${quota}${inUnits}${window}`, complaint };
 }
 
-interface Told {
+interface PolicyState {
   readonly policy: Policy;
-  readonly standing: Standing;
+  readonly state: QuotaState;
 }
 
 const PASSED: Verdict = { fields: {}, refusal: null };
 
-function verdictOf(told: readonly Told[]): Verdict {
-  if (told.length === 0) return PASSED;
-  const limits = told.map(
-    ({ policy: { name }, standing: { left, nextSeconds } }) => `"${name}";r=${left};t=${nextSeconds}`,
+function verdictOf(states: readonly PolicyState[]): Verdict {
+  if (states.length === 0) return PASSED;
+  const limits = states.map(
+    ({ policy: { name }, state: { left, nextSeconds } }) => `"${name}";r=${left};t=${nextSeconds}`,
   );
-  const policies = told.map(({ policy: { item } }) => item);
-  const violated = told.find(({ standing }) => !standing.isGranted);
+  const policies = states.map(({ policy: { item } }) => item);
+  const violated = states.find(({ state }) => !state.isGranted);
   return {
     fields: { 'RateLimit-Policy': policies.join(', '), RateLimit: limits.join(', ') },
     refusal: violated === undefined ? null : refusalOf(violated),
   };
 }
 
-function refusalOf({ policy: { complaint }, standing: { nextSeconds } }: Told): RequestRefused {
+function refusalOf({ policy: { complaint }, state: { nextSeconds } }: PolicyState): RequestRefused {
   const headers = { 'Retry-After': String(nextSeconds) };
   return new RequestRefused(`${complaint}; try again in ${nextSeconds} s`, { status: 429, headers });
 }

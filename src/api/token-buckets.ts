@@ -10,8 +10,8 @@ export interface Rate {
   readonly windowSeconds: number;
 }
 
-/** Where somebody stands with a limit. */
-export interface Standing {
+/** What is left of a quota after a request. */
+export interface QuotaState {
   readonly isGranted: boolean;
   /** How many more would be granted now. */
   readonly left: number;
@@ -21,7 +21,7 @@ export interface Standing {
 
 export interface TokenBuckets {
   /** Takes one from a bucket, which is full when it is first named. */
-  take(name: string): Standing;
+  take(name: string): QuotaState;
 }
 
 /** The buckets used last that are kept at least; twice as many at most. The others are full again. About 100 bytes each. */

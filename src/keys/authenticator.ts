@@ -28,8 +28,8 @@ export interface KeyGrant extends Grant {
 /** What is found of what was shown. */
 export type Found = { readonly grant: KeyGrant } | { readonly grant: null; readonly refusal: Refusal };
 
-/** What stands for a key. */
-interface Standing {
+/** The session or ticket shown in place of a key. */
+interface Credential {
   readonly session?: string | null;
   /** When it ends, ISO 8601. */
   readonly until?: string | null;
@@ -117,7 +117,7 @@ export class Authenticator {
     return this.#found(this.keys.named(session.name), { session: session.id, until: session.expiresAt });
   }
 
-  #found(key: Key | null, { session = null, until = null }: Standing): Found {
+  #found(key: Key | null, { session = null, until = null }: Credential): Found {
     if (key === null) return UNKNOWN;
     const now = this.#recentNow();
     const refusal = keyEnded(key, now);

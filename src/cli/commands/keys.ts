@@ -109,13 +109,13 @@ async function list(isJson: boolean, { book, print, notify, now, isTerminal }: K
   const rows = found.map((key) => [
     key.name,
     key.scopes.join(','),
-    standing(key, now),
+    keyStatus(key, now),
     `used ${key.last_used ?? 'never'}`,
   ]);
   await print(printable(aligned(rows)));
 }
 
-function standing(key: Key, now: string): string {
+function keyStatus(key: Key, now: string): string {
   const { expires_at: expiresAt, revoked_at: revokedAt, revoked_by: by } = key;
   if (revokedAt !== null) return `revoked ${day(revokedAt)}${by === null ? '' : ` by ${by}`}`;
   if (expiresAt === null) return 'valid';
