@@ -27,9 +27,9 @@ import { taskTracker } from '../system/async/task-tracker.js';
 export interface RunAudits {
   /** Reads and checks a run's whole record, and the stored view of it; null when nothing is known of the run. */
   readonly verify: (runId: string) => Promise<RunVerification | null>;
-  /** Where a run's drafts come from; null when there is no such run. @throws {RunDamaged} */
+  /** Where a run's drafts come from; null when there is no such run. @throws {RunCorrupt} */
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
-  /** What a node was sent. @throws {RunDamaged} */
+  /** What a node was sent. @throws {RunCorrupt} */
   readonly prompt: (runId: string, at: AttemptPlace) => Promise<PromptFound>;
   /** Verifies the runs that have not ended, paused ones among them; the start need not wait longer than this does. */
   check(unfinished: readonly UnfinishedRun[]): Promise<void>;

@@ -143,7 +143,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     isReady: readiness({ log, projector, library, history, cluster, system }),
     ...recoveryOf({ caughtUp, cluster, deadlines, registry, history, corruptRuns, logger }),
     async stop() {
-      stopTelling({ slices, feed, logFeed });
+      stopNotifying({ slices, feed, logFeed });
       await Promise.all([cluster?.stop(), audits.stop(), savedCouncils.stop()]);
       // Together: what acts on a deadline waits for the log until the registry stops.
       await Promise.all([deadlines.stop(), registry.stop(), blueprints.stop(), authenticator.stop()]);
@@ -175,7 +175,7 @@ interface FeedsDeps extends Omit<RunFeedDeps, 'sha256'>, Omit<LogFeedDeps, 'curs
 }
 
 /** Delivers pending notifications and stops sending new ones. */
-function stopTelling({ slices, feed, logFeed }: Pick<Engine, 'slices' | 'feed' | 'logFeed'>): void {
+function stopNotifying({ slices, feed, logFeed }: Pick<Engine, 'slices' | 'feed' | 'logFeed'>): void {
   slices.stop();
   feed.stop();
   logFeed.stop();

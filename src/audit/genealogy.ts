@@ -211,10 +211,16 @@ function parentOf({ parent, state, changes }: RunRequestedData): GenealogyParent
   if (parent === null) return null;
   const { runId, at, hash } = parent;
   const reused = state === null ? 0 : reusedResults(state);
-  return { run_id: runId, at, hash, reused_results: reused, changes: changes === undefined ? null : askedFor(changes) };
+  return {
+    run_id: runId,
+    at,
+    hash,
+    reused_results: reused,
+    changes: changes === undefined ? null : requestedChanges(changes),
+  };
 }
 
-function askedFor({ inputTopic, state, nodes, maxNodeExecutions }: RunChanges): GenealogyParent['changes'] {
+function requestedChanges({ inputTopic, state, nodes, maxNodeExecutions }: RunChanges): GenealogyParent['changes'] {
   return {
     input_topic: inputTopic,
     state,

@@ -29,7 +29,7 @@ export class Provenance {
   /** Sources that were asked for before their feedback was added. */
   readonly #unknown = new Set<string>();
   /** Cache of the last feedback list; the next usually extends it by one entry. */
-  #told = nothingTold();
+  #lastGiven = nothingGiven();
 
   constructor(sha256: Sha256) {
     this.#sha256 = sha256;
@@ -48,7 +48,7 @@ export class Provenance {
 
   /** Ids of a branch's feedback, oldest first. */
   feedbackOf({ feedback }: Pick<Branch, 'feedback'>): string[] {
-    const { of, ids, list } = this.#told;
+    const { of, ids, list } = this.#lastGiven;
     if (feedback === of) return list;
     const goesOn = beginsWith(feedback, of);
     const known = goesOn ? ids : new Set<string>();
@@ -60,8 +60,8 @@ export class Provenance {
       else if (!known.has(id)) added.push(id);
       if (id !== undefined) known.add(id);
     }
-    this.#told = { of: feedback, ids: known, list: goesOn ? list.concat(added) : added };
-    return this.#told.list;
+    this.#lastGiven = { of: feedback, ids: known, list: goesOn ? list.concat(added) : added };
+    return this.#lastGiven.list;
   }
 
   /** @param from the step or gate that branches will know it by, null at the end of a run; returns its id */
@@ -103,7 +103,7 @@ export class Provenance {
     this.feedback.push({ id, seq, at, tools, kind, node, draft, count: texts.length, hash, characters, first_line });
     const source = sourceOf(from);
     // The cached list may hold the source without its id, or with another.
-    if (this.#feedbackFrom.has(source) || this.#unknown.has(source)) this.#told = nothingTold();
+    if (this.#feedbackFrom.has(source) || this.#unknown.has(source)) this.#lastGiven = nothingGiven();
     this.#feedbackFrom.set(source, id);
     return id;
   }
@@ -117,14 +117,14 @@ export class Provenance {
   }
 }
 
-/** Feedback, and the ids of it. */
-interface Told {
+/** A feedback list, and its ids. */
+interface GivenFeedback {
   readonly of: Branch['feedback'];
   readonly ids: Set<string>;
   readonly list: string[];
 }
 
-function nothingTold(): Told {
+function nothingGiven(): GivenFeedback {
   return { of: [], ids: new Set(), list: [] };
 }
 

@@ -1,15 +1,15 @@
-/** The service that a command drives or asks, by its client. */
+/** The service that a command calls, by its client. */
 import type { ClientSystem, RetryOptions, RunEvent } from '../client/client.js';
 import { CouncilClient } from '../client/client.js';
 import { AWAY_MS, ServiceLost, isAway, isUnsent } from './service-faults.js';
 
 export interface ServiceOptions {
-  /** Who asks; null: nobody. */
+  /** The API key; null: none. */
   readonly key: string | null;
   readonly system: ClientSystem;
 }
 
-/** A client of the service at an address. Its calls are made once, unless told otherwise. */
+/** A client of the service at an address. Its calls are made once, unless `retry` says otherwise. */
 export function serviceClient(url: string, { key, system, ...retry }: ServiceOptions & RetryOptions): CouncilClient {
   return new CouncilClient({
     ...{ url, system, retry: { callMs: 0, streamMs: AWAY_MS, ...retry } },
@@ -17,8 +17,8 @@ export function serviceClient(url: string, { key, system, ...retry }: ServiceOpt
   });
 }
 
-/** Tells the user once an outage that the service is waited for, and why. */
-export function toldOnce(notify: (text: string) => void): NonNullable<RetryOptions['onWait']> {
+/** Notifies the user once per outage that the command retries, and why. */
+export function notifyOnce(notify: (text: string) => void): NonNullable<RetryOptions['onWait']> {
   return ({ error, failures }) => {
     const { message } = error;
     if (failures === 1)
@@ -30,22 +30,22 @@ export function toldOnce(notify: (text: string) => void): NonNullable<RetryOptio
 
 export interface FollowOptions extends ServiceOptions {
   readonly notify: (text: string) => void;
-  /** Ends it, quietly. */
+  /** Ends the events, without an error. */
   readonly signal: AbortSignal;
-  /** Whether the run is known to be there: else a service that is not is not waited for. */
+  /** Whether the run is known to exist; otherwise an unreachable service is not retried. */
   readonly isKnown: boolean;
 }
 
-/** A run's events, none left out and none twice. @throws {ServiceLost} or what the service refuses */
+/** A run's events, each exactly once. @throws {ServiceLost} or the service's refusal */
 export async function* followEvents(url: string, runId: string, options: FollowOptions): AsyncGenerator<RunEvent> {
   const { notify, signal } = options;
   let { isKnown } = options;
-  const tell = toldOnce(notify);
+  const notifyOutage = notifyOnce(notify);
   const council = serviceClient(url, {
     ...options,
     onWait(wait) {
       if (!isKnown && (wait.error.status !== null || isUnsent(wait.error))) throw wait.error;
-      tell(wait);
+      notifyOutage(wait);
     },
   });
   try {

@@ -4,7 +4,7 @@ import { ConflictError, CouncilError as ServiceError, UnreachableError, isTermin
 import { CouncilError } from '../../errors.js';
 import type { System } from '../../system/system.js';
 import type { ServiceOptions } from '../service-client.js';
-import { followEvents, serviceClient, toldOnce } from '../service-client.js';
+import { followEvents, serviceClient, notifyOnce } from '../service-client.js';
 import { AWAY_MS, isAway } from '../service-faults.js';
 import type { Decision, RunDriver, RunOptions, RunProgress } from './driver.js';
 
@@ -31,7 +31,7 @@ export function remoteDriver(url: string, { notify, cancelled, ...service }: Rem
   if (cancelled.aborted) endSoon();
   else cancelled.addEventListener('abort', endSoon);
 
-  const council = serviceClient(url, { ...service, callMs: AWAY_MS, onWait: toldOnce(notify) });
+  const council = serviceClient(url, { ...service, callMs: AWAY_MS, onWait: notifyOnce(notify) });
   return {
     place: `at ${url}`,
     start: (request) => startRun(request, { council, once: serviceClient(url, service), notify, signal }),

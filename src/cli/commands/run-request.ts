@@ -87,10 +87,10 @@ export function readRunRequest(
   const subject = `blueprint ${blueprintFile}`;
   const bytes = contentOf(blueprintFile, subject);
   const blueprint = naming(subject, () => readBlueprint(bytes, schemas));
-  const findings = inspectGraph(councilOf(blueprint));
-  const fault = findings.find(({ isFault }) => isFault);
+  const issues = inspectGraph(councilOf(blueprint));
+  const fault = issues.find(({ isFault }) => isFault);
   if (fault !== undefined) throw new RunRequestInvalid({ subject, reason: fault.message });
-  const warnings = warningsOf(findings).map(({ path, message }) => `${path}: ${message}`);
+  const warnings = warningsOf(issues).map(({ path, message }) => `${path}: ${message}`);
   return { request: { topic, isGodMode, blueprint }, warnings };
 }
 

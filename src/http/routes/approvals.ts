@@ -50,7 +50,7 @@ function filterOf(
   { mine = 0, blueprint = null }: { readonly mine?: number; readonly blueprint?: string | null },
   { actor }: Caller,
 ): InboxFilter {
-  // Without keys nobody's is told from anybody's (contract, section 5, "Lists").
+  // Without keys one caller cannot be distinguished from another.
   return { isMine: mine === 1 && actor !== null, blueprintId: blueprint };
 }
 
@@ -94,9 +94,9 @@ function streamRoute(http: HttpContext): Route {
       const body = placedStream({ http, ctx }, async ({ send, place, onPassed, signal }) => {
         const first = isFirst ? await http.inbox.list({ ...filter, since: null, limit: MAX_AT_FIRST }, caller) : [];
         // They have no place but the one after all of them: a client that is cut off between them gets them anew.
-        for (const pause of first) await send(told({ kind: 'waiting', pause }, null));
+        for (const pause of first) await send(serverEvent({ kind: 'waiting', pause }, null));
         if (cursor !== null) place(cursor);
-        const onChange = (change: InboxChange, cursor: string): Promise<void> => send(told(change, cursor));
+        const onChange = (change: InboxChange, cursor: string): Promise<void> => send(serverEvent(change, cursor));
         await http.inbox.follow({ ...filter, after, onChange, onPassed, signal }, caller);
       });
       return { status: 200, headers: EVENT_STREAM_HEADERS, body };
@@ -104,7 +104,7 @@ function streamRoute(http: HttpContext): Route {
   };
 }
 
-function told(change: InboxChange, id: string | null): ServerEvent {
+function serverEvent(change: InboxChange, id: string | null): ServerEvent {
   const data = change.kind === 'waiting' ? approval(change.pause) : approvalGone(change.pause);
   return { id, type: change.kind, data: JSON.stringify(data) };
 }

@@ -49,9 +49,9 @@ function validateRoute(http: HttpContext): Route {
       const draft = await body.read(ctx);
       assertRules(draft);
       const council = councilOf(draft);
-      const findings = [...inspectGraph(council), ...approvalIssues(council, !http.authenticator.isOpen)];
-      const valid = !findings.some(({ isFault }) => isFault);
-      const validation: BlueprintValidation = { valid, warnings: warningsOf(findings), roles: rolesOf(council) };
+      const issues = [...inspectGraph(council), ...approvalIssues(council, !http.authenticator.isOpen)];
+      const valid = !issues.some(({ isFault }) => isFault);
+      const validation: BlueprintValidation = { valid, warnings: warningsOf(issues), roles: rolesOf(council) };
       return { status: 200, body: validation };
     },
   };

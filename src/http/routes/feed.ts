@@ -101,7 +101,13 @@ function feedStream(
   return placedStream(deps, ({ send, place, signal, onPassed }) => {
     // Asked for the head again, a client that is cut off before the first event would miss it.
     if (cursor !== null) place(cursor);
-    return deps.http.logFeed.follow({ ...wanted, after, signal, onPassed, onEvent: (event) => send(told(event)) });
+    return deps.http.logFeed.follow({
+      ...wanted,
+      after,
+      signal,
+      onPassed,
+      onEvent: (event) => send(serverEvent(event)),
+    });
   });
 }
 
@@ -132,7 +138,7 @@ export function placedStream(
   });
 }
 
-function told({ runId, event, cursor }: FeedEvent): ServerEvent {
+function serverEvent({ runId, event, cursor }: FeedEvent): ServerEvent {
   const { seq, id, type, at, data, hash } = event;
   return { id: cursor, type, data: JSON.stringify({ run_id: runId, seq, id, type, at, data, hash }) };
 }

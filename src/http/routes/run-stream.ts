@@ -51,7 +51,8 @@ export function streamRoute(http: HttpContext): Route {
       // The last event is sent to every client, also to one that claims to know events yet to come.
       const first = Math.min(after, run.seq) + 1;
       const tell = ({ send, signal }: EventSink): Promise<void> => {
-        const onEvent = (event: RunEvent): void | Promise<void> => (event.seq > after ? send(told(event)) : undefined);
+        const onEvent = (event: RunEvent): void | Promise<void> =>
+          event.seq > after ? send(serverEvent(event)) : undefined;
         return http.feed.follow(runId, { from: first, onEvent, signal });
       };
       return { status: 200, headers: EVENT_STREAM_HEADERS, body: eventStream({ http, response: ctx.res, tell }) };
@@ -80,7 +81,7 @@ function lastEventIdOf(ctx: RouterContext): number | null {
 /** As they are sent, once for all who are sent the same. */
 const made = new WeakMap<RunEvent, ServerEvent>();
 
-function told(event: RunEvent): ServerEvent {
+function serverEvent(event: RunEvent): ServerEvent {
   const { seq, id, type, at, data, hash } = event;
   const known = made.get(event);
   if (known !== undefined) return known;
