@@ -1,4 +1,4 @@
-/** The only reader of the environment: settings with their defaults, and readable refusals (contract, section 1). */
+/** The only reader of the environment: settings with their defaults, and readable refusals. */
 import { ConfigInvalid } from './errors.js';
 import {
   address,

@@ -15,7 +15,7 @@ import { searchProvider } from './websearch/provider.js';
 /** Exit codes: a fault, an unusable setting. */
 const EXIT_FAULT = 1;
 const EXIT_CONFIG = 2;
-/** A stop that takes longer is ended: nothing is lost by it (contract, section 1, signals). */
+/** A stop that takes longer is aborted, in milliseconds; nothing recorded is lost. */
 const STOP_DEADLINE_MS = 9_000;
 
 async function main(): Promise<void> {

@@ -35,7 +35,7 @@ const EVERYTHING_BUT_PROGRAMS = [
   ...['http', 'ws'],
 ];
 
-/** Deterministic code: what it needs of the world it is handed (architecture, invariant 9). */
+/** Deterministic code: clock, ids and network are arguments. */
 const PURE = { types: SHARED_TYPES, node: 'none', npm: [] } as const;
 /** Code that reaches the world behind a port of its own. The names of settings are types of `config`. */
 const ADAPTER = { types: [...SHARED_TYPES, 'config'], node: 'any', npm: [] } as const;
@@ -170,7 +170,7 @@ describe('Import rules', () => {
     expect([...graph.keys()]).to.include.members(['errors', 'run/live/registry', 'eventlog/port']);
   });
 
-  it('holds every import to the direction of the architecture', () => {
+  it('holds every import to the direction of the layers', () => {
     expect(violations(graph)).to.deep.equal([]);
   });
 

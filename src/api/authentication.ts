@@ -1,4 +1,4 @@
-/** Who sends a request (contract, section 5): its key, session or ticket, and whether that reaches what is asked for. */
+/** Who sends a request: its key, session or ticket, and whether that reaches what is asked for. */
 import type { Authenticator, Found, KeyGrant, Refusal } from '../keys/authenticator.js';
 import type { Access, Grant, Scope } from '../keys/caller.js';
 import { ANYONE } from '../keys/caller.js';

@@ -1,4 +1,4 @@
-/** Where a request comes from: its connection, or what a trusted proxy says of it (contract, section 5). */
+/** Where a request comes from: its connection, or what a trusted proxy says of it. */
 import type { AddressList } from '../system/address-list.js';
 import { addressIn, plainIpv4 } from '../system/address-list.js';
 

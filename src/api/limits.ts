@@ -1,5 +1,5 @@
 /**
- * What a key, or an address, may ask of this instance (contract, section 5): requests, runs that it starts, runs
+ * What a key, or an address, may ask of this instance: requests, runs that it starts, runs
  * unfinished at once. Sent in the fields of draft-ietf-httpapi-ratelimit-headers-10.
  */
 import { isLoopbackAddress, networkOf } from '../system/host-name.js';

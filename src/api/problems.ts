@@ -1,4 +1,4 @@
-/** Every failure as an answer: the one table from error code to status (contract, section 2). */
+/** Every failure as an answer: the one table from error code to status. */
 import { CouncilError } from '../errors.js';
 import type * as CommonErrors from '../errors.js';
 import type * as BlueprintErrors from '../blueprint/errors.js';

@@ -1,4 +1,4 @@
-/** Where requests may come from (contract, section 5): by which names the service is called, and from which pages. */
+/** Where requests may come from: by which names the service is called, and from which pages. */
 import { hostNameOf, isLoopbackName } from '../system/host-name.js';
 
 export interface SourceRules {

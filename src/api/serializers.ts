@@ -1,4 +1,4 @@
-/** Serializers of answers: the one place that writes the wire's snake_case names (specification, Resources). */
+/** Serializers of answers: the one place that writes the wire's snake_case names. */
 import type { RunVerification } from '../audit/verify.js';
 import type {
   Document,
@@ -61,7 +61,7 @@ export function runResult(run: RunSummary): RunResult {
   };
 }
 
-/** The answer to a decision: only what the decision itself settles (specification, "Run result"). */
+/** The answer to a decision: only what the decision itself settles. */
 export function decisionResult(runId: string, { status, error }: GateOutcome): RunResult {
   return {
     run_id: runId,

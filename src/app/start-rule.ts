@@ -1,4 +1,4 @@
-/** Who a service may be started for (contract, section 5): everybody only on purpose. */
+/** Whether a service may start as it is set up: open to everyone only on purpose. */
 import type { Config } from '../config.js';
 import { ConfigInvalid } from '../errors.js';
 import { isLoopbackAddress } from '../system/host-name.js';
@@ -10,7 +10,7 @@ export interface Exposure {
   readonly isOpen: boolean;
 }
 
-/** Where what is odd about a start is told. */
+/** Receives warnings about the start. */
 export interface StartLogger {
   warn(fields: object, message: string): void;
 }

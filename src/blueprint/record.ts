@@ -1,4 +1,4 @@
-/** A blueprint's record: what is sent becomes what is kept, defaults filled in (contract, "Blueprint record and CRUD"). */
+/** A blueprint's record: what is sent becomes what is kept, defaults filled in. */
 import type {
   Blueprint,
   BlueprintCreate,
@@ -92,7 +92,7 @@ function savedEdge(edge: NonNullable<BlueprintCreate['edges']>[number]): SavedEd
 }
 
 /**
- * Largest blueprint in bytes (contract, section 2), as it is sent. Whatever its defaults add must fit one append: at most
+ * Largest blueprint in bytes, as it is sent. Whatever its defaults add must fit one append: at most
  * 155 KiB of labels, 60 KiB of other fields, and the warnings.
  */
 export const MAX_BLUEPRINT_BYTES = 256 * 1024;

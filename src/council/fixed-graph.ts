@@ -1,4 +1,4 @@
-/** The built-in council as data: a frozen graph like any blueprint's (specification, "What the service does"). */
+/** The built-in council as data: a frozen graph like any blueprint's. */
 import type { Graph, GraphNode } from '../generated/schemas.js';
 import type { NodeDefaults } from '../graph/limits.js';
 

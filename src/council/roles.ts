@@ -1,6 +1,6 @@
 /**
- * The roles of a council (schemas/node-role.json): what each does, and which node has which (contract, "How a blueprint
- * runs"). A node's prompt is not considered.
+ * The roles of a council (schemas/node-role.json): what each does, and which node has which. A node's prompt is not
+ * considered.
  */
 import type { BlueprintRoles, NodeRole, SavedEdge, SavedNode } from '../generated/schemas.js';
 import type { ModelRequest } from '../models/port.js';

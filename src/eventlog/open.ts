@@ -6,7 +6,7 @@ import type { LogDamaged, LogUnavailable } from './errors.js';
 import { openEmbeddedLog } from './embedded/log.js';
 import type { EventLog } from './port.js';
 
-/** Only an instance's newest heartbeat matters (architecture, section 3). */
+/** Only an instance's newest heartbeat matters. */
 const KEEP_LAST = { instance: 1 };
 
 export interface OpenLogOptions {

@@ -1,4 +1,4 @@
-/** Who decides a pause before nodes of a graph, how many of them, and until when (contract, section 5, "Approvals"). */
+/** Who decides a pause before nodes of a graph, how many of them, and until when. */
 import type { ApprovalDeadline, Approvals, Graph } from '../generated/schemas.js';
 
 /** What holds at a pause, defaults filled in. */

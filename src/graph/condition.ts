@@ -1,5 +1,5 @@
 /**
- * The language of conditional edges (contract, "How a blueprint runs"): a bare word compared with the route, or an
+ * The language of conditional edges: a bare word compared with the route, or an
  * expression over `score`, `iteration`, `route` and `draft_length`. Read once into closures, never evaluated as code.
  */
 import { CouncilError } from '../errors.js';

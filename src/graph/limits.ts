@@ -1,21 +1,21 @@
 /** The bounds of a council's work. They are frozen into each run, so a change touches only runs started after it. */
 
-/** Drafts before the writer takes over whatever the score (specification, "Limits"). Each more costs two model calls. */
+/** Drafts before the writer takes over whatever the score. Each more costs two model calls. */
 export const MAX_ITERATIONS = 5;
 
-/** The lowest score, of 0 to 10, that approves a draft (specification, "Limits"). */
+/** The lowest score, of 0 to 10, that approves a draft. */
 export const PASS_SCORE = 8;
 
-/** Largest draft in bytes of its JSON text (contract section 2). An event with two drafts must fit one append. */
+/** Largest draft in bytes of its JSON text. An event with two drafts must fit one append. */
 export const MAX_DRAFT_BYTES = 128 * 1024;
 
-/** Largest feedback of one critic in bytes of its JSON text (contract section 2). */
+/** Largest feedback of one critic in bytes of its JSON text. */
 export const MAX_FEEDBACK_BYTES = 8 * 1024;
 
-/** Most feedback kept in a run's state, in bytes of its JSON text; the oldest goes first (contract section 2). */
+/** Most feedback kept in a run's state, in bytes of its JSON text; the oldest goes first. */
 export const MAX_ALL_FEEDBACK_BYTES = 64 * 1024;
 
-/** Node executions after which a run fails, by the number of nodes in its graph (contract section 2). */
+/** Node executions after which a run fails, by the number of nodes in its graph. */
 export function maxNodeExecutions(nodes: number): number {
   return Math.max(50, 3 * nodes);
 }
@@ -23,7 +23,7 @@ export function maxNodeExecutions(nodes: number): number {
 /** The factor by which a fork may at most raise that bound. */
 const MAX_RAISE = 10;
 
-/** The most node executions that a fork may be allowed, by the number of nodes in its graph (contract section 5). */
+/** The most node executions that a fork may be allowed, by the number of nodes in its graph. */
 export function mostNodeExecutions(nodes: number): number {
   return MAX_RAISE * maxNodeExecutions(nodes);
 }

@@ -5,7 +5,7 @@ import type { Plan } from './plan.js';
 
 /**
  * The route after a node: the first conditional edge whose condition holds, else all linear edges, else the end of
- * the branch when the node has no outgoing edge (contract, "How a blueprint runs").
+ * the branch when the node has no outgoing edge.
  *
  * @returns null when the node has only conditional edges and none of them holds
  */

@@ -1,4 +1,4 @@
-/** JSON bodies, checked in the contract's order: media type, size, JSON, fields (section 2). */
+/** JSON bodies, checked in this order: media type, size, JSON, fields. */
 import type { IncomingMessage } from 'node:http';
 import { MIMEType } from 'node:util';
 import type { Context } from 'koa';
@@ -8,7 +8,7 @@ import { RequestRefused } from '../api/problems.js';
 import type { Described, RequestName, SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { validated } from '../api/validation.js';
 
-/** Largest JSON body in bytes (contract, section 2). */
+/** Largest JSON body in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
 export interface BodyRules {

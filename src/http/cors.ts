@@ -1,4 +1,4 @@
-/** Cross-origin access: none, but for the origins that are listed (contract, section 2). */
+/** Cross-origin access: only for the listed origins. */
 import type { Context } from 'koa';
 
 /** How long a browser may cache a preflight, in seconds: a changed list takes effect after that. */

@@ -1,4 +1,4 @@
-/** The Idempotency-Key: one key, one request, however often it is sent (contract, section 2). */
+/** The Idempotency-Key: one key, one request, however often it is sent. */
 import type { Context } from 'koa';
 import type { ReadBody } from './body.js';
 import { brokenRules } from '../api/problems.js';

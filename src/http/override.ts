@@ -6,7 +6,7 @@ import { OverrideRefused } from '../run/override.js';
 import { brokenRules, RequestRefused } from '../api/problems.js';
 import { validated } from '../api/validation.js';
 
-/** Largest modified_state, in bytes of its JSON text (contract, section 2). Larger ones might not fit one append. */
+/** Largest modified_state, in bytes of its JSON text. Larger ones might not fit one append. */
 const MAX_OVERRIDE_BYTES = 256 * 1024;
 
 /** An override that cannot be applied breaks a rule, and leaves the pause as it is. */
@@ -39,7 +39,7 @@ export function overrideOf(
   return override;
 }
 
-/** Texts that no node could have written (contract, section 2, sizes). */
+/** Texts larger than any node could have written. */
 function tooLongIn(
   { current_draft: draft, feedback_history: feedback = [], branches = [] }: StateOverride,
   at: readonly string[],

@@ -139,7 +139,7 @@ export const TAGS = {
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** As the specification writes it, parameters in braces; served with and without its trailing slash. */
+  /** As OpenAPI writes it, parameters in braces; served with and without its trailing slash. */
   readonly path: string;
   /** Whether the last part of its path, a word, may be an id too: other methods are for that. */
   readonly isAlsoId?: boolean;

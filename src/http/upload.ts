@@ -11,7 +11,7 @@ import type { ExtendedFormidableOptions } from 'koa-body';
 import type { System } from '../system/system.js';
 import { brokenRules, RequestRefused } from '../api/problems.js';
 
-/** Largest file in bytes (contract, upload). */
+/** Largest file in bytes. */
 const MAX_FILE_BYTES = 50 * 1024 * 1024;
 /** Most bytes of a form that are not the file's: its heads, boundaries and other parts. */
 const MAX_OTHER_BYTES = 64 * 1024;

@@ -12,9 +12,9 @@ import type { KeyStoreOptions } from './store.js';
 import { KeyStore } from './store.js';
 import { TicketStore } from './tickets.js';
 
-/** How long a read of the log for one who asks may take, in milliseconds. */
+/** How long a caller may wait for a read of the log, in milliseconds. */
 const LOOKUP_MS = 5_000;
-/** Time between two looks for what has expired among open connections, in milliseconds (contract: within a second). */
+/** Interval at which open connections are checked for expired grants, in milliseconds. */
 const SWEEP_MS = 500;
 
 /** Why nobody is let in by what was shown. */

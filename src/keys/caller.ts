@@ -1,4 +1,4 @@
-/** Who asks, and what they may do (contract, section 5). */
+/** The caller of a request, and what it may do. */
 
 /** What a key may be given; none implies another. */
 export const SCOPES = ['read', 'run', 'approve', 'author', 'documents', 'audit', 'admin'] as const;

@@ -7,7 +7,7 @@ import { sessionEventReader } from './events.js';
 import type { PassDeps, PassStreams } from './pass-streams.js';
 import { isPassText, passStreams } from './pass-streams.js';
 
-/** How long a session lasts, in milliseconds (contract, section 5). */
+/** How long a session lasts, in milliseconds. */
 export const SESSION_MS = 12 * 3_600_000;
 /** Sessions known here without a read of the log; the one read longest ago is forgotten first. */
 const MAX_KNOWN = 10_000;

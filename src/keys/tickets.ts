@@ -7,7 +7,7 @@ import { ticketEventReader } from './events.js';
 import type { PassDeps, PassStreams } from './pass-streams.js';
 import { isPassText, passStreams } from './pass-streams.js';
 
-/** How long a ticket waits for its one use, in milliseconds (contract, section 5). */
+/** How long a ticket waits for its one use, in milliseconds. */
 const TICKET_MS = 30_000;
 
 /** A ticket as it is given to a client, this once. */

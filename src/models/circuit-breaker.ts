@@ -31,7 +31,7 @@ interface CircuitDeps {
 }
 
 /**
- * First wait between two probes, in milliseconds; doubles with each failure, up to the longest (contract, section 5).
+ * First wait between two probes, in milliseconds; doubles with each failure, up to the longest.
  */
 const BACKOFF: Backoff = { firstMs: 500, longestMs: 10_000 };
 /** Time over which the waiting calls are spread when a server is back, in milliseconds, to spare the server. */

@@ -36,7 +36,7 @@ export interface Caller {
   readonly model: string;
 }
 
-/** Share of the slots that the calls of one model may hold, even when nobody else waits (contract, section 5). */
+/** Share of the slots that the calls of one model may hold, even when nobody else waits. */
 const MODEL_SHARE = 3 / 4;
 
 /** A semaphore with this many slots. Callers bound its queue: of a run at most the nodes of its graph wait. */

@@ -5,7 +5,7 @@
 import { RunCorrupt } from '../run/errors.js';
 import type { RunSummary } from './run-summary.js';
 
-/** The list's error for a corrupt run (contract, section 4). */
+/** The list's error for a corrupt run. */
 const CORRUPT_ERROR = 'The record of this run is damaged';
 
 /** Where a run's record first fails verification, and why. */

@@ -5,7 +5,7 @@ import type { EventLog } from '../eventlog/port.js';
 import { ViewsBehind, ViewsLost } from './errors.js';
 import type { Projector } from './projector.js';
 
-/** Longest wait for the views to be folded, in milliseconds (contract, section 5). */
+/** Longest wait for the views to be folded, in milliseconds. */
 const MAX_WAIT_MS = 5_000;
 
 export interface WhenFoldedDeps {

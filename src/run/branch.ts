@@ -1,6 +1,6 @@
 /**
  * What travels along the edges of a graph: the draft, score and feedback of one branch. Branches part at a fork and
- * are joined where they meet again (contract, "How a blueprint runs").
+ * are joined where they meet again.
  */
 import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, isLonger, jsonBytes, mostJsonBytes } from '../graph/limits.js';
 
@@ -196,7 +196,7 @@ export function verdict(score: number | null, passScore: number): RouteDecision 
   return score >= passScore ? 'approve' : 'rework';
 }
 
-/** All feedback in the state, as a JSON list, is cut to its limit by dropping the oldest (contract, section 2, sizes). */
+/** All feedback in the state, as a JSON list, is cut to its limit by dropping the oldest. */
 export function boundedFeedback(feedback: readonly Feedback[]): readonly Feedback[] {
   return isSurelyShort(feedback) ? feedback : withoutOldest(feedback, listBytes(feedback));
 }

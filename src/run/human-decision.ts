@@ -30,7 +30,7 @@ export type GateDecision = GateChoice & {
 /** Most votes recorded at one pause: people who keep changing their minds could fill the log. */
 const MAX_VOTES = 1_000;
 
-/** Error of a rejected run (contract, section 2). */
+/** Error of a rejected run. */
 const REJECTED = 'Rejected by the user in God Mode';
 
 /** The run's status after a decision, as far as the decision alone determines it. */

@@ -125,7 +125,7 @@ export function effectiveOverride(run: RunState, override: StateOverride, shown:
   return effective;
 }
 
-/** The most iterations that a human may set (contract, section 2); a run may count on from there. */
+/** The most iterations that a human may set; a run may count on from there. */
 const MAX_SET_ITERATIONS = 1_000;
 
 const TOO_MANY = {

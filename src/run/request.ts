@@ -8,7 +8,7 @@ import type { RunFact } from './events.js';
 import type { Chart } from './machine.js';
 import type { DecisionContext, PendingEvents } from './pending-events.js';
 
-/** Takeovers without a completed step before a run fails (architecture, invariant 5). */
+/** Takeovers without a completed step before a run fails. */
 const MAX_TAKEOVERS = 5;
 
 export interface RunRequest {
@@ -66,8 +66,8 @@ export interface KeyScope {
 }
 
 /**
- * The run id derived from an Idempotency-Key: the first 16 bytes of a SHA-256 with the bits of a version-4 UUID. Equal
- * requests so append to the same stream, and the log decides which of them is the first (architecture, section 3).
+ * The run id derived from an Idempotency-Key: the first 16 bytes of a SHA-256 with the bits of a version-4 UUID. So
+ * equal requests append to the same stream, and the log decides which comes first.
  */
 export function keyedRunId({ method, path, key }: KeyScope, sha256: (text: string) => string): string {
   const hex = sha256(`${method}\n${path}\n${key}`);

@@ -184,7 +184,7 @@ export function isFinished(state: RunState): boolean {
   return state.phase.status === 'completed' || state.phase.status === 'failed';
 }
 
-/** The iteration count as clients see it: null before the first draft (contract, section 2). */
+/** The iteration count as clients see it: null before the first draft. */
 export function iterationShown(state: RunState): number | null {
   const { iterationCount } = state.progress;
   return iterationCount === 0 ? null : iterationCount;

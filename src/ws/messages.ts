@@ -27,7 +27,7 @@ export function unknownRunMessage(runId: string): ChannelMessage {
   return { event: 'error', message: `Run ${runId} not found` };
 }
 
-/** The messages that a run's new state calls for. The active node comes before the status (specification, "Connection behaviour", 6). */
+/** The messages that a run's new state calls for. The active node comes before the status. */
 export function announce(run: RunState, announced: Announced): Announcement {
   const messages: ChannelMessage[] = [];
   const { activeNode } = run.progress;
@@ -103,7 +103,7 @@ export const CLOSE_NORMAL = 1000;
 export const CLOSE_RESTART = 1012;
 /** The run could not be read, or its record was found corrupt. */
 export const CLOSE_FAULT = 1011;
-/** The client does not read fast enough (contract, section 3). */
+/** The client does not read fast enough. */
 export const CLOSE_TOO_SLOW = 4408;
 /** The key by which the socket was opened was revoked or has expired, or its session has ended. */
 export const CLOSE_UNAUTHORIZED = 4401;

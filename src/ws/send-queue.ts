@@ -1,6 +1,6 @@
 /**
- * How messages leave: each is encoded once for all who are sent it, those for one socket in one write, and what is unsent
- * is bounded, for a socket and for all of them, so that readers who stall cost little.
+ * Sends messages: each is encoded once for all its recipients, a batch for one socket is one write, and unsent bytes are
+ * bounded per socket and in all, so that stalled readers cost little.
  */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
@@ -8,19 +8,19 @@ import type { ChannelMessage, RichMessage } from '../generated/schemas.js';
 import type { System } from '../system/system.js';
 import { CLOSE_TOO_SLOW } from './messages.js';
 
-/** Unsent bytes at which a slow reader is cut off (contract, section 3). It can connect again and lose nothing. */
+/** Unsent bytes at which a slow reader is cut off. It can connect again and lose nothing. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
-/** The same of all sockets together: beyond, those with most are cut off (contract, section 5). */
+/** Unsent bytes of all sockets together beyond which the slowest readers are cut off. */
 const MAX_UNSENT_IN_ALL_BYTES = 64 * 1024 * 1024;
-/** How long a reader that is cut off may take to learn of it, in milliseconds: until then what is unsent is held. */
+/** How long a reader that is cut off may take to receive the close frame, in milliseconds; its unsent bytes are held. */
 const FAREWELL_MS = 2_000;
 
-/** Connections that are ended in a turn: each takes some 0.2 ms, most of it afterwards, as all that was unsent fails. */
+/** Connections terminated per turn: each takes some 0.2 ms, most of it afterwards, when its unsent writes fail. */
 const ENDED_IN_A_TURN = 16;
 
 type Message = ChannelMessage | RichMessage;
 
-/** A socket, and the connection below it, by which what is sent together is written together. */
+/** A socket, and the connection below it, which is corked to write messages together. */
 export interface Peer {
   readonly socket: WebSocket;
   readonly connection: Pick<Duplex, 'cork' | 'uncork'>;
@@ -32,7 +32,7 @@ export interface SendQueueOptions {
   readonly maxBytes?: number;
 }
 
-/** What all sockets of the service send through. */
+/** The send queue that all sockets of the service share. */
 export class SendQueue {
   readonly #system: Pick<System, 'after' | 'soon'>;
   readonly #maxBytes: number;
@@ -91,7 +91,7 @@ export class SendQueue {
     this.#total += now - (before ?? 0);
   }
 
-  /** What is unsent now: sockets that have sent nothing lately may have caught up. */
+  /** Recounts unsent bytes: sockets that have sent nothing lately may have caught up. */
   #lookAgain(): number {
     for (const socket of this.#unsent.keys()) this.#note(socket);
     return this.#total;
@@ -103,7 +103,7 @@ export class SendQueue {
     return slowest;
   }
 
-  /** Closes a socket; it can take the rest and the reason for a moment. */
+  /** Closes a socket; for `FAREWELL_MS` it can still receive the rest and the reason. */
   #cutOff(socket: WebSocket): void {
     this.#forget(socket);
     socket.close(CLOSE_TOO_SLOW, 'too slow');
@@ -111,7 +111,7 @@ export class SendQueue {
     socket.once('close', cancel);
   }
 
-  /** A crowd is cut off at once, and ended in many turns. */
+  /** Many sockets may be cut off at once; they are terminated over several turns. */
   #endInTurn(socket: WebSocket): void {
     if (this.#ending.push(socket) === 1) this.#system.soon(() => this.#endSome());
   }

@@ -21,11 +21,11 @@ import type { RichChannelOptions } from './channel.js';
 import { serveRichChannel } from './channel.js';
 import { SendQueue } from './send-queue.js';
 
-/** Time between pings in milliseconds (contract, section 3). */
+/** Time between pings in milliseconds. */
 const PING_MS = 20_000;
 /** Pings without an answer before a connection counts as dead. */
 const MAX_MISSED_PONGS = 2;
-/** Largest message taken from a client in bytes; text from clients is ignored (contract, section 3). */
+/** Largest message taken from a client in bytes; text from clients is ignored. */
 const MAX_CLIENT_MESSAGE_BYTES = 4 * 1024;
 /** Sockets open at once; more are refused with 503. About 20 KB of memory each. */
 const MAX_SOCKETS = 20_000;

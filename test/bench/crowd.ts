@@ -32,7 +32,7 @@ const HEALTH_EVERY_MS = 20;
 /** Beside readers of drafts of this size there are at most so many, or all that is measured is the machine's memory bus. */
 const MAX_RICH_READERS = 100;
 
-/** Code of the close of a reader that is too slow (contract, section 3). */
+/** Close code for a reader that is too slow. */
 const TOO_SLOW = '4408';
 /** What a client sees where the connection was ended before a close could be read. */
 const NO_CLOSE = '1006';

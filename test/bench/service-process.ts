@@ -55,7 +55,7 @@ export async function startServiceProcess(
   }
 }
 
-/** The address on the ready line (contract, section 1). What follows on standard output is read and dropped. */
+/** The address on the ready line. What follows on standard output is read and dropped. */
 function readyUrl(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     let told = '';

@@ -1,4 +1,4 @@
-/** What the event log's contract tests share: a log under test, names nobody else uses, ways to collect. */
+/** What the event log's contract tests share: a log under test, unique names, ways to collect. */
 import { randomUUID } from 'node:crypto';
 import type { EventLog, Followed, NewEvent, RecordedEvent } from '../../src/eventlog/port.js';
 

@@ -14,7 +14,7 @@ const FACTS = [
 const sha256 = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex');
 
 describe('Hash chain', () => {
-  it('hashes as the contract says, word for word', () => {
+  it('hashes exactly the bytes written out here', () => {
     const first =
       `{"at":"${AT}","data":{"inputTopic":"Das Meer \\"é\\"","limits":{"10":1,"9":2},"runId":"r"},` +
       `"id":"${IDS[0]}","seq":0,"type":"RunRequested"}`;

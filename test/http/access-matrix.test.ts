@@ -15,7 +15,7 @@ interface Operation {
   readonly documented: readonly string[] | null;
 }
 
-/** Who may do what, as the contract has it; the first that fits holds. An endpoint that none fits fails the test. */
+/** The scopes each endpoint needs; the first matching rule holds. An endpoint without a matching rule fails the test. */
 const RULES: readonly (readonly [RegExp, readonly Scope[] | null])[] = [
   [/^GET \/api\/health(\/ready)?$/, null],
   [/^POST \/api\/session$/, null],

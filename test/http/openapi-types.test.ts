@@ -35,7 +35,7 @@ describe('The OpenAPI document', () => {
     const rendered = problems.map(
       ({ ruleId, message, location: [at] }) => `${ruleId}: ${message} (${at?.pointer ?? ''})`,
     );
-    // The specification has an id and a word at the same place of a path; a word comes before an id.
+    // Some paths have an id and a word at the same place; a word comes before an id.
     expect(rendered.filter((each) => !each.startsWith('no-ambiguous-paths'))).to.deep.equal([]);
     expect(problems.filter(({ severity }) => severity === 'error')).to.deep.equal([]);
   });

@@ -18,7 +18,7 @@ import { streamingModel } from '../support/streaming-model.js';
 import { untilTrue } from '../support/until-true.js';
 import { slicesOf } from '../support/slices-of.js';
 
-/** Time between pings in milliseconds (contract, section 3). */
+/** Time between pings in milliseconds. */
 const PING_MS = 20_000;
 /** More than are told in one turn. */
 const CROWD = 70;

@@ -1,4 +1,4 @@
-/** Checks a run's hash chain where it is looked at, without trust in the service (contract, section 4). */
+/** Checks a run's hash chain where it is looked at, without trust in the service. */
 import type { RunEvent } from '../../client/run-events.js';
 import { canonical } from '../../eventsourcing/canonical-json.js';
 

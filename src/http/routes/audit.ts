@@ -1,4 +1,4 @@
-/** The record of a run: its events, its state after each, and its verification (contract, section 4). */
+/** The record of a run: its events, its state after each, and its verification. */
 import { exportLine } from '../../audit/export.js';
 import type { AttemptPlace } from '../../audit/prompt.js';
 import { RunUnknown } from '../../run/errors.js';

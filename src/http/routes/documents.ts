@@ -92,7 +92,7 @@ function notSearchableYet(): RequestRefused {
   });
 }
 
-/** Names the count and the file (specification, upload). */
+/** The message of an upload: names the count and the file. */
 function messageOf(filename: string, { chunks, isNew }: Ingested): string {
   const count = `${chunks} ${chunks === 1 ? 'chunk' : 'chunks'}`;
   if (!isNew) return `Nothing was added: the content of ${filename} had been ingested before, ${count}`;

@@ -1,4 +1,4 @@
-/** A new run that goes on from an event of another (contract, section 4). */
+/** A new run that goes on from an event of another. */
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import type { RouterContext } from '@koa/router';
 import { mostNodeExecutions } from '../../graph/limits.js';

@@ -1,4 +1,4 @@
-/** A human between the steps of a run: shows what is waiting, takes the decision (contract, section 2). */
+/** A human between the steps of a run: shows what is waiting, takes the decision. */
 import type { RouterContext } from '@koa/router';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { mayDecide } from '../../run/approvals.js';

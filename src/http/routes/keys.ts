@@ -1,4 +1,4 @@
-/** The keys of a service: added, listed, revoked, and their record for auditors (contract, section 5). */
+/** The keys of a service: added, listed, revoked, and their record for auditors. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { KeyRequest as SentKey } from '../../generated/schemas.js';
 import { KeyEnded, KeyNotFirst, KeyRefused, KeyUnknown } from '../../keys/errors.js';

@@ -1,10 +1,10 @@
 /**
- * Votes that were cast again under an Idempotency-Key of their own: nothing is appended for them (contract, section 5), so
- * the key is known here alone, and its answer is repeated as long as it is remembered.
+ * Votes cast again under a new Idempotency-Key. Nothing is appended for them, so the key is known only here, and its
+ * answer is repeated as long as it is remembered.
  */
 import type { KeyedDecision } from '../state.js';
 
-/** Most that are remembered; beyond, the oldest is forgotten, and asked again once its pause is decided it is refused. */
+/** Most votes remembered; beyond that the oldest is forgotten, and refused if repeated once its pause is decided. */
 const MAX_REMEMBERED = 1_000;
 
 export interface RepeatedVotes {

@@ -1,7 +1,7 @@
 /** Bounds how many runs are active here at once; the others are queued, first come first served. */
 import { TooManyPending } from '../errors.js';
 
-/** Most runs that may be pending (contract, section 1, MAX_ACTIVE_RUNS). */
+/** Most runs that may be pending, beside the active ones that MAX_ACTIVE_RUNS bounds. */
 const MAX_PENDING_RUNS = 10_000;
 
 export interface Admission {

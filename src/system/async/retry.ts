@@ -15,7 +15,7 @@ export function backoffMs({ firstMs, longestMs }: Backoff, failures: number): nu
 
 /** Between two requests to a provider that failed or is busy. */
 const PROVIDER_BACKOFF: Backoff = { firstMs: 500, longestMs: 30_000 };
-/** A provider's Retry-After is honoured up to this (contract, section 1). */
+/** Longest Retry-After of a provider that is honoured, in milliseconds. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /** How much of the wait that a provider asked for is honoured, in milliseconds; 0: it asked for none. */

@@ -4,7 +4,7 @@ import type { CouncilClient } from '../../../client/client.js';
 import { NotFoundError } from '../../../client/errors.js';
 import type { Blueprint } from '../../../generated/schemas.js';
 
-/** How many the service gives at once (contract, "Blueprint record and CRUD"). */
+/** How many the service gives at once. */
 const PAGE = 1_000;
 
 export class BlueprintList {
