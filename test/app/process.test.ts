@@ -93,7 +93,7 @@ describe('The process', () => {
     silent.destroy();
   });
 
-  it('is refused the data directory and port of another, in one line each; that exits 0 on SIGINT', async () => {
+  it('cannot share a data directory or port with another; the first exits 0 on SIGINT', async () => {
     const first = run();
     const { port } = new URL(await first.url);
     const folder = await run().ended;

@@ -36,7 +36,7 @@ describe('A service whose views have much to fold', () => {
     };
   }
 
-  it('listens before it has folded, is not ready, and starts no run before those of before are taken up', async () => {
+  it('listens before its views are folded, but is not ready and starts no run before recovery', async () => {
     const log = heldLog();
     log.hold();
     service = await startService({ model: instantModel(), decorate: log.decorate });

@@ -78,7 +78,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
   }
   const urlOf = (id: string, more = ''): string => `${service.url}/console/blueprints/${id}${more}`;
 
-  it('makes one by keyboard, tells at its edge why a condition cannot be read, undoes it, and saves', async () => {
+  it('creates a blueprint by keyboard, shows a bad condition at its edge, undoes it, and saves', async () => {
     const page = await browser.open(urlOf('new'));
     await page.getByRole('group', { name: 'The council as a graph' }).focus();
     await page.keyboard.press('n');

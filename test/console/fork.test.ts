@@ -53,7 +53,7 @@ describeInBrowser('Forks in the console', (browser) => {
   });
   after(() => service.stop());
 
-  it('tell their price first, start with what was changed, and lead to their parent and the comparison', async () => {
+  it('shows its price first, starts with the changes, and links its parent and the comparison', async () => {
     const run = await council.runs.start({ topic: 'The sea' });
     await run.result();
     const { seq } = (await eventsOf(council, run.id)).find(({ type }) => type === 'NodeCompleted') ?? { seq: -1 };

@@ -100,7 +100,7 @@ describe('What is first seen of a graph', () => {
     expect(begun(drawing, phone, { part, grows: false })).to.deep.equal({ x: 88, y: 118, scale: 1 });
   });
 
-  it('is its part where things stand, at a size that can be read, where a phone cannot show all of it', () => {
+  it('shows the active part of a graph at a readable size on a phone too small for all of it', () => {
     const drawing = { x: 0, y: 0, width: 2_000, height: 900 };
     const { x, y, scale } = begun(drawing, phone, { part, grows: false });
     expect(scale).to.equal(0.6);

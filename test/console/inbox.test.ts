@@ -111,7 +111,7 @@ describeInBrowser('The inbox', (browser) => {
     ]);
   });
 
-  it('goes through the cards by keys, rejects with a word of why, and takes no key while it is typed', async () => {
+  it('walks the cards by keyboard, rejects with a comment, and ignores keys typed into a field', async () => {
     const ids = [await paused(god, 'One'), await paused(god, 'Two'), await paused(god, 'Three')];
     const page = await openAs('ann');
     const looked = page.locator('article[aria-current]');
@@ -351,7 +351,7 @@ describeInBrowser('The inbox', (browser) => {
     expect(await stateOf(god.rest, runId)).to.include({ paused: true });
   });
 
-  it('counts what waits beside its name on every page, by one connection, and in the title when asked to', async () => {
+  it('counts pauses beside its name on each page by one connection, and in the title if enabled', async () => {
     await paused(god, 'Counted');
     const page = await openAs('ann');
     await cardOf(page, 'Counted').waitFor();

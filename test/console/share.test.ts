@@ -54,7 +54,7 @@ describeInBrowser('A run that is shared', (browser) => {
     return await browser.open(pathToFileURL(file).href, { context: page.context() });
   }
 
-  it('shows the same from a file without a network, hostile drafts as text, and checks its own chain', async () => {
+  it('shows the run offline, renders hostile drafts as text, and checks its own hash chain', async () => {
     const page = await opened((text) => text);
     await page.getByRole('heading', { level: 1 }).getByText('onerror').waitFor();
     const { head_hash: hash } = await run.verify();

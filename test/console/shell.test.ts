@@ -25,7 +25,7 @@ describeInBrowser('The console', (browser) => {
     expect(await page.getByRole('main').count()).to.equal(1);
   });
 
-  it('asks for a key where the service wants one, in the field that is typed in, and takes it back when asked to', async () => {
+  it('asks for a key in a focused field if the service needs one, and forgets it on request', async () => {
     const locked = await startService();
     try {
       const { key } = await new CouncilClient({ url: locked.url }).keys.add({ name: 'ann', scopes: ['admin', 'read'] });

@@ -85,7 +85,7 @@ describe('Embedded log: its file', () => {
     expect(both).to.have.length(2 * events.length);
   });
 
-  it('lets all others have their turn between the pages of a long stream, however slow its reader is', async () => {
+  it('yields to other work between pages of a long stream, however slow the reader', async () => {
     const log = await logs.open();
     await log.append('run-1', numbered(3_000), 'none');
     const reading = { isOver: false, turns: 0 };
@@ -269,7 +269,7 @@ describe('Embedded log: loss', () => {
     await log.close();
   });
 
-  it('is none where it cannot be told whether the file is there, as in a folder that is closed to all', async () => {
+  it('is not assumed while the file cannot be checked, as in a folder without permissions', async () => {
     const dir = tempDir();
     const folder = join(dir.path, 'log');
     mkdirSync(folder);

@@ -310,7 +310,7 @@ describe('EventStoreDB log: subscriptions', () => {
     await stop();
   });
 
-  it('are all served, and other calls beside them, when they are more than a server takes on a socket', async () => {
+  it('are all served, beside other calls, even beyond the streams that one socket allows', async () => {
     const server = await bench.server();
     const log = bench.log(server);
     await log.append('run-1', [newEvent()], 'none');

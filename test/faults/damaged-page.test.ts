@@ -56,7 +56,7 @@ onEmbeddedLog(() =>
     const lastEventOf = async (id: string): Promise<string> =>
       (await recordOf(service.engine.log, id)).at(-1)?.id ?? '';
 
-    it('is told as damage of the run it is met in, once in the log; others are served on, and started', async () => {
+    it('is logged once as damage of the run that met it; other runs are served and started', async () => {
       await serve();
       const [touched = '', ...others] = ids;
       const eventId = await lastEventOf(touched);

@@ -74,7 +74,7 @@ onEmbeddedLogs(() =>
         .map(({ id }) => id)
         .sort();
 
-    it('refuses starts, saves and uploads with 503, reads go on, and all is taken once there is room', async () => {
+    it('refuses starts, saves and uploads with 503, serves reads, and recovers once space is free', async () => {
       await serve();
       const done = await rest.start();
       await rest.until(done, isOver);

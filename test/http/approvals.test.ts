@@ -236,7 +236,7 @@ describe('A pause that asks for approvers', () => {
     expect(await voted(by.ann)).to.equal('paused');
   });
 
-  it('repeats its answer to a vote said twice under keys of its own, also once the pause is decided', async () => {
+  it('repeats its answer to a vote sent again under a new key, also after the pause is decided', async () => {
     const runId = await startedBy(by.ann, { quorum: 2 });
     const voted = async (client: RestClient, key: string): Promise<string> =>
       client.read(await send(client, runId, approve, { 'Idempotency-Key': key }), 200, 'run-result.json').status;

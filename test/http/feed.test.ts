@@ -355,7 +355,7 @@ describe(`A feed of one log on two instances (SEED=${SEED})`, () => {
     stream.leave();
   });
 
-  it('says 409 of a cursor past the end of the log, as one that was restored from an older copy has', async () => {
+  it('answers 409 to a cursor past the end of the log, as after restoring an older copy', async () => {
     const [one, two] = services;
     if (one === undefined || two === undefined) return expect.fail();
     const rest = restClient(one.url);

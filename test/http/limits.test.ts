@@ -103,7 +103,7 @@ describe('A service with limits', () => {
     expect(answers[0]?.status).to.equal(202);
   });
 
-  it('lets so many runs be unfinished at once, pauses among them, and a further one when one ends', async () => {
+  it('bounds unfinished runs, pauses included, and accepts another when one ends', async () => {
     await started({ MAX_UNFINISHED_RUNS: '2' });
     const pair = { id: 'pair', name: 'Pair', nodes: [{ id: 'a' }, { id: 'b' }], edges: [{ source: 'a', target: 'b' }] };
     await rest.post('/api/councils', pair);

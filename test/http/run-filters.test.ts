@@ -49,7 +49,7 @@ describe('GET /api/runs/ with filters', () => {
     rest.read(await rest.get(`/api/runs/?${textOf(query)}`), 200, LIST).map(({ id }) => id);
   const those = (fits: (run: HistoryRecord) => boolean): readonly string[] => records.filter(fits).map(({ id }) => id);
 
-  it('gives those with the status, the blueprint, the parent, the score, the time and the words asked for', async () => {
+  it('lists the runs that match a status, blueprint, parent, score, time or words', async () => {
     const [newest, middle] = [records[0]?.created_at ?? '', records[3]?.created_at ?? ''];
     expect(records).to.have.length(6);
     for (const [query, fits] of [

@@ -241,7 +241,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
     expect(views.size).to.equal(4_000);
   });
 
-  it('evicts the runs unused for longest beyond its bounds of runs and of text, and no watched one', async () => {
+  it('evicts the least recently used runs beyond its bounds of runs and text, never watched ones', async () => {
     const runs = await manyRuns(6, 2);
     const [first, ...others] = runs.map(({ id }) => id);
     for (const bounds of [

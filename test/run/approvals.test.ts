@@ -171,7 +171,7 @@ describe('A quorum', () => {
     expect(decided(unchanged, { action: 'modify', modifiedState: {} }, ben).facts[0]?.type).to.equal('GateDecided');
   });
 
-  it('that is asked for again and again is bounded: what completes it, or a rejection, is still taken', () => {
+  it('bounds repeated votes; the completing vote or a rejection is still accepted', () => {
     let story = two();
     for (let count = 0; count < 1_000; count += 1)
       story = decided(story, count % 2 === 0 ? draft('Mine') : APPROVE, ann);

@@ -47,7 +47,7 @@ describe(`A broadcast (SEED=${SEED})`, () => {
     expect(listeners).to.deep.equal(Array.from({ length: 50 }, () => [1, 2]));
   });
 
-  it('tells many in slices, and takes no longer for it in a turn, however many broadcasts there are', () => {
+  it('notifies many listeners in slices, in bounded time per turn, for any number of broadcasts', () => {
     const slices = slicesOf(50);
     const broadcasts = Array.from({ length: 3 }, () => new Broadcast<Item>(slices));
     const crowds = broadcasts.map((broadcast) => crowd(broadcast, 1_000));
@@ -75,7 +75,7 @@ describe(`A broadcast (SEED=${SEED})`, () => {
     for (let before = 0; told < 100; before = told, turn()) expect(told - before).to.be.within(3, 5);
   });
 
-  it('tells a listener one item in a turn, or so many in one go, and says whether the next comes right after', () => {
+  it('delivers one item per turn or several at once, and says whether the next follows at once', () => {
     for (const [atOnce, expected] of [
       [1, ['1', '2', '3', '4']],
       [2, ['1', '2 and 3', '4']],
@@ -108,7 +108,7 @@ describe(`A broadcast (SEED=${SEED})`, () => {
     expect(few).to.deep.equal([[1], [1], [1]]);
   });
 
-  it('tells everybody all from when they came until they left, in order and once, whatever happens between', () => {
+  it('delivers every item between subscribe and unsubscribe once and in order, whatever happens', () => {
     const random = seededRandom(SEED);
     for (let schedule = 0; schedule < SCHEDULES; schedule += 1) liveThrough(random);
   });

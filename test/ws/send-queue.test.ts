@@ -45,7 +45,7 @@ describe('What sockets have not sent', () => {
     return { peer: present(peers.at(-1), 'socket'), client };
   }
 
-  it('is bounded for all of them: those with most are cut off, those who read are not, and memory is freed', async () => {
+  it('is bounded in all: only the slowest readers are cut off, and memory is freed', async () => {
     const reading = await connect();
     let taken = 0;
     reading.client.on('message', () => (taken += 1));

@@ -250,7 +250,7 @@ describe(`Runs that are looked for (SEED=${SEED})`, () => {
     expect(found('!!!')).to.deep.equal([]);
   });
 
-  it('are found by what is shown of them when they are damaged, and by what they are when that is over', () => {
+  it('finds a damaged run by what is shown of it, and by its own values once it is repaired', () => {
     const run = summaryWith('one', { status: 'completed', criticScore: 9, inputTopic: 'Trees', finalDraft: 'Rivers' });
     const shown = (): readonly boolean[] =>
       [{ status: 'completed' }, { minScore: 1 }, { q: 'rivers' }, { status: 'failed' }, { q: 'trees' }].map(

@@ -29,7 +29,7 @@ describe('An own append that comes back from the log', () => {
   const append = { before, events: eventsAt(2, 3), after };
   const acknowledged = (): Promise<void> => Promise.resolve();
 
-  it('gives the run after it, before it is acknowledged too, and is forgotten with its last event', async () => {
+  it('yields the run after it, even unacknowledged, and is dropped after its last event', async () => {
     const own = new OwnAppends();
     await own.during(append, async () => {
       expect(own.stateAfter('one', comesBack(2))).to.equal(after);
