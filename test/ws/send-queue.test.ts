@@ -85,7 +85,7 @@ describe('What sockets have not sent', () => {
   async function stalledWith(bytes: number): Promise<Peer> {
     const { peer, client } = await connect();
     client.pause();
-    while (peer.socket.bufferedAmount < bytes && outbox.send(peer, [SHORT])) await new Promise(setImmediate);
+    while (peer.socket.bufferedAmount < bytes && sendQueue.send(peer, [SHORT])) await new Promise(setImmediate);
     return peer;
   }
 
@@ -96,16 +96,16 @@ describe('What sockets have not sent', () => {
     expect(states([most, less, sender])).to.deep.equal([true, true, true]);
     const another = [await stalledWith(900_000), await stalledWith(700_000)];
     expect(states([most, less, sender, ...another])).to.deep.equal([true, true, true, true, true]);
-    for (let n = 0; n < 20 && states([most])[0] === true; n += 1) outbox.send(less, [SHORT]);
+    for (let n = 0; n < 20 && states([most])[0] === true; n += 1) sendQueue.send(less, [SHORT]);
     expect(states([most, less, sender, ...another])).to.deep.equal([false, true, true, true, true]);
     system.advance(2_000);
   });
 
   it('is at most 1 MiB a socket, however much room there is for all', async () => {
-    outbox = new Outbox({ system });
+    sendQueue = new SendQueue({ system });
     const peer = await stalledWith(900_000);
     let sent = 0;
-    while (sent < 10 && outbox.send(peer, [SHORT])) {
+    while (sent < 10 && sendQueue.send(peer, [SHORT])) {
       sent += 1;
       expect(peer.socket.bufferedAmount).to.be.at.most(1024 * 1024);
     }
