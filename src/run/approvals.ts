@@ -1,4 +1,4 @@
-/** Who may decide a run's open pause, and how many have said the same so far. */
+/** The approvers of a run's open pause, and its votes so far. */
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { GateChoice, GateDecidedData, PauseEscalatedData, VoteCastData } from '../generated/schemas.js';
 import type { ApprovalRule } from '../graph/approvals.js';
@@ -22,11 +22,11 @@ export function ruleAt({ plan }: RunState, gate: Gate, chosen: readonly string[]
   return strictest(now ?? NO_RULE, { ...further, deadline: now?.deadline ?? null });
 }
 
-/** What a rule says of who decides. */
+/** The part of a rule that concerns approvers. */
 export type Approvers = Pick<ApprovalRule, 'by' | 'notByStarter' | 'quorum'>;
 
 /**
- * Why somebody may not decide by a rule; null: they may.
+ * Why a rule does not let a caller decide; null: it does.
  *
  * @param starter name of the key that asked for the run
  */
@@ -42,13 +42,13 @@ function holds(scopes: ReadonlySet<string>, scope: string | null): boolean {
   return scope !== null && scopes.has(scope);
 }
 
-/** Whether somebody may decide the run's open pause, or cast a vote on it; false when none is open. */
+/** Whether a caller may decide the run's open pause, or cast a vote on it; false when no pause is open. */
 export function mayDecide(run: RunState, caller: Caller): boolean {
   const gate = openGate(run);
   return gate !== null && isApprover(run.request.actor, ruleAt(run, gate), caller);
 }
 
-/** Whether somebody may decide by a rule. */
+/** Whether a rule lets a caller decide. */
 export function isApprover(starter: string | null, rule: Approvers | null, caller: Caller): boolean {
   return caller.scopes.has('approve') && refusalOf(starter, rule, caller) === null;
 }
@@ -63,12 +63,12 @@ export function deadlineOf(run: RunState, gate: Gate): string | null {
 
 // Votes: the same choice of several approvers.
 
-/** The pause's votes after one more: a choice that differs starts the count anew. */
+/** The pause's votes after one more: a different choice restarts the count. */
 export function withVote(votes: readonly Vote[], vote: Vote): readonly Vote[] {
   return [...votesFor(votes, vote.choice), vote];
 }
 
-/** The votes for a choice, all those of a pause or none. */
+/** The pause's votes if they are for this choice; otherwise empty. */
 export function votesFor(votes: readonly Vote[], choice: GateChoice): readonly Vote[] {
   return votes.every((vote) => isSame(vote.choice, choice)) ? votes : [];
 }
@@ -79,9 +79,9 @@ function isSame(a: GateChoice, b: GateChoice): boolean {
   return a.action !== 'modify' || canonical(a.modifiedState ?? {}) === canonical(b.modifiedState ?? {});
 }
 
-// What a record may hold. Which scopes an approver had is not recorded: an entry that names one takes everybody.
+// Checks of recorded facts. The scopes of an approver are not recorded, so an entry with a scope accepts every actor.
 
-/** Whether a vote may be recorded: of an approver who has not cast the same. */
+/** Whether a vote may be recorded: its approver has not cast the same vote before. */
 export function isVoteAllowed(run: RunState, { gate: number, actor, ...choice }: VoteCastData): boolean {
   const gate = openGate(run);
   if (gate?.gate !== number || actor === null || !isNamed(run, ruleAt(run, gate) ?? NO_RULE, actor)) return false;
@@ -116,7 +116,7 @@ export function isDue(run: RunState, gate: Gate, at: string): boolean {
   return deadline !== null && Date.parse(at) >= Date.parse(deadline);
 }
 
-/** Everybody who has said the same: those who voted, and whoever says it now. */
+/** The approvers who made this choice: earlier voters and the actor of this one. */
 export function approversOf(
   gate: Gate,
   { actor, ...choice }: GateChoice & { readonly actor: string | null },

@@ -60,7 +60,7 @@ export class PauseMoved extends CouncilError<{ runId: string; expectedSeq: numbe
   }
 }
 
-/** No human decides on this run: there is none, or it was not started in God Mode. */
+/** The run takes no human decision: it is unknown, or was not started in God Mode. */
 export class SessionUnknown extends CouncilError<{ runId: string }> {
   readonly code = 'run.session-unknown';
   constructor(data: { runId: string }) {

@@ -39,7 +39,7 @@ export interface GateOutcome {
   readonly error: string | null;
 }
 
-/** The pause waits for others to say the same. */
+/** The pause waits for further votes. */
 export const VOTED: GateOutcome = { status: 'paused', error: null };
 
 /** The outcome of an action. Depends on nothing else, so that a repeated request gets the same answer. */
@@ -48,8 +48,8 @@ export function outcomeOf(action: GateAction): GateOutcome {
 }
 
 /**
- * The facts a decision on the open pause leads to: a vote while more must say the same. None when no pause is open, or
- * when the same approver has said the same before.
+ * The facts a decision on the open pause leads to: a vote until the quorum is reached. None when no pause is open, or
+ * when this approver has cast the same vote before.
  *
  * @throws {OverrideRefused | NotApprover | VotesUsedUp}
  */

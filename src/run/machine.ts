@@ -204,7 +204,7 @@ export function stateKeyOf(index: number): string {
   return `n${index}`;
 }
 
-/** The facts of a node's step are told apart by its node. */
+/** The facts of a step have an event type of their own for each node. */
 function eventType({ type, data }: RunEvent, keys: ReadonlyMap<string, string>): string {
   return 'step' in data ? `${type}.${keys.get(data.node) ?? UNKNOWN_NODE}` : type;
 }

@@ -14,7 +14,7 @@ export interface PauseView {
   /** While paused the revision of its RunPaused event, else the head. */
   readonly seq: number;
   readonly branches: readonly LiveBranch[];
-  /** Who decides and who has voted; null: nothing waits, or nothing is said of it. */
+  /** The approvers and the votes; null: no pause is open, or it has no approval rule. */
   readonly approvals: PauseApprovals | null;
 }
 

@@ -70,11 +70,11 @@ export interface Gate {
   readonly pausedAt: string;
   /** The human's decision, between its record and the run's resumption. */
   readonly decision: GateAction | null;
-  /** The same choice of different approvers, short of a quorum. */
+  /** Votes of different approvers for one choice, fewer than the quorum. */
   readonly votes: readonly Vote[];
-  /** All votes that were cast, those that count no more too. */
+  /** Number of all votes cast, including those that no longer count. */
   readonly votesCast: number;
-  /** Who decides since the deadline has passed; null: those that the graph names. */
+  /** The approvers since the deadline has passed; null: those that the graph names. */
   readonly escalatedTo: readonly string[] | null;
 }
 
@@ -101,7 +101,7 @@ export type RequestedRun = {
   readonly actor: string | null;
 };
 
-/** How far the run is, with what it only then has. */
+/** The run's status, with the data of that status. */
 export type RunPhase =
   | { readonly status: 'pending' }
   /** `resumedBy`: the last decision that let the run go on; null before the first. */
@@ -112,7 +112,7 @@ export type RunPhase =
 
 export type RunStatus = RunPhase['status'];
 
-/** Who runs it. */
+/** The instance that runs it. */
 export interface Ownership {
   readonly epoch: number;
   /** Instance that runs it now; null when anyone may claim it. */
@@ -190,12 +190,12 @@ export function iterationShown(state: RunState): number | null {
   return iterationCount === 0 ? null : iterationCount;
 }
 
-/** The pause that the run is at, decided or not; null when it is at none. */
+/** The run's current pause, decided or not; null when it is not paused. */
 export function gateOf({ phase }: RunState): Gate | null {
   return phase.status === 'paused' ? phase.gate : null;
 }
 
-/** The pause that waits for a decision; null when none does. */
+/** The run's current pause if it waits for a decision; otherwise null. */
 export function openGate(state: RunState): Gate | null {
   const gate = gateOf(state);
   return gate?.decision === null ? gate : null;

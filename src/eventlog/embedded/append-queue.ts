@@ -168,7 +168,7 @@ function batchOf(appends: readonly Waiting[]): AppendBatch {
   };
 }
 
-/** Tells a writer what became of its append. */
+/** Settles a writer's append. */
 function settler(
   outcomes: readonly number[],
   refusal: AppendQueueDeps['refusal'],

@@ -37,7 +37,7 @@ function isKnownHead(known: unknown): known is KnownHead {
   return typeof known.identity === 'string' && Number.isSafeInteger(known.position);
 }
 
-/** What a log has lost beside what the head file knows, in words; null: nothing that can be told. */
+/** What a log has lost compared to its head file, in words; null: no loss is known. */
 export function lossOf(found: KnownHead, known: KnownHead): string | null {
   if (found.identity !== known.identity) return 'it is not the log that was kept here';
   const lost = known.position - found.position;

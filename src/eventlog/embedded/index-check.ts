@@ -14,7 +14,7 @@ const ENTRIES = `
     FROM events INDEXED BY events_by_stream GROUP BY stream
   )`;
 
-/** Streams, and those that are not found by their names. */
+/** Number of streams, and of streams that are not found by their names. */
 const NAMES = `
   SELECT count(*), coalesce(sum(NOT EXISTS (
     SELECT 1 FROM streams AS named INDEXED BY sqlite_autoindex_streams_1
@@ -24,7 +24,7 @@ const NAMES = `
 
 /**
  * @param position of the newest event
- * @param isAfterKill whether a journal was left: then nobody has taken events out by SQL since
+ * @param isAfterKill whether a journal was left: then no event was deleted by SQL since
  * @throws {Error} it is damaged, or after a kill lacks events
  */
 export function assertIndexed(
@@ -32,7 +32,7 @@ export function assertIndexed(
   { position, isAfterKill }: { readonly position: number; readonly isAfterKill: boolean },
 ): void {
   if (isDense(database, position)) return;
-  // Slow, but seldom: events that were taken out by SQL leave a whole file, and their streams tell.
+  // Slow, but seldom: after events were deleted by SQL the file is whole, and their streams show the loss.
   const [fault = 'ok'] = faultsOf(database, 1);
   if (fault !== 'ok') throw new Error(`${fault.replaceAll(/\s+/g, ' ')}: ${SALVAGE}`);
   if (isAfterKill) throw new Error(`events are missing in the middle of it: ${SALVAGE}`);
@@ -64,7 +64,7 @@ function sumTo(n = 0): number {
   return (n * (n + 1)) / 2;
 }
 
-/** What SQLite finds wrong with a file, at most so many lines; none: it is whole. */
+/** What SQLite finds wrong with a file, at most `max` lines; empty: it is whole. */
 export function faultsOf(database: DatabaseSyncInstance, max: number): readonly string[] {
   try {
     const rows: readonly unknown[] = database.prepare(`PRAGMA integrity_check(${max})`, { returnArrays: true }).all();

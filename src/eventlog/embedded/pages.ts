@@ -80,7 +80,7 @@ type Row = readonly unknown[];
 /** The rows that a statement finds with these parameters. */
 type Read = (...parameters: (string | number)[]) => readonly Row[];
 
-/** A statement that has failed fails once more when it is used again, whatever it is asked: it is prepared anew. */
+/** A statement that has failed once fails on its next use too, with any parameters, so it is prepared again. */
 function reading(prepare: () => StatementSyncInstance): Read {
   let statement = prepare();
   return (...parameters) => {
@@ -99,9 +99,9 @@ function rowsIn(rows: readonly unknown[]): readonly Row[] {
 }
 
 /**
- * The rows of a page, read some at a time, and more as they prove small: little is read beyond what the page may hold.
+ * The rows of a page, read in growing portions while they prove small: little is read beyond what the page may hold.
  *
- * @param next the rows, so many at most, that follow one; null: the first
+ * @param next reads at most `most` rows after the row `last`; null: from the first
  */
 function collect(
   limit: number,
@@ -142,7 +142,7 @@ export async function* streamPages(
 ): AsyncIterable<RecordedEvent> {
   const backwards = range.direction === 'backwards';
   let left = range.max ?? Number.MAX_SAFE_INTEGER;
-  // Also of a reader that throws at once: what stands before a damaged page is given before that is told.
+  // `async`, so that a page that throws at once rejects instead: the events before a damaged page are yielded first.
   const read = async (from: number | null): Promise<Page> =>
     await page({ of: 'stream', stream, from, backwards, max: left });
   for (let next = left > 0 ? read(range.from ?? null) : null; next !== null;) {

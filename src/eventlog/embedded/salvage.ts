@@ -1,4 +1,4 @@
-/** Reads what can be read of a damaged log: past each event that cannot, and with what its index tells of those. */
+/** Reads the readable events of a damaged log: skips each unreadable one, and reports what the index knows of it. */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { RecordedEvent } from '../port.js';
 import { isRow, numberIn, textIn } from './cells.js';
@@ -15,7 +15,7 @@ export interface UnreadableEvent {
 export interface Salvage {
   /** Everything up to a position, in the log's order. */
   events(last: number): Iterable<RecordedEvent | UnreadableEvent>;
-  /** Newest position that the table or its index tells of, 0 for none. */
+  /** Newest position in the table or its index, 0 for none. */
   last(): number;
   /** Each stream's last revision as the index has it, as far as that can be read. */
   ends(): ReadonlyMap<string, number>;

@@ -1,4 +1,4 @@
-/** What the embedded log's thread does to its file: appends in durable transactions, and tells what keeps one from it. */
+/** Writes the embedded log's file, in its thread: appends in durable transactions, and reports a full or damaged file. */
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
 import { faultOf } from './faults.js';
 import { isRow, numberIn, textIn } from './cells.js';
@@ -58,7 +58,7 @@ export class EmbeddedStore {
     this.#lookForRoom();
   }
 
-  /** Whether an append found no room, and there is not enough for any since. */
+  /** Whether the disk was full at an append, and has not had room for the largest one since. */
   get isFull(): boolean {
     return this.#isFull;
   }
@@ -69,8 +69,8 @@ export class EmbeddedStore {
   }
 
   /**
-   * Appends in one transaction; each append succeeds or conflicts on its own. Where the disk is full none does. Damage
-   * that one meets is its own: the others are made without it. Returns the outcomes, flat.
+   * Appends in one transaction; each append succeeds or conflicts on its own. If the disk is full, none succeeds. An append
+   * that meets damage fails alone: the others are made without it. Returns the outcomes, flat.
    *
    * @throws {Error} the storage failed: nothing may be appended any more
    */

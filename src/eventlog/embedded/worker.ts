@@ -20,7 +20,7 @@ const file: unknown = workerData;
 // Else it was imported for `serve`.
 if (parentPort !== null && typeof file === 'string') serve(parentPort, file);
 
-/** Serves the log in a file to whoever has the other end of a port. */
+/** Serves the log in a file over a message port. */
 export function serve(port: MessagePort, file: string): void {
   const reply = (message: Reply): void => port.postMessage(message);
   try {
@@ -68,7 +68,7 @@ function placeOf(file: string): Place {
   };
 }
 
-/** Whether a file is still the one that it was; also where that cannot be told, as in a folder that may not be searched. */
+/** Whether a file is still the one that was opened; true as well if it cannot be checked, as in a folder without access. */
 function isStill(opened: Stats, file: string): boolean {
   try {
     const found = statSync(file, { throwIfNoEntry: false });
@@ -100,7 +100,7 @@ function answerer({ database, store, headFile, place }: Opened, port: MessagePor
     }
   }
 
-  // Also where nobody writes or asks: another process may already have begun a log in its place.
+  // Also while the log is idle: another process may already have begun a log in its place.
   const look = setInterval(() => broken ?? write(() => place.assertHeld()), LOOK_MS).unref();
   port.once('close', () => clearInterval(look));
 

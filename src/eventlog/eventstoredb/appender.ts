@@ -48,7 +48,7 @@ export class Appender {
   readonly #stopping = new AbortController();
   /** All appends without an answer. */
   readonly #unanswered = new Set<Promise<Appended>>();
-  /** The same by a key of stream, revision and first id, to find a repeated append. */
+  /** Unanswered appends by a key of stream, revision and first id, to find a repeated append. */
   readonly #inFlight = new Map<string, { readonly append: CheckedAppend; readonly answer: Promise<Appended> }>();
   #unsent = new Set<Waiting>();
   #chars = 0;
@@ -172,7 +172,7 @@ function hasSameIds(one: CheckedAppend, other: CheckedAppend): boolean {
 /** The server marks this state by its text alone. */
 const NOT_READY = 'Server Is Not Ready';
 
-/** An append on its way, and who waits for it. */
+/** An append on its way, and its waiting caller. */
 export interface Dispatch {
   readonly append: CheckedAppend;
   readonly serverStream: string;

@@ -179,7 +179,7 @@ interface BatchOptions {
   readonly asTheyCome?: boolean;
 }
 
-/** The same in non-empty batches: one wait for many answers. */
+/** A read's answers in non-empty batches: one wait for many answers. */
 export function batchesTo(
   request: ReadRequest,
   connection: Connection,

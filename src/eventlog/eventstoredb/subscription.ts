@@ -130,7 +130,7 @@ class Density {
     this.#system = system;
   }
 
-  /** Whether so many have come that reading pages is cheaper. */
+  /** Whether events arrive so densely that reading pages is cheaper. */
   isDense = false;
 
   /** The answers until events are dense. */

@@ -14,7 +14,7 @@ import type { RepeatedVotes } from './repeated-votes.js';
 
 /** A request for a decision on a paused run, or a vote on it. */
 export interface GateRequest {
-  /** Who decides. */
+  /** The caller that decides or votes. */
   readonly caller: Caller;
   readonly comment: string | null;
   /** SHA-256 of the Idempotency-Key. */

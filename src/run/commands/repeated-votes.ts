@@ -8,7 +8,7 @@ import type { KeyedDecision } from '../state.js';
 const MAX_REMEMBERED = 1_000;
 
 export interface RepeatedVotes {
-  /** Those of a run, as it would have them if they were recorded. */
+  /** The run's remembered votes, in the form of recorded ones. */
   of(runId: string, keyHash: string | null): readonly KeyedDecision[];
   remember(runId: string, vote: KeyedDecision): void;
 }

@@ -38,7 +38,7 @@ export interface RunActorDeps {
   readonly tools: Toolbox;
   /** Receives drafts as they are written, while anybody listens. */
   readonly tokens: TokenBus;
-  /** Told of each append. */
+  /** Tracks each append. */
   readonly ownAppends: OwnAppends;
   readonly system: System;
   readonly instanceId: string;
@@ -72,7 +72,7 @@ export class RunActor {
   constructor(chart: Chart, snapshot: RunSnapshot, deps: RunActorDeps) {
     this.#chart = chart;
     this.#deps = deps;
-    // Nobody would try again: it goes on by itself once there is room.
+    // No caller would retry, so the actor itself continues once the disk has room.
     this.#retryPolicy = retryUntil(this.#stopping, { system: deps.system, waitsForRoom: true });
     this.#live = createActor(runActorLogic, { snapshot });
     this.#live.start();

@@ -10,9 +10,9 @@ import { openGate } from '../state.js';
 
 /** Most deadlines kept in memory; beyond, the later half is read from the stored views again when it comes near. */
 const MAX_KNOWN = 20_000;
-/** Longest a timer is set for: a clock that is set is noticed by then, and timers take no more than 2^31 ms. */
+/** Longest timer, in milliseconds: a change of the clock is noticed by then, and a timer takes at most 2^31 ms. */
 const LONGEST_TIMER_MS = 60_000;
-/** Wait before a deadline that could not be acted on is tried again, in milliseconds. */
+/** Wait before a deadline is retried after a fault, in milliseconds. */
 const AGAIN_MS = 1_000;
 /** Runs acted on at a time. */
 const AT_A_TIME = 32;
@@ -27,9 +27,9 @@ export interface DeadlinesOptions {
   readonly system: Pick<System, 'after' | 'random' | 'now'>;
   /** Longest random wait before this instance acts, in milliseconds, so that instances do not collide. */
   readonly spreadMs: number;
-  /** The earliest deadlines of stored runs, at most so many. */
+  /** The earliest deadlines of stored runs, at most `max`. */
   readonly stored: (max: number) => Promise<readonly DuePause[]>;
-  /** Acts on a deadline that has passed; resolves with the one that is open then, null when none is. */
+  /** Acts on a deadline that has passed; resolves with the run's next open deadline, null when it has none. */
   readonly pass: (runId: string) => Promise<string | null>;
   /** @param runId null: the stored runs could not be read */
   readonly onFault: (runId: string | null, error: unknown) => void;
@@ -58,14 +58,14 @@ export class Deadlines {
     this.#options = options;
   }
 
-  /** Acts on the runs of all instances from now on, those that are stored too. */
+  /** From now on acts on the runs of all instances, stored runs included. */
   start(): void {
     this.#isOfAll = true;
     this.#horizonMs = Number.NEGATIVE_INFINITY;
     this.#schedule();
   }
 
-  /** Follows a run after one of its events; until `start` only those of this instance. */
+  /** Updates a run's deadline after one of its events; until `start`, only for this instance's runs. */
   recorded(run: RunState, isOwn: boolean): void {
     if (this.#isStopped || !(this.#isOfAll || isOwn)) return;
     const { runId } = run;

@@ -57,7 +57,7 @@ type Replayed = Pick<Replay, 'chart'> & {
   readonly snapshot: RunSnapshot | null;
   /** When what is recorded was decided; absent: now. */
   readonly at?: string;
-  /** Whether a full disk is waited for; absent: whoever asked is told, and may try again. */
+  /** Whether to wait while the disk is full; absent: the caller gets the error, and may retry. */
   readonly waitsForRoom?: boolean;
   /** The decision on a new run: saves computing its transitions again. */
   readonly claim?: PendingEvents | null;
@@ -77,7 +77,7 @@ export class RunRegistry {
   readonly #options: RegistryOptions;
   readonly #starts: RunStarts;
   readonly #live = new Map<string, RunActor>();
-  /** Of the runs being claimed here, those that something was appended to beside their claim. */
+  /** Runs being claimed here whose stream got another append beside the claim. */
   readonly #overtaken = new Set<string>();
   /** Runs being claimed here: their claim is not appended or not adopted yet. */
   readonly #claiming = new RefCount();
@@ -350,7 +350,7 @@ export class RunRegistry {
     return replayed;
   }
 
-  /** Nobody waits for it: an outage of the log is sat out. */
+  /** Retries for as long as the log is unavailable: no caller waits for the result. */
   #replayOnceAvailable(runId: string): Promise<Replay | null> {
     const { system } = this.#deps;
     return this.#tasks.untilEnd((end) => retryWhileUnavailable(() => this.#replay(runId), retryUntil(end, { system })));

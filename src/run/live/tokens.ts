@@ -1,10 +1,10 @@
-/** Passes drafts on as they are written, to whoever listens at that moment. Nothing is kept for later, nothing recorded. */
+/** Streams drafts, as they are written, to the current listeners. Nothing is kept for later, nothing recorded. */
 import type { TokenSink } from '../../council/step.js';
 import type { Listening } from '../../system/async/broadcast.js';
 import { Broadcast } from '../../system/async/broadcast.js';
 import type { Slices } from '../../system/async/slices.js';
 
-/** A piece of a draft. A node's next attempt begins its draft anew, and so does a later turn of the same attempt. */
+/** A piece of a draft. A node's next attempt restarts its draft, and so does a later turn of the same attempt. */
 export interface Token {
   readonly runId: string;
   readonly node: string;
@@ -12,7 +12,7 @@ export interface Token {
   readonly attempt: number;
   /** From 1: grows when what was sent before turns out not to belong to the draft (thoughts, words before tool calls). */
   readonly turn: number;
-  /** UTF-16 code units of the turn before it, so that a listener who came late knows what was missed. */
+  /** UTF-16 code units of the turn before this piece: a late listener sees how much it has missed. */
   readonly offset: number;
   readonly text: string;
 }
@@ -24,8 +24,8 @@ export type TokenListener = (token: Token) => void;
 const MAX_LISTENERS = 10_000;
 
 /**
- * Of a text that comes at once, the first piece has so many characters, each next one as many as were told before it, up to
- * the most: a short draft is still seen to be written, and a long one costs a listener few messages.
+ * A text that arrives at once is split: the first piece has `FIRST_CHARS` characters, each next one as many as all before
+ * it, up to `MAX_CHARS`. A short draft still appears piece by piece, and a long one costs a listener few messages.
  */
 const FIRST_CHARS = 16;
 const MAX_CHARS = 8 * 1024;
@@ -45,9 +45,9 @@ export class TokenBus {
   }
 
   /**
-   * Listens to a run's tokens from its next call to a model on; of one that somebody listens to already, to the rest.
+   * Listens to a run's tokens from its next call to a model; if the run has a listener already, from the next token.
    *
-   * @returns how it has its say; null when there are too many listeners
+   * @returns the listener's handle; null when there are too many listeners
    */
   subscribe(runId: string, listener: TokenListener): Listening | null {
     if (this.#count >= MAX_LISTENERS) return null;
@@ -74,7 +74,7 @@ export class TokenBus {
     return { catchUp: () => listening.catchUp(), leave };
   }
 
-  /** Where a call to a model sends its text; null while nobody listens to the run, so that the answer need not be streamed. */
+  /** Where a call to a model sends its text; null while the run has no listeners: the answer need not be streamed. */
   sinkFor(runId: string, from: Pick<Token, 'node' | 'step' | 'attempt'>): TokenSink | null {
     if (!this.#audiences.has(runId)) return null;
     let told = { turn: 0, length: 0 };
