@@ -1,4 +1,4 @@
-/** Verifies records and stored views: on request, and at the start. First those of runs; there, of runs that have not ended. */
+/** Verifies records and stored views, on request and at the start: runs first, and of these the unfinished ones. */
 import type { System } from '../system/system.js';
 import type { RunVerification, VerifyRunDeps } from '../audit/verify.js';
 import { verifyRun } from '../audit/verify.js';
@@ -171,7 +171,7 @@ async function* listed(history: History): AsyncGenerator<string> {
   }
 }
 
-// Compares the stored views of blueprints with the log at the start; nobody asks for that by id.
+// Compares the stored views of blueprints with the log, only at the start.
 
 export interface BlueprintAudits {
   /** Replaces the stored views that differ, and reports them; the start need not wait longer than this does. */

@@ -125,7 +125,7 @@ function lock(path: string, holder: Holder): () => void {
     try {
       rmSync(holderFile, { force: true });
     } catch {
-      // It only names the holder, and is written anew by the next.
+      // It only names the holder; the next holder overwrites it.
     }
     database.close();
   };

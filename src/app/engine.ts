@@ -56,7 +56,7 @@ export interface Engine {
   readonly views: RunViews;
   /** The events of runs as they are recorded. */
   readonly feed: RunFeed;
-  /** In which those who watch are told. */
+  /** The scheduler that notifies watchers in time slices. */
   readonly slices: Slices;
   /** The events of all runs in the log's order. */
   readonly logFeed: LogFeed;
@@ -68,7 +68,7 @@ export interface Engine {
   readonly blueprintList: BlueprintList;
   readonly documents: Documents;
   readonly documentList: DocumentList;
-  /** Who is let in: keys, sessions, tickets. */
+  /** Authenticates callers by keys, sessions and tickets. */
   readonly authenticator: Authenticator;
   /**
    * Whether the read models keep up with the log and can be written.
@@ -80,7 +80,7 @@ export interface Engine {
   readonly modelUses: RunServices['modelUses'];
   /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
   unfinished(): Promise<readonly UnfinishedRun[]>;
-  /** Looks for corrupt records, of those and of paused runs: for a while before it resolves, then in the background. */
+  /** Looks for corrupt records of unfinished and paused runs: for a while before it resolves, then in the background. */
   check(unfinished: readonly UnfinishedRun[]): Promise<void>;
   /** Takes up those without an owner. Called before any new run may start, so that none is overtaken. */
   recover(unfinished: readonly UnfinishedRun[]): void;
@@ -181,7 +181,7 @@ function stopNotifying({ slices, feed, logFeed }: Pick<Engine, 'slices' | 'feed'
   logFeed.stop();
 }
 
-/** A run was found corrupt: nobody runs it, and nothing more of it is shown. */
+/** Stops a run that was found corrupt: it is no longer run, and nothing more of it is shown. */
 function giveUp(
   error: RunCorrupt,
   {
@@ -199,7 +199,7 @@ function giveUp(
   for (const each of shown) each.refuse(error);
 }
 
-/** The stored views were damaged and begun anew. */
+/** Folds the stored views again after they were damaged and recreated. */
 function foldAgain({
   logger,
   history,
@@ -315,7 +315,7 @@ function listsOf(parts: BlueprintListDeps & DocumentListDeps): Pick<Engine, 'blu
   return { blueprintList: blueprintList(parts), documentList: documentList(parts) };
 }
 
-/** How runs are taken up again: those of all instances, or of this process alone. */
+/** Recovers unfinished runs: of all instances, or of this process alone. */
 function recoveryOf(parts: RecoveryDeps): Pick<Engine, 'unfinished' | 'recover' | 'beat'> {
   const { caughtUp, cluster, deadlines, registry, history, corruptRuns, logger } = parts;
   return {
@@ -365,7 +365,7 @@ interface ReadingDeps {
   readonly onFault: (error: unknown) => void;
 }
 
-/** Passes folded events to the cluster and the deadlines, except those of corrupt runs, which nobody may continue. */
+/** Passes folded events to the cluster and the deadlines, except for corrupt runs, which must not continue. */
 function foldedTo({
   cluster,
   deadlines,

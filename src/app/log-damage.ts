@@ -1,4 +1,4 @@
-/** Damage of the log's file, told as the damage of the one record that it was met in: the others are served on. */
+/** Reports damage of the log's file as damage of the one record that met it: the others are served on. */
 import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { blueprintIdOf } from '../blueprint/events.js';
 import { DocumentCorrupt } from '../documents/errors.js';

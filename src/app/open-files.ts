@@ -7,7 +7,7 @@ export function maxOpenFiles(): number | null {
     const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
     return soft === undefined ? null : Number(soft);
   } catch {
-    // Other systems than Linux tell it nowhere.
+    // Only Linux reports the limit in a file.
     return null;
   }
 }

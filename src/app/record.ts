@@ -28,7 +28,7 @@ export async function openRecord(
   return { log, ...(await logInfoOf(log, { system, logger })) };
 }
 
-/** Tells once what befalls the embedded log while it is served on. */
+/** Logs damage and a full disk of the embedded log, which is served on. */
 function logWatch(logger: EngineDeps['logger']): Pick<OpenLogOptions, 'onDamaged' | 'onFull'> {
   return {
     onDamaged: (err) => logger.error({ err }, 'the event log is damaged: serving what is not touched by it'),

@@ -41,7 +41,7 @@ export interface Service {
 
 export interface ServiceDeps extends EngineDeps {
   readonly logger: Logger & StartLogger;
-  /** How many files, connections among them, may be open; absent or null: nobody knows. */
+  /** Limit on open files, connections included; absent or null: unknown. */
   readonly maxFiles?: number | null;
 }
 
@@ -129,7 +129,7 @@ function isOfStop(error: unknown): boolean {
   return error instanceof ServiceStopping || error instanceof ConfigInvalid;
 }
 
-/** What changes runs, once those of before are taken up: no new one overtakes them. */
+/** The commands on runs, delayed until recovery is done: no new run overtakes a recovered one. */
 function onceTakenUp(registry: Engine['registry'], takenUp: () => Promise<void>): HttpDeps['registry'] {
   const then = async <T>(work: () => Promise<T>): Promise<T> => {
     await takenUp();
@@ -145,7 +145,7 @@ function onceTakenUp(registry: Engine['registry'], takenUp: () => Promise<void>)
   };
 }
 
-/** Who is let in, with one count of failures for both edges. */
+/** The rules of authentication, with one count of failed keys for HTTP and WebSocket. */
 function accessRules(
   { authenticator }: Engine,
   { trustedProxies }: Config,

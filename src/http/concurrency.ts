@@ -7,7 +7,7 @@ import type { HttpContext } from './route.js';
 /** Most that may wait; the next is refused. */
 const MAX_WAITING = 100;
 
-/** Permits for an expensive kind of request: so many at a time, and a 503 for one more than may wait. */
+/** Permits for an expensive kind of request: `count` at a time, and a 503 once `MAX_WAITING` wait. */
 export function permitsFor(count: number): Semaphore {
   return semaphore(count, { maxWaiting: MAX_WAITING, full: crowded });
 }
@@ -27,7 +27,7 @@ export async function withPermit<T>(
   return await http.inTime(work().finally(release));
 }
 
-/** Takes a permit; whoever has it releases it. @throws {RequestRefused} 503 without one in time */
+/** Takes a permit, which the caller must release. @throws {RequestRefused} 503 without one in time */
 export async function permitInTime(permits: Semaphore, http: Pick<HttpContext, 'inTime'>): Promise<() => void> {
   const acquired = permits.acquire();
   return await http.inTime(acquired, crowded).catch((error: unknown) => {

@@ -80,7 +80,7 @@ export class ConsoleFiles {
     if (page === undefined) return tellNotYet(ctx);
     const file = files.get(fileAt(ctx.path));
     if (file === undefined) {
-      // Who visits is told by the page itself, which knows the way back.
+      // For a browser the page itself shows that it was not found, with a way back.
       if (!isAskedFor(ctx)) throw new RequestRefused(`No such page or file: ${ctx.path}`, { status: 404 });
       return send(ctx, page, 404);
     }

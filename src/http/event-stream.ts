@@ -27,7 +27,7 @@ export const LAST_EVENT_ID = 'Last-Event-ID';
 
 /** An event on its way to clients; encoded once for all clients that are sent the same object. */
 export interface ServerEvent {
-  /** What a client names to go on after it; null: it goes on after the one before. */
+  /** The cursor by which a client resumes after this event; null: it resumes after the one before. */
   readonly id: string | null;
   readonly type: string;
   /** A JSON value, as one line. */

@@ -29,7 +29,7 @@ export interface Keyed {
   readonly keyHash: string | null;
   /** SHA-256 of the normalized body as canonical JSON: bodies are compared as JSON values. */
   readonly bodyHash: string;
-  /** The same of the body as it was sent, which is what earlier versions recorded. */
+  /** SHA-256 of the body as it was sent, which is what earlier versions recorded. */
   readonly sentHash: string;
 }
 
@@ -82,7 +82,7 @@ function escapedOnce(part: string): string {
 
 // Starts of runs.
 
-/** The id and the hashes by which the run of a repeated request is found, and who asks for it. */
+/** The id and the hashes by which the run of a repeated request is found, and the caller's key name. */
 export type RunKey = Pick<RunRequest, 'runId' | 'keyHash' | 'bodyHash' | 'actor'>;
 
 /** What a run begins with. */

@@ -8,12 +8,12 @@ import type { HttpContext } from './route.js';
 
 /** Shows in the answer what the limits say of its request. @throws {RequestRefused} 429 */
 export function heed(ctx: Context, { fields, refusal }: Verdict): void {
-  // A start is told of several limits at two places: a list may be split over lines (RFC 9651, section 3.1).
+  // A start passes through here twice, for different limits: a list may be split over lines (RFC 9651, section 3.1).
   for (const [name, value] of Object.entries(fields)) ctx.append(name, value);
   if (refusal !== null) throw refusal;
 }
 
-/** A request for a run, and who sent it. */
+/** A request for a run, and its caller. */
 export interface Starter {
   readonly ctx: Context;
   readonly http: Pick<HttpContext, 'limits' | 'trustedProxies'>;

@@ -91,7 +91,7 @@ export interface SentPage<T> {
 }
 
 /**
- * One item more is asked for, which tells whether more follow.
+ * Requests one item more than the page holds, to know whether more follow.
  *
  * @param link to what follows the last item; by default, by offset
  */

@@ -173,7 +173,7 @@ export interface Route {
   handle(ctx: RouterContext, caller: Grant): Promise<Answer>;
 }
 
-/** Whether a route's answer goes on: a ticket opens it, and it ends when its caller is let in no more. */
+/** Whether a route's answer is an event stream: a ticket opens it, and it ends when its caller's access does. */
 export function isEventStream({ success }: Pick<Route, 'success'>): boolean {
   return success.mediaType === 'text/event-stream';
 }

@@ -51,7 +51,7 @@ export async function withUpload<T>(
   { folder, name, after }: UploadDeps,
   work: (upload: Upload) => Promise<T>,
 ): Promise<T> {
-  // Somebody may have swept the folder away with what was in it.
+  // The folder may have been deleted from outside.
   await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
     throw cannotKeep(cause);
   });

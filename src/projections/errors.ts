@@ -1,7 +1,7 @@
 /** How the stored views fail. */
 import { CouncilError } from '../errors.js';
 
-/** They can be neither opened nor begun anew. */
+/** The stored views can be neither opened nor recreated. */
 export class ViewsFailed extends CouncilError<{ file: string; reason: string }> {
   readonly code = 'views.failed';
   constructor(data: { file: string; reason: string }, options?: ErrorOptions) {
@@ -9,7 +9,7 @@ export class ViewsFailed extends CouncilError<{ file: string; reason: string }> 
   }
 }
 
-/** Their file was damaged while it was open. They are begun anew, once, and are folded from the log again. */
+/** The file of the stored views was damaged while open. It is recreated, once, and folded from the log again. */
 export class ViewsLost extends CouncilError {
   readonly code = 'views.lost';
   constructor() {

@@ -1,6 +1,6 @@
 /**
  * A place in the feed of all runs, as clients hold it: opaque text that every instance of the log honours. It names its
- * log and covers both by a hash, so that what is no cursor, and one of another log, is told apart.
+ * log and covers both by a hash, so that an invalid cursor and one of another log are distinguished.
  */
 import type { System } from '../system/system.js';
 import type { Position } from '../eventlog/port.js';

@@ -1,6 +1,6 @@
 /**
- * What waits for a human: the open pauses of all runs, and their comings and goings in the log's order. Each is folded
- * from its run's own record, so that every instance tells the same.
+ * The open pauses of all runs, and their changes in the log's order. Each is folded from its run's own record, so that
+ * every instance reports the same.
  */
 import type { GateAction } from '../generated/schemas.js';
 import type { Caller } from '../keys/caller.js';
@@ -28,7 +28,7 @@ const AT_ONCE = 50;
 export interface WaitingPause {
   readonly run: RunState;
   readonly gate: Gate;
-  /** Who decides and who has voted; null: nothing is said of it. */
+  /** The approvers and the votes; null: the pause has no approval rule. */
   readonly approvals: PauseApprovals | null;
   readonly mayDecide: boolean;
   /** What the caller last decided on this run, at an earlier pause or by a vote; null: nothing. */
@@ -59,14 +59,14 @@ export type InboxChange =
   | { readonly kind: 'gone'; readonly pause: GonePause };
 
 export interface InboxFilter {
-  /** Only those that the caller may decide. */
+  /** Only pauses that the caller may decide. */
   readonly isMine: boolean;
   /** The blueprint whose runs are wanted; null: all runs. */
   readonly blueprintId: string | null;
 }
 
 export interface InboxQuery extends InboxFilter {
-  /** Those that wait since then, or since later: ISO 8601, UTC, milliseconds; null: all. */
+  /** Only pauses that began at this time or later: ISO 8601, UTC, milliseconds; null: all. */
   readonly since: string | null;
   readonly limit: number;
 }
@@ -107,11 +107,11 @@ export class Inbox {
   /** The pauses that wait, longest first; everything recorded before the call counts. */
   async list({ since, limit, ...filter }: InboxQuery, caller: Caller): Promise<readonly WaitingPause[]> {
     const found: WaitingPause[] = [];
-    // Before all those of that moment: among them the run that was started last comes first.
+    // Before all pauses of that moment: of these the run that was started last comes first.
     let after: RunPlace | null = since === null ? null : { value: since, createdAt: '9', id: '' };
     while (found.length < limit) {
       const runs = await this.#paused(filter.blueprintId, after);
-      // Told by the rows first: of those that wait for others the records need not be read.
+      // Filtered by the rows first: the records of pauses that the caller may not decide need not be read.
       const likely = runs.filter((run) => !filter.isMine || isApprover(run.actor, run.approvers, caller));
       const pauses = await Promise.all(likely.map(({ id }) => this.#pauseOf(id, { caller })));
       found.push(...pauses.filter((pause) => pause !== null).filter((pause) => isWanted(pause, filter)));
@@ -122,7 +122,7 @@ export class Inbox {
     return found.slice(0, limit);
   }
 
-  /** Follows the log: a pause that comes or gains a vote is told whole, and one that was decided or has ended. */
+  /** Follows the log: reports each pause that begins or gains a vote in full, and each that was decided or has ended. */
   async follow({ after, onChange, onPassed, signal, ...filter }: InboxFollowOptions, caller: Caller): Promise<void> {
     await this.#deps.logFeed.follow({
       after,
@@ -210,7 +210,7 @@ async function foldedPause(
   return { run, gate, approvals: approvalsAt(run, gate), mayDecide: mayDecide(run, caller), lastDecision };
 }
 
-/** A deadline is nobody, not even where nobody has a name. */
+/** A deadline's decision is never the caller's, not even if callers have no names. */
 function isDecisionBy(
   { actor }: Caller,
   event: RunEvent,

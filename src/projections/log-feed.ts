@@ -125,7 +125,7 @@ export class LogFeed {
     for await (const followed of log.subscribe(after, { categories: [RUNS], signal })) {
       if (followed.kind === 'caughtUp') continue;
       const { position } = followed.kind === 'event' ? followed.event : followed;
-      // A log tells at least once.
+      // A log delivers at least once.
       if (reader.last !== null && position <= reader.last) continue;
       const shown = followed.kind === 'event' ? await this.#shown(followed.event, reader) : null;
       if (shown === null) reader.onPassed(cursors.of(position));

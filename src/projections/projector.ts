@@ -62,7 +62,7 @@ export class Projector {
   #running: Promise<void> = Promise.resolve();
   /** Ends the subscription, so that another begins. */
   #subscription = new AbortController();
-  /** Whether the subscription is to begin anew: what comes of the present one no longer counts. */
+  /** Whether the subscription is about to restart: events of the present one no longer count. */
   #isRefolding = false;
   #refolds = 0;
 
@@ -193,7 +193,7 @@ export class Projector {
     return true;
   }
 
-  /** The same for an event that was not folded here before; it is put off where nobody needs it now. */
+  /** Takes an event that was not folded here before; defers it if only rows need it. */
   #takeForeign(runId: string, recorded: RecordedEvent): boolean {
     const { views, history, onFolded } = this.#options;
     if (views.putOff(runId, recorded, this.#position)) return true;
@@ -204,7 +204,7 @@ export class Projector {
     return true;
   }
 
-  /** Null also for a run that somebody watches, who is shown every state. */
+  /** Null also for a watched run, whose watchers are shown every state. */
   #foldedHere(runId: string, recorded: RecordedEvent): RunState | null {
     const run = this.#options.ownAppends?.stateAfter(runId, recorded) ?? null;
     return run !== null && this.#options.views.moveOn(runId, run) ? run : null;

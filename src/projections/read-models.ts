@@ -17,7 +17,7 @@ export interface ReadModelsOptions extends ViewsOptions {
   /** The log they are folded from, which `log` names. */
   readonly from: EventLog;
   readonly system: Pick<System, 'after' | 'sha256'>;
-  /** In which the watchers of runs are told. */
+  /** The scheduler that notifies the watchers of runs. */
   readonly slices: Slices;
   /** Called once per run, when it is found corrupt. */
   readonly onCorrupt: (error: RunCorrupt) => void;

@@ -27,19 +27,19 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
-/** An event as the subscription tells of it. */
+/** An event as the subscription delivers it. */
 interface LiveEvent {
   readonly revision: number;
   /** The event, if it follows the one with this hash. */
   after(hash: string | null): RunEvent | null;
 }
 
-/** Those who follow a run. */
+/** The watchers of a run. */
 interface Audience {
   /** Highest revision seen by the subscription since the first of them came. */
   heard: number;
   readonly watchers: Set<Watcher>;
-  /** To those who have read all that was heard before. */
+  /** Delivers live events to the watchers that have read everything up to `heard`. */
   readonly live: Broadcast<LiveEvent>;
 }
 
@@ -49,7 +49,7 @@ interface Watcher {
   next: number;
   /** Hash of the last event given; null before the first. */
   hash: string | null;
-  /** While it is told live events; otherwise it reads the log. */
+  /** Set while it receives live events; otherwise it reads the log. */
   live: Listening | null;
   isOver: boolean;
   /** Ends the wait for live events: it is over, or there is something to read. */
@@ -149,11 +149,11 @@ function newAudience(slices: Slices): Audience {
   return { heard: -1, watchers: new Set(), live: new Broadcast(slices) };
 }
 
-/** Follows no event that a watcher may have: who hears of it reads the log. */
+/** Follows no event that a watcher may have, so every watcher that receives it reads the log. */
 const UNREADABLE: LiveEvent = { revision: Number.POSITIVE_INFINITY, after: () => null };
 
 function tell(audience: Audience, event: LiveEvent): void {
-  // Before anybody is told: who reads the log meanwhile has to read up to it.
+  // Before the event is delivered: a watcher that reads the log meanwhile has to read up to it.
   audience.heard = Math.max(audience.heard, event.revision);
   audience.live.tell(event);
 }
@@ -177,7 +177,7 @@ async function liveNews(watcher: Watcher, audience: Audience): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     watcher.wake = resolve;
     watcher.fail = reject;
-    // At once: what is told from here on is what follows all that was heard.
+    // At once: the next delivered event is the one after `heard`.
     watcher.live = audience.live.listen((event) => hear(watcher, event));
   });
 }

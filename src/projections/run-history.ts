@@ -28,7 +28,7 @@ const MAX_CHANGED = 5_000;
 const RETRY_MS = 1_000;
 /** Changed blueprints at which the projector waits: each may be as large as an append. */
 const MAX_CHANGED_BLUEPRINTS = 50;
-/** The same of documents, whose rows are small. */
+/** Changed documents at which the projector waits: their rows are small. */
 const MAX_CHANGED_DOCUMENTS = 1_000;
 
 export interface HistoryDeps {
@@ -44,7 +44,7 @@ export interface HistoryDeps {
 export interface PutOffRows {
   /** What changes them has come after this position; undefined: nothing has. */
   readonly since: () => Position | null | undefined;
-  /** Those that have changed; from now on none is put off. */
+  /** The runs whose rows have changed; from now on no row is deferred. */
   readonly take: () => readonly RunSummary[];
 }
 
@@ -207,8 +207,8 @@ export class History {
   }
 
   /**
-   * Null also when the stored rows were just found to be lost: the log knows. A row that cannot be read is told and made
-   * from the log, but stays: verifying the run shall find it.
+   * Null also when the stored rows have just proved lost: the caller reads the log. An unreadable row is reported and
+   * folded from the log, but stays: verifying the run shall find it.
    */
   async find(runId: string): Promise<RunSummary | null> {
     const noted = this.#changed.get(runId) ?? this.#writing.get(runId);
@@ -262,7 +262,7 @@ export class History {
     return await this.#views.unfinished();
   }
 
-  /** The earliest deadlines of pauses, at most so many. */
+  /** The earliest deadlines of pauses, at most `max`. */
   async deadlines(max: number): Promise<readonly DuePause[]> {
     await this.#show();
     return await this.#views.deadlines(max);

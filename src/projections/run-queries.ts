@@ -62,7 +62,7 @@ export class RunQueries {
     return run === null ? null : summaryOf(run);
   }
 
-  /** One run with all that its events tell: from its actor while it runs here, else folded from its stream. */
+  /** The full state of one run: from its actor while it runs here, else folded from its stream. */
   async state(runId: string): Promise<RunState | null> {
     const { reader, corruptRuns, live } = this.#options;
     corruptRuns.assertNotCorrupt(runId);

@@ -43,9 +43,9 @@ export interface RunSummary {
   readonly waitingSince: string | null;
   /** When an open pause ends by itself, ISO 8601; null: none does. */
   readonly deadlineAt: string | null;
-  /** Who decides its open pause; null: none is open, or nothing is said of it. */
+  /** The approvers of its open pause; null: no pause is open, or it has no approval rule. */
   readonly approvers: Approvers | null;
-  /** Time in pauses, in milliseconds; null while it is paused, when nobody knows how long that will take. */
+  /** Time in pauses, in milliseconds; null while it is paused: the end of that pause is unknown. */
   readonly waitedMs: number | null;
   /** Null: nothing is known. */
   readonly usage: RunTotals | null;

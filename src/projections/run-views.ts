@@ -1,7 +1,7 @@
 /**
  * The folded runs in memory, fed by the projector, read by sockets and the history; a watched run has a small store,
- * of which its watchers are told in slices. Paused and finished runs leave memory unless somebody watches them; they are folded from
- * the log again on demand.
+ * which notifies its watchers in slices. Paused and finished runs leave memory unless they are watched; they are folded
+ * from the log again on demand.
  */
 import { createStore } from '@xstate/store';
 import type { System } from '../system/system.js';
@@ -16,7 +16,7 @@ import { assertFollows, foldNext, runEventOf } from '../run/stream.js';
 import type { RunReader } from './run-reader.js';
 import { UnfoldedRuns } from './unfolded-runs.js';
 
-/** States that a watcher is told in one go when a crowd is being told: what is made of few events, with a draft or two. */
+/** Most states that a watcher is sent at once while there are many watchers: those of few events, with a draft or two. */
 const STATES_AT_ONCE = 16;
 
 /** What is kept without a watcher; beyond, the least recently used are evicted and folded again with their next event. */
@@ -26,7 +26,7 @@ export interface UnwatchedBounds {
   readonly text: number;
 }
 
-/** Types of the events that change neither who owns a run, nor whether it waits for somebody or has ended. */
+/** Types of the events that change neither the owner of a run, nor whether it is paused or has ended. */
 const WITHIN: ReadonlySet<string> = new Set<RunEvent['type']>([
   'NodeStarted',
   'ToolCalled',
@@ -40,7 +40,7 @@ const BOUNDS = { runs: 25_000, text: 200_000_000 } as const;
 interface View {
   run: RunState;
   /**
-   * While somebody watches, or has watched: most runs come and go unwatched, and a store costs more than their fold.
+   * Set once the run is watched: most runs never are, and a store costs more than their fold.
    */
   store: RunStore | null;
   watchers: number;
@@ -48,7 +48,7 @@ interface View {
   text: number;
 }
 
-/** What the watchers of a run are told of. */
+/** A notification to the watchers of a run. */
 type News = { readonly kind: 'state'; readonly run: RunState } | typeof DAMAGE;
 
 const DAMAGE = { kind: 'damage' } as const;
@@ -140,7 +140,7 @@ export class RunViews {
   }
 
   /**
-   * Keeps an event for later: of a run that nobody here runs or watches, and one that matters to its row alone.
+   * Defers an event that matters only to the row of its run, which is neither live nor watched here.
    *
    * @param since position up to which everything was taken before it
    * @returns false: it has to be applied
@@ -153,7 +153,7 @@ export class RunViews {
   }
 
   /**
-   * Puts off the row of a run as it is after an event, until somebody asks.
+   * Defers writing the row of a run after an event, until rows are read.
    *
    * @param since position up to which everything was taken before the event
    * @returns false: it has to be put
@@ -216,8 +216,8 @@ export class RunViews {
   }
 
   /**
-   * Takes the state of a run that was folded elsewhere, at once. False when somebody watches the run, or is about to: then
-   * every event of it has to be applied.
+   * Adopts the state of a run that was folded elsewhere, at once. False when the run is watched, or about to be: then
+   * every event of it must be applied.
    */
   moveOn(runId: string, run: RunState): boolean {
     if (this.#loading.has(runId)) return false;

@@ -1,6 +1,6 @@
 /**
- * Runs that have gone on since their row was put, and their events since then as they came. Nobody here runs or watches
- * them, so nobody needs them before somebody asks for rows; most have ended by then, by an event that tells all of a row.
+ * Runs with events newer than their row, and these events as they came. The runs are neither live nor watched here, so
+ * their rows are written only when rows are read; most have ended by then, and their last event holds all of the row.
  */
 import type { Position, RecordedEvent } from '../eventlog/port.js';
 

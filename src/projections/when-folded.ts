@@ -26,9 +26,9 @@ export async function whenFolded<T>(deps: WhenFoldedDeps, ask: () => Promise<T>)
 }
 
 /**
- * The same of what was found by an earlier question: asks at once, unless the views were begun anew since then.
+ * Asks about the result of an earlier query: at once, or, if the views were recreated since, when they are folded again.
  *
- * @param refolds how often they had been when the earlier question was asked
+ * @param refolds how often the views had been recreated at the earlier query
  */
 export async function whileFolded<T>(deps: WhenFoldedDeps, refolds: number, ask: () => Promise<T>): Promise<T> {
   const now = deps.projector.refolds;
@@ -36,7 +36,7 @@ export async function whileFolded<T>(deps: WhenFoldedDeps, refolds: number, ask:
   return await askWhole(deps, now, ask);
 }
 
-/** An answer counts when the views were not begun anew meanwhile, for it may come from the new ones, still empty. */
+/** An answer counts only if the views were not recreated meanwhile: it may come from the new ones, still empty. */
 async function askWhole<T>(deps: WhenFoldedDeps, refolds: number, ask: () => Promise<T>): Promise<T> {
   try {
     const answer = await ask();

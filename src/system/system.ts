@@ -16,9 +16,9 @@ export interface System {
   random(): number;
   /** SHA-256 of a text's UTF-8, as 64 lower-case hex digits. */
   sha256(text: string): string;
-  /** A text that nobody can guess: 256 random bits as 43 characters of base64url. */
+  /** An unguessable text: 256 random bits as 43 characters of base64url. */
   secret(): string;
-  /** Whether two texts are equal; the time it takes tells of nothing but their lengths. */
+  /** Whether two texts are equal; the time taken depends only on their lengths. */
   isEqual(one: string, other: string): boolean;
   /** Calls back after a time unless cancelled by the function it returns. */
   after(delayMs: number, callback: () => void): () => void;

@@ -1,4 +1,4 @@
-/** Threads, each of which serves whoever has started it. */
+/** Threads, each of which serves its starter. */
 import type { MessagePort } from 'node:worker_threads';
 import { Worker } from 'node:worker_threads';
 

@@ -71,7 +71,7 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
 
   /**
    * Lets the thread close what it serves, and resolves once it has ended. May be called twice. The thread ends by itself:
-   * one that is terminated while it is in native code takes the process with it (an exception that nobody catches).
+   * one that is terminated while it is in native code takes the process with it (an uncaught exception).
    */
   close(): Promise<void> {
     return (this.#closed ??= this.#close());

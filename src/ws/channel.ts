@@ -79,7 +79,7 @@ interface Ending {
   /** Sends nothing more on a socket that is closed elsewhere. */
   leave(): void;
   end(code: number): void;
-  /** Ends it for good once everybody has been told so, as closing takes longer than telling. */
+  /** Closes the socket in a later slice, after all watchers were notified: closing takes longer than notifying. */
   endInTurn(): void;
 }
 
@@ -101,10 +101,10 @@ function endingOf({ socket }: Peer, slices: ChannelOptions['slices']): Ending {
   };
 }
 
-/** What was announced of a state to those who had been sent the same before. */
+/** Announcements of a state, by what its recipients had been sent before. */
 const announcements = new WeakMap<RunState, { readonly after: Announced; readonly announcement: Announcement }[]>();
 
-/** As `announce`, made once for all who have been sent the same, so that it is encoded once. */
+/** Like `announce`, but made once for all recipients that had been sent the same before, so that it is encoded once. */
 function announcedOnce(run: RunState, after: Announced): Announcement {
   const made = announcements.get(run) ?? [];
   announcements.set(run, made);
@@ -180,7 +180,7 @@ async function sendRun(
   await push([connectedMessage(run)]);
   const listening = tokens.subscribe(runId, (token) => void push(translator.token(token)));
   const onEvent = (event: RunEvent): Promise<void> => {
-    // What was written before the event is told before it.
+    // Tokens written before the event are sent before it.
     listening?.catchUp();
     return push(translator.event(event));
   };
@@ -266,7 +266,7 @@ class MessageTranslator {
   }
 }
 
-// The messages that may hold a draft, or part of one, are made once, so that they are encoded once for all who are sent them.
+// Messages that may hold a draft, or part of one, are made once, so that they are encoded once for all recipients.
 
 const eventMessage = madeOnce(({ seq, id, type, at, data, hash }: RunEvent, runId: string): Message => {
   return { event: 'run_event', run_id: runId, seq, id, type, at, data: { ...data }, hash };

@@ -40,7 +40,7 @@ export class SendQueue {
   /** Unsent bytes by socket when it last sent or was looked at: never less than there are. */
   readonly #unsent = new Map<WebSocket, number>();
   #total = 0;
-  /** Those that were cut off and whose time is up. */
+  /** Sockets that were cut off and whose `FAREWELL_MS` are over. */
   readonly #ending: WebSocket[] = [];
 
   constructor({ system, maxBytes = MAX_UNSENT_IN_ALL_BYTES }: SendQueueOptions) {

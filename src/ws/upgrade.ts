@@ -183,7 +183,7 @@ function refusedExcess(
 
 /**
  * Serves a request as if it offered no upgrade (RFC 9110, section 7.8): some clients offer HTTP/2 beside whatever they
- * ask. Node has let go of its connection, so it is read anew.
+ * ask. Node no longer reads the connection, so the request is parsed again.
  */
 function passOver(
   server: Server,

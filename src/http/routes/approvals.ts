@@ -93,7 +93,7 @@ function streamRoute(http: HttpContext): Route {
       const filter = filterOf(rest, caller);
       const body = placedStream({ http, ctx }, async ({ send, place, onPassed, signal }) => {
         const first = isFirst ? await http.inbox.list({ ...filter, since: null, limit: MAX_AT_FIRST }, caller) : [];
-        // They have no place but the one after all of them: a client that is cut off between them gets them anew.
+        // The first pauses have no cursor of their own: a client that is cut off between them gets them all again.
         for (const pause of first) await send(serverEvent({ kind: 'waiting', pause }, null));
         if (cursor !== null) place(cursor);
         const onChange = (change: InboxChange, cursor: string): Promise<void> => send(serverEvent(change, cursor));

@@ -116,7 +116,7 @@ export interface PlacedSink extends EventSink {
   readonly onPassed: (cursor: string) => void;
 }
 
-/** A stream in the log's order. A beat tells its place since the last event: a client would read all of it again. */
+/** A stream in the log's order. A beat sends the cursor reached since the last event, so that a client need not reread. */
 export function placedStream(
   { http, ctx }: { readonly http: HttpContext; readonly ctx: RouterContext },
   tell: (sink: PlacedSink) => Promise<void>,

@@ -72,12 +72,12 @@ function addRoute(http: HttpContext): Route {
 }
 
 /**
- * Who reaches a service without keys could shut out everybody else by the first one.
+ * By adding the first key, any caller that reaches a service without keys could lock out all others.
  *
  * @throws {RequestRefused} 403
  */
 function assertFirstIsTaken({ isLoopback }: HttpContext, headers: IncomingHttpHeaders): void {
-  // A page names its origin, and a proxy whom it speaks for: neither is somebody at this machine.
+  // A page sends its origin and a proxy its client's address: neither counts as a user at this machine.
   const isPassedOn = ['origin', 'forwarded', 'x-forwarded-for'].some((name) => headers[name] !== undefined);
   if (isLoopback && !isPassedOn) return;
   const detail =

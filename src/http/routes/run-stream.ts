@@ -78,7 +78,7 @@ function lastEventIdOf(ctx: RouterContext): number | null {
   throw brokenRules([{ loc: ['header', LAST_EVENT_ID], msg, type: 'int_parsing' }]);
 }
 
-/** As they are sent, once for all who are sent the same. */
+/** Events as they are sent, made once for all clients. */
 const made = new WeakMap<RunEvent, ServerEvent>();
 
 function serverEvent(event: RunEvent): ServerEvent {

@@ -1,4 +1,4 @@
-/** The first so many of rows that come nearly, but not quite, by the time of their start. */
+/** Takes the first rows, by the time of their start, of rows that arrive nearly but not quite in this order. */
 import { fieldOf, textOf } from './stored-row.js';
 
 interface Timed {

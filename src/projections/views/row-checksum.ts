@@ -3,8 +3,8 @@ import { crc32 } from 'node:zlib';
 import { fieldOf, textOf } from './stored-row.js';
 
 /**
- * Over the other cells of a row, in order: CRC-32, which tells every flipped bit. It takes 1 µs for a run, and is no proof
- * against whoever means to deceive: the log's hash chain is.
+ * CRC-32 over the other cells of a row, in order: detects every flipped bit. It takes 1 µs for a run, and does not protect
+ * against forgery: the log's hash chain does.
  */
 export function checksumOf(...cells: readonly string[]): number {
   return crc32(cells.join('\n'));

@@ -68,7 +68,7 @@ interface ByValue {
   readonly times: Times;
   /** Index of the runs that have a value. */
   readonly index: string;
-  /** Index of those that have none; null: they are not asked for. */
+  /** Index of the runs without a value; null: the query excludes them. */
   readonly none: string | null;
 }
 

@@ -46,7 +46,7 @@ export interface ViewsClient {
   corruptRuns(): Promise<readonly Corruption[]>;
   saveCorrupt(corruption: Corruption): Promise<void>;
   removeCorrupt(runId: string): Promise<void>;
-  /** Begins them anew, as damaged ones are. @throws {ViewsLost} always */
+  /** Replaces the views by an empty file, as after damage. @throws {ViewsLost} always */
   discard(): Promise<never>;
   close(): Promise<void>;
 }
@@ -54,8 +54,8 @@ export interface ViewsClient {
 /**
  * Starts the views worker on a file; rejects when the file cannot be opened.
  *
- * @param onLost called once, when the file was found damaged and begun anew: all of it has to be folded again. What is
- *   written afterwards goes into the new file
+ * @param onLost called once, when a damaged file was replaced by an empty one: everything must be folded again. Later
+ *   writes go into the new file
  * @throws {LogUnreadable} the rows were folded from another log, or past its head, and the log has a file to refuse
  */
 export async function openViews(
@@ -107,7 +107,7 @@ export async function openViews(
     corruptRuns: () => guarded(calls.call('corruptRuns')),
     saveCorrupt: (corruption) => guarded(calls.call('saveCorrupt', corruption)),
     removeCorrupt: (runId) => guarded(calls.call('removeCorrupt', runId)),
-    // What was found strange before they were begun anew is gone: a second call would lose the new ones.
+    // The rows that led to a second call are gone with the old file: discarding again would lose the new one.
     discard: () => (isLost ? Promise.reject(new ViewsLost()) : guarded(calls.call('discard'))),
     close: () => calls.close(),
   };

@@ -1,4 +1,4 @@
-/** Stored views that begin anew, once, when their file is found damaged. */
+/** Stored views that are recreated empty, once, when their file is found damaged. */
 import type { ViewsStore } from './views-store.js';
 
 /** What the thread says of a call that met damage, or came before the loss was accepted. */
@@ -7,7 +7,7 @@ export const VIEWS_LOST = 'views lost';
 export interface RenewableViews extends ViewsStore {
   /** The loss is known: calls are served again. Before, a checkpoint of the old rows could be written beside the new. */
   accept(): void;
-  /** Begins them anew: what is stored was found not to be of this log. @throws {Error} `VIEWS_LOST` */
+  /** Recreates the views: the stored rows proved to belong to another log. @throws {Error} `VIEWS_LOST` */
   discard(): never;
 }
 
@@ -64,7 +64,7 @@ export function renewableViews(first: ViewsStore, begin: () => ViewsStore): Rene
   };
 }
 
-/** The stored rows, or none in a new file where those that a start reads are damaged. */
+/** The stored rows; if the rows read at a start are damaged, an empty new file. */
 export function readableViews(open: () => ViewsStore, begin: () => ViewsStore): ViewsStore {
   try {
     const store = open();

@@ -10,7 +10,7 @@ import { viewsStore } from './views-store.js';
 // Else it was imported for `serve`.
 if (parentPort !== null && workerData !== undefined) serve(parentPort, workerData as ViewsOptions);
 
-/** Serves the rows of a file to whoever has the other end of a port. */
+/** Serves the rows of a file over a message port. */
 export function serve(port: MessagePort, { file, log }: ViewsOptions): void {
   const opened = openViewsFile(file, log);
   if ('refused' in opened) {

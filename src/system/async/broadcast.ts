@@ -1,24 +1,24 @@
 /**
- * Tells many listeners what comes, each of them everything from when it began to listen, in order and once. Few are told at
- * once, many in slices. What is told is kept once for all, until the last of them has been told it: a listener holds no
- * more than its place.
+ * Delivers items to many listeners: each gets every item from when it began to listen, in order and once. Few listeners are
+ * served at once, many in slices. An item is kept once for all, until the last listener has received it: a listener holds
+ * no more than its place.
  */
 import type { Slice, Slices } from './slices.js';
 import { WITHOUT_END } from './slices.js';
 
-/** Items that are kept for those who are yet to be told: at the bound a round is ended at once. */
+/** Most items kept for listeners that lag; beyond that the round is completed at once. */
 const MAX_KEPT = 64;
 
-/** A place in the order of telling. */
+/** A place in the sequence of items. */
 interface Place<Item> {
   readonly number: number;
-  /** What is told after it. */
+  /** The item after it. */
   next: Told<Item> | null;
 }
 
 interface Told<Item> extends Place<Item> {
   readonly item: Item;
-  /** When it was to be told. */
+  /** When it was broadcast. */
   readonly sinceMs: number;
 }
 
@@ -26,7 +26,7 @@ interface Told<Item> extends Place<Item> {
 export type Take<Item> = (item: Item, hasMore: boolean) => void;
 
 interface Listener<Item> {
-  /** After what it was told last. */
+  /** The last item that it received. */
   place: Place<Item>;
   hasLeft: boolean;
   readonly take: Take<Item>;
@@ -43,14 +43,14 @@ export interface Listening {
 /** All listeners one after the other, up to one place. */
 interface Round<Item> {
   readonly upTo: Place<Item>;
-  /** When the first item of it was to be told. */
+  /** When the first item of the round was broadcast. */
   readonly sinceMs: number | undefined;
   readonly listeners: Iterator<Listener<Item>>;
   next: IteratorResult<Listener<Item>>;
 }
 
 export interface BroadcastOptions {
-  /** Most items that a listener is told in one go when there are more. Default: 1. */
+  /** Most items that a listener receives at once. Default: 1. */
   readonly atOnce?: number;
 }
 
@@ -58,7 +58,7 @@ export class Broadcast<Item> {
   readonly #slices: Slices;
   readonly #atOnce: number;
   readonly #listeners = new Set<Listener<Item>>();
-  /** Where everybody has come to, at least. */
+  /** The place that every listener has reached. */
   #first: Place<Item> = { number: 0, next: null };
   #last = this.#first;
   #round: Round<Item> | null = null;
@@ -74,7 +74,7 @@ export class Broadcast<Item> {
     return this.#listeners.size;
   }
 
-  /** @param take told every item from the next one on */
+  /** @param take receives every item from the next one on */
   listen(take: Take<Item>): Listening {
     const listener: Listener<Item> = { place: this.#last, hasLeft: false, take };
     this.#listeners.add(listener);

@@ -8,7 +8,7 @@ export interface Backoff {
   readonly longestMs: number;
 }
 
-/** The wait after so many failures, at least 1. */
+/** The wait after `failures` failures, at least 1. */
 export function backoffMs({ firstMs, longestMs }: Backoff, failures: number): number {
   return Math.min(longestMs, firstMs * 2 ** (failures - 1));
 }

@@ -26,7 +26,7 @@ export function semaphore(
   };
 }
 
-/** Work of which only some is done at a time; the rest waits in order. Whoever gives it work bounds what waits. */
+/** Runs a bounded number of tasks at a time; the rest wait in order. The caller bounds how many wait. */
 export interface Places {
   within<T>(work: () => Promise<T>): Promise<T>;
 }

@@ -11,10 +11,10 @@ const SLICE_MS = 5;
  * after a second a turn takes 30 ms.
  */
 const WAITING_SHARE = 1 / 40;
-/** Slices of work after which a slice goes to what may wait. */
+/** Slices of work after which one slice goes to postponed callbacks. */
 const MAX_PASSED_OVER = 200;
 
-/** What of a turn is left to long work. */
+/** The time that a turn has left for long work. */
 export interface Slice {
   /**
    * Whether more may be done in this turn.
@@ -24,7 +24,7 @@ export interface Slice {
   hasRoom(sinceMs?: number): boolean;
 }
 
-/** Does what is to be done, one unit at least and more while there is room; returns whether something is left. Must not throw. */
+/** Does at least one unit of work, and more while time is left; returns whether work is left. Must not throw. */
 export type SlicedWork = (slice: Slice) => boolean;
 
 export interface SlicesOptions {
@@ -32,7 +32,7 @@ export interface SlicesOptions {
   readonly sliceMs?: number;
 }
 
-/** What all long work of a service goes through, so that many works at once take no longer a turn than one. */
+/** The scheduler of all long work of a service: many tasks together take no more of a turn than one. */
 export class Slices {
   readonly #system: Pick<System, 'soon' | 'monotonicMs'>;
   readonly #sliceMs: number;
@@ -50,7 +50,7 @@ export class Slices {
     this.#sliceMs = sliceMs;
   }
 
-  /** The clock by which work tells since when it has waited. */
+  /** The clock for `sinceMs` of `hasRoom`. */
   nowMs(): number {
     return this.#system.monotonicMs();
   }
@@ -91,7 +91,7 @@ export class Slices {
     this.#postponed.push(callback);
   }
 
-  /** Does at once what is left, and from now on whatever comes. */
+  /** Finishes all work at once; from now on new work runs to its end when it is started. */
   stop(): void {
     this.#isStopped = true;
     for (const work of this.#works.splice(0)) finish(work);

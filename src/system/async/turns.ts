@@ -1,8 +1,8 @@
 /** Work that is done one after the other, in the order it came. */
 
-/** A line of work. Whoever puts work in line bounds it. */
+/** A queue of tasks. The caller bounds how many wait. */
 export interface Line {
-  /** Does work after all before it. It is told the error of the one before it, null if that succeeded. */
+  /** Runs a task after all earlier ones. It receives the error of the one before it, null if that succeeded. */
   run<T>(work: (failed: unknown) => T | Promise<T>): Promise<T>;
   /** Resolves once all work so far is done. */
   settled(): Promise<unknown>;
