@@ -6,7 +6,7 @@ import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import { freePort } from '../support/free-port.js';
 import { approvePath, pausedBefore, stateOf } from '../support/god-run.js';
 import { addFirstKey, addKey, restWith } from '../support/keys.js';
-import { checkRecord, factsOf } from '../support/record-of.js';
+import { factsOf, recordOf } from '../support/record-of.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -89,7 +89,7 @@ describeInBrowser('The inbox', (browser) => {
     return page;
   };
   const decisionsOn = async (runId: string): Promise<readonly GateDecidedData[]> =>
-    factsOf(await checkRecord(service.engine.log, runId), 'GateDecided');
+    factsOf(await recordOf(service.engine.log, runId), 'GateDecided');
 
   it('lets a run in God Mode be decided to its end by keyboard alone', async () => {
     const page = await openAs('ann');
