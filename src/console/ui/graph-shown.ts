@@ -1,4 +1,5 @@
 /** What a graph is made of, as it is shown. */
+import type { NodeRole } from '../../generated/schemas.js';
 import type { NodeStanding } from '../record/graph.js';
 import type { Point } from '../record/placement.js';
 
@@ -12,7 +13,7 @@ export interface GraphNodeShown {
   /** How often it is done; shown from 2 on. */
   readonly times?: number;
   /** `mark`: something between nodes, such as a pause. */
-  readonly kind?: 'agent' | 'critic' | 'mark';
+  readonly kind?: NodeRole | 'mark';
   /** What is wrong with it. */
   readonly fault?: string | null;
   /** Its upper left corner. Where all nodes have one, nothing is laid out. */

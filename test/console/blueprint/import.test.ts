@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { councilOf } from '../../../src/blueprint/record.js';
 import { inspectGraph } from '../../../src/blueprint/validate.js';
 import { rolesOf } from '../../../src/council/roles.js';
-import { bodyOf } from '../../../src/console/pages/blueprint/draft.js';
+import { bodyOf, withNodeChanged } from '../../../src/console/pages/blueprint/draft.js';
 import { importBlueprint } from '../../../src/console/pages/blueprint/import.js';
 
 /** As a front end that draws with React Flow saves it. */
@@ -98,6 +98,15 @@ describe('A blueprint from a file', () => {
     const again = importBlueprint(JSON.stringify({ name: 'Board', nodes, edges }), 'x');
     expect(again.draft.nodes).to.deep.equal(nodes);
     expect(again.draft.edges).to.deep.equal(edges);
+  });
+
+  it('keeps a role that somebody has chosen, whatever its label says, once it was saved', () => {
+    const drawn = { id: '1', type: 'agentNode', data: { label: 'Reviewer', kind: 'LLM' } };
+    const { draft: board } = importBlueprint(JSON.stringify({ name: 'Board', nodes: [drawn] }), 'x');
+    const { nodes } = councilOf(bodyOf(withNodeChanged(board, 0, { type: 'agent' })));
+    const again = importBlueprint(JSON.stringify({ name: 'Board', nodes }), 'x').draft;
+    expect(again.nodes).to.deep.equal(nodes);
+    expect(rolesOf(councilOf(bodyOf(again)))).to.deep.equal([{ node: '1', role: 'agent' }]);
   });
 
   it('that holds none is refused with a reason', () => {

@@ -5,6 +5,7 @@ import type {
   BlueprintCreate,
   BlueprintEdge,
   BlueprintNode,
+  NodeRole,
 } from '../../../generated/schemas.js';
 
 export interface Draft {
@@ -18,6 +19,16 @@ export interface Draft {
 export interface Part {
   readonly kind: 'node' | 'edge';
   readonly at: number;
+}
+
+/** What a node of each role does, in the order in which they are offered. */
+export const ROLES: Readonly<Record<NodeRole, string>> = {
+  agent: 'Agent: writes the draft',
+  critic: 'Critic: scores it and routes',
+};
+
+export function isRole(text: string): text is NodeRole {
+  return Object.hasOwn(ROLES, text);
 }
 
 export interface Spot {

@@ -2,10 +2,10 @@
  * Blueprints from files: the service's own, and those of front ends that draw with React Flow, whose nodes keep what an
  * agent is under `data`. What is understood is set beside what was there; nothing of a node or an edge gets lost.
  */
-import type { BlueprintEdge, BlueprintNode } from '../../../generated/schemas.js';
+import type { BlueprintEdge, BlueprintNode, NodeRole } from '../../../generated/schemas.js';
 import { conditionFault } from '../../record/drawn-graph.js';
 import type { Draft } from './draft.js';
-import { changed, isRecord } from './draft.js';
+import { changed, isRecord, isRole } from './draft.js';
 
 export interface Imported {
   readonly draft: Draft;
@@ -99,11 +99,19 @@ function withDrawnType(part: Fields, type: string | null, notes: Set<string>): F
 }
 
 /** Only what says it is a critic: of all others their labels and edges decide. */
-function roleOf(node: Fields, data: Fields): 'critic' | null {
+function roleOf(node: Fields, data: Fields): NodeRole | null {
   const said = [node.type, data.role, data.type, data.agentType, data.agent_type, data.nodeType, data.kind];
-  const isCritic = said.some((each) => typeof each === 'string' && /critic|judge|review|evaluat|scor/i.test(each));
-  return isCritic ? 'critic' : null;
+  const isSaid = (words: RegExp | null): boolean =>
+    said.some((each) => typeof each === 'string' && words?.test(each) === true);
+  return (
+    Object.keys(SAID)
+      .filter(isRole)
+      .find((role) => isSaid(SAID[role])) ?? null
+  );
 }
+
+/** What front ends call each role. Null: what they call so is any node that calls a model, whatever its role. */
+const SAID: Readonly<Record<NodeRole, RegExp | null>> = { agent: null, critic: /critic|judge|review|evaluat|scor/i };
 
 /** Tools as a list of names, as flags by name, or as flags of the node. */
 function toolsOf(sources: readonly Fields[]): Pick<BlueprintNode, 'tools'> {

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { BlueprintNode, NodeRole } from '../../../generated/schemas.js';
 import { Button, Check, Select, TextBox } from '../../ui/controls.js';
 import type { Change, Draft } from './draft.js';
-import { idFault, withEdge, withNodeChanged, withNodeRenamed, withoutNode } from './draft.js';
+import { idFault, isRole, ROLES, withEdge, withNodeChanged, withNodeRenamed, withoutNode } from './draft.js';
 import { ApprovalsFields, DeleteButton, NumberField, TextField } from './fields.js';
 import type { Editor } from './store.js';
 
@@ -115,12 +115,8 @@ function RoleField({ editor, node, draft, onEdit }: RoleFieldProps) {
       hint={node.type === undefined && found !== undefined ? inferred(node, draft, found) : undefined}
       value={node.type ?? ''}
       disabled={!editor.mayEdit}
-      options={[
-        ['', 'By its label and edges'],
-        ['agent', 'Agent: writes the draft'],
-        ['critic', 'Critic: scores it and routes'],
-      ]}
-      onChange={(value) => onEdit(value === 'agent' || value === 'critic' ? value : undefined)}
+      options={[['', 'By its label and edges'], ...Object.entries(ROLES)]}
+      onChange={(value) => onEdit(isRole(value) ? value : undefined)}
     />
   );
 }

@@ -57,8 +57,7 @@ function AsItIsView({ store, camera }: ViewProps) {
 
 function nodeShown({ id, label, role, standing, doneTimes, lastScore, failedTimes }: NodeView): GraphNodeShown {
   const words = [role, lastScore !== null && `score ${lastScore}`, failedTimes > 0 && `${failedTimes} failed`];
-  const kind = role === 'critic' ? 'critic' : 'agent';
-  return { id, label, kind, standing, times: doneTimes, about: words.filter(Boolean).join(' · ') };
+  return { id, label, kind: role, standing, times: doneTimes, about: words.filter(Boolean).join(' · ') };
 }
 
 /** The last node at which something goes on, or else that was reached. */

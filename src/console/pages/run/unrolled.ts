@@ -171,7 +171,7 @@ function wayWords({ condition, by }: ExecutionEdge): string | null {
 
 function executionShown(whole: Execution, then: Execution | undefined, waits: Upcoming | undefined): GraphNodeShown {
   const { step, label, role } = whole;
-  const node = { id: stepId(step), kind: role === 'critic' ? 'critic' : 'agent' } as const;
+  const node = { id: stepId(step), kind: role };
   if (then === undefined) {
     return waits === undefined ? { ...node, label, isAbsent: true } : upcomingShown(node, waits, false);
   }
