@@ -121,8 +121,16 @@ class GenealogyFold {
         return this.#ended(event, before);
       case 'RunFailed':
         return void (this.#outcome = outcomeOf(event, null));
-      default:
+      case 'RunRequested':
+      case 'RunClaimed':
+      case 'RunReleased':
+      case 'RunStarted':
+      case 'RunResumed':
+      case 'VoteCast':
+      case 'PauseEscalated':
         return;
+      default:
+        return event satisfies never;
     }
   }
 

@@ -1,5 +1,8 @@
 /** The options and messages of the extraction child: one JSON object per line on its descriptor 3. */
 
+import { isKeyOf } from '../system/element.js';
+import { fieldOf } from '../system/untrusted.js';
+
 export type Parser = 'pdfjs' | 'pdf2json';
 
 /** Its only command line argument, as JSON. The bytes of the PDF come on its standard input, to their end. */
@@ -82,20 +85,24 @@ function messageOf(line: string): ChildMessage | null {
 }
 
 function isMessage(value: unknown): value is ChildMessage {
-  if (typeof value !== 'object' || value === null || !('kind' in value)) return false;
-  switch (value.kind) {
-    case 'page':
-      return 'text' in value && typeof value.text === 'string';
-    case 'failed':
-      return 'reason' in value && typeof value.reason === 'string';
-    case 'too-many-pages':
-      return 'found' in value && typeof value.found === 'number';
-    case 'done':
-    case 'encrypted':
-    case 'too-much-text':
-    case 'out-of-memory':
-      return true;
-    default:
-      return false;
-  }
+  const kind = fieldOf(value, 'kind');
+  if (typeof kind !== 'string' || !isKeyOf(FIELDS, kind)) return false;
+  const field = FIELDS[kind];
+  return field === null || typeof fieldOf(value, field.name) === field.type;
+}
+
+/** What each kind of message holds beside its kind; null: nothing. */
+const FIELDS: Readonly<Record<ChildMessage['kind'], Field | null>> = {
+  page: { name: 'text', type: 'string' },
+  done: null,
+  encrypted: null,
+  'too-many-pages': { name: 'found', type: 'number' },
+  'too-much-text': null,
+  'out-of-memory': null,
+  failed: { name: 'reason', type: 'string' },
+};
+
+interface Field {
+  readonly name: string;
+  readonly type: 'string' | 'number';
 }

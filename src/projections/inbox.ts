@@ -7,7 +7,7 @@ import type { Caller } from '../keys/caller.js';
 import type { Position } from '../eventlog/port.js';
 import { RunCorrupt } from '../run/errors.js';
 import { isApprover, mayDecide } from '../run/approvals.js';
-import type { RunEvent } from '../run/events.js';
+import type { RunEvent, RunFactType } from '../run/events.js';
 import type { PauseApprovals } from '../run/pause-view.js';
 import { approvalsAt } from '../run/pause-view.js';
 import type { Gate, RunState } from '../run/state.js';
@@ -88,14 +88,28 @@ export interface InboxDeps {
   readonly corruptRuns: Pick<CorruptRuns, 'has'>;
 }
 
-/** Types of the events by which a pause comes, changes or goes. */
-const TELLING: ReadonlySet<RunEvent['type']> = new Set([
-  'RunPaused',
-  'VoteCast',
-  'PauseEscalated',
-  'GateDecided',
-  'RunFailed',
-]);
+/** Whether a pause comes, changes or goes by an event of each type. */
+const IS_TELLING: Readonly<Record<RunFactType, boolean>> = {
+  RunRequested: false,
+  RunClaimed: false,
+  RunReleased: false,
+  RunStarted: false,
+  RunResumed: false,
+  NodeStarted: false,
+  ToolCalled: false,
+  NodeCompleted: false,
+  NodeFailed: false,
+  RunPaused: true,
+  VoteCast: true,
+  PauseEscalated: true,
+  GateDecided: true,
+  RunCompleted: false,
+  RunFailed: true,
+};
+
+const TELLING: ReadonlySet<string> = new Set(
+  Object.entries(IS_TELLING).flatMap(([type, tells]) => (tells ? [type] : [])),
+);
 
 export class Inbox {
   readonly #deps: InboxDeps;

@@ -55,7 +55,13 @@ export function effortAfter(effort: RunEffort, event: RunEvent, pausedAt: string
     case 'GateDecided':
     case 'RunFailed':
       return pausedAt === null ? effort : waited(effort, pausedAt, event.at);
-    default:
+    case 'RunClaimed':
+    case 'RunReleased':
+    case 'RunStarted':
+    case 'RunResumed':
+    case 'RunPaused':
+    case 'VoteCast':
+    case 'PauseEscalated':
       return effort;
   }
 }

@@ -244,7 +244,15 @@ function mayFollow(run: RunState, fact: RunEvent): boolean {
       return isDecisionAllowed(run, fact.at, fact.data);
     case 'RunCompleted':
       return isResult(run, fact.data);
-    default:
+    case 'RunRequested':
+    case 'RunClaimed':
+    case 'RunReleased':
+    case 'RunStarted':
+    case 'RunResumed':
+    case 'ToolCalled':
+    case 'NodeCompleted':
+    case 'NodeFailed':
+    case 'RunFailed':
       return true;
   }
 }

@@ -249,7 +249,17 @@ class MessageTranslator {
         return [completeMessage(data, this.#runId)];
       case 'RunFailed':
         return [{ event: 'run_failed', ...run, error: data.error }];
-      default:
+      case 'RunRequested':
+      case 'RunClaimed':
+      case 'RunReleased':
+      case 'RunStarted':
+      case 'RunResumed':
+      case 'ToolCalled':
+      case 'NodeFailed':
+      case 'RunPaused':
+      case 'VoteCast':
+      case 'PauseEscalated':
+      case 'GateDecided':
         return [];
     }
   }
