@@ -20,9 +20,7 @@ export function eventWords(event: RunEvent): string {
     case 'RunStarted':
       return 'The council began its work.';
     case 'RunResumed':
-      return event.data.nextNodes.length === 0
-        ? 'The run went on.'
-        : `The run went on with ${list(event.data.nextNodes)}.`;
+      return 'The run went on.';
     case 'NodeStarted':
       return startWords(event.data);
     case 'ToolCalled':
@@ -32,11 +30,11 @@ export function eventWords(event: RunEvent): string {
     case 'NodeFailed':
       return attemptFailureWords(event.data);
     case 'RunPaused':
-      return `The run paused${before(event.data.nextNodes)} and waits for a human.`;
+      return `The run paused before ${list(event.data.nextNodes)}.`;
     case 'VoteCast':
-      return `${who(event.data.actor)} voted to ${event.data.action}${saying(event.data.comment)}. More approvers are needed.`;
+      return `${who(event.data.actor)} voted to ${event.data.action}${saying(event.data.comment)}.`;
     case 'PauseEscalated':
-      return `Nobody decided in time: ${list(event.data.to)} ${event.data.to.length === 1 ? 'is' : 'are'} asked now.`;
+      return `Nobody decided in time: now asked: ${list(event.data.to)}.`;
     case 'GateDecided':
       return decisionWords(event.data);
     case 'RunCompleted':
@@ -60,60 +58,46 @@ function requestWords({ inputTopic, blueprintName, godMode, parent, actor }: Dat
 const CLAIMS: Readonly<Record<Data<'RunClaimed'>['reason'], string>> = {
   started: 'An instance of the service took the run on.',
   resumed: 'An instance of the service took the run on again.',
-  recovered: 'Another instance of the service took the run over: the one before was lost.',
-  handover: 'Another instance of the service took the run on: the one before stopped.',
+  recovered: 'Another instance took the run on: the one before was lost.',
+  handover: 'Another instance took the run on: the one before stopped.',
 };
 
 const RELEASES: Readonly<Record<Data<'RunReleased'>['reason'], string>> = {
-  paused: 'No instance needs to run it now: it waits for a human.',
-  shutdown: 'The instance that ran it stopped, and let go of it.',
+  paused: 'The instance let go of the run: it waits for a human.',
+  shutdown: 'The instance stopped, and let go of the run.',
 };
 
-function startWords({ node, attempt, model, delayMs, iteration }: Data<'NodeStarted'>): string {
+function startWords({ node, attempt, model, delayMs }: Data<'NodeStarted'>): string {
   const again = attempt > 1 ? ` again, attempt ${attempt}` : '';
   const wait = delayMs > 0 ? ` after a wait of ${lengthText(delayMs)}` : '';
-  const draft = iteration > 0 ? `, ${countOf(iteration, 'draft')} so far` : '';
-  return `${node} started${again} with ${model}${wait}${draft}.`;
+  return `${node} started${again} with ${model}${wait}.`;
 }
 
 function toolWords({ node, tool, arguments: given, hits, error, durationMs }: Data<'ToolCalled'>): string {
-  const query = typeof given === 'object' && 'query' in given ? String(given['query']) : '';
-  const asked = query === '' ? tool : `${tool} for “${excerpt(query)}”`;
+  const asked = `${tool} for “${excerpt(argumentsText(given))}”`;
   if (error !== null) return `${node} asked ${asked} in vain: ${excerpt(error)}`;
   return `${node} asked ${asked} and got ${countOf(hits.length, 'passage')} in ${lengthText(durationMs)}.`;
 }
 
+/** What a tool was asked, without the names of it. */
+export function argumentsText(given: Data<'ToolCalled'>['arguments']): string {
+  return typeof given === 'string' ? given : Object.values(given).map(String).join(', ');
+}
+
 function completionWords({ node, output, route }: Data<'NodeCompleted'>): string {
+  const then = route.next.length === 0 ? 'its branch ended' : `sent it to ${list(route.next)}`;
   if ('draft' in output) {
-    const then = route.next.length === 0 ? 'its branch ended' : `sent it to ${list(route.next)}`;
-    return `${node} wrote a draft of ${countOf([...output.draft].length, 'character')} and ${then}${because(route.reason)}.`;
+    return `${node} wrote a draft of ${countOf([...output.draft].length, 'character')} and ${then}.`;
   }
   const { score, feedback } = output;
   const said = feedback.trim() === '' ? '' : `: ${excerpt(plainDraft(feedback.slice(0, 4 * EXCERPT_CHARS)))}`;
-  return `${node} scored ${score} and ${scoredThen(route)}${said}`;
-}
-
-/** What a critic's route means. */
-function scoredThen({ next, reason }: Data<'NodeCompleted'>['route']): string {
-  if (next.length === 0) return 'ended its branch';
-  if (reason === 'condition rework') return `sent the draft back to ${list(next)}`;
-  if (reason === 'condition approve') return `let the draft go on to ${list(next)}`;
-  return `sent the draft to ${list(next)}${because(reason)}`;
-}
-
-function because(reason: string): string {
-  const [, condition] = /^condition (.*)$/s.exec(reason) ?? [];
-  return condition === undefined ? '' : ` because of ${excerpt(condition)}`;
+  return `${node} scored the draft ${score} and ${then}${said}`;
 }
 
 function attemptFailureWords({ node, attempt, kind, message, retryable, outageMs }: Data<'NodeFailed'>): string {
   const { what } = modelFailure(kind);
-  const then =
-    outageMs !== undefined
-      ? ` The run waits for the server up to ${lengthText(outageMs)}.`
-      : retryable
-        ? ''
-        : ' It is not tried again.';
+  const wait = outageMs === undefined ? '' : ` The run waits for the server up to ${lengthText(outageMs)}.`;
+  const then = retryable ? wait : ' It is not tried again.';
   return `${node} failed at attempt ${attempt}: ${what ?? excerpt(message)}${then}`;
 }
 
@@ -132,18 +116,9 @@ const DECIDED: Readonly<Record<GateAction, string>> = {
 };
 
 function changes(override: StateOverride | null): string {
-  const fields = Object.keys(override ?? {});
-  return fields.length === 0
-    ? ' unchanged'
-    : ` with ${fields.map((field) => FIELDS[field] ?? field).join(', ')} changed`;
+  const fields = Object.keys(override ?? {}).map((field) => field.replaceAll('_', ' '));
+  return fields.length === 0 ? ' unchanged' : ` with ${list(fields)} changed`;
 }
-
-/** The fields of a run's state, as a person names them. */
-const FIELDS: Readonly<Record<string, string>> = {
-  ...{ input_topic: 'topic', current_draft: 'draft', final_draft: 'final draft', critic_score: 'score' },
-  ...{ iteration_count: 'number of drafts', feedback_history: 'feedback', route_decision: 'verdict' },
-  ...{ branches: 'drafts of branches', active_node: 'active node', next_nodes: 'next nodes' },
-};
 
 function endWords({ criticScore, iterationCount, finalDraft }: Data<'RunCompleted'>): string {
   const score = criticScore === null ? '' : `, scored ${criticScore}`;
@@ -169,75 +144,43 @@ export function failureOf({ kind, error, node, actor = null }: RunFailedData): F
   return { what: `${what}${by}${at}. ${error}`, todo };
 }
 
+const LOG = 'See the log of the service.';
+const SHORTER = 'Ask for shorter texts in the prompt.';
+
 const RUN_FAILURES: Readonly<Record<RunFailedData['kind'], FailureWords>> = {
   cancelled: { what: 'It was cancelled', todo: 'Fork it at the event before, to go on from there.' },
   rejected: { what: 'A human rejected it', todo: 'Fork it at the pause, to decide otherwise.' },
-  node_failed: { what: 'A node failed', todo: 'See its last attempt; then fork the run before it.' },
+  node_failed: { what: 'A node failed', todo: 'See its last attempt, then fork the run before it.' },
   no_route: { what: 'No edge of a node held', todo: 'Give the node a linear edge too.' },
-  draft_too_large: {
-    what: 'A draft grew too large',
-    todo: 'Ask for shorter texts in the prompt, or join fewer branches.',
-  },
-  execution_limit: {
-    what: 'It ran in circles',
-    todo: 'Look at the conditions of its loop; a fork may raise the bound.',
-  },
-  takeover_limit: {
-    what: 'Instances were lost over it again and again',
-    todo: 'Look at the log of the service.',
-  },
-  not_runnable: { what: 'Its council cannot run', todo: 'Open the blueprint: it shows the faults.' },
-  internal: { what: 'The service failed', todo: 'Look at the log of the service.' },
+  draft_too_large: { what: 'A draft grew too large', todo: SHORTER },
+  execution_limit: { what: 'It ran in circles', todo: 'See the conditions of its loop.' },
+  takeover_limit: { what: 'Its instances were lost again and again', todo: LOG },
+  not_runnable: { what: 'Its council cannot run', todo: 'See the faults of the blueprint.' },
+  internal: { what: 'The service failed', todo: LOG },
 };
 
 /** A kind of failed attempt in plain words; `what` is null for kinds that this version does not know. */
 export function modelFailure(kind: string): { readonly what: string | null; readonly todo: string } {
-  const known = MODEL_FAILURES.find(([kinds]) => kinds.split(' ').includes(kind));
+  const known = MODEL_FAILURES.find(([kinds]) => kinds.test(kind));
   return known === undefined ? { what: null, todo: MESSAGE } : { what: known[1], todo: known[2] };
 }
 
-const WAIT = 'Nothing: it is tried again by itself.';
 const MESSAGE = 'See the message.';
 const SETTINGS = 'Check the model’s key and address in the settings of the service.';
 const OTHER_MODEL = 'Choose another model.';
-const SHORTER = 'Ask for shorter texts in the prompt.';
-const OTHER_PROMPT = 'Change the topic or the prompt, or choose another model.';
 
-type ModelFailure = readonly [kinds: string, what: string, todo: string];
-
-const MODEL_FAILURES: readonly ModelFailure[] = [
-  ['aborted request_timeout', 'The call was broken off.', WAIT],
-  ['timeout', 'The model did not answer in time.', 'Give the node more time, or choose a faster model.'],
-  ['rate_limited', 'The provider asked to slow down.', 'Nothing: it is tried again later. Often: raise the quota.'],
-  ['overloaded unavailable bad_gateway gateway_timeout', 'The provider is overloaded or away.', WAIT],
-  ['server_error', 'The provider had an error.', WAIT],
-  ['http_error error_answer model_error', 'The provider answered with an error.', MESSAGE],
-  ['not_implemented', 'The provider cannot do what was asked.', OTHER_MODEL],
-  ['bad_request', 'The provider refused the request.', 'See the message; often the prompt is too long for the model.'],
-  ['unauthorized', 'The provider did not accept the key.', SETTINGS],
-  ['forbidden', 'The key may not use this model.', SETTINGS],
-  ['model_unknown model_unusable', 'There is no such model.', OTHER_MODEL],
-  [
-    'connection_refused',
-    'Nobody answers at the address of the model.',
-    'Start the server of the model, or check its address.',
-  ],
-  ['connection_lost network_error', 'The connection broke.', WAIT],
-  ['host_unknown unreachable', 'The host of the model could not be found or reached.', SETTINGS],
-  ['redirected', 'The address of the model leads elsewhere.', SETTINGS],
-  ['tls_failed', 'No trusted connection came about.', 'Check the certificate of the server and its address.'],
-  ['empty_answer no_text no_candidates no_choices unreadable_answer', 'The answer held nothing to read.', WAIT],
-  ['thoughts_only', 'The model thought and did not answer.', 'Allow longer answers, or choose another model.'],
-  [
-    'unusable_critique',
-    'The answer held no score from 0 to 10.',
-    'Choose a model that follows instructions for the critic.',
-  ],
-  ['max_tokens', 'The answer was cut off at its greatest length.', 'Allow longer answers at the node.'],
-  ['draft_too_large feedback_too_large answer_too_large', 'The answer was too large.', SHORTER],
-  ['unknown_finish', 'The answer ended for an unknown reason.', MESSAGE],
-  ['content_filter prompt_blocked', 'The provider refused the prompt, or withheld the answer.', OTHER_PROMPT],
-  ['quota_used_up', 'The quota is used up.', 'Raise it at the provider, or choose another model.'],
+/** Kinds by a part of their names: the first that fits counts. */
+const MODEL_FAILURES: readonly (readonly [kinds: RegExp, what: string, todo: string])[] = [
+  [/^(timeout|aborted|request_timeout)$/, 'The model did not answer in time.', 'Give the node more time.'],
+  [/rate|load|avail|gateway|server/, 'The provider is overloaded or away.', 'Wait: it is tried again.'],
+  [/connection|network|host|unreach|redirect|tls/, 'The model’s server was not reached.', SETTINGS],
+  [/unauthorized|forbidden/, 'The provider did not accept the key.', SETTINGS],
+  [/^model_un|not_impl/, 'The provider has no such model.', OTHER_MODEL],
+  [/too_large|max_tokens/, 'The answer was too long.', SHORTER],
+  [/error|bad_request|unknown_finish/, 'The provider refused the request.', MESSAGE],
+  [/_answer|no_|thoughts|critique/, 'The answer held nothing of use.', OTHER_MODEL],
+  [/filter|blocked/, 'The provider withheld the answer.', 'Change the topic or the prompt.'],
+  [/quota/, 'The quota is used up.', 'Raise it at the provider.'],
 ];
 
 /** A run's status. */
@@ -301,10 +244,6 @@ function who(actor: string | null | undefined): string {
 
 function saying(comment: string | null): string {
   return comment === null || comment.trim() === '' ? '' : `, saying “${excerpt(comment)}”`;
-}
-
-function before(nodes: readonly string[]): string {
-  return nodes.length === 0 ? '' : ` before ${list(nodes)}`;
 }
 
 function list(names: readonly string[]): string {

@@ -19,13 +19,13 @@ describe('Events in plain words', () => {
       'The council began its work.',
       'master_agent started with model-1.',
       'master_agent wrote a draft of 11 characters and sent it to critic_agent.',
-      'critic_agent started with model-1, 1 draft so far.',
-      'critic_agent scored 6.5 and sent the draft back to master_agent: More depth',
-      'master_agent started with model-1, 1 draft so far.',
+      'critic_agent started with model-1.',
+      'critic_agent scored the draft 6.5 and sent it to master_agent: More depth',
+      'master_agent started with model-1.',
       'master_agent wrote a draft of 12 characters and sent it to critic_agent.',
-      'critic_agent started with model-1, 2 drafts so far.',
-      'critic_agent scored 8 and let the draft go on to writer_agent: from critic_agent',
-      'writer_agent started with model-1, 2 drafts so far.',
+      'critic_agent started with model-1.',
+      'critic_agent scored the draft 8 and sent it to writer_agent: from critic_agent',
+      'writer_agent started with model-1.',
       'writer_agent wrote a draft of 10 characters and its branch ended.',
       'The council finished after 2 drafts, scored 8.',
     ]);
@@ -36,15 +36,15 @@ describe('Events in plain words', () => {
       history(name)
         .filter((event) => event.type === type)
         .map(eventWords);
-    expect(said('god-quorum', 'VoteCast')[0]).to.equal('ann voted to approve. More approvers are needed.');
+    expect(said('god-quorum', 'VoteCast')[0]).to.equal('ann voted to approve.');
     expect(said('god-quorum', 'GateDecided')).to.deep.equal([
-      'ann let the run go on with draft changed. Next: write.',
+      'ann let the run go on with current draft changed. Next: write.',
       'eve rejected the run.',
     ]);
     expect(said('god-deadline', 'GateDecided')[0]).to.equal(
       'Nobody decided in time: the deadline approved. Next: write.',
     );
-    expect(said('god-deadline', 'PauseEscalated')).to.deep.equal(['Nobody decided in time: eve is asked now.']);
+    expect(said('god-deadline', 'PauseEscalated')).to.deep.equal(['Nobody decided in time: now asked: eve.']);
   });
 
   it('call an instance by what it is, not by its id', () => {

@@ -3,7 +3,7 @@ import type { Attempt, RouteTaken } from '../../record/course.js';
 import { lengthText } from '../../record/durations.js';
 import type { AsItRan, Execution, ExecutionState } from '../../record/executions.js';
 import { countOf } from '../../record/counts.js';
-import { executionWords, modelFailure, tokenWords } from '../../record/words.js';
+import { argumentsText, executionWords, modelFailure, tokenWords } from '../../record/words.js';
 import { pageUrl } from '../../shell/router.js';
 import type { Fact, Tone } from '../../ui/controls.js';
 import { Badge, Button, Facts } from '../../ui/controls.js';
@@ -203,11 +203,10 @@ type Call = Attempt['toolCalls'][number];
 
 function ToolCall({ store, call }: { readonly store: RunStore; readonly call: Call }) {
   const { tool, arguments: given, hits, error, durationMs } = call;
-  const asked = typeof given === 'string' ? given : Object.values(given).map(String).join(', ');
   return (
     <div class="tool-call stack">
       <p class="break">
-        <strong>{tool}</strong> {asked}
+        <strong>{tool}</strong> {argumentsText(given)}
         <span class="muted small"> in {lengthText(durationMs)}</span>
       </p>
       {error !== null && <p class="notice bad break">{error}</p>}
