@@ -16,10 +16,21 @@ export interface Imported {
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Where files keep the council inside of something else. */
-const WRAPPERS = ['blueprint', 'council', 'graph', 'flow', 'data', 'definition', 'config', 'json'];
-/** What follows from a saved record, and is not to be saved again. */
-const DERIVED = ['id', 'version', 'createdAt', 'updatedAt', 'warnings', 'roles', 'etag'];
-const READ = ['name', 'title', 'label', 'nodes', 'edges', 'approvals', ...DERIVED];
+const WRAPPERS = ['blueprint', 'graph', 'flow', 'data'];
+/** What is read, and what follows from a saved record and is not to be saved again. */
+const KNOWN = [
+  'name',
+  'title',
+  'nodes',
+  'edges',
+  'approvals',
+  'id',
+  'version',
+  'createdAt',
+  'updatedAt',
+  'warnings',
+  'roles',
+];
 
 /** @param fallback its name, where the file has none @throws {TypeError} and {SyntaxError}, saying why not */
 export function importBlueprint(text: string, fallback: string): Imported {
@@ -30,19 +41,19 @@ export function importBlueprint(text: string, fallback: string): Imported {
   if (council === undefined) throw new TypeError('There is no list of nodes in this file.');
   const notes = new Set<string>();
   if (all.length > 1) notes.add(`The file holds ${all.length} blueprints: this is the first.`);
-  const dropped = Object.keys(council).filter((name) => !READ.includes(name));
+  const dropped = Object.keys(council).filter((name) => !KNOWN.includes(name));
   if (dropped.length > 0) notes.add(`Left out: ${dropped.join(', ')}.`);
 
   const listed = council.nodes.filter(isRecord);
   const marks = new Set(listed.filter(isMark).map((node) => textAt([node], ['id'])));
-  if (marks.size > 0) notes.add(`Left out, as they only mark begin and end: ${[...marks].join(', ')}.`);
+  if (marks.size > 0) notes.add(`Left out, as no agents: ${[...marks].join(', ')}.`);
   const nodes = listed.filter((node) => !isMark(node)).map((node, at) => nodeOf(node, at, notes));
   const edges = (Array.isArray(council.edges) ? council.edges : []).filter(isRecord).flatMap((edge) => {
     const read = edgeOf(edge, notes);
     if (read === null) notes.add('Left out: an edge without source and target.');
     return read === null || marks.has(read.source) || marks.has(read.target) ? [] : [read];
   });
-  const name = textAt([council, outer], ['name', 'title', 'label']) ?? fallback;
+  const name = textAt([council, outer], ['name', 'title']) ?? fallback;
   const { approvals } = council;
   return { draft: { name, nodes, edges, ...(isRecord(approvals) && { approvals }) }, notes: [...notes] };
 }
@@ -54,18 +65,14 @@ function holdsNodes(value: Fields): value is Fields & { readonly nodes: readonly
 /** A node that is no agent but marks where a drawing begins or ends. */
 function isMark(node: Fields): boolean {
   const data = isRecord(node.data) ? node.data : {};
-  const isNamedSo = [node.type, data.type, node.id].some(
-    (name) => typeof name === 'string' && /^_*(start|end|input|output)_*(node)?$/i.test(name),
-  );
+  const isNamedSo = /^_*(start|end|input|output)_*(node)?$/im.test(`${String(node.type)}\n${String(node.id)}`);
   return isNamedSo && textAt([node, data], PROMPTS) === null;
 }
 
-const PROMPTS = ['systemPrompt', 'system_prompt', 'prompt', 'instructions', 'systemMessage', 'system_message'];
+const PROMPTS = ['systemPrompt', 'system_prompt', 'prompt'];
 const NUMBERS = {
   temperature: ['temperature'],
-  maxOutputTokens: ['maxOutputTokens', 'max_output_tokens', 'maxTokens', 'max_tokens'],
-  timeoutMs: ['timeoutMs', 'timeout_ms'],
-  maxAttempts: ['maxAttempts', 'max_attempts'],
+  maxOutputTokens: ['maxOutputTokens', 'max_tokens'],
 } as const;
 
 function nodeOf(node: Fields, at: number, notes: Set<string>): BlueprintNode {
@@ -73,7 +80,7 @@ function nodeOf(node: Fields, at: number, notes: Set<string>): BlueprintNode {
   // A record of the service is taken as it is, with whatever else it holds.
   if (!isRecord(node.data) || typeof node.systemPrompt === 'string') return { ...node, id };
   const { data } = node;
-  const sources = [node, data, ...[data.config, data.settings].filter(isRecord)];
+  const sources = [node, data, ...[data.config].filter(isRecord)];
   const numbers = Object.entries(NUMBERS).flatMap(([field, names]) => {
     const number = Number(textAt(sources, names) ?? NaN);
     return Number.isFinite(number) ? [[field, number] as const] : [];
@@ -81,9 +88,9 @@ function nodeOf(node: Fields, at: number, notes: Set<string>): BlueprintNode {
   const role = roleOf(node, data);
   const read = {
     id,
-    label: textAt(sources, ['label', 'name', 'title']) ?? undefined,
+    label: textAt(sources, ['label', 'name']) ?? undefined,
     systemPrompt: textAt(sources, PROMPTS) ?? undefined,
-    model: textAt(sources, ['model', 'modelName', 'model_name', 'llm'])?.trim() || undefined,
+    model: textAt(sources, ['model']) ?? undefined,
     type: role ?? undefined,
     ...Object.fromEntries(numbers),
     ...toolsOf(sources),
@@ -98,45 +105,23 @@ function withDrawnType(part: Fields, type: string | null, notes: Set<string>): F
   return changed<Fields>({ ...part, flowType: part.type }, { type: undefined });
 }
 
-/** Only what says it is a critic: of all others their labels and edges decide. */
+/** The role it is said to have. "agent" says none: so front ends call any node, whose label and edges then decide. */
 function roleOf(node: Fields, data: Fields): NodeRole | null {
-  const said = [node.type, data.role, data.type, data.agentType, data.agent_type, data.nodeType, data.kind];
-  const isSaid = (words: RegExp | null): boolean =>
-    said.some((each) => typeof each === 'string' && words?.test(each) === true);
-  return (
-    Object.keys(SAID)
-      .filter(isRole)
-      .find((role) => isSaid(SAID[role])) ?? null
-  );
+  const said = [node.type, data.role, data.type].filter((each) => typeof each === 'string');
+  return said.filter(isRole).find((role) => role !== 'agent') ?? null;
 }
-
-/** What front ends call each role. Null: what they call so is any node that calls a model, whatever its role. */
-const SAID: Readonly<Record<NodeRole, RegExp | null>> = { agent: null, critic: /critic|judge|review|evaluat|scor/i };
 
 /** Tools as a list of names, as flags by name, or as flags of the node. */
 function toolsOf(sources: readonly Fields[]): Pick<BlueprintNode, 'tools'> {
   const flags = sources.flatMap((source) => {
     const { tools } = source;
-    if (Array.isArray(tools))
-      return tools.map((tool) => [nameOfTool(tool), isRecord(tool) ? (tool.enabled ?? true) : true]);
-    return [...Object.entries(source), ...(isRecord(tools) ? Object.entries(tools) : [])];
+    if (Array.isArray(tools)) return tools.map((name): readonly [string, unknown] => [String(name), true]);
+    return Object.entries({ ...source, ...(isRecord(tools) ? tools : {}) });
   });
-  const isOn = (pattern: RegExp): boolean =>
-    flags.some(([name, value]) => typeof name === 'string' && pattern.test(name) && isYes(value));
-  const tools = { webSearch: isOn(/web.?search|^search$|tavily/i), pdfReader: isOn(/pdf/i) };
-  return tools.webSearch || tools.pdfReader ? { tools: { ...ownTools(sources), ...tools } } : {};
-}
-
-function ownTools([node]: readonly Fields[]): Fields {
-  return isRecord(node?.tools) ? node.tools : {};
-}
-
-function nameOfTool(tool: unknown): unknown {
-  return isRecord(tool) ? textAt([tool], ['name', 'id', 'type']) : tool;
-}
-
-function isYes(value: unknown): boolean {
-  return value === true || (isRecord(value) && value.enabled === true);
+  const isOn = (pattern: RegExp): boolean => flags.some(([name, value]) => pattern.test(name) && value === true);
+  const tools = { webSearch: isOn(/web.?search/i), pdfReader: isOn(/pdf/i) };
+  const own = sources[0]?.tools;
+  return tools.webSearch || tools.pdfReader ? { tools: { ...(isRecord(own) && own), ...tools } } : {};
 }
 
 function edgeOf(edge: Fields, notes: Set<string>): BlueprintEdge | null {
@@ -161,21 +146,11 @@ function conditionIn(edge: Fields, data: Fields, notes: Set<string>): string | n
 
 /** As it is said; a label is one where the edge is called conditional, or bears a critic's word. Null: it has none. */
 function conditionText(edge: Fields, data: Fields): string | null {
-  const said = textAt([edge, data], ['condition', 'expression', 'when']) ?? comparison(data.condition);
+  const said = textAt([edge, data], ['condition']);
   if (said !== null) return said;
   const label = textAt([edge, data], ['label'])?.trim() ?? '';
   if (/^(approve|rework)$/i.test(label)) return label.toLowerCase();
-  const isDeclared = [edge.type, data.type, data.edgeType].includes('conditional') || data.conditional === true;
-  return isDeclared ? label : null;
-}
-
-/** A condition given in parts, such as `{field: "score", operator: ">=", value: 8}`. */
-function comparison(condition: unknown): string | null {
-  if (!isRecord(condition)) return null;
-  const field = textAt([condition], ['field', 'variable', 'key', 'left']);
-  const operator = textAt([condition], ['operator', 'op']);
-  const value = condition.value ?? condition.right;
-  return field === null || operator === null ? null : `${field} ${operator} ${JSON.stringify(value)}`;
+  return [edge.type, data.type].includes('conditional') ? label : null;
 }
 
 /** Python and JavaScript as they are used in such places. */
@@ -198,7 +173,7 @@ function textAt(sources: readonly Fields[], names: readonly string[]): string | 
       const value = source[name];
       if (typeof value === 'string' && value !== '') return value;
       if (typeof value === 'number') return String(value);
-      if (isRecord(value) && name !== 'condition') return textAt([value], ['id', 'name', 'model']);
+      if (isRecord(value)) return textAt([value], ['name']);
     }
   }
   return null;
