@@ -17,19 +17,14 @@ export interface TextDiff {
   readonly removedWords: number;
 }
 
-/**
- * Pairs of lines, or of a line's words, that are looked at to keep as much as can be: at once, for their memory, and in all,
- * some 0.2 s. Beyond, all between what both begin and end with is replaced.
- */
-const [MOST_PAIRS, MOST_PAIRS_IN_ALL] = [6_000_000, 24_000_000];
-/** Words that are compared to find lines that resemble each other: some 0.1 s. */
-const MOST_LIKENESS = 4_000_000;
-/** Share of their words from which on two lines are one that was rewritten, and what it is worth to keep an empty line. */
-const [LIKE, EMPTY] = [0.5, 0.1];
+/** Pairs of lines, and of their words, that are looked at to keep as much as can be. Beyond, all that differs is replaced. */
+const MOST_PAIRS = 6_000_000;
+/** Share of their words from which on two lines are one that was rewritten. */
+const LIKE = 0.5;
 
 /** The way from one draft to another; null: there is none yet. */
 export function textDiff(before: string | null, after: string | null): TextDiff {
-  const budget = { pairs: MOST_PAIRS_IN_ALL };
+  const budget = { pairs: MOST_PAIRS };
   const runs = runsOf(linesIn(before), linesIn(after), { likenessIn: likenessOfLines, budget });
   const blocks = runs.flatMap((run) => {
     if (run.kind !== 'alike') return segmentsOf(run, '\n').map((segment) => [segment]);
@@ -53,11 +48,8 @@ function wordsIn({ text }: DiffSegment): number {
 
 /** Words, spaces and single signs; of writing without spaces single letters. */
 function tokensIn(text: string): readonly string[] {
-  return text.match(TOKEN) ?? [];
+  return text.match(/[^\s\p{P}\p{S}\u0e00-\u0e7f\u2e80-\u{10ffff}]+|\s+|[^]/gu) ?? [];
 }
-
-const TOKEN =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]|(?:(?![\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}])[\p{L}\p{M}\p{N}_'’])+|\s+|[^]/gu;
 
 /** Items that both have; one that has become another; or those that were taken out, and those in their place. */
 interface Run {
@@ -128,9 +120,8 @@ function middleOf(
   young: readonly string[],
   { likenessIn, budget }: Comparison,
 ): readonly Run[] {
-  const pairs = old.length * young.length;
-  budget.pairs -= pairs;
-  if (pairs > MOST_PAIRS || budget.pairs < 0) return [{ kind: 'apart', old, young }];
+  budget.pairs -= old.length * young.length;
+  if (budget.pairs < 0) return [{ kind: 'apart', old, young }];
   const { most, withPair } = mostLikeness(old, young, likenessIn(old, young));
   const runs: Run[] = [];
   let [row, column] = [0, 0];
@@ -169,10 +160,9 @@ function mostLikeness(old: readonly string[], young: readonly string[], likeness
 /** Share of the words of two lines that both have, where it makes them one that was rewritten. */
 function likenessOfLines(old: readonly string[], young: readonly string[]): Likeness {
   const words = new Map([...old, ...young].map((line) => [line, distinctWords(line)]));
-  const isMuch = young.length * old.reduce((sum, line) => sum + (words.get(line)?.size ?? 0), 0) > MOST_LIKENESS;
   return (one, other) => {
-    if (one === other) return one.trim() === '' ? EMPTY : 1;
-    const share = isMuch ? 0 : shareOf(words.get(one), words.get(other));
+    if (one === other) return 1;
+    const share = shareOf(words.get(one), words.get(other));
     return share >= LIKE ? share : 0;
   };
 }

@@ -134,14 +134,12 @@ export interface TextBoxProps extends Omit<FieldProps, 'children'> {
   readonly onKeyDown?: (event: KeyboardEvent) => void;
   /** Is handed the element, to give it the focus. */
   readonly element?: (element: HTMLInputElement | HTMLTextAreaElement | null) => void;
-  /** Texts that are proposed. */
-  readonly proposals?: readonly string[];
 }
 
 /** A text that is typed. */
 export function TextBox(props: TextBoxProps) {
   const { label, hint, fault, isLabelUnseen, onType, type = 'text', rows = 1, look = '', ...others } = props;
-  const { element, proposals = [], ...more } = others;
+  const { element, ...more } = others;
   const box = {
     ...more,
     class: `input ${look}`,
@@ -153,17 +151,7 @@ export function TextBox(props: TextBoxProps) {
       {(control) => {
         if (rows > 1) return <textarea {...control} {...box} rows={rows} />;
         // As an element its type would have to be one of those that are written here.
-        if (proposals.length === 0) return h('input', { ...control, ...box, type });
-        return (
-          <>
-            <input {...control} {...box} list={`${control.id}-list`} />
-            <datalist id={`${control.id}-list`}>
-              {proposals.map((each) => (
-                <option key={each} value={each} />
-              ))}
-            </datalist>
-          </>
-        );
+        return h('input', { ...control, ...box, type });
       }}
     </Field>
   );

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { BlueprintNode, NodeRole } from '../../../generated/schemas.js';
 import { Button, Check, Select, TextBox } from '../../ui/controls.js';
-import type { Change, Draft } from './draft.js';
+import type { Change } from './draft.js';
 import { idFault, isRole, ROLES, withEdge, withNodeChanged, withNodeRenamed, withoutNode } from './draft.js';
 import { ApprovalsFields, DeleteButton, NumberField, TextField } from './fields.js';
 import type { Editor } from './store.js';
@@ -33,7 +33,7 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
         label="Label"
         onEdit={(text) => set({ label: text }, 'label')}
       />
-      <RoleField editor={editor} node={node} draft={draft} onEdit={(type) => set({ type })} />
+      <RoleField editor={editor} node={node} onEdit={(type) => set({ type })} />
       <TextField
         editor={editor}
         value={node.systemPrompt ?? ''}
@@ -103,32 +103,21 @@ function CallSettings({ editor, node, set }: SetProps) {
 interface RoleFieldProps {
   readonly editor: Editor;
   readonly node: BlueprintNode;
-  readonly draft: Draft;
   readonly onEdit: (type: NodeRole | undefined) => void;
 }
 
-function RoleField({ editor, node, draft, onEdit }: RoleFieldProps) {
+function RoleField({ editor, node, onEdit }: RoleFieldProps) {
   const found = editor.roles.value.get(node.id);
   return (
     <Select
       label="Role"
-      hint={node.type === undefined && found !== undefined ? inferred(node, draft, found) : undefined}
+      hint={node.type === undefined && found !== undefined ? `The service takes it for an ${found}` : undefined}
       value={node.type ?? ''}
       disabled={!editor.mayEdit}
       options={[['', 'By its label and edges'], ...Object.entries(ROLES)]}
       onChange={(value) => onEdit(isRole(value) ? value : undefined)}
     />
   );
-}
-
-/** How the service came to a role that nobody has named. */
-function inferred({ id }: BlueprintNode, { edges }: Draft, role: NodeRole): string {
-  if (role === 'agent') return 'An agent: neither its label nor its edges say otherwise.';
-  const isVerdict = edges.some(
-    ({ source, type, condition }) =>
-      source === id && type === 'conditional' && /^\s*(approve|rework)\s*$/.test(condition ?? ''),
-  );
-  return isVerdict ? 'A critic: an edge leaves it on approve or rework.' : 'A critic: its label names one.';
 }
 
 interface ToolProps extends SetProps {

@@ -143,7 +143,6 @@ function EdgePanel({ editor, at, edge }: EdgePanelProps) {
           value={edge.condition ?? ''}
           label="Condition"
           look="mono"
-          proposals={['approve', 'rework', 'score >= 8', 'score < 8 && iteration < 4']}
           hint={
             <>
               A critic's <code>approve</code> or <code>rework</code>, or a comparison of <code>score</code>,{' '}

@@ -6,7 +6,7 @@ import { areWanted, wantNotices } from '../../shell/notices.js';
 import { query, setQuery } from '../../shell/router.js';
 import { may, onRefused, session } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
-import { Button, Check, Segments, Select } from '../../ui/controls.js';
+import { Button, Check, Segments } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
 import { serviceTime } from '../../ui/time.js';
@@ -37,7 +37,7 @@ function inboxStore(): InboxStore {
 
 function viewIn(asked: URLSearchParams): InboxView {
   const at = asked.get('at');
-  return { blueprint: asked.get('blueprint'), run: asked.get('run'), at: at === null ? null : Number(at) };
+  return { run: asked.get('run'), at: at === null ? null : Number(at) };
 }
 
 export function InboxPage() {
@@ -74,7 +74,7 @@ function Cards({ store }: { readonly store: InboxStore }) {
   useFollowingFocus(current?.key ?? null);
   if (waiting.fault !== null) return <Failure error={waiting.fault} onRetry={() => window.location.reload()} />;
   if (!waiting.isKnown) return <Loading what="what waits" />;
-  if (current === null) return <Nothing />;
+  if (current === null) return <Empty title="Nothing waits">Runs in God Mode wait here before each step.</Empty>;
   const last = Math.max(shown.value, cards.indexOf(current) + 1);
   return (
     <div class="stack">
@@ -101,17 +101,6 @@ function useFollowingFocus(key: string | null): void {
   }, [key]);
 }
 
-function Nothing() {
-  const { value: asked } = query;
-  return (
-    <Empty title="Nothing waits">
-      <p>
-        Runs in God Mode wait here before each step. {asked.get('blueprint') !== null && 'Other councils may wait too.'}
-      </p>
-    </Empty>
-  );
-}
-
 function Controls({ onHelp }: { readonly onHelp: () => void }) {
   const { value: asked } = query;
   const isOpen = session.value.status === 'in' && session.value.isOpen;
@@ -128,7 +117,6 @@ function Controls({ onHelp }: { readonly onHelp: () => void }) {
           onChange={(whose) => setQuery({ whose: whose === 'all' ? whose : null, run: null, at: null })}
         />
       )}
-      <Councils asked={asked.get('blueprint')} />
       <Check label="Tell me of new ones" checked={areWanted.value} onChange={(wanted) => void askForNotices(wanted)} />
       <Button tone="plain" label="Keys" onClick={onHelp}>
         ?
@@ -140,22 +128,6 @@ function Controls({ onHelp }: { readonly onHelp: () => void }) {
 async function askForNotices(wanted: boolean): Promise<void> {
   const areShown = await wantNotices(wanted);
   if (wanted && !areShown) toast('The browser shows no notices of this page: see the number in its title.', 'wait');
-}
-
-/** The councils that something waits of. */
-function Councils({ asked }: { readonly asked: string | null }) {
-  const names = new Map(waiting.pauses.value.map(({ blueprint }) => [blueprint.id ?? '', blueprint.name ?? '']));
-  if (asked !== null && !names.has(asked)) names.set(asked, asked);
-  if (names.size < 2 && asked === null) return null;
-  return (
-    <Select
-      label="Council"
-      isLabelUnseen
-      value={asked ?? ''}
-      options={[['', 'All councils'], ...names]}
-      onChange={(blueprint) => setQuery({ blueprint, run: null, at: null })}
-    />
-  );
 }
 
 // Keys.

@@ -30,10 +30,8 @@ export interface Card {
   readonly mayDecide: boolean;
 }
 
-/** Which cards are wanted, and which is looked at: what the address says. */
+/** Which card is looked at: what the address says. */
 export interface InboxView {
-  /** Id of a blueprint; null: all. */
-  readonly blueprint: string | null;
   /** The run whose card is looked at; null: the first. */
   readonly run: string | null;
   /** `seq` of its pause; null: whichever it is at. */
@@ -105,13 +103,11 @@ export class InboxStore {
 
   /** Longest wait first. While a decided card is still there, the next pause of its run is not. */
   readonly cards = computed<readonly Card[]>(() => {
-    const { blueprint } = this.#deps.view.value;
     const busy = this.#busy.value;
     const leaving = new Set([...busy.values()].map((pause) => pause.run_id));
-    const open = this.#deps.waiting.pauses.value.filter((pause) => {
-      const isWanted = blueprint === null || pause.blueprint.id === blueprint;
-      return isWanted && !this.#over.value.has(pauseKey(pause)) && !leaving.has(pause.run_id);
-    });
+    const open = this.#deps.waiting.pauses.value.filter(
+      (pause) => !this.#over.value.has(pauseKey(pause)) && !leaving.has(pause.run_id),
+    );
     return [...open, ...busy.values()].sort(byWait).map((pause) => {
       const key = pauseKey(pause);
       return { key, pause, isBusy: busy.has(key), mayDecide: pause.may_decide && this.#deps.mayApprove() };

@@ -143,13 +143,9 @@ const ACROSS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
 function segmentWords({ kind, number, attempt, result, label, isOpen }: Segment): string {
   const what = attempt === null ? `pause ${number}` : `step ${number}${attempt > 1 ? `, attempt ${attempt}` : ''}`;
   const how = isOpen ? 'under way' : (result ?? '');
-  return [what, KINDS[kind], how, label].filter((part) => part !== '').join(', ');
+  const why = kind === 'work' || kind === 'lost' ? '' : waitingWords(kind);
+  return [what, why, how, label].filter((part) => part !== '').join(', ');
 }
-
-const KINDS: Readonly<Record<Segment['kind'], string>> = {
-  ...{ work: '', human: 'waits for a human', lost: 'lost with its instance' },
-  ...{ 'back-off': 'waits for another attempt', outage: 'waits for the model’s server' },
-};
 
 /** Where the moment that is looked at lies. */
 function Now({ store }: { readonly store: RunStore }) {
