@@ -20,7 +20,7 @@ export function TimelineView({ store }: { readonly store: RunStore }) {
       <div class="timeline" tabIndex={-1}>
         <div class={`timeline-sheet${timeline.zones.some(({ isBreak }) => isBreak) ? ' broken' : ''}`}>
           <Zones zones={timeline.zones} />
-          <Lanes lanes={timeline.lanes.map(thinned)} store={store} />
+          <Lanes lanes={timeline.lanes} store={store} />
           <Now store={store} />
         </div>
       </div>
@@ -59,23 +59,6 @@ function Zones({ zones }: { readonly zones: readonly Zone[] }) {
 
 function zoneWords({ kind, label }: Zone): string {
   return kind === 'work' ? label : `${label}: ${waitingWords(kind)}`;
-}
-
-/** Stretches that begin closer than this to each other are drawn as one: an eye and a pointer cannot tell them apart. */
-const CLOSEST = 1 / 300;
-
-function thinned(lane: Lane): Lane {
-  const segments: Segment[] = [];
-  for (const segment of lane.segments) {
-    const last = segments.at(-1);
-    if (last === undefined || segment.x0 - last.x0 >= CLOSEST || lane.segments.length < 1 / CLOSEST) {
-      segments.push(segment);
-    } else {
-      const label = `with others up to ${lane.node === null ? 'pause' : 'step'} ${segment.number}`;
-      segments[segments.length - 1] = { ...last, x1: segment.x1, isOpen: segment.isOpen, label };
-    }
-  }
-  return { ...lane, segments };
 }
 
 interface Focus {

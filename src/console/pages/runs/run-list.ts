@@ -21,8 +21,6 @@ const READ_MS = 250;
 const DOUBT_MS = 20_000;
 /** Looks for a run that was told of: other instances list it within a second. */
 const MAX_LOOKS = 3;
-/** Runs that are looked for at a time; of more the next look finds the newest all the same. */
-const MAX_AWAITED = 1_000;
 
 export type ListedRuns = Omit<RunFilters, 'signal' | 'limit'>;
 
@@ -76,8 +74,8 @@ export class RunList {
   readonly #changed = new Map<string, RunRow>();
   /** Rows of which something is to be read again. */
   readonly #stale = new Set<string>();
-  /** Runs that are not in the list and may belong there: how often they are looked for yet. */
-  readonly #awaited = new Map<string, number>();
+  /** How often runs are looked for yet that are not in the list and may belong there. */
+  #looksLeft = 0;
   readonly #look: () => void;
   readonly #readStale: () => void;
 
@@ -175,7 +173,8 @@ export class RunList {
     this.rows.value = [];
     this.state.value = 'loading';
     this.fresh.value = 0;
-    [this.#byId, this.#changed, this.#stale, this.#awaited].forEach((each) => each.clear());
+    this.#looksLeft = 0;
+    [this.#byId, this.#changed, this.#stale].forEach((each) => each.clear());
   }
 
   async #count(): Promise<void> {
@@ -219,7 +218,6 @@ export class RunList {
     const row = known ?? signal(rowOf(record));
     const next = rowOf(record, row.value.waitingSince);
     this.#byId.set(record.id, row);
-    this.#awaited.delete(record.id);
     // An event may have told of its end after this was read.
     if (!isOver(row.value) || isOver(next)) row.value = next;
     if (isSinceUnknown(next)) this.#stale.add(record.id);
@@ -273,12 +271,12 @@ export class RunList {
   }
 
   /** A run that is not in the list may belong there: always when it is new, and else where its status or score decides. */
-  #await({ run_id: id, type }: FeedEvent): void {
+  #await({ type }: FeedEvent): void {
     const { status, q, minScore, maxScore, sort = '-created_at' } = this.#filters;
     const isByState =
       [status, q, minScore, maxScore].some((each) => each !== undefined) || !sort.endsWith('created_at');
     if (type !== 'RunRequested' && !(isByState && type !== 'NodeStarted')) return;
-    if (this.#awaited.size < MAX_AWAITED) this.#awaited.set(id, MAX_LOOKS);
+    this.#looksLeft = MAX_LOOKS;
     this.#look();
   }
 
@@ -311,11 +309,8 @@ export class RunList {
 
   /** What was looked for in vain is looked for again, a few times. */
   #rest(): void {
-    for (const [id, looks] of this.#awaited) {
-      if (looks > 1) this.#awaited.set(id, looks - 1);
-      else this.#awaited.delete(id);
-    }
-    if (this.#awaited.size > 0) this.#look();
+    this.#looksLeft -= 1;
+    if (this.#looksLeft > 0) this.#look();
   }
 
   #insert(records: readonly HistoryRecord[]): void {

@@ -155,7 +155,7 @@ function CouncilField({ value, councils, onChange }: CouncilFieldProps) {
       onChange={onChange}
       options={[
         ['', 'Built-in: master, critic, writer'],
-        ...(!hasExample && may('author') ? [[EXAMPLE.id, `${EXAMPLE.name} (is made for you)`] as const] : []),
+        ...(!hasExample && may('author') ? [[EXAMPLE.id, EXAMPLE.name] as const] : []),
         ...councils.map(({ id, name }) => [id, name] as const),
       ]}
     />
@@ -193,11 +193,9 @@ export function FirstRun({ councils }: { readonly councils: readonly Council[] }
           </Button>
         </Way>
         {(hasExample || may('author')) && (
-          <Way text="It waits before each of its three members until you approve, change or reject.">
+          <Way text={GOD_MODE}>
             <Button disabled={asked.isBusy} onClick={() => asked.submit(starting(EXAMPLE.id))}>
-              {hasExample
-                ? 'Start the example council in God Mode'
-                : 'Make the example council and start it in God Mode'}
+              Start the example council in God Mode
             </Button>
           </Way>
         )}
