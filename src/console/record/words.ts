@@ -1,7 +1,6 @@
 /** What happens in a run, in plain words. Complete by type: a kind of event or status that is added does not compile without. */
 import type { RunEvent } from '../../client/run-events.js';
 import type { GateAction, NodeUsage, RunFailedData, RunTotals, StateOverride } from '../../generated/schemas.js';
-import type { RunStatus } from '../../run/state.js';
 import { countOf, EXCERPT_CHARS, excerpt, shortCount } from './counts.js';
 import { lengthText } from './durations.js';
 import type { ExecutionState } from './executions.js';
@@ -182,19 +181,6 @@ const MODEL_FAILURES: readonly (readonly [kinds: RegExp, what: string, todo: str
   [/filter|blocked/, 'The provider withheld the answer.', 'Change the topic or the prompt.'],
   [/quota/, 'The quota is used up.', 'Raise it at the provider.'],
 ];
-
-/** A run's status. */
-export function statusWords(status: RunStatus): string {
-  return STATUSES[status];
-}
-
-const STATUSES: Readonly<Record<RunStatus, string>> = {
-  pending: 'Waits for room',
-  running: 'At work',
-  paused: 'Waits for you',
-  completed: 'Finished',
-  failed: 'Failed',
-};
 
 /** How an execution stands. */
 export function executionWords(state: ExecutionState): string {

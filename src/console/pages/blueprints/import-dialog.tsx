@@ -61,7 +61,6 @@ function Preview({
     opened = draft;
     navigate(pageUrl(['blueprints', 'new']));
   }
-  const nameOf = (id: string): string => draft.nodes.find((node) => node.id === id)?.label ?? id;
   const foot = (
     <>
       <Button onClick={onClose}>Cancel</Button>
@@ -93,14 +92,6 @@ function Preview({
                 .join(', ')}
             </span>
             <p class="small break">{systemPrompt === '' ? 'No prompt' : excerpt(systemPrompt, 160)}</p>
-          </li>
-        ))}
-      </ul>
-      <ul class="import-parts small marked" aria-label="Edges">
-        {draft.edges.map(({ source, target, type, condition }, at) => (
-          <li key={at} class="break">
-            {nameOf(source)} → {nameOf(target)}
-            {type === 'conditional' && <code> if {condition}</code>}
           </li>
         ))}
       </ul>

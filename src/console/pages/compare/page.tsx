@@ -5,7 +5,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { NotFoundError } from '../../../client/errors.js';
 import type { ComparedRuns } from '../../record/compare.js';
 import { lengthText } from '../../record/durations.js';
-import { countOf, excerpt, shortCount } from '../../record/counts.js';
+import { excerpt, shortCount } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
 import { pageUrl, query } from '../../shell/router.js';
 import { onRefused } from '../../shell/session.js';
@@ -192,9 +192,7 @@ function FinalDrafts({ before, after }: { readonly before: string | null; readon
     <section class="stack" aria-label="Final drafts">
       <h2>Final drafts</h2>
       {before === null || after === null ? (
-        <p class="muted">
-          Only {before === null ? 'B' : 'A'} has one, of {countOf((before ?? after ?? '').length, 'character')}.
-        </p>
+        <p class="muted">Only {before === null ? 'B' : 'A'} has one.</p>
       ) : (
         <div class="card">
           <DraftDiff {...{ before, after }} />

@@ -118,11 +118,10 @@ function Found({ id, page, passages }: FoundProps) {
   const chunk = numberIn('chunk');
   return (
     <ol class="passages">
-      {passages.map((each, at) => (
+      {passages.map((each) => (
         <Passage
           key={each.chunk}
           passage={each}
-          repeated={Math.max(0, (passages[at - 1]?.to ?? 0) - each.from)}
           href={pageUrl(['documents', id], { page, chunk: each.chunk })}
           isMeant={each.chunk === chunk}
         />
@@ -133,15 +132,13 @@ function Found({ id, page, passages }: FoundProps) {
 
 interface PassageProps {
   readonly passage: NumberedChunk;
-  /** Characters at its beginning that the passage before ends with. */
-  readonly repeated: number;
   /** Its own address. */
   readonly href: string;
   /** Whether the address means it: it is marked, and scrolled to. */
   readonly isMeant: boolean;
 }
 
-function Passage({ passage: { chunk, text }, repeated, href, isMeant }: PassageProps) {
+function Passage({ passage: { chunk, text }, href, isMeant }: PassageProps) {
   const element = useRef<HTMLLIElement>(null);
   useEffect(() => {
     if (!isMeant) return;
@@ -158,14 +155,7 @@ function Passage({ passage: { chunk, text }, repeated, href, isMeant }: PassageP
       <a class="small" href={href}>
         Passage {chunk + 1}
       </a>
-      <p class="prose">
-        {repeated > 0 && (
-          <span class="muted" title="The passage before ends with this">
-            {flowing(text.slice(0, repeated))}
-          </span>
-        )}
-        {flowing(text.slice(repeated))}
-      </p>
+      <p class="prose">{flowing(text)}</p>
     </li>
   );
 }

@@ -1,6 +1,5 @@
 /** What an agent would be given: the passages nearest to a question, with where they stand. */
 import { useSignal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
 import type { FoundPassage } from '../../../client/client.js';
 import { council } from '../../shell/council.js';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
@@ -10,8 +9,6 @@ import { Awaited } from '../../ui/states.js';
 
 /** Passages that are asked for. */
 const PASSAGES = 8;
-/** Letters of a word that is worth marking. */
-const LONG_ENOUGH = 3;
 
 export function Search() {
   const asked = query.value.get('q') ?? '';
@@ -46,12 +43,12 @@ function Answer({ asked }: { readonly asked: string }) {
   );
   return (
     <Awaited of={answer} what="the passages">
-      {(found) => <Hits {...{ asked, found }} />}
+      {(found) => <Hits found={found} />}
     </Awaited>
   );
 }
 
-function Hits({ asked, found }: { readonly asked: string; readonly found: readonly FoundPassage[] }) {
+function Hits({ found }: { readonly found: readonly FoundPassage[] }) {
   return (
     <>
       <div class="row spread">
@@ -75,18 +72,10 @@ function Hits({ asked, found }: { readonly asked: string; readonly found: readon
                 <code title="How drafts cite this page">{cite}</code> · score {score.toPrecision(3)}
               </span>
             </span>
-            <p class="prose clamp">{marked(text, asked)}</p>
+            <p class="prose clamp">{text}</p>
           </li>
         ))}
       </ol>
     </>
   );
-}
-
-/** A text with the words of a question marked in it. */
-function marked(text: string, asked: string): ComponentChildren {
-  const words = asked.match(/[\p{L}\p{N}]+/gu)?.filter((word) => word.length >= LONG_ENOUGH) ?? [];
-  if (words.length === 0) return text;
-  const parts = text.split(new RegExp(`(${words.join('|')})`, 'giu'));
-  return parts.map((part, at) => (at % 2 === 1 ? <mark key={at}>{part}</mark> : part));
 }

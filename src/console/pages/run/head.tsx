@@ -41,7 +41,6 @@ export function RunHead({ store }: { readonly store: RunStore }) {
         )}
         <ForkButton store={store} />
         <ShareButton store={store} />
-        <Export store={store} />
         {may('run') && !store.isOver.value && <Cancel id={store.source.id} />}
       </div>
     </div>
@@ -92,20 +91,6 @@ function ShareButton({ store }: { readonly store: RunStore }) {
       onClick={() => void share()}
     >
       Share
-    </Button>
-  );
-}
-
-/** The record as bytes, which anybody can check. */
-function Export({ store: { source } }: { readonly store: RunStore }) {
-  async function save(): Promise<void> {
-    const parts: BlobPart[] = [];
-    for await (const chunk of council.run(source.id).export()) parts.push(new Uint8Array(chunk));
-    saveAs(`run-${source.id}.ndjson`, new Blob(parts, { type: 'application/x-ndjson' }));
-  }
-  return (
-    <Button slim title="Its events, one a line" onClick={() => void save().catch(toastError)}>
-      Export
     </Button>
   );
 }

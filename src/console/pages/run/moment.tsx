@@ -1,5 +1,5 @@
 /** What a run was at the moment that is looked at: its feedback, its state, and the events up to it. */
-import { eventWords, statusWords, usageWords } from '../../record/words.js';
+import { eventWords, usageWords } from '../../record/words.js';
 import type { Fact } from '../../ui/controls.js';
 import { Facts } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';
@@ -31,7 +31,7 @@ export function State({ store }: Shown) {
   const { value: moment } = store.moment;
   if (moment === null) return null;
   const facts: readonly Fact[] = [
-    ['Status', statusWords(moment.status)],
+    ['Status', moment.status],
     ['Topic', moment.topic],
     ['At work', moment.activeNodes.join(', ')],
     ['Waits before', moment.nextNodes.join(', ')],
