@@ -18,7 +18,7 @@ export function Canvas({ editor }: { readonly editor: Editor }) {
   const round = useSignal(0);
   const { add, layOut, onKeyDown, ...changing } = changesOf(editor, drawing);
   return (
-    <div class={`editor-canvas${editor.isValid.value === true ? ' runs' : ''}`} onKeyDown={onKeyDown}>
+    <div class="editor-canvas" onKeyDown={onKeyDown}>
       <Graph
         name="The council as a graph"
         nodes={drawing.nodes}

@@ -191,7 +191,6 @@ function WhenItPasses({ editor, then, onEdit }: WhenItPassesProps) {
           editor={editor}
           value={then.escalate}
           label="Who is asked then"
-          hint="Names of keys, or scopes; they decide without a deadline"
           fault={then.escalate.length === 0 ? 'Somebody has to be named.' : null}
           onEdit={(names) => onEdit({ escalate: [...names] }, 'escalate')}
         />
