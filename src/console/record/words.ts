@@ -47,11 +47,10 @@ export function eventWords(event: RunEvent): string {
 
 type Data<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>['data'];
 
-function requestWords({ inputTopic, blueprintName, godMode, parent, actor }: Data<'RunRequested'>): string {
+function requestWords({ inputTopic, blueprintName, parent, actor }: Data<'RunRequested'>): string {
   const council = blueprintName === null ? 'the built-in council' : `the council “${excerpt(blueprintName)}”`;
-  const mode = godMode ? ', pausing before each step' : '';
   const origin = parent === null ? '' : `, as a fork of run ${parent.runId} at event ${parent.at}`;
-  return `${who(actor)} asked ${council} for “${excerpt(inputTopic)}”${mode}${origin}.`;
+  return `${who(actor)} asked ${council} for “${excerpt(inputTopic)}”${origin}.`;
 }
 
 const CLAIMS: Readonly<Record<Data<'RunClaimed'>['reason'], string>> = {

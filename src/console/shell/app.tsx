@@ -140,12 +140,6 @@ function Who() {
   );
 }
 
-const MADE_BY = (
-  <>
-    Made by <code>council keys add</code>
-  </>
-);
-
 /** @param kept whose edits wait for them; null: nobody's */
 function SignIn({ kept }: { readonly kept: string | null }) {
   const key = useSignal('');
@@ -171,10 +165,11 @@ function SignIn({ kept }: { readonly kept: string | null }) {
         </p>
       )}
       <form class="card narrow" onSubmit={(event) => void submit(event)}>
-        <p>This service wants a key. It is changed for a session of 12 hours and not kept by this page.</p>
+        <p>
+          This service wants a key, made by <code>council keys add</code>. It is not kept by this page.
+        </p>
         <TextBox
           label="Key"
-          hint={MADE_BY}
           fault={fault.value}
           type="password"
           autocomplete="current-password"

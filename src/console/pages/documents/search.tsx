@@ -1,6 +1,7 @@
 /** What an agent would be given: the passages nearest to a question, with where they stand. */
 import { useSignal } from '@preact/signals';
 import type { FoundPassage } from '../../../client/client.js';
+import { countOf } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
 import { Button, TextBox } from '../../ui/controls.js';
@@ -53,9 +54,7 @@ function Hits({ found }: { readonly found: readonly FoundPassage[] }) {
     <>
       <div class="row spread">
         <p class="muted small" role="status">
-          {found.length === 0
-            ? 'Nothing was found.'
-            : `${found.length === 1 ? '1 passage' : `${found.length} passages`}, nearest first. Scores compare within this answer only.`}
+          {found.length === 0 ? 'Nothing was found.' : `${countOf(found.length, 'passage')}, nearest first`}
         </p>
         <Button tone="plain" slim onClick={() => setQuery({ q: null })}>
           Clear

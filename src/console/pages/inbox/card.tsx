@@ -300,7 +300,6 @@ function Comment({ card, store }: Shown) {
 
 function whyNot({ quorum }: Approval, state: GodModeState | null): string {
   if (!may('approve')) return 'This key may look, but not decide.';
-  if (actor.value === null) return 'It names its approvers, and the service has no keys.';
   const by = state?.approvals?.by ?? null;
   if (by === null) return quorum > 1 ? `${quorum} others decide.` : 'Others decide.';
   return `${by.join(', ')} may decide.`;

@@ -106,7 +106,7 @@ function ForkFields({ draft, change }: FieldsProps) {
       <NodeFields {...{ draft, change }} />
       <TextBox
         label="Most steps"
-        hint="Executions of nodes, from the first run on, after which it fails."
+        hint="After them the run fails."
         inputMode="numeric"
         value={draft.bound}
         look="numeric fork-bound"

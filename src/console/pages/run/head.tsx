@@ -47,7 +47,7 @@ export function RunHead({ store }: { readonly store: RunStore }) {
   );
 }
 
-function factsOf({ now, actor, createdAt, endedAt, parent }: RunSummary): readonly Fact[] {
+function factsOf({ now, actor, createdAt, endedAt }: RunSummary): readonly Fact[] {
   return [
     ['Score', now.score ?? '–'],
     ['Drafts', now.iteration],
@@ -62,9 +62,6 @@ function factsOf({ now, actor, createdAt, endedAt, parent }: RunSummary): readon
     endedAt === null
       ? ['For', <Since at={createdAt} />]
       : ['Took', lengthText(Date.parse(endedAt) - Date.parse(createdAt))],
-    ...(parent === null
-      ? []
-      : [['Fork of', <a href={pageUrl(['runs', parent.runId], { at: parent.at })}>event {parent.at}</a>] as const]),
   ];
 }
 

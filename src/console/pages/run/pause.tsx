@@ -105,13 +105,7 @@ function Decide({ pause, now }: { readonly pause: Pause; readonly now: RunSummar
   return (
     <div class="stack">
       {draft.value !== null && (
-        <TextBox
-          label="Draft"
-          hint="The run goes on with this text."
-          rows={12}
-          value={draft.value}
-          onType={(text) => (draft.value = text)}
-        />
+        <TextBox label="Draft" rows={12} value={draft.value} onType={(text) => (draft.value = text)} />
       )}
       <TextBox
         label="Comment"

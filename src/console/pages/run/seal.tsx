@@ -53,7 +53,8 @@ function Found({ result, count }: { readonly result: ChainResult; readonly count
         <div class="row">
           <Badge tone="bad">Chain broken</Badge>
           <span class="break">
-            Event {firstDifference.seq} does not bear out: {firstDifference.what}. {eventsOf(checked)} before it do.
+            Event {firstDifference.seq} does not bear out: {firstDifference.what}. {countOf(checked, 'event')} before it
+            do.
           </span>
         </div>
       </div>
@@ -67,7 +68,7 @@ function Found({ result, count }: { readonly result: ChainResult; readonly count
         ) : (
           <Badge tone="good">Chain whole</Badge>
         )}
-        <span>{eventsOf(checked)} checked in this browser</span>
+        <span>{countOf(checked, 'event')} checked in this browser</span>
       </div>
       <HeadHash hash={headHash} />
     </>
@@ -106,8 +107,8 @@ function ServersWord({ store: { source, head } }: { readonly store: RunStore }) 
 /** What the service finds of a record, in words. */
 export function verdict({ events, first_difference: difference }: Verification): string {
   return difference === null
-    ? `${eventsOf(events)}, chain whole.`
-    : `${eventsOf(events)} bear out, event ${difference.seq} does not: ${difference.what}`;
+    ? `${countOf(events, 'event')}, chain whole.`
+    : `${countOf(events, 'event')} bear out, event ${difference.seq} does not: ${difference.what}`;
 }
 
 function HeadHash({ hash }: { readonly hash: string }) {
@@ -116,8 +117,4 @@ function HeadHash({ hash }: { readonly hash: string }) {
       Head hash <code class="break">{hash}</code>
     </p>
   );
-}
-
-function eventsOf(count: number): string {
-  return countOf(count, 'event').replace(/^\d+/, (digits) => Number(digits).toLocaleString('en'));
 }

@@ -176,7 +176,7 @@ function AttemptTold({ store, attempt, isOnly }: AttemptProps) {
 function EndTold({ attempt: { ended }, isOnly }: Pick<AttemptProps, 'attempt' | 'isOnly'>) {
   switch (ended?.how) {
     case undefined:
-      return isOnly ? null : <p>It is under way.</p>;
+      return null;
     case 'completed':
       return isOnly ? null : <p>It was done in {lengthText(ended.durationMs)}.</p>;
     case 'lost':

@@ -71,13 +71,7 @@ function NameView({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Save this view" onClose={onClose}>
       <form class="stack" onSubmit={save}>
-        <TextBox
-          label="Name"
-          hint="It is kept in this browser."
-          maxLength={MAX_NAME}
-          value={name.value}
-          onType={(text) => (name.value = text)}
-        />
+        <TextBox label="Name" maxLength={MAX_NAME} value={name.value} onType={(text) => (name.value = text)} />
         <div class="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" tone="primary" disabled={name.value.trim() === ''}>

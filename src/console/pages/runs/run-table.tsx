@@ -174,10 +174,8 @@ function Tokens({ inputTokens, outputTokens }: Pick<RunRow, 'inputTokens' | 'out
   if (inputTokens === null && outputTokens === null) return <>–</>;
   const [read, written] = [inputTokens ?? 0, outputTokens ?? 0];
   return (
-    <span title={`${WHOLE.format(read)} tokens read, ${WHOLE.format(written)} written`}>
+    <span>
       {shortCount(read)} in <span class="out">{shortCount(written)} out</span>
     </span>
   );
 }
-
-const WHOLE = new Intl.NumberFormat('en');

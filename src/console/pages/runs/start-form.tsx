@@ -200,7 +200,7 @@ export function FirstRun({ councils }: { readonly councils: readonly Council[] }
           </Way>
         )}
       </div>
-      <p class="small muted">Without a key for a model, an offline stand-in answers by fixed rules, and says so.</p>
+      <p class="small muted">Without a key for a model, an offline one answers by fixed rules.</p>
     </section>
   );
 }
