@@ -66,6 +66,8 @@ export interface Timeline {
 
 /** Width of a break where there are few of them; of all breaks together at most. */
 const [BREAK, ALL_BREAKS] = [0.05, 0.4];
+/** Waits that are shorter are drawn to scale. */
+const BREAK_FROM_MS = 1_000;
 
 /**
  * A run along time, up to and including an event; null before the first.
@@ -189,32 +191,21 @@ function stretchesOfAttempt(attempt: Attempt, { course, timeOf }: Scope): readon
   return [wait, { kind: outageMs === null ? 'work' : 'outage', fromMs: called, toMs: to }];
 }
 
-/** Work shares what the breaks leave; a wait that would be shorter to scale than as a break is drawn to scale. */
+/** Work, and what is too short to be a break, share what the breaks leave. */
 function scaled(stretches: readonly Stretch[]): readonly Zone[] {
-  const lengths = stretches.map(({ fromMs, toMs }) => toMs - fromMs);
-  const waits = stretches.flatMap(({ kind }, at) => (kind === 'work' ? [] : [{ at, length: lengths[at] ?? 0 }]));
-  let toScale = stretches.reduce((sum, { kind }, at) => sum + (kind === 'work' ? (lengths[at] ?? 0) : 0), 0);
-  const breaks = new Set(waits.map(({ at }) => at));
-  for (const { at, length } of waits.toSorted((a, b) => a.length - b.length)) {
-    const room = 1 - breaks.size * breakWidth(breaks.size);
-    if ((length / (toScale + length)) * room > breakWidth(breaks.size)) break;
-    breaks.delete(at);
-    toScale += length;
-  }
-  const width = toScale === 0 ? 1 / Math.max(1, breaks.size) : breakWidth(breaks.size);
-  const perMs = toScale === 0 ? 0 : (1 - breaks.size * width) / toScale;
-  let x = 0;
-  return stretches.map((stretch, at) => {
-    const length = lengths[at] ?? 0;
-    const isBreak = breaks.has(at);
-    const x0 = x;
-    x = at === stretches.length - 1 ? 1 : x0 + (isBreak ? width : length * perMs);
-    return { ...stretch, x0, x1: x, isBreak, label: lengthText(length) };
+  const measured = stretches.map((stretch) => {
+    const length = stretch.toMs - stretch.fromMs;
+    return { ...stretch, length, isBreak: stretch.kind !== 'work' && length >= BREAK_FROM_MS };
   });
-}
-
-function breakWidth(breaks: number): number {
-  return breaks === 0 ? 0 : Math.min(BREAK, ALL_BREAKS / breaks);
+  const breaks = measured.filter(({ isBreak }) => isBreak).length;
+  const toScale = measured.reduce((sum, { isBreak, length }) => sum + (isBreak ? 0 : length), 0);
+  const width = toScale === 0 ? 1 / Math.max(1, breaks) : Math.min(BREAK, ALL_BREAKS / breaks);
+  let x = 0;
+  return measured.map(({ length, ...zone }, at) => {
+    const x0 = x;
+    x = x0 + (zone.isBreak ? width : (length / toScale) * (1 - breaks * width));
+    return { ...zone, x0, x1: at === measured.length - 1 ? 1 : x, label: lengthText(length) };
+  });
 }
 
 function humanLane({ course, timeOf }: Scope, place: (ms: number) => number): readonly Lane[] {
