@@ -1,5 +1,4 @@
 /** Where files are given, and what becomes of them. */
-import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Button } from '../../ui/controls.js';
 import { tellError } from '../../ui/states.js';
@@ -8,33 +7,25 @@ import type { Upload, UploadState, Uploads } from './store.js';
 /** A button, and a place to drop files on; wherever on the page they are dropped, they are taken. */
 export function UploadCard({ uploads }: { readonly uploads: Uploads }) {
   const input = useRef<HTMLInputElement>(null);
-  const isOver = useSignal(false);
   useEffect(() => {
     const over = (event: DragEvent): void => {
       if (event.dataTransfer?.types.includes('Files') !== true) return;
       event.preventDefault();
-      isOver.value = true;
-    };
-    const leave = (event: DragEvent): void => {
-      if (event.relatedTarget === null) isOver.value = false;
     };
     const drop = (event: DragEvent): void => {
-      isOver.value = false;
       if (event.dataTransfer === null || event.dataTransfer.files.length === 0) return;
       event.preventDefault();
       uploads.add(event.dataTransfer.files);
     };
     document.addEventListener('dragover', over);
-    document.addEventListener('dragleave', leave);
     document.addEventListener('drop', drop);
     return () => {
       document.removeEventListener('dragover', over);
-      document.removeEventListener('dragleave', leave);
       document.removeEventListener('drop', drop);
     };
   }, [uploads]);
   return (
-    <div class={`drop${isOver.value ? ' over' : ''}`}>
+    <div class="drop">
       <Button tone="primary" onClick={() => input.current?.click()}>
         Upload PDFs
       </Button>

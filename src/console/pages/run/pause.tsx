@@ -94,7 +94,7 @@ function Decide({ pause, now }: { readonly pause: Pause; readonly now: RunSummar
     try {
       if (action === 'modify') await pause.modify({ current_draft: draft.value }, options);
       else await pause[action](options);
-      toast(DONE[action], 'good');
+      toast('Your decision is recorded.', 'good');
     } catch (error) {
       if (error instanceof StalePauseError) toast('Too late: this pause has been decided already.', 'wait');
       else toastError(error);
@@ -161,9 +161,3 @@ function WordsOnEdit({ now, draft, isBusy, onDecide }: WordsProps) {
     </>
   );
 }
-
-const DONE = {
-  approve: 'Approved: the run goes on.',
-  reject: 'Rejected: the run has ended.',
-  modify: 'The run goes on with your draft.',
-} as const satisfies Record<Action, string>;
