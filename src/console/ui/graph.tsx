@@ -81,7 +81,7 @@ export function Graph(props: GraphProps) {
       <div class="graph-tools" role="group" aria-label="View">
         {tools}
         {current !== null && (
-          <Button slim title="Show where it stands" onClick={() => camera.reveal(current)}>
+          <Button slim onClick={() => camera.reveal(current)}>
             Where it stands
           </Button>
         )}

@@ -25,10 +25,7 @@ export function BlueprintsPage() {
   return (
     <main id="page" class="blueprints">
       <div class="page-head">
-        <div>
-          <h1>Blueprints</h1>
-          <p class="muted">Saved councils: who works, and who comes after whom.</p>
-        </div>
+        <h1>Blueprints</h1>
         {may('author') && (
           <div class="row">
             <ImportButton />

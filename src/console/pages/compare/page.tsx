@@ -170,20 +170,11 @@ const TOTALS: readonly (readonly [name: string, tell: (run: RunSummary) => Compo
     'Duration',
     (run) => lengthText((run.endedAt === null ? now.value : Date.parse(run.endedAt)) - Date.parse(run.createdAt)),
   ],
-  ['Started', ({ createdAt, actor }) => <Started {...{ createdAt, actor }} />],
+  ['Started', ({ createdAt }) => <Ago at={createdAt} />],
 ];
 
 function tokens(count: number | null): string {
   return count === null ? '–' : shortCount(count);
-}
-
-function Started({ createdAt, actor }: Pick<RunSummary, 'createdAt' | 'actor'>) {
-  return (
-    <>
-      <Ago at={createdAt} />
-      {actor !== null && ` by ${actor}`}
-    </>
-  );
 }
 
 function FinalDrafts({ before, after }: { readonly before: string | null; readonly after: string | null }) {

@@ -4,7 +4,7 @@ import type { Document, NumberedChunk } from '../../../client/client.js';
 import { council } from '../../shell/council.js';
 import { navigate, navigateFromHere, pageUrl, query } from '../../shell/router.js';
 import { may } from '../../shell/session.js';
-import { Badge, Field } from '../../ui/controls.js';
+import { Badge, Button, Field } from '../../ui/controls.js';
 import { allOf, useResource } from '../../ui/resource.js';
 import { Awaited, Empty } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
@@ -42,7 +42,7 @@ function Facts({ document: { id, pages, chunks, ingested_at: at } }: { readonly 
       <span>
         taken in <Ago at={at} />
       </span>
-      <span class="mono clip" title={`SHA-256 of the file: ${id}`}>
+      <span class="mono clip" title={id}>
         SHA-256 {id.slice(0, 12)}…
       </span>
     </p>
@@ -82,7 +82,7 @@ function Pages({ document: { id, pages } }: { readonly document: Document }) {
 }
 
 function Step({ href, children }: { readonly href: string | null; readonly children: string }) {
-  if (href === null) return <span class="button off">{children}</span>;
+  if (href === null) return <Button disabled>{children}</Button>;
   return (
     <a class="button" href={href}>
       {children}

@@ -31,7 +31,7 @@ export function Draft({ store }: Shown) {
       {writing.length === 0 && drafts(moment).length === 0 && (
         <Empty title="No draft yet">
           {moment.activeNodes.length === 0
-            ? 'None was written up to this moment.'
+            ? null
             : `${moment.activeNodes.map((node) => store.labelOf(node)).join(', ')}: at work.`}
         </Empty>
       )}
@@ -45,7 +45,7 @@ function Written({ writing: { text, from, attempt }, by }: { readonly writing: W
       <h3 class="small">
         {by} is writing{attempt > 1 && `, attempt ${attempt}`}
       </h3>
-      {from > 0 && <p class="small muted">Its beginning was written earlier: all of it comes when it is done.</p>}
+      {from > 0 && <p class="small muted">Its beginning comes when it is done.</p>}
       <Prose text={text} />
     </section>
   );
@@ -95,9 +95,9 @@ export function Changes({ store }: Shown) {
         </Button>
       </div>
       {moment.draft === null ? (
-        <Empty title="No draft yet">There is nothing to compare at this moment.</Empty>
+        <Empty title="No draft yet" />
       ) : chosen === null && other === null ? (
-        <Empty title="The first draft">There is none before it to compare with.</Empty>
+        <Empty title="The first draft" />
       ) : (
         <DraftDiff {...inOrder(moment, other)} />
       )}

@@ -6,7 +6,7 @@ import type { Verification } from '../../../generated/schemas.js';
 import type { ChainResult } from '../../record/chain.js';
 import { ChainCheck } from '../../record/chain.js';
 import { countOf } from '../../record/counts.js';
-import { Badge, Button } from '../../ui/controls.js';
+import { Badge } from '../../ui/controls.js';
 import { useLoaded } from '../../ui/loaded.js';
 import { tellError } from '../../ui/states.js';
 import type { RunStore } from './store.js';
@@ -76,8 +76,8 @@ function Found({ result, count }: { readonly result: ChainResult; readonly count
 }
 
 /** Where the browser cannot check, what the service finds of itself. */
-function ServersWord({ store: { source, head } }: { readonly store: RunStore }) {
-  const { state, reload } = useLoaded(`verify ${source.id}`, async (signal) => await source.verify?.(signal));
+function ServersWord({ store: { source } }: { readonly store: RunStore }) {
+  const { state } = useLoaded(`verify ${source.id}`, async (signal) => await source.verify?.(signal));
   const { value: found } = state;
   const word = found.status === 'ready' ? (found.value ?? null) : null;
   return (
@@ -91,11 +91,6 @@ function ServersWord({ store: { source, head } }: { readonly store: RunStore }) 
         <>
           <div class="row">
             <span class="break">The service says: {verdict(word)}</span>
-            {word.events <= head.value && (
-              <Button slim onClick={reload}>
-                Ask again
-              </Button>
-            )}
           </div>
           <HeadHash hash={word.head_hash} />
         </>
