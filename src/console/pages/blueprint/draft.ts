@@ -107,8 +107,7 @@ export function withNodeChanged(draft: Draft, at: number, change: Change<Bluepri
 
 /** Why a node may not have an id; null: it may. */
 export function idFault(draft: Draft, at: number, id: string): string | null {
-  if (id === '') return 'A node needs an id.';
-  if (id === 'done') return '“done” tells the end of a run and is no id.';
+  if (id === '' || id === 'done') return 'A node needs another id.';
   return draft.nodes.some((node, index) => index !== at && node.id === id) ? `Another node is called “${id}”.` : null;
 }
 

@@ -40,7 +40,6 @@ export function importBlueprint(text: string, fallback: string): Imported {
   const council = [outer, ...WRAPPERS.map((name) => outer[name])].filter(isRecord).find(holdsNodes);
   if (council === undefined) throw new TypeError('There is no list of nodes in this file.');
   const notes = new Set<string>();
-  if (all.length > 1) notes.add(`The file holds ${all.length} blueprints: this is the first.`);
   const dropped = Object.keys(council).filter((name) => !KNOWN.includes(name));
   if (dropped.length > 0) notes.add(`Left out: ${dropped.join(', ')}.`);
 

@@ -306,7 +306,7 @@ function ConflictDialog({ editor }: { readonly editor: Editor }) {
   if (theirs === null || saved === null) {
     return (
       <Dialog title="Somebody has deleted this blueprint" onClose={onClose} foot={foot}>
-        <p>Nothing of yours is saved yet. Saved anew, it keeps its id and its versions.</p>
+        <p>Nothing of yours is saved yet.</p>
       </Dialog>
     );
   }
