@@ -23,7 +23,7 @@ describeInBrowser('A newcomer', (browser) => {
     await follow(page, 'start it in God Mode');
     await page.getByRole('heading', { name: 'before writer' }).waitFor();
     await follow(page, 'Inbox');
-    await page.getByText('One run waits').waitFor();
+    await page.getByText('1 run, longest wait first').waitFor();
     await page.getByText('next: writer').waitFor();
     await follow(page, 'Approve');
     await page.getByText('next: critic').waitFor();

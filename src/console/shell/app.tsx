@@ -9,7 +9,7 @@ import { InboxPage } from '../pages/inbox/page.js';
 import { RunPage } from '../pages/run/page.js';
 import { RunsPage } from '../pages/runs/page.js';
 import { Button, TextBox } from '../ui/controls.js';
-import { Away, Empty, Loading, tellError } from '../ui/states.js';
+import { Away, Loading, tellError } from '../ui/states.js';
 import { waiting } from './council.js';
 import { isGuarded, pageUrl, path } from './router.js';
 import { actor, session, signIn, signOut } from './session.js';
@@ -120,9 +120,9 @@ function NoPage() {
   return (
     <main id="page">
       <h1>There is no such page</h1>
-      <Empty title="Nothing lives at this address">
+      <p>
         <a href={pageUrl([])}>To the runs</a>
-      </Empty>
+      </p>
     </main>
   );
 }

@@ -109,11 +109,7 @@ interface FoundProps {
 
 function Found({ id, page, passages }: FoundProps) {
   if (passages.length === 0) {
-    return (
-      <Empty title={`No text on page ${page}`}>
-        <p>It may hold pictures alone, or not be there.</p>
-      </Empty>
-    );
+    return <Empty title={`No text on page ${page}`} />;
   }
   const chunk = numberIn('chunk');
   return (

@@ -1,6 +1,7 @@
 /** One pause: what waits, since when and until when, who has said what, the draft, and the decision. */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Approval, GodModeState, PauseVote } from '../../../generated/schemas.js';
+import { countOf } from '../../record/counts.js';
 import { tickingText } from '../../record/durations.js';
 import { plainDraft } from '../../record/plain-draft.js';
 import { council } from '../../shell/council.js';
@@ -61,7 +62,7 @@ function Head({ pause, id }: { readonly pause: Approval; readonly id: string }) 
           waits for <Since at={pause.waiting_since} />
         </span>
         {score !== null && <span>score {score}</span>}
-        {drafts > 0 && <span class="muted">{drafts === 1 ? '1 draft' : `${drafts} drafts`} so far</span>}
+        {drafts > 0 && <span class="muted">{countOf(drafts, 'draft')} so far</span>}
         <Deadline pause={pause} />
         {pause.quorum > 1 && (
           <span>
@@ -99,13 +100,9 @@ function Closed({ card, store }: Shown) {
   return (
     <>
       <Decide card={card} store={store} state={null} />
-      {pause.draft_preview !== null && <p class="preview clamp">{preview(pause.draft_preview)}</p>}
+      {pause.draft_preview !== null && <p class="preview clamp">{plainDraft(pause.draft_preview)}</p>}
     </>
   );
-}
-
-function preview(draft: string): string {
-  return plainDraft(draft).replace(/\n\s*\n/g, '\n');
 }
 
 function Open({ card, store, seen }: Shown & { readonly seen: SeenDrafts }) {

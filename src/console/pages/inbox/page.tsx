@@ -1,6 +1,7 @@
 /** What waits for a human: a card for each pause, one of them open, decided by a click or a key. */
 import { computed, useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { countOf } from '../../record/counts.js';
 import { council, waiting } from '../../shell/council.js';
 import { areWanted, wantNotices } from '../../shell/notices.js';
 import { query, setQuery } from '../../shell/router.js';
@@ -53,9 +54,7 @@ export function InboxPage() {
         <div>
           <h1>Inbox</h1>
           <p class="muted" role="status">
-            {waiting.isKnown &&
-              length > 0 &&
-              `${length === 1 ? 'One run waits' : `${length} runs wait`}, longest first`}
+            {waiting.isKnown && length > 0 && `${countOf(length, 'run')}, longest wait first`}
           </p>
         </div>
         <Controls onHelp={showHelp} />

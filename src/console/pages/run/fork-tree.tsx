@@ -49,7 +49,7 @@ export function ForkTree({ store }: { readonly store: RunStore }) {
 
 function FamilyTree({ ancestors, forks, self }: Family & { readonly self: Relative }) {
   if (ancestors.length + forks.length === 0) {
-    return <p class="muted small">Nothing was forked from it, nor it from another.</p>;
+    return <p class="muted small">Nothing was forked from it.</p>;
   }
   return <Line line={[...ancestors, self]} forks={forks} self={self.id} />;
 }

@@ -109,7 +109,7 @@ function ForkFields({ draft, change }: FieldsProps) {
         hint="After them the run fails."
         inputMode="numeric"
         value={draft.bound}
-        look="numeric fork-bound"
+        look="numeric"
         onType={(value) => change({ bound: value })}
       />
     </>

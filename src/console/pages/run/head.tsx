@@ -121,7 +121,7 @@ function Cancel({ id }: { readonly id: string }) {
           onConfirm={() => void cancel().catch(toastError)}
           onClose={() => (isAsked.value = false)}
         >
-          <p>It ends as failed. What it has done stays on record, and can be forked.</p>
+          <p>What it has done stays on record, and can be forked.</p>
         </Confirm>
       )}
     </>

@@ -90,7 +90,7 @@ function NoRuns({ councils }: { readonly councils: readonly Council[] }) {
   if (may('run')) return <FirstRun councils={councils} />;
   return (
     <Empty title="No runs yet">
-      <p>This key may start none. What others start appears here by itself.</p>
+      <p>What others start appears here by itself.</p>
     </Empty>
   );
 }
