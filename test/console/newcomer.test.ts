@@ -20,7 +20,7 @@ describeInBrowser('A newcomer', (browser) => {
   it('comes from the empty service to the first approved pause by what can be read alone', async () => {
     const page = await browser.open(service.url);
     await follow(page, 'Should our town build a public sauna?');
-    await follow(page, 'start it in God Mode');
+    await follow(page, 'Start the example council');
     await page.getByRole('heading', { name: 'before writer' }).waitFor();
     await follow(page, 'Inbox');
     await page.getByText('1 run, longest wait first').waitFor();

@@ -55,7 +55,7 @@ describeInBrowser('The first run', (browser) => {
   it('leads a newcomer to the first approved pause in God Mode, by what the pages say', async () => {
     const page = await browser.open(`${service.url}/console/`);
     await page.getByRole('button', { name: 'Should our town build a public sauna?' }).click();
-    await page.getByRole('button', { name: /Make the example council.*start it in God Mode/ }).click();
+    await page.getByRole('button', { name: /Start the example council in God Mode/ }).click();
     await page.waitForURL(/\/console\/runs\/[-0-9a-f]{36}$/);
     const approve = page.getByRole('button', { name: /^Approve/ });
     await approve.waitFor();
@@ -120,7 +120,7 @@ describeInBrowser('The first run', (browser) => {
     expect(await topic.getAttribute('aria-invalid')).to.equal('true');
     expect(await topic.inputValue()).to.have.length(10_001);
     await topic.fill('The moon');
-    await page.getByRole('dialog').getByLabel('Council').selectOption({ label: 'Example council (is made for you)' });
+    await page.getByRole('dialog').getByLabel('Council').selectOption({ label: 'Example council' });
     await page.getByLabel('God Mode').check();
     await page
       .getByRole('dialog')
