@@ -7,7 +7,6 @@ import { MessageChannel, Worker } from 'node:worker_threads';
 import type { StartThread, Thread } from '../../src/system/thread.js';
 import type { WarmReport, WarmTask } from './warm-thread.js';
 
-/** What it writes is shown to nobody: pdfjs warns of what is hidden from it. */
 const HOST = new URL('./warm-thread.js', import.meta.url);
 
 /** Of one module, kept for later. */
@@ -18,7 +17,7 @@ const idle = new Map<string, Worker[]>();
 
 /** Serves in a thread that has served before, where one is free. */
 export const startWarmThread: StartThread = (module, data) => {
-  const worker = idle.get(module.href)?.pop() ?? new Worker(HOST, { stderr: true });
+  const worker = idle.get(module.href)?.pop() ?? new Worker(HOST);
   // While nobody uses it, it keeps no process alive.
   worker.ref();
   const { port1: near, port2: port } = new MessageChannel();
