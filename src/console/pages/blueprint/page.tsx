@@ -317,6 +317,8 @@ function ConflictDialog({ editor }: { readonly editor: Editor }) {
       </p>
       <h3>What they have changed</h3>
       <Changes changes={changesBetween(draftOf(saved), draftOf(theirs))} />
+      <h3>How yours differs</h3>
+      <Changes changes={changesBetween(draftOf(theirs), editor.draft.value)} />
     </Dialog>
   );
 }

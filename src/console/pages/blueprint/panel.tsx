@@ -96,7 +96,7 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
             Arrows go from node to node, with <kbd>Shift</kbd> they move it
           </li>
           <li>
-            <kbd>Ctrl Z</kbd> undoes, <kbd>Ctrl S</kbd> saves
+            <kbd>Ctrl Z</kbd> undoes (<kbd>Shift</kbd>: redoes), <kbd>Ctrl S</kbd> saves
           </li>
         </ul>
       )}
