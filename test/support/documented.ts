@@ -78,10 +78,13 @@ async function read(url: string, headers: Readonly<Record<string, string>>): Pro
   };
 }
 
-/** What a status is documented under. Only faults may be under nothing but `default`. */
+/** A target or headers that are too long: refused before a route is looked for. */
+const TOO_LONG = 431;
+
+/** What a status is documented under. Only faults, and what no route has seen, may be under nothing but `default`. */
 function keyOf(responses: Operation['responses'], status: number, told: string): string {
   if (String(status) in responses) return String(status);
-  if (status >= 500) return 'default';
+  if (status >= 500 || status === TOO_LONG) return 'default';
   throw new Error(`${told}: the status is not documented`);
 }
 
