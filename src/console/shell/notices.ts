@@ -2,6 +2,7 @@
 import { computed, effect, signal, untracked } from '@preact/signals';
 import type { Approval } from '../../generated/schemas.js';
 import { waiting } from './council.js';
+import { keep, kept } from './kept.js';
 import { navigate, pageUrl, path, query } from './router.js';
 import { actor, may, onRefused } from './session.js';
 import { serviceTime } from '../ui/time.js';
@@ -10,13 +11,12 @@ import { pauseKey, type Whose } from './waiting.js';
 const KEPT_AS = 'council.notices';
 
 /** Whether notices are wanted, in this browser. */
-export const areWanted = signal(window.localStorage.getItem(KEPT_AS) !== null);
+export const areWanted = signal(kept(KEPT_AS) === true);
 
 /** Turns them on or off. @returns whether the browser shows them; in the title the number stands in any case */
 export async function wantNotices(wanted: boolean): Promise<boolean> {
   areWanted.value = wanted;
-  if (!wanted) window.localStorage.removeItem(KEPT_AS);
-  else window.localStorage.setItem(KEPT_AS, 'on');
+  keep(KEPT_AS, wanted);
   return wanted && canNotify() && (await Notification.requestPermission()) === 'granted';
 }
 

@@ -33,10 +33,7 @@ function DocumentList() {
   return (
     <main id="page">
       <div class="page-head">
-        <div>
-          <h1>Documents</h1>
-          <p class="muted">PDF files that agents with the PDF reader search.</p>
-        </div>
+        <h1>Documents</h1>
       </div>
       {may('documents') && <UploadCard uploads={uploads} />}
       <UploadLines uploads={uploads} />

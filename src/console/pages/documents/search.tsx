@@ -23,7 +23,6 @@ export function Search() {
       <form role="search" onSubmit={ask}>
         <TextBox
           label="Search as an agent would"
-          hint="By meaning and by words"
           type="search"
           maxLength={1_000}
           value={typed.value}

@@ -19,7 +19,7 @@ import { type Card, InboxStore, type InboxView } from './store.js';
 /** Cards at first, and more at a time. */
 const SHOWN = 30;
 
-const seen = new SeenDrafts(window.localStorage);
+const seen = new SeenDrafts();
 
 function inboxStore(): InboxStore {
   return new InboxStore({

@@ -1,6 +1,7 @@
 /** Which runs are wanted, as the address says it; and addresses that somebody has given a name. */
 import { signal } from '@preact/signals';
 import type { HistoryQuery } from '../../../generated/schemas.js';
+import { keep, keptList } from '../../shell/kept.js';
 import type { ListedRuns } from './run-list.js';
 
 export const STATUSES = ['pending', 'running', 'paused', 'completed', 'failed'] as const satisfies readonly NonNullable<
@@ -83,21 +84,21 @@ export const COMMON_VIEWS: readonly View[] = [
   { name: 'Failed', search: 'status=failed' },
 ];
 
-const PLACE = 'council.views';
+const KEPT_AS = 'council.views';
 /** Most views that are kept, and the longest name. */
 const MAX_VIEWS = 30;
 export const MAX_NAME = 40;
 
 /** Kept in this browser, oldest first. */
-export const savedViews = signal<readonly View[]>(viewsIn(storedText()));
+export const savedViews = signal(keptList(KEPT_AS, isView));
 
 /** Keeps a view, in the place of another of its name. */
 export function saveView(view: View): void {
-  keep([...savedViews.value.filter(({ name }) => name !== view.name), view].slice(-MAX_VIEWS));
+  setViews([...savedViews.value.filter(({ name }) => name !== view.name), view].slice(-MAX_VIEWS));
 }
 
 export function removeView(name: string): void {
-  keep(savedViews.value.filter((each) => each.name !== name));
+  setViews(savedViews.value.filter((each) => each.name !== name));
 }
 
 /** Whether an address shows a view, in whatever order it names the filters. */
@@ -106,31 +107,9 @@ export function isShown({ search }: View, query: URLSearchParams): boolean {
   return sorted(new URLSearchParams(search)) === sorted(query);
 }
 
-function keep(views: readonly View[]): void {
+function setViews(views: readonly View[]): void {
   savedViews.value = views;
-  try {
-    window.localStorage.setItem(PLACE, JSON.stringify(views));
-  } catch {
-    // A browser that keeps nothing has them until the page is left.
-  }
-}
-
-function storedText(): string | null {
-  try {
-    return window.localStorage.getItem(PLACE);
-  } catch {
-    return null;
-  }
-}
-
-/** Those that are in a text, whatever else is. */
-function viewsIn(text: string | null): readonly View[] {
-  try {
-    const stored: unknown = JSON.parse(text ?? '[]');
-    return Array.isArray(stored) ? stored.filter(isView).slice(0, MAX_VIEWS) : [];
-  } catch {
-    return [];
-  }
+  keep(KEPT_AS, views);
 }
 
 function isView(value: unknown): value is View {
