@@ -188,18 +188,9 @@ function SignIn({ kept }: { readonly kept: string | null }) {
   );
 }
 
+/** The icon of the page. */
 function Logo() {
-  return (
-    <svg viewBox="0 0 32 32" aria-hidden="true">
-      <rect width="32" height="32" rx="8" fill="#4f46e5" />
-      <g fill="#fff">
-        <circle cx="16" cy="8.5" r="3.5" />
-        <circle cx="8" cy="21.5" r="3.5" />
-        <circle cx="24" cy="21.5" r="3.5" />
-      </g>
-      <path d="M16 12v4M11 20l3-3M21 20l-3-3" stroke="#fff" stroke-width="2" fill="none" />
-    </svg>
-  );
+  return <img alt="" src={document.querySelector<HTMLLinkElement>('[rel="icon"]')?.href} />;
 }
 
 /** The page at a path; null: there is none. */
