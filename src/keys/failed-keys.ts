@@ -1,4 +1,5 @@
 /** Failed keys, by the address they came from: guessing is slowed, a valid key never is. */
+import { BoundedMap } from '../system/bounded-map.js';
 import type { System } from '../system/system.js';
 
 /** Failed attempts per address and window before 429. */
@@ -18,14 +19,10 @@ interface Window {
 }
 
 export function failedKeys({ monotonicMs }: Pick<System, 'monotonicMs'>): FailedKeys {
-  const windows = new Map<string, Window>();
+  const windows = new BoundedMap<string, Window>(MAX_ADDRESSES);
   const begin = (address: string, endsMs: number): Window => {
-    // In the order of their beginnings.
-    windows.delete(address);
     const window = { endsMs, failures: 0 };
     windows.set(address, window);
-    const [oldest] = windows.keys();
-    if (windows.size > MAX_ADDRESSES && oldest !== undefined) windows.delete(oldest);
     return window;
   };
   return {

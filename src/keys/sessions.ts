@@ -1,6 +1,7 @@
 /** Sessions: what a browser holds in place of a key. A session ends with its key, after its time, or when it is signed out. */
 import { RevisionConflict } from '../eventlog/errors.js';
 import type { RecordedEvent } from '../eventlog/port.js';
+import { BoundedMap } from '../system/bounded-map.js';
 import type { System } from '../system/system.js';
 import type { SessionFact } from './events.js';
 import { sessionEventReader } from './events.js';
@@ -26,7 +27,7 @@ export class SessionStore {
   readonly #system: System;
   readonly #streams: PassStreams<SessionFact>;
   /** By id; null: it was signed out. */
-  readonly #known = new Map<string, Session | null>();
+  readonly #known = new BoundedMap<string, Session | null>(MAX_KNOWN);
   readonly #listeners = new Set<() => void>();
 
   constructor(deps: PassDeps) {
@@ -94,19 +95,12 @@ export class SessionStore {
     // It may have been signed out since it was read.
     if (opened?.type !== 'SessionOpened' || this.#known.get(id) === null) return null;
     const session = ended === undefined ? { id, ...opened.data } : null;
-    this.#know(id, session);
+    this.#known.set(id, session);
     return session;
   }
 
   #forget(id: string): void {
-    this.#know(id, null);
+    this.#known.set(id, null);
     for (const listener of this.#listeners) listener();
-  }
-
-  #know(id: string, session: Session | null): void {
-    this.#known.delete(id);
-    this.#known.set(id, session);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
   }
 }

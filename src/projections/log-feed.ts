@@ -11,6 +11,7 @@ import type { RunEvent } from '../run/events.js';
 import { runIdOf, runStream } from '../run/events.js';
 import { runEventOf } from '../run/stream.js';
 import { wait } from '../system/async/deadline.js';
+import { BoundedMap } from '../system/bounded-map.js';
 import type { CorruptRuns } from './corrupt-runs.js';
 import type { FeedCursors } from './feed-cursor.js';
 
@@ -66,7 +67,7 @@ export class LogFeed {
   readonly #deps: LogFeedDeps;
   readonly #stopping = new AbortController();
   /** By run, the one asked for last at the end. Runs never change their blueprint. */
-  readonly #blueprints = new Map<string, string | null>();
+  readonly #blueprints = new BoundedMap<string, string | null>(MAX_REMEMBERED);
 
   constructor(deps: LogFeedDeps) {
     this.#deps = deps;
@@ -154,14 +155,7 @@ export class LogFeed {
   async #blueprintOf(runId: string): Promise<string | null> {
     const known = this.#blueprints.get(runId);
     const blueprintId = known === undefined ? await this.#readBlueprint(runId) : known;
-    this.#blueprints.delete(runId);
     this.#blueprints.set(runId, blueprintId);
-    if (this.#blueprints.size > MAX_REMEMBERED) {
-      for (const oldest of this.#blueprints.keys()) {
-        this.#blueprints.delete(oldest);
-        break;
-      }
-    }
     return blueprintId;
   }
 

@@ -15,6 +15,7 @@ import type { RunState } from './state.js';
 import { isFrontierDone } from './state.js';
 import { branchAtEnd } from './frontier.js';
 import { isOutstanding } from './fork-snapshot.js';
+import { BoundedMap } from '../system/bounded-map.js';
 
 /** A recorded fact as an XState event: the type of a node's fact ends in the key of the node's state. */
 interface ChartEvent {
@@ -312,14 +313,11 @@ export interface MachineCache {
 
 /** @param limit most charts kept, the least recently used is dropped first; a chart of 20 nodes takes about 113 KB, its transitions up to 1 MB */
 export function machineCache(limit = 100): MachineCache {
-  const cache = new Map<string, Chart>();
+  const cache = new BoundedMap<string, Chart>(limit);
   return {
     of({ graph, graphHash }) {
       const chart = cache.get(graphHash) ?? compileChart(graph);
-      cache.delete(graphHash);
       cache.set(graphHash, chart);
-      const [oldest] = cache.keys();
-      if (cache.size > limit && oldest !== undefined) cache.delete(oldest);
       return chart;
     },
   };

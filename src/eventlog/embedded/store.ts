@@ -6,6 +6,7 @@ import { endOf } from './file.js';
 import type { AppendBatch } from './messages.js';
 import { OUTCOME, TEXTS_PER_NEW_EVENT } from './messages.js';
 import { MAX_APPEND_BYTES } from '../port.js';
+import { BoundedMap } from '../../system/bounded-map.js';
 
 /** Streams whose heads are cached, the most recently appended to; about 150 bytes each. Others cost two lookups. */
 const RECENT_STREAMS = 20_000;
@@ -26,7 +27,7 @@ interface StreamHead {
 export class EmbeddedStore {
   readonly #database: DatabaseSyncInstance;
   readonly #statements: Statements;
-  readonly #recent = new Map<string, StreamHead>();
+  readonly #recent = new BoundedMap<string, StreamHead>(RECENT_STREAMS);
   #position: number;
   #lastStream: number;
   readonly #freeBytes: () => number;
@@ -172,12 +173,8 @@ export class EmbeddedStore {
 
   /** The stream's head, from memory or storage; a stream that the append may begin is created; null: no such stream. */
   #headOf({ stream, expected }: Append): StreamHead | null {
-    const known = this.#recent.get(stream);
-    const head = known ?? (expected === -1 ? this.#created(stream) : null) ?? this.#stored(stream);
-    if (head === null) return null;
-    if (known !== undefined) this.#recent.delete(stream);
-    this.#recent.set(stream, head);
-    if (this.#recent.size > RECENT_STREAMS) this.#forgetOldest();
+    const head = this.#recent.get(stream) ?? (expected === -1 ? this.#created(stream) : null) ?? this.#stored(stream);
+    if (head !== null) this.#recent.set(stream, head);
     return head;
   }
 
@@ -190,13 +187,6 @@ export class EmbeddedStore {
   #stored(stream: string): StreamHead | null {
     const row: unknown = this.#statements.stream.get(stream);
     return isRow(row) ? { stream: numberIn(row, 0), revision: numberIn(row, 1) } : null;
-  }
-
-  #forgetOldest(): void {
-    for (const stream of this.#recent.keys()) {
-      this.#recent.delete(stream);
-      return;
-    }
   }
 }
 

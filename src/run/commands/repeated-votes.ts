@@ -2,6 +2,7 @@
  * Votes cast again under a new Idempotency-Key. Nothing is appended for them, so the key is known only here, and its
  * answer is repeated as long as it is remembered.
  */
+import { BoundedMap } from '../../system/bounded-map.js';
 import type { KeyedDecision } from '../state.js';
 
 /** Most votes remembered; beyond that the oldest is forgotten, and refused if repeated once its pause is decided. */
@@ -14,7 +15,7 @@ export interface RepeatedVotes {
 }
 
 export function repeatedVotes(max = MAX_REMEMBERED): RepeatedVotes {
-  const votes = new Map<string, KeyedDecision>();
+  const votes = new BoundedMap<string, KeyedDecision>(max);
   const nameOf = (runId: string, keyHash: string): string => `${runId} ${keyHash}`;
   return {
     of(runId, keyHash) {
@@ -23,8 +24,6 @@ export function repeatedVotes(max = MAX_REMEMBERED): RepeatedVotes {
     },
     remember(runId, vote) {
       votes.set(nameOf(runId, vote.keyHash), vote);
-      const [oldest] = votes.keys();
-      if (votes.size > max && oldest !== undefined) votes.delete(oldest);
     },
   };
 }

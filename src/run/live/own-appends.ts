@@ -3,6 +3,7 @@
  * folded to decide an append is not folded again to show it.
  */
 import type { RecordedEvent } from '../../eventlog/port.js';
+import { BoundedMap } from '../../system/bounded-map.js';
 import type { RunEvent } from '../events.js';
 import type { RunState } from '../state.js';
 
@@ -18,12 +19,11 @@ export interface OwnAppend {
 }
 
 export class OwnAppends {
-  readonly #maxRuns: number;
   /** By run: one append of a run is made after the other. */
-  readonly #newest = new Map<string, OwnAppend>();
+  readonly #newest: BoundedMap<string, OwnAppend>;
 
   constructor(maxRuns = MAX_RUNS) {
-    this.#maxRuns = maxRuns;
+    this.#newest = new BoundedMap(maxRuns);
   }
 
   /** Runs whose newest append is remembered. */
@@ -34,10 +34,7 @@ export class OwnAppends {
   /** Makes an append; it is remembered before, because it may come back from the log before it is acknowledged. */
   async during<T>(append: OwnAppend, make: () => Promise<T>): Promise<T> {
     const { runId } = append.after;
-    // Last in the order of the map, whose first is forgotten.
-    this.#newest.delete(runId);
     this.#newest.set(runId, append);
-    this.#forgetOldest();
     try {
       return await make();
     } catch (error) {
@@ -58,13 +55,5 @@ export class OwnAppends {
     if (!events.some((event) => event.seq === revision && event.id === id)) return null;
     if (revision === after.head.seq) this.#newest.delete(runId);
     return after;
-  }
-
-  #forgetOldest(): void {
-    if (this.#newest.size <= this.#maxRuns) return;
-    for (const runId of this.#newest.keys()) {
-      this.#newest.delete(runId);
-      return;
-    }
   }
 }

@@ -1,0 +1,27 @@
+/**
+ * A map of at most `limit` entries: one more drops the one that was set longest ago. An entry that is set again is the
+ * newest, so that setting what was found drops the least recently used.
+ */
+export class BoundedMap<Key, Value> extends Map<Key, Value> {
+  readonly #limit: number;
+
+  /** @param limit at least 1 */
+  constructor(limit: number) {
+    super();
+    this.#limit = limit;
+  }
+
+  override set(key: Key, value: Value): this {
+    this.delete(key);
+    super.set(key, value);
+    if (this.size > this.#limit) this.#dropOldest();
+    return this;
+  }
+
+  #dropOldest(): void {
+    for (const oldest of this.keys()) {
+      this.delete(oldest);
+      return;
+    }
+  }
+}
