@@ -1,4 +1,5 @@
 /** The chunk index on the main thread: calls to its worker. */
+import { orAborted } from '../system/async/deadline.js';
 import type { StartThread } from '../system/thread.js';
 import { startThread } from '../system/thread.js';
 import { WorkerRpc } from '../system/worker-rpc.js';
@@ -124,24 +125,11 @@ export async function openSearchIndex(
       const bounded = { text: text.slice(0, MAX_QUERY_UNITS), topK: Math.min(topK, MAX_TOP_K) };
       searches += 1;
       const found = valueOf(calls.call('search', { ...query, ...bounded }));
-      return unlessAborted(
-        found.finally(() => (searches -= 1)),
-        signal,
-      );
+      const counted = found.finally(() => (searches -= 1));
+      return signal === undefined ? counted : orAborted(counted, signal);
     },
     count: () => count,
     stopped: calls.stopped,
     close: () => calls.close(),
   };
-}
-
-/** Rejects on abort; the worker's answer still comes and is dropped. */
-function unlessAborted<T>(answered: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return answered;
-  return new Promise((resolve, reject) => {
-    const stop = (): void =>
-      reject(signal.reason instanceof Error ? signal.reason : new Error('The search was aborted'));
-    signal.addEventListener('abort', stop, { once: true });
-    answered.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-  });
 }
