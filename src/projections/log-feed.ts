@@ -10,13 +10,11 @@ import { RunCorrupt } from '../run/errors.js';
 import type { RunEvent } from '../run/events.js';
 import { runIdOf, runStream } from '../run/events.js';
 import { runEventOf } from '../run/stream.js';
-import { wait } from '../system/async/deadline.js';
 import { BoundedMap } from '../system/bounded-map.js';
 import type { CorruptRuns } from './corrupt-runs.js';
 import type { FeedCursors } from './feed-cursor.js';
+import { keepSubscribed } from './keep-subscribed.js';
 
-/** Wait before subscribing again after a drop, in milliseconds. */
-const RESUBSCRIBE_MS = 250;
 /** Runs whose blueprint is remembered; that of any other is read from its first event again. */
 const MAX_REMEMBERED = 10_000;
 
@@ -93,25 +91,16 @@ export class LogFeed {
    * @throws {ServiceStopping} when the feed has stopped already
    */
   async follow(options: FeedOptions): Promise<void> {
-    const { system, onFault } = this.#deps;
     if (this.#stopping.signal.aborted) throw new ServiceStopping();
-    const ended = AbortSignal.any([options.signal, this.#stopping.signal]);
-    const reader = { ...options, signal: ended, last: options.after };
-    let isAway = false;
-    while (!ended.aborted) {
-      try {
-        for await (const last of this.#read(reader)) {
-          reader.last = last;
-          isAway = false;
-        }
-      } catch (error) {
+    const signal = AbortSignal.any([options.signal, this.#stopping.signal]);
+    const reader = { ...options, signal, last: options.after };
+    await keepSubscribed((arrived) => this.#read(reader, arrived), {
+      ...this.#deps,
+      signal,
+      onError(error) {
         if (!(error instanceof SubscriptionDropped || error instanceof LogUnavailable)) throw error;
-        // An outage is reported once, however often subscribing is retried.
-        if (!isAway) onFault(error);
-        isAway = true;
-        await wait(system, RESUBSCRIBE_MS, ended);
-      }
-    }
+      },
+    });
   }
 
   /** Ends every feed. */
@@ -119,8 +108,8 @@ export class LogFeed {
     this.#stopping.abort();
   }
 
-  /** Gives what comes to the reader; yields the position after each event that is done with. */
-  async *#read(reader: Reader): AsyncGenerator<Position> {
+  /** Gives what comes to the reader, to the end of a subscription; `arrived` is called after each event. */
+  async #read(reader: Reader, arrived: () => void): Promise<void> {
     const { log, cursors } = this.#deps;
     const { last: after, signal } = reader;
     for await (const followed of log.subscribe(after, { categories: [RUNS], signal })) {
@@ -131,7 +120,8 @@ export class LogFeed {
       const shown = followed.kind === 'event' ? await this.#shown(followed.event, reader) : null;
       if (shown === null) reader.onPassed(cursors.of(position));
       else await reader.onEvent({ ...shown, cursor: cursors.of(position) });
-      yield position;
+      reader.last = position;
+      arrived();
     }
   }
 

@@ -14,14 +14,11 @@ import { runIdOf } from '../run/events.js';
 import type { OwnAppends } from '../run/live/own-appends.js';
 import type { RunState } from '../run/state.js';
 import { assertFollows, runEventOf } from '../run/stream.js';
-import { wait } from '../system/async/deadline.js';
 import { blueprintRowAfter } from './views/blueprint-row.js';
+import { keepSubscribed } from './keep-subscribed.js';
 import type { History } from './run-history.js';
 import type { RunViews } from './run-views.js';
 import { summaryOf } from './run-summary.js';
-
-/** Wait before subscribing again after a drop, in milliseconds. */
-const RESUBSCRIBE_MS = 250;
 
 const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
 
@@ -57,8 +54,6 @@ export class Projector {
   readonly #waiters = new Set<Waiter>();
   #position: Position | null;
   #caughtUp = false;
-  /** Whether the subscription was dropped and nothing has arrived since. */
-  #isAway = false;
   #running: Promise<void> = Promise.resolve();
   /** Ends the subscription, so that another begins. */
   #subscription = new AbortController();
@@ -124,33 +119,35 @@ export class Projector {
   }
 
   async #run(onCaughtUp: () => void, onDamage: (damage: LogDamaged) => void): Promise<void> {
-    const { log, system, onFault } = this.#options;
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      this.#subscription = new AbortController();
-      this.#isRefolding = false;
-      const either = AbortSignal.any([signal, this.#subscription.signal]);
-      try {
-        for await (const followed of log.subscribe(this.#position, { signal: either })) {
-          if (either.aborted) break;
-          this.#isAway = false;
-          if (followed.kind === 'checkpoint') {
-            this.#reach(followed.position);
-          } else if (followed.kind === 'caughtUp') {
-            this.#caughtUp = true;
-            onCaughtUp();
-          } else if (!this.#takeHeld(followed.event)) {
-            await this.#take(followed.event);
-          }
-        }
-      } catch (error) {
-        if (error instanceof LogClosed) return;
-        const damage = damageIn(error);
-        if (damage !== null) onDamage(damage);
-        // An outage is reported once, however often subscribing is retried.
-        if (!this.#isAway) onFault(error);
-        this.#isAway = true;
-        await wait(system, RESUBSCRIBE_MS, signal);
+    const { system, onFault } = this.#options;
+    const read = (arrived: () => void): Promise<void> => this.#read(arrived, onCaughtUp);
+    const onError = (error: unknown): void => {
+      if (error instanceof LogClosed) throw error;
+      const damage = damageIn(error);
+      if (damage !== null) onDamage(damage);
+    };
+    try {
+      await keepSubscribed(read, { system, signal: this.#stopping.signal, onError, onFault });
+    } catch (error) {
+      if (!(error instanceof LogClosed)) throw error;
+    }
+  }
+
+  /** Folds what a subscription brings, to its end. */
+  async #read(arrived: () => void, onCaughtUp: () => void): Promise<void> {
+    this.#subscription = new AbortController();
+    this.#isRefolding = false;
+    const signal = AbortSignal.any([this.#stopping.signal, this.#subscription.signal]);
+    for await (const followed of this.#options.log.subscribe(this.#position, { signal })) {
+      if (signal.aborted) break;
+      arrived();
+      if (followed.kind === 'checkpoint') {
+        this.#reach(followed.position);
+      } else if (followed.kind === 'caughtUp') {
+        this.#caughtUp = true;
+        onCaughtUp();
+      } else if (!this.#takeHeld(followed.event)) {
+        await this.#take(followed.event);
       }
     }
   }
