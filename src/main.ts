@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { nodeSystem } from './system/system.js';
 import { readConfig } from './config.js';
 import { openDataDirectory } from './app/data-directory.js';
-import { maxOpenFiles } from './app/open-files.js';
+import { maxOpenFiles } from './app/connection-bound.js';
 import { ConfigInvalid, CouncilError } from './errors.js';
 import { isWriteFailed } from './eventlog/errors.js';
 import { languageModel } from './models/provider.js';

@@ -2,6 +2,7 @@
  * The bound on open connections, below that on open files: what is stored, read and asked of models needs some too.
  * Without it Linux refuses all of them alike, and Node closes what it cannot accept without a word.
  */
+import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { System } from '../system/system.js';
 import type { Logger } from './context.js';
@@ -43,4 +44,15 @@ export function boundConnections(server: Server, { maxFiles, system, logger }: C
     logger.error({ open: bound, maxFiles }, 'connections: no more are accepted until some are closed (ulimit -n)');
     system.after(LOOK_MS, look);
   });
+}
+
+/** The process's limit on open files, the soft one (`ulimit -n`); null: unknown, or there is none. */
+export function maxOpenFiles(): number | null {
+  try {
+    const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return soft === undefined ? null : Number(soft);
+  } catch {
+    // Only Linux reports the limit in a file.
+    return null;
+  }
 }

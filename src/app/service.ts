@@ -7,8 +7,6 @@ import type { Engine } from './engine.js';
 import { boundConnections } from './connection-bound.js';
 import type { EngineDeps, Logger } from './context.js';
 import { openEngine } from './engine.js';
-import type { StartLogger } from './start-rule.js';
-import { assertGuarded } from './start-rule.js';
 import { ConfigInvalid, ServiceStopping } from '../errors.js';
 import type { HttpDeps } from '../http/app.js';
 import { httpApp } from '../http/app.js';
@@ -37,6 +35,11 @@ export interface Service {
   /** What it serves. */
   readonly engine: Engine;
   stop(): Promise<void>;
+}
+
+/** Receives warnings about the start. */
+export interface StartLogger {
+  warn(fields: object, message: string): void;
 }
 
 export interface ServiceDeps extends EngineDeps {
@@ -162,6 +165,30 @@ async function guarded(engine: Engine, check: () => unknown): Promise<void> {
     await engine.stop();
     throw error;
   }
+}
+
+/**
+ * Lets a service without keys be reached from other machines only where `AUTH=off` says so.
+ *
+ * @param isOpen whether no key was ever added
+ * @throws {ConfigInvalid} otherwise
+ */
+function assertGuarded(
+  { host, auth }: Pick<Config, 'host' | 'auth'>,
+  { address, isOpen }: { readonly address: string; readonly isOpen: boolean },
+  logger: StartLogger,
+): void {
+  if (auth === 'off' && !isOpen)
+    logger.warn({}, 'AUTH=off is passed over: a key was added once, so that one is needed');
+  if (!isOpen || isLoopbackAddress(address)) return;
+  if (auth === 'off') {
+    logger.warn({ host }, `AUTH=off: whoever reaches ${host} may do everything, no key is asked for`);
+    return;
+  }
+  const accepted =
+    'without keys only a loopback address (add a key with "council keys add", ' +
+    'or set AUTH=off to let everybody do everything)';
+  throw new ConfigInvalid({ variable: 'HOST', value: host, accepted });
 }
 
 /** The address that HOST names. @throws {ConfigInvalid} when it names none */
