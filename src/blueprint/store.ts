@@ -16,10 +16,8 @@ import { blueprintOf, blueprintStream, isKeptAfter, recordedBlueprint } from './
 import type { Saving } from './record.js';
 import { createdBlueprint, updatedBlueprint } from './record.js';
 import { MAX_BLUEPRINT_BYTES, sentBytes } from './record.js';
-import type { LinkedEvent } from './stream.js';
-import { checkedBlueprint, newestEvent } from './stream.js';
-import type { VersionsPage, VersionsRange } from './versions.js';
-import { blueprintVersions } from './versions.js';
+import type { LinkedEvent, VersionsPage, VersionsRange } from './stream.js';
+import { blueprintVersions, checkedBlueprint, newestEvent } from './stream.js';
 
 /** Tries before a change gives up; changes of this process come one after the other and need one try each. */
 const MAX_TRIES = 20;
