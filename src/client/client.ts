@@ -1,5 +1,6 @@
 /** The client of a council run service, for Node and browsers: what `council-run-service/client` gives. */
 import type { Health, Readiness } from '../generated/schemas.js';
+import { Keys, Session } from './access.js';
 import { Approvals } from './approvals.js';
 import { Blueprints } from './blueprints.js';
 import type { CursorStream } from './cursor-stream.js';
@@ -8,11 +9,9 @@ import type { FeedEvent, FeedOptions } from './feed.js';
 import { feedStream } from './feed.js';
 import type { Api, CallOptions, Fetch } from './http.js';
 import { openApi, pathOf } from './http.js';
-import { Keys } from './keys.js';
 import type { RetryOptions } from './retry.js';
 import { Run } from './run.js';
 import { Runs } from './runs.js';
-import { Session } from './session.js';
 import type { ClientSystem } from './system.js';
 import { hostSystem } from './system.js';
 import type { WebSocketClass } from './web-socket.js';
@@ -113,7 +112,7 @@ export type { ApprovalChange, ApprovalFilters, ApprovalListOptions, WatchOptions
 export type { ChangeOptions, TaggedBlueprint, VersionsOptions } from './blueprints.js';
 export type { CursorStream } from './cursor-stream.js';
 export type { FeedEvent, FeedOptions } from './feed.js';
-export type { AddKeyOptions, KeyEventsOptions } from './keys.js';
+export type { AddKeyOptions, KeyEventsOptions } from './access.js';
 export type { ChunkOptions, SearchOptions, UploadOptions } from './documents.js';
 export type { CallOptions } from './http.js';
 export type { RetryOptions, RetryWait } from './retry.js';

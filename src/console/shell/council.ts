@@ -7,7 +7,7 @@ import { feedStream } from '../../client/feed.js';
 import { openApi, pathOf } from '../../client/http.js';
 import { Run } from '../../client/run.js';
 import { Runs } from '../../client/runs.js';
-import { Session } from '../../client/session.js';
+import { Session } from '../../client/access.js';
 import { hostSystem } from '../../client/system.js';
 import { hostWebSocket } from '../../client/web-socket.js';
 import { isAway } from '../ui/states.js';
