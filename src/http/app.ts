@@ -38,7 +38,6 @@ import { openSchemas } from '../api/schemas.js';
 import { streamRoute } from './routes/run-stream.js';
 import { inTime } from '../system/async/deadline.js';
 import type { Duplex } from 'node:stream';
-import { trialRoute } from './routes/trials.js';
 
 export type { HttpDeps } from './route.js';
 
@@ -72,7 +71,7 @@ export function httpApp(deps: HttpDeps): RequestListener {
 }
 
 function councilRoutes(http: HttpContext): readonly Route[] {
-  return [...blueprintRoutes(http), ...blueprintRunRoutes(http), trialRoute(http), ...documentRoutes(http)];
+  return [...blueprintRoutes(http), ...blueprintRunRoutes(http), ...documentRoutes(http)];
 }
 
 function httpContext(deps: HttpDeps): HttpContext {

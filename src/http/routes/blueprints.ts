@@ -1,4 +1,4 @@
-/** Saved councils: list, create, read, change, delete, validate. */
+/** Saved councils: list, create, read, change, delete, validate, and their versions. */
 import { blueprintStream } from '../../blueprint/events.js';
 import { approvalIssues } from '../../blueprint/approvals.js';
 import { inspectGraph, warningsOf } from '../../blueprint/validate.js';
@@ -14,12 +14,10 @@ import { bodyOf } from '../body.js';
 import { IF_MATCH, ifMatch, isKnown, tagged } from '../answer.js';
 import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn } from '../route.js';
-import { nextLink } from '../query.js';
 import { chunkedBody } from '../chunked-body.js';
-import { queryOf } from '../query.js';
-import { crowded, permitsFor } from '../concurrency.js';
+import { linkTo, nextLink, queryOf } from '../query.js';
+import { crowded, permitsFor, withPermit } from '../concurrency.js';
 import { whenClosed } from '../answer.js';
-import { blueprintVersionsRoute } from './blueprint-versions.js';
 
 /** Everything at /api/councils/ that is about blueprints and starts no run. */
 export function blueprintRoutes(http: HttpContext): readonly Route[] {
@@ -171,6 +169,42 @@ function ifMatchOf(ctx: RouterContext, http: HttpContext): IsExpected | null {
 
 function outcomeUnknown(blueprintId: string): () => AppendOutcomeUnknown {
   return () => new AppendOutcomeUnknown({ stream: blueprintStream(blueprintId) });
+}
+
+/** Pages of versions made at a time; each holds a few megabytes of records at most. */
+const VERSION_PAGES_AT_A_TIME = 4;
+
+/** GET /api/councils/{blueprint_id}/versions. */
+function blueprintVersionsRoute(http: HttpContext): Route {
+  const query = queryOf(http.schemas, 'blueprint-versions-query.json');
+  const permits = permitsFor(VERSION_PAGES_AT_A_TIME);
+  return {
+    method: 'GET',
+    path: '/api/councils/{blueprint_id}/versions',
+    access: 'read',
+    name: 'listBlueprintVersions',
+    summary: 'Lists every save of a council, newest first, each whole and with who saved it',
+    description: 'Also of one that is deleted: `deleted` of its last version tells when and by whom.',
+    tag: 'blueprints',
+    query,
+    success: {
+      status: 200,
+      description: 'A page of the versions',
+      schema: 'blueprint-version-list.json',
+      headers: ['Link'],
+    },
+    problems: [503],
+    async handle(ctx) {
+      const range = query.read(ctx);
+      const blueprintId = blueprintIdIn(ctx);
+      const page = await withPermit(permits, http, () => http.blueprints.versions(blueprintId, range));
+      if (page === null) throw new BlueprintUnknown({ blueprintId });
+      const { versions, hasMore } = page;
+      const last = versions.at(-1);
+      const headers = hasMore && last !== undefined ? linkTo(ctx, { limit: range.limit, before: last.seq }) : {};
+      return { status: 200, body: versions, headers };
+    },
+  };
 }
 
 // The list of saved councils. It may hold hundreds of megabytes, so it is never in memory as a whole: records go

@@ -2,6 +2,9 @@
 import { fixedGraph } from '../../council/fixed-graph.js';
 import { BlueprintUnknown } from '../../blueprint/errors.js';
 import { RunUnknown } from '../../run/errors.js';
+import { MAX_BLUEPRINT_BYTES, councilOf, sentBytes } from '../../blueprint/record.js';
+import { RequestRefused } from '../../api/problems.js';
+import { BODY_LIMITS, assertRules } from '../../api/validation.js';
 import { placeOf } from '../../projections/run-list.js';
 import type { RunSummary } from '../../projections/run-summary.js';
 import { summaryOf } from '../../projections/run-summary.js';
@@ -15,7 +18,7 @@ import { outcomeUnknown, startOnce } from '../idempotency.js';
 import { historyRecord, runResult } from '../../api/serializers.js';
 import type { RouterContext } from '@koa/router';
 import { compileBlueprint } from '../../blueprint/compile.js';
-import type { RunRequest } from '../../generated/schemas.js';
+import type { Graph, RunRequest, TryRequest } from '../../generated/schemas.js';
 import { cursorLink, pageOf, queryOf } from '../query.js';
 import { cursorOf, runListQuery } from '../run-list-query.js';
 
@@ -52,7 +55,7 @@ function runRequestOf(http: HttpContext): BodyReader<RunRequest> {
 }
 
 /** A run of any council starts by the same key and answer. */
-export function startingRoute<Request>(http: HttpContext, { begin, body, ...about }: Starting<Request>): Route {
+function startingRoute<Request>(http: HttpContext, { begin, body, ...about }: Starting<Request>): Route {
   return {
     ...about,
     method: 'POST',
@@ -115,7 +118,7 @@ function cancelRoute(http: HttpContext): Route {
 
 // Runs of saved councils: the blueprint is frozen into the run's first event.
 
-/** POST /api/councils/{blueprint_id}/run. */
+/** POST /api/councils/{blueprint_id}/run and POST /api/councils/try. */
 export function blueprintRunRoutes(http: HttpContext): readonly Route[] {
   return [
     startingRoute(http, {
@@ -126,6 +129,7 @@ export function blueprintRunRoutes(http: HttpContext): readonly Route[] {
       body: runRequestOf(http),
       begin: (run, request, ctx) => freezeBlueprint(http, { run, request, ctx }),
     }),
+    trialRoute(http),
   ];
 }
 
@@ -146,6 +150,55 @@ async function freezeBlueprint(
     ...frozenGraph(compiled.graph, http.system.sha256),
   });
   return { requested, failure: compiled.isRunnable ? null : compiled.failure };
+}
+
+// A council that is tried before it is saved: by the offline model, whatever the service is set to.
+
+/** Longest topic of a trial in bytes, each of its characters escaped; it comes on top of the council. */
+const TOPIC_BYTES = 10_000 * 12;
+
+function trialRoute(http: HttpContext): Route {
+  const lists = { ...BODY_LIMITS, maxBytes: BODY_LIMITS.maxBytes + TOPIC_BYTES };
+  return startingRoute(http, {
+    path: '/api/councils/try',
+    isAlsoId: true,
+    access: 'run',
+    name: 'tryBlueprint',
+    summary: 'Starts a run of a council that is not saved, with the offline model at each node',
+    description: 'No language model is asked, whatever the nodes name; a council with faults fails by name.',
+    body: bodyOf(http.schemas, 'try-request.json', { isRequired: true, lists }),
+    begin: (run, request) => frozenTrial(http, run, request),
+  });
+}
+
+/** @throws {RequestRefused} 422 for what could not be saved either, 413 */
+function frozenTrial(http: HttpContext, run: RunKey, request: TryRequest): Beginning {
+  const { name = 'Untitled', nodes, edges = [], approvals } = request;
+  assertRules({ nodes });
+  const council = councilOf({ name, nodes, edges, ...(approvals !== undefined && { approvals }) });
+  assertSize(sentBytes(council));
+  const compiled = compileBlueprint({ id: name, ...council }, http.nodeDefaults);
+  const graph = byModel(compiled.graph, http.offlineModel);
+  const requested = requestedRun({
+    ...run,
+    inputTopic: request.input_topic,
+    godMode: request.god_mode ?? false,
+    blueprint: { id: null, name },
+    ...frozenGraph(graph, http.system.sha256),
+  });
+  return { requested, failure: compiled.isRunnable ? null : compiled.failure };
+}
+
+/** A graph whose nodes all name one model: frozen into the run, that holds on every instance, after a restart and in forks. */
+function byModel(graph: Graph, model: string): Graph {
+  return { ...graph, nodes: graph.nodes.map((node) => ({ ...node, model })) };
+}
+
+/** @throws {RequestRefused} 413 */
+function assertSize(bytes: number): void {
+  if (bytes <= MAX_BLUEPRINT_BYTES) return;
+  const detail = `The council is too large: ${bytes} bytes, at most ${MAX_BLUEPRINT_BYTES} could be saved`;
+  throw new RequestRefused(detail, { status: 413 });
 }
 
 // Runs as they are kept: the history, and one of its records.
