@@ -8,7 +8,7 @@ import type { FacetTable } from './run-facets.js';
 import type { RunFilter, RunListQuery } from '../run-list.js';
 import type { Condition, Equality, Part, Value } from './run-order.js';
 import { NEWEST, allOf, condition, conditionsOf, equalitiesOf, hasScores, isByValue, partsOf } from './run-order.js';
-import { matchOf } from './run-words.js';
+import { wordsOf } from '../../embeddings/words.js';
 import { fieldOf } from './stored-row.js';
 
 /** Up to this many matching runs are all read and sorted, rather than found by walking an index. */
@@ -17,6 +17,9 @@ const FEW = 2_000;
 const FEW_WITH_WORDS = 10_000;
 /** Most different scores within bounds that are walked one by one; with more, runs are walked and compared. */
 const MAX_SCORES = 50;
+
+/** Fewest characters before a `*` that count: too many words begin with less. */
+const MIN_BEGINNING = 3;
 
 /** Rows with words, joined to their facets. */
 const WITH_WORDS = 'words CROSS JOIN facets f ON f.key = words.rowid';
@@ -202,6 +205,20 @@ export class RunSearch {
 /** The words of the query; null: it has none. Undefined: nothing can be found, since its text holds no word. */
 function matchIn({ q }: RunFilter): string | null | undefined {
   return q === undefined ? null : (matchOf(q) ?? undefined);
+}
+
+/**
+ * The query of FTS5 for texts with all of the words, of which one with `*` behind is a beginning; null: it holds no word.
+ * It consists of words alone, so that nothing in the text is syntax of a query.
+ */
+function matchOf(text: string): string | null {
+  const terms = text.split(/\s+/u).flatMap((piece) => {
+    const words = wordsOf(piece);
+    const last = words.at(-1);
+    const isBeginning = piece.endsWith('*') && last !== undefined && last.length >= MIN_BEGINNING;
+    return words.map((word) => (isBeginning && word === last ? `"${word}"*` : `"${word}"`));
+  });
+  return terms.length === 0 ? null : [...new Set(terms)].join(' AND ');
 }
 
 function matches(match: string): Condition {
