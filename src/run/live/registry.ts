@@ -29,7 +29,7 @@ import { factsAfter } from '../stream.js';
 import type { KnownCorruptRuns, Replay } from '../replay.js';
 import { assertReaches, replayRun } from '../replay.js';
 import { places } from '../../system/async/semaphore.js';
-import { RefCount } from './ref-count.js';
+import { RefCount } from '../../system/async/ref-count.js';
 import { taskTracker } from '../../system/async/task-tracker.js';
 
 /** How long stop() waits for the log to take the releases, in milliseconds; runs not released by then are recovered as orphans. */
