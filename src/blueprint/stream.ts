@@ -3,7 +3,7 @@ import type { System } from '../system/system.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
 import { headAt } from '../eventsourcing/handle-command.js';
-import { GENESIS_HASH, isLinked } from '../eventsourcing/hash-chain.js';
+import { GENESIS_HASH, hashOf, isLinked } from '../eventsourcing/hash-chain.js';
 import type { Blueprint, BlueprintVersion } from '../generated/schemas.js';
 import { fieldOf } from '../system/untrusted.js';
 import { BlueprintCorrupt } from './errors.js';
@@ -118,7 +118,7 @@ export async function blueprintVersions(
       continue;
     }
     if (versions.length === limit || chars >= PAGE_CHARS) return { versions, hasMore: true };
-    versions.push({ ...savedBy(event), hash: event.metadata['hash'] ?? '', deleted, ...blueprint });
+    versions.push({ ...savedBy(event), hash: hashOf(event), deleted, ...blueprint });
     chars += event.data.length;
     deleted = null;
   }

@@ -2,7 +2,7 @@
 import { CouncilError } from '../errors.js';
 import { appendWithRetry } from './append-with-retry.js';
 import type { RetryPolicy } from './append-with-retry.js';
-import { checkLink, exportedOf, GENESIS_HASH } from './hash-chain.js';
+import { checkLink, exportedOf, GENESIS_HASH, hashOf } from './hash-chain.js';
 import type { EventLog, NewEvent, RecordedEvent } from '../eventlog/port.js';
 import { MAX_APPEND_BYTES, lastEvent } from '../eventlog/port.js';
 
@@ -94,7 +94,7 @@ function sizeOf({ type, data, metadata }: RecordedEvent): number {
 
 async function endOf(log: EventLog, stream: string): Promise<StreamEnd | null> {
   const event = await lastEvent(log, stream);
-  return event && { revision: event.revision, id: event.id, hash: event.metadata['hash'] ?? '' };
+  return event && { revision: event.revision, id: event.id, hash: hashOf(event) };
 }
 
 /** The events of a batch that are not copied yet. */

@@ -127,8 +127,13 @@ export function exportedOf(recorded: RecordedEvent): ExportedEvent {
     type: recorded.type,
     at: recorded.metadata['occurredAt'] ?? '',
     data,
-    hash: recorded.metadata['hash'] ?? '',
+    hash: hashOf(recorded),
   };
+}
+
+/** An event's hash; empty where another program wrote it: no link leads to that. */
+export function hashOf({ metadata }: RecordedEvent): string {
+  return metadata['hash'] ?? '';
 }
 
 /** Whether an event's hash follows from the hash before it and its own fields. */

@@ -1,5 +1,5 @@
 /** The hash chains of all streams of a log, followed as its events are read. */
-import { checkLink, exportedOf, GENESIS_HASH } from '../../eventsourcing/hash-chain.js';
+import { checkLink, exportedOf, GENESIS_HASH, hashOf } from '../../eventsourcing/hash-chain.js';
 import type { RecordedEvent } from '../../eventlog/port.js';
 import type { System } from '../../system/system.js';
 
@@ -25,11 +25,11 @@ export class StreamChains {
 
   /** Takes the next event of the log. */
   take(event: RecordedEvent): void {
-    const { stream, revision, metadata } = event;
+    const { stream, revision } = event;
     if (this.faults.has(stream)) return;
     const reason = this.#faultOf(event, this.#ends.get(stream) ?? { revision: -1, hash: GENESIS_HASH });
     if (reason !== null) this.faults.set(stream, { revision, reason });
-    this.#ends.set(stream, { revision, hash: metadata['hash'] ?? '' });
+    this.#ends.set(stream, { revision, hash: hashOf(event) });
   }
 
   /** Notes that a stream has events up to a revision, whether they were read or not. */
