@@ -10,6 +10,7 @@ import type {
   SavedNode,
 } from '../generated/schemas.js';
 import { ROLES, roleAmong } from '../council/roles.js';
+import { elementAt } from '../system/element.js';
 import { entryOf, inspectGraph } from './validate.js';
 
 export type Compiled =
@@ -24,15 +25,14 @@ export function compileBlueprint(
 ): Compiled {
   const { id, nodes, edges, approvals } = blueprint;
   const fault = inspectGraph(blueprint).find(({ isFault }) => isFault);
-  const entry = nodes[entryOf(blueprint)];
-  if (fault !== undefined || entry === undefined) {
-    const error = `Cannot run blueprint "${id}": ${fault?.message ?? 'it has no nodes'}`;
-    const failure: RunFailedData = { kind: 'not_runnable', error, node: fault?.node ?? null };
+  if (fault !== undefined) {
+    const error = `Cannot run blueprint "${id}": ${fault.message}`;
+    const failure: RunFailedData = { kind: 'not_runnable', error, node: fault.node };
     return { isRunnable: false, graph: { entry: '', nodes: [], edges: [] }, failure };
   }
   const roleOf = roleAmong(edges);
   const graph = {
-    entry: entry.id,
+    entry: elementAt(nodes, entryOf(blueprint)).id,
     nodes: nodes.map((node) => graphNode(node, roleOf(node), defaults)),
     edges: edges.map(graphEdge),
     ...(approvals !== undefined && { approvals }),

@@ -4,6 +4,7 @@ import { ambiguousBackEdges } from '../graph/plan.js';
 import { cycleOf, edgesBySource, reachableFrom, reachability } from '../graph/traversal.js';
 import type { BlueprintWarning, SavedEdge, SavedNode } from '../generated/schemas.js';
 import { ConditionInvalid, parseCondition } from '../graph/condition.js';
+import { elementAt, present } from '../system/element.js';
 import { VERDICTS } from '../council/roles.js';
 
 /** A council's graph, as it is saved. */
@@ -88,8 +89,7 @@ function conditionIssues({ id, type, condition }: SavedEdge, path: string): read
 /** Nodes that no run reaches. */
 function entryIssues(graph: CouncilGraph): readonly GraphIssue[] {
   const { nodes, edges } = graph;
-  const entry = nodes[entryOf(graph)];
-  if (entry === undefined) return [];
+  const entry = elementAt(nodes, entryOf(graph));
   const reached = reachableFrom(entry.id, edgesBySource(edges)).add(entry.id);
   const targets = new Set(edges.map(({ target }) => target));
   return nodes.flatMap(({ id }, index) => {
@@ -115,7 +115,9 @@ function cycleIssues({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {
     const cycle = cycleOf(id, all);
     const isTrap =
       cycle !== null &&
-      [...cycle].every((each) => (all.forward.get(each) ?? []).every(({ target }) => cycle.has(target)));
+      [...cycle].every((each) =>
+        present(all.forward.get(each), 'edge of a cycle').every(({ target }) => cycle.has(target)),
+      );
     const round = isTrap ? cycle : cycleOf(id, forced);
     if (round === null) return;
     for (const each of round) reported.add(each);
@@ -139,7 +141,7 @@ function directionIssues(graph: CouncilGraph): readonly GraphIssue[] {
     .filter(({ source, target }) => ids.has(source) && ids.has(target));
   const ways = reachability(edges);
   const reported = new Set<string>();
-  return ambiguousBackEdges({ entry: nodes[entryOf(graph)]?.id ?? '', nodes, edges }).flatMap(
+  return ambiguousBackEdges({ entry: elementAt(nodes, entryOf(graph)).id, nodes, edges }).flatMap(
     ({ id, target, index }) => {
       if (reported.has(target)) return [];
       cycleOf(target, ways)?.forEach((each) => reported.add(each));

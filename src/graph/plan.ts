@@ -1,6 +1,7 @@
 /** An index over a frozen graph for routing and joining: successors in order, and reachability. */
 import type { Condition } from './condition.js';
 import { conditionOrNull } from './condition.js';
+import { elementAt, present } from '../system/element.js';
 import type { Graph, GraphEdge, GraphNode } from '../generated/schemas.js';
 import type { Outgoing } from './traversal.js';
 import { edgesBySource, reachableFrom } from './traversal.js';
@@ -9,7 +10,8 @@ export interface Plan {
   readonly graph: Graph;
   /** @throws when the graph has no such node: a stream that names one is corrupt. */
   node(id: string): GraphNode;
-  /** Place of a node in the graph's list. */
+  hasNode(id: string): boolean;
+  /** Place of a node in the graph's list. @throws when the graph has no such node */
   nodeOrder(id: string): number;
   edgesFrom(id: string): readonly GraphEdge[];
   /** An edge's condition, parsed once; null when it cannot be parsed: such an edge is never followed. */
@@ -30,6 +32,11 @@ export interface Plan {
 /** Indexes a graph. Reachability is computed on first use: runs that never fork do not pay for it. */
 export function planOf(graph: Graph): Plan {
   const order = new Map(graph.nodes.map((node, index) => [node.id, index]));
+  const nodeOrder = (id: string): number => {
+    const place = order.get(id);
+    if (place === undefined) throw new Error(`The graph has no node "${id}"`);
+    return place;
+  };
   const outgoing = edgesBySource(graph.edges);
   const edgeOrders = new Map<string, Map<string, number>>();
   graph.edges.forEach((edge, index) => {
@@ -45,12 +52,9 @@ export function planOf(graph: Graph): Plan {
 
   return {
     graph,
-    node(id) {
-      const node = graph.nodes[order.get(id) ?? -1];
-      if (node === undefined) throw new Error(`The graph has no node "${id}"`);
-      return node;
-    },
-    nodeOrder: (id) => order.get(id) ?? -1,
+    node: (id) => elementAt(graph.nodes, nodeOrder(id)),
+    hasNode: (id) => order.has(id),
+    nodeOrder,
     edgesFrom,
     condition: parsedOnce(),
     edgeOrder: (source, target) => edgeOrders.get(source)?.get(target) ?? -1,
@@ -133,7 +137,7 @@ interface Directions<E extends Edge> {
  */
 export function edgeDirections<E extends Edge>({ entry, nodes, edges }: Walkable<E>): Directions<E> {
   const places = new Map(nodes.map(({ id }, index) => [id, index]));
-  const place = ({ target }: E): number => places.get(target) ?? -1;
+  const place = ({ target }: E): number => present(places.get(target), `node "${target}"`);
   const outgoing = edgesBySource([...edges].sort((one, other) => place(one) - place(other)));
   const [forward, back, reworks]: [E[], E[], E[]] = [[], [], []];
   const taken = new Map<string, E[]>();

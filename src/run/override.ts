@@ -173,7 +173,7 @@ function changedBranches(run: RunState, branches: BranchOverrides, shown: readon
   const live = new Map(liveBranches(run).map(({ node, draft }) => [node, draft]));
   return branches.filter(({ node, current_draft: draft }, index) => {
     const place = ['branches', index, 'node'];
-    if (run.plan.nodeOrder(node) < 0) refuse(run, place, { kind: 'unknown_node', reason: 'The run has no such node' });
+    if (!run.plan.hasNode(node)) refuse(run, place, { kind: 'unknown_node', reason: 'The run has no such node' });
     if (branches.findIndex((each) => each.node === node) < index) {
       refuse(run, place, { kind: 'duplicate', reason: 'An earlier entry names it' });
     }

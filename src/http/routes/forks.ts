@@ -112,7 +112,7 @@ function changesIn({ changes = {} }: ForkRequest, isOverride: ValidateFunction<S
 
 function assertKnown({ plan }: RunState, nodes: readonly NodeChange[]): void {
   const unknown = nodes.flatMap(({ id }, index) =>
-    plan.nodeOrder(id) < 0 ? [nodeError(index, 'The run has no such node', 'unknown_node')] : [],
+    !plan.hasNode(id) ? [nodeError(index, 'The run has no such node', 'unknown_node')] : [],
   );
   if (unknown.length > 0) throw brokenRules(unknown);
 }
