@@ -12,7 +12,7 @@ import type {
   GenealogyOutcome,
   Graph,
 } from '../generated/schemas.js';
-import { beginsWith } from '../system/element.js';
+import { beginsWith, present } from '../system/element.js';
 import { clipped } from './digest.js';
 
 /** Prefix of a transition's target outside the current state. */
@@ -123,7 +123,7 @@ function draftLines(draft: GenealogyDraft, drafts: ReadonlyMap<string, Genealogy
   const passages = tools.reduce((sum, call) => sum + call.passages.length, 0);
   const head = `${seq} ${kind}${author}, iteration ${iteration}`;
   const measure = passages === 0 ? `${characters} characters` : `${characters} characters, ${passages} passages`;
-  const given = parents.drafts.map((each) => drafts.get(each)?.parents.feedback ?? []);
+  const given = parents.drafts.map((each) => present(drafts.get(each), `draft ${each}`).parents.feedback);
   // Feedback that a parent draft was given already is drawn there.
   const news = newIn(parents.feedback, given);
   return [

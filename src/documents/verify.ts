@@ -2,6 +2,7 @@
  * Verifies a document: the hash chain of its record, and the stored view of it.
  */
 import type { System } from '../system/system.js';
+import { present } from '../system/element.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
@@ -64,7 +65,7 @@ async function replaced(
   const last = turns.at(-1);
   await replaceView(stored, last?.record ?? null);
   // A view that nothing recorded leads to differs from the first event on.
-  const seq = stored?.seq ?? last?.seq ?? 0;
+  const seq = present(stored ?? last, 'view or event').seq;
   return { seq, what: 'the stored view of the document is not the fold of its events' };
 }
 
@@ -112,7 +113,7 @@ async function isValidSince(documentId: string, { log, sha256 }: VerifyDocumentD
     const { head, since } = await documentStatusOf(log, documentId);
     let seq = -1;
     for await (const event of readDocument(log, documentId, { sha256, from: since })) seq = event.seq;
-    return seq >= (head?.revision ?? 0);
+    return head !== null && seq >= head.revision;
   } catch (error) {
     if (error instanceof DocumentCorrupt) return false;
     throw error;

@@ -207,7 +207,7 @@ function cutOf(text: string, longestUnits: number): number {
 
 /** The weighted mean; of one vector itself. Vectors that cancel each other out have no mean: the first is taken. */
 function meanOf(vectors: readonly Float32Array[], texts: readonly string[]): Float32Array {
-  const [first = new Float32Array()] = vectors;
+  const first = elementAt(vectors, 0);
   if (vectors.length === 1) return first;
   const sum = new Float64Array(first.length);
   vectors.forEach((vector, index) => {

@@ -1,6 +1,7 @@
 /** What a node's output does to its branch, and the facts that conditions read from it. */
 import type { ConditionFacts } from '../graph/condition.js';
 import { codePoints } from '../graph/limits.js';
+import { present } from '../system/element.js';
 import type { Branch } from './branch.js';
 import { verdict, withFeedback } from './branch.js';
 import type { NodeOutput } from '../generated/schemas.js';
@@ -87,5 +88,5 @@ export function isBeyondRework({ progress, request }: RunState, { scoreBy }: Bra
 
 /** How often a critic has scored. Nodes may be called `constructor` or `__proto__`, so only own properties count. */
 function timesScored(scores: RunProgress['scores'], critic: string): number {
-  return Object.hasOwn(scores, critic) ? (scores[critic] ?? 0) : 0;
+  return Object.hasOwn(scores, critic) ? present(scores[critic], 'count of its scores') : 0;
 }

@@ -199,10 +199,9 @@ export function fullText(database: DatabaseSyncInstance): FullText {
       if (words.length === 0) return [];
       // Words hold no quotes, so nothing of the query is interpreted as FTS5 syntax.
       const match = words.map((word) => `"${word}"`).join(' OR ');
-      return find.all(match, last, limit).flatMap((row) => {
-        const [key, score] = [numberOf(row, 'key'), numberOf(row, 'score')];
-        return key === null || score === null ? [] : [{ key, score }];
-      });
+      return find
+        .all(match, last, limit)
+        .map((row) => ({ key: keyIn(row), score: present(numberOf(row, 'score'), 'score of a passage') }));
     },
   };
 }

@@ -1,4 +1,5 @@
 /** Selects the best of many scored rows. */
+import { elementAt } from '../system/element.js';
 
 export interface Scored {
   /** Row's key: ties go to the smaller one. */
@@ -14,6 +15,8 @@ export function byScore(one: Scored, other: Scored): number {
 /**
  * The best `limit` rows, in no order: a heap whose first row is the worst kept one. Most rows of a long scan cost one
  * comparison.
+ *
+ * @param limit at least 1
  */
 export function topK(scores: ArrayLike<number>, keys: ArrayLike<number>, limit: number): readonly Scored[] {
   const heap: Scored[] = [];
@@ -24,7 +27,7 @@ export function topK(scores: ArrayLike<number>, keys: ArrayLike<number>, limit: 
     const row = { key: keys[at] ?? 0, score };
     if (heap.length < limit) rise(heap, row);
     else if (isWorse(heap[0], row)) sink(heap, row);
-    if (heap.length === limit) worst = heap[0]?.score ?? worst;
+    if (heap.length === limit) worst = elementAt(heap, 0).score;
   }
   return heap;
 }
