@@ -10,7 +10,7 @@ import {
   oneOf,
   origins,
   secret,
-} from './setting-values.js';
+} from './config-values.js';
 
 export interface Config {
   readonly host: string;

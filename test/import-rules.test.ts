@@ -21,7 +21,7 @@ const EVERYTHING_BUT_PROGRAMS = [
   ...[
     'errors',
     'config',
-    'setting-values',
+    'config-values',
     'system',
     'eventlog',
     'eventsourcing',
@@ -46,8 +46,8 @@ const PURE_OF_RUN = ['run/effort', 'run/events', 'run/evolve', 'run/pause-view',
 /** Who may import what: the layers from the ground up. The longest name that fits a file is its rule. */
 const RULES: Readonly<Record<string, Rule>> = {
   errors: { ...PURE, ours: [] },
-  'setting-values': { ...PURE, ours: ['errors', 'system'] },
-  config: { ...PURE, ours: ['errors', 'system', 'setting-values'] },
+  'config-values': { ...PURE, ours: ['errors', 'system'] },
+  config: { ...PURE, ours: ['errors', 'system', 'config-values'] },
   system: { ...PURE, ours: ['errors'], node: ['node:crypto', 'node:net', 'node:perf_hooks', 'node:worker_threads'] },
 
   eventlog: { ...ADAPTER, ours: ['errors', 'system'], npm: ['@photostructure/sqlite'] },
@@ -65,7 +65,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   pdf: { ...ADAPTER, ours: ['errors', 'system'], npm: ['pdf2json', 'pdfjs-dist'] },
 
   keys: { ...PURE, ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing'] },
-  graph: { ...PURE, ours: ['errors'] },
+  graph: { ...PURE, ours: ['errors', 'system'] },
   council: { ...PURE, ours: ['errors', 'system', 'graph'], types: [...SHARED_TYPES, 'models', 'search'] },
   run: {
     ...PURE,

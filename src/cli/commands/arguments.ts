@@ -1,6 +1,6 @@
 /** What the arguments of all commands share. */
 import { CouncilError } from '../../errors.js';
-import { plainUrl } from '../../setting-values.js';
+import { plainUrl } from '../../config-values.js';
 
 /** An argument too many, too few, or of a form that is not taken. */
 export class UsageFault extends CouncilError {
