@@ -14,6 +14,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { ConfigInvalid, CouncilError } from '../errors.js';
+import { fieldOf, listOf } from '../system/untrusted.js';
 import { DataDirHeld } from '../eventlog/errors.js';
 
 const HOLDER_FILE = 'holder.json';
@@ -173,9 +174,7 @@ function instancesIn(file: string, hostname: string): readonly string[] {
   if (typeof last !== 'object' || last === null || !('instanceId' in last && 'hostname' in last)) return [];
   if (last.hostname !== hostname) return [];
   // Earlier versions recorded the last instance only.
-  const named: unknown = 'predecessors' in last ? last.predecessors : [];
-  const earlier: readonly unknown[] = Array.isArray(named) ? named : [];
-  return [...earlier, last.instanceId].filter(isWord).slice(-MAX_PREDECESSORS);
+  return [...listOf(fieldOf(last, 'predecessors')), last.instanceId].filter(isWord).slice(-MAX_PREDECESSORS);
 }
 
 function isBusy(error: unknown): boolean {

@@ -62,7 +62,8 @@ function queryOf({ mine, blueprint }: ApprovalFilters) {
 /** Null: a kind of change that this client does not know. @throws {UnexpectedAnswerError} */
 function changeIn({ event: type, data }: StreamedMessage): ApprovalChange | null {
   if (type !== 'waiting' && type !== 'gone') return null;
-  const change = { type, ...Object(jsonIn(data)) } as object;
+  const pause = jsonIn(data);
+  const change = { type, ...(typeof pause === 'object' && pause) };
   if (isChange(change)) return change;
   throw new UnexpectedAnswerError('The service streams something that is no pause', { status: 200 });
 }

@@ -1,4 +1,5 @@
 /** Reads a critic's answer. A score decides where a run goes, so an ambiguous one is not used. */
+import { isList } from '../system/untrusted.js';
 import { withoutAnyThoughts } from './thoughts.js';
 
 /** A usable answer of a critic. */
@@ -41,9 +42,7 @@ function scoreOf(given: unknown): number | null {
 
 function feedbackOf(given: unknown): string | null {
   if (typeof given === 'string') return given;
-  if (!Array.isArray(given)) return null;
-  const lines: readonly unknown[] = given;
-  return lines.every((line) => typeof line === 'string') ? lines.join('\n') : null;
+  return isList(given) && given.every((line) => typeof line === 'string') ? given.join('\n') : null;
 }
 
 function ownField(object: object, name: string): unknown {

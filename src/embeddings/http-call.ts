@@ -4,7 +4,7 @@
  */
 import { elementAt } from '../system/element.js';
 import type { System } from '../system/system.js';
-import { fieldOf } from '../system/untrusted.js';
+import { fieldOf, isList } from '../system/untrusted.js';
 import { ModelFailed } from '../errors.js';
 import { callAborted } from '../models/port.js';
 import type { FaultKind } from '../models/failed-exchange.js';
@@ -70,13 +70,12 @@ export async function askForVectors<T>(
 
 /** The vector of length 1 that a server's numbers make. @throws {ModelFailed} `bad_vector` */
 export function vectorIn(values: unknown, dimensions: number, source: EmbeddingSource): Float32Array {
-  if (!Array.isArray(values) || values.length !== dimensions) {
-    const found = Array.isArray(values) ? `${values.length} dimensions` : 'none';
+  if (!isList(values) || values.length !== dimensions) {
+    const found = isList(values) ? `${values.length} dimensions` : 'none';
     const why = `a vector of ${dimensions} dimensions is wanted, ${found} came (check ${source.settings.model})`;
     throw failure(source, why, { kind: 'bad_vector', retryable: false });
   }
-  const numbers: readonly unknown[] = values;
-  const vector = numbers.every((each) => typeof each === 'number') ? normalised(numbers) : null;
+  const vector = values.every((each) => typeof each === 'number') ? normalised(values) : null;
   if (vector !== null) return vector;
   const why = 'a vector of its answer is zero, or holds something else than numbers';
   throw failure(source, why, { kind: 'bad_vector', retryable: false });
@@ -85,8 +84,8 @@ export function vectorIn(values: unknown, dimensions: number, source: EmbeddingS
 /** The list of an answer when it has one entry a text. @throws {ModelFailed} `unreadable_answer` */
 export function listIn(answer: unknown, name: string, count: number, source: EmbeddingSource): readonly unknown[] {
   const list = fieldOf(answer, name);
-  if (Array.isArray(list) && list.length === count) return list;
-  const came = Array.isArray(list) ? `${list.length} came` : 'no list came';
+  if (isList(list) && list.length === count) return list;
+  const came = isList(list) ? `${list.length} came` : 'no list came';
   throw failure(source, `${count} vectors are wanted, ${came}`, UNREADABLE);
 }
 

@@ -9,6 +9,11 @@ import { AppendInvalid, AppendTooLarge } from './errors.js';
 /** A place in the log's global order: opaque text, comparable with `<`. Never a number, not even in JSON. */
 export type Position = string & { readonly brand: 'Position' };
 
+/** A position from its text, which must be one that a log once gave: as a checkpoint or a cursor keeps it. */
+export function keptPosition(text: string): Position {
+  return text as Position;
+}
+
 /** An event to be appended. */
 export interface NewEvent {
   /** Version-4 UUID chosen by the caller; the key of idempotent appends. */

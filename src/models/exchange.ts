@@ -6,7 +6,7 @@
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
 import { serverEvents } from '../system/server-events.js';
-import { BodyTooLarge, boundedChunks, boundedText, fieldOf } from '../system/untrusted.js';
+import { BodyTooLarge, boundedChunks, boundedText, fieldOf, listOf } from '../system/untrusted.js';
 import type { FaultKind } from './failed-exchange.js';
 import {
   hintOfConnection,
@@ -142,5 +142,5 @@ function parsed(body: string): unknown {
 /** Whether an error body says that the key is refused: Gemini does so with status 400. */
 export function isKeyRefused(body: unknown): boolean {
   const details = fieldOf(fieldOf(body, 'error'), 'details');
-  return Array.isArray(details) && details.some((each) => fieldOf(each, 'reason') === 'API_KEY_INVALID');
+  return listOf(details).some((each) => fieldOf(each, 'reason') === 'API_KEY_INVALID');
 }

@@ -1,5 +1,5 @@
 /** Classifies failed HTTP exchanges with a model's server, the same for every provider. */
-import { fieldOf } from '../system/untrusted.js';
+import { fieldOf, listOf } from '../system/untrusted.js';
 
 export interface FaultKind {
   readonly kind: string;
@@ -151,8 +151,7 @@ export function waitOfHeader(retryAfter: string | null, now: string): number | n
  * @returns null without a readable one
  */
 export function waitOfDetails(details: unknown): number | null {
-  if (!Array.isArray(details)) return null;
-  for (const detail of details as readonly unknown[]) {
+  for (const detail of listOf(details)) {
     const type = fieldOf(detail, '@type');
     const delay = fieldOf(detail, 'retryDelay');
     if (typeof type !== 'string' || !type.endsWith('google.rpc.RetryInfo') || typeof delay !== 'string') continue;

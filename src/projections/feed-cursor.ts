@@ -4,6 +4,7 @@
  */
 import type { System } from '../system/system.js';
 import type { Position } from '../eventlog/port.js';
+import { keptPosition } from '../eventlog/port.js';
 
 export interface FeedCursors {
   of(position: Position): string;
@@ -26,7 +27,7 @@ export function feedCursors(identity: string, sha256: System['sha256']): FeedCur
       const [, ofLog, check, position] = FORM.exec(cursor) ?? [];
       if (ofLog === undefined || position === undefined || check !== checkOf(ofLog, position)) return 'unreadable';
       // As it was given out: only positions of a log are.
-      return ofLog === log ? { position: position as Position } : 'elsewhere';
+      return ofLog === log ? { position: keptPosition(position) } : 'elsewhere';
     },
   };
 }

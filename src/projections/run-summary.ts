@@ -5,7 +5,7 @@ import type { RunState, RunStatus } from '../run/state.js';
 import type { Approvers } from '../run/approvals.js';
 import { deadlineOf, ruleAt } from '../run/approvals.js';
 import { completedAtOf, failureOf, finalDraftOf, gateOf, iterationShown, openGate } from '../run/state.js';
-import { fieldOf } from './views/stored-row.js';
+import { fieldOf } from '../system/untrusted.js';
 
 /** A cut of the history. */
 export interface Page {

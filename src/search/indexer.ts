@@ -6,6 +6,7 @@
 import type { System } from '../system/system.js';
 import { CouncilError, ServiceStopping } from '../errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import { keptPosition } from '../eventlog/port.js';
 import { wait } from '../system/async/deadline.js';
 import { isDecisive } from '../documents/events.js';
 import type { SearchIndex } from './index-client.js';
@@ -170,7 +171,7 @@ export class SearchIndexer {
   async #opened(): Promise<SearchIndex> {
     if (this.#index !== null) return this.#index;
     const index = await this.#options.open();
-    const checkpoint = (index.checkpoint as Position | null) ?? this.#emptyUntil;
+    const checkpoint = index.checkpoint === null ? this.#emptyUntil : keptPosition(index.checkpoint);
     const before = this.#position;
     this.#position = checkpoint;
     // What the file lacks (it was rebuilt, or lost its newest writes) is read again.

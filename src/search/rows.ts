@@ -1,5 +1,6 @@
 /** The tables of the chunk index, and the full-text search in them. */
 import { present } from '../system/element.js';
+import { fieldOf } from '../system/untrusted.js';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { Scored } from './top-k.js';
 import { wordsOf } from '../embeddings/words.js';
@@ -115,22 +116,18 @@ function keyIn(row: unknown): number {
 }
 
 function numberOf(row: unknown, column: string): number | null {
-  const value = columnOf(row, column);
+  const value = fieldOf(row, column);
   return typeof value === 'number' ? value : null;
 }
 
 export function textOf(row: unknown, column: string): string | null {
-  const value = columnOf(row, column);
+  const value = fieldOf(row, column);
   return typeof value === 'string' ? value : null;
 }
 
 function bytesOf(row: unknown, column: string): Uint8Array | null {
-  const value = columnOf(row, column);
+  const value = fieldOf(row, column);
   return value instanceof Uint8Array ? value : null;
-}
-
-function columnOf(row: unknown, column: string): unknown {
-  return typeof row === 'object' && row !== null ? Reflect.get(row, column) : undefined;
 }
 
 // Full-text search of chunks: BM25 of SQLite's FTS5, in the database of the chunks.

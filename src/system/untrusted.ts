@@ -1,4 +1,4 @@
-/** Reads bodies of untrusted servers within a bound. */
+/** Reads what comes from outside: bodies of servers within a bound, and values that may be anything. */
 
 /** A body is larger than its bound. */
 export class BodyTooLarge extends Error {}
@@ -23,9 +23,14 @@ export async function boundedText(response: Response, maxBytes: number): Promise
   return text + decoder.decode();
 }
 
+/** Whether a value is a list; `Array.isArray` would take its elements for anything one likes. */
+export function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value);
+}
+
 /** The elements of a value from outside that may be anything; none where it is no list. */
 export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
+  return isList(value) ? value : [];
 }
 
 /** A field of a value from outside that may be anything; undefined where there is none. */

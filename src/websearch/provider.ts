@@ -1,7 +1,7 @@
 /** The web search that the environment chooses: Tavily or SearXNG. */
 import type { Config } from '../config.js';
 import type { SearchOutcome, SearchProvider, SearchResult } from '../council/tools/web-search.js';
-import { BodyTooLarge, boundedText } from '../system/untrusted.js';
+import { BodyTooLarge, boundedText, fieldOf, isList } from '../system/untrusted.js';
 
 /** Builds the adapter of a provider; sends nothing. Null: the environment names none. */
 export function searchProvider(settings: Config['webSearch']): SearchProvider | null {
@@ -67,7 +67,8 @@ async function askJson(url: string, init: RequestInit, signal: AbortSignal): Pro
       await response.body?.cancel();
       return { isRead: false, fault: faultOfStatus(response.status) };
     }
-    return { isRead: true, body: JSON.parse(await boundedText(response, MAX_BODY_BYTES)) as unknown };
+    const body: unknown = JSON.parse(await boundedText(response, MAX_BODY_BYTES));
+    return { isRead: true, body };
   } catch (error) {
     if (signal.aborted) throw error;
     if (error instanceof BodyTooLarge) return { isRead: false, fault: 'its answer is too large' };
@@ -91,11 +92,10 @@ const MAX_BODY_BYTES = 2 * 1024 * 1024;
 function readResults(answer: JsonAnswer, provider: string): SearchOutcome {
   if (!answer.isRead) return { isFound: false, fault: `${provider} gave no results: ${answer.fault}` };
   const results = fieldOf(answer.body, 'results');
-  if (!Array.isArray(results)) {
+  if (!isList(results)) {
     return { isFound: false, fault: `${provider} gave no results: its answer holds no list of them` };
   }
-  const entries = results as readonly unknown[];
-  return { isFound: true, results: entries.slice(0, MAX_ENTRIES).flatMap(resultOf) };
+  return { isFound: true, results: results.slice(0, MAX_ENTRIES).flatMap(resultOf) };
 }
 
 function resultOf(entry: unknown): readonly SearchResult[] {
@@ -109,10 +109,6 @@ function resultOf(entry: unknown): readonly SearchResult[] {
       score: typeof score === 'number' && Number.isFinite(score) ? score : null,
     },
   ];
-}
-
-function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
 const MAX_ENTRIES = 50;

@@ -1,5 +1,6 @@
 /** What changed between two folded states: field by field, texts line by line. */
 import type { FoldedRun } from '../../generated/schemas.js';
+import { isKeyOf } from '../../system/element.js';
 import type { Style, Styler } from './printer.js';
 import { inOneLine, printable } from './printer.js';
 import { diffArrays } from 'diff/lib/diff/array.js';
@@ -25,7 +26,7 @@ export interface StateDiff {
 }
 
 export function stateDiff(from: FoldedRun, to: FoldedRun): StateDiff {
-  const names = Object.keys(to) as readonly (keyof FoldedRun)[];
+  const names = Object.keys(to).filter((name) => isKeyOf(to, name));
   const changed = names.filter(isField).filter((name) => JSON.stringify(from[name]) !== JSON.stringify(to[name]));
   return {
     from: { run_id: from.run_id, seq: from.seq },

@@ -52,7 +52,7 @@ export function graphViewAt(record: RunRecord, seq: number, ran: AsItRan | null)
   const failed = course.end?.how === 'failed' ? course.end.failure.node : null;
   const marks = { failed, next: moment.nextNodes };
   const ways = taken(course);
-  const executions = new Map(plan.graph.nodes.map(({ id }) => [id, [] as Execution[]]));
+  const executions = new Map<string, Execution[]>(plan.graph.nodes.map(({ id }) => [id, []]));
   for (const each of ran.executions) executions.get(each.node)?.push(each);
   return {
     nodes: plan.graph.nodes.map((node) => nodeView(node, { own: executions.get(node.id) ?? [], ...marks })),

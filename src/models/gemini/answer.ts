@@ -34,13 +34,12 @@ export function readGeminiAnswer(response: unknown, reading: GeminiReading): Mod
 }
 
 function readCandidate(response: unknown, { model, takesCalls, isFinished = true }: GeminiReading) {
-  const candidates = fieldOf(response, 'candidates');
-  const candidate: unknown = Array.isArray(candidates) ? candidates[0] : undefined;
+  const candidate = firstCandidate(response);
   const blockReason = fieldOf(fieldOf(response, 'promptFeedback'), 'blockReason');
   if (typeof blockReason === 'string') {
     throw unusable(model, `the prompt was blocked (${shown(blockReason)})`, 'prompt_blocked', false);
   }
-  if (typeof candidate !== 'object' || candidate === null) {
+  if (candidate === null) {
     throw unusable(model, 'Gemini answered without a candidate', 'no_candidates', true);
   }
   if (!isFinished) throw unusable(model, 'the stream of its answer broke off', 'unreadable_answer', true);
@@ -162,9 +161,8 @@ export async function joinChunks(
   };
 }
 
-function firstCandidate(chunk: unknown): object | null {
-  const candidates = fieldOf(chunk, 'candidates');
-  const candidate: unknown = Array.isArray(candidates) ? candidates[0] : null;
+function firstCandidate(answer: unknown): object | null {
+  const [candidate = null] = listOf(fieldOf(answer, 'candidates'));
   return typeof candidate === 'object' ? candidate : null;
 }
 

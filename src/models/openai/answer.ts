@@ -50,8 +50,7 @@ function readChoice(body: unknown, reading: OpenAiReading): Omit<ModelAnswer, 'u
     if (isBlocked(body)) throw unusable(model, `the prompt was blocked${words}`, 'prompt_blocked', false);
     throw unusable(model, `it holds an error${words}`, 'error_answer', true);
   }
-  const choices = fieldOf(body, 'choices');
-  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  const choice = firstChoice(body);
   const message = fieldOf(choice, 'message');
   // Some filters omit the message.
   if (fieldOf(choice, 'finish_reason') === 'content_filter') checkFinish(model, 'content_filter');
@@ -68,8 +67,7 @@ function readChoice(body: unknown, reading: OpenAiReading): Omit<ModelAnswer, 'u
 
 function contentOf(message: object, { model, takesCalls, rounds }: OpenAiReading): Omit<ModelAnswer, 'usage'> {
   const text = textOf(fieldOf(message, 'content')).toWellFormed();
-  const found = fieldOf(message, 'tool_calls');
-  const entries: readonly unknown[] = Array.isArray(found) ? found : [];
+  const entries = listOf(fieldOf(message, 'tool_calls'));
   const calls = takesCalls ? entries.flatMap((entry, index) => callOf(entry, `call_${rounds}_${index}`)) : [];
   if (calls.length > 0) return { text, calls };
   if (text.trim() !== '') return { text };
@@ -79,8 +77,7 @@ function contentOf(message: object, { model, takesCalls, rounds }: OpenAiReading
 
 /** A refusal stands beside the content or in one of its parts. */
 function refusalIn(message: object): string {
-  const content = fieldOf(message, 'content');
-  const parts: readonly unknown[] = Array.isArray(content) ? content : [];
+  const parts = listOf(fieldOf(message, 'content'));
   const refusals = [message, ...parts].map((each) => fieldOf(each, 'refusal'));
   return refusals.filter((each) => typeof each === 'string').join('');
 }
@@ -88,8 +85,7 @@ function refusalIn(message: object): string {
 /** Content is a text, or a list of parts of which the texts are joined; thoughts are parts of another kind. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
-  const parts: readonly unknown[] = Array.isArray(content) ? content : [];
-  return parts
+  return listOf(content)
     .map((part) => fieldOf(part, 'text'))
     .filter((text) => typeof text === 'string')
     .join('');
@@ -202,9 +198,8 @@ export async function joinCompletion(response: Response, onToken: (text: string)
   };
 }
 
-function firstChoice(chunk: unknown): unknown {
-  const choices = fieldOf(chunk, 'choices');
-  return Array.isArray(choices) ? choices[0] : undefined;
+function firstChoice(answer: unknown): unknown {
+  return listOf(fieldOf(answer, 'choices'))[0];
 }
 
 /** A call's id and name come once, its arguments in chunks. A server that gives no index sends each call whole. */

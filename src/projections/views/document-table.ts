@@ -4,7 +4,8 @@ import type { DocumentRecord } from '../../documents/events.js';
 import type { Page } from '../run-summary.js';
 import { checksumOf, isSound } from './row-checksum.js';
 import type { Stored } from './stored-row.js';
-import { fieldOf, parsed, textOf } from './stored-row.js';
+import { fieldOf } from '../../system/untrusted.js';
+import { parsed, textOf } from './stored-row.js';
 
 /** A document as the list keeps it. */
 export interface DocumentRow {

@@ -1,5 +1,6 @@
 /** Takes the first rows, by the time of their start, of rows that arrive nearly but not quite in this order. */
-import { fieldOf, textOf } from './stored-row.js';
+import { fieldOf } from '../../system/untrusted.js';
+import { textOf } from './stored-row.js';
 
 interface Timed {
   readonly key: number;

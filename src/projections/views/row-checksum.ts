@@ -1,6 +1,7 @@
 /** What stored rows are written with, so that one whose bytes have changed on the disk is not served. */
 import { crc32 } from 'node:zlib';
-import { fieldOf, textOf } from './stored-row.js';
+import { fieldOf } from '../../system/untrusted.js';
+import { textOf } from './stored-row.js';
 
 /**
  * CRC-32 over the other cells of a row, in order: detects every flipped bit. It takes 1 µs for a run, and does not protect

@@ -5,7 +5,8 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
 import { wordsOf } from '../../embeddings/words.js';
 import type { RunSummary } from '../run-summary.js';
-import { fieldOf, textOf } from './stored-row.js';
+import { fieldOf } from '../../system/untrusted.js';
+import { textOf } from './stored-row.js';
 
 /**
  * `key` is that of the run, in the order of first events. The text has words alone, as embeddings/words.ts splits them;

@@ -9,7 +9,7 @@ import type { RunFilter, RunListQuery } from '../run-list.js';
 import type { Condition, Equality, Part, Value } from './run-order.js';
 import { NEWEST, allOf, condition, conditionsOf, equalitiesOf, hasScores, isByValue, partsOf } from './run-order.js';
 import { wordsOf } from '../../embeddings/words.js';
-import { fieldOf } from './stored-row.js';
+import { fieldOf } from '../../system/untrusted.js';
 
 /** Up to this many matching runs are all read and sorted, rather than found by walking an index. */
 const FEW = 2_000;

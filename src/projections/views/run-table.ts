@@ -9,7 +9,8 @@ import type { RunSummary } from '../run-summary.js';
 import { isRunSummary } from '../run-summary.js';
 import { checksumOf, isSound } from './row-checksum.js';
 import type { Stored } from './stored-row.js';
-import { fieldOf, parsed, textOf } from './stored-row.js';
+import { fieldOf } from '../../system/untrusted.js';
+import { parsed, textOf } from './stored-row.js';
 
 const PAUSED_AT_ONCE = 1_000;
 

@@ -1,4 +1,5 @@
 /** Reads cells of the stored views defensively: other programs may have changed the file. */
+import { fieldOf } from '../../system/untrusted.js';
 
 /** A row as it is stored; null: it cannot be read. */
 export interface Stored<T> {
@@ -10,11 +11,6 @@ export interface Stored<T> {
 export function textOf(row: unknown, column: string): string | null {
   const value = fieldOf(row, column);
   return typeof value === 'string' ? value : null;
-}
-
-/** What a row or a record holds under a name. */
-export function fieldOf(value: unknown, field: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, field) : undefined;
 }
 
 /** A value from its JSON text; null: it is none. */

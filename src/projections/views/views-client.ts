@@ -6,6 +6,7 @@ import { startThread } from '../../system/thread.js';
 import { WorkerRpc } from '../../system/worker-rpc.js';
 import type { DocumentRecord } from '../../documents/events.js';
 import type { Position } from '../../eventlog/port.js';
+import { keptPosition } from '../../eventlog/port.js';
 import type { DuePause } from '../../run/live/deadlines.js';
 import type { UnfinishedRun } from '../../run/state.js';
 import type { RunFilter, RunListQuery } from '../run-list.js';
@@ -75,7 +76,7 @@ export async function openViews(
     await calls.close();
     throw refusal(ready, dirname(options.file));
   }
-  const checkpoint = ready.checkpoint as Position | null;
+  const checkpoint = ready.checkpoint === null ? null : keptPosition(ready.checkpoint);
   let isLost = false;
   const guarded = async <T>(answer: Promise<T>): Promise<T> => {
     try {

@@ -16,7 +16,8 @@ import type { Page, RunSummary } from '../run-summary.js';
 import { runTable } from './run-table.js';
 import { checksumOf, isSound } from './row-checksum.js';
 import type { Stored } from './stored-row.js';
-import { fieldOf, parsed, textOf } from './stored-row.js';
+import { fieldOf } from '../../system/untrusted.js';
+import { parsed, textOf } from './stored-row.js';
 import { metaIn } from './views-file.js';
 import { transactions } from './views-transactions.js';
 
