@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { councilOf } from '../../../src/blueprint/record.js';
 import { inspectGraph } from '../../../src/blueprint/validate.js';
 import { rolesOf } from '../../../src/council/roles.js';
-import { bodyOf, withNodeChanged } from '../../../src/console/pages/blueprint/draft.js';
+import { bodyOf, jsonOf, withNodeChanged } from '../../../src/console/pages/blueprint/draft.js';
 import { importBlueprint } from '../../../src/console/pages/blueprint/import.js';
 
 /** As a front end that draws with React Flow saves it. */
@@ -107,6 +107,17 @@ describe('A blueprint from a file', () => {
     const again = importBlueprint(JSON.stringify({ name: 'Board', nodes }), 'x').draft;
     expect(again.nodes).to.deep.equal(nodes);
     expect(rolesOf(councilOf(bodyOf(again)))).to.deep.equal([{ node: '1', role: 'agent' }]);
+  });
+
+  it('keeps such a role before it was saved, too: in the JSON of the draft', () => {
+    for (const type of ['agentNode', undefined]) {
+      const drawn = { id: '1', type, data: { label: 'Reviewer', kind: 'LLM' } };
+      const { draft: board } = importBlueprint(JSON.stringify({ name: 'Board', nodes: [drawn] }), 'x');
+      const chosen = withNodeChanged(board, 0, { type: 'agent' });
+      const again = importBlueprint(jsonOf(chosen), 'x').draft;
+      expect(again.nodes).to.deep.equal(chosen.nodes);
+      expect(rolesOf(councilOf(bodyOf(again)))).to.deep.equal([{ node: '1', role: 'agent' }]);
+    }
   });
 
   it('that holds none is refused with a reason', () => {

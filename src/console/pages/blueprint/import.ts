@@ -104,10 +104,11 @@ function withDrawnType(part: Fields, type: string | null, notes: Set<string>): F
   return changed<Fields>({ ...part, flowType: part.type }, { type: undefined });
 }
 
-/** The role it is said to have. "agent" says none: so front ends call any node, whose label and edges then decide. */
+/** The role it is said to have. */
 function roleOf(node: Fields, data: Fields): NodeRole | null {
-  const said = [node.type, data.role, data.type].filter((each) => typeof each === 'string');
-  return said.filter(isRole).find((role) => role !== 'agent') ?? null;
+  const said = [node.type, data.role, data.type].filter((each) => typeof each === 'string').filter(isRole);
+  // Front ends call any node an agent, whose label and edges then decide; with a label beside its data it was read before.
+  return said.find((role) => role !== 'agent' || typeof node.label === 'string') ?? null;
 }
 
 /** Tools as a list of names, as flags by name, or as flags of the node. */
