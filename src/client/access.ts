@@ -12,7 +12,7 @@ import type { Api, CallOptions } from './http.js';
 import { pathOf } from './http.js';
 
 export interface AddKeyOptions extends CallOptions {
-  /** Given once and never again. */
+  /** Unique for ever: a revoked or expired key keeps its name. */
   readonly name: string;
   readonly scopes: readonly Scope[];
   /** A time such as `30d` or `12h`. Default: until it is revoked. */
@@ -20,7 +20,7 @@ export interface AddKeyOptions extends CallOptions {
   readonly expiresAt?: Date | string | undefined;
 }
 
-/** What a page of the keys' record begins with, and how long it is. */
+/** Which events of the keys' record are wanted: `limit` of them at most, the first with `seq` `from`. */
 export interface KeyEventsOptions extends CallOptions {
   readonly from?: number | undefined;
   readonly limit?: number | undefined;
@@ -38,7 +38,10 @@ export class Keys {
     return this.#api.json({ path: pathOf('keys'), signal });
   }
 
-  /** Adds one; its text, `key`, is shown this once. It is sent once: an answer that is lost leaves a key nobody has. */
+  /**
+   * Adds a key. The answer alone holds its text, `key`. The request is not retried: if its answer is lost, the key
+   * exists and nobody has its text.
+   */
   add({ name, scopes, expiresIn, expiresAt, signal }: AddKeyOptions): Promise<NewKey> {
     const body = {
       ...{ name, scopes },
@@ -60,8 +63,8 @@ export class Keys {
 }
 
 /**
- * Signing in with a key, so that a page need not keep it: the browser keeps a cookie that scripts cannot read. For pages of
- * the service's own origin, by a client without a key.
+ * Exchanges a key for a session, so that a page need not keep the key: the browser holds a cookie that scripts cannot
+ * read. For pages of the service's own origin, and a client without a key.
  */
 export class Session {
   readonly #api: Api;
@@ -70,13 +73,13 @@ export class Session {
     this.#api = api;
   }
 
-  /** Changes a key for a session of 12 hours. @throws {UnauthorizedError} */
+  /** Exchanges a key for a session of 12 hours. @throws {UnauthorizedError} */
   signIn(key: string, { signal }: CallOptions = {}): Promise<SignedIn> {
     const body: SessionRequest = { key };
     return this.#api.json({ method: 'POST', path: pathOf('session'), body, signal });
   }
 
-  /** Who asks, and what they may do; of a client with a key too. @throws {UnauthorizedError} */
+  /** The caller's name and scopes, by session or by key. @throws {UnauthorizedError} */
   get({ signal }: CallOptions = {}): Promise<SignedIn> {
     return this.#api.json({ path: pathOf('session'), signal });
   }
@@ -86,7 +89,7 @@ export class Session {
     await this.#api.json({ method: 'DELETE', path: pathOf('session'), signal });
   }
 
-  /** Opens one socket or event stream as `?ticket=`, within 30 seconds: for what can send no header. */
+  /** A ticket: as `?ticket=` it opens one socket or event stream within 30 seconds, where no header can be sent. */
   ticket({ signal }: CallOptions = {}): Promise<Ticket> {
     return this.#api.json({ method: 'POST', path: pathOf('tickets'), signal });
   }

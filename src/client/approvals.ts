@@ -1,4 +1,4 @@
-/** The inbox: what waits for a human in all runs. */
+/** The inbox: the open pauses of all runs. */
 import type { Approval, ApprovalGone } from '../generated/schemas.js';
 import type { CursorStream } from './cursor-stream.js';
 import { cursorStream } from './cursor-stream.js';
@@ -16,20 +16,20 @@ export interface ApprovalFilters extends CallOptions {
 }
 
 export interface ApprovalListOptions extends ApprovalFilters {
-  /** Only those that wait since then, or since later. */
+  /** Only those that have waited since this time, or a later one. */
   readonly since?: Date | string | undefined;
-  /** Most that are given. Default: the service's. */
+  /** Most pauses. Default: the service's. */
   readonly limit?: number | undefined;
 }
 
 export interface WatchOptions extends ApprovalFilters {
-  /** The `cursor` of an earlier stream. Default: it begins with all that waits. */
+  /** The `cursor` of an earlier stream. Default: begin with all open pauses. */
   readonly from?: string | null | undefined;
 }
 
 /**
- * A pause has come, gained a vote, or others are asked (`waiting`; the same one may be told again); or it was decided,
- * its run has ended, or of the caller's own others decide now (`gone`).
+ * `waiting`: a pause is new, has gained a vote, or has other approvers now; the same one may come again. `gone`: it was
+ * decided, its run has ended, or, with `mine`, the caller may no longer decide it.
  */
 export type ApprovalChange =
   | ({ readonly type: 'waiting' } & Readonly<Approval>)
@@ -42,13 +42,13 @@ export class Approvals {
     this.#api = api;
   }
 
-  /** What waits, longest first. */
+  /** The open pauses, longest wait first. */
   list({ mine, blueprint, since, limit, signal }: ApprovalListOptions = {}): Promise<readonly Approval[]> {
     const query = { ...queryOf({ mine, blueprint }), since, limit };
     return this.#api.json({ path: pathOf('approvals'), query, signal });
   }
 
-  /** Comings and goings, beginning with what waits, until the loop is left or the signal aborts. */
+  /** Changes of the inbox, beginning with all open pauses, until the loop is left or the signal aborts. */
   watch({ from = null, mine, blueprint, signal }: WatchOptions = {}): CursorStream<ApprovalChange> {
     const path = pathOf('approvals', 'stream');
     return cursorStream(this.#api, { path, query: queryOf({ mine, blueprint }), from, signal }, changeIn);

@@ -13,7 +13,7 @@ import type { Pages } from './pages.js';
 import { pagesOf } from './pages.js';
 
 export interface ChangeOptions extends CallOptions {
-  /** `etag` of the blueprint as it was read: when it has been changed since, nothing is. Default: whatever it is now. */
+  /** `etag` of the blueprint as it was read: if it has changed since, the call fails. Default: no condition. */
   readonly ifMatch?: string | null | undefined;
 }
 
@@ -53,7 +53,7 @@ export class Blueprints {
     return this.#tagged({ ...request, headers: condition(ifMatch) });
   }
 
-  /** Its runs stay as they are. @throws {PreconditionFailedError} */
+  /** Deletes it; its runs stay. @throws {PreconditionFailedError} */
   async delete(id: string, { ifMatch, signal }: ChangeOptions = {}): Promise<void> {
     await this.#api.json({ method: 'DELETE', path: pathOf('councils', id), headers: condition(ifMatch), signal });
   }
@@ -63,12 +63,12 @@ export class Blueprints {
     return pagesOf(this.#api, { path: pathOf('councils', id, 'versions'), query: { limit }, signal });
   }
 
-  /** The statechart that a run of it would have. @throws {ConflictError} it cannot run, for a reason that is told */
+  /** The statechart that a run of it would have. @throws {ConflictError} it cannot run; `detail` says why */
   chart(id: string, { signal }: CallOptions = {}): Promise<ChartConfig> {
     return this.#api.json({ path: pathOf('councils', id, 'chart'), signal });
   }
 
-  /** What is wrong or odd with one; nothing is saved. */
+  /** The faults of a blueprint, and warnings about it; nothing is saved. */
   validate(draft: BlueprintCreate, { signal }: CallOptions = {}): Promise<BlueprintValidation> {
     const path = pathOf('councils', 'validate');
     return this.#api.json({ method: 'POST', path, body: draft, signal, isRepeatable: true });

@@ -20,7 +20,7 @@ import { hostWebSocket } from './web-socket.js';
 export interface CouncilClientOptions {
   /** Where the service is, such as `http://127.0.0.1:8000`. Default: where the page came from. */
   readonly url?: string | undefined;
-  /** Who asks; on the service's own pages a signed-in session will do. Default: none. */
+  /** The API key. Default: none; on the service's own pages a session stands for it. */
   readonly key?: string | undefined;
   /** Default: the host's. */
   readonly fetch?: Fetch | undefined;
@@ -61,7 +61,7 @@ export class CouncilClient {
     this.session = new Session(api);
   }
 
-  /** A run by its id; nothing is asked. */
+  /** A run by its id; sends nothing. */
   run(id: string): Run {
     return new Run(this.#api, id);
   }
@@ -71,12 +71,12 @@ export class CouncilClient {
     return feedStream(this.#api, options);
   }
 
-  /** Whether the process answers, now. */
+  /** Whether the process answers; not retried. */
   health({ signal }: CallOptions = {}): Promise<Health> {
     return this.#api.json({ path: pathOf('health'), signal, isRepeatable: false });
   }
 
-  /** Whether to send it work. @throws {UnavailableError} it is not ready */
+  /** Whether the service can take work; not retried. @throws {UnavailableError} it cannot */
   ready({ signal }: CallOptions = {}): Promise<Readiness> {
     return this.#api.json({ path: pathOf('health', 'ready'), signal, isRepeatable: false });
   }

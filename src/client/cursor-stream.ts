@@ -8,7 +8,10 @@ import type { Api, ApiRequest, CallOptions } from './http.js';
  * was left. One reader at a time.
  */
 export interface CursorStream<T> extends AsyncIterable<T> {
-  /** What another stream can go on `from`; null: nothing was told yet, and it began at the first event. */
+  /**
+   * Where another stream can continue, as its `from`; null: nothing has come yet, and this one began at the first
+   * event.
+   */
   readonly cursor: string | null;
 }
 
@@ -17,7 +20,7 @@ export interface CursorRequest extends Pick<ApiRequest, 'path' | 'query'>, CallO
   readonly from: string | null;
 }
 
-/** @param read what an event tells; null: nothing */
+/** @param read makes an item of a message; null: the message is skipped */
 export function cursorStream<T>(
   api: Api,
   { path, query = {}, from, signal }: CursorRequest,

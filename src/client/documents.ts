@@ -12,12 +12,14 @@ const UPLOAD_MS = 600_000;
 export interface UploadOptions extends CallOptions {
   /** Default: the file's own name. */
   readonly filename?: string | undefined;
-  /** Told how much is sent; where it cannot be known, as in Node or with a `fetch` handed over, never. */
+  /**
+   * Called with how much is sent; never where the host cannot tell, as in Node or with a `fetch` given as an option.
+   */
   readonly onProgress?: OnSent | undefined;
 }
 
 export interface ChunkOptions extends CallOptions {
-  /** The page whose passages are wanted, from 1. Default: all. */
+  /** The page whose passages are wanted, from 1. Default: all pages. */
   readonly page?: number | undefined;
   /** Passages a page of the list. Default: the service's. */
   readonly limit?: number | undefined;

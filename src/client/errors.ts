@@ -1,7 +1,7 @@
-/** Why a call did not do what it should: one class for each answer that a program may want to catch. */
+/** Why a call failed: one class for each failure that a program may want to catch. */
 import type { FieldError } from '../generated/schemas.js';
 
-/** What is known of a refusal. */
+/** A failed answer, as far as it is known. */
 export interface Refusal {
   /** Status of the answer; null: none came. */
   readonly status: number | null;
@@ -32,7 +32,7 @@ export class CouncilError extends Error {
   }
 }
 
-/** 400: the request makes no sense in the state that things are in. */
+/** 400: the request does not fit the present state. */
 export class BadRequestError extends CouncilError {
   override readonly name: string = 'BadRequestError';
 }
@@ -42,7 +42,7 @@ export class UnauthorizedError extends CouncilError {
   override readonly name: string = 'UnauthorizedError';
 }
 
-/** 403: the key has not the scope, or this approver may not decide. */
+/** 403: the key lacks the scope, or its holder is no approver of this pause. */
 export class ForbiddenError extends CouncilError {
   override readonly name: string = 'ForbiddenError';
 }
@@ -52,17 +52,17 @@ export class NotFoundError extends CouncilError {
   override readonly name: string = 'NotFoundError';
 }
 
-/** 409: it is not as the request takes it to be: a run has ended, an id is taken. */
+/** 409: what the request is about is in another state: a run has ended, an id is taken. */
 export class ConflictError extends CouncilError {
   override readonly name: string = 'ConflictError';
 }
 
-/** 409, or 400 "not paused": the run does not wait where this pause was seen any more. Nothing was decided. */
+/** 409, or 400 "not paused": the run no longer waits at this pause. Nothing was decided. */
 export class StalePauseError extends CouncilError {
   override readonly name: string = 'StalePauseError';
 }
 
-/** 412: somebody has changed it since the `ETag` that was sent as `ifMatch`. */
+/** 412: it was changed since the `ETag` that was sent as `ifMatch`. */
 export class PreconditionFailedError extends CouncilError {
   override readonly name: string = 'PreconditionFailedError';
 }
@@ -102,7 +102,7 @@ export class UnreachableError extends CouncilError {
   }
 }
 
-/** What answers is no council service, or of a version that this client does not understand. */
+/** The server is no council service, or a version that this client does not understand. */
 export class UnexpectedAnswerError extends CouncilError {
   override readonly name: string = 'UnexpectedAnswerError';
 }

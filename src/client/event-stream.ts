@@ -1,4 +1,7 @@
-/** Server-sent events over connections that may break: each comes once, in order, however often the line is cut. */
+/**
+ * Server-sent events over connections that may break: each message comes once, in order, over any number of
+ * connections.
+ */
 import { CouncilError, UnexpectedAnswerError, UnreachableError } from './errors.js';
 import type { Api, ApiRequest, OpenAnswer } from './http.js';
 import type { Outage } from './retry.js';
@@ -7,21 +10,24 @@ import { openOutage } from './retry.js';
 const EVENT_STREAM = 'text/event-stream';
 
 export interface StreamRequest<T> extends Pick<ApiRequest, 'path' | 'query'> {
-  /** Ends it. */
+  /** Ends the stream. */
   readonly signal: AbortSignal;
   /** `id` of the last event that is known; null: none is. */
   readonly after: string | null;
-  /** What a message tells; null: nothing new. @throws {UnreachableError} it does not follow: the line is taken for cut */
+  /**
+   * Makes an item of a message; null: it holds nothing new. @throws {UnreachableError} a message before it is missing:
+   * the stream reconnects
+   */
   readonly read: (message: StreamedMessage) => T | null;
-  /** Told each `id` that the stream would go on after. */
+  /** Called with each `id` after which the stream would resume. */
   readonly onPlace?: (id: string) => void;
 }
 
 /**
- * An iterator over what a stream tells, which frees all that it holds when it ends, when it is left, and when the signal
- * aborts: then it ends too.
+ * An iterator over a stream's items. It frees all that it holds when it ends, is left, or the signal aborts; an abort
+ * ends it without an error.
  *
- * @param events what is still to come, until their signal aborts
+ * @param events the remaining items, until their signal aborts
  */
 export function reader<T>(
   events: (signal: AbortSignal) => AsyncGenerator<T, void>,
@@ -34,12 +40,12 @@ export function reader<T>(
   };
   signal?.addEventListener('abort', leave);
   if (signal?.aborted === true) leave();
-  const told = events(left.signal);
+  const items = events(left.signal);
   return {
     async next() {
       let isOver = true;
       try {
-        const result = await told.next();
+        const result = await items.next();
         isOver = result.done === true;
         return result;
       } finally {
@@ -49,12 +55,12 @@ export function reader<T>(
     // return() on a suspended generator blocks until its next value, so it is aborted first.
     return() {
       leave();
-      return told.return();
+      return items.return();
     },
   };
 }
 
-/** An event as it was sent, or a place without one: its data are empty. */
+/** A message as it was sent. With empty data it only moves the place at which the stream would resume. */
 export interface StreamedMessage {
   readonly id?: string | undefined;
   readonly event?: string | undefined;
@@ -62,10 +68,10 @@ export interface StreamedMessage {
 }
 
 /**
- * What a stream tells. It ends when the service says that nothing follows (204), or with the signal, quietly; an answer
- * that only ends is a cut like any other. The stream goes on after the last `id` that was read.
+ * The items of a stream. It ends when the service says that nothing follows (204), or without an error when the signal
+ * aborts; an answer that merely ends counts as a lost connection. It resumes after the last `id` that was read.
  *
- * @throws {CouncilError} what does not pass by waiting
+ * @throws {CouncilError} a failure that waiting does not mend
  */
 export async function* streamed<T>(api: Api, request: StreamRequest<T>): AsyncGenerator<T, void> {
   const place = { after: request.after };
@@ -73,10 +79,10 @@ export async function* streamed<T>(api: Api, request: StreamRequest<T>): AsyncGe
 }
 
 /**
- * What connections tell, one after the other, until one ends of itself, or quietly with the signal.
+ * The items of one connection after the other, until one ends without an error, or the signal aborts.
  *
- * @param connect opens the next one; what it throws is a cut, to be waited out
- * @throws {CouncilError} what does not pass by waiting
+ * @param connect opens the next connection; what it throws is waited out
+ * @throws {CouncilError} a failure that waiting does not mend
  */
 export async function* overCuts<T>(
   api: Api,
@@ -98,12 +104,12 @@ export async function* overCuts<T>(
 }
 
 interface Following {
-  /** Moves on with what is read. */
+  /** The `id` of the last message that was read. */
   readonly place: { after: string | null };
   readonly outage: Outage;
 }
 
-/** What one connection tells; it ends only when nothing follows. @throws {UnreachableError} at any other end */
+/** The items of one connection; it returns only when nothing follows. @throws {UnreachableError} at any other end */
 async function* connection<T>(
   api: Api,
   { path, query = {}, signal, read, onPlace }: StreamRequest<T>,
@@ -117,11 +123,11 @@ async function* connection<T>(
     assertStream(api.url, answer);
     outage.answered();
     for await (const message of messagesIn(answer.chunks)) {
-      const told = message.data === '' ? null : read(message);
+      const item = message.data === '' ? null : read(message);
       outage.ended();
       place.after = message.id ?? place.after;
       if (message.id !== undefined) onPlace?.(message.id);
-      if (told !== null) yield told;
+      if (item !== null) yield item;
     }
     throw new UnreachableError(api.url);
   } finally {
@@ -129,7 +135,7 @@ async function* connection<T>(
   }
 }
 
-/** Asked anew each time: it changes meanwhile. */
+/** As a function, because the compiler would take the property for unchanged across awaits. */
 export function isAborted({ aborted }: AbortSignal): boolean {
   return aborted;
 }
@@ -140,14 +146,14 @@ function assertStream(url: string, { status, headers }: OpenAnswer): void {
   throw new UnexpectedAnswerError(`${url} answers ${type} where a stream of events is`, { status });
 }
 
-/** The events that come whole, and places without one; the rest of a stream that breaks off is left out. */
+/** The complete messages of an answer; an incomplete last one is dropped. */
 async function* messagesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamedMessage> {
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of chunks) {
     const blocks = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n\r?\n/);
     rest = blocks.pop() ?? '';
-    // A beat, or a time to wait before another try, is no message.
+    // Heartbeats and retry times are no messages.
     yield* blocks.map(messageIn).filter(({ id, data }) => id !== undefined || data !== '');
   }
 }

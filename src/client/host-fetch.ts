@@ -1,12 +1,12 @@
-/** The host's way to send requests. */
+/** Sends requests by what the host offers. */
 
-/** Told how much of a body is sent, in bytes with the form around a file. */
+/** Called with how much of a body is sent, in bytes, with the form around a file. */
 export type OnSent = (progress: { readonly sent: number; readonly total: number }) => void;
 
-/** As `fetch`, of addresses alone. */
+/** `fetch`, restricted to URLs as text. */
 type Send = (url: string, init: RequestInit) => Promise<Response>;
 
-/** As far as it is used of what browsers have. */
+/** The part of XMLHttpRequest that is used here. */
 interface HostRequest {
   readonly status: number;
   readonly response: ArrayBuffer;
@@ -22,11 +22,11 @@ interface HostRequest {
   abort(): void;
 }
 
-/** The host's `fetch`; where `onSent` is to be told and the host can tell it, what does the same and tells it. */
+/** The host's `fetch`; with `onSent`, in browsers, a replacement that reports progress. */
 export function hostFetch(onSent: OnSent | undefined): Send {
   // Looked up at each call, so that a host may replace them later.
   const { XMLHttpRequest } = globalThis as { readonly XMLHttpRequest?: new () => HostRequest };
-  // fetch does not tell how far a body is.
+  // fetch does not report how much of a body is sent.
   if (onSent !== undefined && XMLHttpRequest !== undefined) return telling(XMLHttpRequest, onSent);
   return (url, init) => globalThis.fetch(url, init);
 }

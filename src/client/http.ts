@@ -33,11 +33,11 @@ export interface ApiRequest extends CallOptions {
   /** Goes as JSON; a form as it is. */
   readonly body?: object | undefined;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether a second time does no more than once. Default: only GET. */
+  /** Whether sending it twice does no more than sending it once. Default: only GET. */
   readonly isRepeatable?: boolean;
-  /** How long the answer may be awaited, in milliseconds. Default: 60,000. */
+  /** How long to wait for the answer, in milliseconds. Default: 60,000. */
   readonly patienceMs?: number;
-  /** Told while the body is sent, where the host can tell. */
+  /** Called while the body is sent, where the host reports it. */
   readonly onSent?: OnSent | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface OpenAnswer {
   readonly headers: Headers;
   /** The body as it arrives. @throws {UnreachableError} when it breaks off, or the signal's reason */
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** Leaves the rest of the body, if there is any, and frees all that the answer holds. */
+  /** Drops the rest of the body, and frees all that the answer holds. */
   close(): void;
 }
 
@@ -70,9 +70,9 @@ export interface ApiOptions {
 
 /** @throws {CouncilError} from each call; the signal's reason, when it aborts */
 export interface Api extends Pick<ApiOptions, 'system' | 'retry' | 'url' | 'webSocket'> {
-  /** Whether it asks with a key. */
+  /** Whether requests carry a key. */
   readonly isKeyed: boolean;
-  /** One try. */
+  /** Sends the request once. */
   open(request: ApiRequest): Promise<OpenAnswer>;
   /** The value of a JSON answer, after as many tries as are safe. @param T what the service's OpenAPI document says of it */
   json<T>(request: ApiRequest): Promise<T>;
@@ -108,7 +108,7 @@ export function openApi(options: ApiOptions): Api {
       try {
         return await once<T>(request);
       } catch (error) {
-        // What was refused for its number was not begun.
+        // A request that was refused with 429 was not begun.
         if (!(error instanceof CouncilError) || !(isRepeatable || error instanceof TooManyRequestsError)) throw error;
         await outage.sitOut(error);
       }
@@ -160,7 +160,7 @@ export function escaped(part: string): string {
   return encodeURIComponent(part);
 }
 
-/** With its question mark; empty where nothing is asked for. */
+/** A query with its question mark; empty without parameters. */
 export function queryText(query: ApiRequest['query'] = {}): string {
   const sent = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -170,11 +170,11 @@ export function queryText(query: ApiRequest['query'] = {}): string {
   return sent.size === 0 ? '' : `?${sent.toString()}`;
 }
 
-// One exchange: it ends by the caller's signal, or after too long a silence.
+// One exchange: it ends by the caller's signal, or when the service is silent for too long.
 
 interface Line {
   readonly signal: AbortSignal;
-  /** Awaits the service. @throws {UnreachableError} when it fails or says nothing, or the caller's reason */
+  /** Waits for the service. @throws {UnreachableError} it fails, or is silent for too long; or the caller's reason */
   inTime<T>(silenceMs: number, act: () => Promise<T>): Promise<T>;
   close(): void;
 }

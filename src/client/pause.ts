@@ -1,11 +1,11 @@
-/** A run that waits for a human, and the three words that end the wait. */
+/** A pause of a run, and the three decisions that end it. */
 import type { GodModeState, RunResult, StateOverride } from '../generated/schemas.js';
 import { BadRequestError, ConflictError, StalePauseError } from './errors.js';
 import type { Api, CallOptions } from './http.js';
 import { pathOf } from './http.js';
 
 export interface DecisionOptions extends CallOptions {
-  /** Why: it is recorded beside the decision. */
+  /** The reason, which is recorded with the decision. */
   readonly comment?: string | undefined;
 }
 
@@ -15,7 +15,7 @@ export class Pause {
   /** `seq` of the pause in the run, which every decision names. */
   readonly seq: number;
   readonly #api: Api;
-  /** One for each decision, so that it counts once however often it is sent. */
+  /** The idempotency key of each decision, so that it counts once however often it is sent. */
   readonly #keys = new Map<string, string>();
 
   constructor(api: Api, runId: string, seq: number) {
@@ -24,7 +24,7 @@ export class Pause {
     this.seq = seq;
   }
 
-  /** Lets the run go on. @throws {StalePauseError} */
+  /** Continues the run. @throws {StalePauseError} */
   approve(options: DecisionOptions = {}): Promise<RunResult> {
     return this.#decide({ action: 'approve' }, options);
   }
@@ -34,7 +34,10 @@ export class Pause {
     return this.#decide({ action: 'reject' }, options);
   }
 
-  /** Lets the run go on with what is changed of its state. @throws {StalePauseError} @throws {InvalidError} the run waits on */
+  /**
+   * Continues the run with a changed state. @throws {StalePauseError} @throws {InvalidError} the change is refused; the
+   * run waits on
+   */
   modify(change: StateOverride, options: DecisionOptions = {}): Promise<RunResult> {
     return this.#decide({ action: 'modify', modified_state: change }, options);
   }
@@ -63,7 +66,7 @@ export class Pause {
   }
 }
 
-/** A pause with what is waiting, and on what it is to be decided. */
+/** A pause with the state that is to be decided on. */
 export class SeenPause extends Pause {
   readonly state: GodModeState;
 

@@ -25,7 +25,7 @@ const PASSING: readonly (number | null)[] = [408, 425];
 
 /** For how long an unreachable service is retried. */
 export interface RetryOptions {
-  /** A call, in milliseconds from its first try. Default: 30,000; 0: never again. */
+  /** A call, in milliseconds from its first try. Default: 30,000; 0: no retries. */
   readonly callMs?: number | undefined;
   /** A stream, in milliseconds without the service. Default: for ever. */
   readonly streamMs?: number | undefined;

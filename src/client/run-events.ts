@@ -1,4 +1,4 @@
-/** The events of a run, told by their type. */
+/** The events of a run, typed by their `type`. */
 import type { RunFacts } from '../generated/schemas.js';
 import { UnexpectedAnswerError, UnreachableError } from './errors.js';
 import type { StreamedMessage } from './event-stream.js';
@@ -19,13 +19,13 @@ export type RunEvent = {
     /** ISO 8601, UTC, milliseconds. */
     readonly at: string;
     readonly data: RunFacts[Type];
-    /** It and the hash before it make the chain. */
+    /** It covers the event and the hash before it: the hash chain. */
     readonly hash: string;
   };
 }[keyof RunFacts];
 
 export interface EventsOptions extends CallOptions {
-  /** `seq` of the last event that is known: those after it come. Default: -1, all. */
+  /** `seq` of the last known event: those after it come. Default: -1, all. */
   readonly from?: number | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface EventsOptions extends CallOptions {
  * iterated again, it goes on where it was left. One reader at a time.
  */
 export interface RunEventStream extends AsyncIterable<RunEvent> {
-  /** `seq` of the last event that was handed out: what another stream can go on `from`. */
+  /** `seq` of the last event that was handed out: another stream can continue `from` it. */
   readonly lastSeq: number;
 }
 

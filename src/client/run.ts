@@ -41,14 +41,14 @@ export interface ForkPoint {
 }
 
 export interface ForkOptions extends CallOptions {
-  /** Tell what the fork would do, and start nothing. */
+  /** Report what the fork would do, and start nothing. */
   readonly dryRun?: boolean | undefined;
 }
 
-/** All that can be asked of a run. Making it asks nothing: a run that is not there shows with the first call. */
+/** A run by its id. Making the object sends nothing: that there is no such run shows with the first call. */
 export class Run {
   readonly id: string;
-  /** What the service answered to its start; null: it was not started through this object. */
+  /** The service's answer to the start; null: it was not started through this object. */
   readonly started: RunStart | null;
   readonly #api: Api;
 
@@ -75,7 +75,7 @@ export class Run {
     return liveTokens(this.#api, this.id, { signal });
   }
 
-  /** What waits for a human; null: nothing does now. */
+  /** The open pause; null: the run does not wait. */
   async pause({ signal }: CallOptions = {}): Promise<SeenPause | null> {
     const path = pathOf('councils', 'run', this.id, 'state');
     try {
@@ -83,18 +83,18 @@ export class Run {
       return state.paused ? new SeenPause(this.#api, state) : null;
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
-      // A run without God Mode has no such state, and no pause; of no run the next call tells.
+      // A run without God Mode has no such state, and no pause. For an unknown run the next call throws.
       await this.status({ signal });
       return null;
     }
   }
 
-  /** The pause at an event, as the inbox tells it in `expected_seq`; nothing is asked. */
+  /** The pause at an event, named as `expected_seq` in the inbox; sends nothing. */
   pauseAt(seq: number): Pause {
     return new Pause(this.#api, this.id, seq);
   }
 
-  /** The run as it ended, completed or failed: waits for that. @throws the signal's reason */
+  /** The run's result, completed or failed; waits for its end. @throws the signal's reason */
   async result({ signal }: CallOptions = {}): Promise<RunResult> {
     const status = await this.status({ signal });
     if (isOver(status)) return status;
@@ -105,22 +105,22 @@ export class Run {
     return await this.status({ signal });
   }
 
-  /** Where it stands now. */
+  /** The run's current status. */
   status({ signal }: CallOptions = {}): Promise<RunResult> {
     return this.#api.json({ path: pathOf('councils', 'run', this.id), signal });
   }
 
-  /** What the history keeps of it. */
+  /** The run's entry in the history. */
   record({ signal }: CallOptions = {}): Promise<HistoryRecord> {
     return this.#api.json({ path: pathOf('runs', this.id), signal });
   }
 
-  /** What it was after one of its events. */
+  /** The run's state after one of its events. */
   state({ at, signal }: StateOptions = {}): Promise<FoldedRun> {
     return this.#api.json({ path: pathOf('runs', this.id, 'state'), query: { at }, signal });
   }
 
-  /** The statechart that moves it, and where it stood in it after one of its events. */
+  /** The run's statechart, and its state in it after one of the run's events. */
   chart({ at, signal }: StateOptions = {}): Promise<ChartConfig> {
     return this.#api.json({ path: pathOf('runs', this.id, 'chart'), query: { at }, signal });
   }
@@ -135,7 +135,7 @@ export class Run {
     return this.#api.json({ path: pathOf('runs', this.id, 'prompt'), query: { step, attempt }, signal });
   }
 
-  /** Whether its record is whole and true, and where it first is not. */
+  /** Verifies the record; of an invalid one with the first difference. */
   verify({ signal }: CallOptions = {}): Promise<Verification> {
     return this.#api.json({ path: pathOf('runs', this.id, 'verify'), signal });
   }
@@ -158,7 +158,7 @@ export class Run {
       return await this.#api.json<RunResult>({ method: 'POST', path, signal, isRepeatable: true });
     } catch (error) {
       if (!(error instanceof ConflictError)) throw error;
-      // It may be this call that has ended it: its answer was lost, and it was sent again.
+      // Perhaps this very call has ended it: its answer was lost, and it was sent again.
       const status = await this.status({ signal });
       if (status.error === CANCELLED) return status;
       throw error;

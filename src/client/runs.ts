@@ -20,23 +20,23 @@ export interface StartOptions extends CallOptions {
   readonly blueprint?: string | Pick<Blueprint, 'id'> | null | undefined;
   /** Pause before each node for a human. Default: false. */
   readonly godMode?: boolean | undefined;
-  /** One start for each key, however often it is sent. Default: a new one. */
+  /** Starts with the same key start one run. Default: a new key. */
   readonly idempotencyKey?: string | undefined;
 }
 
-/** A council as an editor holds it, and what it deliberates on. */
+/** An unsaved council, and the topic to try it on. */
 export interface TryOptions extends Omit<StartOptions, 'blueprint'> {
   readonly blueprint: Omit<BlueprintCreate, 'id' | 'name'> & { readonly name?: string | undefined };
 }
 
 type OnceOptions = Pick<StartOptions, 'idempotencyKey' | 'signal'>;
 
-/** Which runs are wanted; what is absent does not matter. */
+/** Which runs are wanted; absent filters do not restrict. */
 export interface RunFilters extends CallOptions {
   readonly status?: HistoryQuery['status'] | undefined;
   /** A blueprint's id. */
   readonly blueprint?: string | undefined;
-  /** Name of the key that asked for them. */
+  /** Name of the key that started them. */
   readonly actor?: string | undefined;
   /** Created then or later; as text a day may be named, in UTC. */
   readonly from?: Date | string | undefined;
@@ -84,7 +84,7 @@ export class Runs {
     return new Run(this.#api, started.run_id, started);
   }
 
-  /** What the history keeps of a run. @throws {NotFoundError} */
+  /** A run's entry in the history. @throws {NotFoundError} */
   get(id: string, options: CallOptions = {}): Promise<HistoryRecord> {
     return new Run(this.#api, id).record(options);
   }

@@ -1,22 +1,22 @@
-/** What the client uses of the world beside the network: tests hand it another one. */
+/** Clock, randomness and timers of the host; tests pass their own. */
 
 export interface ClientSystem {
   /** Milliseconds on a clock that never goes back; only differences mean anything. */
   monotonicMs(): number;
   /** A number in [0, 1). */
   random(): number;
-  /** A text that nobody else makes. */
+  /** A unique text. */
   uuid(): string;
   /** Calls back after a time unless cancelled by the function it returns. */
   after(delayMs: number, callback: () => void): () => void;
 }
 
-/** That of the browser or of Node. */
+/** The system of the browser or of Node. */
 export function hostSystem(): ClientSystem {
   return {
     monotonicMs: () => performance.now(),
     random: () => Math.random(),
-    // Unlike randomUUID, it is there on pages that came over plain HTTP too.
+    // Unlike crypto.randomUUID it also works on pages from plain HTTP.
     uuid: () => Array.from(crypto.getRandomValues(new Uint8Array(16)), hexOf).join(''),
     after: (delayMs, callback) => {
       const timer = setTimeout(callback, delayMs);

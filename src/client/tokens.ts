@@ -1,6 +1,6 @@
 /**
- * Drafts while they are written, over a socket. Nothing of it is recorded: what was missed does not come again, and what
- * counts are the events.
+ * Drafts while they are written, over a socket. They are not recorded: what was missed does not come again, and only
+ * the events count.
  */
 import type {
   ChannelMessage,
@@ -18,13 +18,13 @@ import type { Outage } from './retry.js';
 import type { ClientSystem } from './system.js';
 import type { ClientSocket, WebSocketClass } from './web-socket.js';
 
-/** Most messages that wait for a reader who is slow; then the line is cut and opened anew. */
+/** Most messages buffered for a slow reader; beyond that the connection is closed and opened anew. */
 const MAX_WAITING = 10_000;
 
 /** A piece of a draft, or the start of a node. */
 export type LiveMessage = TokenMessage | NodeStartMessage;
 
-/** What is written from now on, to the end of the run or the signal's. @throws {TypeError} this host has no sockets */
+/** What is written from now on, to the run's end or the signal's. @throws {TypeError} this host has no sockets */
 export function liveTokens(api: Api, runId: string, { signal }: CallOptions): AsyncIterable<LiveMessage> {
   const { webSocket } = api;
   if (webSocket === undefined) throw new TypeError('This host has no WebSocket: hand one over as `webSocket`');
@@ -41,13 +41,13 @@ export function liveTokens(api: Api, runId: string, { signal }: CallOptions): As
 interface LiveRun {
   readonly runId: string;
   readonly webSocket: WebSocketClass;
-  /** Last event that was told; null: none yet. */
+  /** `seq` of the last event that the service has sent; null: none yet. */
   readonly place: { seq: number | null };
   readonly outage: Outage;
   readonly signal: AbortSignal;
 }
 
-/** What one connection tells; it ends only with the run. @throws {CouncilError} at any other end */
+/** The messages of one connection; it returns only when the run has ended. @throws {CouncilError} at any other end */
 async function* connection(
   api: Api,
   { runId, webSocket, place, outage, signal }: LiveRun,
@@ -71,7 +71,7 @@ async function* connection(
   throw new UnreachableError(api.url);
 }
 
-/** A socket can send no key; null: there is none to send, a browser sends its cookie by itself. */
+/** The ticket, because a socket can send no key; null: there is no key, and a browser sends its cookie by itself. */
 async function ticketOf(api: Api, signal: AbortSignal): Promise<string | null> {
   if (!api.isKeyed) return null;
   const { ticket } = await api.json<Ticket>({ method: 'POST', path: pathOf('tickets'), signal });
@@ -89,7 +89,7 @@ function isMessage(value: unknown): value is ChannelMessage | RichMessage {
   return typeof value === 'object' && value !== null && 'event' in value && typeof value.event === 'string';
 }
 
-/** What a socket is sent, until it is closed from either side or the signal aborts. */
+/** The messages of a socket, until either side closes it or the signal aborts. */
 async function* messagesOf(
   socket: ClientSocket,
   { system, signal }: { readonly system: ClientSystem; readonly signal: AbortSignal },
@@ -115,9 +115,9 @@ async function* messagesOf(
   signal.addEventListener('abort', end);
   try {
     for (;;) {
-      const told = waiting.splice(0);
-      yield* told;
-      if (told.length > 0) continue;
+      const messages = waiting.splice(0);
+      yield* messages;
+      if (messages.length > 0) continue;
       if (isAborted(over.signal)) return;
       await new Promise<void>((resolve) => (wake = resolve));
     }

@@ -1,6 +1,6 @@
-/** Sockets of the host, or handed over: what the client uses of them. */
+/** WebSockets, the host's or given as an option. */
 
-/** A socket as browsers have it, as far as it is used; that of `ws` will do. */
+/** The part of a WebSocket that is used here; the one of the package `ws` fits. */
 export interface ClientSocket {
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
   addEventListener(type: 'close' | 'error', listener: () => void): void;
@@ -9,7 +9,7 @@ export interface ClientSocket {
 
 export type WebSocketClass = new (url: string) => ClientSocket;
 
-/** The host's own; undefined: it has none, as Node 20. */
+/** The host's own; undefined: it has none, as in Node 20. */
 export function hostWebSocket(): WebSocketClass | undefined {
   const { WebSocket } = globalThis as { readonly WebSocket?: WebSocketClass };
   return WebSocket;
