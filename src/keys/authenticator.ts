@@ -1,4 +1,4 @@
-/** Who is let in: by a key, by a session or a ticket of one, or anyone while there are no keys. */
+/** Who may enter: by a key, by a session or ticket that stands for one, or anyone while there are no keys. */
 import { LogUnavailable } from '../eventlog/errors.js';
 import type { RecordedEvent } from '../eventlog/port.js';
 import type { System } from '../system/system.js';
@@ -17,15 +17,15 @@ const LOOKUP_MS = 5_000;
 /** Interval at which open connections are checked for expired grants, in milliseconds. */
 const SWEEP_MS = 500;
 
-/** Why nobody is let in by what was shown. */
+/** Why a key, session or ticket does not authenticate its bearer. */
 export type Refusal = 'unknown' | 'revoked' | 'expired';
 
-/** Who has a key, or what stands for one. */
+/** The grant of a named key, direct or by a session or ticket. */
 export interface KeyGrant extends Grant {
   readonly actor: string;
 }
 
-/** What is found of what was shown. */
+/** The result of looking up a key, session or ticket. */
 export type Found = { readonly grant: KeyGrant } | { readonly grant: null; readonly refusal: Refusal };
 
 /** The session or ticket shown in place of a key. */
@@ -59,7 +59,7 @@ export class Authenticator {
     this.sessions.onChange(() => this.#endWatches());
   }
 
-  /** Whether no key was ever added: everybody may do everything. @throws {KeysCorrupt} when that cannot be told */
+  /** Whether no key was ever added: then everybody may do everything. @throws {KeysCorrupt} it cannot be known */
   get isOpen(): boolean {
     return this.keys.isOpen;
   }
@@ -81,17 +81,19 @@ export class Authenticator {
     if (ticket === null) return UNKNOWN;
     const { name, session } = ticket;
     if (session === null) return this.#found(this.keys.named(name), {});
-    // It ends with its session, and so does what it opens.
+    // Ends with its session, and so does what it opens.
     return this.#foundIn(await this.#lookUp(() => this.sessions.withId(session)));
   }
 
-  /** Opens a session for who came with a key; its text is given this once. Throws as an append does. */
+  /** Opens a session for the bearer of a key; the only answer with its text. Throws as an append does. */
   async signIn(grant: KeyGrant): Promise<{ readonly text: string; readonly grant: KeyGrant }> {
     const { text, session } = await this.sessions.open(grant.actor);
     return { text, grant: { ...grant, expiresAt: earlier(grant.expiresAt, session.expiresAt), session: session.id } };
   }
 
-  /** Calls back once, when a caller is let in no more; at once when it is so already. Returns the function that ends that. */
+  /**
+   * Calls back once when the grant has ended; at once when it has ended already. Returns a function that cancels this.
+   */
   watch(grant: Grant, onOver: () => void): () => void {
     const watch = { grant, onOver };
     this.#watches.add(watch);
@@ -100,7 +102,7 @@ export class Authenticator {
     return () => void this.#watches.delete(watch);
   }
 
-  /** To be called with each event of the log, of whatever stream. */
+  /** Must be called with each event of the log, of whatever stream. */
   recorded(event: RecordedEvent): void {
     this.keys.recorded(event);
     this.sessions.recorded(event);
@@ -140,7 +142,7 @@ export class Authenticator {
       if (session !== null && this.sessions.isEnded(session)) return true;
       return expiresAt !== null && expiresAt <= now;
     } catch {
-      // Keys that cannot be read let nobody in.
+      // With unreadable keys nobody is authenticated.
       return true;
     }
   }
@@ -165,10 +167,10 @@ export class Authenticator {
 
 const UNKNOWN: Found = { grant: null, refusal: 'unknown' };
 
-/** How old the time may be by which a key is found to have expired, in milliseconds. */
+/** How old the cached time may be that expiry is checked against, in milliseconds. */
 const RECENT_MS = 20;
 
-/** The time, a little ago perhaps: to write it out for each request costs more than all else about a key. */
+/** The time, cached for a moment: formatting it for each request would cost more than the rest of the check. */
 function recentNow({ now, monotonicMs }: Pick<System, 'now' | 'monotonicMs'>): () => string {
   let [text, untilMs] = ['', Number.NEGATIVE_INFINITY];
   return () => {

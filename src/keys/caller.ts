@@ -17,16 +17,16 @@ export interface Caller {
   readonly scopes: ReadonlySet<Scope>;
 }
 
-/** A caller, and how long they are let in. */
+/** A caller, and until when they are authenticated. */
 export interface Grant extends Caller {
   /** ISO 8601; null: until it is revoked. */
   readonly expiresAt: string | null;
-  /** Id of the session by which they came; null: by a key, or there are none. */
+  /** Id of the session by which they came; null: they came by a key, or there are no keys. */
   readonly session: string | null;
 }
 
-/** Whoever reaches a service without keys. */
+/** The grant of everybody who reaches a service without keys. */
 export const ANYONE: Grant = { actor: null, scopes: new Set(SCOPES), expiresAt: null, session: null };
 
-/** Who may ask for something: whoever comes, whoever has any key, or whose key has the scope, or one of them. */
+/** Who may use a route: everybody, everybody with a key, or keys with this scope, or with one of these scopes. */
 export type Access = 'open' | 'key' | Scope | readonly Scope[];

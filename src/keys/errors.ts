@@ -1,7 +1,7 @@
 /** Errors of keys. */
 import { CouncilError } from '../errors.js';
 
-/** What is asked of a key cannot be given; `field` names what is at fault. Nothing is recorded. */
+/** A key cannot be added as requested; `field` names the fault. Nothing is recorded. */
 export class KeyRefused extends CouncilError<{ field: 'name' | 'scopes' | 'expires'; reason: string }> {
   readonly code = 'key.refused';
   constructor(data: { field: 'name' | 'scopes' | 'expires'; reason: string }) {
@@ -17,7 +17,7 @@ export class KeyTaken extends CouncilError<{ name: string }> {
   }
 }
 
-/** The key was to be the first, and is not. */
+/** A key was added as the first one only, and another was quicker. */
 export class KeyNotFirst extends CouncilError {
   readonly code = 'key.not-first';
   constructor() {
@@ -25,7 +25,7 @@ export class KeyNotFirst extends CouncilError {
   }
 }
 
-/** The key by which keys are changed opens nothing any more; it may have been revoked elsewhere, a moment ago. */
+/** The caller's own key, with which they change keys, has ended meanwhile. */
 export class KeyEnded extends CouncilError<{ name: string; end: 'revoked' | 'expired' }> {
   readonly code = 'key.ended';
   constructor(data: { name: string; end: 'revoked' | 'expired' }) {
@@ -43,7 +43,7 @@ export class KeyUnknown extends CouncilError<{ name: string }> {
   }
 }
 
-/** As many keys were added as there can be, revoked and expired ones included. */
+/** The limit of keys is reached, revoked and expired ones included. */
 export class TooManyKeys extends CouncilError<{ limit: number }> {
   readonly code = 'key.too-many';
   constructor(data: { limit: number }) {
@@ -51,7 +51,7 @@ export class TooManyKeys extends CouncilError<{ limit: number }> {
   }
 }
 
-/** Others changed the keys again and again in the meantime. Nothing is changed. */
+/** Other instances changed the keys at each try. Nothing is recorded. */
 export class KeysContended extends CouncilError {
   readonly code = 'key.contended';
   constructor(options?: ErrorOptions) {
@@ -67,7 +67,7 @@ export class KeysCorrupt extends CouncilError<{ stream: string; seq: number; rea
   }
 }
 
-/** More sessions and tickets are to be looked up at once than there is room for. */
+/** Too many sessions and tickets are being looked up at once. */
 export class LookupsCrowded extends CouncilError {
   readonly code = 'key.crowded';
   constructor() {

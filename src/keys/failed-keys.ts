@@ -1,4 +1,4 @@
-/** Failed keys, by the address they came from: guessing is slowed, a valid key never is. */
+/** Counts failed keys by address, so that guessing is slowed; a valid key is never slowed. */
 import { BoundedMap } from '../system/bounded-map.js';
 import type { System } from '../system/system.js';
 

@@ -1,10 +1,10 @@
-/** What may be asked of a new key, however it is asked: by REST, or at a terminal. */
+/** The rules for a new key, whether it is requested over REST or at a terminal. */
 import type { Scope } from './caller.js';
 import { SCOPES, isScope } from './caller.js';
 import { isCalendarDay } from '../system/calendar-day.js';
 import { KeyRefused } from './errors.js';
 
-/** A key that is asked for. */
+/** A requested key. */
 export interface KeyRequest {
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -12,10 +12,10 @@ export interface KeyRequest {
   readonly expiresAt: string | null;
 }
 
-/** As schemas/key-request.json has it. A colon would make it a scope in a list of approvers. */
+/** The pattern of schemas/key-request.json. Without a colon, which marks scopes in lists of approvers. */
 const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/;
 
-/** Words that paths hold in the place of a name. */
+/** Words that stand in the place of a name in paths of the API. */
 const RESERVED: ReadonlySet<string> = new Set(['events']);
 
 /** Longest time until a key expires, in days: a century. */
@@ -40,7 +40,7 @@ export function assertKeyRequest({ name, scopes, expiresAt }: KeyRequest, now: s
   }
 }
 
-/** Scopes out of texts, each once, in the order of `SCOPES`. @throws {KeyRefused} naming one that is none */
+/** Parses scopes: each once, in the order of `SCOPES`. @throws {KeyRefused} naming the first that is none */
 export function scopesOf(texts: readonly string[]): readonly Scope[] {
   const unknown = texts.find((text) => !isScope(text));
   if (unknown === undefined) return SCOPES.filter((scope) => texts.includes(scope));
@@ -48,7 +48,7 @@ export function scopesOf(texts: readonly string[]): readonly Scope[] {
   throw new KeyRefused({ field: 'scopes', reason });
 }
 
-/** When a time such as `30d`, `12h`, `90m` or `45s` from now is over, ISO 8601. @throws {KeyRefused} */
+/** The end of a duration from now, such as `30d`, `12h`, `90m` or `45s`, as ISO 8601. @throws {KeyRefused} */
 export function expiryIn(text: string, now: string): string {
   const [, count, unit = ''] = /^([1-9]\d{0,9})([smhd])$/.exec(text) ?? [];
   const ms = Number(count) * (UNIT_MS[unit] ?? Number.NaN);

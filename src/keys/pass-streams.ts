@@ -11,10 +11,10 @@ import { taskTracker } from '../system/async/task-tracker.js';
 import { KeysCorrupt, LookupsCrowded } from './errors.js';
 import type { EventReader } from './events.js';
 
-/** Streams read at a time, and reads that may wait: whoever invents passes makes that many reads and no more. */
+/** Streams read at a time, and reads that may wait: made-up passes cause no more load than that. */
 const READS_AT_A_TIME = 32;
 const MAX_WAITING_READS = 2_000;
-/** Most events of a pass: it is given, and it ends. */
+/** Most events of a pass: its opening and its end. */
 const MAX_EVENTS = 2;
 
 export interface PassDeps {
@@ -23,7 +23,7 @@ export interface PassDeps {
   readonly instanceId: string;
 }
 
-/** Whether a text has the form of a pass; another needs no look at the log. */
+/** Whether a text has the form of a pass; only then is the log read. */
 export function isPassText(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text);
 }

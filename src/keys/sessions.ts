@@ -35,7 +35,7 @@ export class SessionStore {
     this.#streams = passStreams('session', sessionEventReader, deps);
   }
 
-  /** Opens a session of a key; its text is given this once. Throws as an append does. */
+  /** Opens a session of a key; the only answer with its text. Throws as an append does. */
   async open(name: string): Promise<{ readonly text: string; readonly session: Session }> {
     const { secret, sha256, now } = this.#system;
     const text = secret();
@@ -45,7 +45,7 @@ export class SessionStore {
     return { text, session: { id, name, expiresAt } };
   }
 
-  /** The session with this text; null when there is none, or none any more. @throws {LogUnavailable | LookupsCrowded} */
+  /** The session with this text; null when there is none, or it has ended. @throws {LogUnavailable | LookupsCrowded} */
   async find(text: string): Promise<Session | null> {
     return isPassText(text) ? await this.withId(this.#system.sha256(text)) : null;
   }
@@ -62,7 +62,7 @@ export class SessionStore {
     return this.#known.get(id) === null;
   }
 
-  /** Signs out. Of several who do, one is recorded. */
+  /** Signs out. When several do so at once, one end is recorded. */
   async end(id: string): Promise<void> {
     const events = await this.#streams.read(id);
     if (events.length !== 1) return;
@@ -74,13 +74,13 @@ export class SessionStore {
     this.#forget(id);
   }
 
-  /** To be called with each event of the log, of whatever stream. */
+  /** Must be called with each event of the log, of whatever stream. */
   recorded({ stream, type }: Pick<RecordedEvent, 'stream' | 'type'>): void {
     const id = type === 'SessionEnded' ? this.#streams.idOf(stream) : null;
     if (id !== null) this.#forget(id);
   }
 
-  /** Calls back after each end of a session; returns the function that ends that. */
+  /** Calls back after each end of a session. Returns a function that cancels this. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);

@@ -4,7 +4,7 @@ import type { Scope } from './caller.js';
 import { isScope } from './caller.js';
 import type { KeyEvent } from './events.js';
 
-/** A key as it is known: never its text. */
+/** A key without its text. */
 export interface Key {
   readonly name: string;
   /** Lower-case hex SHA-256 of its text. */
@@ -12,7 +12,10 @@ export interface Key {
   readonly scopes: ReadonlySet<Scope>;
   /** Times are ISO 8601, UTC, milliseconds. */
   readonly addedAt: string;
-  /** Name of the key by which it was added or revoked; null: by somebody at the log itself, or it is the first. */
+  /**
+   * Name of the key by which it was added or revoked; null: somebody with access to the log itself, or it is the first
+   * key.
+   */
   readonly addedBy: string | null;
   readonly expiresAt: string | null;
   readonly revoked: { readonly at: string; readonly by: string | null } | null;
@@ -20,7 +23,7 @@ export interface Key {
   readonly lastUsed: string | null;
 }
 
-/** Why a key opens nothing any more; null: it does. */
+/** Why a key is no longer valid; null: it is valid. */
 export function keyEnded({ revoked, expiresAt }: Key, now: string): 'revoked' | 'expired' | null {
   if (revoked !== null) return 'revoked';
   return expiresAt !== null && expiresAt <= now ? 'expired' : null;

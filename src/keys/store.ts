@@ -40,19 +40,19 @@ export interface KeyStoreOptions {
   readonly log: EventLog;
   readonly system: System;
   readonly instanceId: string;
-  /** Called with what nobody waits for: a use that cannot be recorded, events that cannot be read. */
+  /** Called with failures that no caller waits for: a use that cannot be recorded, events that cannot be read. */
   readonly onFault: (error: unknown) => void;
 }
 
 /** Who adds a key. */
 export interface AddedBy {
-  /** Name of their key; null: they have none, for it is the first, or they can write the log itself. */
+  /** Name of their key; null: it is the first key of all, or they have access to the log itself. */
   readonly actor: string | null;
-  /** Whether it may be added as the first one only. */
+  /** Whether to add it only if it is the first. */
   readonly isFirst?: boolean;
 }
 
-/** A key as it is given, this once. */
+/** A new key, with its text: shown in this answer alone. */
 export interface NewKey {
   readonly key: Key;
   readonly text: string;
@@ -61,7 +61,7 @@ export interface NewKey {
 export class KeyStore {
   readonly #options: KeyStoreOptions;
   readonly #ring = new KeyRing();
-  /** Changes of this instance come one after the other: they would only meet each other as conflicts. */
+  /** Serializes the changes of this instance: at once they would conflict with each other. */
   readonly #changes = line();
   readonly #reads = line();
   readonly #tasks = taskTracker();
@@ -77,12 +77,12 @@ export class KeyStore {
     this.#fresh = freshReads(() => this.#readOn(), { system: options.system, signal: this.#stopping.signal });
   }
 
-  /** Reads all keys; nothing else may be asked before. @throws {KeysCorrupt | LogUnavailable} */
+  /** Reads all keys; must be called before anything else. @throws {KeysCorrupt | LogUnavailable} */
   async load(): Promise<void> {
     await this.#readOn();
   }
 
-  /** Whether no key was ever added. @throws {KeysCorrupt} when that cannot be told */
+  /** Whether no key was ever added. @throws {KeysCorrupt} it cannot be known */
   get isOpen(): boolean {
     this.#assertSound();
     return this.#ring.size === 0;
@@ -100,7 +100,7 @@ export class KeyStore {
     return this.#ring.named(name) ?? null;
   }
 
-  /** The key with this text as it is known here; null: it is not. @throws {KeysCorrupt} */
+  /** The key with this text, as far as it is known without reading the log. @throws {KeysCorrupt} */
   known(text: string): Key | null {
     this.#assertSound();
     const { sha256, isEqual } = this.#options.system;
@@ -110,8 +110,8 @@ export class KeyStore {
   }
 
   /**
-   * The key with this text, ended or not; null when there is none. One that is unknown here is looked for on the log: it
-   * may have been added a moment ago, elsewhere.
+   * The key with this text, also one that has ended; null when there is none. An unknown one is looked up on the log:
+   * another instance may have added it a moment ago.
    *
    * @throws {KeysCorrupt | LogUnavailable}
    */
@@ -123,7 +123,7 @@ export class KeyStore {
   }
 
   /**
-   * Adds a key. The first one needs the scope `admin`: nobody could add another.
+   * Adds a key. The first one must have the scope `admin`: else nobody could add another.
    *
    * @throws {KeyEnded | KeyRefused | KeyTaken | KeyNotFirst | TooManyKeys | KeysContended | KeysCorrupt}
    */
@@ -148,7 +148,7 @@ export class KeyStore {
   }
 
   /**
-   * Revokes a key; one that was revoked before stays so.
+   * Revokes a key. One that was revoked before keeps its time.
    *
    * @throws {KeyEnded | KeyUnknown | KeysContended | KeysCorrupt}
    */
@@ -162,7 +162,7 @@ export class KeyStore {
     return this.#present(name);
   }
 
-  /** Notes that a key is used on the day of this time, once a day by any instance. Nobody waits for it. */
+  /** Records that a key was used on this day, once a day across all instances. In the background. */
   used({ name, lastUsed }: Pick<Key, 'name' | 'lastUsed'>, now: string): void {
     const day = now.slice(0, 10);
     if (isNoted(lastUsed, day) || this.#noting.has(name)) return;
@@ -182,16 +182,16 @@ export class KeyStore {
     return keyEventReader.read(log, KEYS_STREAM, { sha256: system.sha256, ...range });
   }
 
-  /** To be called with each event of the log, of whatever stream; events known already are passed over. */
+  /** Must be called with each event of the log, of whatever stream; known events are skipped. */
   recorded(event: RecordedEvent): void {
     if (event.stream !== KEYS_STREAM || event.revision <= this.#seq) return;
     const next = this.#nextOf(event);
     if (next !== null) return this.#adopt([next]);
-    // A gap, or damage: the log tells which.
+    // An event is missing before it, or it is damaged: a read of the log shows which.
     this.#fresh.fresh().catch((error: unknown) => this.#options.onFault(error));
   }
 
-  /** Calls back after each change of the keys; returns the function that ends that. */
+  /** Calls back after each change of the keys. Returns a function that cancels this. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -239,7 +239,7 @@ export class KeyStore {
     this.#adopt(recorded);
   }
 
-  /** Folds what the log holds beyond what is known. @throws {KeysCorrupt} */
+  /** Folds the events that are not known yet. @throws {KeysCorrupt} */
   #readOn(): Promise<void> {
     return this.#reads.run(async () => {
       try {
@@ -253,7 +253,7 @@ export class KeyStore {
     });
   }
 
-  /** Takes those events that are not known yet, and tells of them. */
+  /** Folds those events that are not known yet, and notifies the listeners. */
   #adopt(events: readonly KeyEvent[]): void {
     let isChanged = false;
     for (const event of events) {
@@ -276,20 +276,20 @@ export class KeyStore {
     }
   }
 
-  /** Whoever was let in before their key was revoked changes no key after it. @throws {KeyEnded} */
+  /** A caller whose key was revoked after they were authenticated changes no key. @throws {KeyEnded} */
   #assertStands(actor: string | null): void {
     const key = actor === null ? undefined : this.#ring.named(actor);
     const end = key === undefined ? null : keyEnded(key, this.#options.system.now());
     if (key !== undefined && end !== null) throw new KeyEnded({ name: key.name, end });
   }
 
-  /** Keys that cannot be read let nobody in. @throws {KeysCorrupt} */
+  /** With unreadable keys nobody is authenticated. @throws {KeysCorrupt} */
   #assertSound(): void {
     if (this.#corruption !== null) throw this.#corruption;
   }
 }
 
-/** Whether a text has the form of a key; another needs no look at the log. */
+/** Whether a text has the form of a key; only then is the log read. */
 function isKeyText(text: string): boolean {
   return /^council_[A-Za-z0-9_-]{43}$/.test(text);
 }

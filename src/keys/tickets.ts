@@ -10,7 +10,7 @@ import { isPassText, passStreams } from './pass-streams.js';
 /** How long a ticket waits for its one use, in milliseconds. */
 const TICKET_MS = 30_000;
 
-/** A ticket as it is given to a client, this once. */
+/** A new ticket, with its text: shown in this answer alone. */
 export interface NewTicket {
   readonly text: string;
   /** ISO 8601. */
@@ -21,7 +21,7 @@ export interface NewTicket {
 export interface Ticket {
   /** Name of the key. */
   readonly name: string;
-  /** Id of the session in which it was asked for; null: with a key. */
+  /** Id of the session in which it was issued; null: by a key. */
   readonly session: string | null;
 }
 
@@ -34,7 +34,7 @@ export class TicketStore {
     this.#streams = passStreams('ticket', ticketEventReader, deps);
   }
 
-  /** Issues a ticket to a caller. While there are no keys nothing looks at it, and nothing is recorded. */
+  /** Issues a ticket to a caller. While there are no keys tickets are not checked, and nothing is recorded. */
   async issue({ actor, session }: Pick<Grant, 'actor' | 'session'>): Promise<NewTicket> {
     const { secret, sha256, now } = this.#system;
     const text = secret();
@@ -45,7 +45,9 @@ export class TicketStore {
     return { text, expiresAt };
   }
 
-  /** Uses a ticket up. Of all who come with it, at whatever instance, one append is the first; the others get null. */
+  /**
+   * Redeems a ticket. Of several callers with it, at whatever instances, the first append wins; the others get null.
+   */
   async redeem(text: string): Promise<Ticket | null> {
     if (!isPassText(text)) return null;
     const id = this.#system.sha256(text);
