@@ -10,10 +10,12 @@ const PREVIEW_CHARS = 1_000;
 const DIFF_CHARS = 10_000;
 /** Unchanged lines around each change. */
 const CONTEXT_LINES = 3;
-/** Past so many changed lines the whole draft is told as changed: finding the shortest way takes their square. */
+/**
+ * Changed lines up to which a diff is computed, in time with their square; beyond, the whole draft counts as changed.
+ */
 const MAX_EDITS = 1_000;
 
-/** A pause, as whoever asked sees it. */
+/** A pause as the caller sees it. */
 export function approval({ run, gate, approvals, mayDecide, lastDecision }: WaitingPause): Approval {
   const { request, progress } = run;
   const { draft, score } = progress.shown;
@@ -28,7 +30,7 @@ export function approval({ run, gate, approvals, mayDecide, lastDecision }: Wait
     deadline: approvals?.deadline ?? null,
     ...(deadlineThen !== null && { deadline_then: deadlineThen }),
     may_decide: mayDecide,
-    // Where nothing is said of it, the first decision counts.
+    // Without a rule the first decision counts.
     quorum: approvals?.quorum ?? 1,
     votes: gate.votes.map(pauseVote),
     critic_score: score,
@@ -38,7 +40,7 @@ export function approval({ run, gate, approvals, mayDecide, lastDecision }: Wait
   };
 }
 
-/** What became of a pause. */
+/** How a pause ended. */
 export function approvalGone({ runId, seq, at, outcome, actor }: GonePause): ApprovalGone {
   return { run_id: runId, expected_seq: seq, at, outcome, actor };
 }
@@ -59,7 +61,7 @@ function changesSince(
   };
 }
 
-/** The hunks alone: both ends are the draft. */
+/** Only the hunks: the file headers would say nothing, both texts are drafts. */
 function diffOf(before: string, after: string): string {
   const options = { context: CONTEXT_LINES, maxEditLength: MAX_EDITS };
   const patch = createTwoFilesPatch('', '', ended(before), ended(after), '', '', options);
@@ -72,7 +74,7 @@ function linesOf(text: string): readonly string[] {
   return text.split('\n');
 }
 
-/** A last line without an end would be told as one. */
+/** Ends the text with a line feed: the diff would mark a last line without one. */
 function ended(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`;
 }

@@ -1,4 +1,4 @@
-/** Who sends a request: its key, session or ticket, and whether that reaches what is asked for. */
+/** Identifies the sender of a request by key, session or ticket, and checks its scope. */
 import type { Authenticator, Found, KeyGrant, Refusal } from '../keys/authenticator.js';
 import type { Access, Grant, Scope } from '../keys/caller.js';
 import { ANYONE } from '../keys/caller.js';
@@ -34,12 +34,12 @@ export interface Wanted {
   readonly access: Access;
   /** Whether the request is safe: read-only, its answer not shared. Then a cookie suffices without a check of Origin. */
   readonly isReading: boolean;
-  /** Whether a ticket opens it: sockets and event streams. */
+  /** Whether a ticket may be used, as for sockets and event streams. */
   readonly takesTicket: boolean;
 }
 
 /**
- * Who sends a request. A key comes before a ticket, a ticket before a cookie, which browsers send by themselves.
+ * Identifies the sender. A key is preferred to a ticket, a ticket to a cookie, which browsers send by themselves.
  *
  * @throws {RequestRefused} 401, 403, 429
  * @throws {KeysCorrupt | LogUnavailable | LookupsCrowded}
@@ -71,7 +71,7 @@ async function granted(
   return grantIn(await authenticator.bySession(session), SESSION_REFUSALS);
 }
 
-/** Who holds a key. @throws {RequestRefused} 401, or 429 when too many keys failed from where this one comes */
+/** The grant of a key. @throws {RequestRefused} 401, or 429 after too many failed keys from this address */
 export async function grantOfKey(
   key: string,
   request: RoutedRequest,
@@ -93,7 +93,7 @@ export function keyNeeded(): RequestRefused {
   return unauthenticated('A key is needed: send it as "Authorization: Bearer …"');
 }
 
-/** The refusal of a request by a key that opens nothing. */
+/** The refusal of a request whose key is not valid. */
 export function keyRefused(refusal: Refusal): RequestRefused {
   return unauthenticated(KEY_REFUSALS[refusal], INVALID);
 }

@@ -1,8 +1,8 @@
-/** Where a request comes from: its connection, or what a trusted proxy says of it. */
+/** The address that a request comes from, as its connection or a trusted proxy says. */
 import type { AddressList } from '../system/address-list.js';
 import { addressIn, plainIpv4 } from '../system/address-list.js';
 
-/** The parts of a request that tell of its way. */
+/** The parts of a request that name the address it came from. */
 export interface RoutedRequest {
   readonly socket: { readonly remoteAddress?: string | undefined };
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;

@@ -25,7 +25,7 @@ interface Quota {
   readonly isSet: boolean;
 }
 
-/** Whom a request is counted for: its key, or without one its address. */
+/** The one a request is counted for: its key, or without one its address. */
 export interface Asker {
   readonly actor: string | null;
   readonly address: string;
@@ -40,16 +40,16 @@ export function askerOf(
   return { actor, address: clientAddress(request, trustedProxies) };
 }
 
-/** What the limits say of a request. */
+/** The result of checking a request against the limits. */
 export interface Verdict {
   /** Fields of the answer, whatever it will be; none where no limit holds. */
   readonly fields: Readonly<Record<string, string>>;
-  /** The 429 that it is answered with; null: it passes. */
+  /** The 429 to answer with; null: the request passes. */
   readonly refusal: RequestRefused | null;
 }
 
 export interface RunVerdict extends Verdict {
-  /** Takes it back: nothing has started. Nothing, when it was counted before. */
+  /** Takes the count back, because nothing has started; no effect on a run that was counted before. */
   readonly takeBack: () => void;
 }
 
@@ -93,7 +93,7 @@ export function limitsOf(
   };
 }
 
-/** Counts for somebody against one limit; none: it does not hold for them. */
+/** Counts a request against one limit; an empty list: the limit does not apply to the asker. */
 type Limit = (asker: Asker) => readonly PolicyState[];
 
 function limitOf(
@@ -105,7 +105,7 @@ function limitOf(
   const { quota, isSet } = settings;
   const policy = policyOf(about, settings);
   return (asker) => {
-    // The addresses of whoever reaches an open service on a loopback address are loopback ones.
+    // An open service on a loopback address is reached from loopback addresses alone: no limit, unless one was set.
     if (asker.actor === null && !isSet && isLoopbackAddress(asker.address)) return [];
     return [{ policy, state: count(subjectOf(asker), quota) }];
   };
@@ -121,7 +121,7 @@ function subjectOf({ actor, address }: Asker): string {
   return actor === null ? `address ${networkOf(address)}` : `key ${actor}`;
 }
 
-// Runs that have not ended, by whom they are counted for.
+// Counts unfinished runs, by the one they are counted for.
 
 interface CountedRuns {
   has(runId: string): boolean;
@@ -158,7 +158,7 @@ function countedRuns(): CountedRuns {
 
 interface About {
   readonly name: string;
-  /** Of what there are too many. */
+  /** Which quota is exceeded, for the message. */
   readonly many: string;
   /** The quota's unit; absent: requests. */
   readonly unit?: string;

@@ -33,11 +33,11 @@ interface Row {
   readonly status: number;
   /** Default: the error's own message. */
   readonly detail?: string;
-  /** What a client is asked to wait, in seconds. */
+  /** Seconds that a client is asked to wait before another try. */
   readonly retryAfterSeconds?: number;
 }
 
-/** A failure of the service itself, of which a client is told no more. */
+/** A fault of the service itself: clients get no details. */
 const FAULT: Row = { status: 500, detail: 'The service failed to answer this request' };
 
 /** The literal codes of a module's error classes; the base class has none. */

@@ -1,4 +1,4 @@
-/** Where requests may come from: by which names the service is called, and from which pages. */
+/** Which requests are accepted: by the host name they use, and by the page that sends them. */
 import { hostNameOf, isLoopbackName } from '../system/host-name.js';
 
 export interface SourceRules {

@@ -76,7 +76,7 @@ export function decisionResult(runId: string, { status, error }: GateOutcome): R
   };
 }
 
-/** What a human decides on, and whether whoever asks may. */
+/** The state a human decides on, and whether the caller may decide. */
 export function godModeState({ run, gate, seq, branches, approvals }: PauseView, isAllowed: boolean): GodModeState {
   const { runId, progress, request } = run;
   const { shown } = progress;
@@ -103,7 +103,7 @@ export function godModeState({ run, gate, seq, branches, approvals }: PauseView,
   };
 }
 
-/** Who decides a pause, and who has voted. */
+/** The approvers of a pause, and their votes. */
 function pauseApprovals(
   { by, notByStarter, quorum, votes, deadline, deadlineThen }: PauseApprovals,
   isAllowed: boolean,
@@ -194,7 +194,7 @@ export function documentRecord({ id, filename, pages, chunks, ingestedAt }: Docu
   return { id, filename, pages, chunks, ingested_at: ingestedAt };
 }
 
-/** What was found of a run's record. */
+/** The result of verifying a run's record. */
 export function verification(runId: string, { events, headHash, firstDifference }: RunVerification): Verification {
   return {
     run_id: runId,
@@ -205,7 +205,7 @@ export function verification(runId: string, { events, headHash, firstDifference 
   };
 }
 
-/** What was found of a document's record. */
+/** The result of verifying a document's record. */
 export function documentVerification(documentId: string, check: DocumentCheck): DocumentVerification {
   const { events, headHash, firstDifference } = check;
   const valid = firstDifference === null;
@@ -217,7 +217,7 @@ export function forkPlan({ reusedResults, nextNodes }: ForkPlan): ForkPlanAnswer
   return { reused_results: reusedResults, new_calls_at_least: nextNodes.length, next_nodes: [...nextNodes] };
 }
 
-// Keys, and what stands for them.
+// Keys and sessions.
 
 /** A key as it is listed. */
 export function keyRecord({ name, scopes, addedAt, addedBy, expiresAt, revoked, lastUsed }: KeyState): Key {
@@ -239,7 +239,7 @@ export function newKey({ key, text }: AddedKey): NewKey {
   return { name, scopes: [...scopes], created_at: addedAt, expires_at: expiresAt, key: text };
 }
 
-/** Who asks. */
+/** The caller. */
 export function session({ actor, scopes, expiresAt }: Grant): Session {
   return { actor, scopes: [...scopes], expires_at: expiresAt };
 }

@@ -4,7 +4,7 @@
  */
 import type { System } from '../system/system.js';
 
-/** So many at once; what was taken comes back evenly, all of it in a window. */
+/** `quota` at once; what was taken comes back at an even rate, all of it within a window. */
 export interface Rate {
   readonly quota: number;
   readonly windowSeconds: number;
@@ -13,9 +13,9 @@ export interface Rate {
 /** What is left of a quota after a request. */
 export interface QuotaState {
   readonly isGranted: boolean;
-  /** How many more would be granted now. */
+  /** How many more are granted now. */
   readonly left: number;
-  /** Whole seconds until there is one more. */
+  /** Whole seconds until the next one is granted. */
   readonly nextSeconds: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A request's way from bytes to a value that may be used: parsed strictly, nulls left out, validated against its schema.
- * Broken rules are reported as FastAPI does: location, message and type.
+ * From the bytes of a request to a usable value: parsed strictly, nulls left out, validated against its schema. Broken
+ * rules are reported as FastAPI does: location, message and type.
  */
 import type { DefinedError, JSONType, ValidateFunction } from 'ajv/dist/2020.js';
 import type { BlueprintCreate, BlueprintUpdate, FieldError } from '../generated/schemas.js';
@@ -192,18 +192,18 @@ function locOf(field: string | null): string[] {
   return field === null ? ['body'] : ['body', field];
 }
 
-// What counts as absent from a request body, so that clients may write out what they do not set.
+// Leaves out of request bodies the fields that count as absent, so that clients may write out what they do not set.
 
 /** Fields of a record that its schema names, each with the fields of the records in it. */
 interface Fields {
   readonly named: ReadonlyMap<string, Fields>;
-  /** Of the records in a list. */
+  /** The same for the records in a list. */
   readonly items: Fields | null;
 }
 
 const NO_FIELDS: Fields = { named: new Map(), items: null };
 
-/** Where null is a value: what a human sets of a run's state. */
+/** The field in which null is a value: what a human changes of a run's state. */
 const STATE_FIELD = 'modified_state';
 
 /**
@@ -215,7 +215,7 @@ export function nullsLeftOut(schemas: SchemaRegistry, schema: SchemaName): (body
   return (body) => (isRecord(body) ? withoutNulls(without(body, isNull), fields) : body);
 }
 
-/** A body without the fields that hold what they would hold by default. */
+/** A body without the fields that hold their default. */
 export function defaultsLeftOut(body: unknown, { properties = {} }: JsonSchema): unknown {
   if (!isRecord(body)) return body;
   const isDefault = (value: unknown, name: string): boolean =>

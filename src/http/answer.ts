@@ -1,10 +1,10 @@
-/** How an answer is sent, also to a client that is still sending its request; and the tag by which a client knows it. */
+/** Sends answers, also to a client that is still sending its request; and the entity tags of answers. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import type { System } from '../system/system.js';
 
-/** What a request is answered with; a null body means none. */
+/** An answer; a null body means none. */
 export interface Answer {
   readonly status: number;
   /** A value to serialize as JSON; or the text itself, whole or as chunks that are read as fast as the client takes them. */
@@ -14,9 +14,11 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An unread rest of this many bytes is left to Node, which reads it past the answer and keeps the connection. */
+/** Most unread bytes of a request that are left to Node, which reads them after the answer and keeps the connection. */
 const SMALL_REST_BYTES = 1024 * 1024;
-/** Most that is read and dropped of a request already answered, in bytes and milliseconds; then the client is cut off. */
+/**
+ * Most that is read and dropped of a request already answered, in bytes and milliseconds; then the connection is cut.
+ */
 const MAX_DRAINED_BYTES = 128 * 1024 * 1024;
 const MAX_DRAIN_MS = 30_000;
 
@@ -98,7 +100,7 @@ export function tagged(tag: string): { readonly ETag: string; readonly 'Cache-Co
   return { ETag: `"${tag}"`, 'Cache-Control': 'private, no-cache' };
 }
 
-/** Whether the client has what a tag names already: If-None-Match, compared weakly (section 13.1.2). */
+/** Whether the client already has the tagged answer: If-None-Match, compared weakly (section 13.1.2). */
 export function isKnown(ctx: Context, { ETag: tag }: { readonly ETag: string }): boolean {
   const known = ctx.get('If-None-Match').split(',');
   return known.some((each) => each.trim() === '*' || each.trim().replace(/^W\//, '') === tag);

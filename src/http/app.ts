@@ -50,7 +50,7 @@ export function httpApp(deps: HttpDeps): RequestListener {
   const routes = [...served, ...keyRoutes(http), ...sessionRoutes(http), asyncApiRoute(http.schemas)];
   const router = routerOf([...routes, openApiRoute(routes, http.schemas)], http);
   const app = new Koa();
-  // Reached only by what fails while an answer is being written: the client has gone.
+  // Only failures while an answer is written reach this: the client has gone.
   app.on('error', () => undefined);
   app.use((ctx, next) => answering(ctx, next, http));
   const files = new ConsoleFiles(http.system);
@@ -115,7 +115,7 @@ function endRequestWith(caller: Grant, { req, res }: Context, { authenticator }:
   whenClosed(res, authenticator.watch(caller, cutOff));
 }
 
-/** A stream ends when its caller is let in no more. */
+/** Ends a stream when its caller's grant ends. */
 function endAnswerWith(caller: Grant, { res }: Context, { authenticator }: HttpContext): void {
   whenClosed(
     res,
@@ -165,7 +165,7 @@ function isReading({ method }: Pick<Context, 'method'>): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 }
 
-/** What is answered where no route is: 404, the methods of a path, or 405. */
+/** The answer where there is no route: 404, the methods of a path, or 405. */
 function unrouted(ctx: Context, router: Router, http: HttpContext): Answer {
   const methods = layersAt(ctx, router).flatMap((layer) => layer.methods);
   if (methods.length === 0) throw new RequestRefused(`No such route: ${ctx.path}`, { status: 404 });
@@ -178,10 +178,12 @@ function unrouted(ctx: Context, router: Router, http: HttpContext): Answer {
   throw new RequestRefused(`Method ${ctx.method} is not allowed here: ${allow} are`, { status: 405, headers });
 }
 
-/** Name of the layers whose path may be a value of a parameter too. */
+/** Name of the router's layers whose path may also be the value of a parameter. */
 const ALSO_ID = 'also an id';
 
-/** What is served at a path: a path without parameters is itself and, but for those, no value of a parameter. */
+/**
+ * The layers of a path: a path without parameters is itself and, but for those with that name, no value of a parameter.
+ */
 function layersAt(ctx: Context, router: Router): ReturnType<Router['match']>['path'] {
   const layers = router.match(ctx.path, ctx.method).path;
   const itself = layers.filter(({ paramNames, name }) => paramNames.length === 0 && name !== ALSO_ID);

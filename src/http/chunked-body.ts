@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { whenClosed } from './answer.js';
 import type { HttpContext } from './route.js';
 
-/** Longest that a client may leave a chunk unread, in milliseconds: it holds memory and a permit. */
+/** How long a client may leave a chunk unread, in milliseconds: it holds memory and a permit. */
 const MAX_STALL_MS = 60_000;
 /** Most that is read before the answer begins, in UTF-16 units: what fails within it still becomes a problem. */
 const READ_AHEAD_CHARS = 1024 * 1024;
@@ -30,7 +30,7 @@ export async function readBody(
   return typeof body === 'string' ? body : chunkedBody(body, { http, response });
 }
 
-/** Texts on their way to a client; one that takes none for too long is cut off. */
+/** Sends texts to a client; one that reads nothing for too long is cut off. */
 export async function* chunkedBody(
   chunks: AsyncIterable<string>,
   { http, response }: ChunkedBodyDeps,

@@ -31,7 +31,7 @@ export async function withPermit<T>(
 export async function permitInTime(permits: Semaphore, http: Pick<HttpContext, 'inTime'>): Promise<() => void> {
   const acquired = permits.acquire();
   return await http.inTime(acquired, crowded).catch((error: unknown) => {
-    // One that still comes is released at once.
+    // A permit that comes later is released at once.
     acquired.then((late) => late()).catch(() => undefined);
     throw error;
   });

@@ -55,7 +55,7 @@ function isVisit(ctx: Context): boolean {
   return ctx.path === '/' && isAskedFor(ctx);
 }
 
-/** Whether a browser's address line asks, rather than a program. */
+/** Whether a browser navigates to the page, rather than a program requesting it. */
 function isAskedFor({ method, headers }: Context): boolean {
   return method === 'GET' && headers.accept?.includes('text/html') === true;
 }
@@ -91,7 +91,7 @@ export class ConsoleFiles {
     send(ctx, file);
   }
 
-  /** Read once, and compressed once; none before the page is there, which is made last. */
+  /** Reads and compresses the files once; empty until the page exists, which is built last. */
   async #all(): Promise<ReadonlyMap<string, StaticFile>> {
     this.#files ??= this.#read();
     try {
@@ -122,7 +122,10 @@ export class ConsoleFiles {
   }
 }
 
-/** After a first start; a browser asks again by itself. @throws {RequestRefused} 503 for others */
+/**
+ * While the console is still being built, after a first start; a browser retries by itself. @throws {RequestRefused}
+ * 503 for others
+ */
 function tellNotYet(ctx: Context): void {
   const headers = { 'Retry-After': '1', Refresh: '1' };
   const detail = 'The console is still being made: ask again in a second';

@@ -1,4 +1,4 @@
-/** The Idempotency-Key: one key, one request, however often it is sent. */
+/** The Idempotency-Key: requests with the same key count once, however often they are sent. */
 import type { Context } from 'koa';
 import type { ReadBody } from './body.js';
 import { brokenRules } from '../api/problems.js';
@@ -56,7 +56,7 @@ export interface KeyedRequest {
   readonly caller: Pick<Caller, 'actor'>;
 }
 
-/** Neither part of it can hold a line break. */
+/** The separator is unambiguous: neither part can hold a line break. */
 function idempotencyKey(ctx: Context, { actor }: Pick<Caller, 'actor'>): string | null {
   const keys = ctx.req.headersDistinct[IDEMPOTENCY_KEY.toLowerCase()];
   if (keys === undefined) return null;
@@ -85,10 +85,10 @@ function escapedOnce(part: string): string {
 /** The id and the hashes by which the run of a repeated request is found, and the caller's key name. */
 export type RunKey = Pick<RunRequest, 'runId' | 'keyHash' | 'bodyHash' | 'actor'>;
 
-/** What a run begins with. */
+/** The first facts of a run. */
 export interface Beginning {
   readonly requested: RunRequestedData;
-  /** Why it fails at once; null: it does not. */
+  /** The failure the run begins with; null: none. */
   readonly failure: RunFailedData | null;
 }
 
@@ -96,7 +96,7 @@ export interface Start {
   /** The request's body. */
   readonly request: ReadBody<unknown>;
   readonly caller: Caller;
-  /** Called only for the first of equal requests. */
+  /** Called for the first of equal requests only. */
   readonly begin: (run: RunKey) => Beginning | Promise<Beginning>;
 }
 

@@ -1,4 +1,4 @@
-/** Limits at the REST edge: what an answer shows of them, and starts that they let pass. */
+/** Applies the limits to REST requests: the headers of answers, and the starts of runs. */
 import type { Context } from 'koa';
 import type { Verdict } from '../api/limits.js';
 import { askerOf } from '../api/limits.js';
@@ -6,7 +6,7 @@ import type { RunRequestedData } from '../generated/schemas.js';
 import type { Caller } from '../keys/caller.js';
 import type { HttpContext } from './route.js';
 
-/** Shows in the answer what the limits say of its request. @throws {RequestRefused} 429 */
+/** Adds the limits' headers to the answer. @throws {RequestRefused} 429 */
 export function heed(ctx: Context, { fields, refusal }: Verdict): void {
   // A start passes through here twice, for different limits: a list may be split over lines (RFC 9651, section 3.1).
   for (const [name, value] of Object.entries(fields)) ctx.append(name, value);
@@ -20,7 +20,7 @@ export interface Starter {
   readonly caller: Caller;
 }
 
-/** Starts a run that counts from then on, or not at all when nothing was started. @throws {RequestRefused} 429 */
+/** Starts a run under the limits; it is not counted when nothing was started. @throws {RequestRefused} 429 */
 export async function startWithin(
   { ctx, http, caller }: Starter,
   requested: RunRequestedData,

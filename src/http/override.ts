@@ -1,4 +1,4 @@
-/** What a human changes of a run's state, as it is sent: its size, its rules, and where it may lead. */
+/** The override of a run's state in a request: its size, its rules, and where it may lead. */
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { isLonger, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../graph/limits.js';
 import type { FieldError, StateOverride } from '../generated/schemas.js';

@@ -21,7 +21,7 @@ export function queryOf<N extends RequestName>(schemas: SchemaRegistry, schema: 
       const errors: FieldError[] = [];
       const values: Record<string, unknown> = {};
       for (const [name, property] of properties) {
-        // Some clients write lists so; taken for another parameter, it would be passed over without a word.
+        // Some clients write lists with brackets: taken for another parameter, the list would be ignored silently.
         const bracketed = [...sent.keys()].filter((each) => each.startsWith(`${name}[`));
         if (bracketed.length > 0) errors.push(notAList(name));
         const texts = sent.getAll(name);

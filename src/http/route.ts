@@ -1,4 +1,4 @@
-/** What a route is: one declaration, from which the router and the OpenAPI document are made. */
+/** A route: one declaration, from which the router and the OpenAPI document are made. */
 import { present } from '../system/element.js';
 import type { RouterContext } from '@koa/router';
 import type { System } from '../system/system.js';
@@ -55,9 +55,9 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly inbox: Pick<Inbox, 'list' | 'follow'>;
   /** Reads and checks a run's whole record; null when nothing is known of it. */
   readonly verify: (runId: string) => Promise<RunVerification | null>;
-  /** Where a run's drafts come from; null when there is no such run. */
+  /** The genealogy of a run; null when there is no such run. */
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
-  /** What a node was sent. */
+  /** The prompt that a node was sent. */
   readonly prompt: (runId: string, at: AttemptPlace) => Promise<PromptFound>;
   readonly blueprints: Pick<BlueprintStore, 'find' | 'versions' | 'create' | 'update' | 'remove'>;
   readonly blueprintList: BlueprintList;
@@ -65,7 +65,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
     find(documentId: string): Promise<DocumentRecord | null>;
     /** Chunks of a document, in order; null when it is not there. */
     chunks(documentId: string, range: ChunkRange): Promise<readonly NumberedChunk[] | null>;
-    /** What agents are given for a query, best first. */
+    /** Searches as agents do, best first. */
     search(query: DocumentQuery, options: { readonly signal: AbortSignal }): Promise<readonly CitedChunk[]>;
     /** Reads and checks a document's whole record; null when nothing is known of it. */
     verify(documentId: string): Promise<DocumentCheck | null>;
@@ -74,11 +74,11 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
     remove(documentId: string, actor: string | null): Promise<void>;
   };
   readonly documentList: DocumentList;
-  /** Where files that are uploaded are kept meanwhile. */
+  /** Folder for files while they are uploaded. */
   readonly uploadDir: string;
   /** Whether the log answers and the read models have caught up. */
   readonly ready: () => Promise<boolean>;
-  /** Models whose servers are out; runs wait for them. */
+  /** Models whose servers are unreachable; their runs wait. */
   readonly unreachableModels: () => readonly string[];
   /** Models that are being called here. */
   readonly modelUses: () => readonly ModelCalls[];
@@ -96,7 +96,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly log: { info(fields: object, message: string): void };
 }
 
-/** What the routes share. */
+/** The dependencies of routes, and what they share. */
 export interface HttpContext extends HttpDeps {
   readonly schemas: SchemaRegistry;
   /** Awaits work on the log no longer than the deadline, then throws what `late` makes. */

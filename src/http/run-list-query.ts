@@ -1,11 +1,11 @@
-/** What a list of runs is asked for over HTTP: filters and cursor in the words of the wire. */
+/** Reads the query of a list of runs: filters and cursor. */
 import type { FieldError, HistoryQuery } from '../generated/schemas.js';
 import { brokenRules } from '../api/problems.js';
 import { momentIn, NO_MOMENT } from './moment.js';
 import { fieldOf } from '../system/untrusted.js';
 import type { RunFilter, RunListQuery, RunPlace, RunSort } from '../projections/run-list.js';
 
-/** A page as it is asked for. @throws {RequestRefused} 422 for a time or a cursor that cannot be read */
+/** Reads a requested page. @throws {RequestRefused} 422 for a time or a cursor that cannot be read */
 export function runListQuery(
   query: HistoryQuery,
 ): RunListQuery & { readonly filter: RunFilter; readonly sort: RunSort } {
@@ -22,7 +22,7 @@ export function runListQuery(
   const after = read('cursor', (text) => placeIn(text, sort));
   if (errors.length > 0) throw brokenRules(errors);
   const { status, blueprint_id: blueprintId, actor, parent, min_score: minScore, max_score: maxScore } = query;
-  // An empty field of a search form asks for nothing.
+  // An empty field of a search form is no filter.
   const q = query.q?.trim() === '' ? undefined : query.q;
   const filter = { status, blueprintId, actor, parent, from, to, minScore, maxScore, q };
   return { limit, offset, filter, sort, ...(after !== undefined && { after }) };
@@ -34,7 +34,7 @@ const UNREADABLE = {
   cursor: { msg: 'Input should be the cursor of a page in the same order', type: 'cursor' },
 };
 
-/** The place behind a run, as clients hold it: opaque text. */
+/** The place after a run in the list, as opaque text for clients. */
 export function cursorOf({ value, createdAt, id }: RunPlace, sort: RunSort): string {
   return Buffer.from(JSON.stringify([sort, value, createdAt, id])).toString('base64url');
 }

@@ -1,4 +1,4 @@
-/** The inbox: what waits for a human's decision, as a list and as a stream of comings and goings. */
+/** The inbox: the open pauses, as a list and as a stream of changes. */
 import type { InboxChange, InboxFilter } from '../../projections/inbox.js';
 import { approval, approvalGone } from '../../api/approval.js';
 import { brokenRules } from '../../api/problems.js';

@@ -27,7 +27,7 @@ export function documentRoutes(http: HttpContext): readonly Route[] {
   return [
     uploadRoute(http),
     listRoute(http),
-    // A word comes before an id.
+    // Before the routes with an id: `search` would be taken for one.
     searchRoute(http),
     getRoute(http),
     chunksRoute(http),

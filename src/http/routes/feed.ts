@@ -99,7 +99,8 @@ function feedStream(
   deps: { readonly http: HttpContext; readonly ctx: RouterContext },
 ): Readable {
   return placedStream(deps, ({ send, place, signal, onPassed }) => {
-    // Asked for the head again, a client that is cut off before the first event would miss it.
+    // Sent at once: a client that began at the head and is cut off before its first event would else begin at a newer
+    // head.
     if (cursor !== null) place(cursor);
     return deps.http.logFeed.follow({
       ...wanted,

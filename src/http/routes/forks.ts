@@ -1,4 +1,4 @@
-/** A new run that goes on from an event of another. */
+/** Forks: a new run that continues from an event of another. */
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import type { RouterContext } from '@koa/router';
 import { mostNodeExecutions } from '../../graph/limits.js';
@@ -20,13 +20,13 @@ import { outcomeUnknown } from '../idempotency.js';
 import { startWithin } from '../limits.js';
 import { forkPlan, runStart } from '../../api/serializers.js';
 
-/** Runs read at a time to go on from; each from its beginning. */
+/** Parents read at a time, each from its beginning. */
 const PARENTS_AT_A_TIME = 4;
 /** Values of `dry_run` that request a dry run. */
 const DRY: ReadonlySet<string> = new Set(['1', 'true']);
-/** Where a fork holds its override. */
+/** Place of the override in a fork's body. */
 const AT_OVERRIDE = ['body', 'changes', 'modified_state'];
-/** Where a fork holds its bound of executions. */
+/** Place of the bound of executions in a fork's body. */
 const AT_BOUND = ['body', 'changes', 'max_node_executions'];
 
 /** POST /api/runs/{run_id}/fork. */
@@ -67,7 +67,7 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
   return [route];
 }
 
-/** What the new run begins with. */
+/** The first facts of the new run. */
 async function requestedFork(
   ctx: RouterContext,
   http: HttpContext,

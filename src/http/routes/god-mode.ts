@@ -1,4 +1,4 @@
-/** A human between the steps of a run: shows what is waiting, takes the decision. */
+/** God Mode: shows an open pause, and takes the decision. */
 import type { RouterContext } from '@koa/router';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { mayDecide } from '../../run/approvals.js';
@@ -14,7 +14,7 @@ import { isRunId, runIdText } from '../route.js';
 import { outcomeUnknown } from '../idempotency.js';
 import { decisionResult, godModeState } from '../../api/serializers.js';
 
-/** Where a decision holds its override. */
+/** Place of the override in a decision's body. */
 const AT = ['body', 'modified_state'];
 
 /** POST /api/councils/run/{run_id}/approve and GET /api/councils/run/{run_id}/state. */
@@ -64,7 +64,7 @@ function approveRoute(http: HttpContext): Route {
   };
 }
 
-/** An id that no run can have is that of a run which is not paused. */
+/** A malformed id is answered like that of a run which is not paused. */
 function pausableRunId(ctx: RouterContext): string {
   const runId = runIdText(ctx);
   if (!isRunId(runId)) throw new RunNotPaused({ runId, status: 'unknown' });

@@ -1,4 +1,4 @@
-/** Whether the process answers, and whether it is any use to send it work. */
+/** Whether the process answers, and whether it can take work. */
 import type { Health, Readiness } from '../../generated/schemas.js';
 import { LogDamaged, LogFull } from '../../eventlog/errors.js';
 import { RequestRefused } from '../../api/problems.js';
@@ -45,7 +45,7 @@ export function healthRoutes(http: HttpContext): readonly Route[] {
   ];
 }
 
-/** Why no work should be sent, null: it may be. A check that fails or hangs is an answer too. */
+/** Why the service cannot take work; null: it can. A check that fails or hangs counts as a reason. */
 async function unreadiness(http: HttpContext): Promise<string | null> {
   const late = 'the event log does not answer, or the read models have not caught up';
   try {

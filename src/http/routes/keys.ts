@@ -99,7 +99,7 @@ async function refused<T>(add: () => Promise<T>, { expires_at: at }: SentKey): P
   try {
     return await unlessEnded(add);
   } catch (error) {
-    // Another was the first while this request was on its way.
+    // Another key was added first, while this request was on its way.
     if (error instanceof KeyNotFirst) throw keyNeeded();
     if (!(error instanceof KeyRefused)) throw error;
     const { field, reason } = error.data;

@@ -41,7 +41,7 @@ export function streamRoute(http: HttpContext): Route {
       const { from } = query.read(ctx);
       const after = lastEventIdOf(ctx) ?? from;
       const runId = runIdIn(ctx);
-      // Of the record only what is sent is read, and verified.
+      // Only the part of the record that is sent is read and verified.
       const run = await http.inTime(http.queries.find(runId));
       if (run === null) throw new RunUnknown({ runId });
       if (run.completedAt !== null && after >= run.seq) return { status: 204, body: null };
@@ -78,7 +78,7 @@ function lastEventIdOf(ctx: RouterContext): number | null {
   throw brokenRules([{ loc: ['header', LAST_EVENT_ID], msg, type: 'int_parsing' }]);
 }
 
-/** Events as they are sent, made once for all clients. */
+/** Serialized events, shared by all clients. */
 const made = new WeakMap<RunEvent, ServerEvent>();
 
 function serverEvent(event: RunEvent): ServerEvent {

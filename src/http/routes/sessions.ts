@@ -1,4 +1,4 @@
-/** What stands for a key: sessions in browsers, and tickets for what can send neither header nor cookie. */
+/** Sessions for browsers, and tickets for clients that can send neither header nor cookie. */
 import type { Context } from 'koa';
 import type { Grant } from '../../keys/caller.js';
 import { SESSION_MS } from '../../keys/sessions.js';
