@@ -1,4 +1,4 @@
-/** The service that a command calls, by its client. */
+/** The client of the service that a command calls. */
 import type { ClientSystem, RetryOptions, RunEvent } from '../client/client.js';
 import { CouncilClient } from '../client/client.js';
 import { AWAY_MS, ServiceLost, isAway, isUnsent } from './service-faults.js';
@@ -26,7 +26,7 @@ export function notifyOnce(notify: (text: string) => void): NonNullable<RetryOpt
   };
 }
 
-// A run at a service, followed to its end over connections that may break.
+// Follows a run at a service to its end, over connections that may break.
 
 export interface FollowOptions extends ServiceOptions {
   readonly notify: (text: string) => void;

@@ -1,4 +1,4 @@
-/** What the failures of a service mean at a terminal. Whoever asks none need not load its client for that. */
+/** What failures of a service mean for a command. Does not load the client, for commands that call no service. */
 import {
   CouncilError as ServiceError,
   UnauthorizedError,
@@ -7,10 +7,10 @@ import {
 } from '../client/errors.js';
 import { CouncilError } from '../errors.js';
 
-/** How long an absent service is waited for, in milliseconds. */
+/** How long an unreachable service is waited for, in milliseconds. */
 export const AWAY_MS = 30_000;
 
-/** The service does not come back. */
+/** The service has stayed away for too long. */
 export class ServiceLost extends CouncilError<{ readonly runId: string }> {
   readonly code = 'cli.service-lost';
   constructor({ runId }: { readonly runId: string }) {
@@ -19,18 +19,21 @@ export class ServiceLost extends CouncilError<{ readonly runId: string }> {
   }
 }
 
-/** Whether an error says that the service is not there, or about to go. */
+/** Whether an error says that the service is unreachable, or about to stop. */
 export function isAway(error: unknown): error is ServiceError {
   return error instanceof UnreachableError || error instanceof UnavailableError;
 }
 
-/** Whether the service may have acted though it did not answer: its answer was lost, or says so (api/problems.ts). */
+/**
+ * Whether the service may have acted although the command got no answer: the answer was lost, or says so
+ * (api/problems.ts).
+ */
 export function isOutcomeUnknown(error: unknown): error is ServiceError {
   if (error instanceof UnreachableError) return !isUnsent(error);
   return error instanceof ServiceError && /may still take effect/.test(error.message);
 }
 
-/** What keeps a connection from being made: nothing was sent. */
+/** Errors of connections that were never made: nothing was sent. */
 const UNSENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'];
 
 /** Whether a connection could not be made, so that nothing was sent. */
@@ -39,7 +42,7 @@ export function isUnsent({ cause: failure }: ServiceError): boolean {
   return cause instanceof Error && 'code' in cause && UNSENT.includes(String(cause.code));
 }
 
-/** What to add for a user whose key is missing or no good; '' for any other error. */
+/** A hint for a user whose key is missing or refused; '' for any other error. */
 export function keyHint(error: unknown): string {
   return error instanceof UnauthorizedError ? ' (the council commands take a key from COUNCIL_KEY)' : '';
 }

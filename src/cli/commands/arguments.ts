@@ -2,7 +2,7 @@
 import { CouncilError } from '../../errors.js';
 import { plainUrl } from '../../config-values.js';
 
-/** An argument too many, too few, or of a form that is not taken. */
+/** An argument that is not accepted: one too many, one missing, or malformed. */
 export class UsageFault extends CouncilError {
   readonly code = 'cli.usage';
   constructor(message: string) {
@@ -10,7 +10,7 @@ export class UsageFault extends CouncilError {
   }
 }
 
-/** What is parsed of the words after a command. @throws {UsageFault} where they are none of its */
+/** Parses the words after a command. @throws {UsageFault} for whatever `parse` throws */
 export function orUsageFault<T>(parse: () => T): T {
   try {
     return parse();
@@ -19,7 +19,7 @@ export function orUsageFault<T>(parse: () => T): T {
   }
 }
 
-/** An address as `--url` takes it, without trailing slash. @throws {UsageFault} */
+/** The address given as `--url`, without trailing slash. @throws {UsageFault} */
 export function serviceUrl(text: string): string {
   const url = plainUrl(text);
   if (url === null)

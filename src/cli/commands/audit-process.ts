@@ -7,6 +7,6 @@ const words = process.argv.slice(2);
 
 await runAsProcess(
   (here) => audit(words, here),
-  // Of itself Node would end with 1, which of verify means that a record is not valid.
+  // Else Node would end with 1, by which `verify` says that a record is not valid.
   (error) => exitOfError(error, words[0] === 'verify' ? 'verify' : null),
 );

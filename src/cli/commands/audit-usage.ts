@@ -140,7 +140,7 @@ function isCommand(word: string): word is CommandName {
   return Object.hasOwn(OPTIONS, word);
 }
 
-/** Run ids are UUIDs: whatever is none is a file to `verify`. */
+/** Run ids are UUIDs; for `verify` anything else is a file. */
 function isRunId(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
@@ -185,7 +185,7 @@ function settingIn(text: string): readonly [string, unknown] {
   }
 }
 
-/** Node ids may hold anything, names of models no equals sign. */
+/** Split at the last equals sign: node ids may hold some, names of models none. */
 function modelIn(text: string): { readonly id: string; readonly model: string } {
   const [, id, model] = /^(.+)=([^=]+)$/s.exec(text) ?? [];
   if (id === undefined || model === undefined) throw new UsageFault(`--model takes NODE=MODEL, not "${text}"`);
@@ -216,7 +216,7 @@ function parseWords(words: readonly string[]) {
   );
 }
 
-// What the commands work with.
+// The dependencies of the commands.
 
 export interface AuditDeps {
   /** Opens the records that the command reads; nothing is opened before it is called. */
@@ -232,6 +232,6 @@ export interface AuditDeps {
   readonly columns: number | null;
   readonly sha256: System['sha256'];
   readonly uuid: () => string;
-  /** Ends it. */
+  /** Aborts the command. */
   readonly signal: AbortSignal;
 }

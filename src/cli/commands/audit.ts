@@ -46,7 +46,7 @@ function auditDeps(command: AuditCommand, process: CommandProcess, notify: (text
   const system = nodeSystem();
   const isTerminal = stdout.isTTY === true;
   const { sha256 } = system;
-  // What only some commands need is loaded by those: most of what there is.
+  // Loaded by the commands that need it: it is most of the program.
   const service = async (url: string): Promise<ServiceRecords> => {
     const { serviceRecords } = await import('../records/service-records.js');
     return serviceRecords(url, { key: readCouncilKey(env), system, notify, signal });
@@ -115,7 +115,7 @@ async function performOn(records: RunRecords, command: RecordCommand, deps: Audi
   }
 }
 
-/** Text as it is made for readers, or a value as JSON. */
+/** Prints text for a reader, or a value as JSON. */
 async function show(content: string | object, { print, isTerminal: isOnTerminal }: AuditDeps): Promise<number> {
   if (typeof content === 'string') await print(content);
   else {
@@ -133,7 +133,7 @@ async function showVerification(
   try {
     await show(isJson ? verificationJson(result) : verificationText(result, deps.style), deps);
   } catch (error) {
-    // The exit code gives the result even without a reader.
+    // Without a reader the exit code still gives the result.
     if (!(error instanceof ReaderGone)) throw error;
   }
   return exitOfVerification(result);
@@ -171,7 +171,7 @@ function jsonLine(line: string, { isTerminal: isOnTerminal }: AuditDeps): string
   return `${isOnTerminal ? printableJson(line) : line}\n`;
 }
 
-/** Byte for byte; for a terminal, characters that would command it are escaped. */
+/** Byte for byte; on a terminal, characters that would control it are escaped. */
 async function printExport(records: RunRecords, run: string, deps: AuditDeps): Promise<number> {
   if (deps.isTerminal) {
     for await (const line of linesIn(records.export(run), run)) await deps.print(jsonLine(line, deps));
@@ -200,7 +200,7 @@ async function verifyFile(
   return await showVerification(result, { isJson }, deps);
 }
 
-// `council fork`: a new run at a service, or what it would do.
+// `council fork`: starts a fork at a service, or reports what it would do.
 
 /** The answer to a fork is lost: it is unknown whether it has started. */
 class ForkUnknown extends CouncilError<{ readonly runId: string }> {

@@ -23,7 +23,7 @@ Tells whether the log in DATA_DIR is whole; the service is stopped. Exit code 0:
   --accept-loss   takes what there is of a log that has lost something: the service then starts on it
 `;
 
-/** Most faults told of a log. */
+/** Most faults reported of a log. */
 const MAX_FAULTS = 20;
 
 function main(words: readonly string[]): number {
@@ -39,7 +39,7 @@ function main(words: readonly string[]): number {
   return check(dataDir, system);
 }
 
-/** Whatever was known of the log beside it is forgotten; views are folded again from what there is. */
+/** Forgets what the folder knows of the log; the views are folded again from what is there. */
 function acceptLoss(folder: string, system: System): number {
   const dataDir = openDataDirectory(folder, { pid: process.pid, hostname: hostname(), startedAt: system.now() });
   try {
@@ -47,7 +47,7 @@ function acceptLoss(folder: string, system: System): number {
     forgetHead(logFile);
     rmSync(viewsDir, { recursive: true, force: true });
     const isLost = (statSync(logFile, { throwIfNoEntry: false })?.size ?? 0) === 0;
-    // Neither an empty file nor a journal without its file can be a log; a new one is begun in their place.
+    // An empty file, or a journal without its file, is no log: both make room for a new one.
     if (isLost) for (const suffix of ['', '-wal', '-shm']) rmSync(logFile + suffix, { force: true });
     say(isLost ? 'There is no log: the service begins a new one' : 'The log is taken as it is');
     return EXIT.done;
@@ -90,11 +90,11 @@ function identityOf(log: ReadOnlyLog): string | null {
 interface Chains {
   readonly events: number;
   readonly streams: number;
-  /** What cannot be read or does not follow, a line each; of a stream its first alone. */
+  /** The faults, a line each: events that cannot be read or do not follow, of each stream the first. */
   readonly faults: readonly string[];
 }
 
-/** Follows the hash chain of every stream. */
+/** Verifies the hash chain of every stream. */
 function chainsOf({ salvage }: ReadOnlyLog, { last, sha256 }: { last: number; sha256: System['sha256'] }): Chains {
   const chains = new StreamChains(sha256);
   const faults: string[] = [];

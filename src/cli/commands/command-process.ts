@@ -5,7 +5,7 @@ import type { PrintedStream } from '../terminal/printer.js';
 import { printable } from '../terminal/printer.js';
 import { EXIT, messageOf } from './exit-codes.js';
 
-/** What the commands use of the process they run in. */
+/** The parts of the process that commands use. */
 export interface CommandProcess {
   readonly env: NodeJS.ProcessEnv;
   readonly stdin: AsyncIterable<Uint8Array>;
@@ -16,7 +16,9 @@ export interface CommandProcess {
   readonly signal: AbortSignal;
 }
 
-/** Runs a command in this process; whatever else goes wrong ends it with the code that the command's own errors have. */
+/**
+ * Runs a command in this process; an unexpected error ends the process with the exit code of the command's own errors.
+ */
 export async function runAsProcess(
   command: (process: CommandProcess) => Promise<number>,
   exitOf: (error: unknown) => number,

@@ -1,4 +1,4 @@
-/** What drives a run for the terminal: the engine in this process, or a remote service. */
+/** Drives a run for the terminal: by the engine in this process, or a remote service. */
 import type { BlueprintCreate, GodModeState, RunResult, StateOverride } from '../../generated/schemas.js';
 
 export interface RunOptions {
@@ -10,7 +10,7 @@ export interface RunOptions {
 
 /** The progress of a run, as it is displayed. */
 export interface RunProgress {
-  /** Nodes that run side by side, or the one; none while the run waits and once it has ended. */
+  /** The nodes that run, several in parallel branches; none while the run waits and after its end. */
   readonly nodes: readonly string[];
   /** Drafts so far; null before the first. */
   readonly iteration: number | null;
@@ -22,7 +22,7 @@ export type Decision = (
   | { readonly action: 'approve' | 'reject' }
   | { readonly action: 'modify'; readonly override: StateOverride }
 ) & {
-  /** What the human said to it; absent: nothing. */
+  /** The comment of the human; absent: none. */
   readonly comment?: string;
 };
 

@@ -1,4 +1,6 @@
-/** Runs in this process, on the data directory, as the service would. Runs that others left there are not touched. */
+/**
+ * Runs a council in this process, on the data directory, as the service would. Unfinished runs there are not touched.
+ */
 import type { System } from '../../system/system.js';
 import { compileBlueprint } from '../../blueprint/compile.js';
 import { councilOf } from '../../blueprint/record.js';
@@ -26,12 +28,12 @@ import { queue } from '../../system/async/queue.js';
 export interface EmbeddedOptions {
   readonly dataDir: DataDirectory;
   readonly model: LanguageModel;
-  /** What agents search the web with; null: nothing. */
+  /** The web search of agents; null: none. */
   readonly webSearch: SearchProvider | null;
   readonly system: System;
   /** Shows the user a notice. */
   readonly notify: (text: string) => void;
-  /** The log takes nothing more: the run cannot go on in this process. */
+  /** Called when the log has failed: the run cannot go on in this process. */
   readonly onLogBroken: (error: unknown) => void;
 }
 
@@ -42,7 +44,7 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
   const logger = { info: () => undefined, error: onFault };
   const engine = await openEngine(config, { dataDir, model, webSearch, system, logger, onLogBroken });
   const cancelled = new AbortController();
-  // On a log that others share, unfinished runs are theirs.
+  // On a shared log, unfinished runs may belong to running instances.
   if (config.cluster === null) reportUnfinished((await engine.unfinished()).length, notify);
   else engine.beat();
   return {
@@ -128,7 +130,7 @@ async function pause({ queries }: Engine, runId: string): Promise<GodModeState |
     : godModeState(pauseView, mayDecide(pauseView.run, ANYONE));
 }
 
-/** Why a decision is not taken; the pause stands, or is another by now. */
+/** Errors of a decision that is refused; the pause stands, or has been replaced. */
 const REFUSALS = [RunNotPaused, PauseMoved, NotApprover];
 
 function messageOf(error: unknown): string {

@@ -1,4 +1,7 @@
-/** What a fault ends a command with: exit codes that scripts can trust (src/cli/README.md, "Exit codes of the commands on a record"), and what a user is told. */
+/**
+ * The exit code and the message of a failed command. Scripts rely on the codes (src/cli/README.md, "Exit codes of the
+ * commands on a record").
+ */
 import { ConfigInvalid, CouncilError } from '../../errors.js';
 import { DataDirHeld, LogUnavailable } from '../../eventlog/errors.js';
 import { KeyRefused, KeyTaken, KeyUnknown, TooManyKeys } from '../../keys/errors.js';
@@ -28,14 +31,14 @@ export function exitOfVerification({ isValid }: VerificationResult): number {
   return isValid ? VERIFIED.valid : VERIFIED.notValid;
 }
 
-/** @param command null: none was understood */
+/** @param command null: the arguments name none */
 export function exitOfError(error: unknown, command: CommandName | null): number {
   return command === 'verify' ? VERIFIED.cannotTell : codeOf(error);
 }
 
 /** Refusals that mean a wrong request, or a wrong key. */
 const USAGE_STATUS: readonly (number | null)[] = [400, 401, 403, 413, 422];
-/** The codes of errors by their kind; a key that is not given is wrong usage. */
+/** Exit codes by class of error; a missing key counts as wrong usage. */
 const CODES: readonly (readonly [code: number, kinds: readonly (abstract new (...given: never) => Error)[]])[] = [
   [EXIT.usage, [UsageFault, ConfigInvalid, KeyRefused, KeyTaken, TooManyKeys]],
   [EXIT.unknown, [RunUnknown, EventUnknown, KeyUnknown]],
@@ -51,7 +54,7 @@ function codeOf(error: unknown): number {
   return isRefused ? EXIT.usage : EXIT.failed;
 }
 
-/** What a user is told of a fault. @param usage of the command, for arguments that it does not take */
+/** The message of a failure. @param usage of the command, added for refused arguments */
 export function messageOf(error: unknown, usage: string): string {
   if (error instanceof UsageFault) return `${error.message}\n\n${usage}`;
   if (error instanceof ServiceError) return error.message + keyHint(error);

@@ -24,7 +24,7 @@ interface Common {
   readonly url: string | null;
 }
 
-/** A key as it is asked for at a terminal. */
+/** A key to add. */
 export interface WantedKey {
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -34,7 +34,7 @@ export interface WantedKey {
 
 /** Where keys are kept. */
 export interface KeyBook {
-  /** Resolves with the text of the new key, which nobody can ask for again. */
+  /** Resolves with the text of the new key, which is given this once. */
   add(wanted: WantedKey): Promise<string>;
   /** Every key that was ever added, in that order. */
   list(): Promise<readonly Key[]>;
@@ -79,7 +79,7 @@ type Values = ReturnType<typeof parseWords>['values'];
 
 function wantedKey(name: string, { scopes, expires }: Values, now: string): WantedKey {
   if (scopes === undefined) throw new UsageFault('--scopes is missing');
-  // Checked here, so that nothing is asked of a service in vain.
+  // Checked before a service is called.
   if (expires !== undefined) expiryIn(expires, now);
   return {
     name,

@@ -35,7 +35,7 @@ export async function keys(words: readonly string[], process: Omit<CommandProces
   }
 }
 
-/** Each is loaded where it is the one. */
+/** Loads either the client or the log's adapter, not both. */
 async function keyBook(
   url: string | null,
   { env, system, signal }: Pick<CommandProcess, 'env' | 'signal'> & { readonly system: System },
@@ -68,7 +68,7 @@ async function perform(command: KeysCommand, deps: KeysDeps): Promise<void> {
   }
 }
 
-/** The key may have been added, and nobody has its text. */
+/** The key may have been added, but its text is lost. */
 class KeyLost extends CouncilError<{ readonly name: string }> {
   readonly code = 'cli.key-lost';
   constructor({ name, cause }: { readonly name: string; readonly cause: Error }) {
@@ -89,7 +89,7 @@ async function add(wanted: WantedKey, { book, print, notify }: KeysDeps): Promis
   notify('Send it as "Authorization: Bearer …"; the council commands take it from COUNCIL_KEY.');
 }
 
-/** Its answer was lost, or could not be written; before that nothing is added. */
+/** Whether the text was lost after the key may have been added. */
 function isLost(error: unknown): error is Error {
   return (
     isOutcomeUnknown(error) ||
@@ -126,7 +126,7 @@ function day(time: string): string {
   return time.slice(0, 10);
 }
 
-/** Lines whose columns stand below each other. */
+/** Lines with aligned columns. */
 function aligned(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));

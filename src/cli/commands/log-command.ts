@@ -1,4 +1,4 @@
-/** What the commands on a stopped service's log have in common. */
+/** Shared by the commands on the log of a stopped service. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readConfig } from '../../config.js';

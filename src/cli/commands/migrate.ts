@@ -11,7 +11,7 @@ import { openLog } from '../../eventlog/open.js';
 import { onSignals } from '../../system/signals.js';
 import { printable } from '../terminal/printer.js';
 
-/** Exit codes: the copy is not whole, an unusable setting. */
+/** Exit codes: the copy is incomplete; a setting is unusable. */
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 
@@ -40,7 +40,7 @@ async function migrate(): Promise<void> {
       system,
       sha256: system.sha256,
       signal: stopping.signal,
-      // Beats of instances that are gone.
+      // Heartbeats of instances that no longer run.
       isSkipped: (stream) => stream.startsWith('instance-'),
       onProgress: (count) => say(`${count.toLocaleString('en-US')} events`),
     });

@@ -1,4 +1,4 @@
-/** Drives a running service as any client does. */
+/** Drives a run at a running service, by the client. */
 import type { CouncilClient, RunEvent } from '../../client/client.js';
 import { ConflictError, CouncilError as ServiceError, UnreachableError, isTerminal } from '../../client/client.js';
 import { CouncilError } from '../../errors.js';
@@ -15,7 +15,7 @@ export interface RemoteOptions extends ServiceOptions {
   readonly system: System;
   /** Shows the user a notice. */
   readonly notify: (text: string) => void;
-  /** The user cancels: after that only the result is waited for. */
+  /** Aborted when the user cancels: from then on only the result is waited for. */
   readonly cancelled: AbortSignal;
 }
 
@@ -54,7 +54,7 @@ export function remoteDriver(url: string, { notify, cancelled, ...service }: Rem
   };
 }
 
-/** A run that has ended stays as it is. */
+/** Has no effect on a run that has ended. */
 async function cancel(council: CouncilClient, runId: string, signal: AbortSignal): Promise<void> {
   try {
     await council.run(runId).cancel({ signal });
@@ -87,7 +87,7 @@ async function decide(
   }
 }
 
-/** What is displayed of a run, at each of its events that changes it. */
+/** The progress after each event that changes it. */
 async function* progressOf(events: AsyncIterable<RunEvent>): AsyncGenerator<RunProgress> {
   const active = new Set<string>();
   let iteration: number | null = null;
@@ -127,7 +127,7 @@ export class StartUnknown extends CouncilError {
 
 interface StartDeps {
   readonly council: CouncilClient;
-  /** Makes its calls once. */
+  /** A client that does not retry. */
   readonly once: CouncilClient;
   readonly notify: (text: string) => void;
   readonly signal: AbortSignal;
@@ -141,7 +141,7 @@ interface StartDeps {
  */
 async function startRun({ topic, isGodMode, blueprint: given }: RunOptions, deps: StartDeps): Promise<string> {
   const { once, notify, signal } = deps;
-  // A service that is not there is not waited for: nothing has begun.
+  // An unreachable service is not waited for: nothing has begun.
   await once.health({ signal });
   if (given === null) return await startOnce({ topic, isGodMode, blueprint: null }, deps);
   const { name, nodes, edges, approvals } = given;

@@ -1,4 +1,4 @@
-/** Takes one run from its start to its end on any driver: shows progress and has pauses decided. */
+/** Takes a run from start to end on any driver: shows progress and asks for decisions at pauses. */
 import { CouncilError } from '../../errors.js';
 import type { RunResult } from '../../generated/schemas.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
@@ -10,7 +10,7 @@ export interface RunCouncilDeps {
   readonly progress: Progress;
   /** Asks for a decision at each pause; null outside God Mode. */
   readonly prompt: ApprovalPrompt | null;
-  /** The user cancels the run. */
+  /** Aborted when the user cancels the run. */
   readonly cancelled: AbortSignal;
 }
 
@@ -85,9 +85,9 @@ async function decidePause(
   return true;
 }
 
-// What a run has made, on standard output.
+// Writes the result of a run to standard output.
 
-/** Standard output takes no more: a full disk, for one. The run itself is recorded. */
+/** Standard output cannot be written, as on a full disk. The run itself is recorded. */
 export class OutputLost extends CouncilError<{ readonly runId: string }> {
   readonly code = 'cli.output-lost';
   constructor({ runId, cause }: { readonly runId: string; readonly cause: Error }) {

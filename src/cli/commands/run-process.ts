@@ -7,7 +7,7 @@ const { env, stdin, stdout, stderr } = process;
 const cancelled = new AbortController();
 const endFailed = (): never => process.exit(EXIT_FAILED);
 onSignals(nodeSystem(), () => cancelled.abort(), endFailed);
-// The reader of a stream may go away; the run goes on, and a failed write is reported where it happens.
+// Without a reader the run goes on; a failed write is reported where it happens.
 for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
 const here = { env, stdin, stdout, stderr, cancelled: cancelled.signal, endFailed };
 process.exitCode = await runCommand(process.argv.slice(3), here);

@@ -35,15 +35,15 @@ export const EXIT_FAILED = 1;
 /** Exit code: wrong usage, or an unusable setting. */
 const EXIT_USAGE = 2;
 
-/** What the command uses of the process it runs in. */
+/** The parts of the process that the command uses. */
 export interface RunProcess {
   readonly env: NodeJS.ProcessEnv;
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: Output['stream'];
   readonly stderr: ProgressStream;
-  /** The user cancels the run. */
+  /** Aborted when the user cancels the run. */
   readonly cancelled: AbortSignal;
-  /** Ends the process: its log has failed. */
+  /** Ends the process after the log has failed. */
   readonly endFailed: () => void;
 }
 
@@ -89,14 +89,14 @@ async function run(args: RunArguments, here: RunProcess): Promise<RunResult> {
   }
 }
 
-// Each driver is loaded when it is the one: with --url no engine, and a wrong argument is refused without either.
+// Each driver is loaded only when it is used: with --url no engine, and for wrong arguments neither.
 
 async function openRemoteDriver(url: string, options: RemoteOptions): Promise<RunDriver> {
   const { remoteDriver } = await import('./remote-driver.js');
   return remoteDriver(url, options);
 }
 
-/** A driver that has opened the model and the data directory which the environment names, and frees them. */
+/** The embedded driver, with the model and the data directory that the environment names; closing it frees both. */
 async function openEmbeddedDriver(
   here: RunProcess,
   system: System,

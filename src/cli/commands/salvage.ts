@@ -1,6 +1,6 @@
 /**
- * `council salvage --to DIR`: writes every stream of a broken log that is whole, its hash chain verified, into a new log,
- * and tells of each other what was left behind. The broken file stays as it is.
+ * `council salvage --to DIR`: copies every valid stream of a broken log, its hash chain verified, into a new log, and
+ * reports each other stream with what is lost of it. The broken file is not changed.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -21,7 +21,7 @@ Writes every whole record of the log in DATA_DIR into a new log in DIR; the serv
 Tells in a line each what was left behind. Exit code 0: nothing was, 1: something was.
 `;
 
-/** Appends under way at a time. */
+/** Concurrent appends. */
 const AT_ONCE = 500;
 
 async function main(words: readonly string[]): Promise<number> {
@@ -82,7 +82,7 @@ async function copied(
     for (const event of salvage.events(last)) {
       if ('reason' in event || chains.faults.has(event.stream)) continue;
       const { stream, revision } = event;
-      // In turn, so that the log takes them in this order.
+      // Begun in order, so that the log takes them in this order.
       appends.push(copy.append(stream, [newEventOf(event)], revision === 0 ? 'none' : revision - 1));
       events += 1;
       if (appends.length < AT_ONCE) continue;

@@ -1,4 +1,4 @@
-/** Verifies an export alone, or beside the record that a service has. */
+/** Verifies an export, alone or against the service's own record. */
 import type { Difference } from '../../audit/verify.js';
 import { readExport } from '../../audit/export.js';
 import type { VerificationResult } from '../records/record.js';
@@ -7,7 +7,7 @@ import type { VerifyOptions } from '../records/verify-record.js';
 import { verifyEvents } from '../records/verify-record.js';
 
 export interface VerifyExportDeps extends VerifyOptions {
-  /** The lines of the run's record elsewhere; null: nothing is compared. */
+  /** The lines of the service's record of the run; null: none to compare with. */
   readonly recorded: ((runId: string) => AsyncGenerator<string>) | null;
 }
 
@@ -79,7 +79,7 @@ function parsed(line: string): unknown {
   }
 }
 
-/** Passes the lines through; notes where another record first differs. */
+/** Passes the lines through; notes the first difference from the other record. */
 async function* compared(
   lines: AsyncIterable<string>,
   other: AsyncGenerator<string>,

@@ -1,10 +1,10 @@
-/** The files of the commands: one appears when it is whole, or not at all. */
+/** Reads and writes files of the commands; a file is written completely or not at all. */
 import { createReadStream } from 'node:fs';
 import { open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CouncilError } from '../../errors.js';
 
-/** The file cannot be written; one of that name from before is as it was. */
+/** The file cannot be written; an older one of that name is unchanged. */
 export class FileLost extends CouncilError<{ readonly file: string }> {
   readonly code = 'cli.file-lost';
   constructor({ file, cause }: { readonly file: string; readonly cause: Error }) {
@@ -58,7 +58,7 @@ export async function writeWhole(
   }
 }
 
-/** What a new file would take the place of: the file behind a link, and no device, pipe or folder. */
+/** The path to replace: the file behind a link, and no device, pipe or folder. */
 async function targetOf(file: string): Promise<string> {
   const target = await realpath(file).catch(() => file);
   const found = await stat(target).catch(() => null);

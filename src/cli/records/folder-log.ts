@@ -1,4 +1,4 @@
-/** The embedded log in a data directory, opened to be read while no service runs on it. */
+/** Opens the embedded log in a data directory for reading, while no service runs on it. */
 import { join, resolve } from 'node:path';
 import { dataDirectoryHolder } from '../../app/data-directory.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';

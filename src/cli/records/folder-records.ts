@@ -39,7 +39,7 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
       return foldedRun(run);
     },
     async verify(runId, head) {
-      // Loaded by the one command that replays.
+      // Loaded only by the command that replays.
       const { verifyInFolder } = await import('./verify-record.js');
       return await readUnchanged(log, () => verifyInFolder(runId, { log, head, sha256 }));
     },
@@ -47,7 +47,10 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
   };
 }
 
-/** What was read while the file stayed as it was; a service that has started since may have torn it. */
+/**
+ * The result of a read during which the file did not change: a service that has started since may have changed it
+ * halfway.
+ */
 async function readUnchanged<T>(log: ReadOnlyLog, read: () => Promise<T>): Promise<T> {
   try {
     return await read();

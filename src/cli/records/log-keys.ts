@@ -1,4 +1,4 @@
-/** The keys on the log itself: whoever can write it may do everything. */
+/** The keys, read and changed on the log itself: whoever can write the log may do everything. */
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -17,7 +17,7 @@ import type { System } from '../../system/system.js';
 import type { KeyBook } from '../commands/keys-usage.js';
 import { openFolderLog } from './folder-log.js';
 
-/** The keys on the log that the settings name; a folder must not be in use, and is not changed by a list. */
+/** The keys on the log that the settings name; its folder must not be in use. Listing changes nothing. */
 export function logKeys(config: Pick<Config, 'dataDir' | 'eventStore'>, system: System): KeyBook {
   const change = <T>(act: (keys: KeyStore) => Promise<T>): Promise<T> =>
     onLog(config, system, async (log) => {
@@ -44,7 +44,9 @@ export function logKeys(config: Pick<Config, 'dataDir' | 'eventStore'>, system: 
 
 type Place = Pick<Config, 'dataDir' | 'eventStore'>;
 
-/** Works on the log; a folder is held meanwhile. @throws {DataDirHeld | LogUnreadable | ConfigInvalid} */
+/**
+ * Opens the log for some work; its folder is locked meanwhile. @throws {DataDirHeld | LogUnreadable | ConfigInvalid}
+ */
 async function onLog<T>(
   { dataDir: folder, eventStore }: Place,
   system: System,
@@ -87,7 +89,7 @@ async function keysOn(log: Pick<EventLog, 'readStream'>, { sha256 }: System): Pr
   return keys.all().map(keyRecord);
 }
 
-/** A folder without a log has no keys to change: it is not made into one. */
+/** A folder without a log has no keys to revoke: no log is created in it. */
 function assertLogThere({ dataDir, eventStore }: Place): void {
   const file = logIn(dataDir);
   if (eventStore === null && !existsSync(file)) throw new LogUnreadable({ file, reason: 'there is no such file' });

@@ -22,7 +22,7 @@ export interface RunRecords {
   close(): void;
 }
 
-/** A run has not come so far. */
+/** The run has no such event yet. */
 export class EventUnknown extends CouncilError<{ readonly runId: string; readonly at: number }> {
   readonly code = 'cli.event-unknown';
   constructor({ runId, at, last }: { readonly runId: string; readonly at: number; readonly last: number }) {

@@ -11,7 +11,10 @@ export interface ServiceKeysOptions extends ServiceOptions {
   readonly signal: AbortSignal;
 }
 
-/** The keys of a running service; without a key the first of all is added. @param url without trailing slash */
+/**
+ * The keys of a running service; without a key of one's own only the first of all can be added. @param url without
+ * trailing slash
+ */
 export function serviceKeys(url: string, { signal, ...service }: ServiceKeysOptions): KeyBook {
   const { keys } = serviceClient(url, service);
   return {
@@ -21,14 +24,14 @@ export function serviceKeys(url: string, { signal, ...service }: ServiceKeysOpti
     },
     list: () => keys.list({ signal }),
     async revoke(name) {
-      // Not every text can be a part of the path.
+      // An invalid name may not even be a valid part of the path.
       if (!isKeyName(name)) throw new KeyUnknown({ name });
       await meaning(keys.revoke(name, { signal }), NotFoundError, () => new KeyUnknown({ name }));
     },
   };
 }
 
-/** Gives a refusal its meaning by its kind. */
+/** Translates a refusal of one class. */
 async function meaning<T>(
   sent: Promise<T>,
   kind: typeof ConflictError | typeof NotFoundError,

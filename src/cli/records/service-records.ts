@@ -24,7 +24,7 @@ export interface ServiceRecords extends RunRecords {
   lines(runId: string): AsyncGenerator<string>;
   /** Starts a run that goes on from an event of another. */
   fork(runId: string, request: ForkRequest): Promise<RunStart>;
-  /** What that would do. */
+  /** Reports what that would do. */
   foresee(runId: string, request: ForkRequest): Promise<ForkPlan>;
 }
 
@@ -86,12 +86,12 @@ export function serviceRecords(url: string, options: ServiceRecordsOptions): Ser
   };
 }
 
-/** The client refuses what would lead elsewhere as a fault of its caller; at a terminal it is an id like any other. */
+/** The client throws a TypeError for an id that would lead elsewhere; for a command it is an unknown id. */
 function assertPathPart(runId: string): void {
   if (/^\.{0,2}$/.test(runId)) throw new RunUnknown({ runId });
 }
 
-/** Turns the 404 of an unknown run into RunUnknown. Any other 404 comes from what is no council service. */
+/** Turns the 404 of an unknown run into RunUnknown. Any other 404 is no answer of a council service. */
 async function orRunUnknown<T>(runId: string, answer: Promise<T>): Promise<T> {
   try {
     return await answer;
@@ -100,7 +100,7 @@ async function orRunUnknown<T>(runId: string, answer: Promise<T>): Promise<T> {
   }
 }
 
-/** The same for what comes in pieces. */
+/** The same for a stream of items. */
 async function* withRunUnknown<T>(runId: string, items: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* items;

@@ -1,4 +1,4 @@
-/** The hash chains of all streams of a log, followed as its events are read. */
+/** Verifies the hash chains of all streams of a log as its events are read. */
 import { checkLink, exportedOf, GENESIS_HASH, hashOf } from '../../eventsourcing/hash-chain.js';
 import type { RecordedEvent } from '../../eventlog/port.js';
 import type { System } from '../../system/system.js';
@@ -11,7 +11,7 @@ interface ChainEnd {
 export class StreamChains {
   readonly #sha256: System['sha256'];
   readonly #ends = new Map<string, ChainEnd>();
-  /** Of each stream that is not whole the first event that does not follow, and why. */
+  /** The first fault of each faulty stream: its revision, and the reason. */
   readonly faults = new Map<string, { readonly revision: number; readonly reason: string }>();
 
   constructor(sha256: System['sha256']) {

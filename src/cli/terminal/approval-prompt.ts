@@ -21,7 +21,7 @@ export interface ApprovalPrompt {
 export interface ApprovalPromptDeps {
   readonly input: Readable;
   readonly say: (text: string) => void;
-  /** Lets the human change a text; null when it stays as it is. @throws {Error} when it cannot be edited */
+  /** Opens a text for editing; null when it is unchanged. @throws {Error} when it cannot be edited */
   readonly edit: (text: string) => Promise<string | null>;
 }
 
@@ -31,7 +31,7 @@ const MAX_COMMENT_CHARS = 2_000;
 const ANSWERS = ['approve', 'reject', 'edit'] as const;
 
 export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): ApprovalPrompt {
-  // Not as a terminal: the system's own line editing leaves Ctrl-C a signal.
+  // `terminal: false` leaves line editing to the system, and Ctrl-C a signal.
   const reader = createInterface({ input, terminal: false });
   const lines = queue<string>();
   let isClosed = false;
@@ -77,7 +77,7 @@ export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): Ap
     },
     close() {
       reader.close();
-      // A pipe reads ahead, paused or not, and would keep the process.
+      // A pipe reads ahead, paused or not, and would keep the process alive.
       input.destroy();
     },
   };
@@ -109,7 +109,7 @@ function actionOf(word: string): (typeof ANSWERS)[number] | null {
   return ANSWERS.find((each) => each.startsWith(word.toLowerCase())) ?? null;
 }
 
-/** A draft about to be worked on; `node` is null where all nodes that wait have the same. */
+/** A draft that waiting nodes will work on; `node` is null where all have the same. */
 interface PendingDraft {
   readonly node: string | null;
   readonly draft: string | null;
@@ -124,7 +124,7 @@ function draftsOf({ next_nodes: next, current_state: state, branches = [] }: God
   return differ ? own : [{ node: null, draft: state.current_draft }];
 }
 
-/** What a human makes of the drafts, one after the other; null when all stay as they are. */
+/** The edited drafts, one after the other; null when none has changed. */
 async function overrideBy(
   edit: ApprovalPromptDeps['edit'],
   drafts: readonly PendingDraft[],
@@ -145,7 +145,7 @@ function pauseText(state: GodModeState): string {
   return `${head}. ${draftsOf(state).map(draftText).join('\n')}${approvalsText(state)}`;
 }
 
-/** Who is asked, how many have said what, and until when; empty where nothing is said of it. */
+/** The approvers, the votes so far and the deadline; empty without a rule. */
 function approvalsText({ approvals }: GodModeState): string {
   if (approvals === undefined) return '';
   const { by, quorum, votes, deadline } = approvals;
@@ -189,7 +189,7 @@ export async function editText(text: string, choice: EditorChoice): Promise<stri
     await once(editor, 'close');
     if (editor.exitCode !== 0) throw new Error(`The editor "${command}" failed: nothing is decided`);
     const edited = await readFile(file, 'utf8');
-    // Editors end the last line; the draft's own end is kept.
+    // Editors add a line feed at the end; the draft's own end is kept.
     const result = text.endsWith('\n') ? edited : edited.replace(/\n$/, '');
     return result === text || result.trim() === '' ? null : result;
   } finally {

@@ -1,4 +1,4 @@
-/** Colours for a terminal, none for what is not one. */
+/** Styles text for a terminal; plain text elsewhere. */
 import { CouncilError } from '../../errors.js';
 
 const STYLES = {
@@ -16,7 +16,7 @@ export type Styler = (style: Style, text: string) => string;
 
 export interface TerminalTraits {
   readonly isTerminal: boolean;
-  /** `NO_COLOR` (no-color.org): any text but the empty one takes colours away. */
+  /** `NO_COLOR` (no-color.org): any text but the empty one turns colours off. */
   readonly noColor: string | undefined;
   /** `TERM`. */
   readonly term: string | undefined;
@@ -29,7 +29,7 @@ export function stylerFor({ isTerminal, noColor = '', term }: TerminalTraits): S
 
 // Standard output.
 
-/** Whoever read it has gone away, as `head` does. */
+/** The reader of the pipe has gone away, as `head` does. */
 export class ReaderGone extends CouncilError {
   readonly code = 'cli.reader-gone';
   constructor() {
@@ -37,7 +37,7 @@ export class ReaderGone extends CouncilError {
   }
 }
 
-/** It takes no more: a full disk, for one. */
+/** It cannot be written, as on a full disk. */
 export class OutputFailed extends CouncilError {
   readonly code = 'cli.output-failed';
   constructor(cause: Error) {
@@ -60,12 +60,12 @@ export function printerOn(stream: PrintedStream): Print {
   };
 }
 
-// Text of models and users on a terminal: without the characters that would command it, or turn what is read
-// around.
+// Makes text of models and users safe for a terminal: without characters that control it, or reverse the reading
+// direction.
 
 /** Marks, embeddings, overrides and isolates of the bidirectional algorithm (UAX #9, section 2), and line separators. */
 const TURNING = '\\u061C\\u200E\\u200F\\u2028-\\u202E\\u2066-\\u2069';
-/** Controls but for line feed and tab, what turns text around, and halves of characters. */
+/** Control characters but line feed and tab, direction controls, and unpaired surrogates. */
 const COMMANDING = new RegExp(`(?![\\n\\t])[\\p{Cc}\\p{Cs}${TURNING}]`, 'gu');
 
 /** The text with each such character replaced by U+FFFD; line feed and tab stay. */

@@ -4,30 +4,30 @@ import type { System } from '../../system/system.js';
 import type { RunProgress } from '../commands/driver.js';
 import { printable } from './printer.js';
 
-/** How often the moving line's time moves on, in milliseconds. */
+/** Interval at which the elapsed time in the moving line is updated, in milliseconds. */
 const TICK_MS = 200;
 /** Columns of a terminal that does not report its width. */
 const COLUMNS = 80;
-/** Back to the first column, and everything from there erased. */
+/** Returns to the first column and erases the line. */
 const ERASE_LINE = '\r\x1b[K';
 
 export interface Progress {
   show(progress: RunProgress): void;
-  /** Writes whole lines; the moving line stays away until the next `show`. */
+  /** Writes whole lines; the moving line is drawn again by the next `show`. */
   say(text: string): void;
   /** Seconds since it was opened, as text. */
   elapsed(): string;
-  /** Leaves a clean line. May be called twice. */
+  /** Erases the moving line. May be called twice. */
   close(): void;
 }
 
-/** Where it is shown: standard error, or what stands for it. */
+/** Standard error, or a stand-in. */
 export type ProgressStream = Pick<WriteStream, 'write' | 'isTTY' | 'columns'>;
 
 export function openProgress(stream: ProgressStream, system: System): Progress {
   const startMs = system.monotonicMs();
   const elapsed = (): string => `${((system.monotonicMs() - startMs) / 1_000).toFixed(1)} s`;
-  /** Nodes whose line is written, in a pipe. */
+  /** In a pipe: the nodes whose lines were written last. */
   let written: readonly string[] = [];
   /** The moving line as it stands on the terminal. */
   let drawn = '';

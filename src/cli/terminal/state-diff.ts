@@ -21,7 +21,7 @@ interface Change {
 export interface StateDiff {
   readonly from: Pick<FoldedRun, 'run_id' | 'seq'>;
   readonly to: Pick<FoldedRun, 'run_id' | 'seq'>;
-  /** Of the fields that differ, both values. */
+  /** Both values of each field that differs. */
   readonly changes: Readonly<Partial<Record<Field, Change>>>;
 }
 
@@ -158,7 +158,7 @@ export function lineDiff(before: readonly string[], after: readonly string[]): r
   return found.flatMap(({ value, removed, added }) => lines(removed ? 'removed' : added ? 'added' : 'same', value));
 }
 
-/** All but what both begin and end with. */
+/** Replaces everything between the common beginning and the common end. */
 function replaced(before: readonly string[], after: readonly string[]): readonly LineChange[] {
   const shorter = Math.min(before.length, after.length);
   let head = 0;
