@@ -86,13 +86,13 @@ function messageOf(line: string): ChildMessage | null {
 
 function isMessage(value: unknown): value is ChildMessage {
   const kind = fieldOf(value, 'kind');
-  if (typeof kind !== 'string' || !isKeyOf(FIELDS, kind)) return false;
-  const field = FIELDS[kind];
+  if (typeof kind !== 'string' || !isKeyOf(FIELD_OF_KIND, kind)) return false;
+  const field = FIELD_OF_KIND[kind];
   return field === null || typeof fieldOf(value, field.name) === field.type;
 }
 
 /** What each kind of message holds beside its kind; null: nothing. */
-const FIELDS: Readonly<Record<ChildMessage['kind'], Field | null>> = {
+const FIELD_OF_KIND: Readonly<Record<ChildMessage['kind'], Field | null>> = {
   page: { name: 'text', type: 'string' },
   done: null,
   encrypted: null,

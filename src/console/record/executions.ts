@@ -105,13 +105,13 @@ export function untilOf(record: RunRecord, seq: number, now: string): string {
   return isLive && Date.parse(now) > Date.parse(at) ? now : at;
 }
 
-/** Those that are done are told once: whoever goes through a thousand events waits for what changes alone. */
+/** Cache of finished executions, so that going through a thousand events computes only what changes. */
 const DONE = new WeakMap<Step, Execution>();
 
 function executionAt(step: Step, course: Course, until: string): Execution {
-  const told = DONE.get(step) ?? executionOf(step, course, until);
-  if (step.output !== null) DONE.set(step, told);
-  return told;
+  const execution = DONE.get(step) ?? executionOf(step, course, until);
+  if (step.output !== null) DONE.set(step, execution);
+  return execution;
 }
 
 function executionOf(step: Step, { plan, end }: Course, until: string): Execution {
@@ -154,9 +154,9 @@ function backOffOf({ started, delayMs, ended }: Attempt, until: string): number 
 }
 
 function usageOf(attempts: readonly Attempt[]): NodeUsage | null {
-  const told = attempts.flatMap(({ ended }) => (ended === null || ended.how === 'lost' ? [] : (ended.usage ?? [])));
+  const usages = attempts.flatMap(({ ended }) => (ended === null || ended.how === 'lost' ? [] : (ended.usage ?? [])));
   // What a provider does not tell is recorded as 0, which no call costs.
-  const costly = told.filter((each) => each.inputTokens + each.outputTokens > 0);
+  const costly = usages.filter((each) => each.inputTokens + each.outputTokens > 0);
   if (costly.length === 0) return null;
   return {
     inputTokens: costly.reduce((sum, each) => sum + each.inputTokens, 0),

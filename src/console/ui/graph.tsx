@@ -54,7 +54,7 @@ export function Graph(props: GraphProps) {
   useEffect(() => {
     if (round > 0) camera.show();
   }, [round]);
-  const told = toldOf(nodes, edges);
+  const described = describedEdges(nodes, edges);
   return (
     <div class="graph" style={{ '--drawing-height': `${drawing.height}px` }}>
       <div
@@ -74,7 +74,7 @@ export function Graph(props: GraphProps) {
         onClick={(event) => event.target === event.currentTarget && onSelectNode?.(null)}
       >
         <Seen camera={camera.state}>
-          <Edges {...{ props, places, editing, told }} />
+          <Edges {...{ props, places, editing, described }} />
           <Nodes {...{ props, places, editing, camera }} />
         </Seen>
       </div>
@@ -96,7 +96,7 @@ export function Graph(props: GraphProps) {
         </Button>
       </div>
       <ul class="unseen" aria-label="Edges">
-        {told.map(({ edge, words }) => (
+        {described.map(({ edge, words }) => (
           <li key={edge.id}>{words}</li>
         ))}
       </ul>
@@ -105,7 +105,7 @@ export function Graph(props: GraphProps) {
 }
 
 /** The edges in words. */
-function toldOf(nodes: GraphProps['nodes'], edges: GraphProps['edges']): EdgesProps['told'] {
+function describedEdges(nodes: GraphProps['nodes'], edges: GraphProps['edges']): EdgesProps['described'] {
   const names = new Map(nodes.map(({ id, label }) => [id, label]));
   return edges.map((edge) => ({ edge, words: edgeWords(edge, names) }));
 }
@@ -128,10 +128,10 @@ interface PartProps {
 }
 
 interface EdgesProps extends PartProps {
-  readonly told: readonly { readonly edge: GraphEdgeShown; readonly words: string }[];
+  readonly described: readonly { readonly edge: GraphEdgeShown; readonly words: string }[];
 }
 
-function Edges({ props: { nodes, selectedEdge = null, onSelectEdge }, places, editing, told }: EdgesProps) {
+function Edges({ props: { nodes, selectedEdge = null, onSelectEdge }, places, editing, described }: EdgesProps) {
   const keep = useKept();
   const select = useLatest((id: string) => onSelectEdge?.(id));
   const onSelect = onSelectEdge && select;
@@ -139,7 +139,7 @@ function Edges({ props: { nodes, selectedEdge = null, onSelectEdge }, places, ed
   const standings = new Map(
     nodes.flatMap((node) => (node.isAbsent === true ? [] : [[node.id, node.standing] as const])),
   );
-  const shown = told.flatMap(({ edge, words }) => {
+  const shown = described.flatMap(({ edge, words }) => {
     const way = places.edges.get(edge.id);
     if (way === undefined || !standings.has(edge.source) || !standings.has(edge.target)) return [];
     const isMoving = edge.isLastTaken === true && standings.get(edge.target) === 'active';

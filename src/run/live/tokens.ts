@@ -77,26 +77,26 @@ export class TokenBus {
   /** Where a call to a model sends its text; null while the run has no listeners: the answer need not be streamed. */
   sinkFor(runId: string, from: Pick<Token, 'node' | 'step' | 'attempt'>): TokenSink | null {
     if (!this.#audiences.has(runId)) return null;
-    let told = { turn: 0, length: 0 };
+    let sent = { turn: 0, length: 0 };
     let piece = '';
     const flush = (): void => {
       const text = piece;
       if (text === '') return;
-      const { turn, length: offset } = told;
+      const { turn, length: offset } = sent;
       piece = '';
-      told = { turn, length: offset + text.length };
+      sent = { turn, length: offset + text.length };
       this.#audiences.get(runId)?.tell({ runId, ...from, turn, offset, text });
     };
     return (text, turn) => {
       if (text === '') return;
-      if (turn !== told.turn) {
+      if (turn !== sent.turn) {
         flush();
-        told = { turn, length: 0 };
+        sent = { turn, length: 0 };
       }
       // Before anything else happens, the last piece is passed on.
       if (piece === '') void Promise.resolve().then(flush);
       piece += text;
-      if (piece.length >= Math.min(told.length + FIRST_CHARS, MAX_CHARS)) flush();
+      if (piece.length >= Math.min(sent.length + FIRST_CHARS, MAX_CHARS)) flush();
     };
   }
 }

@@ -13,10 +13,10 @@ const MAX_KEPT = 64;
 interface Place<Item> {
   readonly number: number;
   /** The item after it. */
-  next: Told<Item> | null;
+  next: Entry<Item> | null;
 }
 
-interface Told<Item> extends Place<Item> {
+interface Entry<Item> extends Place<Item> {
   readonly item: Item;
   /** When it was broadcast. */
   readonly sinceMs: number;
@@ -89,9 +89,9 @@ export class Broadcast<Item> {
 
   tell(item: Item): void {
     if (this.#listeners.size === 0 && !this.#isTelling) return;
-    const told: Told<Item> = { item, sinceMs: this.#slices.nowMs(), number: this.#last.number + 1, next: null };
-    this.#last.next = told;
-    this.#last = told;
+    const entry: Entry<Item> = { item, sinceMs: this.#slices.nowMs(), number: this.#last.number + 1, next: null };
+    this.#last.next = entry;
+    this.#last = entry;
     if (this.#isTelling) return this.#keepBound();
     this.#isTelling = true;
     this.#slices.start((slice) => {
@@ -136,6 +136,6 @@ function tellUpTo<Item>({ number: last }: Place<Item>, listener: Listener<Item>)
   }
 }
 
-function nextFor<Item>({ place, hasLeft }: Listener<Item>): Told<Item> | null {
+function nextFor<Item>({ place, hasLeft }: Listener<Item>): Entry<Item> | null {
   return hasLeft ? null : place.next;
 }
