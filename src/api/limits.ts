@@ -41,23 +41,23 @@ export function askerOf(
 }
 
 /** The result of checking a request against the limits. */
-export interface Verdict {
+export interface LimitCheck {
   /** Fields of the answer, whatever it will be; none where no limit holds. */
   readonly fields: Readonly<Record<string, string>>;
   /** The 429 to answer with; null: the request passes. */
   readonly refusal: RequestRefused | null;
 }
 
-export interface RunVerdict extends Verdict {
+export interface RunLimitCheck extends LimitCheck {
   /** Takes the count back, because nothing has started; no effect on a run that was counted before. */
   readonly takeBack: () => void;
 }
 
 export interface Limits {
   /** Counts a request. */
-  request(asker: Asker): Verdict;
+  request(asker: Asker): LimitCheck;
   /** Counts a run that is about to start, until it has ended; one that is counted already passes. */
-  run(asker: Asker, runId: string): RunVerdict;
+  run(asker: Asker, runId: string): RunLimitCheck;
   ended(runId: string): void;
 }
 
@@ -78,16 +78,16 @@ export function limitsOf(
     return { isGranted: left >= 0, left: Math.max(0, left), nextSeconds: UNFINISHED_RETRY_SECONDS };
   });
   return {
-    request: (asker) => verdictOf(requestLimit(asker)),
+    request: (asker) => checkOf(requestLimit(asker)),
     run(asker, runId) {
       const takeBack = (): void => undefined;
       if (counted.has(runId)) return { ...PASSED, takeBack };
       const room = unfinishedLimit(asker);
       const isFull = room.some(({ state }) => !state.isGranted);
-      const verdict = verdictOf(isFull ? room : [...runLimit(asker), ...room]);
-      if (verdict.refusal !== null) return { ...verdict, takeBack };
+      const check = checkOf(isFull ? room : [...runLimit(asker), ...room]);
+      if (check.refusal !== null) return { ...check, takeBack };
       counted.add(runId, subjectOf(asker));
-      return { ...verdict, takeBack: () => counted.remove(runId) };
+      return { ...check, takeBack: () => counted.remove(runId) };
     },
     ended: (runId) => counted.remove(runId),
   };
@@ -187,9 +187,9 @@ interface PolicyState {
   readonly state: QuotaState;
 }
 
-const PASSED: Verdict = { fields: {}, refusal: null };
+const PASSED: LimitCheck = { fields: {}, refusal: null };
 
-function verdictOf(states: readonly PolicyState[]): Verdict {
+function checkOf(states: readonly PolicyState[]): LimitCheck {
   if (states.length === 0) return PASSED;
   const limits = states.map(
     ({ policy: { name }, state: { left, nextSeconds } }) => `"${name}";r=${left};t=${nextSeconds}`,

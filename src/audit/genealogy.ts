@@ -188,7 +188,7 @@ class GenealogyFold {
     const [draft = null] = parents.drafts;
     const critique = { kind: 'critic' as const, node, draft, tools, texts: [output.feedback] };
     const feedback = this.#provenance.addFeedback(event, from, critique);
-    const verdict = after.progress.frontier.find((each) => each.step === step)?.branch.decision ?? null;
+    const verdict = after.progress.frontier.find((each) => each.step === step)?.branch.verdict ?? null;
     const { seq, at } = event;
     const { drafts } = parents;
     const score = { seq, at, node, kind: 'critic' as const, score: output.score, verdict, drafts, feedback, iteration };
@@ -322,7 +322,7 @@ function inherit(
     });
   }
   for (const branch of eachOnce(branches, ({ scoreFrom }) => scoreFrom)) {
-    const { score, scoreBy, scoreFrom, decision: verdict } = branch;
+    const { score, scoreBy, scoreFrom, verdict } = branch;
     const node = stepIn(scoreFrom) === null ? null : scoreBy;
     const kind = kindOf(scoreFrom, 'critic_score');
     const drafts = kind === 'human' ? distinct(branches.map((each) => provenance.draftOf(each))) : [];

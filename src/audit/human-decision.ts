@@ -68,7 +68,7 @@ function shownAt(run: RunState, provenance: Provenance, draftHash: string | null
     input_topic: firstLine(inputTopic),
     critic_score: shown.score,
     iteration_count: iterationCount,
-    route_decision: shown.decision,
+    route_decision: shown.verdict,
     feedback: provenance.feedbackOf(shown),
     next_nodes: [...nodesShown(run)],
   };
@@ -104,7 +104,7 @@ function addOverride(event: GateDecided, override: Override, { before, after }: 
   }
   if (texts.length > 0) provenance.addFeedback(event, source, { kind: 'human', node: null, draft, texts });
   if (score === undefined) return;
-  const given = { kind: 'human' as const, node: null, score, verdict: after.progress.shown.decision };
+  const given = { kind: 'human' as const, node: null, score, verdict: after.progress.shown.verdict };
   const judged = drafts.size === 0 ? living : distinct([provenance.draftOf(after.progress.shown)]);
   provenance.addScore({ seq, at, ...given, drafts: judged, feedback: null, iteration });
 }

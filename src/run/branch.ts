@@ -4,7 +4,8 @@
  */
 import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, isLonger, jsonBytes, mostJsonBytes } from '../graph/limits.js';
 
-export type RouteDecision = 'approve' | 'rework';
+/** A critic's route decision on a draft; a human may override it. */
+export type Verdict = 'approve' | 'rework';
 
 export interface Feedback {
   /** Source: a step number or a gate. Feedback with the same source in two branches is kept once when they join. */
@@ -32,7 +33,7 @@ export interface Branch {
    * The last verdict, as shown and as conditions see it. Once a critic has scored `maxIterations` times it is `approve`,
    * unless a human asks for rework.
    */
-  readonly decision: RouteDecision | null;
+  readonly verdict: Verdict | null;
   /** Where this branch parted from others, outermost first. */
   readonly forks: readonly Fork[];
 }
@@ -54,7 +55,7 @@ export const EMPTY_BRANCH: Branch = {
   scoreBy: null,
   givenScore: null,
   feedback: [],
-  decision: null,
+  verdict: null,
   forks: [],
 };
 
@@ -130,15 +131,15 @@ function joinDrafts(
 function joinVerdicts(
   branches: readonly Branch[],
   fork: Fork | undefined,
-): Pick<Branch, 'score' | 'scoreFrom' | 'scoreBy' | 'givenScore' | 'decision'> {
+): Pick<Branch, 'score' | 'scoreFrom' | 'scoreBy' | 'givenScore' | 'verdict'> {
   const scored = branches.filter(isScored).filter(({ scoreFrom }) => scoreFrom !== (fork?.scoreFrom ?? null));
   const [first, ...others] = scored.filter((branch) => !scored.some((other) => isOutdated(branch, other)));
   const lowest =
     first === undefined
       ? (branches[0] ?? EMPTY_BRANCH)
       : others.reduce((low, branch) => (branch.score < low.score ? branch : low), first);
-  const { score, scoreFrom, scoreBy, givenScore, decision } = lowest;
-  return { score, scoreFrom, scoreBy, givenScore, decision };
+  const { score, scoreFrom, scoreBy, givenScore, verdict } = lowest;
+  return { score, scoreFrom, scoreBy, givenScore, verdict };
 }
 
 function isScored(branch: Branch): branch is Branch & { readonly score: number } {
@@ -191,7 +192,7 @@ export function isTooLarge(branch: Branch): boolean {
 }
 
 /** The verdict that a score stands for; null without a score. */
-export function verdict(score: number | null, passScore: number): RouteDecision | null {
+export function verdictOf(score: number | null, passScore: number): Verdict | null {
   if (score === null) return null;
   return score >= passScore ? 'approve' : 'rework';
 }

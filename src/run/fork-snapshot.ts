@@ -9,9 +9,11 @@ export function forkSnapshot(run: RunState): Required<RunFold> {
   const { progress } = run;
   const drafts = new Places<string>((text) => text);
   const feedback = new Places<FoldedFeedback>(({ from, text }) => `${from} ${text}`);
-  const folded = (branch: Branch): Required<FoldedBranch> => ({
+  // Recorded under two names: in earlier versions they differed.
+  const folded = ({ verdict, ...branch }: Branch): Required<FoldedBranch> => ({
     ...branch,
-    route: branch.decision,
+    decision: verdict,
+    route: verdict,
     draft: branch.draft === null ? null : drafts.of(branch.draft),
     feedback: branch.feedback.map(({ from, text }) => feedback.of({ from, text })),
     forks: branch.forks.map((fork) => ({ ...fork })),
@@ -48,9 +50,9 @@ export function isOutstanding({ progress }: RunState, { active, step }: Frontier
 
 /** The state a fork begins with. Outstanding steps count their attempts from 0 again. */
 export function restoreSnapshot(fold: RunFold, at: string): RunProgress {
-  const branchOf = ({ route, givenScore, ...folded }: FoldedBranch): Branch => ({
+  const branchOf = ({ route, decision, givenScore, ...folded }: FoldedBranch): Branch => ({
     ...folded,
-    decision: route,
+    verdict: route,
     givenScore: givenScore === undefined ? folded.score : givenScore,
     draft: folded.draft === null ? null : placed(fold.drafts, folded.draft),
     feedback: folded.feedback.map((place) => placed(fold.feedback, place)),

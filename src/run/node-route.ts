@@ -61,7 +61,7 @@ export function routeOf(
 ): Route | null {
   const { plan } = run;
   const route = routeAfter(plan, node, routingFacts(branch, iterationCount));
-  const isCorrected = branch.score !== branch.givenScore && branch.decision !== 'rework' && isBeyondRework(run, branch);
+  const isCorrected = branch.score !== branch.givenScore && branch.verdict !== 'rework' && isBeyondRework(run, branch);
   if (route === null || !isCorrected || !route.next.some((target) => plan.leadsBack(node, target))) return route;
   return routeAfter(plan, node, routingFacts({ ...branch, score: branch.givenScore }, iterationCount));
 }

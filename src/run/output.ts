@@ -3,7 +3,7 @@ import type { ConditionFacts } from '../graph/condition.js';
 import { codePoints } from '../graph/limits.js';
 import { present } from '../system/element.js';
 import type { Branch } from './branch.js';
-import { verdict, withFeedback } from './branch.js';
+import { verdictOf, withFeedback } from './branch.js';
 import type { NodeOutput } from '../generated/schemas.js';
 import type { RunProgress, RunState } from './state.js';
 
@@ -13,14 +13,14 @@ export function routingFacts(branch: Branch, iteration: number): ConditionFacts 
 }
 
 class RoutingFacts implements ConditionFacts {
-  readonly route: Branch['decision'];
+  readonly route: Branch['verdict'];
   readonly score: number | null;
   readonly iteration: number;
   readonly #draft: string | null;
   #counted: number | null = null;
 
-  constructor({ decision, score, draft }: Branch, iteration: number) {
-    this.route = decision;
+  constructor({ verdict, score, draft }: Branch, iteration: number) {
+    this.route = verdict;
     this.score = score;
     this.iteration = iteration;
     this.#draft = draft;
@@ -48,7 +48,7 @@ export function afterOutput(
   if (ran === undefined) throw new Error(`Run "${state.runId}" has no step ${step} under way`);
   const from = String(step);
   if ('draft' in output) {
-    const { score, scoreFrom, scoreBy, givenScore, feedback, decision, forks } = ran.branch;
+    const { score, scoreFrom, scoreBy, givenScore, feedback, verdict, forks } = ran.branch;
     const branch = {
       draft: output.draft,
       draftFrom: from,
@@ -58,7 +58,7 @@ export function afterOutput(
       scoreBy,
       givenScore,
       feedback,
-      decision,
+      verdict,
       forks,
     };
     return { branch, scores, iterationCount: iterationCount + (plan.node(ran.node).countsIteration ? 1 : 0) };
@@ -75,7 +75,7 @@ export function afterOutput(
     scoreBy: ran.node,
     givenScore: score,
     feedback: withFeedback(ran.branch.feedback, { from, text: feedback }),
-    decision: times >= request.limits.maxIterations ? 'approve' : verdict(score, request.limits.passScore),
+    verdict: times >= request.limits.maxIterations ? 'approve' : verdictOf(score, request.limits.passScore),
     forks,
   };
   return { branch, scores: { ...scores, [ran.node]: times }, iterationCount };

@@ -1,7 +1,7 @@
 /** Overrides as applied before decisions recorded an `overrideVersion`: old events must fold unchanged. */
 import type { StateOverride } from '../generated/schemas.js';
 import type { Branch } from './branch.js';
-import { boundedFeedback, verdict } from './branch.js';
+import { boundedFeedback, verdictOf } from './branch.js';
 import type { RunState } from './state.js';
 import { withProgress } from './state.js';
 
@@ -37,7 +37,7 @@ function overrideBranch(
     changed.score = changed.givenScore = override.critic_score;
     changed.scoreFrom = gate;
     changed.scoreBy = null;
-    changed.decision = verdict(override.critic_score, passScore);
+    changed.verdict = verdictOf(override.critic_score, passScore);
     changed.forks = changed.forks.map((fork) => ({ ...fork, scoreFrom: gate }));
   }
   if (override.feedback_history !== undefined) {
@@ -45,6 +45,6 @@ function overrideBranch(
       override.feedback_history.map((text, index) => ({ from: `${gate}.${index}`, text })),
     );
   }
-  if (override.route_decision !== undefined) changed.decision = override.route_decision;
+  if (override.route_decision !== undefined) changed.verdict = override.route_decision;
   return changed;
 }

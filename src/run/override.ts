@@ -4,7 +4,7 @@
  */
 import type { Route, StateOverride } from '../generated/schemas.js';
 import type { Branch, Fork } from './branch.js';
-import { boundedFeedback, verdict } from './branch.js';
+import { boundedFeedback, verdictOf } from './branch.js';
 import { isBeyondRework, routingFacts } from './output.js';
 import { liveBranches } from './pause-view.js';
 import type { Arrival, FrontierNode, RunState } from './state.js';
@@ -92,14 +92,14 @@ function overrideBranch(
     changed.scoreFrom = source;
     changed.scoreBy = judged.scoreBy;
     changed.givenScore = judged.givenScore;
-    changed.decision = judged.isBeyondRework ? 'approve' : verdict(score, judged.passScore);
+    changed.verdict = judged.isBeyondRework ? 'approve' : verdictOf(score, judged.passScore);
     // Shared at a later join, unless a branch that parted at this fork has ended with a score of its own.
     changed.forks = branch.forks.map((fork) => (parted.has(fork.step) ? fork : { ...fork, scoreFrom: source }));
   }
   if (feedback !== undefined) {
     changed.feedback = boundedFeedback(feedback.map((text, index) => ({ from: `${source}.${index}`, text })));
   }
-  if (route !== undefined) changed.decision = route;
+  if (route !== undefined) changed.verdict = route;
   return changed;
 }
 
@@ -146,7 +146,7 @@ function withoutShown({ progress }: RunState, override: StateOverride): StateOve
   if (override.current_draft === shown.draft) delete left.current_draft;
   if (override.critic_score === shown.score) delete left.critic_score;
   if (override.iteration_count === iterationCount) delete left.iteration_count;
-  if (override.route_decision === shown.decision) delete left.route_decision;
+  if (override.route_decision === shown.verdict) delete left.route_decision;
   if (feedback !== undefined && isShown(feedback, shown)) delete left.feedback_history;
   return left;
 }

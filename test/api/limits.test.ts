@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Asker, LimitSettings, Verdict } from '../../src/api/limits.js';
+import type { Asker, LimitSettings, LimitCheck } from '../../src/api/limits.js';
 import { limitsOf } from '../../src/api/limits.js';
 import { manualSystem } from '../support/manual-system.js';
 
@@ -122,6 +122,6 @@ describe('Limits of runs', () => {
   });
 });
 
-function isPassed({ refusal }: Verdict): boolean {
+function isPassed({ refusal }: LimitCheck): boolean {
   return refusal === null;
 }

@@ -252,7 +252,7 @@ describe('A frontier', () => {
     );
     for (const { run } of ends) {
       expect(wholeOf(run)).to.include({ finalDraft: '## A\nby a\n\n## B\nby b', iterationCount: 3 });
-      expect(run.progress.shown).to.include({ score: 4, decision: 'rework' });
+      expect(run.progress.shown).to.include({ score: 4, verdict: 'rework' });
     }
   });
 });
@@ -337,7 +337,7 @@ describe('A join', () => {
       scored('mild', 9, 'mildly'),
     );
     const input = inputOf(story, 'meet');
-    expect(input).to.include({ score: 3, decision: 'rework' });
+    expect(input).to.include({ score: 3, verdict: 'rework' });
     expect(feedbackOf(input)).to.have.members(['before', 'strictly', 'mildly']);
   });
 
@@ -380,7 +380,7 @@ describe('A join', () => {
     const first = given(loop).whenAll(wrote('a'), wrote('b'), scored('k', 3), wrote('e'));
     const story = first.whenAll(scored('k', 9), wrote('c'));
     expect(underWay(story.run)).to.deep.equal(['d']);
-    expect(inputOf(story, 'd')).to.include({ score: 9, decision: 'approve' });
+    expect(inputOf(story, 'd')).to.include({ score: 9, verdict: 'approve' });
   });
 
   it('joins scores the same in whatever order the branches stand', () => {
@@ -401,12 +401,12 @@ describe('A join', () => {
 
   it('counts a zero as a score', () => {
     const story = given(critics).whenAll(scored('first', 9), scored('strict', 8), wrote('silent'), scored('mild', 0));
-    expect(inputOf(story, 'meet')).to.include({ score: 0, decision: 'rework' });
+    expect(inputOf(story, 'meet')).to.include({ score: 0, verdict: 'rework' });
   });
 
   it('prefers a score given by a branch to a lower one of before the fork', () => {
     const story = given(critics).whenAll(scored('first', 1), scored('strict', 8), wrote('silent'), scored('mild', 9));
-    expect(inputOf(story, 'meet')).to.include({ score: 8, decision: 'approve' });
+    expect(inputOf(story, 'meet')).to.include({ score: 8, verdict: 'approve' });
   });
 
   it('keeps the score of before the fork when no branch gave one', () => {
@@ -415,7 +415,7 @@ describe('A join', () => {
       a, b -> meet
     `);
     const story = given(writers).whenAll(scored('first', 6), wrote('a'), wrote('b'));
-    expect(inputOf(story, 'meet')).to.include({ score: 6, decision: 'rework' });
+    expect(inputOf(story, 'meet')).to.include({ score: 6, verdict: 'rework' });
   });
 
   it('of one branch is that branch, of none the beginning', () => {
@@ -518,7 +518,7 @@ describe('Branches that end without meeting', () => {
     const graph = graphOf('plan -> strict?, mild?');
     const { run } = given(graph).whenAll(wrote('plan'), scored('mild', 9, 'm'), scored('strict', 2, 's'));
     expect(finalDraftOf(run)).to.equal('by plan');
-    expect(run.progress.shown).to.include({ score: 2, decision: 'rework' });
+    expect(run.progress.shown).to.include({ score: 2, verdict: 'rework' });
     expect(feedbackOf(run.progress.shown)).to.deep.equal(['s', 'm']);
   });
 
@@ -586,7 +586,7 @@ describe('Waiting branches', () => {
     expect(inputOf(judged, 'd')).to.include({ draft: '## B\nB2', score: 9 });
     const { run } = judged.when(wrote('d', 'D'));
     expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'D' });
-    expect(run.progress.shown).to.include({ score: 9, decision: 'approve' });
+    expect(run.progress.shown).to.include({ score: 9, verdict: 'approve' });
   });
 
   it('of a fork inside a loop meet once a round', () => {
@@ -632,7 +632,7 @@ describe('Waiting branches', () => {
     `);
     const { run } = playOut(given(graph), (node) => (node === 'judge' ? scored('judge', 1.5) : wrote(node)));
     expect(wholeOf(run)).to.deep.include({ status: 'completed', steps: 13, scores: { judge: 5 } });
-    expect(run.progress.shown).to.include({ score: 1.5, decision: 'approve' });
+    expect(run.progress.shown).to.include({ score: 1.5, verdict: 'approve' });
   });
 });
 

@@ -62,7 +62,7 @@ describe('The fixed graph', () => {
   it('hands over to the writer after five drafts with the last real score, and shows that route', () => {
     const capped = scoredSoFar(1, 2, 3, 4, 5);
     capped.then('NodeCompleted critic_agent 10.1 -> writer_agent', 'NodeStarted writer_agent 11.1');
-    expect(capped.run.progress.shown).to.include({ score: 5, decision: 'approve', draft: 'Draft 5' });
+    expect(capped.run.progress.shown).to.include({ score: 5, verdict: 'approve', draft: 'Draft 5' });
     capped.when(wrote(WRITER, 'Polished')).then('NodeCompleted writer_agent 11.1 ->', 'RunCompleted: Polished (5, 5)');
   });
 
@@ -94,7 +94,7 @@ describe('The fixed graph', () => {
 
   it('gives the writer the draft the critic saw', () => {
     const { run } = scoredSoFar(3, 9);
-    expect(attemptOf(run, WRITER).branch).to.include({ draft: 'Draft 2', score: 9, decision: 'approve' });
+    expect(attemptOf(run, WRITER).branch).to.include({ draft: 'Draft 2', score: 9, verdict: 'approve' });
   });
 
   it('records the whole of each fact', () => {

@@ -38,8 +38,8 @@ describe("A critic's fifth score", () => {
   it('routes onward whatever it is, and shows the route so', () => {
     const story = judged(5, 4);
     expect(nextOf(story)).to.deep.equal(['polish']);
-    expect(story.run.progress.shown).to.include({ score: 4, decision: 'approve' });
-    expect(judged(4, 4).run.progress.shown).to.include({ score: 4, decision: 'rework' });
+    expect(story.run.progress.shown).to.include({ score: 4, verdict: 'approve' });
+    expect(judged(4, 4).run.progress.shown).to.include({ score: 4, verdict: 'rework' });
   });
 
   it('leads nowhere back when a human corrects it', () => {
@@ -51,7 +51,7 @@ describe("A critic's fifth score", () => {
     ] as const) {
       const story = judged(5, given).whenModified({ critic_score: corrected });
       expect(underWay(story.run)).to.deep.equal(['polish']);
-      expect(story.run.progress.shown).to.include({ score: corrected, decision: 'approve' });
+      expect(story.run.progress.shown).to.include({ score: corrected, verdict: 'approve' });
     }
     expect(underWay(judged(4, 9).whenModified({ critic_score: 3 }).run)).to.deep.equal(['write']);
   });
@@ -60,7 +60,7 @@ describe("A critic's fifth score", () => {
     let story = judged(5, 4);
     for (const score of [3, 4, 9]) {
       const sent = goneOn(story, score, { route_decision: 'rework', critic_score: 1 });
-      expect(sent.run.progress.shown).to.include({ decision: 'rework', score: 1 });
+      expect(sent.run.progress.shown).to.include({ verdict: 'rework', score: 1 });
       expect(nextOf(sent)).to.deep.equal(['judge']);
       story = goneOn(sent, score);
       expect(nextOf(story)).to.deep.equal(['polish']);
@@ -129,15 +129,15 @@ describe('A run whose critic never approves', () => {
     it(`ends at the writer when the shown state is sent back at each pause: routed by ${name}`, () => {
       let story = given(graph, { godMode: true });
       while (story.run.phase.status === 'paused') {
-        const { score, decision } = story.run.progress.shown;
-        story = goneOn(story, 4, { critic_score: score, route_decision: decision });
+        const { score, verdict } = story.run.progress.shown;
+        story = goneOn(story, 4, { critic_score: score, route_decision: verdict });
       }
       expect(wholeOf(story.run)).to.deep.include({
         status: 'completed',
         finalDraft: 'by polish',
         scores: { judge: 5 },
       });
-      expect(story.run.progress.shown).to.include({ score: 4, decision: 'approve' });
+      expect(story.run.progress.shown).to.include({ score: 4, verdict: 'approve' });
     });
   }
 });

@@ -194,18 +194,18 @@ describe('An override', () => {
   });
 
   it('of the score brings its verdict, null too', () => {
-    expect(after({ critic_score: 8 }).progress.shown).to.include({ score: 8, decision: 'approve' });
-    expect(after({ critic_score: 0 }).progress.shown).to.include({ score: 0, decision: 'rework' });
+    expect(after({ critic_score: 8 }).progress.shown).to.include({ score: 8, verdict: 'approve' });
+    expect(after({ critic_score: 0 }).progress.shown).to.include({ score: 0, verdict: 'rework' });
     expect(() => after({ critic_score: null })).to.throw(OverrideRefused);
     const behind = given(graphOf('judge? -> write'), godMode).whenModified({}).when(scored('judge', 5));
-    expect(behind.whenModified({ critic_score: null }).run.progress.shown).to.include({ score: null, decision: null });
+    expect(behind.whenModified({ critic_score: null }).run.progress.shown).to.include({ score: null, verdict: null });
   });
 
   it('of the route is taken at its word, whatever the score', () => {
-    expect(after({ route_decision: 'approve' }).progress.shown).to.include({ score: 5, decision: 'approve' });
+    expect(after({ route_decision: 'approve' }).progress.shown).to.include({ score: 5, verdict: 'approve' });
     expect(() => after({ route_decision: null })).to.throw(OverrideRefused);
     const sent = judged(9).whenModified({ route_decision: 'rework', critic_score: 9.5 });
-    expect(sent.run.progress.shown).to.include({ score: 9.5, decision: 'rework' });
+    expect(sent.run.progress.shown).to.include({ score: 9.5, verdict: 'rework' });
   });
 
   it('of the iterations counts on from there', () => {
@@ -258,7 +258,7 @@ describe('A new route after an override', () => {
     const { run } = paused.recorded(gateDecided(paused.run, modify({ route_decision: 'rework' }, ['write'])));
     expect(gateOf(run)?.nextNodes).to.deep.equal(['write']);
     expect(run.progress.arrivals.map(({ node }) => node)).to.deep.equal(['write']);
-    expect(run.progress.shown).to.include({ draft: 'Draft', score: 9, decision: 'rework' });
+    expect(run.progress.shown).to.include({ draft: 'Draft', score: 9, verdict: 'rework' });
   });
 
   it('may fork where the old one did not, and join again', () => {

@@ -44,7 +44,7 @@ export function answerOf(run: RunState): string {
     draft: shown.draft,
     score: shown.score,
     feedback: shown.feedback.map(({ text }) => text),
-    routeDecision: shown.decision,
+    routeDecision: shown.verdict,
     nextNodes: openGate(run)?.nextNodes ?? [],
     underWay: front.filter((each) => each.active).map(({ node, step, attempt }) => ({ node, step, attempt })),
     waiting: run.progress.arrivals.map(({ node, branch }) => ({ node, draft: branch.draft })),

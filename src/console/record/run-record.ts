@@ -177,7 +177,7 @@ export function momentOf(run: RunState): Moment {
     score: shown.score,
     iteration: progress.iterationCount,
     feedback: shown.feedback.map(({ text }) => text),
-    route: shown.decision,
+    route: shown.verdict,
     error: failureOf(run)?.error ?? null,
     nextNodes: gate === null ? [] : gate.nextNodes,
     pause: gate === null ? null : pauseShown(run, gate),
