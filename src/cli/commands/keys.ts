@@ -3,6 +3,7 @@ import { readConfig, readCouncilKey } from '../../config.js';
 import { CouncilError } from '../../errors.js';
 import type { Key } from '../../generated/schemas.js';
 import { AppendOutcomeUnknown } from '../../eventlog/errors.js';
+import { elementAt } from '../../system/element.js';
 import { nodeSystem } from '../../system/system.js';
 import type { System } from '../../system/system.js';
 import { isOutcomeUnknown } from '../service-faults.js';
@@ -128,7 +129,8 @@ function day(time: string): string {
 
 /** Lines with aligned columns. */
 function aligned(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));
+  const widthOf = (column: number): number => Math.max(...rows.map((row) => elementAt(row, column).length));
+  const widths = elementAt(rows, 0).map((_, column) => widthOf(column));
+  const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(elementAt(widths, column))).join('  '));
   return lines.map((line) => `${line.trimEnd()}\n`).join('');
 }
