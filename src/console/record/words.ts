@@ -54,8 +54,8 @@ function requestWords({ inputTopic, blueprintName, parent, actor }: Data<'RunReq
 }
 
 const CLAIMS: Readonly<Record<Data<'RunClaimed'>['reason'], string>> = {
-  started: 'An instance of the service took the run on.',
-  resumed: 'An instance of the service took the run on again.',
+  started: 'An instance took the run on.',
+  resumed: 'An instance took the run on again.',
   recovered: 'Another instance took the run on: the one before was lost.',
   handover: 'Another instance took the run on: the one before stopped.',
 };

@@ -13,7 +13,7 @@ export function Away() {
   if (!isAway.value) return null;
   return (
     <div class="away" role="status">
-      The service does not answer. What is shown here stays, and goes on when it is back.
+      The service does not answer. This page goes on when it is back.
     </div>
   );
 }

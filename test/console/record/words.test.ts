@@ -15,7 +15,7 @@ describe('Events in plain words', () => {
   it('tell a whole run as a story', () => {
     expect(history('fixed-graph').map(eventWords)).to.deep.equal([
       'Someone asked the built-in council for “Trees”.',
-      'An instance of the service took the run on.',
+      'An instance took the run on.',
       'The council began its work.',
       'master_agent started with model-1.',
       'master_agent wrote a draft of 11 characters and sent it to critic_agent.',
