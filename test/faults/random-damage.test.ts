@@ -8,7 +8,7 @@ import { onEmbeddedLog } from '../support/test-event-store.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const FIRST_SEED = Number(process.env['SEED'] ?? (IS_SOAK ? Date.now() % 1_000_000 : 1));
-const SEEDS = IS_SOAK ? 1_000 : 10;
+const SEEDS = Number(process.env['SEEDS'] ?? (IS_SOAK ? 1_000 : 10));
 
 onEmbeddedLog(() =>
   describe('A folder that is damaged after a kill', () => {
