@@ -4,11 +4,14 @@ import { ModelFailed } from '../../errors.js';
 import { fieldOf, listOf } from '../../system/untrusted.js';
 import type { ModelAnswer, ModelUsage, ToolCall } from '../port.js';
 import { answerEvents } from '../exchange.js';
+import { quoted } from '../failed-exchange.js';
 
 export interface GeminiReading {
   readonly model: string;
   /** Whether tools were offered; if not, calls are ignored as parts of another kind. */
   readonly takesCalls: boolean;
+  /** Texts that no message may hold: the key, what was sent. */
+  readonly hidden: readonly string[];
   /** false: a stream broke off before its end. */
   readonly isFinished?: boolean;
 }
@@ -33,18 +36,18 @@ export function readGeminiAnswer(response: unknown, reading: GeminiReading): Mod
   }
 }
 
-function readCandidate(response: unknown, { model, takesCalls, isFinished = true }: GeminiReading) {
+function readCandidate(response: unknown, { model, takesCalls, hidden, isFinished = true }: GeminiReading) {
   const candidate = firstCandidate(response);
   const blockReason = fieldOf(fieldOf(response, 'promptFeedback'), 'blockReason');
   if (typeof blockReason === 'string') {
-    throw unusable(model, `the prompt was blocked (${shown(blockReason)})`, 'prompt_blocked', false);
+    throw unusable(model, `the prompt was blocked (${shown(blockReason, hidden)})`, 'prompt_blocked', false);
   }
   if (candidate === null) {
     throw unusable(model, 'Gemini answered without a candidate', 'no_candidates', true);
   }
   if (!isFinished) throw unusable(model, 'the stream of its answer broke off', 'unreadable_answer', true);
   const finishReason = fieldOf(candidate, 'finishReason') ?? 'STOP';
-  if (finishReason !== 'STOP') throw unfinished(model, finishReason);
+  if (finishReason !== 'STOP') throw unfinished(finishReason, { model, hidden });
   const parts = listOf(fieldOf(fieldOf(candidate, 'content'), 'parts'));
   const calls = takesCalls ? parts.flatMap(callOf) : [];
   return calls.length === 0 ? { text: textOf(parts, model) } : { text: spokenTexts(parts).join(''), calls };
@@ -82,9 +85,9 @@ function usageOf(metadata: unknown): ModelUsage {
   };
 }
 
-function unfinished(model: string, reason: unknown): ModelFailed {
+function unfinished(reason: unknown, { model, hidden }: Pick<GeminiReading, 'model' | 'hidden'>): ModelFailed {
   if (!isUnfinished(reason)) {
-    return unusable(model, `it stopped for an unknown reason (${shown(reason)})`, 'unknown_finish', true);
+    return unusable(model, `it stopped for an unknown reason (${shown(reason, hidden)})`, 'unknown_finish', true);
   }
   const { why, retryable } = FINISHES[reason];
   return unusable(model, `${why} (${reason})`, reason.toLowerCase(), retryable);
@@ -95,8 +98,12 @@ function unusable(model: string, why: string, kind: string, retryable: boolean):
 }
 
 /** A value that should be a short name, made safe for a message. */
-function shown(name: unknown): string {
-  return typeof name === 'string' ? name.replace(/[^\w-]/g, '?').slice(0, 60) : typeof name;
+function shown(name: unknown, hidden: readonly string[]): string {
+  return typeof name === 'string'
+    ? quoted(name, hidden)
+        .replace(/[^\w-]/g, '?')
+        .slice(0, 60)
+    : typeof name;
 }
 
 /**

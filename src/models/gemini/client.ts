@@ -37,6 +37,7 @@ export interface GeminiOptions {
 export function geminiModel({ apiKey, baseUrl, model: defaultModel, system }: GeminiOptions): LanguageModel {
   function ask(name: string, request: ModelRequest, options: ExchangeOptions): Promise<ModelAnswer> {
     const { tools = [], onToken } = request;
+    const hidden = [apiKey, ...textsOf(request)];
     const path = name.includes('/') ? name : `models/${name}`;
     const method = onToken === undefined ? 'generateContent' : 'streamGenerateContent?alt=sse';
     const call = {
@@ -45,10 +46,10 @@ export function geminiModel({ apiKey, baseUrl, model: defaultModel, system }: Ge
       headers: { 'x-goog-api-key': apiKey },
       body: geminiRequest(request, options),
       signal: options.signal,
-      hidden: [apiKey, ...textsOf(request)],
+      hidden,
       now: system.now,
     };
-    const reading = { model: name, takesCalls: tools.length > 0 };
+    const reading = { model: name, takesCalls: tools.length > 0, hidden };
     return exchange(call, {
       async read(response) {
         if (onToken === undefined) return readGeminiAnswer(await jsonIn(response), reading);

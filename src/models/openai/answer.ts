@@ -53,7 +53,7 @@ function readChoice(body: unknown, reading: OpenAiReading): Omit<ModelAnswer, 'u
   const choice = firstChoice(body);
   const message = fieldOf(choice, 'message');
   // Some filters omit the message.
-  if (fieldOf(choice, 'finish_reason') === 'content_filter') checkFinish(model, 'content_filter');
+  if (fieldOf(choice, 'finish_reason') === 'content_filter') checkFinish('content_filter', reading);
   if (typeof message !== 'object' || message === null) {
     throw unusable(model, 'it holds no choice', 'no_choices', true);
   }
@@ -61,7 +61,7 @@ function readChoice(body: unknown, reading: OpenAiReading): Omit<ModelAnswer, 'u
   if (refusal !== '') {
     throw unusable(model, `the model refused: ${quoted(refusal, reading.hidden)}`, 'refused', false);
   }
-  checkFinish(model, fieldOf(choice, 'finish_reason'));
+  checkFinish(fieldOf(choice, 'finish_reason'), reading);
   return contentOf(message, reading);
 }
 
@@ -102,7 +102,7 @@ function callOf(entry: unknown, fallbackId: string): readonly ToolCall[] {
   return [{ id: typeof id === 'string' && id !== '' ? id : fallbackId, name, argumentsJson, echo: entry }];
 }
 
-function checkFinish(model: string, reason: unknown): void {
+function checkFinish(reason: unknown, { model, hidden }: Pick<OpenAiReading, 'model' | 'hidden'>): void {
   if (reason === undefined || reason === null || FINISHED.has(reason)) return;
   if (reason === 'length') {
     throw unusable(model, 'it was cut off at the limit of output tokens (length)', 'max_tokens', false);
@@ -110,7 +110,12 @@ function checkFinish(model: string, reason: unknown): void {
   if (reason === 'content_filter') {
     throw unusable(model, 'it was withheld by a filter (content_filter)', 'content_filter', false);
   }
-  const shown = typeof reason === 'string' ? reason.replace(/[^\w-]/g, '?').slice(0, 60) : typeof reason;
+  const shown =
+    typeof reason === 'string'
+      ? quoted(reason, hidden)
+          .replace(/[^\w-]/g, '?')
+          .slice(0, 60)
+      : typeof reason;
   throw unusable(model, `it stopped for an unknown reason (${shown})`, 'unknown_finish', true);
 }
 
