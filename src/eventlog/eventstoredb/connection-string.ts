@@ -12,6 +12,8 @@ export interface Address {
   readonly channelOptions: ChannelOptions;
   /** Metadata of each call. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The password, in each form that a server comes to know. */
+  readonly secrets: readonly string[];
   /** How often all hosts are asked for the leader, the pause between rounds, and the timeout of one question. */
   readonly discovery: { readonly maxAttempts: number; readonly intervalMs: number; readonly timeoutMs: number };
 }
@@ -73,8 +75,11 @@ export function addressIn(url: string): Address {
       'connection-name': textOf('connectionName') ?? 'council-run-service',
       'requires-leader': 'true',
       // A password is never sent unencrypted.
-      ...(isSecure && user !== undefined && password !== undefined && { authorization: basic(user, password) }),
+      ...(isSecure &&
+        user !== undefined &&
+        password !== undefined && { authorization: `Basic ${basic(user, password)}` }),
     },
+    secrets: secretsOf(user, password),
     discovery: {
       maxAttempts: numberOf('maxDiscoverAttempts'),
       intervalMs: numberOf('discoveryInterval'),
@@ -99,9 +104,13 @@ function withPort(host: string): string {
   return `${name}:${port}`;
 }
 
+/** User and password as RFC 7617 encodes them. */
 function basic(user: string, password: string): string {
-  const text = `${decodeURIComponent(user)}:${decodeURIComponent(password)}`;
-  return `Basic ${Buffer.from(text).toString('base64')}`;
+  return Buffer.from(`${decodeURIComponent(user)}:${decodeURIComponent(password)}`).toString('base64');
+}
+
+function secretsOf(user: string | undefined, password: string | undefined): readonly string[] {
+  return user === undefined || password === undefined ? [] : [decodeURIComponent(password), basic(user, password)];
 }
 
 function secured(textOf: (name: string) => string | undefined): ChannelCredentials {

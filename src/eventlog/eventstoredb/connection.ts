@@ -40,7 +40,7 @@ export interface ConnectionOptions {
 
 interface Call {
   cancel(): void;
-  on(event: 'status' | 'error', listener: () => void): unknown;
+  on(event: 'status' | 'error', listener: (told: unknown) => void): unknown;
 }
 
 /** One connection, from finding its node to its end. */
@@ -104,8 +104,18 @@ export class Connection {
       lane.calls -= 1;
       this.#calls.delete(call);
     });
-    call.on('error', () => undefined);
+    // First of its listeners: none is told what must not be shown.
+    call.on('error', (error) => this.#hideIn(error));
     return call;
+  }
+
+  /** Takes the credentials out of a server's words: it may quote what it refuses. */
+  #hideIn(error: unknown): void {
+    if (!(error instanceof Error)) return;
+    for (const secret of this.#address.secrets) {
+      error.message = error.message.replaceAll(secret, '…');
+      error.stack = (error.stack ?? '').replaceAll(secret, '…');
+    }
   }
 
   /** Takes a call's error: gives up a lost connection, and connects next to the leader that the error may name. */
