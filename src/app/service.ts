@@ -12,6 +12,7 @@ import type { HttpDeps } from '../http/app.js';
 import { httpApp } from '../http/app.js';
 import type { UnfinishedRun } from '../run/state.js';
 import { settledWithin } from '../system/async/deadline.js';
+import { UnsentBytes } from '../system/async/unsent-bytes.js';
 import { refuseExpectation, refuseUnreadable } from '../http/app.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { AuthenticationRules } from '../api/authentication.js';
@@ -60,6 +61,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   const address = await addressOf(config);
   const source = { isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins };
   const limits = limitsOf(config.limits, system);
+  const unsent = new UnsentBytes();
   const engine = await openEngine(config, { ...deps, onRunEnded: (runId) => limits.ended(runId) });
   await guarded(engine, () => assertGuarded(config, { address, isOpen: engine.authenticator.isOpen }, logger));
   const access = accessRules(engine, config, system);
@@ -82,8 +84,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
       ready: () => engine.isReady(),
       unreachableModels: () => engine.unreachableModels(),
       modelUses: () => engine.modelUses(),
-      limits,
-      system,
+      ...{ limits, unsent, system },
       nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
       ...{ canonical, offlineModel: OFFLINE_MODEL, ...source, ...access },
       isLoopback: isLoopbackAddress(address),
@@ -100,8 +101,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
     queries: engine.queries,
     tokens: engine.tokens,
     slices: engine.slices,
-    limits,
-    system,
+    ...{ limits, unsent, system },
     ...source,
     ...access,
     onFault: (error) => onFault({ edge: 'ws' }, error),

@@ -45,7 +45,7 @@ export interface EventSink {
 }
 
 export interface EventStreamOptions {
-  readonly http: Pick<HttpContext, 'system' | 'onFault'>;
+  readonly http: Pick<HttpContext, 'system' | 'onFault' | 'unsent'>;
   readonly response: ServerResponse;
   /** Cursor the stream has reached since the last event sent; null: none. The next beat sends it. */
   readonly passed?: () => string | null;
@@ -56,18 +56,23 @@ export interface EventStreamOptions {
 /** The body of an answer that begins at once. */
 export function eventStream({ http, response, tell, passed = () => null }: EventStreamOptions): Readable {
   const queue = new StreamQueue(response);
+  const reader = { unsentBytes: () => queue.unsentBytes, cutOff: () => response.destroy() };
   const gone = new AbortController();
   const stopBeats = keepAlive(queue, { http, response, passed });
   whenClosed(response, () => {
     stopBeats();
     gone.abort(GONE);
     queue.close();
+    http.unsent.forget(reader);
   });
   // Sent at once, and the headers with it.
   queue.put(Buffer.from(`retry: ${RETRY_MS}\n\n`));
   const send = (event: ServerEvent): Promise<void> => {
-    queue.put(bytesOf(event));
-    if (queue.bytes > MAX_UNSENT_BYTES) response.destroy();
+    if (!response.destroyed) {
+      queue.put(bytesOf(event));
+      if (queue.bytes > MAX_UNSENT_BYTES) response.destroy();
+      else http.unsent.grew(reader);
+    }
     return queue.emptied();
   };
   tell({ send, place: (id) => queue.put(placeBytes(id)), signal: gone.signal }).then(
@@ -147,6 +152,11 @@ class StreamQueue {
   /** Bytes not yet taken. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** Bytes that have not left this process: those, and what is on its way through the answer and its socket. */
+  get unsentBytes(): number {
+    return this.#bytes + this.body.readableLength + this.#response.writableLength;
   }
 
   /** How many pieces have been taken. */

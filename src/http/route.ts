@@ -2,6 +2,7 @@
 import { present } from '../system/element.js';
 import type { RouterContext } from '@koa/router';
 import type { System } from '../system/system.js';
+import type { UnsentBytes } from '../system/async/unsent-bytes.js';
 import type { AttemptPlace, PromptFound } from '../audit/prompt.js';
 import type { RunVerification } from '../audit/verify.js';
 import { isBlueprintId } from '../blueprint/record.js';
@@ -83,6 +84,8 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   /** Models that are being called here. */
   readonly modelUses: () => readonly ModelCalls[];
   readonly limits: Limits;
+  /** What streams have not sent yet. */
+  readonly unsent: Pick<UnsentBytes, 'grew' | 'forget'>;
   readonly system: System;
   readonly nodeDefaults: NodeDefaults;
   /** Name by which nodes ask the offline model, whatever the service is set to. */

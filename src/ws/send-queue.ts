@@ -1,17 +1,16 @@
 /**
- * Sends messages: each is encoded once for all its recipients, a batch for one socket is one write, and unsent bytes are
- * bounded per socket and in all, so that stalled readers cost little.
+ * Sends messages: each is encoded once for all its recipients, a batch for one socket is one write, and a socket whose
+ * client is too slow is cut off.
  */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ChannelMessage, RichMessage } from '../generated/schemas.js';
 import type { System } from '../system/system.js';
+import type { Reader, UnsentBytes } from '../system/async/unsent-bytes.js';
 import { CLOSE_TOO_SLOW } from './messages.js';
 
 /** Unsent bytes at which a slow reader is cut off. It can connect again and lose nothing. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
-/** Unsent bytes of all sockets together beyond which the slowest readers are cut off. */
-const MAX_UNSENT_IN_ALL_BYTES = 64 * 1024 * 1024;
 /** How long a reader that is cut off may take to receive the close frame, in milliseconds; its unsent bytes are held. */
 const FAREWELL_MS = 2_000;
 
@@ -28,24 +27,22 @@ export interface Peer {
 
 export interface SendQueueOptions {
   readonly system: Pick<System, 'after' | 'soon'>;
-  /** Default: 64 MiB. */
-  readonly maxBytes?: number;
+  readonly unsent: Pick<UnsentBytes, 'grew' | 'forget'>;
 }
 
 /** The send queue that all sockets of the service share. */
 export class SendQueue {
   readonly #system: Pick<System, 'after' | 'soon'>;
-  readonly #maxBytes: number;
+  readonly #unsent: SendQueueOptions['unsent'];
   readonly #encoded = new WeakMap<Message, Buffer>();
-  /** Unsent bytes by socket when it last sent or was looked at: never less than there are. */
-  readonly #unsent = new Map<WebSocket, number>();
-  #total = 0;
+  /** Of the sockets that ever had something unsent. */
+  readonly #readers = new WeakMap<WebSocket, Reader>();
   /** Sockets that were cut off and whose `FAREWELL_MS` are over. */
   readonly #ending: WebSocket[] = [];
 
-  constructor({ system, maxBytes = MAX_UNSENT_IN_ALL_BYTES }: SendQueueOptions) {
+  constructor({ system, unsent }: SendQueueOptions) {
     this.#system = system;
-    this.#maxBytes = maxBytes;
+    this.#unsent = unsent;
   }
 
   /**
@@ -67,9 +64,8 @@ export class SendQueue {
       socket.send(this.#bytesOf(message), { binary: false }, isLast ? () => onSent() : undefined);
     }
     connection.uncork();
-    this.#note(socket);
     if (socket.bufferedAmount > MAX_UNSENT_BYTES) this.#cutOff(socket);
-    while (this.#total > this.#maxBytes && this.#lookAgain() > this.#maxBytes) this.#cutOff(this.#slowest(socket));
+    else if (socket.bufferedAmount > 0 || this.#readers.has(socket)) this.#unsent.grew(this.#readerOf(socket));
     return isOpen(socket);
   }
 
@@ -82,30 +78,18 @@ export class SendQueue {
     return bytes;
   }
 
-  #note(socket: WebSocket): void {
-    const before = this.#unsent.get(socket);
-    const now = socket.bufferedAmount;
-    if (before === undefined && now === 0) return;
-    if (before === undefined) socket.once('close', () => this.#forget(socket));
-    this.#unsent.set(socket, now);
-    this.#total += now - (before ?? 0);
-  }
-
-  /** Recounts unsent bytes: sockets that have sent nothing lately may have caught up. */
-  #lookAgain(): number {
-    for (const socket of this.#unsent.keys()) this.#note(socket);
-    return this.#total;
-  }
-
-  #slowest(sender: WebSocket): WebSocket {
-    let [slowest, most] = [sender, -1];
-    for (const [socket, bytes] of this.#unsent) if (bytes > most) [slowest, most] = [socket, bytes];
-    return slowest;
+  #readerOf(socket: WebSocket): Reader {
+    const known = this.#readers.get(socket);
+    if (known !== undefined) return known;
+    const reader = { unsentBytes: () => socket.bufferedAmount, cutOff: () => this.#cutOff(socket) };
+    this.#readers.set(socket, reader);
+    socket.once('close', () => this.#unsent.forget(reader));
+    return reader;
   }
 
   /** Closes a socket; for `FAREWELL_MS` it can still receive the rest and the reason. */
   #cutOff(socket: WebSocket): void {
-    this.#forget(socket);
+    this.#unsent.forget(this.#readerOf(socket));
     socket.close(CLOSE_TOO_SLOW, 'too slow');
     const cancel = this.#system.after(FAREWELL_MS, () => this.#endInTurn(socket));
     socket.once('close', cancel);
@@ -119,11 +103,6 @@ export class SendQueue {
   #endSome(): void {
     for (const socket of this.#ending.splice(0, ENDED_IN_A_TURN)) socket.terminate();
     if (this.#ending.length > 0) this.#system.soon(() => this.#endSome());
-  }
-
-  #forget(socket: WebSocket): void {
-    this.#total -= this.#unsent.get(socket) ?? 0;
-    this.#unsent.delete(socket);
   }
 }
 

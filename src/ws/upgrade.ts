@@ -19,6 +19,7 @@ import { serveChannel } from './channel.js';
 import { CLOSE_RESTART, CLOSE_UNAUTHORIZED } from './messages.js';
 import type { RichChannelOptions } from './channel.js';
 import { serveRichChannel } from './channel.js';
+import type { SendQueueOptions } from './send-queue.js';
 import { SendQueue } from './send-queue.js';
 
 /** Time between pings in milliseconds. */
@@ -38,6 +39,7 @@ export interface ChannelServerOptions
   readonly system: Pick<System, 'after' | 'soon' | 'uuid'>;
   readonly slices: Pick<Slices, 'forEach' | 'postpone'>;
   readonly limits: Pick<Limits, 'request'>;
+  readonly unsent: SendQueueOptions['unsent'];
 }
 
 export interface ChannelServer {

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { EventSink } from '../../src/http/event-stream.js';
+import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import { eventStream } from '../../src/http/event-stream.js';
 import { manualSystem } from '../support/manual-system.js';
 import { untilTrue } from '../support/until-true.js';
@@ -13,7 +14,8 @@ const DATA = JSON.stringify('x'.repeat(100_000));
 describe('An event stream', () => {
   it('is encoded once for all, and written before the telling goes on', async () => {
     const open: { readonly response: ServerResponse; readonly sink: EventSink }[] = [];
-    const http = { system: manualSystem(), onFault: () => expect.fail('Nothing fails') };
+    const onFault = (): never => expect.fail('Nothing fails');
+    const http = { system: manualSystem(), unsent: new UnsentBytes(), onFault };
     const server = createServer((_, response) => {
       const tell = (sink: EventSink): Promise<void> => {
         open.push({ response, sink });

@@ -1,3 +1,4 @@
+import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import { expect } from 'chai';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
@@ -79,6 +80,7 @@ describe('A request that cannot be served', () => {
       isOwnHost: () => true,
       corsOrigins: [],
       limits: NO_LIMITS,
+      unsent: new UnsentBytes(),
       appendDeadlineMs: 10_000,
       onFault: (requestId, error) => void faults.push({ requestId, error }),
       log: { info: () => undefined },

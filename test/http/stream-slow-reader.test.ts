@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { Slices } from '../../src/system/async/slices.js';
 import { httpApp } from '../../src/http/app.js';
@@ -52,7 +53,7 @@ describe('A client of the rich stream that does not read', () => {
     };
     const state = () => Promise.resolve(run);
     const find = () => Promise.resolve(summaryOf(run));
-    const source = { isOwnHost: () => true, corsOrigins: [], limits: NO_LIMITS, ...NO_KEYS };
+    const source = { isOwnHost: () => true, corsOrigins: [], limits: NO_LIMITS, unsent: new UnsentBytes(), ...NO_KEYS };
     const server = createServer(
       httpApp({
         registry: { start: never, foresee: never, refuse: never, repeated: never, cancel: never, decideGate: never },

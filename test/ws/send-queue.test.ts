@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
 import { present } from '../../src/system/element.js';
+import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import type { Peer } from '../../src/ws/send-queue.js';
 import { SendQueue } from '../../src/ws/send-queue.js';
 import type { ManualSystem } from '../support/manual-system.js';
@@ -23,7 +24,7 @@ describe('What sockets have not sent', () => {
 
   beforeEach(async () => {
     [peers, clients, system] = [[], [], manualSystem()];
-    sendQueue = new SendQueue({ system, maxBytes: MAX_BYTES });
+    sendQueue = new SendQueue({ system, unsent: new UnsentBytes({ maxInAll: MAX_BYTES }) });
     server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
     server.on('connection', (socket, { socket: connection }) => {
       peers.push({ socket: socket.on('error', () => undefined), connection });
@@ -102,7 +103,7 @@ describe('What sockets have not sent', () => {
   });
 
   it('is at most 1 MiB a socket, however much room there is for all', async () => {
-    sendQueue = new SendQueue({ system });
+    sendQueue = new SendQueue({ system, unsent: new UnsentBytes() });
     const peer = await stalledWith(900_000);
     let sent = 0;
     while (sent < 10 && sendQueue.send(peer, [SHORT])) {
@@ -128,7 +129,7 @@ describe('What sockets have not sent', () => {
     const due: (() => void)[] = [];
     sendQueue = new SendQueue({
       system: { after: system.after, soon: (callback) => void due.push(callback) },
-      maxBytes: 1,
+      unsent: new UnsentBytes({ maxInAll: 1 }),
     });
     const stalled: Peer[] = [];
     for (let n = 0; n < CUT_OFF; n += 1) {

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { Slices } from '../../src/system/async/slices.js';
+import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { RunState } from '../../src/run/state.js';
@@ -39,6 +40,7 @@ describe('A channel whose client does not read', () => {
       isOwnHost: () => true,
       corsOrigins: [],
       limits: NO_LIMITS,
+      unsent: new UnsentBytes(),
       ...NO_KEYS,
       onFault,
     });

@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { WebSocket, WebSocketServer } from 'ws';
+import type { EventSink } from '../../src/http/event-stream.js';
+import { eventStream } from '../../src/http/event-stream.js';
+import { elementAt } from '../../src/system/element.js';
+import type { Reader } from '../../src/system/async/unsent-bytes.js';
+import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
+import { SendQueue } from '../../src/ws/send-queue.js';
+import { openEventStream } from '../support/event-stream-client.js';
+import { manualSystem } from '../support/manual-system.js';
+import { untilTrue } from '../support/until-true.js';
+
+const MAX_IN_ALL = 1_000_000;
+const TEXT = 'x'.repeat(20_000);
+/** How much faster each connection is sent more; event streams and sockets by turns. */
+const WEIGHTS = [6, 5, 4, 3];
+/** More than it takes to fill what the machine itself holds for a connection. */
+const MAX_ROUNDS = 2_000;
+
+type Kind = 'stream' | 'socket';
+
+describe('What event streams and sockets have not sent', () => {
+  it('is bounded together: the one with most is cut off, whichever it is and whoever was sent more', async () => {
+    const system = manualSystem();
+    const bound = new UnsentBytes({ maxInAll: MAX_IN_ALL });
+    const known = new Set<Reader>();
+    const cut: { readonly reader: Reader; readonly kind: Kind }[] = [];
+    /** The bound, of which is known whom it has looked at and cut off. */
+    const boundOf = (kind: Kind): Pick<UnsentBytes, 'grew' | 'forget'> => ({
+      forget: (reader) => bound.forget(reader),
+      grew(reader) {
+        const cutOff = reader.cutOff.bind(reader);
+        if (!known.has(reader))
+          reader.cutOff = () => {
+            cut.push({ reader, kind });
+            known.delete(reader);
+            cutOff();
+          };
+        known.add(reader);
+        bound.grew(reader);
+      },
+    });
+    const sends: ((text: string) => void)[] = [];
+    const onFault = (_: string, error: unknown): never => expect.fail(String(error));
+    const server = createServer((_, response) => {
+      const tell = (sink: EventSink): Promise<void> => {
+        sends.push((data) => void sink.send({ id: null, type: 'Told', data }));
+        return new Promise((resolve) => sink.signal.addEventListener('abort', () => resolve()));
+      };
+      eventStream({ http: { system, unsent: boundOf('stream'), onFault }, response, tell }).pipe(response);
+    });
+    const sendQueue = new SendQueue({ system, unsent: boundOf('socket') });
+    const sockets = new WebSocketServer({ server, perMessageDeflate: false });
+    sockets.on('connection', (socket, { socket: connection }) => {
+      sends.push((text) => void sendQueue.send({ socket, connection }, [{ event: 'error', message: text }]));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    for (const [index] of WEIGHTS.entries()) {
+      if (index % 2 === 0) await openEventStream(`http://${address}`, '/').pause();
+      else
+        new WebSocket(`ws://${address}`).on('open', function () {
+          this.pause();
+        });
+      await untilTrue(() => sends.length > index);
+    }
+
+    const unsent = (): readonly (readonly [Reader, number])[] =>
+      [...known].map((reader) => [reader, reader.unsentBytes()]);
+    const isCut = (kind: Kind): boolean => cut.some((each) => each.kind === kind);
+    for (let round = 0; round < MAX_ROUNDS && !(isCut('stream') && isCut('socket')); round += 1) {
+      for (const [index, weight] of WEIGHTS.entries()) {
+        for (let times = 0; times < weight; times += 1) {
+          const [before, cutBefore] = [new Map(unsent()), cut.length];
+          elementAt(sends, index)(TEXT);
+          expect(unsent().reduce((sum, [, bytes]) => sum + bytes, 0)).to.be.at.most(MAX_IN_ALL);
+          for (const { reader } of cut.slice(cutBefore))
+            expect(before.get(reader)).to.be.at.least(Math.max(...before.values()) - 2 * TEXT.length);
+        }
+      }
+      await new Promise(setImmediate);
+    }
+    expect([isCut('stream'), isCut('socket')]).to.deep.equal([true, true]);
+    system.advance(2_000);
+    for (const client of sockets.clients) client.terminate();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+});
