@@ -94,6 +94,17 @@ describe('Data directory', () => {
     }
   });
 
+  it('is let go of though the file that names its holder cannot be removed', () => {
+    const { release } = open(dir.path);
+    const file = join(dir.path, 'holder.json');
+    rmSync(file);
+    mkdirSync(file);
+    release();
+    expect(existsSync(file)).to.equal(true);
+    rmSync(file, { recursive: true });
+    open(dir.path);
+  });
+
   it('is refused where no folder can be', () => {
     const file = join(dir.path, 'file');
     writeFileSync(file, '');

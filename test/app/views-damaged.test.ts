@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { EventLog } from '../../src/eventlog/port.js';
+import { changedLog } from '../support/changed-log.js';
 import { changeViews } from '../support/damaged-log.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
@@ -15,9 +17,24 @@ describe('Stored views that are damaged', () => {
   let service: RunningService;
   let rest: RestClient;
   let views: string;
+  /** Resolves when the log may say that all that is stored was read. */
+  let mayCatchUp: Promise<void>;
+  let isHeld: boolean;
+
+  const decorate = (log: EventLog): EventLog =>
+    changedLog(log, {
+      async *subscribe(after, following) {
+        for await (const followed of log.subscribe(after, following)) {
+          isHeld = followed.kind === 'caughtUp';
+          if (isHeld) await mayCatchUp;
+          yield followed;
+        }
+      },
+    });
 
   beforeEach(async () => {
-    service = await startService();
+    mayCatchUp = Promise.resolve();
+    service = await startService({ decorate });
     rest = restClient(service.url);
     views = join(service.dataDir, 'views', 'views.sqlite');
   });
@@ -52,6 +69,23 @@ describe('Stored views that are damaged', () => {
     await rest.until(further, isOver);
     expect(await listed()).to.deep.equal([...ids, further].sort());
     expect(service.faults.filter((fault) => JSON.stringify(fault).includes('views.sqlite'))).to.have.length(1);
+  });
+
+  it('are ready again once the log says that all is folded, no earlier', async () => {
+    const id = await rest.start();
+    await rest.until(id, isOver);
+    let release = (): void => undefined;
+    mayCatchUp = new Promise((resolve) => (release = resolve));
+    isHeld = false;
+    try {
+      damage();
+      await rest.poll(id);
+      await untilTrue(() => isHeld);
+      expect(await ready()).to.equal(false);
+    } finally {
+      release();
+    }
+    await untilTrue(ready);
   });
 
   it('while it is stopped are begun anew at its start, whatever part it is', async () => {

@@ -5,10 +5,14 @@ import type { AddressInfo } from 'node:net';
 import type { EventSink } from '../../src/http/event-stream.js';
 import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import { eventStream } from '../../src/http/event-stream.js';
+import { elementAt } from '../../src/system/element.js';
+import { openEventStream } from '../support/event-stream-client.js';
 import { manualSystem } from '../support/manual-system.js';
 import { untilTrue } from '../support/until-true.js';
 
 const READERS = 3;
+/** Time between beats, in milliseconds, and more of them than a client may miss. */
+const [BEAT_MS, MAX_BEATS] = [15_000, 20];
 const DATA = JSON.stringify('x'.repeat(100_000));
 
 describe('An event stream', () => {
@@ -51,4 +55,53 @@ describe('An event stream', () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
+
+  it('ends for a client that takes nothing of what waits for it, and not for one that is slow', async () => {
+    const system = manualSystem();
+    const open: EventSink[] = [];
+    const http = { system, unsent: new UnsentBytes(), onFault: () => expect.fail('Nothing fails') };
+    const server = createServer((_, response) => {
+      const tell = (sink: EventSink): Promise<void> => {
+        open.push(sink);
+        return new Promise((resolve) => sink.signal.addEventListener('abort', () => resolve()));
+      };
+      eventStream({ http, response, tell }).pipe(response);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const clients = [openEventStream(url, '/'), openEventStream(url, '/')] as const;
+    for (const [index, client] of clients.entries()) {
+      await client.pause();
+      await untilTrue(() => open.length === index + 1);
+    }
+    const [stalled, slow] = [elementAt(open, 0), elementAt(open, 1)];
+    await Promise.all([heldUp(stalled), heldUp(slow)]);
+    for (let beats = 0; beats < MAX_BEATS && !stalled.signal.aborted; beats += 1) {
+      const before = clients[1].events.length;
+      clients[1].resume();
+      await untilTrue(() => clients[1].events.length > before);
+      await clients[1].pause();
+      await heldUp(slow);
+      system.advance(BEAT_MS);
+      await new Promise(setImmediate);
+    }
+    expect([stalled.signal.aborted, slow.signal.aborted]).to.deep.equal([true, false]);
+    expect(system.timers()).to.equal(1);
+    for (const client of clients) client.leave();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
 });
+
+/** Sends until something waits because neither the client nor the machine between takes more. */
+async function heldUp(sink: EventSink): Promise<void> {
+  for (let isHeld = false; !isHeld;) {
+    const taken = sink.send({ id: null, type: 'Told', data: DATA }).then(() => true);
+    isHeld = !(await Promise.race([taken, turnsLater()]));
+  }
+}
+
+async function turnsLater(): Promise<false> {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+  return false;
+}
