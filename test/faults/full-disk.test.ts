@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import { randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startChild } from '../support/child.js';
 import { openLogFile } from '../../src/eventlog/embedded/file.js';
 import type { AppendBatch } from '../../src/eventlog/embedded/messages.js';
 import { OUTCOME } from '../../src/eventlog/embedded/messages.js';
@@ -21,6 +23,7 @@ import { untilTrue } from '../support/until-true.js';
 import { pdfWith, upload } from '../support/upload-client.js';
 import { rejectionOf } from '../support/rejection.js';
 
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const MiB = 1024 * 1024;
 
 const onEmbeddedLogs = (define: () => void): void => onEmbeddedLog(() => onSmallDisks(define));
@@ -121,6 +124,21 @@ onEmbeddedLogs(() =>
       await serve();
       for (const id of ids) expect((await rest.until(id, isOver)).status).to.equal('completed');
       expect(await listed()).to.deep.equal([...ids].sort());
+    });
+
+    it('ends a start with exit code 1 and one line, in a new folder and in one with a record', async () => {
+      await serve();
+      await service.stop();
+      disk.fill();
+      for (const folder of ['data', 'new']) {
+        const env = { PATH: process.env['PATH'], PORT: '0', DATA_DIR: join(disk.path, folder) };
+        const { code, stdout, stderr } = await startChild(process.execPath, [MAIN], env).exit;
+        expect([code, stdout]).to.deep.equal([1, '']);
+        expect(stderr.trim().split('\n')).to.have.length(1);
+        expect(stderr)
+          .to.include(join(disk.path, folder))
+          .and.match(/full|ENOSPC/);
+      }
     });
 
     it('keeps the journal where a checkpoint finds no room, and goes on after it', async () => {

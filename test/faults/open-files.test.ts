@@ -1,5 +1,7 @@
 import { expect } from 'chai';
-import { existsSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
@@ -9,6 +11,7 @@ import { startChild } from '../support/child.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { BOUNDARY, UPLOAD, fileHead, formOf, partOf, pdfWith } from '../support/upload-client.js';
 import { untilTrue } from '../support/until-true.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -88,5 +91,56 @@ const define = (): Mocha.Suite =>
     });
   });
 
+const defineUpload = (): Mocha.Suite =>
+  describe('An upload for which no file can be opened', () => {
+    it('is answered 503 with Retry-After, and taken once one can be', async () => {
+      const dir = tempDir();
+      const env = { PATH: process.env['PATH'], DATA_DIR: dir.path, PORT: '0', MODEL_PROVIDER: 'offline' };
+      const child = startChild(process.execPath, [MAIN], env);
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      try {
+        await child.waitFor((lines) => lines.some((line) => line.startsWith('listening on ')));
+        const url = child.lines.at(-1)?.slice('listening on '.length) ?? '';
+        const sent = (text: string): Promise<IncomingMessage> =>
+          new Promise((resolve, reject) => {
+            const headers = { 'Content-Type': `multipart/form-data; boundary=${BOUNDARY}` };
+            const asked = request(url + UPLOAD, { method: 'POST', agent, headers }, (reply) => {
+              reply.resume().on('end', () => resolve(reply));
+            });
+            asked.on('error', reject).end(formOf(partOf([fileHead('trees.pdf')], pdfWith([text]))));
+          });
+        // What it needs is loaded, and the connection open.
+        expect((await sent('Oaks grow.')).statusCode).to.equal(200);
+        limitFiles(child, lowestFree(child));
+        const refused = await sent('Elms grow.');
+        expect(refused.statusCode).to.equal(503);
+        expect(Number(refused.headers['retry-after'])).to.be.greaterThan(0);
+        limitFiles(child, 1_024);
+        expect((await sent('Elms grow.')).statusCode).to.equal(200);
+        child.signal('SIGTERM');
+        expect((await child.exit).code).to.equal(0);
+      } finally {
+        agent.destroy();
+        await child.kill();
+        dir.remove();
+      }
+    });
+  });
+
+/** The number that the next file a process opens would have. */
+function lowestFree({ pid }: Child): number {
+  const taken = new Set(readdirSync(`/proc/${pid}/fd`).map(Number));
+  let free = 0;
+  while (taken.has(free)) free += 1;
+  return free;
+}
+
+function limitFiles({ pid }: Child, most: number): void {
+  expect(spawnSync('prlimit', [`--pid=${pid}`, `--nofile=${most}:`]).status).to.equal(0);
+}
+
 if (existsSync('/proc/self/limits')) define();
 else process.stderr.write('Not tried here: what the limit of open files does (there is no /proc)\n');
+
+if (spawnSync('prlimit', ['--version']).status === 0) defineUpload();
+else process.stderr.write('Not tried here: what an upload does when no file can be opened (there is no prlimit)\n');
