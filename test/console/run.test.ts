@@ -156,7 +156,7 @@ describeInBrowser('The page of a run', (browser) => {
     for (const tab of ['Changes', 'Feedback', 'Events', 'State']) {
       await page.getByRole('tab', { name: tab }).click();
     }
-    expect(await page.locator('#app').locator('script, img, iframe').count()).to.equal(0);
+    expect(await page.locator('#page').locator('script, img, iframe').count()).to.equal(0);
   });
 
   it('decides pauses right there, one with a draft of one’s own', async () => {
