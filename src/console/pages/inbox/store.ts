@@ -128,13 +128,17 @@ export class InboxStore {
   /** Follows until the function is called that this gives. */
   start(): () => void {
     let last: Card | null = null;
+    // What the address names may come after others.
+    let hasCome = false;
     return effect(() => {
       const [before, card] = [last, this.current.value];
       last = card;
       if (card !== null) {
         this.#place = this.cards.value.indexOf(card);
-        const { at } = this.#deps.view.peek();
-        if (at === null || !isLookedAt(card.pause, this.#deps.view.peek())) this.#deps.onLook(card.pause);
+        const view = this.#deps.view.peek();
+        const isNamed = isLookedAt(card.pause, view);
+        hasCome ||= isNamed || view.run === null;
+        if (isNamed ? view.at === null : hasCome) this.#deps.onLook(card.pause);
       }
       if (before !== null && !before.isBusy && before.key !== card?.key) this.#tellOfLoss(before);
     });

@@ -101,7 +101,7 @@ function Decide({ pause, now }: { readonly pause: Pause; readonly now: RunSummar
       isBusy.value = false;
     }
   }
-  const buttons = { now, draft, isBusy: isBusy.value, onDecide: (action: Action) => void decide(action) };
+  const buttons = { pause, now, draft, isBusy: isBusy.value, onDecide: (action: Action) => void decide(action) };
   return (
     <div class="stack">
       {draft.value !== null && (
@@ -122,6 +122,7 @@ function Decide({ pause, now }: { readonly pause: Pause; readonly now: RunSummar
 type Action = 'approve' | 'reject' | 'modify';
 
 interface WordsProps {
+  readonly pause: Pause;
   readonly now: RunSummary['now'];
   /** As it is edited; null: it is not. */
   readonly draft: Signal<string | null>;
@@ -129,7 +130,7 @@ interface WordsProps {
   readonly onDecide: (action: Action) => void;
 }
 
-function Words({ now, draft, isBusy, onDecide }: WordsProps) {
+function Words({ pause, now, draft, isBusy, onDecide }: WordsProps) {
   return (
     <>
       <Button tone="primary" disabled={isBusy} onClick={() => onDecide('approve')}>
@@ -143,7 +144,7 @@ function Words({ now, draft, isBusy, onDecide }: WordsProps) {
       <Button tone="danger" disabled={isBusy} onClick={() => onDecide('reject')}>
         Reject
       </Button>
-      <a class="small" href={pageUrl(['inbox'])}>
+      <a class="small" href={pageUrl(['inbox'], { run: pause.runId })}>
         More in the inbox
       </a>
     </>
