@@ -18,7 +18,7 @@ export function Canvas({ editor }: { readonly editor: Editor }) {
   const round = useSignal(0);
   const { add, layOut, onKeyDown, ...changing } = changesOf(editor, drawing);
   return (
-    <div class="editor-canvas" onKeyDown={onKeyDown}>
+    <div class={editor.isValid.value === true ? 'editor-canvas odd' : 'editor-canvas'} onKeyDown={onKeyDown}>
       <Graph
         name="The council as a graph"
         nodes={drawing.nodes}
@@ -71,7 +71,8 @@ function changesOf(editor: Editor, drawing: Drawing) {
   function onKeyDown(event: KeyboardEvent): void {
     if (!editor.mayEdit || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === 'n') add();
-    else if (event.key === 'Delete' || event.key === 'Backspace') remove(nodeAt(event.target));
+    else if (event.key === 'Delete' || event.key === 'Backspace')
+      remove(selected?.kind === 'edge' ? null : nodeAt(event.target));
     else return;
     event.preventDefault();
   }
