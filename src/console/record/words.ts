@@ -77,9 +77,9 @@ function toolWords({ node, tool, arguments: given, hits, error, durationMs }: Da
   return `${node} asked ${asked} and got ${countOf(hits.length, 'passage')} in ${lengthText(durationMs)}.`;
 }
 
-/** What a tool was asked, without the names of it. */
+/** What a tool was asked: its query, or the text that could not be used. */
 export function argumentsText(given: Data<'ToolCalled'>['arguments']): string {
-  return typeof given === 'string' ? given : Object.values(given).map(String).join(', ');
+  return typeof given === 'string' ? given : String(given['query']);
 }
 
 function completionWords({ node, output, route }: Data<'NodeCompleted'>): string {
@@ -171,12 +171,12 @@ const OTHER_MODEL = 'Choose another model.';
 const MODEL_FAILURES: readonly (readonly [kinds: RegExp, what: string, todo: string])[] = [
   [/^(timeout|aborted|request_timeout)$/, 'The model did not answer in time.', 'Give the node more time.'],
   [/rate|load|avail|gateway|server/, 'The provider is overloaded or away.', 'Wait: it is tried again.'],
-  [/connection|network|host|unreach|redirect|tls/, 'The model’s server was not reached.', SETTINGS],
+  [/connect|network|host|unreach|redirect|tls/, 'The model’s server was not reached.', SETTINGS],
   [/unauthorized|forbidden/, 'The provider did not accept the key.', SETTINGS],
   [/^model_un|not_impl/, 'The provider has no such model.', OTHER_MODEL],
   [/too_large|max_tokens/, 'The answer was too long.', SHORTER],
-  [/error|bad_request|unknown_finish/, 'The provider refused the request.', MESSAGE],
-  [/_answer|no_|thoughts|critique/, 'The answer held nothing of use.', OTHER_MODEL],
+  [/error|bad_request/, 'The provider refused the request.', MESSAGE],
+  [/_answer|no_|thoughts|critique|finish/, 'The answer held nothing of use.', OTHER_MODEL],
   [/filter|blocked/, 'The provider withheld the answer.', 'Change the topic or the prompt.'],
   [/quota/, 'The quota is used up.', 'Raise it at the provider.'],
 ];

@@ -236,7 +236,7 @@ function Hit({ store, hit }: { readonly store: RunStore; readonly hit: Call['hit
       <>{hit.title}</>
     );
   }
-  const text = `page ${hit.page}, passage ${hit.chunk} of ${hit.document.slice(0, 8)}`;
+  const text = `page ${hit.page}, passage ${hit.chunk + 1} of ${hit.document.slice(0, 8)}`;
   if (!store.source.isLive) return <>{text}</>;
-  return <a href={pageUrl(['documents', hit.document], { page: hit.page })}>{text}</a>;
+  return <a href={pageUrl(['documents', hit.document], { page: hit.page, chunk: hit.chunk })}>{text}</a>;
 }
