@@ -41,24 +41,15 @@ function Zones({ zones }: { readonly zones: readonly Zone[] }) {
   return (
     <ul class="zones" aria-label="Breaks">
       {breaks.map((zone) => (
-        <li
-          key={zone.fromMs}
-          class={zone.kind}
-          style={{ left: percent(zone.x0), width: percent(zone.x1 - zone.x0) }}
-          title={zoneWords(zone)}
-        >
+        <li key={zone.fromMs} class={zone.kind} style={{ left: percent(zone.x0), width: percent(zone.x1 - zone.x0) }}>
           <span>
             {zone.label}
-            <span class="unseen"> {zoneWords(zone)}</span>
+            <span class="unseen">: {zone.kind !== 'work' && waitingWords(zone.kind)}</span>
           </span>
         </li>
       ))}
     </ul>
   );
-}
-
-function zoneWords({ kind, label }: Zone): string {
-  return kind === 'work' ? label : `${label}: ${waitingWords(kind)}`;
 }
 
 interface Focus {
