@@ -63,18 +63,9 @@ export function App() {
           </a>
           <nav aria-label="Pages">
             {NAVIGATION.map(({ place, parts }) => (
-              <a
-                key={place}
-                href={pageUrl(parts)}
-                aria-current={page?.place === place ? 'page' : undefined}
-                title={place === 'Inbox' && count > 0 ? `${count} wait for you` : undefined}
-              >
+              <a key={place} href={pageUrl(parts)} aria-current={page?.place === place ? 'page' : undefined}>
                 {place}
-                {place === 'Inbox' && count > 0 && (
-                  <span class="count" aria-hidden="true">
-                    {count}
-                  </span>
-                )}
+                {place === 'Inbox' && count > 0 && <span class="count">{count}</span>}
               </a>
             ))}
           </nav>
