@@ -91,6 +91,11 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('Enter');
     await edge(page, 'Writer to Critic').waitFor();
+    // It is the edge that is selected now, not the node it was drawn from.
+    await page.keyboard.press('Delete');
+    await edge(page, 'Writer to Critic').waitFor({ state: 'detached' });
+    await page.keyboard.press('Control+z');
+    await edge(page, 'Writer to Critic').waitFor();
     await node(page, 'Critic').focus();
     await page.keyboard.press('Enter');
     await page.getByLabel('Connect to…').selectOption('Writer');

@@ -111,6 +111,15 @@ describeInBrowser('The inbox', (browser) => {
     ]);
   });
 
+  it('opens the card that the address names, though another waits longer', async () => {
+    await paused(god, 'Waits longer');
+    const named = await paused(god, 'Named');
+    const page = await openAs('ann', `?run=${named}`);
+    await cardOf(page, 'Named').getByLabel('Comment').waitFor();
+    expect(new URL(page.url()).searchParams.get('run')).to.equal(named);
+    expect(await cardOf(page, 'Waits longer').getByLabel('Comment').count()).to.equal(0);
+  });
+
   it('walks the cards by keyboard, rejects with a comment, and ignores keys typed into a field', async () => {
     const ids = [await paused(god, 'One'), await paused(god, 'Two'), await paused(god, 'Three')];
     const page = await openAs('ann');
@@ -358,7 +367,7 @@ describeInBrowser('The inbox', (browser) => {
     let connections = 0;
     page.on('request', (request) => (connections += Number(request.url().includes('/api/approvals/stream'))));
     await page.goto(`${service.url}/console/documents`);
-    const link = page.getByRole('link', { name: 'Inbox', exact: true });
+    const link = page.getByRole('link', { name: /^Inbox/ });
     await link.getByText('1').waitFor();
     expect(await page.title()).not.to.include('(');
     await link.click();

@@ -65,7 +65,7 @@ describeInBrowser('Every page of the console', (browser) => {
     await page.goto(`${town.url}/console/runs/${town.runs.guided}?tab=step&step=1`);
     const found = page.getByRole('link', { name: /^page \d+, passage \d+ of/ }).first();
     await page.getByText('Could use').waitFor();
-    expect(await found.getAttribute('href')).to.match(/^\/console\/documents\/[0-9a-f]{64}\?page=\d+$/);
+    expect(await found.getAttribute('href')).to.match(/^\/console\/documents\/[0-9a-f]{64}\?page=\d+&chunk=\d+$/);
     await page.goto(`${town.url}/console/runs/${town.runs.built}?tab=step&step=2`);
     const [failed, done] = [1, 2].map((attempt) => page.getByRole('region', { name: `Attempt ${attempt}` }));
     await failed?.getByText('The model is overloaded').waitFor();
