@@ -50,6 +50,7 @@ export class Cluster {
   #cancelCheck: () => void = () => undefined;
   #isListening = false;
   #isFenced = false;
+  #isStopped = false;
 
   constructor(options: ClusterOptions) {
     this.#options = options;
@@ -83,8 +84,12 @@ export class Cluster {
     this.beat();
   }
 
-  /** Sends heartbeats, so that nobody takes the runs of this instance, and checks for orphans among its own. */
+  /**
+   * Sends heartbeats, so that nobody takes the runs of this instance, and checks for orphans among its own; does nothing
+   * once stopped, which may come first where the runs to start with take long to read.
+   */
   beat(): void {
+    if (this.#isStopped) return;
     this.#heartbeat.start();
     this.#scheduleCheck();
   }
@@ -106,6 +111,7 @@ export class Cluster {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#cancelCheck();
     this.#orphanRecovery.stop();
     await this.#heartbeat.stop();
