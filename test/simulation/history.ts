@@ -86,8 +86,11 @@ export class World {
     const model = (life: Process, instance: Instance): LanguageModel => this.#model(life, instance);
     const onFault = (what: string, error: unknown): void =>
       this.broke(new Broken('no fault without a cause', `${what}: ${String(error)}`));
+    const onStopped = (timers: number): void =>
+      this.must(timers === 0, 'who has stopped does nothing more', () => `${timers} timers are left`);
     const { scheduler, storage } = this;
-    this.instances = plan.rates.map((_, index) => new Instance(index, { plan, scheduler, storage, model, onFault }));
+    const deps = { plan, scheduler, storage, model, onFault, onStopped };
+    this.instances = plan.rates.map((_, index) => new Instance(index, deps));
     this.clients = new Clients(this);
     this.#trace = isTraced ? createHash('sha256') : null;
     if (isTraced) scheduler.onTurn = (owner) => this.#trace?.update(`${scheduler.nowMs} ${owner?.life ?? '-'}\n`);

@@ -19,6 +19,8 @@ export interface InstanceDeps {
   readonly model: (process: Process, instance: Instance) => LanguageModel;
   /** Something went wrong that no fault explains. */
   readonly onFault: (what: string, error: unknown) => void;
+  /** A life was stopped; `timers`: how many it has left behind. */
+  readonly onStopped: (timers: number) => void;
 }
 
 /** Every life of every history has the same few councils: compiled once, whoever comes first. */
@@ -43,6 +45,8 @@ export class Instance implements Line {
   process: Process | null = null;
   /** Once it takes requests. */
   engine: Engine | null = null;
+  /** The life that is being stopped: it takes no requests any more, even if it was still starting. */
+  #stopping: Process | null = null;
   views = new StoredViews();
   /** While a life lasts, even if it takes no requests. */
   opening: Engine | null = null;
@@ -116,11 +120,13 @@ export class Instance implements Line {
 
   /** Ends a life as SIGTERM does; resolves once it has ended. */
   async stop(): Promise<void> {
-    const { process } = this;
-    const opening = this.opening;
+    const { process, opening } = this;
+    this.#stopping = process;
     this.engine = null;
     await opening?.stop();
-    if (this.process === process) this.die();
+    if (this.process !== process) return;
+    this.#deps.onStopped(process?.timers ?? 0);
+    this.die();
   }
 
   /** What a request is answered by this life; 'gone' when the process dies before. */
@@ -166,7 +172,8 @@ export class Instance implements Line {
     const unfinished = await engine.unfinished();
     await engine.check(unfinished);
     engine.recover(unfinished);
-    this.engine = engine;
+    // A service that reads for long opens its port meanwhile, so that it can be stopped before; then it recovers too late.
+    if (this.#stopping !== process) this.engine = engine;
   }
 
   #rowsWritten(process: Process): void {

@@ -167,6 +167,8 @@ export class Process {
   frozenUntilMs = 0;
   /** How far its wall clock is off, in milliseconds. */
   wallOffsetMs = 0;
+  /** That are set and neither due nor cancelled. */
+  timers = 0;
   /** Of no other process of its history. */
   readonly life: number;
   readonly draws: Draws;
@@ -188,13 +190,30 @@ export class Process {
       sha256,
       secret: () => uuidOf(life, (ids += 1)).padEnd(43, '_'),
       isEqual: (one, other) => one === other,
-      after: (delayMs, callback) => this.after(delayMs / rate, callback),
+      after: (delayMs, callback) => this.#timer(delayMs / rate, callback),
       soon: (callback) => void this.after(0, callback),
     };
   }
 
   after(delayMs: number, act: () => void): () => void {
     return this.#scheduler.after(delayMs, this, act);
+  }
+
+  #timer(delayMs: number, callback: () => void): () => void {
+    let isSet = true;
+    const ended = (): void => {
+      if (isSet) this.timers -= 1;
+      isSet = false;
+    };
+    this.timers += 1;
+    const cancel = this.after(delayMs, () => {
+      ended();
+      callback();
+    });
+    return () => {
+      ended();
+      cancel();
+    };
   }
 }
 
