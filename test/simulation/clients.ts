@@ -14,7 +14,7 @@ import { requestedRun } from '../../src/run/request.js';
 import { isFinished } from '../../src/run/state.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { Request } from './faults.js';
-import { GRAPHS } from './faults.js';
+import { GRAPHS, withTools } from './faults.js';
 import type { World } from './history.js';
 import { isOfLog } from './instance.js';
 import { Broken } from './record.js';
@@ -195,8 +195,9 @@ export class Clients {
 
   #requested(run: number): RunRequestedData {
     const planned = this.#world.plan.runs[run];
-    const graph = GRAPHS[planned?.graph ?? ''];
-    if (planned === undefined || graph === undefined) throw new Error(`There is no run ${run}`);
+    const plain = GRAPHS[planned?.graph ?? ''];
+    if (planned === undefined || plain === undefined) throw new Error(`There is no run ${run}`);
+    const graph = planned.hasTools ? withTools(plain) : plain;
     const topic = `Topic ${run}`;
     const requested = requestedRun({
       ...{ runId: this.#runId(run), inputTopic: topic, godMode: planned.godMode, graph },

@@ -89,6 +89,8 @@ export interface Request {
 export interface PlannedRun {
   readonly graph: string;
   readonly godMode: boolean;
+  /** Whether its nodes may search the web and documents. */
+  readonly hasTools: boolean;
   /** Node executions at which it is ended. */
   readonly budget: number;
 }
@@ -167,7 +169,18 @@ export const WIDE: Pace = {
 
 /** Most faults of a service need one run and one or two of the world's: nine of ten plans are brief, and the tenth is wide. */
 export function planOf(seed: number): Plan {
-  return seed % 10 === 0 ? widePlanOf(seed) : briefPlanOf(seed);
+  const plan = seed % 10 === 0 ? widePlanOf(seed) : briefPlanOf(seed);
+  // Drawn apart: what else is in a plan does not depend on it.
+  const draws = new Draws(seed + 29);
+  return { ...plan, runs: plan.runs.map((run) => ({ ...run, hasTools: draws.chance(TOOLS_SHARE) })) };
+}
+
+/** Of the runs. */
+const TOOLS_SHARE = 0.15;
+
+/** A graph whose nodes may use every tool. */
+export function withTools(graph: Graph): Graph {
+  return { ...graph, nodes: graph.nodes.map((node) => ({ ...node, tools: { webSearch: true, pdfReader: true } })) };
 }
 
 function widePlanOf(seed: number): Plan {
@@ -206,7 +219,7 @@ function requestsOf(draws: Draws, slot: () => number): Pick<Plan, 'runs' | 'requ
     const graph = names[draws.whole(0, names.length - 1)] ?? 'line';
     const isRuled = GRAPHS[graph]?.approvals !== undefined;
     const budget = draws.chance(0.1) ? draws.whole(2, 5) : 50;
-    runs.push({ graph, godMode: isRuled || draws.chance(0.2), budget });
+    runs.push({ graph, hasTools: false, godMode: isRuled || draws.chance(0.2), budget });
     const startedMs = draws.random() * 3_000;
     const at = { run: index, parent: index };
     ask(draws.chance(0.3) ? 'twin' : 'start', { atMs: startedMs, ...at });
@@ -275,7 +288,7 @@ function briefRequestsOf(draws: Draws, slot: () => number): Pick<Plan, 'runs' | 
     const graph = draws.pick<string>(BRIEF_NAMES);
     const isRuled = GRAPHS[graph]?.approvals !== undefined;
     const budget = draws.chance(0.15) ? draws.whole(1, 4) : 50;
-    runs.push({ graph, godMode: isRuled || draws.chance(0.15), budget });
+    runs.push({ graph, hasTools: false, godMode: isRuled || draws.chance(0.15), budget });
     const startedMs = draws.random() * 300;
     const at = { run: index, parent: index };
     ask(draws.chance(0.25) ? 'twin' : 'start', { atMs: startedMs, ...at });

@@ -5,10 +5,11 @@
 import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
-import type { LanguageModel } from '../../src/models/port.js';
+import type { LanguageModel, ModelRequest } from '../../src/models/port.js';
 import { summaryOf } from '../../src/projections/run-summary.js';
 import type { RunSummary } from '../../src/projections/run-summary.js';
 import { runIdOf, runStream } from '../../src/run/events.js';
+import type { FrontierNode } from '../../src/run/state.js';
 import { Clients } from './clients.js';
 import type { Fault, FaultKind, Plan } from './faults.js';
 import { appendFaultOf, DEADLY } from './faults.js';
@@ -16,7 +17,10 @@ import { Instance, isOfLog } from './instance.js';
 import { Broken, RunRecord } from './record.js';
 import { Draws, Scheduler } from './scheduler.js';
 import type { Process } from './scheduler.js';
+import type { CallUnderWay } from './simulated-model.js';
 import { simulatedModel } from './simulated-model.js';
+import { simulatedTools } from './simulated-tools.js';
+import { runOfQuery, ToolCalls } from './tool-calls.js';
 import { Storage } from './simulated-log.js';
 
 export interface Outcome {
@@ -28,6 +32,13 @@ export interface Outcome {
   readonly virtualMs: number;
   /** SHA-256 over every turn and every event, if the history was traced. */
   readonly trace: string | null;
+}
+
+interface UnderWay {
+  readonly runId: string;
+  readonly record: RunRecord;
+  readonly owner: string;
+  readonly at: FrontierNode;
 }
 
 /** In which everything has to end once nothing is broken any more, in virtual milliseconds. */
@@ -72,6 +83,7 @@ export class World {
   readonly #drafts = new Set<string>();
   /** Instances that something was done to for which others may take them for dead. */
   readonly #deadly = new Set<number>();
+  readonly #toolCalls = new ToolCalls((...told) => this.must(...told));
   #calls = 0;
   /** Calls under way, by instance, run, step and attempt. */
   readonly #calling = new Set<string>();
@@ -84,12 +96,13 @@ export class World {
       (what) => this.broke(new Broken('every run ends once faults stop', `an append goes round in circles: ${what}`)),
     );
     const model = (life: Process, instance: Instance): LanguageModel => this.#model(life, instance);
+    const tools = (life: Process, instance: Instance): ReturnType<typeof simulatedTools> => this.#tools(life, instance);
     const onFault = (what: string, error: unknown): void =>
       this.broke(new Broken('no fault without a cause', `${what}: ${String(error)}`));
     const onStopped = (timers: number): void =>
       this.must(timers === 0, 'who has stopped does nothing more', () => `${timers} timers are left`);
     const { scheduler, storage } = this;
-    const deps = { plan, scheduler, storage, model, onFault, onStopped };
+    const deps = { plan, scheduler, storage, model, tools, onFault, onStopped };
     this.instances = plan.rates.map((_, index) => new Instance(index, deps));
     this.clients = new Clients(this);
     this.#trace = isTraced ? createHash('sha256') : null;
@@ -218,6 +231,7 @@ export class World {
     if (record === undefined) {
       record = new RunRecord(runId, {
         takeDraft: (text) => this.#drafts.delete(text),
+        hasFound: (query, place) => this.#toolCalls.hasFound(query, place),
         explains: (kind) => this.#explains(kind, runId),
         mayBeDead: (instanceId) => this.#deadly.has(Math.floor(Number.parseInt(instanceId, 16) / 1_000)),
       });
@@ -329,7 +343,7 @@ export class World {
         const fault = this.#modelFault;
         return fault !== null && fault.untilMs > this.scheduler.nowMs ? fault.kind : null;
       },
-      onCall: ({ promptInput }) => this.#called(instance, promptInput),
+      onCall: (request) => this.#called(instance, request),
       nextDraft: () => {
         this.#calls += 1;
         return `Draft ${this.#calls}`;
@@ -337,40 +351,61 @@ export class World {
     });
   }
 
+  #tools(life: Process, instance: Instance): ReturnType<typeof simulatedTools> {
+    return simulatedTools({
+      process: life,
+      draws: new Draws(this.plan.seed * 1_000 + life.life + 500),
+      longestMs: this.plan.pace.modelMs,
+      isMended: () => this.mendedMs !== null,
+      onCall: (query) => {
+        const runId = runOfQuery(query);
+        const run = instance.opening?.registry.live(runId) ?? null;
+        return this.#toolCalls.begun(query, { record: this.records.get(runId), run });
+      },
+    });
+  }
+
   /** A call is made only for a step under way here, whose start is recorded and whose result is not known here. */
-  #called(
-    { opening, known }: Instance,
-    { topic, label }: { readonly topic: string; readonly label: string },
-  ): (given: string | null) => void {
+  #called(instance: Instance, request: ModelRequest): CallUnderWay {
+    const { topic, label } = request.promptInput;
+    const found = this.#underWay(instance, request);
+    if (found === null) {
+      const what = `a model is called for "${label}" of "${topic}", which is under way nowhere`;
+      this.broke(new Broken('append before act', what));
+      return { toolCalls: () => [], ended: () => undefined };
+    }
+    const { runId, record, owner, at } = found;
+    const attempt = `${at.step}.${at.attempt}`;
+    const call = `${owner} ${runId} ${attempt}`;
+    const exchanges = request.rounds?.flatMap((round) => round.exchanges) ?? [];
+    const isRecorded = record.attempts.has(attempt) && record.toolCallsOf(attempt) >= exchanges.length;
+    this.must(isRecorded, 'append before act', () => `${call} is called for and not recorded`);
+    const result = record.results.get(at.step);
+    const told = instance.known.get(runStream(runId)) ?? 0;
+    const isKnown = result !== undefined && (result.by === owner || result.seq < told);
+    this.must(!isKnown, 'no result called for after it was recorded', () => call);
+    const isOver = record.hasEnded && record.events.length <= told;
+    this.must(!isOver, 'no call for a run that has ended', () => call);
+    this.must(!this.#calling.has(call), 'no result called for twice at once', () => call);
+    this.#calling.add(call);
+    return {
+      toolCalls: (draws) => this.#toolCalls.askedIn(runId, attempt, request, draws),
+      ended: (given) => {
+        this.#calling.delete(call);
+        if (given !== null) this.#drafts.add(given);
+      },
+    };
+  }
+
+  /** The attempt that a model is called for; null: there is none here. */
+  #underWay({ opening }: Instance, { promptInput: { topic, label } }: ModelRequest): UnderWay | null {
     for (const [runId, record] of this.records) {
       const run = opening?.registry.live(runId) ?? null;
       if (run?.progress.inputTopic !== topic || run.ownership.owner === null) continue;
       const at = run.progress.frontier.find((each) => each.active && run.plan.node(each.node).label === label);
-      if (at === undefined) continue;
-      const { owner } = run.ownership;
-      const call = `${owner} ${runId} ${at.step}.${at.attempt}`;
-      const result = record.results.get(at.step);
-      this.must(
-        record.attempts.has(`${at.step}.${at.attempt}`),
-        'append before act',
-        () => `${call} is called for and not recorded`,
-      );
-      const told = known.get(runStream(runId)) ?? 0;
-      const isKnown = result !== undefined && (result.by === owner || result.seq < told);
-      this.must(!isKnown, 'no result called for after it was recorded', () => call);
-      const isOver = record.hasEnded && record.events.length <= told;
-      this.must(!isOver, 'no call for a run that has ended', () => call);
-      this.must(!this.#calling.has(call), 'no result called for twice at once', () => call);
-      this.#calling.add(call);
-      return (given) => {
-        this.#calling.delete(call);
-        if (given !== null) this.#drafts.add(given);
-      };
+      if (at !== undefined) return { runId, record, owner: run.ownership.owner, at };
     }
-    this.broke(
-      new Broken('append before act', `a model is called for "${label}" of "${topic}", which is under way nowhere`),
-    );
-    return () => undefined;
+    return null;
   }
 
   /** Whatever instance is asked, its answers are the fold of the log. */

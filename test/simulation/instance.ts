@@ -17,6 +17,7 @@ export interface InstanceDeps {
   readonly scheduler: Scheduler;
   readonly storage: Storage;
   readonly model: (process: Process, instance: Instance) => LanguageModel;
+  readonly tools: (process: Process, instance: Instance) => Pick<EngineDeps, 'webSearch' | 'chunkSearch'>;
   /** Something went wrong that no fault explains. */
   readonly onFault: (what: string, error: unknown) => void;
   /** A life was stopped; `timers`: how many it has left behind. */
@@ -142,7 +143,7 @@ export class Instance implements Line {
   }
 
   async #boot(process: Process): Promise<void> {
-    const { plan, scheduler, storage, model } = this.#deps;
+    const { plan, scheduler, storage, model, tools } = this.#deps;
     const engine = await openEngine(
       {
         maxActiveRuns: plan.maxActiveRuns,
@@ -155,6 +156,7 @@ export class Instance implements Line {
       {
         dataDir: this.#dataDir(),
         model: model(process, this),
+        ...tools(process, this),
         system: process.system,
         charts,
         // One watcher at a time: there are few.

@@ -10,6 +10,7 @@ const ACTOR = 'run/live/actor.js';
 const REGISTRY = 'run/live/registry.js';
 const RETRY = 'eventsourcing/append-with-retry.js';
 const TRY = 'return log.append(stream, events, expected);';
+const TOOL_CALL = 'council/tools/call.js';
 const ACTOR_APPEND =
   'const { isRepeated } = await ownAppends.during(append, () => appendWithRetry(log, sealed, this.#retryPolicy));';
 const ACTOR_ADOPT = 'this.#moveOn(sealed.recorded, { to });';
@@ -222,5 +223,25 @@ export const MUTATIONS: readonly Mutation[] = [
     'eventsourcing/hash-chain.js',
     'hash = sha256(hash + hashedText',
     'hash = sha256(hashedText',
+  ),
+  of('a result of a tool is used before it is recorded', TOOL_CALL, 'await kit.record(', 'void kit.record('),
+  of(
+    'a result of a tool is recorded whatever has become of its attempt',
+    'run/decide.js',
+    "const at = attemptInFlight(pending.run, call);\n  if (at !== undefined) pending.write({ type: 'ToolCalled'",
+    "const [at] = pending.run.progress.frontier;\n  if (at !== undefined) pending.write({ type: 'ToolCalled'",
+  ),
+  of(
+    'a tool that breaks fails its attempt',
+    TOOL_CALL,
+    "return error === late ? 'late' : 'broken';",
+    "if (error === late) return 'late';\n    throw error;",
+  ),
+  of('a tool is waited for without end', TOOL_CALL, '...deadline }', '...deadline, maxMs: 1e9 }'),
+  of(
+    'an attempt calls tools as often as it likes',
+    'council/conversation.js',
+    'calls.slice(0, callsLeft(spent))',
+    'calls',
   ),
 ];

@@ -2,7 +2,7 @@
  * What must hold of a run's record, checked at each event as it is recorded. The rules are told here a second time and
  * in other words than in `src/run`, from the recorded data alone; only hash chain and chart are those of the service.
  */
-import type { RunClaimedData } from '../../src/generated/schemas.js';
+import type { RunClaimedData, ToolCalledData } from '../../src/generated/schemas.js';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
 import { machineCache } from '../../src/run/machine.js';
 import { RunReplayer } from '../../src/run/replay.js';
@@ -27,6 +27,8 @@ export interface Witness {
   takeDraft(text: string): boolean;
   /** Whether anything has happened that may fail a run so. */
   explains(kind: string): boolean;
+  /** Whether a tool has found this for a query. */
+  hasFound(query: string, place: number): boolean;
   /** Whether others may take an instance for dead. */
   mayBeDead(instanceId: string): boolean;
 }
@@ -42,6 +44,9 @@ const OWNERS_ALONE: ReadonlySet<string> = new Set([
   'RunPaused',
 ]);
 
+/** Of tools, in one attempt. */
+const MAX_TOOL_CALLS = 8;
+
 const { sha256 } = nodeSystem();
 const machines = machineCache();
 
@@ -53,8 +58,12 @@ export class RunRecord {
   /** By step, who recorded its result, at which revision. */
   readonly results = new Map<number, { readonly by: string; readonly seq: number }>();
   readonly attempts = new Set<string>();
+  /** By what was asked for, the attempt whose call of a tool it was. */
+  readonly toolResults = new Map<string, string>();
   readonly #witness: Witness;
   readonly #replayer: RunReplayer;
+  /** By step, the attempt that was started last, unless it has failed. */
+  readonly #underWay = new Map<number, number>();
   readonly #failures = new Map<number, number>();
   readonly #pauses = new Pauses((holds, detail) => this.#must(holds, 'one winner per pause', detail));
   #owner: string | null = null;
@@ -70,6 +79,13 @@ export class RunRecord {
 
   get state(): RunState | null {
     return this.states.at(-1) ?? null;
+  }
+
+  /** How many calls of tools are recorded in an attempt. */
+  toolCallsOf(attempt: string): number {
+    let calls = 0;
+    for (const each of this.toolResults.values()) if (each === attempt) calls += 1;
+    return calls;
   }
 
   /** Whether the open pause ends by itself. */
@@ -133,6 +149,7 @@ export class RunRecord {
         const attempt = `${data.step}.${data.attempt}`;
         this.#must(!this.attempts.has(attempt), 'no attempt started twice', attempt);
         this.attempts.add(attempt);
+        this.#underWay.set(data.step, data.attempt);
         this.#must(
           !this.results.has(data.step),
           'no step completed twice',
@@ -143,6 +160,8 @@ export class RunRecord {
         this.#must(this.#steps <= most, 'within the budget', `step ${data.step} of ${most}`);
         return;
       }
+      case 'ToolCalled':
+        return this.#toolCalled(data);
       case 'NodeCompleted':
         this.#must(!this.results.has(data.step), 'no step completed twice', `step ${data.step}`);
         this.#must(
@@ -159,6 +178,7 @@ export class RunRecord {
         const counts = data.outageMs === undefined;
         const failures = (this.#failures.get(data.step) ?? 0) + (counts ? 1 : 0);
         this.#failures.set(data.step, failures);
+        this.#underWay.delete(data.step);
         this.#must(failures <= 3, 'within the budget', `failure ${failures} of step ${data.step}`);
         return;
       }
@@ -172,6 +192,19 @@ export class RunRecord {
       default:
         this.#pauses.take(event, this.states.at(-2) ?? this.state);
     }
+  }
+
+  #toolCalled({ step, attempt, arguments: given, hits, error }: ToolCalledData): void {
+    const asked = typeof given === 'string' ? given : String(given['query']);
+    const isUnderWay = this.#underWay.get(step) === attempt && !this.results.has(step);
+    this.#must(isUnderWay, 'no tool called for what is not under way', `${asked} in ${step}.${attempt}`);
+    this.#must(!this.toolResults.has(asked), 'no result of a tool recorded twice', asked);
+    this.toolResults.set(asked, `${step}.${attempt}`);
+    this.#must(this.toolCallsOf(`${step}.${attempt}`) <= MAX_TOOL_CALLS, 'within the budget', `calls in step ${step}`);
+    const [hit] = hits;
+    if (hit === undefined) return this.#must(error !== null, "a result is a tool's own", `nothing for ${asked}`);
+    const place = 'url' in hit ? Number(hit.url.split('/').at(-1)) : hit.chunk;
+    this.#must(this.#witness.hasFound(asked, place), "a result is a tool's own", `${place} for ${asked}`);
   }
 
   #must(holds: boolean, invariant: string, detail: string): void {

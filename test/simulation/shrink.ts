@@ -45,7 +45,8 @@ export function told({
     `seed ${seed}: ${rates.length} ${isCluster ? 'instances' : 'instance alone'}, clocks ${rates.map((rate) => rate.toFixed(3)).join(' ')}`,
     `at most ${maxActiveRuns} runs, ${maxModelCalls} calls, outages of ${modelOutageMs} ms, all is mended at ${pace.mendedMs} ms`,
     ...runs.map(
-      ({ graph, godMode, budget }, run) => `run ${run}: ${graph}${godMode ? ', God Mode' : ''}, ${budget} steps`,
+      ({ graph, godMode, hasTools, budget }, run) =>
+        `run ${run}: ${graph}${godMode ? ', God Mode' : ''}${hasTools ? ', tools' : ''}, ${budget} steps`,
     ),
     ...requests.map(
       ({ kind, atMs, slot, run, parent }) =>

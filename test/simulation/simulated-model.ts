@@ -1,9 +1,9 @@
 /** A model behind the port that answers in virtual time, and is out, hangs or talks nonsense while a fault says so. */
 import { ModelFailed } from '../../src/errors.js';
-import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/port.js';
+import type { LanguageModel, ModelAnswer, ModelRequest, ToolCall } from '../../src/models/port.js';
 import { callAborted } from '../../src/models/port.js';
 import type { FaultKind } from './faults.js';
-import type { Process } from './scheduler.js';
+import type { Draws, Process } from './scheduler.js';
 
 export interface SimulatedModelDeps {
   readonly process: Process;
@@ -11,16 +11,25 @@ export interface SimulatedModelDeps {
   readonly longestMs: number;
   /** The fault of the moment; null: the model is well. */
   readonly fault: () => FaultKind | null;
-  /** A call is made; the function it returns is called when it ends, with the text that was given. */
-  readonly onCall: (request: ModelRequest) => (given: string | null) => void;
+  /** A call is made. */
+  readonly onCall: (request: ModelRequest) => CallUnderWay;
   /** A text that no other call is given. */
   readonly nextDraft: () => string;
 }
 
+export interface CallUnderWay {
+  /** What the model asks for in place of an answer. */
+  readonly toolCalls: (draws: Draws) => readonly ToolCall[];
+  /** Called when it ends, with the text that was given as the answer. */
+  readonly ended: (given: string | null) => void;
+}
+
+type Reply = Pick<ModelAnswer, 'text' | 'calls'> | { readonly error: ModelFailed };
+
 export function simulatedModel({ process, longestMs, fault, onCall, nextDraft }: SimulatedModelDeps): LanguageModel {
   const { draws } = process;
 
-  function replyTo(request: ModelRequest): { readonly text: string } | { readonly error: ModelFailed } {
+  function replyTo(request: ModelRequest, { toolCalls }: CallUnderWay): Reply {
     switch (fault()) {
       case 'model-unavailable': {
         const wait = draws.chance(0.2) && { retryAfterMs: draws.whole(100, 3_000) };
@@ -30,8 +39,11 @@ export function simulatedModel({ process, longestMs, fault, onCall, nextDraft }:
         return { error: new ModelFailed('Not this', { kind: 'bad_request', retryable: draws.chance(0.5) }) };
       case 'model-nonsense':
         return { text: request.answer === 'critique' ? 'Hm.' : '' };
-      default:
+      default: {
+        const calls = toolCalls(draws);
+        if (calls.length > 0) return { text: 'Let me see.', calls };
         return { text: request.answer === 'critique' ? critique(draws.pick([3, 5, 8, 9])) : nextDraft() };
+      }
     }
   }
 
@@ -40,22 +52,22 @@ export function simulatedModel({ process, longestMs, fault, onCall, nextDraft }:
     defaultModel: 'simulated-1',
     ask: (request, { signal }) =>
       new Promise<ModelAnswer>((resolve, reject) => {
-        const ended = onCall(request);
+        const call = onCall(request);
         const delayMs = fault() === 'model-hangs' ? 4_000 : draws.random() * (draws.chance(0.6) ? 50 : longestMs);
         // Some adapters answer although they were told to stop.
         const isDeaf = draws.chance(0.2);
         const stop = (): void => {
-          ended(null);
+          call.ended(null);
           if (isDeaf) return;
           cancel();
           reject(callAborted(signal));
         };
         const cancel = process.after(delayMs, () => {
           signal.removeEventListener('abort', stop);
-          const reply = replyTo(request);
-          ended('text' in reply ? reply.text : null);
+          const reply = replyTo(request, call);
+          call.ended('text' in reply && reply.calls === undefined ? reply.text : null);
           if ('error' in reply) reject(reply.error);
-          else resolve({ text: reply.text, usage: { inputTokens: 10, outputTokens: 5 } });
+          else resolve({ ...reply, usage: { inputTokens: 10, outputTokens: 5 } });
         });
         signal.addEventListener('abort', stop, { once: true });
       }),

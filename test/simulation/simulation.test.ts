@@ -57,7 +57,7 @@ describe('The engine in virtual time', () => {
     const { broken, injected } = await playHistory({
       ...{ seed: 1, isVerified: true, pace: WIDE, rates: [1, 1], isCluster: true },
       ...{ maxActiveRuns: 100, maxModelCalls: 8, modelOutageMs: 60_000 },
-      runs: [{ graph: 'line', godMode: false, budget: 50 }],
+      runs: [{ graph: 'line', godMode: false, hasTools: false, budget: 50 }],
       requests: [{ kind: 'start', atMs: 500, slot: 0, run: 0, parent: 0 }],
       faults: [
         { kind: 'model-unavailable', atMs: 0, slot: 0, forMs: 11_500 },
