@@ -1,10 +1,14 @@
 import { expect } from 'chai';
-import type { EventLog } from '../../src/eventlog/port.js';
-import { changedLog } from '../support/changed-log.js';
+import { heldLog } from '../support/held-log.js';
 import { instantModel } from '../support/instant-model.js';
+import { passingSystem } from '../support/passing-time.js';
 import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
+import { untilTrue } from '../support/until-true.js';
+
+/** How long a list waits for its views, in milliseconds. */
+const LIST_WAIT_MS = 5_000;
 
 describe('A service whose views have much to fold', () => {
   let service: RunningService | null = null;
@@ -13,28 +17,6 @@ describe('A service whose views have much to fold', () => {
     await service?.stop();
     service = null;
   });
-
-  /** A log whose subscription gives nothing while it is held. */
-  function heldLog(): { decorate(log: EventLog): EventLog; hold(): void; release(): void } {
-    let held = Promise.resolve();
-    let release = (): void => undefined;
-    const hold = (): void => {
-      held = new Promise((resolve) => (release = resolve));
-    };
-    return {
-      decorate: (log) =>
-        changedLog(log, {
-          async *subscribe(after, following) {
-            for await (const followed of log.subscribe(after, following)) {
-              await held;
-              yield followed;
-            }
-          },
-        }),
-      hold,
-      release: () => release(),
-    };
-  }
 
   it('listens before its views are folded, but is not ready and starts no run before recovery', async () => {
     const log = heldLog();
@@ -66,5 +48,20 @@ describe('A service whose views have much to fold', () => {
     rest.problem(await rest.get('/api/health/ready'), 503);
     log.release();
     rest.read(await rest.get('/api/health/ready'), 200, 'readiness.json');
+  });
+
+  it('answers no list without what is recorded: with 503 at the deadline, and whole once they have caught up', async () => {
+    const log = heldLog();
+    const system = passingSystem([LIST_WAIT_MS]);
+    service = await startService({ model: instantModel(), decorate: log.decorate, system });
+    const rest = restClient(service.url);
+    log.hold();
+    const id = await rest.start();
+    for (const path of ['/api/runs/', '/api/councils/', '/api/documents/']) {
+      const { detail } = rest.problem(await rest.get(path), 503);
+      expect(detail).to.equal('The lists are not up to date yet: they are being folded');
+    }
+    log.release();
+    await untilTrue(async () => (await rest.get('/api/runs/')).text.includes(id));
   });
 });

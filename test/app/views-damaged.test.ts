@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { changedLog } from '../support/changed-log.js';
 import { changeViews } from '../support/damaged-log.js';
+import type { HeldLog } from '../support/held-log.js';
+import { heldLog } from '../support/held-log.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -17,14 +19,15 @@ describe('Stored views that are damaged', () => {
   let service: RunningService;
   let rest: RestClient;
   let views: string;
+  let log: HeldLog;
   /** Resolves when the log may say that all that is stored was read. */
   let mayCatchUp: Promise<void>;
   let isHeld: boolean;
 
-  const decorate = (log: EventLog): EventLog =>
-    changedLog(log, {
+  const decorate = (inner: EventLog): EventLog =>
+    changedLog(inner, {
       async *subscribe(after, following) {
-        for await (const followed of log.subscribe(after, following)) {
+        for await (const followed of inner.subscribe(after, following)) {
           isHeld = followed.kind === 'caughtUp';
           if (isHeld) await mayCatchUp;
           yield followed;
@@ -34,7 +37,8 @@ describe('Stored views that are damaged', () => {
 
   beforeEach(async () => {
     mayCatchUp = Promise.resolve();
-    service = await startService({ decorate });
+    log = heldLog();
+    service = await startService({ decorate: (inner) => log.decorate(decorate(inner)) });
     rest = restClient(service.url);
     views = join(service.dataDir, 'views', 'views.sqlite');
   });
@@ -86,6 +90,19 @@ describe('Stored views that are damaged', () => {
       release();
     }
     await untilTrue(ready);
+  });
+
+  it('are folded again before a list is answered, however long that takes, and ids meanwhile', async () => {
+    const ids = [await rest.start(), await rest.start()];
+    for (const id of ids) await rest.until(id, isOver);
+    expect(await listed()).to.deep.equal([...ids].sort());
+    log.hold();
+    damage();
+    const listing = listed();
+    await untilTrue(() => service.faults.length > 0);
+    for (const id of ids) expect(await rest.poll(id)).to.include({ status: 'completed' });
+    log.release();
+    expect(await listing).to.deep.equal([...ids].sort());
   });
 
   it('while it is stopped are begun anew at its start, whatever part it is', async () => {

@@ -1,0 +1,29 @@
+import type { EventLog } from '../../src/eventlog/port.js';
+import { changedLog } from './changed-log.js';
+
+/** A log whose subscriptions give nothing while it is held. */
+export interface HeldLog {
+  decorate(log: EventLog): EventLog;
+  hold(): void;
+  release(): void;
+}
+
+export function heldLog(): HeldLog {
+  let held = Promise.resolve();
+  let release = (): void => undefined;
+  return {
+    decorate: (log) =>
+      changedLog(log, {
+        async *subscribe(after, following) {
+          for await (const followed of log.subscribe(after, following)) {
+            await held;
+            yield followed;
+          }
+        },
+      }),
+    hold() {
+      held = new Promise((resolve) => (release = resolve));
+    },
+    release: () => release(),
+  };
+}
