@@ -64,7 +64,6 @@ async function replaced(
 ): Promise<DocumentCheck['firstDifference']> {
   const last = turns.at(-1);
   await replaceView(stored, last?.record ?? null);
-  // A view that nothing recorded leads to differs from the first event on.
   const seq = present(stored ?? last, 'view or event').seq;
   return { seq, what: 'the stored view of the document is not the fold of its events' };
 }
