@@ -57,6 +57,13 @@ export function quoted(said: string, hidden: readonly string[]): string {
   return line.length > MAX_WORDS_CHARS ? `${line.slice(0, MAX_WORDS_CHARS)}…` : line;
 }
 
+/** A server's value that should be a short name, made safe for a message, with secrets replaced. */
+export function quotedName(name: unknown, hidden: readonly string[]): string {
+  if (typeof name !== 'string') return typeof name;
+  const safe = quoted(name, hidden).replace(/[^\w-]/g, '?');
+  return safe.slice(0, 60);
+}
+
 /** Most UTF-16 units quoted of a server's message: a sentence or two. */
 const MAX_WORDS_CHARS = 300;
 

@@ -4,7 +4,7 @@ import { ModelFailed } from '../../errors.js';
 import { fieldOf, listOf } from '../../system/untrusted.js';
 import type { ModelAnswer, ModelUsage, ToolCall } from '../port.js';
 import { answerEvents } from '../exchange.js';
-import { quoted } from '../failed-exchange.js';
+import { quotedName } from '../failed-exchange.js';
 
 export interface GeminiReading {
   readonly model: string;
@@ -40,7 +40,7 @@ function readCandidate(response: unknown, { model, takesCalls, hidden, isFinishe
   const candidate = firstCandidate(response);
   const blockReason = fieldOf(fieldOf(response, 'promptFeedback'), 'blockReason');
   if (typeof blockReason === 'string') {
-    throw unusable(model, `the prompt was blocked (${shown(blockReason, hidden)})`, 'prompt_blocked', false);
+    throw unusable(model, `the prompt was blocked (${quotedName(blockReason, hidden)})`, 'prompt_blocked', false);
   }
   if (candidate === null) {
     throw unusable(model, 'Gemini answered without a candidate', 'no_candidates', true);
@@ -87,7 +87,7 @@ function usageOf(metadata: unknown): ModelUsage {
 
 function unfinished(reason: unknown, { model, hidden }: Pick<GeminiReading, 'model' | 'hidden'>): ModelFailed {
   if (!isUnfinished(reason)) {
-    return unusable(model, `it stopped for an unknown reason (${shown(reason, hidden)})`, 'unknown_finish', true);
+    return unusable(model, `it stopped for an unknown reason (${quotedName(reason, hidden)})`, 'unknown_finish', true);
   }
   const { why, retryable } = FINISHES[reason];
   return unusable(model, `${why} (${reason})`, reason.toLowerCase(), retryable);
@@ -95,15 +95,6 @@ function unfinished(reason: unknown, { model, hidden }: Pick<GeminiReading, 'mod
 
 function unusable(model: string, why: string, kind: string, retryable: boolean): ModelFailed {
   return new ModelFailed(`Cannot use the answer of model "${model}": ${why}`, { kind, retryable });
-}
-
-/** A value that should be a short name, made safe for a message. */
-function shown(name: unknown, hidden: readonly string[]): string {
-  return typeof name === 'string'
-    ? quoted(name, hidden)
-        .replace(/[^\w-]/g, '?')
-        .slice(0, 60)
-    : typeof name;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Reads answers of an OpenAI-compatible server with status 200, whole or streamed. */
 import { ModelFailed } from '../../errors.js';
-import { quoted, wordsOfError } from '../failed-exchange.js';
+import { quoted, quotedName, wordsOfError } from '../failed-exchange.js';
 import { fieldOf, listOf } from '../../system/untrusted.js';
 import type { ModelAnswer, ModelUsage, ToolCall } from '../port.js';
 import { answerEvents } from '../exchange.js';
@@ -110,13 +110,8 @@ function checkFinish(reason: unknown, { model, hidden }: Pick<OpenAiReading, 'mo
   if (reason === 'content_filter') {
     throw unusable(model, 'it was withheld by a filter (content_filter)', 'content_filter', false);
   }
-  const shown =
-    typeof reason === 'string'
-      ? quoted(reason, hidden)
-          .replace(/[^\w-]/g, '?')
-          .slice(0, 60)
-      : typeof reason;
-  throw unusable(model, `it stopped for an unknown reason (${shown})`, 'unknown_finish', true);
+  const why = `it stopped for an unknown reason (${quotedName(reason, hidden)})`;
+  throw unusable(model, why, 'unknown_finish', true);
 }
 
 /** Reasoning is billed as output and included in it. Missing counts are 0. */
