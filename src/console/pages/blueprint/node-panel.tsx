@@ -111,7 +111,7 @@ function RoleField({ editor, node, onEdit }: RoleFieldProps) {
   return (
     <Select
       label="Role"
-      hint={node.type === undefined && found !== undefined ? `The service takes it for an ${found}` : undefined}
+      hint={node.type === undefined && found !== undefined ? `The service finds the role ${found}` : undefined}
       value={node.type ?? ''}
       disabled={!editor.mayEdit}
       options={[['', 'By its label and edges'], ...Object.entries(ROLES)]}
