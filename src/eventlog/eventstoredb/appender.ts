@@ -158,7 +158,8 @@ export class Appender {
   #opened(route: Route): OpenLine {
     const { connection } = this.#options;
     const call = connection.begin(route, batchAppend);
-    return { route, line: new AppendLine(call, (error) => connection.failed(route, error)) };
+    const onEnd = (error: Error): void => connection.failed(route, error);
+    return { route, line: new AppendLine(call, { onEnd, quoted: (words) => connection.quoted(words) }) };
   }
 }
 
@@ -180,19 +181,25 @@ export interface Dispatch {
   readonly reject: (error: Error) => void;
 }
 
+interface AppendLineOptions {
+  /** Called once with the reason why the line has ended, before the waiting appends are rejected. */
+  readonly onEnd: (error: Error) => void;
+  /** The server's words without the credentials. */
+  readonly quoted: (words: string) => string;
+}
+
 /** Owns one call. When it ends, the outcome of every unanswered append is unknown. */
 class AppendLine {
   readonly #call: ClientDuplexStream<AppendRequest, AppendAnswer>;
   readonly #unanswered = new Map<string, Dispatch>();
-  readonly #onEnd: (error: Error) => void;
+  readonly #options: AppendLineOptions;
   #sent = 0;
   #heard = 0;
   #isOpen = true;
 
-  /** `onEnd` is called once with the reason why the line has ended, before the waiting appends are rejected. */
-  constructor(call: ClientDuplexStream<AppendRequest, AppendAnswer>, onEnd: (error: Error) => void) {
+  constructor(call: ClientDuplexStream<AppendRequest, AppendAnswer>, options: AppendLineOptions) {
     this.#call = call;
-    this.#onEnd = onEnd;
+    this.#options = options;
     call.on('data', (answer: AppendAnswer) => this.#hear(answer));
     call.on('error', (error) => this.#end(error));
     call.on('end', () => this.#end(new Error('The server ended the stream of appends')));
@@ -234,7 +241,7 @@ class AppendLine {
     if (dispatch === undefined) return;
     this.#unanswered.delete(id);
     try {
-      const outcome = outcomeOf(answer, dispatch.append);
+      const outcome = outcomeOf(answer, dispatch.append, this.#options.quoted);
       if (outcome instanceof Error) dispatch.reject(outcome);
       else dispatch.resolve(outcome);
     } catch (cause) {
@@ -246,7 +253,7 @@ class AppendLine {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#call.cancel();
-    this.#onEnd(error);
+    this.#options.onEnd(error);
     for (const { append, reject } of this.#unanswered.values())
       reject(new AppendOutcomeUnknown({ stream: append.stream }, { cause: error }));
     this.#unanswered.clear();
@@ -300,7 +307,11 @@ function correlationIdOf({ correlationId }: AppendAnswer): string {
 }
 
 /** The outcome of an append; unknown where the server's answer does not exclude that it was written. */
-function outcomeOf({ success, error }: AppendAnswer, { stream, expected }: CheckedAppend): Appended | Error {
+function outcomeOf(
+  { success, error }: AppendAnswer,
+  { stream, expected }: CheckedAppend,
+  quoted: AppendLineOptions['quoted'],
+): Appended | Error {
   const position = success?.position ?? null;
   if (success !== null && position !== null)
     return { revision: narrow(success.revision), position: positionOf(position) };
@@ -319,11 +330,13 @@ function outcomeOf({ success, error }: AppendAnswer, { stream, expected }: Check
       return new AppendTooLarge({ stream, bytes: limit + 1, limit });
     }
     case 'event_store.client.BadRequest':
-      return new AppendInvalid({ stream, reason: decodeBadRequest(value).message });
+      return new AppendInvalid({ stream, reason: quoted(decodeBadRequest(value).message) });
     case 'event_store.client.AccessDenied':
       return new LogUnavailable({ cause: new Error(`The server denies access to "${stream}"`) });
-    default:
-      return new AppendOutcomeUnknown({ stream }, { cause: new Error(error?.message ?? 'The answer is empty') });
+    default: {
+      const said = quoted(error?.message ?? 'The answer is empty');
+      return new AppendOutcomeUnknown({ stream }, { cause: new Error(said) });
+    }
   }
 }
 

@@ -109,13 +109,15 @@ export class Connection {
     return call;
   }
 
-  /** Takes the credentials out of a server's words: it may quote what it refuses. */
+  /** A server's words without the credentials: it may quote what it refuses. */
+  quoted(words: string): string {
+    return this.#address.secrets.reduce((text, secret) => text.replaceAll(secret, '…'), words);
+  }
+
   #hideIn(error: unknown): void {
     if (!(error instanceof Error)) return;
-    for (const secret of this.#address.secrets) {
-      error.message = error.message.replaceAll(secret, '…');
-      error.stack = (error.stack ?? '').replaceAll(secret, '…');
-    }
+    error.message = this.quoted(error.message);
+    error.stack = this.quoted(error.stack ?? '');
   }
 
   /** Takes a call's error: gives up a lost connection, and connects next to the leader that the error may name. */
