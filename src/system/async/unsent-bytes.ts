@@ -14,7 +14,7 @@ export interface Reader {
 /** The bound that all sockets and event streams of the service share. */
 export class UnsentBytes {
   readonly #maxInAll: number;
-  /** By reader when it was last looked at: never less than there are. */
+  /** By reader when it was last looked at: never less than there are, beats and places of event streams aside. */
   readonly #counted = new Map<Reader, number>();
   #total = 0;
 
