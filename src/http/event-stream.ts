@@ -68,7 +68,7 @@ export function eventStream({ http, response, tell, passed = () => null }: Event
   // Sent at once, and the headers with it.
   queue.put(Buffer.from(`retry: ${RETRY_MS}\n\n`));
   const send = (event: ServerEvent): Promise<void> => {
-    if (!response.destroyed) {
+    if (!response.destroyed && !gone.signal.aborted) {
       queue.put(bytesOf(event));
       if (queue.bytes > MAX_UNSENT_BYTES) response.destroy();
       else http.unsent.grew(reader);

@@ -204,6 +204,19 @@ describe('EventStoreDB log: appends that are surely not written', () => {
     expect(error).to.have.deep.property('data', { stream: 'run-1', reason: 'the stream was deleted' });
   });
 
+  it('say so in the words of the server, without the password that it quotes', async () => {
+    const server = await bench.server();
+    const log = bench.log(server.url.replace('esdb://', 'esdb://admin:s3cret-word@'));
+    await log.identity();
+    server.behave({
+      append() {
+        throw new AppendInvalid({ stream: 'run-1', reason: 'not with s3cret-word' });
+      },
+    });
+    const error = await rejectionOf(log.append('run-1', numbered(1), 'none'));
+    expect(error).to.have.deep.property('data', { stream: 'run-1', reason: 'not with …' });
+  });
+
   it('say so when the server is down for as long as the deadline', async () => {
     const server = await bench.server();
     const log = bench.log(server, { deadlineMs: SHORT_MS });

@@ -169,7 +169,8 @@ const OTHER_MODEL = 'Choose another model.';
 
 /** Kinds by a part of their names: the first that fits counts. */
 const MODEL_FAILURES: readonly (readonly [kinds: RegExp, what: string, todo: string])[] = [
-  [/^(timeout|aborted|request_timeout)$/, 'The model did not answer in time.', 'Give the node more time.'],
+  [/^(aborted|request_timeout)$/, 'The call was broken off.', 'Wait: it is tried again.'],
+  [/^timeout$/, 'The model did not answer in time.', 'Give the node more time.'],
   [/rate|load|avail|gateway|server/, 'The provider is overloaded or away.', 'Wait: it is tried again.'],
   [/connect|network|host|unreach|redirect|tls/, 'The model’s server was not reached.', SETTINGS],
   [/unauthorized|forbidden/, 'The provider did not accept the key.', SETTINGS],
