@@ -31,7 +31,7 @@ export const largePart: Part = {
   method: ({ rounds }) =>
     `Two runs of ${EVENTS} events. BUSY: 500 node executions that call tools eight times each, about the most that the ` +
     'service lets a run do. LONG: 2,500 node executions, so only a fork of forks could come near, and each draft names ' +
-    `all feedback before it. And a blueprint of ${NODES} nodes and ${EDGES} edges. Each endpoint is asked ${5 * rounds} ` +
+    `all feedback before it. And a blueprint of ${NODES} nodes and ${EDGES} edges. Each endpoint is asked ${20 * rounds} ` +
     'times, one after the other, p50.',
   async measure({ rounds }) {
     const busy = await measured({ name: 'BUSY', events: busyRun(EVENTS), asked: ASKED, rounds });
@@ -65,7 +65,7 @@ async function measured({ name, events, asked, rounds }: Measured): Promise<read
     const figures = [];
     for (const path of asked) {
       const times: number[] = [];
-      while (times.length < 5 * rounds) {
+      while (times.length < 20 * rounds) {
         const from = performance.now();
         await send(path);
         times.push(performance.now() - from);
