@@ -1,7 +1,7 @@
 /** What critics scored, one after the other, and from where on a draft is let through. */
 import type { RunStore, Stop } from './store.js';
 
-/** The score from which on a critic lets a draft through (specification, section 3). */
+/** The score from which on a critic lets a draft through: `PASS_SCORE` in graph/limits.ts. */
 const PASSING = 8;
 const HEIGHT = 104;
 /** Where the curve's paper ends at the latest. */
