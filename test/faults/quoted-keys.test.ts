@@ -5,8 +5,11 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
 import type { RunResult } from '../../src/generated/schemas.js';
 import { inScript } from '../../src/console/share/shared-run.js';
+import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { openChannel } from '../support/channel-client.js';
 import type { Child, ChildExit } from '../support/child.js';
 import { startChild } from '../support/child.js';
@@ -21,6 +24,7 @@ import { answersStatus, endsMidBody, fakeServer, hangs, hangsMidBody } from '../
 import { resets, resetsMidBody, sends } from '../support/fake-server.js';
 import { freePort } from '../support/free-port.js';
 import { councilKeys } from '../support/keys-command.js';
+import { rejectionOf } from '../support/rejection.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../support/test-certificate.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
@@ -222,6 +226,9 @@ onEmbeddedLog(() =>
           ran(await child.exit);
         }
         expect(refusing.heard()).to.include(PASSWORD);
+        const told = inspect(await refusalOf(at(refusing.port)), { depth: null });
+        expect(told).to.include('No such user');
+        for (const canary of CANARIES) expect(told).not.to.include(canary);
         expectNoCanary();
       } finally {
         await Promise.all(services.map((child) => child.kill()));
@@ -233,6 +240,16 @@ onEmbeddedLog(() =>
 
 function calls(query: string): object {
   return { functionCall: { name: 'web_search', args: { query } } };
+}
+
+/** What a caller of the log is told. */
+async function refusalOf({ EVENTSTORE_URL: url = '' }: Readonly<Record<string, string>>): Promise<unknown> {
+  const log = openEventStoreLog({ url, system: nodeSystem() });
+  try {
+    return await rejectionOf(log.identity());
+  } finally {
+    await log.close();
+  }
 }
 
 interface RefusingEventStore {

@@ -118,6 +118,7 @@ export class Connection {
     if (!(error instanceof Error)) return;
     error.message = this.quoted(error.message);
     error.stack = this.quoted(error.stack ?? '');
+    if ('details' in error && typeof error.details === 'string') error.details = this.quoted(error.details);
   }
 
   /** Takes a call's error: gives up a lost connection, and connects next to the leader that the error may name. */
