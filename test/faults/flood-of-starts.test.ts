@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import { randomUUID } from 'node:crypto';
 import { readConfig } from '../../src/config.js';
-import type { LanguageModel } from '../../src/models/port.js';
 import { nodeSystem } from '../../src/system/system.js';
-import { instantModel } from '../support/instant-model.js';
+import { heldModel } from '../support/instant-model.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -27,18 +26,10 @@ describe('A flood of starts', () => {
 
   before(async () => {
     const held = new Promise<void>((resolve) => (letGo = resolve));
-    const answering = instantModel();
-    const model: LanguageModel = {
-      ...answering,
-      async ask(request, call) {
-        await held;
-        return await answering.ask(request, call);
-      },
-    };
     // Nothing comes back with time.
     const system = { ...nodeSystem(), monotonicMs: () => 0 };
     const { limits } = readConfig({ MAX_RUNS_PER_MINUTE: String(MOST_A_MINUTE), MAX_UNFINISHED_RUNS: '1000000' });
-    service = await startService({ model, system, limits, maxActiveRuns: MOST_ACTIVE });
+    service = await startService({ model: heldModel(held), system, limits, maxActiveRuns: MOST_ACTIVE });
     rest = restClient(service.url);
   });
   after(() => service.stop());

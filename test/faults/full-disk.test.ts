@@ -8,8 +8,7 @@ import { openLogFile } from '../../src/eventlog/embedded/file.js';
 import type { AppendBatch } from '../../src/eventlog/embedded/messages.js';
 import { OUTCOME } from '../../src/eventlog/embedded/messages.js';
 import { EmbeddedStore } from '../../src/eventlog/embedded/store.js';
-import type { LanguageModel } from '../../src/models/port.js';
-import { instantModel } from '../support/instant-model.js';
+import { heldModel } from '../support/instant-model.js';
 import { checkRecord } from '../support/record-of.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
@@ -44,15 +43,7 @@ onEmbeddedLogs(() =>
 
     /** @param held calls of the model that get no answer until they are let go */
     const serve = async (held: Promise<void> = Promise.resolve()): Promise<void> => {
-      const answering = instantModel();
-      const model: LanguageModel = {
-        ...answering,
-        async ask(request, call) {
-          await held;
-          return await answering.ask(request, call);
-        },
-      };
-      service = await startService({ dataDir: join(disk.path, 'data'), model });
+      service = await startService({ dataDir: join(disk.path, 'data'), model: heldModel(held) });
       rest = restClient(service.url);
     };
     const expectFull = (reply: Reply): void => {

@@ -12,6 +12,12 @@ export function instantModel(): LanguageModel {
   };
 }
 
+/** One that answers nothing before `held` is over, then at once. */
+export function heldModel(held: Promise<void>): LanguageModel {
+  const model = instantModel();
+  return { ...model, ask: (request, call) => held.then(() => model.ask(request, call)) };
+}
+
 /** The draft after one, or the first. */
 export function instantDraft(draft: string | null): string {
   return `Draft ${numberOf(draft) + 1}`;
