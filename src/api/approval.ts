@@ -16,7 +16,7 @@ const CONTEXT_LINES = 3;
 const MAX_EDITS = 1_000;
 
 /** A pause as the caller sees it. */
-export function approval({ run, gate, approvals, mayDecide, lastDecision }: WaitingPause): Approval {
+export function approval({ run, pause, approvals, mayDecide, lastDecision }: WaitingPause): Approval {
   const { request, progress } = run;
   const { draft, score } = progress.shown;
   const deadlineThen = approvals?.deadlineThen ?? null;
@@ -24,15 +24,15 @@ export function approval({ run, gate, approvals, mayDecide, lastDecision }: Wait
     run_id: run.runId,
     blueprint: { id: request.blueprintId, name: request.blueprintName, hash: request.graphHash },
     input_topic: progress.inputTopic,
-    next_nodes: [...gate.nextNodes],
-    expected_seq: gate.seq,
-    waiting_since: gate.pausedAt,
+    next_nodes: [...pause.nextNodes],
+    expected_seq: pause.seq,
+    waiting_since: pause.pausedAt,
     deadline: approvals?.deadline ?? null,
     ...(deadlineThen !== null && { deadline_then: deadlineThen }),
     may_decide: mayDecide,
     // Without a rule the first decision counts.
     quorum: approvals?.quorum ?? 1,
-    votes: gate.votes.map(pauseVote),
+    votes: pause.votes.map(pauseVote),
     critic_score: score,
     iteration_count: progress.iterationCount,
     draft_preview: draft && preview(draft),

@@ -27,7 +27,7 @@ import type { ListedDocument } from '../projections/documents.js';
 import type { RunSummary } from '../projections/run-summary.js';
 import type { ModelEffort } from '../run/effort.js';
 import type { ForkPlan } from '../run/fork.js';
-import type { GateOutcome } from '../run/human-decision.js';
+import type { DecisionOutcome } from '../run/human-decision.js';
 import type { PauseApprovals, PauseView } from '../run/pause-view.js';
 import type { RunState, Vote } from '../run/state.js';
 
@@ -62,7 +62,7 @@ export function runResult(run: RunSummary): RunResult {
 }
 
 /** The answer to a decision: only what the decision itself settles. */
-export function decisionResult(runId: string, { status, error }: GateOutcome): RunResult {
+export function decisionResult(runId: string, { status, error }: DecisionOutcome): RunResult {
   return {
     run_id: runId,
     status,
@@ -77,13 +77,13 @@ export function decisionResult(runId: string, { status, error }: GateOutcome): R
 }
 
 /** The state a human decides on, and whether the caller may decide. */
-export function godModeState({ run, gate, seq, branches, approvals }: PauseView, isAllowed: boolean): GodModeState {
+export function godModeState({ run, pause, seq, branches, approvals }: PauseView, isAllowed: boolean): GodModeState {
   const { runId, progress, request } = run;
   const { shown } = progress;
   return {
     run_id: runId,
-    paused: gate !== null,
-    next_nodes: gate === null ? [] : [...gate.nextNodes],
+    paused: pause !== null,
+    next_nodes: pause === null ? [] : [...pause.nextNodes],
     current_state: {
       input_topic: progress.inputTopic,
       current_draft: shown.draft,
@@ -95,8 +95,8 @@ export function godModeState({ run, gate, seq, branches, approvals }: PauseView,
       run_id: runId,
     },
     seq,
-    paused_at: gate?.pausedAt ?? null,
-    allowed_actions: gate === null ? [] : ['approve', 'reject', 'modify'],
+    paused_at: pause?.pausedAt ?? null,
+    allowed_actions: pause === null ? [] : ['approve', 'reject', 'modify'],
     blueprint: { id: request.blueprintId, name: request.blueprintName, hash: request.graphHash },
     ...(branches.length > 1 && { branches: branches.map(({ node, draft }) => ({ node, current_draft: draft })) }),
     ...(approvals !== null && { approvals: pauseApprovals(approvals, isAllowed) }),
@@ -180,7 +180,7 @@ export function foldedRun(run: RunState): FoldedRun {
     route_decision: shown.verdict,
     error: phase.status === 'failed' ? phase.failure.error : null,
     paused: phase.status === 'paused',
-    next_nodes: phase.status === 'paused' ? [...phase.gate.nextNodes] : [],
+    next_nodes: phase.status === 'paused' ? [...phase.pause.nextNodes] : [],
   };
 }
 

@@ -142,7 +142,7 @@ function onceTakenUp(registry: Engine['registry'], takenUp: () => Promise<void>)
     start: (requested) => then(() => registry.start(requested)),
     refuse: (requested, failure) => then(() => registry.refuse(requested, failure)),
     cancel: (runId, actor) => then(() => registry.cancel(runId, actor)),
-    decideGate: (runId, request) => then(() => registry.decideGate(runId, request)),
+    decidePause: (runId, request) => then(() => registry.decidePause(runId, request)),
     foresee: (requested) => registry.foresee(requested),
     repeated: (runId, bodyHashes) => registry.repeated(runId, bodyHashes),
   };

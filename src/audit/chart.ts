@@ -83,7 +83,7 @@ function transitionsOf(on: NonNullable<StateConfig['on']>): NonNullable<ChartSta
 /** The state value of a run in its chart: equal to the result of replaying its facts through the chart. */
 export function stateValueOf(run: RunState, { machine }: Pick<Chart, 'machine'>): StateValue {
   const { phase } = run;
-  if (phase.status === 'paused') return { paused: phase.gate.decision === null ? 'waiting' : 'decided' };
+  if (phase.status === 'paused') return { paused: phase.pause.decision === null ? 'waiting' : 'decided' };
   if (phase.status !== 'running') return phase.status;
   const active = run.progress.frontier.filter(isInFlight).map(({ node }) => stateKeyOf(run.plan.nodeOrder(node)));
   const { running } = machine.states;

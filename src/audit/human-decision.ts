@@ -13,12 +13,12 @@ import { humanSource } from '../run/branch.js';
 import { branchInto } from '../run/frontier.js';
 import type { DraftsGiven } from '../run/override.js';
 import { draftsGiven } from '../run/override.js';
-import type { Gate, RunState } from '../run/state.js';
+import type { RunPause, RunState } from '../run/state.js';
 import type { Provenance } from './provenance.js';
 import { distinct } from './provenance.js';
 import { clipped, firstLine } from './digest.js';
 import { RunCorrupt } from '../run/errors.js';
-import { gateOf } from '../run/state.js';
+import { pauseOf } from '../run/state.js';
 
 type GateDecided = Extract<RunEvent, { type: 'GateDecided' }>;
 
@@ -56,7 +56,7 @@ export function decisionOf(
 
 /** The votes that a decision completes: those for the same choice. */
 function votesBefore({ data }: GateDecided, before: RunState): GenealogyDecision['votes'] {
-  const votes = data.by === 'deadline' ? [] : votesFor(gateShown(before).votes, data);
+  const votes = data.by === 'deadline' ? [] : votesFor(decidedPause(before).votes, data);
   return votes.map(({ actor, choice, at, comment }) => ({ actor, action: choice.action, at, comment }));
 }
 
@@ -123,13 +123,13 @@ function textsIn(drafts: DraftsGiven): ReadonlyMap<string, { readonly text: stri
 
 /** The nodes that a pause showed as those about to run. */
 function nodesShown(run: RunState): readonly string[] {
-  return gateShown(run).nextNodes;
+  return decidedPause(run).nextNodes;
 }
 
-function gateShown(run: RunState): Gate {
-  const gate = gateOf(run);
-  if (gate === null) throw new RunCorrupt({ runId: run.runId, seq: run.head.seq + 1, reason: 'it decides no pause' });
-  return gate;
+function decidedPause(run: RunState): RunPause {
+  const pause = pauseOf(run);
+  if (pause === null) throw new RunCorrupt({ runId: run.runId, seq: run.head.seq + 1, reason: 'it decides no pause' });
+  return pause;
 }
 
 /** The drafts that nodes about to run were shown with. */

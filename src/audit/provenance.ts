@@ -1,4 +1,4 @@
-/** The drafts, feedback and scores of a run, each with an id, found by the step or gate they come from. */
+/** The drafts, feedback and scores of a run, each with an id, found by the step or pause they come from. */
 import type { GenealogyDraft, GenealogyFeedback, GenealogyScore } from '../generated/schemas.js';
 import type { Branch } from '../run/branch.js';
 import { firstLine, digest } from './digest.js';
@@ -64,7 +64,7 @@ export class Provenance {
     return this.#lastGiven.list;
   }
 
-  /** @param from the step or gate that branches will know it by, null at the end of a run; returns its id */
+  /** @param from the step or pause that branches will know it by, null at the end of a run; returns its id */
   addDraft({ seq, at }: Moment, from: string | null, draft: NewDraft): string {
     const id = idAt('d', seq, this.drafts);
     const { attempt = null, model = null, prompt_hash = null, tools = [] } = draft;
@@ -95,7 +95,7 @@ export class Provenance {
     return id;
   }
 
-  /** @param from the step or gate that branches will know it by; returns its id */
+  /** @param from the step or pause that branches will know it by; returns its id */
   addFeedback({ seq, at }: Moment, from: string, { texts, tools = [], kind, node, draft }: NewFeedback): string {
     const id = idAt('f', seq, this.feedback);
     const { hash, characters } = digest(texts.join('\n'), this.#sha256);
@@ -133,7 +133,7 @@ export function distinct(ids: readonly (string | null)[]): string[] {
   return [...new Set(ids.filter((id) => id !== null))];
 }
 
-/** A human's list of feedback counts as one: of its texts each is from the gate and its place in the list. */
+/** A human's list of feedback counts as one: of its texts each is from the pause and its place in the list. */
 export function sourceOf(from: string): string {
   const end = from.indexOf('.');
   return end === -1 ? from : from.slice(0, end);

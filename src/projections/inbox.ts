@@ -10,8 +10,8 @@ import { isApprover, mayDecide } from '../run/approvals.js';
 import type { RunEvent, RunFactType } from '../run/events.js';
 import type { PauseApprovals } from '../run/pause-view.js';
 import { approvalsAt } from '../run/pause-view.js';
-import type { Gate, RunState } from '../run/state.js';
-import { openGate } from '../run/state.js';
+import type { RunPause, RunState } from '../run/state.js';
+import { openPauseOf } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import type { CorruptRuns } from './corrupt-runs.js';
 import type { LogFeed } from './log-feed.js';
@@ -27,7 +27,7 @@ const AT_ONCE = 50;
 /** An open pause. */
 export interface WaitingPause {
   readonly run: RunState;
-  readonly gate: Gate;
+  readonly pause: RunPause;
   /** The approvers and the votes; null: the pause has no approval rule. */
   readonly approvals: PauseApprovals | null;
   readonly mayDecide: boolean;
@@ -170,7 +170,7 @@ export class Inbox {
     };
     const gone = async (become: Pick<GonePause, 'outcome' | 'actor'>): Promise<InboxChange | null> => {
       const before = await wantedAfter(event.seq - 1);
-      return before && { kind: 'gone', pause: { runId, seq: before.gate.seq, at: event.at, ...become } };
+      return before && { kind: 'gone', pause: { runId, seq: before.pause.seq, at: event.at, ...become } };
     };
     switch (event.type) {
       case 'GateDecided':
@@ -219,9 +219,9 @@ async function foldedPause(
     }
     run = foldNext(runId, run, event);
   }
-  const gate = run && openGate(run);
-  if (run === null || gate === null) return null;
-  return { run, gate, approvals: approvalsAt(run, gate), mayDecide: mayDecide(run, caller), lastDecision };
+  const pause = run && openPauseOf(run);
+  if (run === null || pause === null) return null;
+  return { run, pause, approvals: approvalsAt(run, pause), mayDecide: mayDecide(run, caller), lastDecision };
 }
 
 /** A deadline's decision is never the caller's, not even if callers have no names. */

@@ -8,7 +8,7 @@ import { lastEvent } from '../eventlog/port.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import type { CorruptRuns } from './corrupt-runs.js';
-import { failureOf, gateOf, isFinished } from '../run/state.js';
+import { failureOf, isFinished, pauseOf } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import type { History } from './run-history.js';
 import type { Projector } from './projector.js';
@@ -91,7 +91,7 @@ export class RunQueries {
     if (failure?.kind === 'not_runnable') return { run: null, refusal: failure.error };
     if (point === null) return { run: null, refusal: `the last event is at seq ${run.head.seq}` };
     if (isFinished(point)) return { run: null, refusal: `the run is ${point.phase.status} there` };
-    if (gateOf(point)?.decision === 'reject') return { run: null, refusal: 'a human has rejected the run there' };
+    if (pauseOf(point)?.decision === 'reject') return { run: null, refusal: 'a human has rejected the run there' };
     return { run: point };
   }
 

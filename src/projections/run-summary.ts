@@ -4,7 +4,7 @@ import { usageOf } from '../run/effort.js';
 import type { RunState, RunStatus } from '../run/state.js';
 import type { Approvers } from '../run/approvals.js';
 import { deadlineOf, ruleAt } from '../run/approvals.js';
-import { completedAtOf, failureOf, finalDraftOf, gateOf, iterationShown, openGate } from '../run/state.js';
+import { completedAtOf, failureOf, finalDraftOf, iterationShown, openPauseOf, pauseOf } from '../run/state.js';
 import { fieldOf } from '../system/untrusted.js';
 
 /** A cut of the history. */
@@ -122,28 +122,28 @@ export function summaryOf(run: RunState): RunSummary {
     error: failureOf(run)?.error ?? null,
     createdAt: run.createdAt,
     completedAt: completedAtOf(run),
-    waitingSince: gateOf(run)?.pausedAt ?? null,
+    waitingSince: pauseOf(run)?.pausedAt ?? null,
     deadlineAt: deadlineIn(run),
     approvers: approversIn(run),
-    waitedMs: gateOf(run) === null ? run.effort.waitedMs : null,
+    waitedMs: pauseOf(run) === null ? run.effort.waitedMs : null,
     usage: usageOf(run.effort),
     session: sessionOf(run),
   };
 }
 
 function deadlineIn(run: RunState): string | null {
-  const gate = openGate(run);
-  return gate === null ? null : deadlineOf(run, gate);
+  const pause = openPauseOf(run);
+  return pause === null ? null : deadlineOf(run, pause);
 }
 
 function approversIn(run: RunState): Approvers | null {
-  const gate = openGate(run);
-  const rule = gate && ruleAt(run, gate);
+  const pause = openPauseOf(run);
+  const rule = pause && ruleAt(run, pause);
   return rule && { by: rule.by, notByStarter: rule.notByStarter, quorum: rule.quorum };
 }
 
 function sessionOf(run: RunState): RunSummary['session'] {
   if (!run.request.godMode) return null;
-  const gate = gateOf(run);
-  return { nextNodes: gate === null ? [] : gate.nextNodes, currentDraft: run.progress.shown.draft };
+  const pause = pauseOf(run);
+  return { nextNodes: pause === null ? [] : pause.nextNodes, currentDraft: run.progress.shown.draft };
 }

@@ -4,19 +4,19 @@ import type { GateChoice, GateDecidedData, PauseEscalatedData, VoteCastData } fr
 import type { ApprovalRule } from '../graph/approvals.js';
 import { approvalRule, needsName, NO_RULE, scopeIn, strictest } from '../graph/approvals.js';
 import type { Caller } from '../keys/caller.js';
-import type { Gate, RunState, Vote } from './state.js';
-import { openGate } from './state.js';
+import type { RunPause, RunState, Vote } from './state.js';
+import { openPauseOf } from './state.js';
 
 /**
  * What holds at a pause; null: nothing is said. Once others were asked to decide, their list counts, without a deadline.
  *
  * @param chosen nodes that an override leads to in place of those shown: their rule must be kept too
  */
-export function ruleAt({ plan }: RunState, gate: Gate, chosen: readonly string[] = []): ApprovalRule | null {
-  const shown = approvalRule(plan.graph, gate.nextNodes);
-  const asked = gate.escalatedTo;
+export function ruleAt({ plan }: RunState, pause: RunPause, chosen: readonly string[] = []): ApprovalRule | null {
+  const shown = approvalRule(plan.graph, pause.nextNodes);
+  const asked = pause.escalatedTo;
   const now = asked === null ? shown : { ...(shown ?? NO_RULE), by: asked, deadline: null };
-  const others = chosen.filter((node) => !gate.nextNodes.includes(node));
+  const others = chosen.filter((node) => !pause.nextNodes.includes(node));
   const further = others.length === 0 ? null : approvalRule(plan.graph, others);
   if (further === null) return now;
   return strictest(now ?? NO_RULE, { ...further, deadline: now?.deadline ?? null });
@@ -44,8 +44,8 @@ function holds(scopes: ReadonlySet<string>, scope: string | null): boolean {
 
 /** Whether a caller may decide the run's open pause, or cast a vote on it; false when no pause is open. */
 export function mayDecide(run: RunState, caller: Caller): boolean {
-  const gate = openGate(run);
-  return gate !== null && isApprover(run.request.actor, ruleAt(run, gate), caller);
+  const pause = openPauseOf(run);
+  return pause !== null && isApprover(run.request.actor, ruleAt(run, pause), caller);
 }
 
 /** Whether a rule lets a caller decide. */
@@ -54,9 +54,9 @@ export function isApprover(starter: string | null, rule: Approvers | null, calle
 }
 
 /** When an undecided pause ends, ISO 8601, by the time it was recorded at; null: it waits for ever. */
-export function deadlineOf(run: RunState, gate: Gate): string | null {
-  const deadline = ruleAt(run, gate)?.deadline ?? null;
-  const due = new Date(Date.parse(gate.pausedAt) + (deadline?.after_ms ?? Number.NaN));
+export function deadlineOf(run: RunState, pause: RunPause): string | null {
+  const deadline = ruleAt(run, pause)?.deadline ?? null;
+  const due = new Date(Date.parse(pause.pausedAt) + (deadline?.after_ms ?? Number.NaN));
   // A forged record may hold any time.
   return Number.isNaN(due.getTime()) ? null : due.toISOString();
 }
@@ -82,46 +82,46 @@ function isSame(a: GateChoice, b: GateChoice): boolean {
 // Checks of recorded facts. The scopes of an approver are not recorded, so an entry with a scope accepts every actor.
 
 /** Whether a vote may be recorded: its approver has not cast the same vote before. */
-export function isVoteAllowed(run: RunState, { gate: number, actor, ...choice }: VoteCastData): boolean {
-  const gate = openGate(run);
-  if (gate?.gate !== number || actor === null || !isNamed(run, ruleAt(run, gate) ?? NO_RULE, actor)) return false;
-  const before = votesFor(gate.votes, choice);
+export function isVoteAllowed(run: RunState, { gate, actor, ...choice }: VoteCastData): boolean {
+  const pause = openPauseOf(run);
+  if (pause?.number !== gate || actor === null || !isNamed(run, ruleAt(run, pause) ?? NO_RULE, actor)) return false;
+  const before = votesFor(pause.votes, choice);
   return before.every((vote) => vote.actor !== actor) && choice.action !== 'reject';
 }
 
 /** Whether a decision may be recorded: of an approver, with the quorum's votes before it; or what the deadline says. */
 export function isDecisionAllowed(run: RunState, at: string, data: GateDecidedData): boolean {
-  const gate = openGate(run);
-  if (gate === null) return true;
+  const pause = openPauseOf(run);
+  if (pause === null) return true;
   if (data.by === 'deadline') {
-    return data.actor === null && isDue(run, gate, at) && ruleAt(run, gate)?.deadline?.then === data.action;
+    return data.actor === null && isDue(run, pause, at) && ruleAt(run, pause)?.deadline?.then === data.action;
   }
-  const rule = ruleAt(run, gate, data.nextNodes);
+  const rule = ruleAt(run, pause, data.nextNodes);
   if (rule === null || !needsName(rule)) return true;
   if (data.actor === null || !isNamed(run, rule, data.actor)) return false;
-  return data.action === 'reject' || approversOf(gate, data).size >= rule.quorum;
+  return data.action === 'reject' || approversOf(pause, data).size >= rule.quorum;
 }
 
 /** Whether others may be asked at a time to decide the open pause. */
-export function isEscalationAllowed(run: RunState, at: string, { gate: number, to }: PauseEscalatedData): boolean {
-  const gate = openGate(run);
-  if (gate?.gate !== number || !isDue(run, gate, at)) return false;
-  const then = ruleAt(run, gate)?.deadline?.then;
+export function isEscalationAllowed(run: RunState, at: string, { gate, to }: PauseEscalatedData): boolean {
+  const pause = openPauseOf(run);
+  if (pause?.number !== gate || !isDue(run, pause, at)) return false;
+  const then = ruleAt(run, pause)?.deadline?.then;
   return typeof then === 'object' && canonical(then.escalate) === canonical(to);
 }
 
 /** Whether a pause's deadline has passed at a time. */
-export function isDue(run: RunState, gate: Gate, at: string): boolean {
-  const deadline = deadlineOf(run, gate);
+export function isDue(run: RunState, pause: RunPause, at: string): boolean {
+  const deadline = deadlineOf(run, pause);
   return deadline !== null && Date.parse(at) >= Date.parse(deadline);
 }
 
 /** The approvers who made this choice: earlier voters and the actor of this one. */
 export function approversOf(
-  gate: Gate,
+  pause: RunPause,
   { actor, ...choice }: GateChoice & { readonly actor: string | null },
 ): ReadonlySet<string | null> {
-  return new Set([...votesFor(gate.votes, choice).map((vote) => vote.actor), actor]);
+  return new Set([...votesFor(pause.votes, choice).map((vote) => vote.actor), actor]);
 }
 
 function isNamed({ request }: RunState, { by, notByStarter }: ApprovalRule, actor: string): boolean {

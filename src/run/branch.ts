@@ -8,20 +8,20 @@ import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, isLonger, jsonBytes, mostJsonB
 export type Verdict = 'approve' | 'rework';
 
 export interface Feedback {
-  /** Source: a step number or a gate. Feedback with the same source in two branches is kept once when they join. */
+  /** Source: a step number or a pause. Feedback with the same source in two branches is kept once when they join. */
   readonly from: string;
   readonly text: string;
 }
 
 export interface Branch {
   readonly draft: string | null;
-  /** Step or gate the draft comes from; null before the first one. */
+  /** Step or pause the draft comes from; null before the first one. */
   readonly draftFrom: string | null;
   /** Node that wrote the draft. */
   readonly draftBy: string | null;
   /** The last score, as a human may have corrected it. */
   readonly score: number | null;
-  /** Step or gate the score comes from; null before the first one. */
+  /** Step or pause the score comes from; null before the first one. */
   readonly scoreFrom: string | null;
   /** Critic that gave the score, kept when a human corrects it; null for a score given by a human alone. */
   readonly scoreBy: string | null;
@@ -157,14 +157,14 @@ function joinFeedback(branches: readonly Branch[]): readonly Feedback[] {
   return boundedFeedback(distinct(all, (feedback) => feedback.from).sort((a, b) => ageOf(a.from) - ageOf(b.from)));
 }
 
-/** Source id of a human's draft, score or feedback: the gate, 0 for a fork, and the number of steps before it. */
-export function humanSource(gate: number, steps: number): string {
-  return `g${gate}-${steps}`;
+/** Source id of a human's draft, score or feedback: the pause, 0 for a fork, and the number of steps before it. */
+export function humanSource(pause: number, steps: number): string {
+  return `g${pause}-${steps}`;
 }
 
 /**
  * The step a source belongs to, as a sort key; what a human gave sorts right after the steps before it. Older events name
- * a gate without its steps: their overrides reached every branch, so everything given later sorts after them.
+ * a pause without its steps: their overrides reached every branch, so everything given later sorts after them.
  */
 function ageOf(from: string): number {
   if (!from.startsWith('g')) return Number(from);

@@ -201,7 +201,7 @@ function pause(pending: PendingEvents, nextNodes: readonly string[]): void {
   pending.write({
     type: 'RunPaused',
     data: {
-      gate: run.progress.gates + 1,
+      gate: run.progress.pauses + 1,
       nextNodes: [...nextNodes],
       criticScore: branchShown(run, nextNodes).score,
       iteration: run.progress.iterationCount,

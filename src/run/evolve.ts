@@ -13,8 +13,8 @@ import { afterOutput } from './output.js';
 import { overrideState } from './override.js';
 import { overrideEveryBranch } from './override-v1.js';
 import { restoreSnapshot } from './fork-snapshot.js';
-import type { FrontierNode, Gate, KeyedDecision, Ownership, RunProgress, RunState } from './state.js';
-import { failuresWith, gateOf, isInOutage, openGate } from './state.js';
+import type { FrontierNode, KeyedDecision, Ownership, RunPause, RunProgress, RunState } from './state.js';
+import { failuresWith, isInOutage, openPauseOf, pauseOf } from './state.js';
 import { leave, rerouted } from './node-route.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
@@ -49,7 +49,7 @@ function newProgress(inputTopic: string, entry: string): RunProgress {
     iterationCount: 0,
     scores: {},
     sources: [],
-    gates: 0,
+    pauses: 0,
     isApproved: false,
     activeNode: null,
     frontier: [],
@@ -66,7 +66,7 @@ function headOf({ seq, hash, id }: RunEvent): StreamHead {
 /** The state after an event; the event must be the next of the same run. */
 export function evolve(state: RunState, event: RunEvent): RunState {
   const { runId, createdAt, request, plan, phase, ownership, progress, decisions } = changed(state, event);
-  const effort = effortAfter(state.effort, event, openGate(state)?.pausedAt ?? null);
+  const effort = effortAfter(state.effort, event, openPauseOf(state)?.pausedAt ?? null);
   // Always of one shape: Node 20 copies the next faster then.
   return { runId, createdAt, request, plan, head: headOf(event), phase, ownership, progress, decisions, effort };
 }
@@ -83,7 +83,7 @@ function changed(state: RunState, event: RunEvent): RunState {
     case 'RunStarted':
       return { ...state, phase: { status: 'running', resumedBy: null } };
     case 'RunResumed': {
-      const resumedBy = phase.status === 'paused' ? phase.gate.decision : null;
+      const resumedBy = phase.status === 'paused' ? phase.pause.decision : null;
       return { ...state, phase: { status: 'running', resumedBy }, progress: { ...progress, isApproved: true } };
     }
     case 'NodeStarted':
@@ -101,9 +101,9 @@ function changed(state: RunState, event: RunEvent): RunState {
     case 'VoteCast':
       return voteCast(state, event);
     case 'PauseEscalated':
-      return withGate(state, () => ({ votes: [], escalatedTo: event.data.to }));
+      return withPause(state, () => ({ votes: [], escalatedTo: event.data.to }));
     case 'GateDecided':
-      return gateDecided(state, event);
+      return pauseDecided(state, event);
     case 'RunCompleted':
       return completed(state, event);
     case 'RunFailed': {
@@ -157,14 +157,14 @@ function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>
     branch,
   };
   const [first] = stillRunning;
-  const { inputTopic, iterationCount, scores, sources, gates, ended } = progress;
+  const { inputTopic, iterationCount, scores, sources, pauses, ended } = progress;
   return {
     inputTopic,
     steps: Math.max(progress.steps, step),
     iterationCount,
     scores,
     sources,
-    gates,
+    pauses,
     isApproved: false,
     activeNode: node,
     frontier: [...stillRunning, started],
@@ -184,7 +184,7 @@ function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): RunState
   });
   const { arrivals, ended } = leave(state, { node, step, branch, next: route.next });
   const shown = frontier[0]?.step === step ? branch : progress.shown;
-  const { inputTopic, steps, sources, gates, isApproved, activeNode } = progress;
+  const { inputTopic, steps, sources, pauses, isApproved, activeNode } = progress;
   return {
     ...state,
     ownership: ownership.takeovers === 0 ? ownership : { ...ownership, takeovers: 0 },
@@ -194,7 +194,7 @@ function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): RunState
       iterationCount,
       scores,
       sources,
-      gates,
+      pauses,
       isApproved,
       activeNode,
       frontier,
@@ -210,8 +210,8 @@ function paused(state: RunState, event: Of<'RunPaused'>): RunState {
   const [activeNode = null] = nextNodes;
   return {
     ...state,
-    phase: { status: 'paused', gate: { gate, nextNodes, seq: event.seq, pausedAt: event.at, ...UNDECIDED } },
-    progress: { ...state.progress, activeNode, gates: gate, shown: branchShown(state, nextNodes) },
+    phase: { status: 'paused', pause: { number: gate, nextNodes, seq: event.seq, pausedAt: event.at, ...UNDECIDED } },
+    progress: { ...state.progress, activeNode, pauses: gate, shown: branchShown(state, nextNodes) },
   };
 }
 
@@ -226,7 +226,7 @@ function voteCast(state: RunState, { at, data }: Of<'VoteCast'>): RunState {
       ? { action: data.action, modifiedState: data.modifiedState }
       : { action: data.action, modifiedState: data.modifiedState };
   const vote = { choice, actor, comment, at };
-  return withGate({ ...state, decisions }, ({ votes, votesCast }) => {
+  return withPause({ ...state, decisions }, ({ votes, votesCast }) => {
     return { votes: withVote(votes, vote), votesCast: votesCast + 1 };
   });
 }
@@ -239,17 +239,17 @@ function withKeyed(
 }
 
 /** The state with its open pause changed. */
-function withGate(state: RunState, change: (gate: Gate) => Partial<Gate>): RunState {
-  const gate = gateOf(state);
-  return gate === null ? state : { ...state, phase: { status: 'paused', gate: { ...gate, ...change(gate) } } };
+function withPause(state: RunState, change: (pause: RunPause) => Partial<RunPause>): RunState {
+  const pause = pauseOf(state);
+  return pause === null ? state : { ...state, phase: { status: 'paused', pause: { ...pause, ...change(pause) } } };
 }
 
-function gateDecided(before: RunState, { data }: Of<'GateDecided'>): RunState {
+function pauseDecided(before: RunState, { data }: Of<'GateDecided'>): RunState {
   const { keyHash, bodyHash, action, nextNodes } = data;
   const decisions = withKeyed(before.decisions, { keyHash, bodyHash, action, isVote: false });
-  const open = gateOf(before);
+  const open = pauseOf(before);
   if (open === null) return { ...before, decisions };
-  const phase = { status: 'paused', gate: { ...open, nextNodes, decision: action } } as const;
+  const phase = { status: 'paused', pause: { ...open, nextNodes, decision: action } } as const;
   const state = { ...before, decisions, phase };
   const override = data.action === 'modify' ? data.modifiedState : null;
   return override === null ? state : { ...state, progress: modified(before, override, { data, open }) };
@@ -259,7 +259,7 @@ function gateDecided(before: RunState, { data }: Of<'GateDecided'>): RunState {
 function modified(
   state: RunState,
   override: StateOverride,
-  { data, open }: { readonly data: GateDecidedData; readonly open: Gate },
+  { data, open }: { readonly data: GateDecidedData; readonly open: RunPause },
 ): RunProgress {
   const { gate, nextNodes, route, overrideVersion } = data;
   const at = { source: humanSource(gate, state.progress.steps), shown: open.nextNodes };

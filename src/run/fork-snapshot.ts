@@ -2,7 +2,7 @@
 import type { FoldedBranch, FoldedFeedback, RunFold } from '../generated/schemas.js';
 import type { Branch } from './branch.js';
 import type { FrontierNode, RunProgress, RunState } from './state.js';
-import { openGate } from './state.js';
+import { openPauseOf } from './state.js';
 
 /** The state that a fork of this run continues from; every field is written, those too that older snapshots lack. */
 export function forkSnapshot(run: RunState): Required<RunFold> {
@@ -25,7 +25,7 @@ export function forkSnapshot(run: RunState): Required<RunFold> {
     iterationCount: progress.iterationCount,
     scores: { ...progress.scores },
     sources: progress.sources === null ? null : [...progress.sources],
-    gates: openGate(run) === null ? progress.gates : progress.gates - 1,
+    gates: openPauseOf(run) === null ? progress.pauses : progress.pauses - 1,
     isApproved: progress.isApproved,
     activeNode: progress.activeNode,
     front: progress.frontier.map((each) => ({
@@ -62,14 +62,14 @@ export function restoreSnapshot(fold: RunFold, at: string): RunProgress {
     branch: branchOf(each.branch),
   });
   const untried = { attempt: 0, failures: 0, outage: null, startedAt: at, delayMs: 0, tools: [] };
-  const { inputTopic, steps, iterationCount, scores, sources, gates, isApproved, activeNode } = fold;
+  const { inputTopic, steps, iterationCount, scores, sources, gates: pauses, isApproved, activeNode } = fold;
   return {
     inputTopic,
     steps,
     iterationCount,
     scores,
     sources,
-    gates,
+    pauses,
     isApproved,
     activeNode,
     frontier: fold.front.map(({ node, step, isOutstanding: active, branch }) => {

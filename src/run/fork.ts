@@ -18,7 +18,7 @@ import { routeUnderOverride } from './override.js';
 import { forkSnapshot, isOutstanding } from './fork-snapshot.js';
 import type { RunRequest } from './request.js';
 import type { RunState } from './state.js';
-import { gateOf, withProgress } from './state.js';
+import { pauseOf, withProgress } from './state.js';
 
 /** What a fork changes against its parent. */
 export interface ForkChanges {
@@ -39,7 +39,7 @@ export interface ForkPlan {
   readonly nextNodes: readonly string[];
 }
 
-/** Source id of what a human gives at a fork: gate 0, since gates of pauses count from 1. */
+/** Source id of what a human gives at a fork: pause 0, since pauses count from 1. */
 export function forkSource({ progress }: RunState): string {
   return humanSource(0, progress.steps);
 }
@@ -123,14 +123,14 @@ function changesAnything({ inputTopic, state, nodes, maxNodeExecutions = false }
 }
 
 /**
- * A run forked between a human's decision and its resumption: without changes the decision still holds; with changes the
- * run pauses again at the same gate.
+ * A run forked between a human's decision and its resumption: without changes the decision still holds; with changes
+ * the pause is open again.
  */
 function withDecision(run: RunState, isChanged: boolean): RunState {
-  const gate = gateOf(run);
-  if (gate === null || gate.decision === null) return run;
+  const pause = pauseOf(run);
+  if (pause === null || pause.decision === null) return run;
   if (!isChanged) return withProgress(run, { isApproved: true });
-  return { ...run, phase: { status: 'paused', gate: { ...gate, decision: null } } };
+  return { ...run, phase: { status: 'paused', pause: { ...pause, decision: null } } };
 }
 
 /** Fields of a node that a fork may change; whatever else a request holds is ignored. */

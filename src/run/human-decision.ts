@@ -15,11 +15,11 @@ import type { DecisionContext } from './pending-events.js';
 import { NotApprover, VotesUsedUp } from './errors.js';
 import { PendingEvents } from './pending-events.js';
 import { effectiveOverride, routeUnderOverride } from './override.js';
-import type { Gate, RunState } from './state.js';
-import { openGate } from './state.js';
+import type { RunPause, RunState } from './state.js';
+import { openPauseOf } from './state.js';
 
 /** What is decided, by whom and why, and the hashes by which a repeated request is recognized. */
-export type GateDecision = GateChoice & {
+export type PauseDecision = GateChoice & {
   readonly caller: Caller;
   readonly comment: string | null;
   /** SHA-256 of the Idempotency-Key. */
@@ -34,16 +34,16 @@ const MAX_VOTES = 1_000;
 const REJECTED = 'Rejected by the user in God Mode';
 
 /** The run's status after a decision, as far as the decision alone determines it. */
-export interface GateOutcome {
+export interface DecisionOutcome {
   readonly status: 'running' | 'failed' | 'paused';
   readonly error: string | null;
 }
 
 /** The pause waits for further votes. */
-export const VOTED: GateOutcome = { status: 'paused', error: null };
+export const VOTED: DecisionOutcome = { status: 'paused', error: null };
 
 /** The outcome of an action. Depends on nothing else, so that a repeated request gets the same answer. */
-export function outcomeOf(action: GateAction): GateOutcome {
+export function outcomeOf(action: GateAction): DecisionOutcome {
   return action === 'reject' ? { status: 'failed', error: REJECTED } : { status: 'running', error: null };
 }
 
@@ -53,28 +53,28 @@ export function outcomeOf(action: GateAction): GateOutcome {
  *
  * @throws {OverrideRefused | NotApprover | VotesUsedUp}
  */
-export function decideGate(
+export function factsOfDecision(
   chart: Chart,
   snapshot: RunSnapshot,
-  { decision, context }: { readonly decision: GateDecision; readonly context: DecisionContext },
+  { decision, context }: { readonly decision: PauseDecision; readonly context: DecisionContext },
 ): readonly RunFact[] {
   const { run } = snapshot.context;
-  const gate = openGate(run);
-  if (gate === null) return [];
+  const pause = openPauseOf(run);
+  if (pause === null) return [];
   const pending = new PendingEvents(chart, snapshot, context);
-  const continuation = continuationOf(run, gate, decision);
-  const rule = assertApprover(run, gate, { caller: decision.caller, chosen: continuation.nextNodes });
+  const continuation = continuationOf(run, pause, decision);
+  const rule = assertApprover(run, pause, { caller: decision.caller, chosen: continuation.nextNodes });
   const { caller, ...said } = decision;
   const { actor } = caller;
-  const approvers = approversOf(gate, { ...decision, actor });
+  const approvers = approversOf(pause, { ...decision, actor });
   if (decision.action === 'reject' || approvers.size >= (rule?.quorum ?? 1)) {
-    const data = { ...said, actor, ...answeredPause(pending, gate), ...continuation };
+    const data = { ...said, actor, ...answeredPause(pending, pause), ...continuation };
     pending.write({ type: 'GateDecided', data });
-    goOn(pending, gate, { ...continuation, failure: decision.action === 'reject' ? REJECTED : null });
-  } else if (!votesFor(gate.votes, decision).some((vote) => vote.actor === actor)) {
-    if (gate.votesCast >= MAX_VOTES) throw new VotesUsedUp({ runId: run.runId, limit: MAX_VOTES });
-    const { gate: number, shownDraftHash } = answeredPause(pending, gate);
-    pending.write({ type: 'VoteCast', data: { ...said, actor, gate: number, shownDraftHash } });
+    goOn(pending, pause, { ...continuation, failure: decision.action === 'reject' ? REJECTED : null });
+  } else if (!votesFor(pause.votes, decision).some((vote) => vote.actor === actor)) {
+    if (pause.votesCast >= MAX_VOTES) throw new VotesUsedUp({ runId: run.runId, limit: MAX_VOTES });
+    const { gate, shownDraftHash } = answeredPause(pending, pause);
+    pending.write({ type: 'VoteCast', data: { ...said, actor, gate, shownDraftHash } });
   }
   return pending.facts;
 }
@@ -82,10 +82,10 @@ export function decideGate(
 /** What holds at a pause. @throws {NotApprover} when it does not let the caller decide */
 export function assertApprover(
   run: RunState,
-  gate: Gate,
+  pause: RunPause,
   { caller, chosen = [] }: { readonly caller: Caller; readonly chosen?: readonly string[] },
 ): ApprovalRule | null {
-  const rule = ruleAt(run, gate, chosen);
+  const rule = ruleAt(run, pause, chosen);
   const reason = refusalOf(run.request.actor, rule, caller);
   if (reason !== null) throw new NotApprover({ runId: run.runId, actor: caller.actor, reason });
   return rule;
@@ -94,7 +94,7 @@ export function assertApprover(
 /** What follows a decision: the end of the run, when it fails it, or the next nodes. */
 function goOn(
   pending: PendingEvents,
-  { gate }: Gate,
+  { number: gate }: RunPause,
   { nextNodes, failure }: Pick<GateDecidedData, 'nextNodes'> & { readonly failure: string | null },
 ): void {
   if (failure !== null) return fail(pending, { kind: 'rejected', error: failure, node: null });
@@ -107,23 +107,23 @@ function goOn(
  */
 export function passDeadline(chart: Chart, snapshot: RunSnapshot, context: DecisionContext): readonly RunFact[] {
   const { run } = snapshot.context;
-  const gate = openGate(run);
-  const deadline = gate === null ? null : (ruleAt(run, gate)?.deadline ?? null);
-  if (gate === null || deadline === null || !isDue(run, gate, context.at)) return [];
+  const pause = openPauseOf(run);
+  const deadline = pause === null ? null : (ruleAt(run, pause)?.deadline ?? null);
+  if (pause === null || deadline === null || !isDue(run, pause, context.at)) return [];
   const pending = new PendingEvents(chart, snapshot, context);
   const { then: action, after_ms: afterMs } = deadline;
   if (typeof action === 'object') {
-    pending.write({ type: 'PauseEscalated', data: { gate: gate.gate, to: action.escalate } });
+    pending.write({ type: 'PauseEscalated', data: { gate: pause.number, to: action.escalate } });
     return pending.facts;
   }
   const choice: GateChoice = { action, modifiedState: null };
-  const continuation = continuationOf(run, gate, choice);
+  const continuation = continuationOf(run, pause, choice);
   const nobody = { by: 'deadline', actor: null, comment: null, keyHash: null } as const;
   const bodyHash = context.sha256(canonical({ action }));
-  const data = { ...choice, ...nobody, bodyHash, ...answeredPause(pending, gate), ...continuation };
+  const data = { ...choice, ...nobody, bodyHash, ...answeredPause(pending, pause), ...continuation };
   pending.write({ type: 'GateDecided', data });
   const failure = action === 'reject' ? `Rejected in God Mode: nobody decided within ${afterMs} ms` : null;
-  goOn(pending, gate, { ...continuation, failure });
+  goOn(pending, pause, { ...continuation, failure });
   return pending.facts;
 }
 
@@ -136,7 +136,7 @@ function resume(pending: PendingEvents, resumed: Omit<RunResumedData, 'epoch'>):
 }
 
 /** Which pause a decision answers, and what was shown at it. */
-function answeredPause({ run, context }: PendingEvents, { gate, seq }: Gate) {
+function answeredPause({ run, context }: PendingEvents, { number: gate, seq }: RunPause) {
   const { draft } = run.progress.shown;
   return { gate, answers: seq, shownDraftHash: draft === null ? null : context.sha256(draft) };
 }
@@ -147,13 +147,13 @@ type Continuation = Pick<GateDecidedData, 'nextNodes' | 'route' | 'overrideVersi
 /** @throws {OverrideRefused} when no edge of the last node holds under the override */
 function continuationOf(
   run: RunState,
-  { gate, nextNodes: shown }: Gate,
+  { number, nextNodes: shown }: RunPause,
   { action, modifiedState }: GateChoice,
 ): Continuation {
   if (action === 'reject') return { nextNodes: [], route: null };
   if (action === 'approve' || modifiedState === null) return { nextNodes: [...shown], route: null };
   const { nextNodes, route } = routeUnderOverride(run, modifiedState, {
-    source: humanSource(gate, run.progress.steps),
+    source: humanSource(number, run.progress.steps),
     shown,
   });
   return { nextNodes: [...nextNodes], route, overrideVersion: 2 };
@@ -164,7 +164,7 @@ function continuationOf(
  *
  * @throws {OverrideRefused} when the override is not allowed
  */
-export function effectiveChoice(run: RunState, { nextNodes }: Gate, choice: GateChoice): GateChoice {
+export function effectiveChoice(run: RunState, { nextNodes }: RunPause, choice: GateChoice): GateChoice {
   if (choice.action !== 'modify' || choice.modifiedState === null) return choice;
   return { action: 'modify', modifiedState: effectiveOverride(run, choice.modifiedState, nextNodes) };
 }

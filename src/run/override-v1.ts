@@ -6,10 +6,10 @@ import type { RunState } from './state.js';
 import { withProgress } from './state.js';
 
 /** The state after an override of every branch, ended ones too; what it sets counts as shared at a later join. */
-export function overrideEveryBranch(state: RunState, override: StateOverride, gate: string): RunState {
+export function overrideEveryBranch(state: RunState, override: StateOverride, source: string): RunState {
   const change = <T extends { readonly branch: Branch }>(each: T): T => ({
     ...each,
-    branch: overrideBranch(each.branch, override, { gate, passScore: state.request.limits.passScore }),
+    branch: overrideBranch(each.branch, override, { source, passScore: state.request.limits.passScore }),
   });
   const { inputTopic, iterationCount, arrivals, frontier, ended } = state.progress;
   return withProgress(state, {
@@ -24,25 +24,25 @@ export function overrideEveryBranch(state: RunState, override: StateOverride, ga
 function overrideBranch(
   branch: Branch,
   override: StateOverride,
-  { gate, passScore }: { readonly gate: string; readonly passScore: number },
+  { source, passScore }: { readonly source: string; readonly passScore: number },
 ): Branch {
   const changed: { -readonly [K in keyof Branch]: Branch[K] } = { ...branch };
   if (override.current_draft !== undefined) {
     changed.draft = override.current_draft;
-    changed.draftFrom = gate;
+    changed.draftFrom = source;
     changed.draftBy = null;
-    changed.forks = changed.forks.map((fork) => ({ ...fork, draftFrom: gate }));
+    changed.forks = changed.forks.map((fork) => ({ ...fork, draftFrom: source }));
   }
   if (override.critic_score !== undefined) {
     changed.score = changed.givenScore = override.critic_score;
-    changed.scoreFrom = gate;
+    changed.scoreFrom = source;
     changed.scoreBy = null;
     changed.verdict = verdictOf(override.critic_score, passScore);
-    changed.forks = changed.forks.map((fork) => ({ ...fork, scoreFrom: gate }));
+    changed.forks = changed.forks.map((fork) => ({ ...fork, scoreFrom: source }));
   }
   if (override.feedback_history !== undefined) {
     changed.feedback = boundedFeedback(
-      override.feedback_history.map((text, index) => ({ from: `${gate}.${index}`, text })),
+      override.feedback_history.map((text, index) => ({ from: `${source}.${index}`, text })),
     );
   }
   if (override.route_decision !== undefined) changed.verdict = override.route_decision;

@@ -4,13 +4,13 @@ import type { ApprovalRule } from '../graph/approvals.js';
 import { deadlineOf, ruleAt } from './approvals.js';
 import { branchInto } from './frontier.js';
 import { isOutstanding } from './fork-snapshot.js';
-import type { FrontierNode, Gate, RunState, Vote } from './state.js';
-import { gateOf, isFinished, openGate } from './state.js';
+import type { FrontierNode, RunPause, RunState, Vote } from './state.js';
+import { isFinished, openPauseOf, pauseOf } from './state.js';
 
 export interface PauseView {
   readonly run: RunState;
   /** The pause that waits for a decision. */
-  readonly gate: Gate | null;
+  readonly pause: RunPause | null;
   /** While paused the revision of its RunPaused event, else the head. */
   readonly seq: number;
   readonly branches: readonly LiveBranch[];
@@ -36,25 +36,25 @@ export interface LiveBranch {
 /** The pause view of a run; null when it was not started in God Mode. */
 export function pauseViewOf(run: RunState): PauseView | null {
   if (!run.request.godMode) return null;
-  const gate = openGate(run);
+  const pause = openPauseOf(run);
   const branches = isFinished(run) ? [] : liveBranches(run);
-  const approvals = gate === null ? null : approvalsAt(run, gate);
-  return { run, gate, seq: gate?.seq ?? run.head.seq, branches, approvals };
+  const approvals = pause === null ? null : approvalsAt(run, pause);
+  return { run, pause, seq: pause?.seq ?? run.head.seq, branches, approvals };
 }
 
 /** What holds at a pause; null: nothing is said of it. */
-export function approvalsAt(run: RunState, gate: Gate): PauseApprovals | null {
-  const rule = ruleAt(run, gate);
+export function approvalsAt(run: RunState, pause: RunPause): PauseApprovals | null {
+  const rule = ruleAt(run, pause);
   if (rule === null) return null;
   const deadlineThen = rule.deadline?.then ?? null;
-  return { ...rule, votes: gate.votes, deadline: deadlineOf(run, gate), deadlineThen };
+  return { ...rule, votes: pause.votes, deadline: deadlineOf(run, pause), deadlineThen };
 }
 
 /** Nodes in flight or next, in the order of the frontier, then those that wait for another branch. */
 export function liveBranches(run: RunState): readonly LiveBranch[] {
   const outstanding = run.progress.frontier.filter((each) => isOutstanding(run, each)).map(liveBranchOf);
-  const gate = gateOf(run);
-  const next = gate === null ? [] : gate.nextNodes;
+  const pause = pauseOf(run);
+  const next = pause === null ? [] : pause.nextNodes;
   const reached = [...run.progress.arrivals].sort((a, b) => a.order - b.order).map((each) => each.node);
   const waiting = [...new Set([...next, ...reached])].map((node) => ({
     node,

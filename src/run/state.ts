@@ -61,9 +61,10 @@ export interface Vote {
   readonly at: string;
 }
 
-/** An open pause: what waits for a human's decision. */
-export interface Gate {
-  readonly gate: number;
+/** A pause of a run: what waits for a human's decision. */
+export interface RunPause {
+  /** Counts the pauses of the run from 1; `gate` in events. */
+  readonly number: number;
   readonly nextNodes: readonly string[];
   /** Revision of its RunPaused event. */
   readonly seq: number;
@@ -106,7 +107,7 @@ export type RunPhase =
   | { readonly status: 'pending' }
   /** `resumedBy`: the last decision that let the run go on; null before the first. */
   | { readonly status: 'running'; readonly resumedBy: GateAction | null }
-  | { readonly status: 'paused'; readonly gate: Gate }
+  | { readonly status: 'paused'; readonly pause: RunPause }
   | { readonly status: 'completed'; readonly completedAt: string; readonly finalDraft: string | null }
   | { readonly status: 'failed'; readonly completedAt: string; readonly failure: RunFailedData };
 
@@ -139,7 +140,7 @@ export interface RunProgress {
   /** Marks of the document pages that the run's tools have given out; null: there are more than are kept, so no mark can be checked. */
   readonly sources: readonly string[] | null;
   /** Pauses so far. */
-  readonly gates: number;
+  readonly pauses: number;
   /** Whether a human has approved the next frontier and none of its nodes has started. */
   readonly isApproved: boolean;
   readonly activeNode: string | null;
@@ -191,14 +192,14 @@ export function iterationShown(state: RunState): number | null {
 }
 
 /** The run's current pause, decided or not; null when it is not paused. */
-export function gateOf({ phase }: RunState): Gate | null {
-  return phase.status === 'paused' ? phase.gate : null;
+export function pauseOf({ phase }: RunState): RunPause | null {
+  return phase.status === 'paused' ? phase.pause : null;
 }
 
 /** The run's current pause if it waits for a decision; otherwise null. */
-export function openGate(state: RunState): Gate | null {
-  const gate = gateOf(state);
-  return gate?.decision === null ? gate : null;
+export function openPauseOf(state: RunState): RunPause | null {
+  const pause = pauseOf(state);
+  return pause?.decision === null ? pause : null;
 }
 
 /** When the run ended, ISO 8601; null before. */

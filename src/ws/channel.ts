@@ -108,7 +108,7 @@ const announcements = new WeakMap<RunState, { readonly after: Announced; readonl
 function announcedOnce(run: RunState, after: Announced): Announcement {
   const made = announcements.get(run) ?? [];
   announcements.set(run, made);
-  const known = made.find((each) => each.after.node === after.node && each.after.gate === after.gate);
+  const known = made.find((each) => each.after.node === after.node && each.after.pause === after.pause);
   if (known !== undefined) return known.announcement;
   const announcement = announce(run, after);
   made.push({ after, announcement });

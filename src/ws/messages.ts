@@ -1,16 +1,16 @@
 /** What a socket is sent: messages of the default channel, a pure function of the run and of what was announced; closes. */
 import type { ChannelMessage, GateAction } from '../generated/schemas.js';
 import type { RunState } from '../run/state.js';
-import { isFinished, iterationShown, openGate } from '../run/state.js';
+import { isFinished, iterationShown, openPauseOf } from '../run/state.js';
 
 /** What one connection has been sent so far. */
 export interface Announced {
   readonly node: string | null;
   /** The pause that was announced and not yet resumed. */
-  readonly gate: number | null;
+  readonly pause: number | null;
 }
 
-export const NOTHING_ANNOUNCED: Announced = { node: null, gate: null };
+export const NOTHING_ANNOUNCED: Announced = { node: null, pause: null };
 
 export interface Announcement {
   readonly messages: readonly ChannelMessage[];
@@ -34,29 +34,29 @@ export function announce(run: RunState, announced: Announced): Announcement {
   if (activeNode !== null && activeNode !== announced.node) {
     messages.push({ event: 'node_active', run_id: run.runId, node: activeNode, iteration: iterationShown(run) });
   }
-  const { message, gate } = statusMessage(run, announced.gate);
+  const { message, pause } = statusMessage(run, announced.pause);
   if (message !== null) messages.push(message);
   return {
     messages,
-    announced: { node: activeNode, gate },
+    announced: { node: activeNode, pause },
     isLast: isFinished(run),
   };
 }
 
 interface StatusMessage {
   readonly message: ChannelMessage | null;
-  readonly gate: number | null;
+  readonly pause: number | null;
 }
 
-function statusMessage(run: RunState, gate: number | null): StatusMessage {
+function statusMessage(run: RunState, pause: number | null): StatusMessage {
   const { runId, phase } = run;
   switch (phase.status) {
     case 'pending':
-      return { message: null, gate };
+      return { message: null, pause };
     case 'running':
-      return { message: gate === null ? null : resumedMessage(runId, phase.resumedBy), gate: null };
+      return { message: pause === null ? null : resumedMessage(runId, phase.resumedBy), pause: null };
     case 'paused':
-      return pausedMessage(run, gate);
+      return pausedMessage(run, pause);
     case 'completed':
       return {
         message: {
@@ -66,10 +66,10 @@ function statusMessage(run: RunState, gate: number | null): StatusMessage {
           critic_score: run.progress.shown.score,
           iteration_count: iterationShown(run),
         },
-        gate: null,
+        pause: null,
       };
     case 'failed':
-      return { message: { event: 'run_failed', run_id: runId, error: phase.failure.error }, gate: null };
+      return { message: { event: 'run_failed', run_id: runId, error: phase.failure.error }, pause: null };
     default:
       return phase satisfies never;
   }
@@ -80,8 +80,8 @@ function resumedMessage(runId: string, resumedBy: GateAction | null): ChannelMes
 }
 
 function pausedMessage(run: RunState, announced: number | null): StatusMessage {
-  const open = openGate(run);
-  if (open === null || open.gate === announced) return { message: null, gate: announced };
+  const open = openPauseOf(run);
+  if (open === null || open.number === announced) return { message: null, pause: announced };
   return {
     message: {
       event: 'run_paused',
@@ -91,7 +91,7 @@ function pausedMessage(run: RunState, announced: number | null): StatusMessage {
       critic_score: run.progress.shown.score,
       iteration_count: iterationShown(run),
     },
-    gate: open.gate,
+    pause: open.number,
   };
 }
 

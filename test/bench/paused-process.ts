@@ -38,7 +38,7 @@ const runIds = Array.from({ length: Number(runs) }, uuid);
 const before = await memory();
 const pause = await eachRun((runId) => engine.registry.start({ ...template, runId }));
 const after = await memory();
-const approve = await eachRun((runId) => engine.registry.decideGate(runId, decision('approve')));
+const approve = await eachRun((runId) => engine.registry.decidePause(runId, decision('approve')));
 await engine.stop();
 process.send?.({ before, after, pause, approve } satisfies PausedReport);
 

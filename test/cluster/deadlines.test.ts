@@ -9,7 +9,7 @@ import type { TestEngine } from '../support/open-engine.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { checkRecord, factsOf } from '../support/record-of.js';
 import { runWhen } from '../support/run-when.js';
-import { openGate } from '../../src/run/state.js';
+import { openPauseOf } from '../../src/run/state.js';
 import type { LogLine, SharedLog } from '../support/shared-log.js';
 import { openSharedLog } from '../support/shared-log.js';
 import type { TempDir } from '../support/temp-dir.js';
@@ -95,7 +95,7 @@ describe(`${RUNS} deadlines that fall due over three instances`, () => {
       const [decisions, escalations] = [factsOf(events, 'GateDecided'), factsOf(events, 'PauseEscalated')];
       expect([decisions.length, escalations.length]).to.deep.equal(index % RULES.length === 2 ? [0, 1] : [1, 0]);
       for (const each of decisions) expect(each).to.include({ by: 'deadline', actor: null });
-      if (escalations.length > 0) expect(openGate(run)?.escalatedTo).to.deep.equal(['eve']);
+      if (escalations.length > 0) expect(openPauseOf(run)?.escalatedTo).to.deep.equal(['eve']);
     }
   });
 });

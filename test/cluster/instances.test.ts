@@ -191,7 +191,7 @@ describe('Instances on one log', () => {
     if (first === undefined) throw new Error('Three were opened');
     const runId = await startGodRun(first, line);
     const asked = all.flatMap((each) =>
-      Array.from({ length: 33 }, () => each.registry.decideGate(runId, decision('approve'))),
+      Array.from({ length: 33 }, () => each.registry.decidePause(runId, decision('approve'))),
     );
     const settled = await Promise.allSettled(asked);
     expect(settled.filter(({ status }) => status === 'fulfilled')).to.have.length(1);

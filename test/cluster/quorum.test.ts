@@ -52,7 +52,7 @@ describe('A quorum of two under a hundred decisions at once', () => {
     await pausedBefore(first, runId, 'one');
     const deciding = Array.from({ length: 100 }, (_, index) => {
       const [engine, caller] = [instances[index % 2] ?? first, KEYS[index % 5]];
-      return engine.registry.decideGate(runId, decision('approve', caller === undefined ? {} : { caller }));
+      return engine.registry.decidePause(runId, decision('approve', caller === undefined ? {} : { caller }));
     });
     const settled = await Promise.allSettled(deciding);
     for (const each of settled) if (each.status === 'rejected') expect(each.reason).to.be.instanceOf(RunNotPaused);

@@ -48,7 +48,7 @@ async function survive(boundary: Boundary, ordinal: number): Promise<void> {
   const dir = tempDir();
   const runId = nodeSystem().uuid();
   const plan = { path: dir.path, callsFile: join(dir.path, 'calls.txt'), maxActiveRuns: 2, runIds: [runId] };
-  const end = await killedChild({ ...plan, gated: fork, crash: { boundary, ordinal, runId } });
+  const end = await killedChild({ ...plan, godModeGraph: fork, crash: { boundary, ordinal, runId } });
   expect(end.signal, `${boundary} ${ordinal} is reached`).to.equal('SIGKILL');
 
   const engine = await openTestEngine({ ...plan, model: countedModel(plan.callsFile) });

@@ -359,7 +359,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       await pausesBefore('judge');
       const { sha256 } = nodeSystem();
       const sent = { action: 'approve', modified_state: null };
-      await service.engine.registry.decideGate(
+      await service.engine.registry.decidePause(
         runId,
         decision('approve', { keyHash: sha256('old'), bodyHash: sha256(canonical(sent)) }),
       );

@@ -39,7 +39,7 @@ describe('A request that cannot be served', () => {
         refuse: always,
         repeated: always,
         cancel: always,
-        decideGate: always,
+        decidePause: always,
       },
       queries: {
         find: always,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Graph, GodModeState } from '../../src/generated/schemas.js';
-import { failureOf, finalDraftOf, openGate } from '../../src/run/state.js';
+import { failureOf, finalDraftOf, openPauseOf } from '../../src/run/state.js';
 import { graphOf } from '../support/given.js';
 import { approvePath, pausedBefore, startGodRun, stateOf } from '../support/god-run.js';
 import { checkRecord, factsOf } from '../support/record-of.js';
@@ -47,11 +47,11 @@ describe('An override over REST', () => {
   const goOn = async (runId: string, until = '', how = approve): Promise<void> => {
     for (let last = -1; ;) {
       const run = await runWhen(service.engine, runId, (each) => {
-        return finalDraftOf(each) !== null || failureOf(each) !== null || (openGate(each)?.seq ?? -1) > last;
+        return finalDraftOf(each) !== null || failureOf(each) !== null || (openPauseOf(each)?.seq ?? -1) > last;
       });
-      const gate = openGate(run);
-      if (gate === null || gate.nextNodes.join() === until) return;
-      last = gate.seq;
+      const pause = openPauseOf(run);
+      if (pause === null || pause.nextNodes.join() === until) return;
+      last = pause.seq;
       await how(runId);
     }
   };

@@ -56,7 +56,7 @@ describe('A client of the rich stream that does not read', () => {
     const source = { isOwnHost: () => true, corsOrigins: [], limits: NO_LIMITS, unsent: new UnsentBytes(), ...NO_KEYS };
     const server = createServer(
       httpApp({
-        registry: { start: never, foresee: never, refuse: never, repeated: never, cancel: never, decideGate: never },
+        registry: { start: never, foresee: never, refuse: never, repeated: never, cancel: never, decidePause: never },
         queries: { find, state, list: never, count: never, record: never, folded: never, forkPoint: never },
         verify: never,
         genealogy: never,

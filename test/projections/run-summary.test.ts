@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { summaryOf } from '../../src/projections/run-summary.js';
 import type { Story } from '../support/given.js';
-import { RUN_ID, broke, gateDecided, given, graphOf, resumed, scored, wrote } from '../support/given.js';
+import { broke, given, graphOf, pauseDecided, resumed, RUN_ID, scored, wrote } from '../support/given.js';
 
 const council = graphOf(`
   write -> judge?
@@ -101,7 +101,7 @@ describe('summaryOf', () => {
   it('has a session in God Mode from the start to after the end, with nodes only while paused', () => {
     const writing = resumed(paused());
     const judging = writing.when(wrote('write', 'Draft'));
-    const decided = judging.recorded(gateDecided(judging.run, { action: 'reject' }));
+    const decided = judging.recorded(pauseDecided(judging.run, { action: 'reject' }));
     const rejected = decided.recorded({ type: 'RunFailed', data: { kind: 'rejected', error: 'No', node: null } });
     const stories = [given(council, { godMode: true, pending: true }), paused(), writing, judging, rejected];
     expect(stories.map(({ run }) => summaryOf(run).session)).to.deep.equal([

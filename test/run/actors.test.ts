@@ -71,7 +71,7 @@ describe('Who did it', () => {
     const runId = await startedBy('ann');
     await pausedBefore(engine, runId, 'one');
     const caller = { actor: 'ben', scopes: new Set(SCOPES) };
-    await engine.registry.decideGate(runId, decision('reject', { caller, comment: 'Too\nlong' }));
+    await engine.registry.decidePause(runId, decision('reject', { caller, comment: 'Too\nlong' }));
     const events = await checkRecord(engine.log, runId);
     expect(factsOf(events, 'GateDecided')[0]).to.deep.include({ actor: 'ben', comment: 'Too\nlong' });
     const told = await engine.genealogy(runId);

@@ -12,9 +12,9 @@ import { deadlineOf, mayDecide } from '../../src/run/approvals.js';
 import { NotApprover, VotesUsedUp } from '../../src/run/errors.js';
 import type { RunFact } from '../../src/run/events.js';
 import { forkedRun } from '../../src/run/fork.js';
-import { gateOf, openGate } from '../../src/run/state.js';
+import { openPauseOf, pauseOf } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
-import { begun, gateDecided, given, graphOf, inShort, RUN_ID, scored, wrote } from '../support/given.js';
+import { begun, given, graphOf, inShort, pauseDecided, RUN_ID, scored, wrote } from '../support/given.js';
 import { manualSystem } from '../support/manual-system.js';
 import { runRequest } from '../support/open-engine.js';
 
@@ -136,7 +136,7 @@ describe('A quorum', () => {
   it('is reached when so many approvers have said the same', () => {
     const voted = decided(two(), APPROVE, ann).then('VoteCast 1 approve by ann');
     expect(voted.run.phase.status).to.equal('paused');
-    expect(openGate(voted.run)?.votes).to.deep.include.members([
+    expect(openPauseOf(voted.run)?.votes).to.deep.include.members([
       { choice: APPROVE, actor: 'ann', comment: null, at: '2026-01-01T00:00:00.000Z' },
     ]);
     decided(voted, APPROVE, ben).then(
@@ -155,12 +155,12 @@ describe('A quorum', () => {
 
   it('begins anew with a choice that differs', () => {
     const changed = decided(decided(two(), APPROVE, ann), draft('Mine'), ben).then('VoteCast 1 modify by ben');
-    expect(openGate(changed.run)?.votes.map(({ actor }) => actor)).to.deep.equal(['ben']);
+    expect(openPauseOf(changed.run)?.votes.map(({ actor }) => actor)).to.deep.equal(['ben']);
     const again = decided(changed, draft('Other'), ann).then('VoteCast 1 modify by ann');
     decided(again, draft('Mine'), eve).then('VoteCast 1 modify by eve');
     expect(decided(again, draft('Other'), ben).facts[0]?.type).to.equal('GateDecided');
     // Somebody who thinks again begins anew too.
-    expect(openGate(decided(changed, APPROVE, ben).run)?.votes).to.have.lengthOf(1);
+    expect(openPauseOf(decided(changed, APPROVE, ben).run)?.votes).to.have.lengthOf(1);
   });
 
   it('takes overrides as the same that change the same', () => {
@@ -190,16 +190,16 @@ describe('A quorum', () => {
   it('is asked for again at the next pause, and of a fork', () => {
     const voted = decided(two(), APPROVE, ann);
     const next = decided(voted, APPROVE, ben).when(wrote('one'));
-    expect(openGate(next.run)).to.deep.include({ gate: 2, votes: [] });
+    expect(openPauseOf(next.run)).to.deep.include({ number: 2, votes: [] });
     const changes = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null };
     const forked = begun(forkedRun(voted.run, changes, { runId: RUN_ID, bodyHash: 'b', actor: 'eve', sha256 }));
-    expect(openGate(forked.run)).to.deep.include({ gate: 1, nextNodes: ['one'], votes: [] });
+    expect(openPauseOf(forked.run)).to.deep.include({ number: 1, nextNodes: ['one'], votes: [] });
     decided(forked, APPROVE, ben).then('VoteCast 1 approve by ben');
   });
 
   it('cannot be left out of a record: decisions without it, or of others, are refused', () => {
     const [story, plain] = [pausedBy({ quorum: 2, by: ['ann', 'ben'] }), pausedBy({})];
-    const alone = gateDecided(plain.run);
+    const alone = pauseDecided(plain.run);
     if (alone.type !== 'GateDecided') throw new Error('It was not decided');
     const { data } = alone;
     expect(() => story.recorded(alone)).to.throw('cannot follow');
@@ -249,9 +249,9 @@ describe('The deadline of a pause', () => {
 
   it('is counted from when the pause was recorded', () => {
     const { run } = after('reject');
-    const gate = gateOf(run);
-    expect(gate === null ? null : deadlineOf(run, gate)).to.equal(DUE);
-    expect(gate === null ? '' : deadlineOf(run, { ...gate, pausedAt: 'a forged time' })).to.equal(null);
+    const pause = pauseOf(run);
+    expect(pause === null ? null : deadlineOf(run, pause)).to.equal(DUE);
+    expect(pause === null ? '' : deadlineOf(run, { ...pause, pausedAt: 'a forged time' })).to.equal(null);
   });
 
   it('does nothing before it has passed, nor where none is set', () => {
@@ -281,7 +281,7 @@ describe('The deadline of a pause', () => {
       .whenDue(DUE)
       .then('PauseEscalated 1 to eve zoe');
     expect(mayDecide(asked.run, ben)).to.equal(false);
-    expect(openGate(asked.run)).to.deep.include({ votes: [], escalatedTo: ['eve', 'zoe'] });
+    expect(openPauseOf(asked.run)).to.deep.include({ votes: [], escalatedTo: ['eve', 'zoe'] });
     asked.whenDue('2027-01-01T00:00:00.000Z').then();
     const voted = decided(asked, APPROVE, eve).then('VoteCast 1 approve by eve');
     expect(decided(voted, APPROVE, key('zoe')).facts[0]?.type).to.equal('GateDecided');

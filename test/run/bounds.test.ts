@@ -108,7 +108,7 @@ describe('A joined draft', () => {
 
   it('beyond 128 KiB fails a run in God Mode before it pauses', () => {
     const { run } = resumed(resumed(given(graph, { godMode: true })).when(wrote('plan'))).whenAll(...tooLarge.slice(1));
-    expect(wholeOf(run)).to.include({ status: 'failed', gates: 2 });
+    expect(wholeOf(run)).to.include({ status: 'failed', pauses: 2 });
     expect(failureOf(run)?.kind).to.equal('draft_too_large');
   });
 

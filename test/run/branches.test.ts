@@ -15,7 +15,7 @@ import {
   underWay,
   wrote,
 } from '../support/given.js';
-import { failureOf, finalDraftOf, gateOf } from '../../src/run/state.js';
+import { failureOf, finalDraftOf, pauseOf } from '../../src/run/state.js';
 import { wholeOf } from '../support/whole-run.js';
 
 const draftOf = ({ run }: Story): string | null => finalDraftOf(run);
@@ -104,7 +104,7 @@ describe('Branches inside a rework loop', () => {
     const pauses: string[] = [];
     const scores = [3, 9];
     while (story.run.phase.status === 'paused') {
-      pauses.push(gateOf(story.run)?.nextNodes.join() ?? '');
+      pauses.push(pauseOf(story.run)?.nextNodes.join() ?? '');
       story = playOut(resumed(story), (node) => (node === 'judge' ? scored(node, scores.shift() ?? 9) : wrote(node)));
     }
     expect(pauses).to.deep.equal(['plan', 'a,b', 'judge', 'plan', 'a,b', 'judge', 'end']);

@@ -7,15 +7,15 @@ import { TransitionRefused } from '../../src/run/machine.js';
 import { runRequest } from '../support/open-engine.js';
 import type { Story } from '../support/given.js';
 import {
-  RUN_ID,
   completed,
-  gateDecided,
   given,
   graphOf,
   graphWith,
   nodeStarted,
-  playOut,
+  pauseDecided,
   plainly,
+  playOut,
+  RUN_ID,
   toolCalled,
   underWay,
   wrote,
@@ -66,7 +66,7 @@ function factsOn(graph: Graph): Readonly<Record<FactName, RunFact>> {
     RunPaused: { type: 'RunPaused', data: { gate: 1, nextNodes: ['a'], criticScore: null, iteration: 0 } },
     VoteCast: { type: 'VoteCast', data: VOTE },
     PauseEscalated: { type: 'PauseEscalated', data: { gate: 1, to: ['eve'] } },
-    GateDecided: gateDecided(given(graph, { godMode: true }).run),
+    GateDecided: pauseDecided(given(graph, { godMode: true }).run),
     RunCompleted: { type: 'RunCompleted', data: { finalDraft: 'd', criticScore: null, iterationCount: null } },
     RunFailed: { type: 'RunFailed', data: { kind: 'internal', error: 'e', node: null } },
   };

@@ -3,7 +3,7 @@ import { OverrideRefused } from '../../src/run/override.js';
 import type { StateOverride } from '../../src/generated/schemas.js';
 import type { Story } from '../support/given.js';
 import { attemptOf, given, graphOf, scored, underWay, wrote } from '../support/given.js';
-import { gateOf } from '../../src/run/state.js';
+import { pauseOf } from '../../src/run/state.js';
 import { wholeOf } from '../support/whole-run.js';
 
 const council = graphOf(`
@@ -41,7 +41,7 @@ describe('A decision on a pause', () => {
     const story = paused()
       .whenDecided(reject)
       .then('GateDecided 1 reject', 'RunFailed rejected: Rejected by the user in God Mode');
-    expect(wholeOf(story.run)).to.include({ status: 'failed', owner: null, gate: null });
+    expect(wholeOf(story.run)).to.include({ status: 'failed', owner: null, pause: null });
   });
 
   it('tells what it answers and what was shown', () => {
@@ -53,7 +53,7 @@ describe('A decision on a pause', () => {
       modifiedState: null,
       nextNodes: ['write'],
       route: null,
-      answers: gateOf(story.run)?.seq,
+      answers: pauseOf(story.run)?.seq,
       shownDraftHash: 'sha256 of 5 characters',
       actor: null,
       comment: null,

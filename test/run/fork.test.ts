@@ -9,7 +9,7 @@ import { evolve, firstState } from '../../src/run/evolve.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { boundReached, forkedRun, planFork } from '../../src/run/fork.js';
 import type { RunState } from '../../src/run/state.js';
-import { failureOf, finalDraftOf, gateOf, isFinished, openGate } from '../../src/run/state.js';
+import { failureOf, finalDraftOf, isFinished, openPauseOf, pauseOf } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
 import {
   attemptOf,
@@ -79,7 +79,7 @@ function undecidedPoints(): readonly RunState[] {
     .whenDecided(APPROVED)
     .whenAll(wrote('aside'), scored('judge', 2))
     .whenDecided(APPROVED);
-  return forkPoints(played).filter((run) => gateOf(run) === null);
+  return forkPoints(played).filter((run) => pauseOf(run) === null);
 }
 
 function pick(record: object, field: string): object {
@@ -176,10 +176,10 @@ describe('A fork at every event of random histories', () => {
       expect(planFork(begun(requestAt(point)).facts).reusedResults).to.equal(
         point.request.parent === null ? done.length : -1,
       );
-      const gate = openGate(point);
-      if (gate !== null) {
-        expect(openGate(fork.run)).to.include({ gate: gate.gate });
-        expect(openGate(fork.run)?.nextNodes).to.deep.equal(gate.nextNodes);
+      const pause = openPauseOf(point);
+      if (pause !== null) {
+        expect(openPauseOf(fork.run)).to.include({ number: pause.number });
+        expect(openPauseOf(fork.run)?.nextNodes).to.deep.equal(pause.nextNodes);
       }
       const started = stepsOf(fork.events, 'NodeStarted');
       if (fork.run.phase.status === 'running') expect(started.slice(0, outstanding.length)).to.deep.equal(outstanding);
@@ -275,7 +275,7 @@ describe('A fork', () => {
   it('stays paused at a pause', () => {
     const parent = given(COUNCIL, { godMode: true }).whenDecided(APPROVED);
     const { run } = begun(requestAt(after(parent, 'RunPaused')));
-    expect(openGate(run)).to.deep.include({ gate: 1, nextNodes: ['write'] });
+    expect(openPauseOf(run)).to.deep.include({ number: 1, nextNodes: ['write'] });
   });
 
   describe('at a human decision', () => {
@@ -302,10 +302,10 @@ describe('A fork', () => {
       ['a node', { nodes: [{ id: 'polish', label: 'Polisher' }] }],
       ['the bound of executions', { maxNodeExecutions: 60 }],
     ] as const satisfies readonly (readonly [string, Partial<ForkChanges>])[]) {
-      it(`waits at its gate again when ${what} is changed`, () => {
+      it(`waits at its pause again when ${what} is changed`, () => {
         for (const parent of [approved, modified]) {
           const { run } = begun(requestAt(after(parent, 'GateDecided'), changes));
-          expect(openGate(run)).to.deep.include({ gate: 2, nextNodes: ['judge'] });
+          expect(openPauseOf(run)).to.deep.include({ number: 2, nextNodes: ['judge'] });
           expect(run.progress.shown.draft).to.equal('override' in changes ? 'Mine' : parent.run.progress.shown.draft);
         }
       });
@@ -314,7 +314,7 @@ describe('A fork', () => {
     it('waits before the nodes that its own route leads to', () => {
       const judged = approved.when(scored('judge', 3)).whenDecided(APPROVED);
       const requested = requestAt(after(judged, 'GateDecided'), { override: { route_decision: 'approve' } });
-      expect(openGate(begun(requested).run)).to.deep.include({ gate: 3, nextNodes: ['polish'] });
+      expect(openPauseOf(begun(requested).run)).to.deep.include({ number: 3, nextNodes: ['polish'] });
     });
   });
 
@@ -388,7 +388,7 @@ describe('The changes of a fork', () => {
   it('are shown at a pause', () => {
     const paused = given(COUNCIL, { godMode: true }).whenDecided(APPROVED).when(wrote('write'));
     const { run } = begun(requestAt(paused.run, { override: { current_draft: 'Mine' } }));
-    expect(openGate(run)?.nextNodes).to.deep.equal(['judge']);
+    expect(openPauseOf(run)?.nextNodes).to.deep.equal(['judge']);
     expect(run.progress.shown.draft).to.equal('Mine');
   });
 

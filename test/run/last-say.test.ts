@@ -3,7 +3,7 @@ import type { Graph, StateOverride } from '../../src/generated/schemas.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
 import { given, graphOf, graphWith, playOut, scored, underWay, wrote } from '../support/given.js';
-import { gateOf } from '../../src/run/state.js';
+import { pauseOf } from '../../src/run/state.js';
 import { wholeOf } from '../support/whole-run.js';
 
 const APPROVE = { action: 'approve', modifiedState: null } as const;
@@ -24,7 +24,7 @@ function goneOn(story: Story, score: number, override?: StateOverride): Story {
   return playOut(decided, (node, { plan }) => (plan.node(node).role === 'critic' ? scored(node, score) : wrote(node)));
 }
 
-const nextOf = ({ run }: Story): readonly string[] | undefined => gateOf(run)?.nextNodes;
+const nextOf = ({ run }: Story): readonly string[] | undefined => pauseOf(run)?.nextNodes;
 const times = ({ progress }: RunState): number => progress.scores['judge'] ?? 0;
 
 /** The council paused after the critic's n-th score, those before it 4. */

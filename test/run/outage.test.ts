@@ -103,6 +103,6 @@ describe('An outage of a model', () => {
       .whenDecided({ action: 'approve', modifiedState: null })
       .when(wentOut('judge'))
       .when(scored('judge', 9));
-    expect(wholeOf(paused.run)).to.include({ status: 'paused', gates: 2 });
+    expect(wholeOf(paused.run)).to.include({ status: 'paused', pauses: 2 });
   });
 });

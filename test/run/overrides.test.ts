@@ -6,7 +6,7 @@ import type { ForkChanges } from '../../src/run/fork.js';
 import { forkedRun } from '../../src/run/fork.js';
 import { pauseViewOf } from '../../src/run/pause-view.js';
 import type { RunProgress, RunState } from '../../src/run/state.js';
-import { finalDraftOf, gateOf, isFinished } from '../../src/run/state.js';
+import { finalDraftOf, isFinished, pauseOf } from '../../src/run/state.js';
 import type { Story, When } from '../support/given.js';
 import {
   attemptOf,
@@ -66,7 +66,7 @@ const draftsIn = ({
 describe('An edit of the draft', () => {
   it('leaves the work of a branch that has ended', () => {
     const paused = pausedAfter(graphOf('s -> a, b; b -> c'), wrote('s'), wrote('a'), wrote('b'));
-    expect(gateOf(paused.run)?.nextNodes).to.deep.equal(['c']);
+    expect(pauseOf(paused.run)?.nextNodes).to.deep.equal(['c']);
     const edited = paused.whenModified({ current_draft: 'X' });
     expect(attemptOf(edited.run, 'c').branch.draft).to.equal('X');
     expect(finalDraftOf(toTheEnd(edited))).to.equal('## A\nby a\n\n## C\nby c');
@@ -102,7 +102,7 @@ describe('An edit of the draft', () => {
   it('before a join stands in place of the joined draft, and is told as its', () => {
     const graph = graphOf('s -> x, y; x -> a, b; a, b -> judge?; judge?, y -> meet');
     const joined = pausedAfter(graph, wrote('s'), wrote('x'), wrote('y'), wrote('a'), wrote('b'));
-    expect(gateOf(joined.run)?.nextNodes).to.deep.equal(['judge']);
+    expect(pauseOf(joined.run)?.nextNodes).to.deep.equal(['judge']);
     const edited = joined.whenModified({ current_draft: 'Both' });
     expect(edited.when(scored('judge', 9)).run.progress.shown.draft).to.equal('## Judge\nBoth\n\n## Y\nby y');
   });
@@ -117,7 +117,7 @@ describe('An edit of the draft', () => {
       right -> meet
     `);
     const paused = pausedAfter(graph, wrote('s'), wrote('left'), wrote('right'), wrote('deep'), scored('judge', 9));
-    expect(gateOf(paused.run)?.nextNodes).to.deep.equal(['meet']);
+    expect(pauseOf(paused.run)?.nextNodes).to.deep.equal(['meet']);
     const sent = paused.whenModified({ current_draft: 'X', route_decision: 'rework' });
     expect(underWay(sent.run)).to.deep.equal(['left']);
     expect(attemptOf(sent.run, 'left').branch.draft).to.equal('X');
@@ -254,7 +254,7 @@ describe('The shown state sent back', () => {
         while (!isFinished(story.run)) {
           const [node] = underWay(story.run);
           if (node === undefined) {
-            const next = gateOf(story.run)?.nextNodes ?? [];
+            const next = pauseOf(story.run)?.nextNodes ?? [];
             const { arrivals, ended } = story.run.progress;
             const before = draftsIn({ ended, arrivals: arrivals.filter((each) => !next.includes(each.node)) });
             const edited = story.whenModified({ ...shownState(story.run), current_draft: `Edit ${draws.below(99)}` });

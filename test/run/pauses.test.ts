@@ -4,8 +4,8 @@ import type { StateOverride } from '../../src/generated/schemas.js';
 import { branchInto } from '../../src/run/frontier.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Decision, Story } from '../support/given.js';
-import { attemptOf, gateDecided, given, graphOf, resumed, scored, underWay, wrote } from '../support/given.js';
-import { failureOf, finalDraftOf, gateOf } from '../../src/run/state.js';
+import { attemptOf, given, graphOf, pauseDecided, resumed, scored, underWay, wrote } from '../support/given.js';
+import { failureOf, finalDraftOf, pauseOf } from '../../src/run/state.js';
 import { wholeOf } from '../support/whole-run.js';
 
 const council = graphOf(`
@@ -51,8 +51,8 @@ describe('A run in God Mode', () => {
       iterationCount: 0,
       steps: 0,
     });
-    expect(gateOf(story.run)).to.deep.equal({
-      gate: 1,
+    expect(pauseOf(story.run)).to.deep.equal({
+      number: 1,
       nextNodes: ['write'],
       seq: 3,
       pausedAt: '2026-01-01T00:00:00.000Z',
@@ -68,7 +68,7 @@ describe('A run in God Mode', () => {
     expect(wholeOf(first.run)).to.include({
       status: 'running',
       activeNode: 'write',
-      gate: null,
+      pause: null,
       resumedBy: 'approve',
       epoch: 2,
     });
@@ -135,24 +135,24 @@ describe('A run in God Mode', () => {
 describe('A decision', () => {
   it('keeps the pause open until the run goes on, and then tells how it did', () => {
     const paused = judged();
-    const decided = paused.recorded(gateDecided(paused.run, { action: 'approve' }));
+    const decided = paused.recorded(pauseDecided(paused.run, { action: 'approve' }));
     expect(wholeOf(decided.run)).to.include({ status: 'paused', seq: paused.run.head.seq + 1 });
-    expect(gateOf(decided.run)).to.deep.equal({ ...gateOf(paused.run), decision: 'approve' });
-    expect(wholeOf(resumed(paused).run)).to.include({ status: 'running', gate: null, resumedBy: 'approve' });
-    expect(wholeOf(resumed(paused, modify({})).run)).to.include({ gate: null, resumedBy: 'modify' });
+    expect(pauseOf(decided.run)).to.deep.equal({ ...pauseOf(paused.run), decision: 'approve' });
+    expect(wholeOf(resumed(paused).run)).to.include({ status: 'running', pause: null, resumedBy: 'approve' });
+    expect(wholeOf(resumed(paused, modify({})).run)).to.include({ pause: null, resumedBy: 'modify' });
   });
 
   it('counts neither as a takeover nor as a step', () => {
-    expect(wholeOf(resumed(given(council, godMode)).run)).to.include({ takeovers: 0, steps: 1, gates: 1 });
+    expect(wholeOf(resumed(given(council, godMode)).run)).to.include({ takeovers: 0, steps: 1, pauses: 1 });
   });
 
   it('to reject fails the run', () => {
     const paused = judged();
-    const { run } = paused.recorded(gateDecided(paused.run, { action: 'reject' }), {
+    const { run } = paused.recorded(pauseDecided(paused.run, { action: 'reject' }), {
       type: 'RunFailed',
       data: { kind: 'rejected', error: 'Rejected by the user in God Mode', node: null },
     });
-    expect(wholeOf(run)).to.include({ status: 'failed', gate: null, activeNode: 'write' });
+    expect(wholeOf(run)).to.include({ status: 'failed', pause: null, activeNode: 'write' });
     expect(failureOf(run)?.error).to.equal('Rejected by the user in God Mode');
   });
 
@@ -160,7 +160,7 @@ describe('A decision', () => {
     it(`to ${action} does not apply the override sent with it`, () => {
       const paused = judged();
       const sent = { input_topic: 'Other', current_draft: 'X', critic_score: 1, iteration_count: 9 };
-      const { run } = paused.recorded(gateDecided(paused.run, { action, modifiedState: sent }));
+      const { run } = paused.recorded(pauseDecided(paused.run, { action, modifiedState: sent }));
       const { head, phase } = run;
       expect(run).to.deep.equal({ ...paused.run, head, phase });
     });
@@ -173,7 +173,7 @@ describe('An override', () => {
 
   it('moves the run on by one event like any other', () => {
     const paused = judged();
-    const { run, events } = paused.recorded(gateDecided(paused.run, modify({ current_draft: 'X' })));
+    const { run, events } = paused.recorded(pauseDecided(paused.run, modify({ current_draft: 'X' })));
     const last = events.at(-1);
     expect(wholeOf(run)).to.include({ seq: paused.run.head.seq + 1, hash: last?.hash, id: last?.id });
   });
@@ -255,8 +255,8 @@ describe('A new route after an override', () => {
 
   it('shows the newly chosen node and its state in the decision', () => {
     const paused = judged(9);
-    const { run } = paused.recorded(gateDecided(paused.run, modify({ route_decision: 'rework' }, ['write'])));
-    expect(gateOf(run)?.nextNodes).to.deep.equal(['write']);
+    const { run } = paused.recorded(pauseDecided(paused.run, modify({ route_decision: 'rework' }, ['write'])));
+    expect(pauseOf(run)?.nextNodes).to.deep.equal(['write']);
     expect(run.progress.arrivals.map(({ node }) => node)).to.deep.equal(['write']);
     expect(run.progress.shown).to.include({ draft: 'Draft', score: 9, verdict: 'rework' });
   });
@@ -268,7 +268,7 @@ describe('A new route after an override', () => {
       left, right -> meet
     `);
     const paused = resumed(given(graph, godMode)).when(scored('judge', 9));
-    expect(gateOf(paused.run)?.nextNodes).to.deep.equal(['last']);
+    expect(pauseOf(paused.run)?.nextNodes).to.deep.equal(['last']);
     const story = resumed(paused, modify({ critic_score: 1 }, ['left', 'right']));
     expect(underWay(story.run)).to.deep.equal(['left', 'right']);
     const joined = resumed(story.whenAll(wrote('left', 'L'), wrote('right', 'R')));
@@ -287,7 +287,7 @@ describe('A new route after an override', () => {
       scored('judge', 5),
     );
     const paused = resumed(frontier).when(scored('second', 5));
-    expect(gateOf(paused.run)?.nextNodes).to.deep.equal(['bad']);
+    expect(pauseOf(paused.run)?.nextNodes).to.deep.equal(['bad']);
     const story = resumed(paused, modify({ critic_score: 9 }, ['good']));
     expect(story.run.progress.ended.map(({ node }) => node)).to.deep.equal(['aside']);
     expect(finalDraftOf(story.when(wrote('good', 'G')).run)).to.equal('## Aside\nA\n\n## Good\nG');

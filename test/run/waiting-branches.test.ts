@@ -7,7 +7,7 @@ import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { machineCache } from '../../src/run/machine.js';
 import type { RunState } from '../../src/run/state.js';
-import { failureOf, finalDraftOf, isFinished, openGate } from '../../src/run/state.js';
+import { failureOf, finalDraftOf, isFinished, openPauseOf } from '../../src/run/state.js';
 import { assertRunEvent } from '../../src/run/stream.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { Story } from '../support/given.js';
@@ -97,7 +97,7 @@ function shownOf(run: RunState): string {
     status: run.phase.status,
     score: shown.score,
     draft: shown.draft,
-    nextNodes: openGate(run)?.nextNodes ?? [],
+    nextNodes: openPauseOf(run)?.nextNodes ?? [],
     active: underWay(run),
     finalDraft: finalDraftOf(run),
     error: failureOf(run)?.error ?? null,
@@ -122,7 +122,7 @@ function playedOn(left: Story): Story {
     );
   }
   for (let rounds = 0; rounds < 20 && !isFinished(story.run); rounds += 1) {
-    if (openGate(story.run) !== null) story = story.whenDecided({ action: 'approve', modifiedState: null }, 'two');
+    if (openPauseOf(story.run) !== null) story = story.whenDecided({ action: 'approve', modifiedState: null }, 'two');
     story = playOut(story, (node, run) => (run.plan.node(node).role === 'critic' ? scored(node, 9) : wrote(node)));
   }
   return story;

@@ -5,7 +5,7 @@ import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { GateChoice, RunRequestedData } from '../../src/generated/schemas.js';
 import type { Caller } from '../../src/keys/caller.js';
 import { ANYONE } from '../../src/keys/caller.js';
-import type { GateAnswer } from '../../src/run/commands/decide-pause.js';
+import type { DecisionAnswer } from '../../src/run/commands/decide-pause.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
 import { NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../src/run/errors.js';
@@ -32,7 +32,7 @@ interface Decided {
   readonly runId: string;
   readonly keyHash: string;
   readonly actor: string | null;
-  readonly answer: GateAnswer;
+  readonly answer: DecisionAnswer;
   /** Whether an event said so when it was answered. */
   readonly isRecorded: boolean;
 }
@@ -327,7 +327,7 @@ export class Clients {
     // A vote that says nothing new is answered and not recorded, so its key is not known later.
     const isKnown = this.#recordedWith(runId, keyHash).length > 0;
     const isRepeated = isKnown && this.#decided.some((each) => each.keyHash === keyHash);
-    const answer = await this.#ask(slot, (engine) => engine.registry.decideGate(runId, request));
+    const answer = await this.#ask(slot, (engine) => engine.registry.decidePause(runId, request));
     if (answer === null) return;
     if ('value' in answer) {
       const isRecorded = this.#recordedWith(runId, keyHash).length > 0;

@@ -150,8 +150,8 @@ export const MUTATIONS: readonly Mutation[] = [
       },
       {
         file: 'run/approvals.js',
-        from: 'approversOf(gate, data).size >= rule.quorum',
-        to: 'approversOf(gate, data).size + 1 >= rule.quorum',
+        from: 'approversOf(pause, data).size >= rule.quorum',
+        to: 'approversOf(pause, data).size + 1 >= rule.quorum',
       },
     ],
   },

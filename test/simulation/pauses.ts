@@ -4,7 +4,7 @@ import type { RunEvent } from '../../src/run/events.js';
 import type { RunState } from '../../src/run/state.js';
 
 interface OpenPause {
-  readonly gate: number;
+  readonly number: number;
   readonly pausedMs: number;
   readonly quorum: number;
   readonly deadlineMs: number | null;
@@ -37,7 +37,7 @@ export class Pauses {
     if (type === 'RunPaused') this.#pause(data.gate, Date.parse(event.at), run);
     if (type !== 'VoteCast' && type !== 'PauseEscalated' && type !== 'GateDecided') return;
     const open = this.#open;
-    if (open?.gate !== data.gate) {
+    if (open?.number !== data.gate) {
       // A fork begins at a pause of its parent.
       this.#must(run?.request.parent !== null, `${type} answers no open pause`);
     } else if (type === 'PauseEscalated') {
@@ -51,10 +51,10 @@ export class Pauses {
     }
   }
 
-  #pause(gate: number, pausedMs: number, run: RunState | null): void {
+  #pause(number: number, pausedMs: number, run: RunState | null): void {
     const { quorum = 1, deadline, by = null } = run?.plan.graph.approvals ?? {};
     const deadlineMs = deadline?.after_ms ?? null;
-    this.#open = { gate, pausedMs, quorum, deadlineMs, by, approvers: new Set(), choice: null };
+    this.#open = { number, pausedMs, quorum, deadlineMs, by, approvers: new Set(), choice: null };
   }
 
   #passed({ pausedMs, deadlineMs }: OpenPause, at: string): void {
@@ -83,9 +83,9 @@ export class Pauses {
     if (!isVote) this.#decide(gate);
   }
 
-  #decide(gate: number): void {
-    this.#must(!this.#decided.has(gate), `gate ${gate} is decided again`);
-    this.#decided.add(gate);
+  #decide(number: number): void {
+    this.#must(!this.#decided.has(number), `pause ${number} is decided again`);
+    this.#decided.add(number);
     this.#open = null;
   }
 }

@@ -27,14 +27,14 @@ export interface CrashPlan {
   readonly maxActiveRuns: number;
   readonly runIds: readonly string[];
   /** Runs this graph in God Mode and approves every pause; absent: the fixed graph. */
-  readonly gated?: Graph;
+  readonly godModeGraph?: Graph;
   /** Null: runs all councils to their end and stops. */
   readonly crash: { readonly boundary: Boundary; readonly ordinal: number; readonly runId: string } | null;
 }
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as CrashPlan;
 const { crash } = plan;
-const gated = plan.gated === undefined ? {} : { graph: plan.gated, godMode: true };
+const council = plan.godModeGraph === undefined ? {} : { graph: plan.godModeGraph, godMode: true };
 
 function dieAt(boundary: Boundary, ordinal: number): void {
   if (crash?.boundary === boundary && crash.ordinal === ordinal) process.kill(process.pid, 'SIGKILL');
@@ -75,9 +75,9 @@ const model = countedModel(plan.callsFile, {
 const engine = await openTestEngine({ ...plan, model, decorate: mortalLog });
 await engine.recover();
 const starting = plan.runIds.map(async (runId) => {
-  await engine.registry.start(runRequest(runId, { topic: runId, ...gated }));
+  await engine.registry.start(runRequest(runId, { topic: runId, ...council }));
   writeSync(1, `${runId}\n`);
-  if (plan.gated !== undefined) void approveAll(engine, runId);
+  if (plan.godModeGraph !== undefined) void approveAll(engine, runId);
   if (runId !== crash?.runId) return;
   await engine.views.watch(runId, {
     onState: ({ head }) => lastSeqs.forEach((last, ordinal) => head.seq >= last && dieAt('append shown', ordinal)),

@@ -18,7 +18,7 @@ import { ANYONE } from '../../src/keys/caller.js';
 import type { RunCommand } from '../../src/run/decide.js';
 import { decide } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
-import { decideGate, effectiveChoice, passDeadline } from '../../src/run/human-decision.js';
+import { effectiveChoice, factsOfDecision, passDeadline } from '../../src/run/human-decision.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import { asRecorded } from '../../src/run/live/actor.js';
 import { callOf } from '../../src/run/pending-events.js';
@@ -27,7 +27,7 @@ import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import type { DecisionContext } from '../../src/run/pending-events.js';
 import type { FrontierNode, RunState } from '../../src/run/state.js';
-import { gateOf, openGate } from '../../src/run/state.js';
+import { openPauseOf, pauseOf } from '../../src/run/state.js';
 import { requestRun } from '../../src/run/request.js';
 import { sealAppend } from '../../src/eventsourcing/handle-command.js';
 import { factsAfter } from '../../src/run/stream.js';
@@ -139,10 +139,10 @@ export class Story {
 
   /** A human decides on the open pause, at the named instance. */
   whenDecided(choice: GateChoice, instanceId = 'one', caller: Caller = ANYONE): Story {
-    const gate = openGate(this.run);
-    const effective = gate === null ? choice : effectiveChoice(this.run, gate, choice);
+    const pause = openPauseOf(this.run);
+    const effective = pause === null ? choice : effectiveChoice(this.run, pause, choice);
     const decision = { ...effective, caller, comment: null, keyHash: null, bodyHash: 'b' };
-    return this.recorded(...decideGate(this.chart, this.snapshot, { decision, context: contextOf(instanceId) }));
+    return this.recorded(...factsOfDecision(this.chart, this.snapshot, { decision, context: contextOf(instanceId) }));
   }
 
   /** The open pause's deadline is looked at, at a time. */
@@ -408,9 +408,9 @@ export interface Decision {
 }
 
 /** A human's decision on the open pause, as it was recorded before decisions told the rule of their override. */
-export function gateDecided(run: RunState, { action = 'approve', modifiedState, reroute }: Decision = {}): RunFact {
-  const gate = gateOf(run);
-  if (gate === null) throw new Error(`Run "${run.runId}" is ${run.phase.status}, not paused`);
+export function pauseDecided(run: RunState, { action = 'approve', modifiedState, reroute }: Decision = {}): RunFact {
+  const pause = pauseOf(run);
+  if (pause === null) throw new Error(`Run "${run.runId}" is ${run.phase.status}, not paused`);
   const choice: GateChoice =
     action === 'modify'
       ? { action, modifiedState: modifiedState ?? null }
@@ -419,10 +419,10 @@ export function gateDecided(run: RunState, { action = 'approve', modifiedState, 
     type: 'GateDecided',
     data: {
       ...choice,
-      gate: gate.gate,
-      nextNodes: [...(reroute ?? gate.nextNodes)],
+      gate: pause.number,
+      nextNodes: [...(reroute ?? pause.nextNodes)],
       route: reroute === undefined ? null : { next: [...reroute], reason: 'routed again' },
-      answers: gate.seq,
+      answers: pause.seq,
       shownDraftHash: null,
       actor: null,
       keyHash: null,
@@ -435,7 +435,7 @@ export function gateDecided(run: RunState, { action = 'approve', modifiedState, 
 export function resumed(story: Story, decision: Decision = {}): Story {
   const { run } = story;
   const epoch = run.ownership.epoch + 1;
-  const decided = gateDecided(run, decision);
+  const decided = pauseDecided(run, decision);
   if (decided.type !== 'GateDecided') throw new Error('A decision was asked for');
   const { gate, nextNodes } = decided.data;
   const started = nextNodes.map((node, index) =>

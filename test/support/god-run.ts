@@ -2,11 +2,11 @@
 import { nodeSystem } from '../../src/system/system.js';
 import type { Engine } from '../../src/app/engine.js';
 import type { GodModeState, Graph } from '../../src/generated/schemas.js';
-import type { GateRequest } from '../../src/run/commands/decide-pause.js';
+import type { DecisionRequest } from '../../src/run/commands/decide-pause.js';
 import type { RunState } from '../../src/run/state.js';
 import { ANYONE } from '../../src/keys/caller.js';
 import { runStream } from '../../src/run/events.js';
-import { gateOf, isFinished, openGate } from '../../src/run/state.js';
+import { isFinished, openPauseOf, pauseOf } from '../../src/run/state.js';
 import { runRequest } from './open-engine.js';
 import type { RestClient } from './rest-client.js';
 import { runWhen } from './run-when.js';
@@ -28,18 +28,18 @@ export async function stateOf(rest: RestClient, runId: string): Promise<GodModeS
 
 /** Resolves with the revision of the run's pause once it waits before these nodes. */
 export async function pausedBefore(engine: Engine, runId: string, ...nodes: readonly string[]): Promise<number> {
-  const paused = await runWhen(engine, runId, (run) => openGate(run)?.nextNodes.join() === nodes.join());
-  return gateOf(paused)?.seq ?? -1;
+  const paused = await runWhen(engine, runId, (run) => openPauseOf(run)?.nextNodes.join() === nodes.join());
+  return pauseOf(paused)?.seq ?? -1;
 }
 
 /** Approves every pause of a run, each with a key of its own, until the run has ended. */
 export async function approveAll(engine: Pick<Engine, 'views' | 'registry'>, runId: string): Promise<RunState> {
   for (let last = 0; ;) {
-    const run = await runWhen(engine, runId, (each) => isFinished(each) || (openGate(each)?.gate ?? 0) > last);
-    const gate = openGate(run);
-    if (gate === null) return run;
-    last = gate.gate;
-    await engine.registry.decideGate(runId, decision('approve', { keyHash: `key ${last}` }));
+    const run = await runWhen(engine, runId, (each) => isFinished(each) || (openPauseOf(each)?.number ?? 0) > last);
+    const pause = openPauseOf(run);
+    if (pause === null) return run;
+    last = pause.number;
+    await engine.registry.decidePause(runId, decision('approve', { keyHash: `key ${last}` }));
   }
 }
 
@@ -52,7 +52,7 @@ export async function spoil({ log }: Pick<Engine, 'log'>, runId: string): Promis
 }
 
 /** A plain decision as the registry takes it. */
-export function decision(action: 'approve' | 'reject', fields: Partial<GateRequest> = {}): GateRequest {
+export function decision(action: 'approve' | 'reject', fields: Partial<DecisionRequest> = {}): DecisionRequest {
   const choose = () => ({ action, modifiedState: null });
   return { caller: ANYONE, comment: null, keyHash: null, bodyHash: action, expectedSeq: null, choose, ...fields };
 }

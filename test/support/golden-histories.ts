@@ -10,12 +10,12 @@ import { sealAppend } from '../../src/eventsourcing/handle-command.js';
 import { factsAfter, foldNext } from '../../src/run/stream.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { forkedRun } from '../../src/run/fork.js';
-import { decideGate, effectiveChoice, passDeadline } from '../../src/run/human-decision.js';
+import { effectiveChoice, factsOfDecision, passDeadline } from '../../src/run/human-decision.js';
 import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import { requestedRun, requestRun } from '../../src/run/request.js';
 import type { RunState } from '../../src/run/state.js';
-import { openGate } from '../../src/run/state.js';
+import { openPauseOf } from '../../src/run/state.js';
 import type { When } from './given.js';
 import { broke, graphOf, looked, scored, wrote } from './given.js';
 import { manualSystem } from './manual-system.js';
@@ -49,8 +49,8 @@ class Recording {
   decided(choice: GateChoice, caller: Caller = ANYONE): this {
     this.#system.advance(60_000);
     const { run } = this.#at().context;
-    const gate = openGate(run);
-    const effective = gate === null ? choice : effectiveChoice(run, gate, choice);
+    const pause = openPauseOf(run);
+    const effective = pause === null ? choice : effectiveChoice(run, pause, choice);
     const decision = {
       ...effective,
       caller,
@@ -58,7 +58,7 @@ class Recording {
       keyHash: null,
       bodyHash: this.#system.sha256(canonical(choice)),
     };
-    this.#record(decideGate(this.#chart, this.#at(), { decision, context: this.#context('one') }), 'one');
+    this.#record(factsOfDecision(this.#chart, this.#at(), { decision, context: this.#context('one') }), 'one');
     return this;
   }
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { RunState } from '../../src/run/state.js';
-import { failureOf, finalDraftOf, openGate } from '../../src/run/state.js';
+import { failureOf, finalDraftOf, openPauseOf } from '../../src/run/state.js';
 
 /** From dist/test/support, where this file runs. */
 export const GOLDEN = new URL('../../../test/golden/', import.meta.url);
@@ -45,7 +45,7 @@ export function answerOf(run: RunState): string {
     score: shown.score,
     feedback: shown.feedback.map(({ text }) => text),
     routeDecision: shown.verdict,
-    nextNodes: openGate(run)?.nextNodes ?? [],
+    nextNodes: openPauseOf(run)?.nextNodes ?? [],
     underWay: front.filter((each) => each.active).map(({ node, step, attempt }) => ({ node, step, attempt })),
     waiting: run.progress.arrivals.map(({ node, branch }) => ({ node, draft: branch.draft })),
     owner: run.ownership.owner,

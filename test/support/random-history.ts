@@ -2,7 +2,7 @@
 import { OverrideRefused } from '../../src/run/override.js';
 import type { Graph, NodeOutput } from '../../src/generated/schemas.js';
 import type { RunState } from '../../src/run/state.js';
-import { gateOf, isFinished } from '../../src/run/state.js';
+import { isFinished, pauseOf } from '../../src/run/state.js';
 import type { Story } from './given.js';
 import { attemptOf, completed, failed, given, graphWith, looked, resumed, underWay } from './given.js';
 import { seededRandom } from './seeded-random.js';
@@ -68,7 +68,7 @@ function decided(story: Story, draws: Draws): Story {
   const { chance, below } = draws;
   const decision = randomDecision(draws);
   if (chance(0.5)) return resumed(story, decision);
-  const branches = (gateOf(story.run)?.nextNodes ?? []).flatMap((node) =>
+  const branches = (pauseOf(story.run)?.nextNodes ?? []).flatMap((node) =>
     chance(0.3) ? [{ node, current_draft: chance(0.2) ? null : `Mine ${below(9)} for ${node}` }] : [],
   );
   try {

@@ -1,6 +1,6 @@
 /** A run's state as one flat record, to compare some of its fields at once. */
 import type { RunState } from '../../src/run/state.js';
-import { completedAtOf, failureOf, finalDraftOf, gateOf } from '../../src/run/state.js';
+import { completedAtOf, failureOf, finalDraftOf, pauseOf } from '../../src/run/state.js';
 
 /** Every field of a run but those of its request; empty when there is no run. */
 export function wholeOf(run: RunState | null | undefined): object {
@@ -13,7 +13,7 @@ export function wholeOf(run: RunState | null | undefined): object {
     ...run.phase,
     ...run.ownership,
     ...run.progress,
-    gate: gateOf(run),
+    pause: pauseOf(run),
     completedAt: completedAtOf(run),
     finalDraft: finalDraftOf(run),
     failure: failureOf(run),

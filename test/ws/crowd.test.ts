@@ -147,7 +147,7 @@ describe('A crowd that watches one run', () => {
     serveChannel(peer, runId, { views: engine.views, sendQueue: { send }, slices: engine.slices, onFault: String });
     await untilTrue(() => sent.length > 0);
     isHeld = true;
-    await engine.registry.decideGate(runId, decision('approve'));
+    await engine.registry.decidePause(runId, decision('approve'));
     await untilTrue(async () => (await engine.queries.state(runId))?.phase.status === 'paused');
     while (turn());
     expect(sent).to.deep.equal([
@@ -162,7 +162,7 @@ describe('A crowd that watches one run', () => {
     const channels = Array.from({ length: CROWD }, () => openChannel(service.url, `/ws/council/${runId}?events=all`));
     await Promise.all(channels.map(({ until }) => until(isPause)));
     isHeld = true;
-    await service.engine.registry.decideGate(runId, decision('approve'));
+    await service.engine.registry.decidePause(runId, decision('approve'));
     const isComplete = ({ event }: Told): boolean => event === 'node_complete';
     for (const { told } of channels) {
       await untilTrue(() => (turn(), told.some(isComplete)));

@@ -8,7 +8,7 @@ import type { RunEvent } from '../../src/run/events.js';
 import type { RunState } from '../../src/run/state.js';
 import { NOTHING_ANNOUNCED, announce, connectedMessage, unknownRunMessage } from '../../src/ws/messages.js';
 import type { Story } from '../support/given.js';
-import { RUN_ID, broke, gateDecided, given, graphOf, graphWith, resumed, scored, wrote } from '../support/given.js';
+import { broke, given, graphOf, graphWith, pauseDecided, resumed, RUN_ID, scored, wrote } from '../support/given.js';
 
 const council = graphOf(`
   write -> judge?
@@ -134,7 +134,7 @@ describe('The channel of a run', () => {
 
   it('says nothing of a rejection but that the run failed', () => {
     const open = paused();
-    const story = open.recorded(gateDecided(open.run, { action: 'reject' }), {
+    const story = open.recorded(pauseDecided(open.run, { action: 'reject' }), {
       type: 'RunFailed',
       data: { kind: 'rejected', error: 'Rejected by the user in God Mode', node: null },
     });
@@ -200,7 +200,7 @@ describe('A client that connects', () => {
     ['after a pause', () => resumed(judged()), ['connected running', 'node_active write 1']],
     [
       'between decision and resumption',
-      () => judged().recorded(gateDecided(judged().run)),
+      () => judged().recorded(pauseDecided(judged().run)),
       ['connected paused', 'node_active write 1'],
     ],
     [
@@ -226,7 +226,7 @@ describe('A client that connects', () => {
   }
 
   it('between decision and resumption gets no resumption of a pause it was not sent', () => {
-    const decided = judged().recorded(gateDecided(judged().run));
+    const decided = judged().recorded(pauseDecided(judged().run));
     const { announced } = announce(decided.run, NOTHING_ANNOUNCED);
     expect(announce(resumed(judged()).run, announced).messages).to.deep.equal([]);
   });

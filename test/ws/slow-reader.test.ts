@@ -54,8 +54,8 @@ describe('A channel whose client does not read', () => {
     let pauses = 0;
     while (!ended.signal.aborted && pauses < 1_000) {
       pauses += 1;
-      const gate = {
-        gate: pauses,
+      const pause = {
+        number: pauses,
         nextNodes: ['n'],
         seq: pauses,
         pausedAt: '',
@@ -64,7 +64,7 @@ describe('A channel whose client does not read', () => {
         votesCast: 0,
         escalatedTo: null,
       };
-      publish({ ...run, phase: { status: 'paused', gate }, progress: { ...run.progress, shown } });
+      publish({ ...run, phase: { status: 'paused', pause }, progress: { ...run.progress, shown } });
       await new Promise(setImmediate);
     }
     expect(ended.signal.aborted).to.equal(true);

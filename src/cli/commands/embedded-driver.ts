@@ -20,7 +20,7 @@ import type { LanguageModel } from '../../models/port.js';
 import { frozenGraph, requestedRun } from '../../run/request.js';
 import { pauseViewOf } from '../../run/pause-view.js';
 import type { RunState } from '../../run/state.js';
-import { isFinished, iterationShown, openGate } from '../../run/state.js';
+import { isFinished, iterationShown, openPauseOf } from '../../run/state.js';
 import type { SearchProvider } from '../../council/tools/web-search.js';
 import type { Decision, RunDriver, RunOptions, RunProgress } from './driver.js';
 import { queue } from '../../system/async/queue.js';
@@ -118,14 +118,14 @@ function progressOf(run: RunState): RunProgress {
     nodes: run.phase.status === 'running' ? run.progress.frontier.map(({ node }) => node) : [],
     iteration: iterationShown(run),
     score: run.progress.shown.score,
-    isPaused: openGate(run) !== null,
+    isPaused: openPauseOf(run) !== null,
   };
 }
 
 async function pause({ queries }: Engine, runId: string): Promise<GodModeState | null> {
   const run = await queries.state(runId);
   const pauseView = run === null ? null : pauseViewOf(run);
-  return pauseView === null || pauseView.gate === null
+  return pauseView === null || pauseView.pause === null
     ? null
     : godModeState(pauseView, mayDecide(pauseView.run, ANYONE));
 }
@@ -157,7 +157,7 @@ async function decide(
       : { action: decision.action, modifiedState: null };
   const bodyHash = sha256(canonical(choice));
   try {
-    await registry.decideGate(runId, {
+    await registry.decidePause(runId, {
       caller: ANYONE,
       comment: decision.comment ?? null,
       keyHash: null,

@@ -116,8 +116,8 @@ export class CourseBuilder {
   }
 
   #firstOf({ data: { step, node, iteration } }: Of<'NodeStarted'>, before: RunState): Step {
-    const gate = this.#letThrough.get(node) ?? null;
-    return { ...NOTHING, step, node, iteration, gate, incoming: incomingOf(before, node) };
+    const pause = this.#letThrough.get(node) ?? null;
+    return { ...NOTHING, step, node, iteration, pause, incoming: incomingOf(before, node) };
   }
 
   #changeAttempt(step: number, change: (attempt: Attempt) => Attempt): Step | null {
@@ -151,13 +151,13 @@ export class CourseBuilder {
 
   #paused(event: Of<'RunPaused'>): void {
     const { gate, nextNodes } = event.data;
-    this.#pauses.push({ gate, paused: markOf(event), nextNodes, decision: null });
+    this.#pauses.push({ number: gate, paused: markOf(event), nextNodes, decision: null });
   }
 
   #decided(event: Of<'GateDecided'>, before: RunState): void {
     const { gate, action, actor, by = 'human' } = event.data;
     const decision: Decision = { ...markOf(event), action, actor, by };
-    changeLast(this.#pauses, (pause) => (pause.gate === gate ? { ...pause, decision } : pause));
+    changeLast(this.#pauses, (pause) => (pause.number === gate ? { ...pause, decision } : pause));
     this.#rerouted(event, before);
   }
 
@@ -172,7 +172,7 @@ export class CourseBuilder {
 }
 
 /** What is not known of a step before its first attempt. */
-const NOTHING = { isInherited: false, gate: null, incoming: [], attempts: [], output: null, routes: [] };
+const NOTHING = { isInherited: false, pause: null, incoming: [], attempts: [], output: null, routes: [] };
 
 function changedLast<T>(items: readonly T[], change: (last: T) => T): readonly T[] {
   const last = items.at(-1);

@@ -70,7 +70,7 @@ export interface Step {
   /** Whether the run that this one was forked from has carried it out: its attempts are told there. */
   readonly isInherited: boolean;
   /** The pause it was let through at; null: none. */
-  readonly gate: number | null;
+  readonly pause: number | null;
   readonly incoming: readonly Incoming[];
   readonly attempts: readonly Attempt[];
   readonly output: (Mark & { readonly value: NodeOutput }) | null;
@@ -86,7 +86,7 @@ export interface Decision extends Mark {
 
 /** A pause for a human. */
 export interface PauseTaken {
-  readonly gate: number;
+  readonly number: number;
   readonly paused: Mark;
   readonly nextNodes: readonly string[];
   readonly decision: Decision | null;

@@ -40,7 +40,7 @@ export interface ExecutionEdge {
   /** Who chose this way; null with the reason. */
   readonly by: 'node' | 'human' | null;
   /** The pause on the way; null: none. */
-  readonly gate: number | null;
+  readonly pause: number | null;
 }
 
 /** `room`: the run is pending; `pause`: a human; `others`: other branches; `owner`: an instance; `turn`: it starts next. */
@@ -165,7 +165,7 @@ function usageOf(attempts: readonly Attempt[]): NodeUsage | null {
 }
 
 function edgesInto(
-  { step, node, incoming, gate, attempts }: Step,
+  { step, node, incoming, pause, attempts }: Step,
   conditions: ReadonlyMap<string, string | null>,
   steps: ReadonlyMap<number, Step>,
 ): readonly ExecutionEdge[] {
@@ -173,7 +173,7 @@ function edgesInto(
   return incoming.map(({ fromStep, edge }) => {
     const route = routeTo(node, steps.get(fromStep)?.routes ?? [], started);
     const condition = (edge === null ? null : conditions.get(edge)) ?? null;
-    return { from: fromStep, to: step, edge, condition, reason: route?.reason ?? null, by: route?.by ?? null, gate };
+    return { from: fromStep, to: step, edge, condition, reason: route?.reason ?? null, by: route?.by ?? null, pause };
   });
 }
 
@@ -193,7 +193,7 @@ function upcomingOf(state: RunState): readonly Upcoming[] {
 
 function awaitedBy(node: string, { phase, progress, ownership }: RunState): Awaited {
   if (phase.status === 'pending') return 'room';
-  if (phase.status === 'paused') return phase.gate.nextNodes.includes(node) ? 'pause' : 'others';
+  if (phase.status === 'paused') return phase.pause.nextNodes.includes(node) ? 'pause' : 'others';
   if (progress.frontier.some(({ active }) => active)) return 'others';
   return ownership.owner === null ? 'owner' : 'turn';
 }

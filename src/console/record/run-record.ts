@@ -6,8 +6,8 @@ import { upcast } from '../../run/events.js';
 import { evolve, firstState } from '../../run/evolve.js';
 import type { LiveBranch, PauseApprovals } from '../../run/pause-view.js';
 import { approvalsAt, liveBranches } from '../../run/pause-view.js';
-import type { Gate, RunState, RunStatus } from '../../run/state.js';
-import { failureOf, finalDraftOf, gateOf, isFinished } from '../../run/state.js';
+import type { RunPause, RunState, RunStatus } from '../../run/state.js';
+import { failureOf, finalDraftOf, isFinished, pauseOf } from '../../run/state.js';
 import type { Course } from './course.js';
 import { courseAt } from './course.js';
 import { CourseBuilder } from './course-builder.js';
@@ -55,7 +55,7 @@ export interface Moment {
 
 /** The pause a run is at. */
 export interface PauseShown {
-  readonly gate: number;
+  readonly number: number;
   /** Revision of its RunPaused event: what a decision answers. */
   readonly seq: number;
   readonly pausedAt: string;
@@ -160,7 +160,7 @@ function folded(state: RunState | null, event: RunEvent): RunState {
 export function momentOf(run: RunState): Moment {
   const { phase, progress, ownership, effort } = run;
   const { shown } = progress;
-  const gate = gateOf(run);
+  const pause = pauseOf(run);
   const isUnderWay = phase.status === 'running';
   return {
     seq: run.head.seq,
@@ -179,15 +179,15 @@ export function momentOf(run: RunState): Moment {
     feedback: shown.feedback.map(({ text }) => text),
     route: shown.verdict,
     error: failureOf(run)?.error ?? null,
-    nextNodes: gate === null ? [] : gate.nextNodes,
-    pause: gate === null ? null : pauseShown(run, gate),
+    nextNodes: pause === null ? [] : pause.nextNodes,
+    pause: pause === null ? null : pauseShown(run, pause),
     owner: ownership.owner,
     usage: usageOf(effort),
     waitedMs: effort.waitedMs,
   };
 }
 
-function pauseShown(run: RunState, open: Gate): PauseShown {
-  const { gate, seq, pausedAt, decision } = open;
-  return { gate, seq, pausedAt, decision, approvals: approvalsAt(run, open) };
+function pauseShown(run: RunState, open: RunPause): PauseShown {
+  const { number, seq, pausedAt, decision } = open;
+  return { number, seq, pausedAt, decision, approvals: approvalsAt(run, open) };
 }

@@ -32,7 +32,7 @@ export interface Segment {
   readonly isOpen: boolean;
   /** How it ended; null: it goes on, or has nothing to end in. */
   readonly result: 'completed' | 'failed' | 'lost' | 'approve' | 'reject' | 'modify' | null;
-  /** Step of a node's lane, gate of the human's. */
+  /** Step of a node's lane, pause of the human's. */
   readonly number: number;
   /** Null on the human's lane. */
   readonly attempt: number | null;
@@ -210,11 +210,11 @@ function scaled(stretches: readonly Stretch[]): readonly Zone[] {
 
 function humanLane({ course, timeOf }: Scope, place: (ms: number) => number): readonly Lane[] {
   if (course.pauses.length === 0) return [];
-  const segments = course.pauses.map(({ gate, paused, decision }): Segment => {
+  const segments = course.pauses.map(({ number, paused, decision }): Segment => {
     const end = decision ?? course.end;
     const [from, to] = [timeOf(paused), timeOf(end)];
     return {
-      ...{ kind: 'human', number: gate, attempt: null, seq: paused.seq },
+      ...{ kind: 'human', number, attempt: null, seq: paused.seq },
       ...{ x0: place(from), x1: place(to), isOpen: end === null, result: decision?.action ?? null },
       label: lengthText(to - from),
     };

@@ -44,7 +44,7 @@ function approveRoute(http: HttpContext): Route {
       assertFits(request.modified_state);
       const { keyHash, bodyHash, sentHash } = keyed(ctx, http, { body: read, caller });
       const runId = pausableRunId(ctx);
-      const deciding = http.registry.decideGate(runId, {
+      const deciding = http.registry.decidePause(runId, {
         caller,
         comment: request.comment ?? null,
         keyHash,

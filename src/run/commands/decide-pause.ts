@@ -4,16 +4,16 @@ import type { Caller } from '../../keys/caller.js';
 import type { GateChoice } from '../../generated/schemas.js';
 import { handleCommand } from '../../eventsourcing/handle-command.js';
 import type { RunFact } from '../events.js';
-import type { GateOutcome } from '../human-decision.js';
-import { assertApprover, decideGate, effectiveChoice, outcomeOf, VOTED } from '../human-decision.js';
+import type { DecisionOutcome } from '../human-decision.js';
+import { assertApprover, effectiveChoice, factsOfDecision, outcomeOf, VOTED } from '../human-decision.js';
 import type { DecisionContext } from '../pending-events.js';
-import type { Gate, RunState } from '../state.js';
-import { openGate } from '../state.js';
+import type { RunPause, RunState } from '../state.js';
+import { openPauseOf } from '../state.js';
 import type { Replay } from '../replay.js';
 import type { RepeatedVotes } from './repeated-votes.js';
 
 /** A request for a decision on a paused run, or a vote on it. */
-export interface GateRequest {
+export interface DecisionRequest {
   /** The caller that decides or votes. */
   readonly caller: Caller;
   readonly comment: string | null;
@@ -29,7 +29,7 @@ export interface GateRequest {
 }
 
 /** The outcome of a decision, made by this request or by an equal one before it. */
-export interface GateAnswer extends GateOutcome {
+export interface DecisionAnswer extends DecisionOutcome {
   readonly isRepeated: boolean;
 }
 
@@ -48,7 +48,11 @@ export interface DecidePauseDeps {
  *
  * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | OverrideRefused} or what `choose` throws; nothing is recorded
  */
-export async function decidePause(runId: string, request: GateRequest, deps: DecidePauseDeps): Promise<GateAnswer> {
+export async function decidePause(
+  runId: string,
+  request: DecisionRequest,
+  deps: DecidePauseDeps,
+): Promise<DecisionAnswer> {
   const { repeatedVotes } = deps;
   const { keyHash, bodyHash } = request;
   let answers: number | null = null;
@@ -61,8 +65,9 @@ export async function decidePause(runId: string, request: GateRequest, deps: Dec
       const status = replayed?.snapshot.context.run.phase.status ?? 'unknown';
       if (paused === null) throw new RunNotPaused({ runId, status });
       // Another decision was recorded first: the pause now open is not the one this request was about.
-      if (answers !== null && paused.gate.seq !== answers) throw new RunNotPaused({ runId, status: 'decided already' });
-      answers = paused.gate.seq;
+      if (answers !== null && paused.pause.seq !== answers)
+        throw new RunNotPaused({ runId, status: 'decided already' });
+      answers = paused.pause.seq;
       const decision = decisionOn(paused, { runId, request, context: deps.context() });
       if (decision.decided === null && keyHash !== null) {
         repeatedVotes.remember(runId, { keyHash, bodyHash, action: request.choose().action, isVote: true });
@@ -78,37 +83,37 @@ export async function decidePause(runId: string, request: GateRequest, deps: Dec
 
 interface Paused {
   readonly replayed: Replay;
-  readonly gate: Gate;
+  readonly pause: RunPause;
 }
 
 function pausedOf(replayed: Replay | null): Paused | null {
-  const gate = replayed === null ? null : openGate(replayed.snapshot.context.run);
-  return replayed === null || gate === null ? null : { replayed, gate };
+  const pause = replayed === null ? null : openPauseOf(replayed.snapshot.context.run);
+  return replayed === null || pause === null ? null : { replayed, pause };
 }
 
 interface Decision {
-  readonly outcome: GateOutcome;
+  readonly outcome: DecisionOutcome;
   /** Null: it is recorded already. */
   readonly decided: { readonly replayed: Replay; readonly facts: readonly RunFact[] } | null;
 }
 
 function decisionOn(
-  { replayed, gate }: Paused,
+  { replayed, pause }: Paused,
   {
     runId,
     request,
     context,
-  }: { readonly runId: string; readonly request: GateRequest; readonly context: DecisionContext },
+  }: { readonly runId: string; readonly request: DecisionRequest; readonly context: DecisionContext },
 ): Decision {
   const { caller, comment, keyHash, bodyHash, expectedSeq, choose } = request;
   const { run } = replayed.snapshot.context;
-  assertApprover(run, gate, { caller });
-  const choice = effectiveChoice(run, gate, choose());
-  if (expectedSeq !== null && expectedSeq !== gate.seq) {
-    throw new PauseMoved({ runId, expectedSeq, actualSeq: gate.seq });
+  assertApprover(run, pause, { caller });
+  const choice = effectiveChoice(run, pause, choose());
+  if (expectedSeq !== null && expectedSeq !== pause.seq) {
+    throw new PauseMoved({ runId, expectedSeq, actualSeq: pause.seq });
   }
   const decision = { ...choice, caller, comment, keyHash, bodyHash };
-  const facts = decideGate(replayed.chart, replayed.snapshot, { decision, context });
+  const facts = factsOfDecision(replayed.chart, replayed.snapshot, { decision, context });
   const isVote = facts.every(({ type }) => type === 'VoteCast');
   return {
     outcome: isVote ? VOTED : outcomeOf(choice.action),
@@ -123,9 +128,9 @@ function decisionOn(
  */
 function decidedBefore(
   { runId, decisions }: RunState,
-  { keyHash, bodyHash, sentHash }: GateRequest,
+  { keyHash, bodyHash, sentHash }: DecisionRequest,
   votes: RepeatedVotes,
-): GateOutcome | null {
+): DecisionOutcome | null {
   const earlier = [...decisions, ...votes.of(runId, keyHash)].find((each) => each.keyHash === keyHash);
   if (earlier === undefined) return null;
   if (earlier.bodyHash !== bodyHash && earlier.bodyHash !== sentHash) throw new KeyReused({ runId });

@@ -5,7 +5,7 @@ import type { RunFact } from '../events.js';
 import { passDeadline } from '../human-decision.js';
 import type { DecisionContext } from '../pending-events.js';
 import type { Replay } from '../replay.js';
-import { openGate } from '../state.js';
+import { openPauseOf } from '../state.js';
 
 /** What the registry provides. */
 export interface PassDeadlineDeps {
@@ -33,8 +33,8 @@ export async function passPauseDeadline({ context, replay, record }: PassDeadlin
       if (replayed === null) return null;
       if (facts.length > 0 && (await record(replayed, facts, at))) return null;
       const { run } = replayed.snapshot.context;
-      const gate = openGate(run);
-      return gate === null ? null : deadlineOf(run, gate);
+      const pause = openPauseOf(run);
+      return pause === null ? null : deadlineOf(run, pause);
     },
   });
 }

@@ -6,7 +6,7 @@
 import type { System } from '../../system/system.js';
 import { deadlineOf } from '../approvals.js';
 import type { RunState } from '../state.js';
-import { openGate } from '../state.js';
+import { openPauseOf } from '../state.js';
 
 /** Most deadlines kept in memory; beyond, the later half is read from the stored views again when it comes near. */
 const MAX_KNOWN = 20_000;
@@ -69,8 +69,8 @@ export class Deadlines {
   recorded(run: RunState, isOwn: boolean): void {
     if (this.#isStopped || !(this.#isOfAll || isOwn)) return;
     const { runId } = run;
-    const gate = openGate(run);
-    const deadline = gate === null ? null : deadlineOf(run, gate);
+    const pause = openPauseOf(run);
+    const deadline = pause === null ? null : deadlineOf(run, pause);
     if (deadline !== null) this.#note({ runId, deadline });
     else this.#known.delete(runId);
   }

@@ -16,7 +16,7 @@ import { cancelRun } from '../commands/cancel.js';
 import type { MachineCache, RunSnapshot } from '../machine.js';
 import type { RunEvent, RunFact } from '../events.js';
 import { claimsRun } from '../events.js';
-import type { GateAnswer, GateRequest } from '../commands/decide-pause.js';
+import type { DecisionAnswer, DecisionRequest } from '../commands/decide-pause.js';
 import { decidePause } from '../commands/decide-pause.js';
 import { passPauseDeadline } from '../commands/pass-deadline.js';
 import type { PendingEvents } from '../pending-events.js';
@@ -162,7 +162,7 @@ export class RunRegistry {
    *
    * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | OverrideRefused | RunCorrupt} or what `choose` throws; nothing is recorded
    */
-  decideGate(runId: string, request: GateRequest): Promise<GateAnswer> {
+  decidePause(runId: string, request: DecisionRequest): Promise<DecisionAnswer> {
     return this.#tasks.track(
       decidePause(runId, request, {
         context: () => decisionContext(this.#deps),

@@ -98,8 +98,8 @@ describe('A run as it ran', () => {
   it('tells who decided a pause, and how long it took', () => {
     const { pauses } = ranOf(history('god-quorum'));
     expect(
-      pauses.map(({ gate, decision, waitedMs }) => [
-        gate,
+      pauses.map(({ number, decision, waitedMs }) => [
+        number,
         `${decision?.actor} ${decision?.action} by ${decision?.by}`,
         waitedMs,
       ]),
@@ -118,7 +118,7 @@ describe('A run as it ran', () => {
       ['write', 'pause'],
     ]);
     const byHuman = ranOf(events).edges.filter(({ by }) => by === 'human');
-    expect(byHuman.map(({ reason, gate }) => [reason, gate])).to.deep.equal([['condition approve', 3]]);
+    expect(byHuman.map(({ reason, pause }) => [reason, pause])).to.deep.equal([['condition approve', 3]]);
   });
 
   it('shows what a fork has taken over', () => {
@@ -167,9 +167,9 @@ function expectSameAsFold(events: readonly RunEvent[], name: string): void {
     const state = record.stateAt(seq);
     const ran = asItRan(record, seq, at);
     if (ran === null || state === null) throw new Error('nothing has run');
-    const gate = state.phase.status === 'paused' ? state.phase.gate : null;
-    const open = ran.pauses.filter(({ ended }) => ended === null).map((each) => each.gate);
-    expect(open, `${name} at ${seq}`).to.deep.equal(gate?.decision === null ? [gate.gate] : []);
+    const pause = state.phase.status === 'paused' ? state.phase.pause : null;
+    const open = ran.pauses.filter(({ ended }) => ended === null).map((each) => each.number);
+    expect(open, `${name} at ${seq}`).to.deep.equal(pause?.decision === null ? [pause.number] : []);
     if (ran.end === null) expect(inFlightUnseen(state, ran), `${name} at ${seq}`).to.deep.equal([]);
   }
 }

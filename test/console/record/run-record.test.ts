@@ -38,7 +38,7 @@ describe('The record of a run in the console', () => {
         const view = pauseViewOf(state);
         const moment = record.momentAt(seq);
         if (view === null) continue;
-        if (view.gate !== null) expect(moment?.pause?.approvals, `${name} at ${seq}`).to.deep.equal(view.approvals);
+        if (view.pause !== null) expect(moment?.pause?.approvals, `${name} at ${seq}`).to.deep.equal(view.approvals);
         expect(moment?.branches, `${name} at ${seq}`).to.deep.equal(view.branches);
       }
     }

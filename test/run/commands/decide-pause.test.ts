@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { RunFinished, RunNotPaused } from '../../../src/run/errors.js';
 import { ServiceStopping } from '../../../src/errors.js';
-import { openGate } from '../../../src/run/state.js';
+import { openPauseOf } from '../../../src/run/state.js';
 import { graphOf } from '../../support/given.js';
 import { decision, pausedBefore, startGodRun } from '../../support/god-run.js';
 import { instantModel } from '../../support/instant-model.js';
@@ -41,7 +41,7 @@ describe('Decisions that meet', () => {
 
   it('on one pause: one is recorded, and none of the others on the next pause', async () => {
     const runId = await startGodRun(engine, fork);
-    const deciding = Array.from({ length: 100 }, () => engine.registry.decideGate(runId, decision('approve')));
+    const deciding = Array.from({ length: 100 }, () => engine.registry.decidePause(runId, decision('approve')));
     const settled = await Promise.allSettled(deciding);
     expect(settled.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
     for (const each of settled) if (each.status === 'rejected') expect(each.reason).to.be.instanceOf(RunNotPaused);
@@ -55,7 +55,7 @@ describe('Decisions that meet', () => {
     for (let round = 0; round < 20; round += 1) {
       const runId = await startGodRun(engine, line);
       const cancelFirst = round % 2 === 0 ? engine.registry.cancel(runId) : null;
-      const approving = engine.registry.decideGate(runId, decision('approve'));
+      const approving = engine.registry.decidePause(runId, decision('approve'));
       const cancelling = cancelFirst ?? engine.registry.cancel(runId);
       const [approved, cancelled] = await Promise.allSettled([approving, cancelling]);
       expect(cancelled.status).to.equal('fulfilled');
@@ -69,7 +69,7 @@ describe('Decisions that meet', () => {
   it('as rejection and cancel at once: exactly one ends the run', async () => {
     for (let round = 0; round < 10; round += 1) {
       const runId = await startGodRun(engine, line);
-      const both = [engine.registry.decideGate(runId, decision('reject')), engine.registry.cancel(runId)];
+      const both = [engine.registry.decidePause(runId, decision('reject')), engine.registry.cancel(runId)];
       const settled = await Promise.allSettled<unknown>(both);
       expect(settled.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
       const lost = settled.find((each) => each.status === 'rejected');
@@ -83,7 +83,7 @@ describe('Decisions that meet', () => {
   it('as approval and stop at once: the run is still paused or goes on after the next start', async () => {
     for (let round = 0; round < 6; round += 1) {
       const runIds = await Promise.all(Array.from({ length: 5 }, () => startGodRun(engine, line)));
-      const deciding = runIds.map((runId) => engine.registry.decideGate(runId, decision('approve')));
+      const deciding = runIds.map((runId) => engine.registry.decidePause(runId, decision('approve')));
       for (let turn = 0; turn < round; turn += 1) await new Promise((resolve) => setImmediate(resolve));
       const stopping = engine.stop();
       const settled = await Promise.allSettled(deciding);
@@ -93,7 +93,7 @@ describe('Decisions that meet', () => {
         const outcome = settled[index];
         if (outcome?.status === 'rejected') expect(outcome.reason).to.be.instanceOf(ServiceStopping);
         if (outcome?.status === 'fulfilled') await pausedBefore(engine, runId, 'two');
-        else await runWhen(engine, runId, (run) => openGate(run) !== null);
+        else await runWhen(engine, runId, (run) => openPauseOf(run) !== null);
         await checkRecord(engine.log, runId);
       }
     }
@@ -102,7 +102,9 @@ describe('Decisions that meet', () => {
   it('is refused once the service stops', async () => {
     const runId = await startGodRun(engine, line);
     await engine.registry.stop();
-    expect(await rejectionOf(engine.registry.decideGate(runId, decision('approve')))).to.be.instanceOf(ServiceStopping);
+    expect(await rejectionOf(engine.registry.decidePause(runId, decision('approve')))).to.be.instanceOf(
+      ServiceStopping,
+    );
   });
 
   it('leaves paused runs paused at a start, and claims none', async () => {
@@ -119,7 +121,7 @@ describe('Decisions that meet', () => {
     const model = scriptedModel(() => 'hold');
     await reopen({ model, maxActiveRuns: 1 });
     const [first, second] = [await startGodRun(engine, line), await startGodRun(engine, line)];
-    for (const runId of [first, second]) await engine.registry.decideGate(runId, decision('approve'));
+    for (const runId of [first, second]) await engine.registry.decidePause(runId, decision('approve'));
     await model.called(2);
     for (const call of [...model.held]) call.release();
     for (const runId of [first, second]) await pausedBefore(engine, runId, 'two');
@@ -132,7 +134,7 @@ describe('Decisions that meet', () => {
     const model = scriptedModel(() => 'hold');
     await reopen({ model });
     const runId = await startGodRun(engine, line);
-    await engine.registry.decideGate(runId, decision('approve'));
+    await engine.registry.decidePause(runId, decision('approve'));
     await model.called(1);
     await engine.registry.cancel(runId);
     expect(model.held[0]?.signal.aborted).to.equal(true);
@@ -148,7 +150,7 @@ describe('Decisions that meet', () => {
 
   it('shows paused runs truly in the history and to a poll', async () => {
     const runId = await startGodRun(engine, line);
-    await engine.registry.decideGate(runId, decision('approve'));
+    await engine.registry.decidePause(runId, decision('approve'));
     await pausedBefore(engine, runId, 'two');
     const shown = { id: runId, status: 'paused', executionMode: 'god-mode', activeNode: 'two', completedAt: null };
     const session = { nextNodes: ['two'], currentDraft: 'Draft 1' };

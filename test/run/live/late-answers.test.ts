@@ -61,7 +61,7 @@ describe('A start that is acknowledged late', () => {
     const starting = engine.registry.start(runRequest(runId, { graph, godMode: true }));
     // It is recorded and paused, though its client has not been told.
     await untilTrue(async () => (await engine.queries.find(runId))?.status === 'paused');
-    await engine.registry.decideGate(runId, decision('approve'));
+    await engine.registry.decidePause(runId, decision('approve'));
     await model.called(1);
     answer();
     await starting;

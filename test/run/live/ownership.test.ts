@@ -147,7 +147,7 @@ describe('A cancel', () => {
   for (const [state, story] of unfinished) {
     it(`fails a run that is ${state}`, () => {
       const cancelled = story().when(cancel).then('RunFailed cancelled: Cancelled by the user');
-      expect(wholeOf(cancelled.run)).to.include({ status: 'failed', owner: null, gate: null });
+      expect(wholeOf(cancelled.run)).to.include({ status: 'failed', owner: null, pause: null });
       expect(completedAtOf(cancelled.run)).to.equal(cancelled.events.at(-1)?.at);
     });
   }

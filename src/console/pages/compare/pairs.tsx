@@ -124,8 +124,8 @@ function factsOf({ output, state, usage, durationMs, routes }: Execution): reado
 }
 
 /** What a human said when it was let through; null: it did not have to wait. */
-function decisionOn({ gate }: Execution, { executions, record }: RunStore): string | null {
-  const pause = gate === null ? undefined : executions.value?.pauses.find((each) => each.gate === gate);
+function decisionOn({ pause: number }: Execution, { executions, record }: RunStore): string | null {
+  const pause = number === null ? undefined : executions.value?.pauses.find((each) => each.number === number);
   const event = record.events[pause?.decision?.seq ?? -1];
   return event === undefined ? null : eventWords(event);
 }

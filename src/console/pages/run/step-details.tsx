@@ -81,8 +81,8 @@ function Details({ store, execution, ran }: DetailsProps) {
 
 /** Null: there is nothing to tell. */
 function factsOf({ store, execution, ran }: DetailsProps): readonly Fact[] {
-  const { step, model, startedAt, durationMs, backedOffMs, usage, gate, iteration } = execution;
-  const pause = ran.pauses.find((each) => each.gate === gate)?.decision ?? null;
+  const { step, model, startedAt, durationMs, backedOffMs, usage, pause, iteration } = execution;
+  const decision = ran.pauses.find((each) => each.number === pause)?.decision ?? null;
   const from = ran.edges.filter((edge) => edge.to === step && edge.from > 0);
   const nameOf = (id: number): string => ran.executions.find((each) => each.step === id)?.label ?? '';
   return [
@@ -102,7 +102,10 @@ function factsOf({ store, execution, ran }: DetailsProps): readonly Fact[] {
             </Button>
           )),
     ],
-    ['Let through by', pause === null ? null : (pause.actor ?? (pause.by === 'deadline' ? 'its deadline' : 'a human'))],
+    [
+      'Let through by',
+      decision === null ? null : (decision.actor ?? (decision.by === 'deadline' ? 'its deadline' : 'a human')),
+    ],
   ];
 }
 

@@ -74,13 +74,13 @@ class Unroller {
     for (const leaf of leaves) this.#draw(leaf, 'after');
   }
 
-  #drawInto({ step, gate }: Execution, before: string | null): void {
-    const pause = gate === null ? undefined : this.#whole.pauses.find((each) => each.gate === gate);
+  #drawInto({ step, pause: number }: Execution, before: string | null): void {
+    const pause = number === null ? undefined : this.#whole.pauses.find((each) => each.number === number);
     if (pause !== undefined) {
       this.#putPause(pause);
-      this.#draw(pauseId(pause.gate), stepId(step));
+      this.#draw(pauseId(pause.number), stepId(step));
     }
-    const target = pause === undefined ? stepId(step) : pauseId(pause.gate);
+    const target = pause === undefined ? stepId(step) : pauseId(pause.number);
     const into = this.#whole.edges.filter((each) => each.to === step);
     if (into.length === 0 && before !== null) this.#draw(before, target);
     for (const edge of into) {
@@ -93,10 +93,10 @@ class Unroller {
   #putHead(): void {
     const { pauses, upcoming, end } = this.#whole;
     const last = pauses.at(-1);
-    if (last !== undefined && !this.#targets.has(pauseId(last.gate))) {
+    if (last !== undefined && !this.#targets.has(pauseId(last.number))) {
       const leaves = this.#leaves();
       this.#putPause(last);
-      for (const leaf of leaves) this.#draw(leaf, pauseId(last.gate));
+      for (const leaf of leaves) this.#draw(leaf, pauseId(last.number));
     }
     for (const next of upcoming) this.#putUpcoming(next);
     if (end === null) return;
@@ -114,13 +114,13 @@ class Unroller {
       executions.length === this.#whole.executions.length && upcoming.some(({ node }) => node === next.node);
     const pause = this.#whole.pauses.find((each) => each.ended === null && each.nextNodes.includes(next.node));
     this.#nodes.push(upcomingShown({ id, kind: 'agent' }, next, !isThen));
-    if (pause !== undefined) this.#draw(pauseId(pause.gate), id);
+    if (pause !== undefined) this.#draw(pauseId(pause.number), id);
     else for (const from of next.from) if (this.#targets.has(stepId(from))) this.#draw(stepId(from), id);
   }
 
   #putPause(pause: PauseItem): void {
-    if (this.#targets.has(pauseId(pause.gate))) return;
-    const then = this.#now.pauses.find(({ gate }) => gate === pause.gate);
+    if (this.#targets.has(pauseId(pause.number))) return;
+    const then = this.#now.pauses.find(({ number }) => number === pause.number);
     const { seq } = then?.decision ?? pause.paused;
     this.#put({ ...pauseShown(then ?? pause), isAbsent: then === undefined }, { seq });
   }
@@ -205,8 +205,8 @@ function upcomingShown(
 
 const DECIDED = { approve: 'Approved', modify: 'Modified', reject: 'Rejected' } as const;
 
-function pauseShown({ gate, decision, ended }: PauseItem): GraphNodeShown {
-  const id = pauseId(gate);
+function pauseShown({ number, decision, ended }: PauseItem): GraphNodeShown {
+  const id = pauseId(number);
   if (decision === null) return ended === null ? mark(id, 'Paused', 'next') : mark(id, 'Pause ended');
   const by = decision.actor ?? (decision.by === 'deadline' ? 'deadline' : null);
   const told = DECIDED[decision.action];
@@ -222,6 +222,6 @@ export function stepId(step: number): string {
   return `step ${step}`;
 }
 
-function pauseId(gate: number): string {
-  return `pause ${gate}`;
+function pauseId(number: number): string {
+  return `pause ${number}`;
 }
