@@ -33,6 +33,7 @@ import { KeyRing, keyEnded } from './state.js';
 const MAX_KEYS = 10_000;
 /** What the text of each key begins with, so that it is recognised wherever it turns up. */
 const KEY_PREFIX = 'council_';
+const KEY_FORM = new RegExp(`^${KEY_PREFIX}[A-Za-z0-9_-]{43}$`);
 /** Conflicts with other instances before a change gives up. */
 const MAX_CONFLICTS = 50;
 
@@ -291,7 +292,7 @@ export class KeyStore {
 
 /** Whether a text has the form of a key; only then is the log read. */
 function isKeyText(text: string): boolean {
-  return /^council_[A-Za-z0-9_-]{43}$/.test(text);
+  return KEY_FORM.test(text);
 }
 
 /** Days as text compare as days. Clocks of instances may differ by one. */
