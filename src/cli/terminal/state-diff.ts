@@ -1,6 +1,5 @@
 /** What changed between two folded states: field by field, texts line by line. */
 import type { FoldedRun } from '../../generated/schemas.js';
-import { isKeyOf } from '../../system/element.js';
 import type { Style, Styler } from './printer.js';
 import { inOneLine, printable } from './printer.js';
 import { diffArrays } from 'diff/lib/diff/array.js';
@@ -26,8 +25,9 @@ export interface StateDiff {
 }
 
 export function stateDiff(from: FoldedRun, to: FoldedRun): StateDiff {
-  const names = Object.keys(to).filter((name) => isKeyOf(to, name));
-  const changed = names.filter(isField).filter((name) => JSON.stringify(from[name]) !== JSON.stringify(to[name]));
+  const changed = Object.keys(to)
+    .filter(isField)
+    .filter((name) => JSON.stringify(from[name]) !== JSON.stringify(to[name]));
   return {
     from: { run_id: from.run_id, seq: from.seq },
     to: { run_id: to.run_id, seq: to.seq },
@@ -35,7 +35,8 @@ export function stateDiff(from: FoldedRun, to: FoldedRun): StateDiff {
   };
 }
 
-function isField(name: keyof FoldedRun): name is Field {
+/** Of a name that is a key of a folded run. */
+function isField(name: string): name is Field {
   return name !== 'run_id' && name !== 'seq';
 }
 
