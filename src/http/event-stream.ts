@@ -113,14 +113,14 @@ function keepAlive(
   { http, response, passed }: Required<Pick<EventStreamOptions, 'http' | 'response' | 'passed'>>,
 ): () => void {
   let [stalledBeats, takenBefore] = [0, 0];
-  let told = passed();
+  let placeBefore = passed();
   const beat = (): void => {
     stalledBeats = queue.bytes > 0 && queue.taken === takenBefore ? stalledBeats + 1 : 0;
     takenBefore = queue.taken;
     if (stalledBeats >= MAX_STALLED_BEATS) return void response.destroy();
     const place = passed();
-    if (queue.bytes === 0) queue.put(place === null || place === told ? BEAT : placeBytes(place));
-    told = place;
+    if (queue.bytes === 0) queue.put(place === null || place === placeBefore ? BEAT : placeBytes(place));
+    placeBefore = place;
     cancel = http.system.after(BEAT_MS, beat);
   };
   let cancel = http.system.after(BEAT_MS, beat);

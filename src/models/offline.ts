@@ -152,14 +152,14 @@ function draftOf({ topic, draft, feedback, label, systemPrompt }: PromptInput, r
     draft === null ? '' : bounded(withoutOwn(draft, found.length === 0 ? [TAKEN_UP] : [TAKEN_UP, LOOKED_UP]));
   const parts =
     text === '' ? PARTS.slice(0, 2) : PARTS.filter((part) => asked.includes(requestFor(part)) && !part.isIn(text));
-  const told = systemPrompt.trim() === '' ? '' : `, told "${excerpt(systemPrompt, 50)}"`;
+  const instruction = systemPrompt.trim() === '' ? '' : `, told "${excerpt(systemPrompt, 50)}"`;
   return joined([
     parts.reduce((body, part) => part.addTo(body, title), text),
     others.length === 0 ? '' : `## ${TAKEN_UP}\n\n${others.map((each) => `- ${excerpt(each, 120)}`).join('\n')}`,
     found.length === 0
       ? ''
       : `## ${LOOKED_UP}\n\nQuoted by the offline model, which has not understood it:\n\n${found.join('\n')}`,
-    `*Written by the offline model as ${excerpt(label, 40)}${told}. No language model was asked.*`,
+    `*Written by the offline model as ${excerpt(label, 40)}${instruction}. No language model was asked.*`,
   ]);
 }
 

@@ -270,10 +270,10 @@ function findingsOf(draft: Draft, answer: Answer): readonly Finding[] {
     return message === null ? [] : [{ path: `edges[${at}].condition`, message, part: { kind: 'edge', at } }];
   });
   const hasOwn = new Set(own.map(({ path }) => path));
-  const told = isStale ? [] : answer.warnings.filter((each) => !isOfCondition(each) || answer.draft === draft);
+  const ofService = isStale ? [] : answer.warnings.filter((each) => !isOfCondition(each) || answer.draft === draft);
   return [
     ...own,
-    ...told.filter(({ path }) => !hasOwn.has(path)).map((each) => ({ ...each, part: partAt(each.path) })),
+    ...ofService.filter(({ path }) => !hasOwn.has(path)).map((each) => ({ ...each, part: partAt(each.path) })),
   ];
 }
 

@@ -138,11 +138,11 @@ function Totals({ a, b, one, other }: TotalsProps) {
         </thead>
         <tbody>
           {TOTALS.map(([name, tell]) => {
-            const told = sides.map(tell);
+            const values = sides.map(tell);
             return (
-              <tr key={name} class={told[0] === told[1] ? 'muted' : undefined}>
+              <tr key={name} class={values[0] === values[1] ? 'muted' : undefined}>
                 <th scope="row">{name}</th>
-                {told.map((value, at) => (
+                {values.map((value, at) => (
                   <td key={at} class="numeric break">
                     {value}
                   </td>

@@ -111,7 +111,8 @@ export function faultsOf(errors: readonly FieldError[], sent: StateOverride): Fa
   return faults;
 }
 
-const FIELDS: readonly unknown[] = [
+/** Fields of an override that hold one value: a fault of theirs goes by the name. */
+const SINGLE_FIELDS: readonly unknown[] = [
   'input_topic',
   'current_draft',
   'critic_score',
@@ -121,7 +122,7 @@ const FIELDS: readonly unknown[] = [
 
 function fieldAt([, of, field, index]: FieldError['loc'], sent: StateOverride): string {
   if (of === 'comment') return of;
-  if (FIELDS.includes(field)) return String(field);
+  if (SINGLE_FIELDS.includes(field)) return String(field);
   const node = field === 'branches' ? sent.branches?.[Number(index)]?.node : undefined;
   if (node !== undefined) return `branches ${node}`;
   return field === 'feedback_history' && index !== undefined ? `feedback ${index}` : '';

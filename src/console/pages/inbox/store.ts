@@ -288,8 +288,8 @@ export class InboxStore {
 
   async #tellTooLate(pause: Approval, key: string): Promise<void> {
     const gone = await this.#whatBecameOf(key);
-    const told = gone === null ? `${quoted(pause)} was decided before.` : this.#goneWords(pause, gone);
-    this.#deps.tell(`Too late: ${told}`, 'wait');
+    const outcome = gone === null ? `${quoted(pause)} was decided before.` : this.#goneWords(pause, gone);
+    this.#deps.tell(`Too late: ${outcome}`, 'wait');
   }
 
   #whatBecameOf(key: string): Promise<ApprovalGone | null> {

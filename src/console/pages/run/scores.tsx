@@ -25,7 +25,7 @@ export function Scores({ store }: { readonly store: RunStore }) {
           by {critics.map((critic) => store.labelOf(critic ?? '')).join(', ')} · {PASSING} lets a draft through
         </span>
       </figcaption>
-      <svg height={HEIGHT} role="img" aria-label={told(scores)}>
+      <svg height={HEIGHT} role="img" aria-label={scoresInWords(scores)}>
         <line class="passing" x1="0" x2="100%" y1={placeY(PASSING)} y2={placeY(PASSING)} />
         <text x="0" y={placeY(PASSING) - 4}>
           {PASSING}
@@ -67,7 +67,7 @@ function wordsOf({ node, score }: Stop): string {
 }
 
 /** The last ones in words: what a curve of many shows is not read out one by one. */
-function told(scores: readonly Stop[]): string {
+function scoresInWords(scores: readonly Stop[]): string {
   const last = scores.slice(-20);
   const earlier = scores.length > last.length ? `the last ${last.length} of ${scores.length}: ` : '';
   return `Scores: ${earlier}${last.map(wordsOf).join(', ')}. ${PASSING} lets a draft through.`;

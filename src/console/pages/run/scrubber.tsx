@@ -20,7 +20,7 @@ export function Scrubber({ store }: { readonly store: RunStore }) {
     <section class="card scrubber" aria-label="Moment">
       <div class="row">
         <Steps store={store} />
-        <Told event={event} words={words} head={head} />
+        <EventShown event={event} words={words} head={head} />
         <Live store={store} />
       </div>
       <div class="scrubber-line">
@@ -41,7 +41,7 @@ export function Scrubber({ store }: { readonly store: RunStore }) {
   );
 }
 
-function Told({
+function EventShown({
   event,
   words,
   head,

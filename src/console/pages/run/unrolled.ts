@@ -209,8 +209,8 @@ function pauseShown({ number, decision, ended }: PauseItem): GraphNodeShown {
   const id = pauseId(number);
   if (decision === null) return ended === null ? mark(id, 'Paused', 'next') : mark(id, 'Pause ended');
   const by = decision.actor ?? (decision.by === 'deadline' ? 'deadline' : null);
-  const told = DECIDED[decision.action];
-  return mark(id, by === null ? told : `${told} by ${by}`, decision.action === 'reject' ? 'failed' : 'done');
+  const decided = DECIDED[decision.action];
+  return mark(id, by === null ? decided : `${decided} by ${by}`, decision.action === 'reject' ? 'failed' : 'done');
 }
 
 function mark(id: string, label: string, standing: GraphNodeShown['standing'] = 'idle'): GraphNodeShown {

@@ -27,10 +27,10 @@ export function RunsPage() {
     [],
   );
   const councils = useCouncils();
-  const told = list.names.value;
+  const feedNames = list.names.value;
   const names = useMemo(
-    () => new Map([...told, ...councils.map(({ id, name }): [string, string] => [id, name])]),
-    [told, councils],
+    () => new Map([...feedNames, ...councils.map(({ id, name }): [string, string] => [id, name])]),
+    [feedNames, councils],
   );
   const isStarting = useSignal(false);
   const chosen = useSignal<readonly string[]>([]);

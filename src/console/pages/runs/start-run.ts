@@ -56,6 +56,7 @@ export interface StartFault {
 }
 
 export function faultOf(error: unknown): StartFault {
-  const told = error instanceof InvalidError ? error.errors.find(({ loc }) => loc.includes('input_topic')) : undefined;
-  return told === undefined ? { at: 'form', text: tellError(error) } : { at: 'topic', text: told.msg };
+  const ofTopic =
+    error instanceof InvalidError ? error.errors.find(({ loc }) => loc.includes('input_topic')) : undefined;
+  return ofTopic === undefined ? { at: 'form', text: tellError(error) } : { at: 'topic', text: ofTopic.msg };
 }
