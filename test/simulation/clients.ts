@@ -74,8 +74,8 @@ export class Clients {
 
   /** A run waits for a human: some of them decide, at once, late, against each other, or not at all. */
   paused(record: RunRecord): void {
-    const { plan, scheduler, mendedMs } = this.#world;
-    if (mendedMs !== null) return;
+    const { plan, scheduler, faults } = this.#world;
+    if (faults.isMended) return;
     const draws = new Draws(plan.seed * 31 + record.events.length * 7 + Number.parseInt(record.runId.slice(-6), 16));
     for (let count = draws.whole(0, 3); count > 0; count -= 1) {
       const slot = draws.whole(0, plan.rates.length - 1);

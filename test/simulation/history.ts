@@ -5,19 +5,19 @@
 import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
-import type { LanguageModel, ModelRequest } from '../../src/models/port.js';
+import type { LanguageModel } from '../../src/models/port.js';
 import { summaryOf } from '../../src/projections/run-summary.js';
 import type { RunSummary } from '../../src/projections/run-summary.js';
-import { runIdOf, runStream } from '../../src/run/events.js';
-import type { FrontierNode } from '../../src/run/state.js';
+import { runIdOf } from '../../src/run/events.js';
 import { Clients } from './clients.js';
-import type { Fault, FaultKind, Plan } from './faults.js';
-import { appendFaultOf, DEADLY } from './faults.js';
-import { Instance, isOfLog } from './instance.js';
+import { FaultInjection } from './fault-injection.js';
+import type { FaultKind, Plan } from './faults.js';
+import { checkAnswers } from './final-answers.js';
+import { Instance } from './instance.js';
+import { ModelCalls } from './model-calls.js';
 import { Broken, RunRecord } from './record.js';
 import { Draws, Scheduler } from './scheduler.js';
 import type { Process } from './scheduler.js';
-import type { CallUnderWay } from './simulated-model.js';
 import { simulatedModel } from './simulated-model.js';
 import { simulatedTools } from './simulated-tools.js';
 import { runOfQuery, ToolCalls } from './tool-calls.js';
@@ -32,13 +32,6 @@ export interface Outcome {
   readonly virtualMs: number;
   /** SHA-256 over every turn and every event, if the history was traced. */
   readonly trace: string | null;
-}
-
-interface UnderWay {
-  readonly runId: string;
-  readonly record: RunRecord;
-  readonly owner: string;
-  readonly at: FrontierNode;
 }
 
 /** In which everything has to end once nothing is broken any more, in virtual milliseconds. */
@@ -74,19 +67,11 @@ export class World {
   readonly instances: readonly Instance[];
   readonly records = new Map<string, RunRecord>();
   readonly clients: Clients;
-  /** When everything was mended; null: not yet. */
-  mendedMs: number | null = null;
+  readonly faults: FaultInjection;
   #broken: Broken | null = null;
-  #modelFault: { readonly kind: FaultKind; readonly untilMs: number } | null = null;
-  readonly #injected: Partial<Record<FaultKind, number>> = {};
   readonly #trace: ReturnType<typeof createHash> | null;
-  readonly #drafts = new Set<string>();
-  /** Instances that something was done to for which others may take them for dead. */
-  readonly #deadly = new Set<number>();
   readonly #toolCalls = new ToolCalls((...told) => this.must(...told));
-  #calls = 0;
-  /** Calls under way, by instance, run, step and attempt. */
-  readonly #calling = new Set<string>();
+  readonly #modelCalls: ModelCalls;
 
   constructor(plan: Plan, isTraced: boolean) {
     this.plan = plan;
@@ -104,7 +89,10 @@ export class World {
     const { scheduler, storage } = this;
     const deps = { plan, scheduler, storage, model, tools, onFault, onStopped };
     this.instances = plan.rates.map((_, index) => new Instance(index, deps));
+    this.faults = new FaultInjection({ plan, scheduler, instances: this.instances, onFault });
     this.clients = new Clients(this);
+    const must = (holds: boolean, invariant: string, detail: () => string): void => this.must(holds, invariant, detail);
+    this.#modelCalls = new ModelCalls({ records: this.records, toolCalls: this.#toolCalls, must });
     this.#trace = isTraced ? createHash('sha256') : null;
     if (isTraced) scheduler.onTurn = (owner) => this.#trace?.update(`${scheduler.nowMs} ${owner?.life ?? '-'}\n`);
   }
@@ -122,20 +110,21 @@ export class World {
     const { scheduler, storage } = this;
     const trace = this.#trace === null ? null : this.#trace.digest('hex');
     return {
-      ...{ broken: this.#broken, injected: this.#injected, events: storage.events.length, trace },
+      ...{ broken: this.#broken, injected: this.faults.injected, events: storage.events.length, trace },
       ...{ turns: scheduler.turns, virtualMs: scheduler.nowMs },
     };
   }
 
   async play(): Promise<void> {
-    const { plan, scheduler, instances, clients } = this;
+    const { plan, scheduler, instances, clients, faults } = this;
     for (const each of instances) each.start();
-    for (const fault of plan.faults) scheduler.at(fault.atMs, null, () => this.#inject(fault));
+    faults.begin();
     clients.begin();
     // A human who never comes is not waited for.
     await this.#until(() => clients.areDone && (this.#haveAllEnded || this.#doAllWait), plan.pace.mendedMs);
     if (this.#isBroken()) return;
-    this.#mend();
+    faults.mend();
+    clients.tidy();
     const hasEnded = await this.#until(
       () => clients.areDone && this.#haveAllEnded && this.#areAllUp,
       scheduler.nowMs + LIVENESS_MS,
@@ -145,7 +134,7 @@ export class World {
     await this.#until(() => false, scheduler.nowMs + TRAILING_MS);
     if (this.#isBroken()) return;
     let isChecked = false;
-    this.#check().then(
+    checkAnswers(this).then(
       () => (isChecked = true),
       (error: unknown) => this.broke(new Broken('views equal the fold', String(error))),
     );
@@ -182,8 +171,7 @@ export class World {
 
   /** Nothing will happen any more unless a human comes. */
   get #doAllWait(): boolean {
-    const { nowMs } = this.scheduler;
-    if (this.plan.faults.some(({ atMs, forMs }) => atMs + forMs > nowMs)) return false;
+    if (!this.faults.areOver) return false;
     for (const record of this.records.values()) {
       const isPaused = record.state?.phase.status === 'paused';
       if (!record.hasEnded && (!isPaused || record.hasDeadline)) return false;
@@ -230,10 +218,10 @@ export class World {
     let record = this.records.get(runId);
     if (record === undefined) {
       record = new RunRecord(runId, {
-        takeDraft: (text) => this.#drafts.delete(text),
+        takeDraft: (text) => this.#modelCalls.takeDraft(text),
         hasFound: (query, place) => this.#toolCalls.hasFound(query, place),
         explains: (kind) => this.#explains(kind, runId),
-        mayBeDead: (instanceId) => this.#deadly.has(Math.floor(Number.parseInt(instanceId, 16) / 1_000)),
+        mayBeDead: (instanceId) => this.faults.mayBeDead(Math.floor(Number.parseInt(instanceId, 16) / 1_000)),
       });
       this.records.set(runId, record);
     }
@@ -246,108 +234,26 @@ export class World {
     if (event.type === 'RunPaused') this.clients.paused(record);
   }
 
+  /** Whether something has happened that makes a run fail so. */
   #explains(kind: string, runId: string): boolean {
-    const had = (...kinds: readonly FaultKind[]): boolean => kinds.some((each) => this.#injected[each] !== undefined);
     switch (kind) {
       case 'cancelled':
         return this.clients.hasCancelled(runId);
       case 'rejected':
-        return true;
-      case 'node_failed':
-        return had('model-unavailable', 'model-hangs', 'model-nonsense', 'model-refuses', 'freeze');
-      case 'takeover_limit':
-        return had(...DEADLY);
       case 'execution_limit':
         return true;
       default:
-        return false;
+        return this.faults.explains(kind);
     }
-  }
-
-  #inject({ kind, slot, forMs }: Fault): void {
-    if (this.mendedMs !== null) return;
-    const { scheduler, instances } = this;
-    const instance = instances[slot];
-    if (instance === undefined) return;
-    this.#injected[kind] = (this.#injected[kind] ?? 0) + 1;
-    if (DEADLY.has(kind)) this.#deadly.add(slot);
-    const untilMs = Math.min(scheduler.nowMs + forMs, this.plan.pace.mendedMs);
-    const again = (): void => void scheduler.at(untilMs, null, () => instance.start());
-    const append = appendFaultOf(kind);
-    if (append !== null) return void instance.armed.push(append);
-    switch (kind) {
-      case 'crash':
-        instance.die();
-        return again();
-      case 'crash-without-folder':
-        instance.die();
-        instance.loseFolder();
-        return again();
-      case 'stop':
-        return void instance
-          .stop()
-          .then(again, (error: unknown) =>
-            this.broke(new Broken('no fault without a cause', `stop: ${String(error)}`)),
-          );
-      case 'freeze':
-        if (instance.process !== null) instance.process.frozenUntilMs = untilMs;
-        return;
-      case 'partition':
-        instance.cutUntilMs = untilMs;
-        return;
-      case 'slow-log':
-        instance.slowUntilMs = untilMs;
-        return;
-      case 'deaf':
-        instance.deafUntilMs = untilMs;
-        return;
-      case 'crash-at-rows':
-        instance.deathsAtRows += 1;
-        return void scheduler.at(untilMs, null, () => {
-          instance.deathsAtRows = 0;
-          instance.start();
-        });
-      case 'subscription-dropped':
-        instance.drop();
-        return;
-      case 'events-repeated':
-        instance.repeats += 3;
-        return;
-      case 'clock-ahead':
-      case 'clock-back':
-        if (instance.process !== null) instance.process.wallOffsetMs += (kind === 'clock-ahead' ? 1 : -1) * forMs * 100;
-        return;
-      default:
-        this.#modelFault = { kind, untilMs };
-    }
-  }
-
-  /** Nothing is broken from now on. */
-  #mend(): void {
-    this.mendedMs = this.scheduler.nowMs;
-    this.#modelFault = null;
-    for (const each of this.instances) {
-      each.armed.length = 0;
-      each.isMended = true;
-      each.cutUntilMs = each.slowUntilMs = each.deafUntilMs = 0;
-      each.start();
-    }
-    this.clients.tidy();
   }
 
   #model(life: Process, instance: Instance): LanguageModel {
     return simulatedModel({
       process: life,
       longestMs: this.plan.pace.modelMs,
-      fault: () => {
-        const fault = this.#modelFault;
-        return fault !== null && fault.untilMs > this.scheduler.nowMs ? fault.kind : null;
-      },
-      onCall: (request) => this.#called(instance, request),
-      nextDraft: () => {
-        this.#calls += 1;
-        return `Draft ${this.#calls}`;
-      },
+      fault: () => this.faults.ofModel,
+      onCall: (request) => this.#modelCalls.begun(instance, request),
+      nextDraft: () => this.#modelCalls.nextDraft(),
     });
   }
 
@@ -356,103 +262,12 @@ export class World {
       process: life,
       draws: new Draws(this.plan.seed * 1_000 + life.life + 500),
       longestMs: this.plan.pace.modelMs,
-      isMended: () => this.mendedMs !== null,
+      isMended: () => this.faults.isMended,
       onCall: (query) => {
         const runId = runOfQuery(query);
         const run = instance.opening?.registry.live(runId) ?? null;
         return this.#toolCalls.begun(query, { record: this.records.get(runId), run });
       },
     });
-  }
-
-  /** A call is made only for a step under way here, whose start is recorded and whose result is not known here. */
-  #called(instance: Instance, request: ModelRequest): CallUnderWay {
-    const { topic, label } = request.promptInput;
-    const found = this.#underWay(instance, request);
-    if (found === null) {
-      const what = `a model is called for "${label}" of "${topic}", which is under way nowhere`;
-      this.broke(new Broken('append before act', what));
-      return { toolCalls: () => [], ended: () => undefined };
-    }
-    const { runId, record, owner, at } = found;
-    const attempt = `${at.step}.${at.attempt}`;
-    const call = `${owner} ${runId} ${attempt}`;
-    const exchanges = request.rounds?.flatMap((round) => round.exchanges) ?? [];
-    const isRecorded = record.attempts.has(attempt) && record.toolCallsOf(attempt) >= exchanges.length;
-    this.must(isRecorded, 'append before act', () => `${call} is called for and not recorded`);
-    const result = record.results.get(at.step);
-    const told = instance.known.get(runStream(runId)) ?? 0;
-    const isKnown = result !== undefined && (result.by === owner || result.seq < told);
-    this.must(!isKnown, 'no result called for after it was recorded', () => call);
-    const isOver = record.hasEnded && record.events.length <= told;
-    this.must(!isOver, 'no call for a run that has ended', () => call);
-    this.must(!this.#calling.has(call), 'no result called for twice at once', () => call);
-    this.#calling.add(call);
-    return {
-      toolCalls: (draws) => this.#toolCalls.askedIn(runId, attempt, request, draws),
-      ended: (given) => {
-        this.#calling.delete(call);
-        if (given !== null) this.#drafts.add(given);
-      },
-    };
-  }
-
-  /** The attempt that a model is called for; null: there is none here. */
-  #underWay({ opening }: Instance, { promptInput: { topic, label } }: ModelRequest): UnderWay | null {
-    for (const [runId, record] of this.records) {
-      const run = opening?.registry.live(runId) ?? null;
-      if (run?.progress.inputTopic !== topic || run.ownership.owner === null) continue;
-      const at = run.progress.frontier.find((each) => each.active && run.plan.node(each.node).label === label);
-      if (at !== undefined) return { runId, record, owner: run.ownership.owner, at };
-    }
-    return null;
-  }
-
-  /** Whatever instance is asked, its answers are the fold of the log. */
-  async #check(): Promise<void> {
-    for (const instance of this.instances) {
-      const { engine } = instance;
-      if (engine === null) throw new Error('an instance is down');
-      // A slow line may take longer than a question waits.
-      const again = <T>(ask: () => Promise<T>): Promise<T> =>
-        ask().catch((error: unknown) => (isOfLog(error) ? again(ask) : Promise.reject(error)));
-      // Whoever has just thawed is fenced until its next heartbeat; that it never is ready ends the history too.
-      while (!(await again(() => engine.isReady())))
-        await new Promise<void>((resolve) => this.scheduler.after(500, null, resolve));
-      const list = await again(() => engine.queries.list({ limit: 100, offset: 0 }));
-      this.must(
-        list.length === this.records.size,
-        'views equal the fold',
-        () => `${list.length} of ${this.records.size} runs are listed`,
-      );
-      for (const each of list) this.#isHead(each, 'a list');
-      for (const runId of this.records.keys()) {
-        this.must(
-          engine.registry.live(runId) === null,
-          'every run ends once faults stop',
-          () => `run ${runId} has ended and is live`,
-        );
-        if (!this.plan.isVerified) continue;
-        const found = await again(() => engine.queries.find(runId));
-        this.must(found !== null, 'views equal the fold', () => `run ${runId} is not found`);
-        if (found !== null) this.#isHead(found, 'a poll');
-        if (instance === this.instances[0]) {
-          const verified = await again(() => engine.verify(runId));
-          const isValid = verified !== null && verified.firstDifference === null;
-          this.must(isValid, 'views equal the fold', () => `verify says ${JSON.stringify(verified)}`);
-        }
-      }
-    }
-    this.clients.check();
-  }
-
-  #isHead(summary: RunSummary, by: string): void {
-    this.answered(summary, by);
-    const events = this.records.get(summary.id)?.events.length;
-    this.must(
-      summary.seq + 1 === events,
-      'views equal the fold',
-      () => `${by} knows ${summary.seq + 1} of ${events} events of run ${summary.id}`,
-    );
   }
 }

@@ -1,0 +1,131 @@
+/** Does the faults of a plan to the instances of a history and to their model, and mends them in the end. */
+import type { Fault, FaultKind, Plan } from './faults.js';
+import { appendFaultOf, DEADLY } from './faults.js';
+import type { Instance } from './instance.js';
+import type { Scheduler } from './scheduler.js';
+
+export interface FaultInjectionDeps {
+  readonly plan: Plan;
+  readonly scheduler: Scheduler;
+  readonly instances: readonly Instance[];
+  /** Something went wrong that no fault explains. */
+  readonly onFault: (what: string, error: unknown) => void;
+}
+
+export class FaultInjection {
+  /** Everything was mended: nothing more is done. */
+  isMended = false;
+  /** How often each was done. */
+  readonly injected: Partial<Record<FaultKind, number>> = {};
+  readonly #deps: FaultInjectionDeps;
+  #modelFault: { readonly kind: FaultKind; readonly untilMs: number } | null = null;
+  /** Instances that something was done to for which others may take them for dead. */
+  readonly #deadly = new Set<number>();
+
+  constructor(deps: FaultInjectionDeps) {
+    this.#deps = deps;
+  }
+
+  /** Does each in its time. */
+  begin(): void {
+    const { plan, scheduler } = this.#deps;
+    for (const fault of plan.faults) scheduler.at(fault.atMs, null, () => this.#inject(fault));
+  }
+
+  /** Whether nothing is left to be done, and what was done is over. */
+  get areOver(): boolean {
+    const { plan, scheduler } = this.#deps;
+    return plan.faults.every(({ atMs, forMs }) => atMs + forMs <= scheduler.nowMs);
+  }
+
+  /** The fault of the model at this moment; null: it is well. */
+  get ofModel(): FaultKind | null {
+    const fault = this.#modelFault;
+    return fault !== null && fault.untilMs > this.#deps.scheduler.nowMs ? fault.kind : null;
+  }
+
+  /** Whether others may take an instance for dead. */
+  mayBeDead(slot: number): boolean {
+    return this.#deadly.has(slot);
+  }
+
+  /** Whether what was done explains that a run has failed by its council or its instances. */
+  explains(kind: string): boolean {
+    const had = (...kinds: readonly FaultKind[]): boolean => kinds.some((each) => this.injected[each] !== undefined);
+    switch (kind) {
+      case 'node_failed':
+        return had('model-unavailable', 'model-hangs', 'model-nonsense', 'model-refuses', 'freeze');
+      case 'takeover_limit':
+        return had(...DEADLY);
+      default:
+        return false;
+    }
+  }
+
+  /** Nothing is broken from now on. */
+  mend(): void {
+    const { instances } = this.#deps;
+    this.isMended = true;
+    this.#modelFault = null;
+    for (const each of instances) {
+      each.armed.length = 0;
+      each.isMended = true;
+      each.cutUntilMs = each.slowUntilMs = each.deafUntilMs = 0;
+      each.start();
+    }
+  }
+
+  #inject({ kind, slot, forMs }: Fault): void {
+    if (this.isMended) return;
+    const { plan, scheduler, instances, onFault } = this.#deps;
+    const instance = instances[slot];
+    if (instance === undefined) return;
+    this.injected[kind] = (this.injected[kind] ?? 0) + 1;
+    if (DEADLY.has(kind)) this.#deadly.add(slot);
+    const untilMs = Math.min(scheduler.nowMs + forMs, plan.pace.mendedMs);
+    const again = (): void => void scheduler.at(untilMs, null, () => instance.start());
+    const append = appendFaultOf(kind);
+    if (append !== null) return void instance.armed.push(append);
+    switch (kind) {
+      case 'crash':
+        instance.die();
+        return again();
+      case 'crash-without-folder':
+        instance.die();
+        instance.loseFolder();
+        return again();
+      case 'stop':
+        return void instance.stop().then(again, (error: unknown) => onFault('stop', error));
+      case 'freeze':
+        if (instance.process !== null) instance.process.frozenUntilMs = untilMs;
+        return;
+      case 'partition':
+        instance.cutUntilMs = untilMs;
+        return;
+      case 'slow-log':
+        instance.slowUntilMs = untilMs;
+        return;
+      case 'deaf':
+        instance.deafUntilMs = untilMs;
+        return;
+      case 'crash-at-rows':
+        instance.deathsAtRows += 1;
+        return void scheduler.at(untilMs, null, () => {
+          instance.deathsAtRows = 0;
+          instance.start();
+        });
+      case 'subscription-dropped':
+        instance.drop();
+        return;
+      case 'events-repeated':
+        instance.repeats += 3;
+        return;
+      case 'clock-ahead':
+      case 'clock-back':
+        if (instance.process !== null) instance.process.wallOffsetMs += (kind === 'clock-ahead' ? 1 : -1) * forMs * 100;
+        return;
+      default:
+        this.#modelFault = { kind, untilMs };
+    }
+  }
+}

@@ -1,0 +1,89 @@
+/** What models are called for, and what must hold when they are: of every call by any instance of a history. */
+import type { ModelRequest } from '../../src/models/port.js';
+import { runStream } from '../../src/run/events.js';
+import type { FrontierNode } from '../../src/run/state.js';
+import type { Instance } from './instance.js';
+import type { RunRecord } from './record.js';
+import type { CallUnderWay } from './simulated-model.js';
+import type { ToolCalls } from './tool-calls.js';
+
+export interface ModelCallsDeps {
+  readonly records: ReadonlyMap<string, RunRecord>;
+  readonly toolCalls: ToolCalls;
+  readonly must: (holds: boolean, invariant: string, detail: () => string) => void;
+}
+
+interface UnderWay {
+  readonly runId: string;
+  readonly record: RunRecord;
+  readonly owner: string;
+  readonly at: FrontierNode;
+}
+
+export class ModelCalls {
+  readonly #deps: ModelCallsDeps;
+  /** Calls under way, by instance, run, step and attempt. */
+  readonly #calling = new Set<string>();
+  /** Texts that were given as answers and are recorded of no run. */
+  readonly #drafts = new Set<string>();
+  #written = 0;
+
+  constructor(deps: ModelCallsDeps) {
+    this.#deps = deps;
+  }
+
+  /** A text that no other call is given. */
+  nextDraft(): string {
+    this.#written += 1;
+    return `Draft ${this.#written}`;
+  }
+
+  /** Whether a recorded draft is one that a model has given; each is recorded once. */
+  takeDraft(text: string): boolean {
+    return this.#drafts.delete(text);
+  }
+
+  /** A call is made only for a step under way here, whose start is recorded and whose result is not known here. */
+  begun(instance: Instance, request: ModelRequest): CallUnderWay {
+    const { must, toolCalls } = this.#deps;
+    const { topic, label } = request.promptInput;
+    const found = this.#underWay(instance, request);
+    if (found === null) {
+      const what = `a model is called for "${label}" of "${topic}", which is under way nowhere`;
+      must(false, 'append before act', () => what);
+      return { toolCalls: () => [], ended: () => undefined };
+    }
+    const { runId, record, owner, at } = found;
+    const attempt = `${at.step}.${at.attempt}`;
+    const call = `${owner} ${runId} ${attempt}`;
+    const exchanges = request.rounds?.flatMap((round) => round.exchanges) ?? [];
+    const isRecorded = record.attempts.has(attempt) && record.toolCallsOf(attempt) >= exchanges.length;
+    must(isRecorded, 'append before act', () => `${call} is called for and not recorded`);
+    const result = record.results.get(at.step);
+    const heard = instance.known.get(runStream(runId)) ?? 0;
+    const isKnown = result !== undefined && (result.by === owner || result.seq < heard);
+    must(!isKnown, 'no result called for after it was recorded', () => call);
+    const isOver = record.hasEnded && record.events.length <= heard;
+    must(!isOver, 'no call for a run that has ended', () => call);
+    must(!this.#calling.has(call), 'no result called for twice at once', () => call);
+    this.#calling.add(call);
+    return {
+      toolCalls: (draws) => toolCalls.askedIn(runId, attempt, request, draws),
+      ended: (given) => {
+        this.#calling.delete(call);
+        if (given !== null) this.#drafts.add(given);
+      },
+    };
+  }
+
+  /** The attempt that a model is called for; null: there is none here. */
+  #underWay({ opening }: Instance, { promptInput: { topic, label } }: ModelRequest): UnderWay | null {
+    for (const [runId, record] of this.#deps.records) {
+      const run = opening?.registry.live(runId) ?? null;
+      if (run?.progress.inputTopic !== topic || run.ownership.owner === null) continue;
+      const at = run.progress.frontier.find((each) => each.active && run.plan.node(each.node).label === label);
+      if (at !== undefined) return { runId, record, owner: run.ownership.owner, at };
+    }
+    return null;
+  }
+}
