@@ -3,6 +3,7 @@
  * for an append and moved through the chart; every state is frozen, and compared with the plain fold, on the way.
  */
 import { expect } from 'chai';
+import { isDeepStrictEqual } from 'node:util';
 import type {
   GateChoice,
   Graph,
@@ -127,7 +128,7 @@ export class Story {
     const story = this.recorded(...facts);
     const foreseen = facts.length === 0 ? snapshot : asRecorded(snapshot, story.events.at(-1));
     expect(foreseen.value).to.deep.equal(story.snapshot.value);
-    expect(plainly(foreseen.context.run)).to.equal(plainly(story.run));
+    expectSame(foreseen.context.run, story.run);
     const started = facts.flatMap((fact) => (fact.type === 'NodeStarted' ? [callOf(fact.data)] : []));
     expect([...assignments.keys()]).to.deep.equal(started);
     for (const each of story.run.progress.frontier) {
@@ -187,10 +188,17 @@ export class Story {
       snapshot = this.chart.next(snapshot, event);
       fold = deepFreeze(evolve(fold, event));
       deepFreeze(snapshot.context.run);
-      expect(plainly(snapshot.context.run)).to.equal(plainly(fold));
+      expectSame(snapshot.context.run, fold);
     }
     return new Story(this.chart, { ...this.#told, snapshot, fold, events: [...this.#told.events, ...events] });
   }
+}
+
+/** Expects two folds of the same events to tell the same. Most parts of both are the events' own, and not looked into. */
+function expectSame(run: RunState, other: RunState): void {
+  // Each has a plan of its own, of the graph that both tell.
+  const isSame = isDeepStrictEqual({ ...run, plan: null }, { ...other, plan: null });
+  if (!isSame) expect(plainly(run)).to.equal(plainly(other));
 }
 
 /** A state as text; all of it that can be told. */
