@@ -29,13 +29,17 @@ const INSTANCES = 3;
 const HEARTBEAT_MS = 200;
 const SUSPECT_AFTER_MS = 1_500;
 /** In a soak many runs meet each fault; else few are enough, and the processor is left to others. */
-const MODEL_MS = IS_SOAK ? 25 : 100;
+const MODEL_MS = IS_SOAK ? 25 : 200;
 /** Between two looks of a client at its run, in milliseconds. */
-const POLL_MS = IS_SOAK ? 30 : 150;
+const POLL_MS = IS_SOAK ? 30 : 300;
+/** Between two faults at least, and at most as much again, in milliseconds. */
+const CALM_MS = IS_SOAK ? 500 : 250;
+/** Little of the code of a short life is worth to be optimised. */
+const FLAGS = IS_SOAK ? [] : ['--interrupt-budget=400000'];
 const FAULTS = IS_SOAK ? 40 : 4;
 const CLIENTS = IS_SOAK ? 6 : 2;
 /** Runs that have ended before the clients rest, however slow the machine: of the fixed graph, and in God Mode. */
-const [PLAIN, DECIDED] = IS_SOAK ? [200, 20] : [6, 2];
+const [PLAIN, DECIDED] = IS_SOAK ? [200, 20] : [3, 2];
 /** Longest a client waits for an answer before it asks elsewhere, in milliseconds. */
 const PATIENCE_MS = 4_000;
 const COUNCILS = '/api/councils/';
@@ -75,7 +79,7 @@ describe(`Three processes on one log (SEED=${SEED}${REAL_URL === undefined ? '' 
       OFFLINE_LATENCY_MS: String(MODEL_MS),
       LOG_LEVEL: 'error',
     };
-    const open = (dataDir: string): Promise<ServiceProcess> => startServiceProcess(dataDir, { environment });
+    const open = (dataDir: string): Promise<ServiceProcess> => startServiceProcess(dataDir, { flags: FLAGS, environment });
     const seats = await Promise.all(
       Array.from({ length: INSTANCES }, async (_, index): Promise<Seat> => {
         const dataDir = join(dir.path, String(index));
@@ -89,7 +93,7 @@ describe(`Three processes on one log (SEED=${SEED}${REAL_URL === undefined ? '' 
     );
 
     for (let faults = 0; faults < FAULTS; faults += 1) {
-      await delay(500 + random() * 500);
+      await delay(CALM_MS * (1 + random()));
       const seat = seats[Math.floor(random() * seats.length)];
       // Each kind of fault once, then as it comes.
       const mood = [0.1, 0.3, 0.6, 0.9][faults] ?? random();

@@ -9,7 +9,6 @@ import type { PdfExtractor } from '../../src/pdf/extract.js';
 import { changedLog } from './changed-log.js';
 import { openTestEngine } from './open-engine.js';
 import { scriptedModel } from './scripted-model.js';
-import { idOf } from './upload-client.js';
 
 /** Where a process may die around an append to the document. */
 export type IngestBoundary = 'append unsent' | 'append sent' | 'append durable';
@@ -17,6 +16,8 @@ export type IngestBoundary = 'append unsent' | 'append sent' | 'append durable';
 export interface IngestPlan {
   readonly path: string;
   readonly file: string;
+  /** Of the document: hash of the file's bytes. */
+  readonly id: string;
   readonly filename: string;
   /** Holds the file's text, as JSON: no life has it anew. */
   readonly textFile: string;
@@ -48,14 +49,14 @@ function mortalLog(log: EventLog): EventLog {
   });
 }
 
-const { path, embeddings, file, filename, textFile } = plan;
+const { path, embeddings, file, id, filename, textFile } = plan;
 const bytes = readFileSync(file);
 const text = JSON.parse(readFileSync(textFile, 'utf8')) as Awaited<ReturnType<PdfExtractor['extract']>>;
 const extractor: PdfExtractor = { extract: () => Promise.resolve(text), stop: () => Promise.resolve() };
 const engine = await openTestEngine({ path, embeddings, extractor, model: scriptedModel(), decorate: mortalLog });
 await engine.unfinished();
 const { chunks, isNew } = await engine.documents.ingest({
-  ...{ id: idOf(bytes), filename, bytes: bytes.length },
+  ...{ id, filename, bytes: bytes.length },
   read: async () => new Uint8Array(bytes),
 });
 writeSync(1, `${JSON.stringify({ chunks, isNew })}\n`);
