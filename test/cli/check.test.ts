@@ -6,6 +6,7 @@ import type { CouncilBench } from '../support/council-command.js';
 import { councilBench } from '../support/council-command.js';
 import { damageEvent } from '../support/damaged-log.js';
 import { isOver, restClient } from '../support/rest-client.js';
+import { startService } from '../support/running-service.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 
 onEmbeddedLog(() =>
@@ -56,11 +57,11 @@ onEmbeddedLog(() =>
 
     it('refuses while the service runs, which it names, without a folder, and other words', async () => {
       const folder = copied('running');
-      const service = await startServiceProcess(folder);
+      const service = await startService({ dataDir: folder });
       for (const words of [[], ['--accept-loss']]) {
         const { code, stderr } = await check(folder, ...words);
         expect(code, stderr).to.equal(5);
-        expect(stderr).to.include(`process ${service.pid} on `);
+        expect(stderr).to.include(`process ${process.pid} on `);
       }
       await service.stop();
       expect((await check(join(bench.path, 'none'))).code).to.equal(2);

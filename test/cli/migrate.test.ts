@@ -1,28 +1,37 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { startServiceProcess } from '../bench/service-process.js';
 import type { CouncilBench } from '../support/council-command.js';
 import { councilBench } from '../support/council-command.js';
 import type { FakeEventStore } from '../support/fake-event-store.js';
 import { fakeEventStore } from '../support/fake-event-store.js';
 import { isOver, restClient } from '../support/rest-client.js';
+import type { RunningService, ServiceOverrides } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
 
 describe('council migrate', () => {
   let bench: CouncilBench;
   let server: FakeEventStore;
+  let services: RunningService[];
 
   beforeEach(async () => {
     bench = councilBench();
+    services = [];
     server = await fakeEventStore(join(bench.path, 'server.sqlite'));
   });
   afterEach(async () => {
+    for (const service of services) await service.stop();
     await bench.clear();
     await server.stop();
   });
+  const serve = async (settings: Pick<ServiceOverrides, 'dataDir' | 'eventStore'>): Promise<RunningService> => {
+    const service = await startService(settings);
+    services.push(service);
+    return service;
+  };
   const migrate = (env: Readonly<Record<string, string>>) => bench.command(['migrate'], { env });
 
   it('moves a service to EventStoreDB with all it has recorded, and may be asked again', async () => {
-    const embedded = await startServiceProcess(bench.dataDir);
+    const embedded = await serve({ dataDir: bench.dataDir, eventStore: null });
     const before = restClient(embedded.url);
     const runIds = await Promise.all(Array.from({ length: 5 }, () => before.start()));
     for (const runId of runIds) await before.until(runId, isOver);
@@ -31,7 +40,8 @@ describe('council migrate', () => {
     const earlier = await Promise.all(paths.map(async (path) => (await before.get(path)).text));
     await embedded.stop();
 
-    const environment = { EVENTSTORE_URL: server.url, EVENTSTORE_PREFIX: 'moved' };
+    const prefix = 'moved';
+    const environment = { EVENTSTORE_URL: server.url, EVENTSTORE_PREFIX: prefix };
     const first = await migrate(environment);
     expect(first.code, first.stderr).to.equal(0);
     expect(first.stderr).to.match(/^Copied and verified: \d+ events in 6 streams$/m);
@@ -39,7 +49,7 @@ describe('council migrate', () => {
     expect(again.code).to.equal(0);
     expect(again.stderr).to.include('there before');
 
-    const moved = await startServiceProcess(join(bench.path, 'new'), { environment });
+    const moved = await serve({ dataDir: join(bench.path, 'new'), eventStore: { url: server.url, prefix } });
     const after = restClient(moved.url);
     for (const [index, path] of paths.entries()) expect((await after.get(path)).text).to.equal(earlier[index]);
     await after.until(await after.start(), isOver);
@@ -56,10 +66,9 @@ describe('council migrate', () => {
   });
 
   it('is refused while the service runs', async () => {
-    const running = await startServiceProcess(bench.dataDir);
+    await serve({ dataDir: bench.dataDir, eventStore: null });
     const refused = await migrate({ EVENTSTORE_URL: server.url });
     expect(refused).to.include({ code: 1 });
-    expect(refused.stderr).to.include(`process ${running.pid}`);
-    await running.stop();
+    expect(refused.stderr).to.include(`process ${process.pid}`);
   });
 });

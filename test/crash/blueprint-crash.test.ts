@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { startServiceProcess } from '../bench/service-process.js';
 import type { Blueprint } from '../../src/generated/schemas.js';
 import { restClient } from '../support/rest-client.js';
+import { startService } from '../support/running-service.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { tempDir } from '../support/temp-dir.js';
 
@@ -51,7 +52,7 @@ describe(`A service killed while blueprints change (SEED=${SEED})`, () => {
       expect(left).to.be.at.most(0);
       await service.stop();
     }
-    const last = await startServiceProcess(dir.path);
+    const last = await startService({ dataDir: dir.path, eventStore: null });
     await expectKept(last.url, shelf);
     await last.stop();
     dir.remove();

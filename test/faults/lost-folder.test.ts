@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Child } from '../support/child.js';
 import { startChild } from '../support/child.js';
 import { isOver, restClient } from '../support/rest-client.js';
+import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
@@ -49,9 +50,10 @@ onEmbeddedLog(() =>
       expect([code, stderr]).to.deep.equal([0, '']);
       rmSync(data);
       renameSync(`${data}-2`, data);
-      child = start();
-      const again = restClient(await urlOf(child));
+      const later = await startService({ dataDir: data });
+      const again = restClient(later.url);
       for (const runId of [before, meanwhile]) expect((await again.poll(runId)).status).to.equal('completed');
+      await later.stop();
     });
 
     it('ends it with one line when it is deleted, and no start is accepted after that', async () => {
