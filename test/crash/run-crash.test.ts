@@ -34,7 +34,7 @@ const BOUNDARIES: readonly (readonly [Boundary, number])[] = [
 /** Processes at once. */
 const AT_ONCE = 2;
 /** Crashes in a row: in a soak as many as a run survives for sure (limits.maxTakeovers). */
-const MAX_CRASHES = IS_SOAK ? 5 : 3;
+const MAX_CRASHES = IS_SOAK ? 5 : 2;
 const CHAINS = IS_SOAK ? 60 : 1;
 const ROUNDS = IS_SOAK ? 5 : 1;
 /** Of the places of a boundary: all in a soak, else one, another one at each boundary. */

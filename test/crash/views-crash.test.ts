@@ -9,7 +9,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 
 const CHILD = fileURLToPath(new URL('../support/runs-child.js', import.meta.url));
-const KILLS = process.env['SOAK'] === undefined ? 2 : 40;
+const KILLS = process.env['SOAK'] === undefined ? 1 : 40;
 const AT_ONCE = 20;
 /** Runs that end before each kill: rows are written several times meanwhile, and are on their way at the kill. */
 const RUNS = 60;
