@@ -79,7 +79,8 @@ describe(`Three processes on one log (SEED=${SEED}${REAL_URL === undefined ? '' 
       OFFLINE_LATENCY_MS: String(MODEL_MS),
       LOG_LEVEL: 'error',
     };
-    const open = (dataDir: string): Promise<ServiceProcess> => startServiceProcess(dataDir, { flags: FLAGS, environment });
+    const open = (dataDir: string): Promise<ServiceProcess> =>
+      startServiceProcess(dataDir, { flags: FLAGS, environment });
     const seats = await Promise.all(
       Array.from({ length: INSTANCES }, async (_, index): Promise<Seat> => {
         const dataDir = join(dir.path, String(index));

@@ -222,7 +222,8 @@ describe('Embedded log: loss', () => {
     await child.kill();
     return file;
   };
-  const refusal = async (file: string): Promise<string> => String(await rejectionOf(openEmbeddedLog({ file, startThread: startWarmThread })));
+  const refusal = async (file: string): Promise<string> =>
+    String(await rejectionOf(openEmbeddedLog({ file, startThread: startWarmThread })));
 
   it('is told when its journal is gone, cut short or changed after a kill', async () => {
     const file = await killed();
@@ -369,7 +370,10 @@ async function expectAcknowledged(log: EventLog, lines: readonly string[]): Prom
 }
 
 /** Logs in a folder of the tests around; those still open after a test are closed then, so that a failed one ends too. */
-function ownLogs(startThread: StartThread = startWarmThread): { file(): string; open(file?: string): Promise<EventLog> } {
+function ownLogs(startThread: StartThread = startWarmThread): {
+  file(): string;
+  open(file?: string): Promise<EventLog>;
+} {
   let dir: TempDir | null = null;
   const opened: EventLog[] = [];
   before(() => {
