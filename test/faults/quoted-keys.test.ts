@@ -200,39 +200,35 @@ onEmbeddedLog(() =>
     });
 
     it('is told by nobody whom EventStoreDB refuses, or who does not reach it', async () => {
-      const refusing = await refusingEventStore();
+      const port = await freePort();
       const authority = join(bench.path, 'ca.crt');
       writeFileSync(authority, CERTIFICATE);
       const at = (port: number): Readonly<Record<string, string>> => ({
         EVENTSTORE_URL: `esdb://${USER}:${encodeURIComponent(PASSWORD)}@localhost:${port}?tlsCAFile=${authority}`,
       });
-      const services = [
-        startService(at(refusing.port)),
-        startService({ ...at(await freePort()), DATA_DIR: join(bench.path, 'other') }),
-      ];
+      let refusing: RefusingEventStore | null = null;
+      const child = startService(at(port));
+      const list = async (): Promise<void> => {
+        const listed = await councilKeys(['list'], at(port));
+        expect(listed.code).not.to.equal(0);
+        ran(listed);
+      };
       try {
-        const listed = [refusing.port, await freePort()].map((port) => councilKeys(['list'], at(port)));
-        for (const list of await Promise.all(listed)) {
-          expect(list.code).not.to.equal(0);
-          ran(list);
-        }
-        for (const child of services)
-          await Promise.race([
-            child.waitFor((lines) => lines.some((line) => line.includes('waiting for it'))),
-            child.exit,
-          ]);
-        for (const child of services) {
-          child.signal('SIGTERM');
-          ran(await child.exit);
-        }
+        await Promise.all([list(), child.waitFor((lines) => lines.some((line) => line.includes('waiting for it')))]);
+        // Now it reaches somebody.
+        refusing = await refusingEventStore(port);
+        await child.waitFor((lines) => lines.some((line) => line.includes('No such user')));
         expect(refusing.heard()).to.include(PASSWORD);
-        const told = inspect(await refusalOf(at(refusing.port)), { depth: null });
+        await list();
+        child.signal('SIGTERM');
+        ran(await child.exit);
+        const told = inspect(await refusalOf(at(port)), { depth: null });
         expect(told).to.include('No such user');
         for (const canary of CANARIES) expect(told).not.to.include(canary);
         expectNoCanary();
       } finally {
-        await Promise.all(services.map((child) => child.kill()));
-        refusing.stop();
+        await child.kill();
+        refusing?.stop();
       }
     });
   }),
@@ -253,14 +249,13 @@ async function refusalOf({ EVENTSTORE_URL: url = '' }: Readonly<Record<string, s
 }
 
 interface RefusingEventStore {
-  readonly port: number;
   /** Credentials that were sent to it. */
   heard(): readonly string[];
   stop(): void;
 }
 
 /** Speaks TLS, answers each call that the credentials are wrong, and quotes them. */
-async function refusingEventStore(): Promise<RefusingEventStore> {
+async function refusingEventStore(port: number): Promise<RefusingEventStore> {
   const heard: string[] = [];
   const server = new Server();
   server.addService(StreamsService, {
@@ -272,12 +267,12 @@ async function refusingEventStore(): Promise<RefusingEventStore> {
     },
   });
   const pair = { cert_chain: Buffer.from(CERTIFICATE), private_key: Buffer.from(PRIVATE_KEY) };
-  const port = await new Promise<number>((resolve, reject) =>
-    server.bindAsync('localhost:0', ServerCredentials.createSsl(null, [pair]), (error, bound) =>
+  await new Promise<number>((resolve, reject) =>
+    server.bindAsync(`localhost:${port}`, ServerCredentials.createSsl(null, [pair]), (error, bound) =>
       error === null ? resolve(bound) : reject(error),
     ),
   );
-  return { port, heard: () => heard, stop: () => server.forceShutdown() };
+  return { heard: () => heard, stop: () => server.forceShutdown() };
 }
 
 /** Where it was found, for whoever has to find out. */
