@@ -63,7 +63,7 @@ describe(`council tail (SEED=${SEED})`, () => {
     });
     const proxy = await openCuttingProxy(service.url, () => 500 + Math.floor(random() * MAX_PIECE_BYTES));
     const runId = await restClient(service.url).start('Trees');
-    const ended = await tail(runId, '--json', '--url', proxy.url).exit;
+    const ended = await bench.council(['tail', runId, '--json', '--url', proxy.url]);
     await proxy.close();
     expect(ended.code, ended.stderr).to.equal(0);
     expect(ended.stdout).to.equal(await exported(runId));
@@ -163,7 +163,7 @@ describe(`council tail (SEED=${SEED})`, () => {
     const rest = restClient(service.url);
     const runId = await rest.start('Trees\u2028and\u2029bushes');
     await rest.until(runId, isOver);
-    const ended = await tail(runId, '--json', '--url', service.url).exit;
+    const ended = await bench.council(['tail', runId, '--json', '--url', service.url]);
     expect(ended).to.include({ code: 0, stdout: await exported(runId), stderr: '' });
   });
 
