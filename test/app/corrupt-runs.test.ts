@@ -39,13 +39,32 @@ onEmbeddedLog(() =>
       service = await startService({ dataDir: dir.path, model, ...settings });
       rest = restClient(service.url);
     };
-    beforeEach(() => {
+    /** Whether the tests of a block share a folder, in which each has a run. */
+    let isShared = false;
+    const begin = (): void => {
       dir = tempDir();
-    });
-    afterEach(async () => {
+    };
+    const end = async (): Promise<void> => {
       await service.stop();
       dir.remove();
+    };
+    beforeEach(() => {
+      if (!isShared) begin();
     });
+    afterEach(async () => {
+      if (!isShared) await end();
+    });
+    const share = (prepare: () => Promise<void>): void => {
+      before(async () => {
+        isShared = true;
+        begin();
+        await prepare();
+      });
+      after(async () => {
+        await end();
+        isShared = false;
+      });
+    };
 
     const finished = async (): Promise<string> => {
       const runId = await rest.start();
@@ -80,26 +99,43 @@ onEmbeddedLog(() =>
       expect(verified.valid).to.equal(false);
     };
 
-    for (const [how, path] of [
-      ['its events are read', '/events'],
-      ['its state is read', '/state'],
-      ['its genealogy is told', '/genealogy'],
-      ['its chart is shown', '/chart'],
-      ['it is verified', '/verify'],
-    ] as const) {
-      it(`is shown as true nowhere once ${how}, nor after the next start`, async () => {
-        await serve();
-        const [runId, sound] = [await finished(), await finished()];
-        const told = await rowOf(sound);
-        const eventId = await firstDone(runId);
-        await restart(() => damageEvent(dir.path, eventId, ['Draft 1', 'Draft 7']));
-        expect((await rest.get(`/api/runs/${runId}${path}`)).status).to.equal(path === '/verify' ? 200 : 500);
-        await expectRefusedEverywhere(runId);
-        await restart();
-        await expectRefusedEverywhere(runId);
-        expect(await rowOf(sound)).to.deep.equal(told);
+    describe('that was changed', () => {
+      const ways = [
+        ['its events are read', '/events'],
+        ['its state is read', '/state'],
+        ['its genealogy is told', '/genealogy'],
+        ['its chart is shown', '/chart'],
+        ['it is verified', '/verify'],
+      ] as const;
+      const runIds: string[] = [];
+      let sound: string;
+      let told: HistoryRecord | undefined;
+
+      share(async () => {
+        let script = councilScript([5, 9]);
+        await serve(scriptedModel((request, index) => script(request, index)));
+        for (const _ of ways) {
+          // Each begins with "Draft 1".
+          script = councilScript([5, 9]);
+          runIds.push(await finished());
+        }
+        sound = await finished();
+        told = await rowOf(sound);
+        const eventIds = await Promise.all(runIds.map(firstDone));
+        await restart(() => eventIds.forEach((id) => damageEvent(dir.path, id, ['Draft 1', 'Draft 7'])));
       });
-    }
+
+      for (const [at, [how, path]] of ways.entries()) {
+        it(`is shown as true nowhere once ${how}, nor after the next start`, async () => {
+          const runId = runIds[at] ?? '';
+          expect((await rest.get(`/api/runs/${runId}${path}`)).status).to.equal(path === '/verify' ? 200 : 500);
+          await expectRefusedEverywhere(runId);
+          await restart();
+          await expectRefusedEverywhere(runId);
+          expect(await rowOf(sound)).to.deep.equal(told);
+        });
+      }
+    });
 
     it('is shown again once its record was repaired and is verified, also after the next start', async () => {
       await serve();
@@ -196,23 +232,37 @@ onEmbeddedLog(() =>
       ['has its God Mode state read', async (id) => (await rest.get(`/api/councils/run/${id}/state`)).status],
       ['is followed', async (id) => await openChannel(service.url, `/ws/council/${id}`).closed],
     ];
-    for (const [how, ask] of asked) {
-      it(`is found to have lost its end when it ${how}, and nothing is appended to it`, async () => {
+    describe('that was cut', () => {
+      /** Of each run its id and where it paused, which is its end now. */
+      const cut: { readonly runId: string; readonly paused: number }[] = [];
+
+      share(async () => {
         await serve();
-        const runId = await startGodRun(service.engine, graphOf('write'));
-        await pausedBefore(service.engine, runId, 'write');
-        await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
-        await rest.until(runId, isOver);
-        const recorded = await recordOf(service.engine.log, runId);
-        const paused = recorded.findIndex(({ type }) => type === 'RunReleased');
+        const dropped: string[] = [];
+        for (const _ of asked) {
+          const runId = await startGodRun(service.engine, graphOf('write'));
+          await pausedBefore(service.engine, runId, 'write');
+          await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
+          await rest.until(runId, isOver);
+          const recorded = await recordOf(service.engine.log, runId);
+          const paused = recorded.findIndex(({ type }) => type === 'RunReleased');
+          cut.push({ runId, paused });
+          dropped.push(...recorded.slice(paused + 1).map(({ id }) => id));
+        }
         // Something follows on the log: a log that ends before the views do is refused as a whole.
         await finished();
-        await restart(() => recorded.slice(paused + 1).forEach(({ id }) => dropEvent(dir.path, id)));
-        expect(await ask(runId)).to.be.oneOf([500, 1011]);
-        expect(await recordOf(service.engine.log, runId)).to.have.length(paused + 1);
-        await expectRefusedEverywhere(runId);
+        await restart(() => dropped.forEach((id) => dropEvent(dir.path, id)));
       });
-    }
+
+      for (const [at, [how, ask]] of asked.entries()) {
+        it(`is found to have lost its end when it ${how}, and nothing is appended to it`, async () => {
+          const { runId = '', paused = -1 } = cut[at] ?? {};
+          expect(await ask(runId)).to.be.oneOf([500, 1011]);
+          expect(await recordOf(service.engine.log, runId)).to.have.length(paused + 1);
+          await expectRefusedEverywhere(runId);
+        });
+      }
+    });
 
     it('is neither decided on nor cancelled once its missing tail is known', async () => {
       await serve();
