@@ -11,6 +11,8 @@ import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+/** Under way while the server is killed. */
+const RUNS = process.env['SOAK'] === undefined ? 10 : 20;
 
 describe('The process on EventStoreDB', () => {
   let dir: TempDir;
@@ -104,7 +106,7 @@ describe('The process on EventStoreDB', () => {
     const rest = restClient(url);
     const readiness = async (): Promise<number> => (await rest.get('/api/health/ready')).status;
     expect(await readiness()).to.equal(200);
-    const runIds = await Promise.all(Array.from({ length: 10 }, () => startRun(url)));
+    const runIds = await Promise.all(Array.from({ length: RUNS }, () => startRun(url)));
     for (let kill = 0; kill < 3; kill += 1) {
       await server.kill();
       await untilTrue(async () => (await readiness()) === 503);
