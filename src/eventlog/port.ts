@@ -56,13 +56,18 @@ export interface AllRange {
   readonly max?: number;
 }
 
+/** Types of events: these alone, or all but these. */
+export type TypeFilter = { readonly only: readonly string[] } | { readonly except: readonly string[] };
+
 export interface SubscribeOptions {
   readonly categories?: readonly string[];
+  /** Types of the events that are delivered; each of letters alone. Default: all. */
+  readonly types?: TypeFilter;
   /** Ends the iteration without an error. */
   readonly signal: AbortSignal;
 }
 
-/** `caughtUp` comes once history has been delivered; `checkpoint` reports progress past events of other categories. */
+/** `caughtUp` comes once history has been delivered; `checkpoint` reports progress past events that are not wanted. */
 export type Followed =
   | { readonly kind: 'event'; readonly event: RecordedEvent }
   | { readonly kind: 'caughtUp' }
@@ -114,6 +119,12 @@ export const MAX_APPEND_BYTES = 512 * 1024;
 export function categoryOf(stream: string): string {
   const dash = stream.indexOf('-');
   return dash < 0 ? stream : stream.slice(0, dash);
+}
+
+/** Whether events of a type are wanted. */
+export function isOfTypes(type: string, filter: TypeFilter | undefined): boolean {
+  if (filter === undefined) return true;
+  return 'only' in filter ? filter.only.includes(type) : !filter.except.includes(type);
 }
 
 /** The log at this place is missing, unreadable, or not consistent. */

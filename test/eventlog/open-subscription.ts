@@ -1,5 +1,5 @@
 /** A subscription that a test watches from outside. */
-import type { EventLog, Followed, Position } from '../../src/eventlog/port.js';
+import type { EventLog, Followed, Position, SubscribeOptions } from '../../src/eventlog/port.js';
 
 export interface FollowingUnderWay {
   readonly collected: readonly Followed[];
@@ -11,12 +11,18 @@ export interface FollowingUnderWay {
 }
 
 /** Collects from a subscription in the background. */
-export function following(log: EventLog, after: Position | null, categories?: readonly string[]): FollowingUnderWay {
+export function following(
+  log: EventLog,
+  after: Position | null,
+  categories?: readonly string[],
+  types?: SubscribeOptions['types'],
+): FollowingUnderWay {
   const abort = new AbortController();
   const collected: Followed[] = [];
   const waiting = new Set<() => void>();
   const ended = (async () => {
-    for await (const followed of log.subscribe(after, { ...(categories && { categories }), signal: abort.signal })) {
+    const wanted = { ...(categories && { categories }), ...(types && { types }) };
+    for await (const followed of log.subscribe(after, { ...wanted, signal: abort.signal })) {
       collected.push(followed);
       for (const check of waiting) check();
     }

@@ -1,6 +1,7 @@
 /** What every event log must promise about subscriptions. */
 import { expect } from 'chai';
 import { SubscriptionDropped } from '../../src/eventlog/errors.js';
+import type { Followed, NewEvent } from '../../src/eventlog/port.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { CurrentLog, OpenLog } from './contract-bench.js';
 import { all, eventsIn, freshCategory, idsOf, newEvent, numbered, until } from './contract-bench.js';
@@ -97,6 +98,44 @@ export function subscribeContract(current: CurrentLog, open: OpenLog): void {
       }
       await writing;
       expect(ids).to.deep.equal(idsOf(await all(log.readAll(before, { categories: [category] }))));
+    });
+
+    it('gives the events of some types alone, or all but these, of history and of what is appended', async () => {
+      const { log } = current();
+      const category = freshCategory(current());
+      const before = await log.head();
+      const typed = (types: string): readonly NewEvent[] => [...types].map((type) => newEvent({}, type));
+      await log.append(`${category}-1`, typed('ABCA'), 'none');
+      const only = following(log, before, [category], { only: ['A', 'C'] });
+      const except = following(log, before, [category], { except: ['A', 'C'] });
+      const prefix = following(log, before, [category], { except: ['AB'] });
+      const subscribers = [only, except, prefix];
+      await Promise.all(
+        subscribers.map(({ waitFor }) => waitFor((seen) => seen.some(({ kind }) => kind === 'caughtUp'))),
+      );
+      await log.append(`${category}-1`, [...typed('CABD'), ...typed('BC')], 3);
+      const typesIn = (seen: readonly Followed[]): string =>
+        eventsIn(seen)
+          .map(({ type }) => type)
+          .join('');
+      await only.waitFor((seen) => typesIn(seen) === 'ACACAC');
+      await except.waitFor((seen) => typesIn(seen) === 'BBDB');
+      await prefix.waitFor((seen) => typesIn(seen) === 'ABCACABDBC');
+      await Promise.all(subscribers.map(({ stop }) => stop()));
+    });
+
+    it('tells how far it has come past events of types that are not wanted', async () => {
+      const { log } = current();
+      const category = freshCategory(current());
+      const before = await log.head();
+      const { collected, waitFor, stop } = following(log, before, undefined, { only: ['Wanted'] });
+      await waitFor((seen) => seen.some(({ kind }) => kind === 'caughtUp'));
+      for (let n = 0; n < 5; n += 1) await log.append(`${category}-${n}`, numbered(500), 'none');
+      await waitFor((seen) => seen.some(({ kind }) => kind === 'checkpoint'));
+      await stop();
+      expect(eventsIn(collected)).to.deep.equal([]);
+      const places = collected.flatMap((each) => (each.kind === 'checkpoint' ? [each.position] : []));
+      expect(places.every((place) => before === null || place > before)).to.equal(true);
     });
 
     it('serves several subscribers, each in its own time', async () => {

@@ -17,8 +17,9 @@ import type {
   NewEvent,
   Position,
   RecordedEvent,
+  SubscribeOptions,
 } from '../../src/eventlog/port.js';
-import { categoryOf, checkAppend } from '../../src/eventlog/port.js';
+import { categoryOf, checkAppend, isOfTypes } from '../../src/eventlog/port.js';
 import type { Process, Scheduler } from './scheduler.js';
 
 /** Conflicts at one revision; more than there are clients and instances to have them. */
@@ -196,10 +197,7 @@ export function openLine(
     });
   }
 
-  async function* subscribe(
-    after: Position | null,
-    { categories, signal }: { readonly categories?: readonly string[]; readonly signal: AbortSignal },
-  ): AsyncGenerator<Followed> {
+  async function* subscribe(after: Position | null, { signal, ...wanted }: SubscribeOptions): AsyncGenerator<Followed> {
     const { drops } = line;
     let last = after;
     let next = after === null ? 0 : indexOf(after) + 1;
@@ -218,7 +216,7 @@ export function openLine(
       next = Math.max(0, next - line.repeats);
       line.repeats = 0;
       const batch = storage.events.slice(next, next + draws.whole(1, 12));
-      for (const followed of followedOf(batch, categories)) {
+      for (const followed of followedOf(batch, wanted)) {
         yield followed;
         last = followed.position;
       }
@@ -289,12 +287,14 @@ export function openLine(
 /** A batch as a subscription tells it: of what is not wanted only how far it has come. */
 function followedOf(
   batch: readonly RecordedEvent[],
-  categories: readonly string[] | undefined,
+  { categories, types }: Omit<SubscribeOptions, 'signal'>,
 ): readonly (Exclude<Followed, { kind: 'caughtUp' }> & { readonly position: Position })[] {
   return batch.map((event) => {
-    const { stream, position } = event;
-    const isWanted = categories?.includes(categoryOf(stream)) ?? true;
-    return isWanted ? { kind: 'event', event, position } : { kind: 'checkpoint', position };
+    const { stream, type, position } = event;
+    const isOfCategory = categories?.includes(categoryOf(stream)) ?? true;
+    return isOfCategory && isOfTypes(type, types)
+      ? { kind: 'event', event, position }
+      : { kind: 'checkpoint', position };
   });
 }
 

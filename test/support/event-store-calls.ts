@@ -265,17 +265,20 @@ function placeIn(request: ReadReq): number {
   return Number(request.getOptions()?.getAll()?.getPosition()?.getCommitPosition() ?? 0);
 }
 
-/** Whether a stream name is asked for: by prefixes or a regular expression; with no filter every one is. */
+/** Whether an event is asked for, by its stream or its type; with no filter every one is. */
 function filterIn(request: ReadReq): (found: ServerEvent) => boolean {
-  const expression = request.getOptions()?.getFilter()?.getStreamIdentifier();
-  if (expression === undefined) return () => true;
+  const filter = request.getOptions()?.getFilter();
+  const [ofStream, ofType] = [filter?.getStreamIdentifier(), filter?.getEventType()];
+  if (ofStream !== undefined) return ({ stream }) => matches(ofStream, stream);
+  if (ofType !== undefined) return ({ event }) => matches(ofType, event.type);
+  return () => true;
+}
+
+/** By prefixes or a regular expression. */
+function matches(expression: streamsPb.ReadReq.Options.FilterOptions.Expression, name: string): boolean {
   const regex = expression.getRegex();
-  if (regex !== '') {
-    const pattern = new RegExp(regex);
-    return ({ stream }) => pattern.test(stream);
-  }
-  const prefixes = expression.getPrefixList();
-  return ({ stream }) => prefixes.some((prefix) => stream.startsWith(prefix));
+  if (regex !== '') return new RegExp(regex).test(name);
+  return expression.getPrefixList().some((prefix) => name.startsWith(prefix));
 }
 
 function drained(call: ServerWritableStream<ReadReq, ReadResp>): Promise<void> {

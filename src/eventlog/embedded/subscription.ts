@@ -3,9 +3,9 @@ import { SubscriptionDropped } from '../errors.js';
 import { oneByOne } from '../one-by-one.js';
 import { ordinalOf, positionOf } from './messages.js';
 import type { Followed, Position, RecordedEvent, SubscribeOptions } from '../port.js';
-import { categoryOf } from '../port.js';
+import { categoryOf, isOfTypes } from '../port.js';
 
-/** Events of other categories skipped before the subscriber is sent a checkpoint. */
+/** Events that are not wanted and are skipped before the subscriber is sent a checkpoint. */
 const CHECKPOINT_EVERY = 1_000;
 
 export interface Followable {
@@ -61,10 +61,9 @@ function lastIn(batch: readonly Followed[]): Position | null {
 async function* batches(
   log: Followable,
   after: number,
-  { categories, signal }: SubscribeOptions,
+  { signal, ...wanted }: SubscribeOptions,
 ): AsyncIterable<readonly Followed[]> {
   const progress = { seen: after, reported: after };
-  const wanted = categories === undefined ? null : new Set(categories);
   const listener = log.feed.join(signal);
   try {
     let isCaughtUp = false;
@@ -79,18 +78,20 @@ async function* batches(
   }
 }
 
+type Wanted = Omit<SubscribeOptions, 'signal'>;
+
 type Incoming = Awaited<ReturnType<Listener['next']>>;
 
 /** What is stored up to the current head: later events are in the listener's buffer. */
 async function* history(
   log: Followable,
   progress: Progress,
-  { wanted, signal }: { readonly wanted: ReadonlySet<string> | null; readonly signal: AbortSignal },
+  { wanted: { categories, types }, signal }: { readonly wanted: Wanted; readonly signal: AbortSignal },
 ): AsyncIterable<readonly Followed[]> {
   const until = log.head();
-  const categories = wanted === null ? null : [...wanted];
   while (progress.seen < until && !signal.aborted) {
-    const { events, end } = await log.page({ after: progress.seen, until, categories });
+    const { events: found, end } = await log.page({ after: progress.seen, until, categories: categories ?? null });
+    const events = found.filter(({ type }) => isOfTypes(type, types));
     const batch = events.map((event): Followed => ({ kind: 'event', event }));
     progress.seen = end ?? until;
     progress.reported = events.length === 0 ? progress.reported : ordinalOf(events.at(-1)?.position ?? null);
@@ -102,14 +103,14 @@ async function* history(
 function selected(
   events: readonly RecordedEvent[],
   progress: Progress,
-  wanted: ReadonlySet<string> | null,
+  { categories, types }: Wanted,
 ): readonly Followed[] {
   const batch: Followed[] = [];
   for (const event of events) {
     const ordinal = ordinalOf(event.position);
     if (ordinal <= progress.seen) continue;
     progress.seen = ordinal;
-    if (wanted !== null && !wanted.has(categoryOf(event.stream))) continue;
+    if (categories?.includes(categoryOf(event.stream)) === false || !isOfTypes(event.type, types)) continue;
     progress.reported = ordinal;
     batch.push({ kind: 'event', event });
   }

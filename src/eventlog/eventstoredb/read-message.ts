@@ -1,6 +1,6 @@
 /** The server's read call in this log's words: requests, and answers as events with their names and positions. */
 import { present } from '../../system/element.js';
-import type { Position, RecordedEvent } from '../port.js';
+import type { Position, RecordedEvent, SubscribeOptions, TypeFilter } from '../port.js';
 import { categoryOf, flatMetadata } from '../port.js';
 import type { ReadAnswer, ReadRequest, Wide, WirePosition } from './wire.js';
 import { narrow } from './wire.js';
@@ -32,17 +32,14 @@ export function readStreamMessage({ serverStream, from, backwards, max }: Stream
 }
 
 /** The events of all streams of this log from a position on, inclusive as the server reads. */
-export function readAllMessage(
-  from: Position,
-  { names, categories, max }: { names: StreamNames; categories: readonly string[] | null; max: number },
-): ReadRequest {
-  const filter = filterOf(names, categories);
+export function readAllMessage(from: Position, { max, ...wanted }: Wanted & { readonly max: number }): ReadRequest {
+  const filter = filterOf(wanted);
   return { options: { ...PLAIN, all: { position: serverPositionOf(from) }, filter, count: max, direction: FORWARDS } };
 }
 
 /** The newest events of this log, newest first. */
 export function readLastMessage(names: StreamNames, max: number): ReadRequest {
-  const filter = filterOf(names, null);
+  const filter = filterOf({ names });
   return { options: { ...PLAIN, all: { end: {} }, filter, count: max, direction: BACKWARDS } };
 }
 
@@ -59,11 +56,8 @@ export const NEWEST_OF_ALL: ReadRequest = {
 };
 
 /** A subscription to the events after a position, which the server excludes. */
-export function subscribeMessage(
-  after: Position,
-  { names, categories }: { names: StreamNames; categories: readonly string[] | null },
-): ReadRequest {
-  const filter = filterOf(names, categories);
+export function subscribeMessage(after: Position, wanted: Wanted): ReadRequest {
+  const filter = filterOf(wanted);
   return {
     options: { ...PLAIN, all: { position: serverPositionOf(after) }, filter, subscription: {}, direction: FORWARDS },
   };
@@ -71,14 +65,25 @@ export function subscribeMessage(
 
 const PLAIN = { uuids: { string: {} }, resolveLinks: false } as const;
 
-/** Leaves out events that certainly belong to others; the rest is checked on arrival. */
-function filterOf(
-  names: StreamNames,
-  categories: readonly string[] | null,
-): NonNullable<ReadRequest['options']['filter']> {
-  const prefix = names.serverPrefixes(categories);
-  const stream = prefix === null ? { regex: '^[^$]' } : { prefix };
-  return { stream, max: FILTER_WINDOW, checkpointMultiplier: CHECKPOINT_PAGES };
+/** Which events are wanted, and whose names their streams have. */
+export interface Wanted extends Omit<SubscribeOptions, 'signal'> {
+  readonly names: StreamNames;
+}
+
+/**
+ * Leaves out events that are certainly not wanted; the rest is checked on arrival. The server filters by streams or by
+ * types: by types only where all streams are of this log.
+ */
+function filterOf({ names, categories, types }: Wanted): NonNullable<ReadRequest['options']['filter']> {
+  const window = { max: FILTER_WINDOW, checkpointMultiplier: CHECKPOINT_PAGES };
+  if (types !== undefined && names.serverPrefixes(null) === null) return { eventType: typesOf(types), ...window };
+  const prefix = names.serverPrefixes(categories ?? null);
+  return { stream: prefix === null ? { regex: '^[^$]' } : { prefix }, ...window };
+}
+
+function typesOf(filter: TypeFilter): { readonly regex: string } {
+  if ('only' in filter) return { regex: `^(?:${filter.only.join('|')})$` };
+  return { regex: `^(?!(?:${filter.except.join('|')})$)[^$]` };
 }
 
 // Maps the names of this log's streams to names on the server and back.

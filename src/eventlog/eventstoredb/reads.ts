@@ -60,20 +60,22 @@ export async function* allEvents(
   range: AllRange,
 ): AsyncGenerator<RecordedEvent> {
   const { names } = reader;
-  const categories = range.categories ?? null;
+  const { categories } = range;
   const until = await headPosition(reader);
   let seen = after ?? (await reader.naming.name()).position;
   let left = range.max ?? EVERYTHING;
   if (until === null) return;
   // One more, because the server includes the event at the position.
   const next = (): ReadRequest | null =>
-    left > 0 && seen < until ? readAllMessage(seen, { names, categories, max: Math.min(left + 1, EVERYTHING) }) : null;
+    left > 0 && seen < until
+      ? readAllMessage(seen, { names, ...(categories && { categories }), max: Math.min(left + 1, EVERYTHING) })
+      : null;
   for await (const answer of answers(reader, next)) {
     const read = eventIn(answer, names);
     if (read === null || read.position <= seen) continue;
     if (read.position > until) return;
     seen = read.position;
-    if (!isOurs(read) || !names.isWanted(read.stream, categories)) continue;
+    if (!isOurs(read) || !names.isWanted(read.stream, categories ?? null)) continue;
     left -= 1;
     yield read;
     if (left === 0) return;

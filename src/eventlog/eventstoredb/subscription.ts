@@ -3,6 +3,7 @@ import type { System } from '../../system/system.js';
 import { LogClosed, SubscriptionDropped } from '../errors.js';
 import { wait } from '../../system/async/deadline.js';
 import type { Followed, SubscribeOptions, Position } from '../port.js';
+import { isOfTypes } from '../port.js';
 import { oneByOne } from '../one-by-one.js';
 import { faultOf } from './connection.js';
 import { idleTimeout } from './reads.js';
@@ -72,7 +73,7 @@ async function* followedFrom(
 async function* answersFrom(
   reader: Reader,
   progress: Progress,
-  following: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
+  following: SubscribeOptions,
 ): AsyncGenerator<readonly ReadAnswer[]> {
   while (!following.signal.aborted) {
     yield* liveAnswers(reader, progress, following);
@@ -87,7 +88,7 @@ async function* answersFrom(
 async function* liveAnswers(
   { connection, names, system, deadlineMs }: Reader,
   progress: Progress,
-  { categories = null, signal }: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
+  { signal, ...wanted }: SubscribeOptions,
 ): AsyncGenerator<readonly ReadAnswer[]> {
   let waiting = idleTimeout(system, deadlineMs, signal);
   try {
@@ -95,7 +96,7 @@ async function* liveAnswers(
       const density = new Density(system);
       let answered = 0;
       try {
-        const request = subscribeMessage(progress.seen, { names, categories });
+        const request = subscribeMessage(progress.seen, { names, ...wanted });
         // After the first answer, silence only means that nothing is appended.
         const options = { signal: waiting.signal, onAnswer: waiting.pause, asTheyCome: true };
         for await (const answers of density.while(batchesTo(request, connection, options))) {
@@ -161,13 +162,13 @@ class Density {
 async function* pagedAnswers(
   { connection, names, system, deadlineMs }: Reader,
   progress: Progress,
-  { categories = null, signal }: { readonly categories?: readonly string[] | null; readonly signal: AbortSignal },
+  { signal, ...wanted }: SubscribeOptions,
 ): AsyncGenerator<readonly ReadAnswer[]> {
   const waiting = idleTimeout(system, deadlineMs, signal);
   try {
     for (let count = PAGE; count >= FEW;) {
       count = 0;
-      const request = readAllMessage(progress.seen, { names, categories, max: PAGE });
+      const request = readAllMessage(progress.seen, { names, ...wanted, max: PAGE });
       const options = { signal: waiting.signal, onAnswer: waiting.resume };
       for await (const answers of batchesTo(request, connection, options)) {
         count += answers.length;
@@ -204,7 +205,8 @@ function followedIn(
   // A page begins with the event at the position, which was yielded before.
   if (read.position <= progress.seen) return null;
   progress.seen = read.position;
-  if (isOurs(read) && names.isWanted(read.stream, following.categories ?? null)) {
+  const { categories = null, types } = following;
+  if (isOurs(read) && names.isWanted(read.stream, categories) && isOfTypes(read.type, types)) {
     progress.passed = 0;
     return { kind: 'event', event: read };
   }

@@ -75,14 +75,15 @@ export interface ReadRequest {
     readonly count?: number;
     readonly subscription?: Empty;
     readonly filter?: {
-      readonly stream: { readonly regex: string } | { readonly prefix: readonly string[] };
       readonly max: number;
       readonly checkpointMultiplier: number;
-    };
+    } & ({ readonly stream: Expression } | { readonly eventType: Expression });
     readonly noFilter?: Empty;
     readonly uuids: { readonly string: Empty };
   };
 }
+
+type Expression = { readonly regex: string } | { readonly prefix: readonly string[] };
 
 export interface WireEvent {
   readonly id: WireUuid | null;
@@ -160,7 +161,14 @@ const ROOT = protobuf.Root.fromJSON({
     },
     AllOptions: { fields: { position: of(1, 'Position'), start: of(2, 'Empty'), end: of(3, 'Empty') } },
     Expression: { fields: { regex: text(1), prefix: many(2, 'string') } },
-    Filter: { fields: { stream: of(1, 'Expression'), max: of(3, 'uint32'), checkpointMultiplier: of(5, 'uint32') } },
+    Filter: {
+      fields: {
+        stream: of(1, 'Expression'),
+        eventType: of(2, 'Expression'),
+        max: of(3, 'uint32'),
+        checkpointMultiplier: of(5, 'uint32'),
+      },
+    },
     UuidOption: { fields: { string: of(2, 'Empty') } },
     ReadOptions: {
       fields: {
