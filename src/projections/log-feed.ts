@@ -111,8 +111,9 @@ export class LogFeed {
   /** Gives what comes to the reader, to the end of a subscription; `arrived` is called after each event. */
   async #read(reader: Reader, arrived: () => void): Promise<void> {
     const { log, cursors } = this.#deps;
-    const { last: after, signal } = reader;
-    for await (const followed of log.subscribe(after, { categories: [RUNS], signal })) {
+    const { last: after, types, signal } = reader;
+    const wanted = { categories: [RUNS], ...(types !== null && { types: { only: [...types] } }) };
+    for await (const followed of log.subscribe(after, { ...wanted, signal })) {
       if (followed.kind === 'caughtUp') continue;
       const { position } = followed.kind === 'event' ? followed.event : followed;
       // A log delivers at least once.
@@ -125,12 +126,11 @@ export class LogFeed {
     }
   }
 
-  /** An event as it is shown; null when it is not wanted, or its run is damaged, of which nothing is shown. */
-  async #shown(recorded: RecordedEvent, { types, blueprintId }: Reader): Promise<Omit<FeedEvent, 'cursor'> | null> {
+  /** An event as it is shown; null when its run is not wanted, or its run is damaged, of which nothing is shown. */
+  async #shown(recorded: RecordedEvent, { blueprintId }: Reader): Promise<Omit<FeedEvent, 'cursor'> | null> {
     const { corruptRuns } = this.#deps;
     const runId = runIdOf(recorded.stream);
     if (runId === null || corruptRuns.has(runId)) return null;
-    if (types !== null && !types.has(recorded.type)) return null;
     try {
       if (blueprintId !== null && (await this.#blueprintOf(runId)) !== blueprintId) return null;
       return { runId, event: runEventOf(recorded) };
