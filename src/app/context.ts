@@ -39,6 +39,8 @@ export interface EngineDeps {
   readonly charts?: MachineCache;
   /** The scheduler that notifies watchers in time slices. Default: a new one. */
   readonly slices?: Slices | undefined;
+  /** How long nobody must look before the log leaves out the events within runs, in milliseconds. Default: 10,000. */
+  readonly quietAfterMs?: number;
   /** Opens the record. Default: the one the settings name. */
   readonly openLog?: typeof openLog;
   /** Opens the stored read models. Default: a file in the data directory. */

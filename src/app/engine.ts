@@ -23,6 +23,7 @@ import { blueprintList } from '../projections/blueprints.js';
 import type { DocumentList, DocumentListDeps } from '../projections/documents.js';
 import { documentList } from '../projections/documents.js';
 import type { History } from '../projections/run-history.js';
+import type { ProjectorOptions, QuietOptions } from '../projections/projector.js';
 import { Projector } from '../projections/projector.js';
 import { feedCursors } from '../projections/feed-cursor.js';
 import { Inbox } from '../projections/inbox.js';
@@ -39,7 +40,7 @@ import { runIdOf } from '../run/events.js';
 import { machineCache } from '../run/machine.js';
 import type { Deadlines } from '../run/live/deadlines.js';
 import type { RunRegistry } from '../run/live/registry.js';
-import type { RunState, UnfinishedRun } from '../run/state.js';
+import type { UnfinishedRun } from '../run/state.js';
 import type { RunServices } from './runs.js';
 import { runServices } from './runs.js';
 import type { EngineConfig, EngineDeps } from './context.js';
@@ -105,7 +106,8 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const authenticator = await authenticatorOf({ log, system, instanceId, logger });
   const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
   const isLive = (runId: string): boolean => registry.live(runId) !== null;
-  const reading = { log: folded, system, slices, onCorrupt, onLost, onFault, isLive, open, startThread };
+  const onWatched = (): void => projector.look();
+  const reading = { log: folded, system, slices, onCorrupt, onLost, onFault, isLive, onWatched, open, startThread };
   const models = await modelsOf(log, dataDir, reading);
   const { history, corruptRuns, reader, views } = models;
   const tokens = tokenBus(slices, logger);
@@ -116,12 +118,13 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const wiring = { log, tokens, charts, corruptRuns, ownAppends, instanceId, onWhole, reader };
   const { registry, cluster, unreachableModels, modelUses } = runServices(config, runDeps, wiring);
   const deadlines = pauseDeadlines({ registry, history, cluster, corruptRuns, system, logger });
-  const { feed, logFeed } = feedsOf({ log, identity: logInfo.identity, reader, corruptRuns, system, slices, onFault });
+  const { feed, logFeed } = feedsOf({ log, ...logInfo, reader, corruptRuns, system, slices, onFault, onWatched });
   const projector = new Projector({
     ...{ log, views, history, ownAppends, system, sha256: system.sha256 },
-    onFolded: foldedTo({ cluster, deadlines, corruptRuns, instanceId }),
+    ...eventsTo({ cluster, deadlines, corruptRuns, instanceId }),
     onRecorded: recordedTo({ feed, authenticator }, deps),
     onDocument: (event) => library.recorded(event),
+    quiet: quietOf({ cluster, views, feed }, deps),
     onFault: corruptionNoted({ corruptRuns, corruptDocuments: library.corruptDocuments }, onFault),
   });
   const folding = { log, reader, history, projector, system };
@@ -137,9 +140,8 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     async check(unfinished) {
       await Promise.all([audits.check(unfinished), library.check(), savedCouncils.check()]);
     },
-    ...{ log, registry, queries, tokens, views, feed, slices, logFeed, inbox, blueprints },
-    ...{ authenticator, unreachableModels, modelUses },
-    ...listsOf({ ...folding, corruptDocuments: library.corruptDocuments }),
+    ...{ log, registry, queries, tokens, views, feed, slices, logFeed, inbox, blueprints, authenticator },
+    ...{ unreachableModels, modelUses, ...listsOf({ ...folding, corruptDocuments: library.corruptDocuments }) },
     isReady: readiness({ log, projector, library, history, cluster, system }),
     ...recoveryOf({ caughtUp, cluster, deadlines, registry, history, corruptRuns, logger }),
     async stop() {
@@ -161,10 +163,10 @@ function tokenBus(slices: Slices, logger: EngineDeps['logger']): TokenBus {
   });
 }
 
-function feedsOf({ identity, reader, slices, ...deps }: FeedsDeps): Pick<Engine, 'feed' | 'logFeed'> {
+function feedsOf({ identity, reader, slices, onWatched, ...deps }: FeedsDeps): Pick<Engine, 'feed' | 'logFeed'> {
   const { sha256 } = deps.system;
   return {
-    feed: new RunFeed({ reader, sha256, slices }),
+    feed: new RunFeed({ reader, sha256, slices, onWatched }),
     logFeed: new LogFeed({ ...deps, cursors: feedCursors(identity, sha256) }),
   };
 }
@@ -210,6 +212,17 @@ function foldAgain({
   projector.refold();
 }
 
+/** How long nobody must look before the log leaves out the events within runs, in milliseconds. */
+const QUIET_AFTER_MS = 10_000;
+
+/** One process alone has no others whose events it would pay for. */
+function quietOf(
+  { cluster, views, feed }: Pick<Engine, 'views' | 'feed'> & { readonly cluster: Cluster | null },
+  { quietAfterMs: afterMs = QUIET_AFTER_MS }: Pick<EngineDeps, 'quietAfterMs'>,
+): QuietOptions | null {
+  return cluster && { afterMs, isWatched: () => views.isWatched || feed.size > 0 };
+}
+
 /** How long the read models may take to fold what is recorded when readiness is asked for, in milliseconds. */
 const MAX_LAG_MS = 1_000;
 
@@ -231,7 +244,8 @@ function readiness({
     await log.ping();
     const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
     if (!isReady) return false;
-    return await isFolded(projector, { head: await log.head(), system });
+    const isHeard = (): boolean => projector.isQuiet && cluster?.hearsItself === true;
+    return isHeard() || (await isFolded(projector, { head: await log.head(), system })) || isHeard();
   };
 }
 
@@ -240,7 +254,7 @@ async function isFolded(
   projector: Projector,
   { head, system }: { readonly head: Position | null; readonly system: EngineDeps['system'] },
 ): Promise<boolean> {
-  const reaching = (call: Pick<AbortController, 'signal'>): Promise<void> => projector.reached(head, call.signal);
+  const reaching = (call: Pick<AbortController, 'signal'>): Promise<void> => projector.passed(head, call.signal);
   const late = (): Error => new ViewsBehind();
   return await inTime(reaching, { system, maxMs: MAX_LAG_MS, late }).then(
     () => true,
@@ -365,16 +379,21 @@ interface ReadingDeps {
   readonly onFault: (error: unknown) => void;
 }
 
-/** Passes folded events to the cluster and the deadlines, except for corrupt runs, which must not continue. */
-function foldedTo({
+/** Passes events to the cluster and the deadlines; those of corrupt runs not once folded: they must not continue. */
+function eventsTo({
   cluster,
   deadlines,
   corruptRuns,
   instanceId,
-}: Pick<RecoveryDeps, 'cluster' | 'deadlines' | 'corruptRuns'> & { readonly instanceId: string }) {
-  return (event: RecordedEvent, run: RunState | null): void => {
-    if (run !== null && corruptRuns.has(run.runId)) return;
-    cluster?.recorded(event, run);
-    if (run !== null) deadlines.recorded(run, event.metadata['instanceId'] === instanceId);
+}: Pick<RecoveryDeps, 'cluster' | 'deadlines' | 'corruptRuns'> & {
+  readonly instanceId: string;
+}): Required<Pick<ProjectorOptions, 'onArrived' | 'onFolded'>> {
+  return {
+    onArrived: (event) => cluster?.arrived(event),
+    onFolded(event, run) {
+      if (run === null || corruptRuns.has(run.runId)) return;
+      cluster?.recorded(run);
+      deadlines.recorded(run, event.metadata['instanceId'] === instanceId);
+    },
   };
 }

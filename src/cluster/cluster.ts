@@ -4,6 +4,7 @@
  */
 import type { System } from '../system/system.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import { runIdOf } from '../run/events.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
 import type { OrphanRecoveryOptions } from './orphan-recovery.js';
 import { OrphanRecovery } from './orphan-recovery.js';
@@ -68,6 +69,11 @@ export class Cluster {
     return this.#isFenced;
   }
 
+  /** Whether this instance's own heartbeats come back from the log. */
+  get hearsItself(): boolean {
+    return this.#failureDetector.hearsItself(this.#options.system.monotonicMs());
+  }
+
   /** Whether an instance other than this one is suspected to be dead. */
   isSuspect(instanceId: string): boolean {
     return this.#failureDetector.isSuspect(instanceId, this.#options.system.monotonicMs());
@@ -94,13 +100,18 @@ export class Cluster {
     this.#scheduleCheck();
   }
 
-  /** An event has come in from the log, with the run's state after it when it is one of a run. */
-  recorded(event: RecordedEvent, run: RunState | null): void {
+  /** An event has come in from the log: known before it is folded, for which more may have to be read. */
+  arrived(event: RecordedEvent): void {
     const { system, instanceId, registry } = this.#options;
     const beat = beatOf(event);
     if (beat !== null) this.#failureDetector.heard(beat, system.monotonicMs());
-    if (run === null) return;
-    if (event.metadata['instanceId'] !== instanceId) registry.noticed(run.runId, event.revision);
+    const runId = event.metadata['instanceId'] === instanceId ? null : runIdOf(event.stream);
+    if (runId !== null) registry.noticed(runId, event.revision);
+  }
+
+  /** A run is folded up to an event. */
+  recorded(run: RunState): void {
+    const { instanceId } = this.#options;
     const isOwn = run.ownership.owner === instanceId || this.#orphanRecovery.knows(run.runId);
     if (isOwn || this.#isListening) this.#orphanRecovery.recorded(run);
   }

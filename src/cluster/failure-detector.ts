@@ -37,16 +37,22 @@ export class FailureDetector {
     this.#heardMs.set(instanceId, nowMs);
   }
 
+  /** Whether own heartbeats come back from the log: the subscription works and is not behind. */
+  hearsItself(nowMs: number): boolean {
+    const { instanceId, heartbeatMs } = this.#options;
+    const lastMs = this.#heardMs.get(instanceId);
+    return lastMs !== undefined && nowMs - lastMs <= BEATS_MISSED * heartbeatMs;
+  }
+
   /**
    * Whether an instance has been silent for too long. For one never heard of, the time counts from the first
    * call.
    */
   isSuspect(instanceId: string, nowMs: number): boolean {
-    const { instanceId: ownId, heartbeatMs, suspectAfterMs } = this.#options;
+    const { instanceId: ownId, suspectAfterMs } = this.#options;
     if (instanceId === ownId) return false;
     if (this.#predecessors.has(instanceId)) return true;
-    if (nowMs - (this.#heardMs.get(ownId) ?? Number.NEGATIVE_INFINITY) > BEATS_MISSED * heartbeatMs)
-      this.#isDeaf = true;
+    if (!this.hearsItself(nowMs)) this.#isDeaf = true;
     if (this.#isDeaf) return false;
     const lastMs = this.#heardMs.get(instanceId);
     if (lastMs === undefined) this.#heardMs.set(instanceId, nowMs);

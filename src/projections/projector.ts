@@ -1,4 +1,8 @@
-/** The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come. */
+/**
+ * The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come. While
+ * nobody looks, the log leaves out the events within runs, most of all; when somebody does, they are subscribed to again
+ * from before the first that was left out.
+ */
 import type { System } from '../system/system.js';
 import { blueprintIdOf } from '../blueprint/events.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
@@ -19,8 +23,19 @@ import { keepSubscribed } from './keep-subscribed.js';
 import type { History } from './run-history.js';
 import type { RunViews } from './run-views.js';
 import { summaryOf } from './run-summary.js';
+import { isWithinRun, WITHIN_RUNS } from './unfolded-runs.js';
 
 const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
+
+/** For how many events of the log one stands while those within runs are left out. */
+const EVENTS_EACH = 4;
+
+export interface QuietOptions {
+  /** How long nobody must have looked, in milliseconds. */
+  readonly afterMs: number;
+  /** Whether somebody watches a run here. */
+  readonly isWatched: () => boolean;
+}
 
 export interface ProjectorOptions {
   readonly log: EventLog;
@@ -29,6 +44,8 @@ export interface ProjectorOptions {
   /** What this instance appends, and has folded already. Absent: nothing. */
   readonly ownAppends?: Pick<OwnAppends, 'stateAfter'>;
   readonly system: Pick<System, 'after'>;
+  /** Called with each event before it is folded; after a drop perhaps again. Must not throw. */
+  readonly onArrived?: (event: RecordedEvent) => void;
   /** Called with each event once it is folded or found corrupt; after a drop perhaps again. Must not throw. */
   readonly onRecorded?: (event: RecordedEvent) => void;
   /** Called with each event once it is folded, with the resulting run if it is a run's. */
@@ -39,6 +56,8 @@ export interface ProjectorOptions {
    * If given, hash chains are verified while history is folded; otherwise they are not checked.
    */
   readonly sha256?: System['sha256'];
+  /** When events within runs are left out. Default: never. */
+  readonly quiet?: QuietOptions | null;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -58,8 +77,15 @@ export class Projector {
   /** Ends the subscription, so that another begins. */
   #subscription = new AbortController();
   /** Whether the subscription is about to restart: events of the present one no longer count. */
-  #isRefolding = false;
+  #isRestarting = false;
   #refolds = 0;
+  /** Whether events within runs are left out. */
+  #isQuiet = false;
+  /** Whether somebody has looked since it was last checked. */
+  #isLookedAt = false;
+  /** Position up to which only what was left out has not been taken before; null: nothing was. */
+  #takenUpTo: Position | null = null;
+  #cancelCheck: () => void = () => undefined;
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
@@ -71,6 +97,11 @@ export class Projector {
     return this.#caughtUp;
   }
 
+  /** Whether events within runs are left out, because nobody looks. */
+  get isQuiet(): boolean {
+    return this.#isQuiet;
+  }
+
   /** How often what was stored was lost: an answer of the views counts only when this is as it was before the question. */
   get refolds(): number {
     return this.#refolds;
@@ -78,6 +109,8 @@ export class Projector {
 
   /** Starts folding; resolves once history is caught up. @throws {LogDamaged} it cannot be read to its end */
   start(): Promise<void> {
+    const { quiet = null } = this.#options;
+    if (quiet !== null) this.#checkQuiet(quiet);
     return new Promise((resolve, reject) => {
       this.#running = this.#run(resolve, reject);
     });
@@ -88,17 +121,75 @@ export class Projector {
     this.#position = null;
     this.#caughtUp = false;
     this.#refolds += 1;
-    this.#isRefolding = true;
+    this.#isQuiet = false;
+    this.#leftOutTaken();
+    this.#restart();
+  }
+
+  #restart(): void {
+    this.#isRestarting = true;
     this.#subscription.abort();
   }
 
+  /** Somebody looks at runs: nothing is left out any more, and what was left out is taken. */
+  look(): void {
+    this.#isLookedAt = true;
+    if (!this.#isQuiet) return;
+    this.#isQuiet = false;
+    const since = this.#options.views.putOffSince;
+    if (since === undefined) this.#options.views.closeGaps();
+    else {
+      this.#takenUpTo = this.#position;
+      this.#position = since;
+    }
+    this.#restart();
+  }
+
+  #leftOutTaken(): void {
+    this.#takenUpTo = null;
+    this.#options.views.closeGaps();
+  }
+
+  async #lookAway(quiet: QuietOptions): Promise<void> {
+    const { views, history } = this.#options;
+    const mayBe = this.#mayBeQuiet(quiet);
+    this.#isLookedAt = false;
+    if (!mayBe) return;
+    // Not all are in memory after a start.
+    const unfinished = await history.unfinished();
+    if (!this.#mayBeQuiet(quiet)) return;
+    this.#isQuiet = true;
+    views.leaveOutAll(unfinished, this.#position);
+    this.#restart();
+  }
+
+  #mayBeQuiet({ isWatched }: QuietOptions): boolean {
+    const isSeen = this.#isLookedAt || this.#waiters.size > 0 || isWatched();
+    const isSettled = this.#caughtUp && this.#position !== null && !this.#isRestarting && this.#takenUpTo === null;
+    return !isSeen && isSettled && !this.#isQuiet && !this.#options.views.isCrowded;
+  }
+
+  #checkQuiet(quiet: QuietOptions): void {
+    this.#cancelCheck = this.#options.system.after(quiet.afterMs, () => {
+      // What fails there is told by whoever asks for the rows.
+      this.#lookAway(quiet).catch(() => undefined);
+      this.#checkQuiet(quiet);
+    });
+  }
+
   /**
-   * Resolves once everything up to a position is folded; `null` is everything of an empty log.
+   * Looks, and resolves once everything up to a position is folded; `null` is everything of an empty log.
    *
    * @param signal ends the wait
    * @throws {ServiceStopping} by the signal, or it will not be folded here any more
    */
   async reached(position: Position | null, signal?: AbortSignal): Promise<void> {
+    this.look();
+    await this.passed(position, signal);
+  }
+
+  /** The same without looking: while nobody does, of what is folded events may be left out. */
+  async passed(position: Position | null, signal?: AbortSignal): Promise<void> {
     if (position === null || (this.#position !== null && this.#position >= position)) return;
     if (this.#stopping.signal.aborted || signal?.aborted === true) throw new ServiceStopping();
     await new Promise<void>((resolve, reject) => {
@@ -112,6 +203,7 @@ export class Projector {
   }
 
   async stop(): Promise<void> {
+    this.#cancelCheck();
     this.#stopping.abort();
     await this.#running;
     for (const { reject } of this.#waiters) reject(new ServiceStopping());
@@ -136,20 +228,44 @@ export class Projector {
   /** Folds what a subscription brings, to its end. */
   async #read(arrived: () => void, onCaughtUp: () => void): Promise<void> {
     this.#subscription = new AbortController();
-    this.#isRefolding = false;
+    this.#isRestarting = false;
     const signal = AbortSignal.any([this.#stopping.signal, this.#subscription.signal]);
-    for await (const followed of this.#options.log.subscribe(this.#position, { signal })) {
+    const types = this.#isQuiet ? { types: { except: WITHIN_RUNS } } : {};
+    for await (const followed of this.#options.log.subscribe(this.#position, { ...types, signal })) {
       if (signal.aborted) break;
       arrived();
       if (followed.kind === 'checkpoint') {
         this.#reach(followed.position);
       } else if (followed.kind === 'caughtUp') {
         this.#caughtUp = true;
+        if (!this.#isQuiet) this.#leftOutTaken();
         onCaughtUp();
-      } else if (!this.#takeHeld(followed.event)) {
-        await this.#take(followed.event);
+      } else if (this.#isTaken(followed.event)) {
+        this.#reach(followed.event.position);
+      } else {
+        this.#options.onArrived?.(followed.event);
+        if (!this.#takeHeld(followed.event)) await this.#take(followed.event);
+        const overdue = this.#options.views.overdueGap;
+        if (overdue !== null) await this.#fill(overdue);
       }
     }
+  }
+
+  /** Whether an event that comes once more was not left out the first time, or is of a run that has ended since. */
+  #isTaken({ stream, type, position }: RecordedEvent): boolean {
+    if (this.#takenUpTo === null || position > this.#takenUpTo) return false;
+    const runId = isWithinRun(type) ? runIdOf(stream) : null;
+    return runId === null || !this.#options.views.mayLack(runId);
+  }
+
+  /** Reads what was left out of a run for too long. */
+  async #fill(runId: string): Promise<void> {
+    const { views, history } = this.#options;
+    const since = this.#position;
+    const run = await views.fill(runId);
+    if (run === null) return;
+    await history.put(summaryOf(run));
+    if (this.#isQuiet) views.leaveOut(runId, since);
   }
 
   /** Advances past every event, whatever its category, so that waiting for the log's head does not depend on runs. */
@@ -181,7 +297,7 @@ export class Projector {
         history.note(summaryOf(own));
         onFolded?.(recorded, own);
       } else if (!this.#takeForeign(runId, recorded)) return false;
-      const overdue = views.overdue();
+      const overdue = views.overdue(this.#isQuiet ? EVENTS_EACH : 1);
       if (overdue !== null) history.note(summaryOf(overdue));
     } catch (error) {
       this.#passOver(error);
@@ -215,7 +331,11 @@ export class Projector {
 
   #taken(recorded: RecordedEvent): void {
     this.#options.onRecorded?.(recorded);
+    const { views } = this.#options;
+    const runId = this.#isQuiet ? runIdOf(recorded.stream) : null;
+    if (runId !== null) views.leaveOut(runId, this.#position);
     this.#reach(recorded.position);
+    if (this.#isQuiet && views.isCrowded) this.look();
   }
 
   async #fold(runId: string, recorded: RecordedEvent): Promise<RunState | null> {
@@ -242,8 +362,9 @@ export class Projector {
   }
 
   #reach(position: Position): void {
-    if (this.#isRefolding) return;
+    if (this.#isRestarting) return;
     this.#position = position;
+    if (this.#takenUpTo !== null && position >= this.#takenUpTo) this.#leftOutTaken();
     this.#options.history.reached(position);
     for (const waiter of this.#waiters) {
       if (waiter.position > position) continue;

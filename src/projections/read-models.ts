@@ -26,6 +26,8 @@ export interface ReadModelsOptions extends ViewsOptions {
   readonly onFault: (error: unknown) => void;
   /** Whether a run is live here: its actor knows the record, and is not asked for the row as well. */
   readonly isLive: (runId: string) => boolean;
+  /** Called when somebody begins to watch a run, before it is read. */
+  readonly onWatched?: () => void;
   /** Opens the stored rows. Default: the file. */
   readonly open?: typeof openViews | undefined;
   /** Starts the thread of the stored rows. Default: a new one. */
@@ -51,6 +53,7 @@ export async function openReadModels({
   onLost,
   onFault,
   isLive,
+  onWatched,
   open = openViews,
   startThread,
   ...options
@@ -88,6 +91,7 @@ export async function openReadModels({
     assertReaches: (runId) => reader.assertReaches(runId),
     isUnheeded: (runId) => !isLive(runId),
     onCorrupt: (error) => corruptRuns.found(error),
+    ...(onWatched && { onWatched }),
   });
   return { history, corruptRuns, reader, views, close: () => stored.close() };
 }

@@ -3,21 +3,18 @@
  * which notifies its watchers in slices. Paused and finished runs leave memory unless they are watched; they are folded
  * from the log again on demand.
  */
-import { createStore } from '@xstate/store';
 import type { System } from '../system/system.js';
-import { Broadcast } from '../system/async/broadcast.js';
 import type { Slices } from '../system/async/slices.js';
 import type { Position, RecordedEvent } from '../eventlog/port.js';
 import { RunCorrupt } from '../run/errors.js';
 import type { RunEvent } from '../run/events.js';
-import type { RunState } from '../run/state.js';
+import type { RunState, UnfinishedRun } from '../run/state.js';
 import { isFinished } from '../run/state.js';
 import { assertFollows, foldNext, runEventOf } from '../run/stream.js';
 import type { RunReader } from './run-reader.js';
-import { UnfoldedRuns } from './unfolded-runs.js';
-
-/** Most states that a watcher is sent at once while there are many watchers: those of few events, with a draft or two. */
-const STATES_AT_ONCE = 16;
+import type { RunStore, Watcher } from './run-store.js';
+import { runStore } from './run-store.js';
+import { isWithinRun, UnfoldedRuns } from './unfolded-runs.js';
 
 /** What is kept without a watcher; beyond, the least recently used are evicted and folded again with their next event. */
 export interface UnwatchedBounds {
@@ -26,41 +23,16 @@ export interface UnwatchedBounds {
   readonly text: number;
 }
 
-/** Types of the events that change neither the owner of a run, nor whether it is paused or has ended. */
-const WITHIN: ReadonlySet<string> = new Set<RunEvent['type']>([
-  'NodeStarted',
-  'ToolCalled',
-  'NodeCompleted',
-  'NodeFailed',
-]);
-
 /** More runs than two instances admit at a time, each 10,000 that are pending and 1,000 that are active. */
 const BOUNDS = { runs: 25_000, text: 200_000_000 } as const;
 
 interface View {
   run: RunState;
-  /**
-   * Set once the run is watched: most runs never are, and a store costs more than their fold.
-   */
+  /** Set once the run is watched: most runs never are, and a store costs more than their fold. */
   store: RunStore | null;
   watchers: number;
   /** Characters of its topic and draft that count against the bound. */
   text: number;
-}
-
-/** A notification to the watchers of a run. */
-type News = { readonly kind: 'state'; readonly run: RunState } | typeof DAMAGE;
-
-const DAMAGE = { kind: 'damage' } as const;
-
-/** Its functions must not throw. */
-export interface Watcher {
-  /** @param hasMore whether the next state comes right after it; absent: it does not */
-  readonly onState: (run: RunState, hasMore?: boolean) => void;
-  /** Called when the run is found corrupt: nothing more of it should be shown. */
-  readonly onCorrupt?: () => void;
-  /** Ends the watching. */
-  readonly signal: AbortSignal;
 }
 
 export interface RunViewsOptions {
@@ -73,6 +45,8 @@ export interface RunViewsOptions {
   readonly isUnheeded?: (runId: string) => boolean;
   /** Called when a deferred event proves invalid. */
   readonly onCorrupt?: (error: RunCorrupt) => void;
+  /** Called when somebody begins to watch a run, before it is read. */
+  readonly onWatched?: () => void;
 }
 
 export class RunViews {
@@ -82,6 +56,7 @@ export class RunViews {
   readonly #slices: Slices;
   readonly #isUnheeded: (runId: string) => boolean;
   readonly #onCorrupt: (error: RunCorrupt) => void;
+  readonly #onWatched: () => void;
   readonly #unfolded = new UnfoldedRuns();
   readonly #views = new Map<string, View>();
   /** Views with a watcher; they do not count against the bound. */
@@ -96,11 +71,21 @@ export class RunViews {
     this.#assertReaches = options.assertReaches ?? (async () => undefined);
     this.#isUnheeded = options.isUnheeded ?? (() => false);
     this.#onCorrupt = options.onCorrupt ?? (() => undefined);
+    this.#onWatched = options.onWatched ?? (() => undefined);
   }
 
   /** Runs held in memory. */
   get size(): number {
     return this.#views.size;
+  }
+
+  get isWatched(): boolean {
+    return this.#watched > 0;
+  }
+
+  /** Whether more is held than there are bounds for, because nothing of it may be evicted. */
+  get isCrowded(): boolean {
+    return this.#views.size - this.#watched > this.#bounds.runs || this.#text > this.#bounds.text;
   }
 
   /**
@@ -114,6 +99,8 @@ export class RunViews {
     const view = this.#views.get(runId) ?? (await this.#open(runId, event));
     if (view === null) return null;
     this.#foldUp(runId, view);
+    const missing = event.seq - view.run.head.seq - 1;
+    if (missing > 0 && this.#unfolded.hasGaps(runId)) await this.#catchUp(runId, view, missing);
     const before = view.run;
     if (sha256 !== null && event.seq === before.head.seq + 1) assertFollows(runId, before.head, { event, sha256 });
     const run = this.#advance(runId, view, event);
@@ -121,13 +108,18 @@ export class RunViews {
     return run;
   }
 
-  /** The same for a run in memory, whose links need no check: at once. Null when it is not in memory, nor begins. */
+  /**
+   * The same for a run in memory, whose links need no check: at once. Null when it is not in memory, nor begins, and when
+   * events before it were left out.
+   */
   applyHeld(runId: string, event: RunEvent): RunState | null {
     const begins = event.type === 'RunRequested' && !this.#loading.has(runId);
     const view = this.#views.get(runId) ?? (begins ? this.#keep(runId, foldNext(runId, null, event)) : null);
     if (view === null) return null;
-    const isRest = event.seq - 1 === this.#unfolded.last(runId);
+    const hasGaps = this.#unfolded.hasGaps(runId);
+    const isRest = hasGaps || event.seq - 1 === this.#unfolded.last(runId);
     if (isRest && event.type === 'RunCompleted' && event.data.usage !== undefined) this.#complete(runId, view, event);
+    else if (hasGaps && event.seq > this.#heard(runId, view) + 1) return null;
     else this.#foldUp(runId, view);
     return this.#advance(runId, view, event);
   }
@@ -147,7 +139,7 @@ export class RunViews {
    */
   putOff(runId: string, event: RecordedEvent, since: Position | null): boolean {
     const view = this.#views.get(runId);
-    if (view === undefined || !WITHIN.has(event.type) || !this.#mayWait(runId, view)) return false;
+    if (view === undefined || !isWithinRun(event.type) || !this.#mayWait(runId, view)) return false;
     if (event.revision === this.#heard(runId, view) + 1) this.#unfolded.add(runId, since, event);
     return true;
   }
@@ -186,10 +178,11 @@ export class RunViews {
     return this.#unfolded.since;
   }
 
-  /** Counts an event of the log; a run whose row was put off too long ago, and is to be put now. */
-  overdue(): RunState | null {
-    const runId = this.#unfolded.overdue();
-    return runId === null ? null : this.#foldedUp(runId);
+  /** Counts events of the log; a run whose row was put off too long ago, and is to be put now. See also `overdueGap`. */
+  overdue(events = 1): RunState | null {
+    this.#unfolded.count(events);
+    const { overdue } = this.#unfolded;
+    return overdue === null || overdue.hasGaps ? null : this.#foldedUp(overdue.runId);
   }
 
   /** The runs whose rows were put off, as they are now: to be put now. */
@@ -199,10 +192,52 @@ export class RunViews {
 
   #foldedUp(runId: string): RunState | null {
     const view = this.#views.get(runId);
-    if (view === undefined) return null;
-    this.#foldUp(runId, view);
+    if (view !== undefined) this.#foldUp(runId, view);
+    // One with gaps is not as it is recorded.
+    if (!this.#unfolded.hasGaps(runId)) this.#unfolded.put(runId);
+    return view?.run ?? null;
+  }
+
+  /** Events within runs are left out from a position on: of these, and of those in memory. */
+  leaveOutAll(unfinished: readonly UnfinishedRun[], since: Position | null): void {
+    for (const { runId, owner } of unfinished) if (owner !== null) this.#unfolded.leaveOut(runId, since);
+    for (const runId of this.#views.keys()) this.leaveOut(runId, since);
+  }
+
+  /** The same of one run in memory, whose last event that came was the one after the position. */
+  leaveOut(runId: string, since: Position | null): void {
+    const owner = this.#views.get(runId)?.run.ownership.owner ?? null;
+    // Without one nothing happens within a run.
+    if (owner !== null) this.#unfolded.leaveOut(runId, since);
+  }
+
+  /** Whether an event of a run may have been left out. */
+  mayLack(runId: string): boolean {
+    return this.#views.has(runId) || this.#unfolded.hasGaps(runId);
+  }
+
+  /** All that was left out has come. */
+  closeGaps(): void {
+    this.#unfolded.closeGaps((runId) => this.#views.has(runId));
+  }
+
+  /** A run of which events were left out so long ago that they are to be read. */
+  get overdueGap(): string | null {
+    return this.#unfolded.overdue?.hasGaps === true ? this.#unfolded.overdue.runId : null;
+  }
+
+  /** Reads what was left out of a run: its row is to be put. */
+  async fill(runId: string): Promise<RunState | null> {
+    let view = this.#views.get(runId) ?? null;
+    try {
+      if (view === null) view = await this.#load(runId);
+      else await this.#catchUp(runId, view);
+    } catch (error) {
+      if (!(error instanceof RunCorrupt)) throw error;
+      this.#onCorrupt(error);
+    }
     this.#unfolded.put(runId);
-    return view.run;
+    return view?.run ?? null;
   }
 
   /** Folds what was put off; at an invalid event the view keeps its last valid state. */
@@ -272,7 +307,7 @@ export class RunViews {
 
   /** Notifies the watchers of a run that was found corrupt. */
   refuse({ data: { runId } }: RunCorrupt): void {
-    this.#views.get(runId)?.store?.watchers.tell(DAMAGE);
+    this.#views.get(runId)?.store?.refused();
   }
 
   /** A run that is kept in memory from now on: one that has just been loaded may have left it before this goes on. */
@@ -288,6 +323,7 @@ export class RunViews {
   #join(runId: string, view: View): () => void {
     view.watchers += 1;
     if (view.watchers === 1) this.#watched += 1;
+    this.#onWatched();
     this.#foldUp(runId, view);
     return () => {
       view.watchers -= 1;
@@ -296,9 +332,10 @@ export class RunViews {
     };
   }
 
-  /** Takes all that is recorded by now: the subscription may be behind, or in the middle of an append. */
-  async #catchUp(runId: string, view: View): Promise<void> {
-    for await (const event of this.#reader.events(runId, { from: view.run.head.seq + 1 })) this.#take(view, event);
+  /** Takes all that is recorded by now, or some: the subscription may be behind, in the middle of an append, or quiet. */
+  async #catchUp(runId: string, view: View, max?: number): Promise<void> {
+    const range = { from: view.run.head.seq + 1, ...(max !== undefined && { max }) };
+    for await (const event of this.#reader.events(runId, range)) this.#take(view, event);
   }
 
   #take(view: View, event: RunEvent): void {
@@ -359,19 +396,4 @@ export class RunViews {
 /** Whether nothing happens to a run by itself. */
 function isAtRest(run: RunState): boolean {
   return isFinished(run) || (run.phase.status === 'paused' && run.ownership.owner === null);
-}
-
-interface RunStore {
-  recorded(run: RunState): void;
-  readonly watchers: Broadcast<News>;
-}
-
-function runStore(first: RunState, slices: Slices): RunStore {
-  const watchers = new Broadcast<News>(slices, { atOnce: STATES_AT_ONCE });
-  const store = createStore({
-    context: { run: first },
-    on: { recorded: (_, { run }: { run: RunState }) => ({ run }) },
-  });
-  store.subscribe(({ context: { run } }) => watchers.tell({ kind: 'state', run }));
-  return { recorded: (run) => store.send({ type: 'recorded', run }), watchers };
 }

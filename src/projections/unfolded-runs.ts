@@ -1,8 +1,19 @@
 /**
  * Runs with events newer than their row, and these events as they came. The runs are neither live nor watched here, so
  * their rows are written only when rows are read; most have ended by then, and their last event holds all of the row.
+ * Of runs with gaps, events were left out by the log and have not come at all.
  */
 import type { Position, RecordedEvent } from '../eventlog/port.js';
+import type { RunFactType } from '../run/events.js';
+
+/** Types of the events that change neither the owner of a run, nor whether it is paused or has ended. */
+export const WITHIN_RUNS: readonly RunFactType[] = ['NodeStarted', 'ToolCalled', 'NodeCompleted', 'NodeFailed'];
+
+const WITHIN: ReadonlySet<string> = new Set(WITHIN_RUNS);
+
+export function isWithinRun(type: string): boolean {
+  return WITHIN.has(type);
+}
 
 /** What may have come since the oldest: it is folded again after a crash, and these are kept in memory. */
 const BOUNDS = {
@@ -18,6 +29,7 @@ interface Unfolded {
   /** How many events had come from the log before its first. */
   readonly came: number;
   events: RecordedEvent[];
+  hasGaps: boolean;
 }
 
 export class UnfoldedRuns {
@@ -56,14 +68,36 @@ export class UnfoldedRuns {
    * @param since position up to which everything was folded before the event
    */
   add(runId: string, since: Position | null, event: RecordedEvent | null): void {
-    let run = this.#runs.get(runId);
-    if (run === undefined) {
-      run = { since, came: this.#came, events: [] };
-      this.#runs.set(runId, run);
-    }
+    const run = this.#known(runId, since);
     if (event === null) return;
     run.events.push(event);
     this.#chars += event.data.length;
+  }
+
+  /** Events of a run may be left out from a position on. */
+  leaveOut(runId: string, since: Position | null): void {
+    this.#known(runId, since).hasGaps = true;
+  }
+
+  hasGaps(runId: string): boolean {
+    return this.#runs.get(runId)?.hasGaps ?? false;
+  }
+
+  /** All that was left out has come; of runs that are not held nothing was. */
+  closeGaps(isHeld: (runId: string) => boolean): void {
+    for (const [runId, run] of this.#runs) {
+      if (isHeld(runId)) run.hasGaps = false;
+      else if (run.hasGaps) this.#runs.delete(runId);
+    }
+  }
+
+  #known(runId: string, since: Position | null): Unfolded {
+    let run = this.#runs.get(runId);
+    if (run === undefined) {
+      run = { since, came: this.#came, events: [], hasGaps: false };
+      this.#runs.set(runId, run);
+    }
+    return run;
   }
 
   /** A run's events, which are not kept any more. */
@@ -81,11 +115,16 @@ export class UnfoldedRuns {
     this.#runs.delete(runId);
   }
 
-  /** Counts an event of the log; the run that has waited too long, null when none has. */
-  overdue(): string | null {
-    this.#came += 1;
-    for (const [runId, { came }] of this.#runs) {
-      return this.#came - came > this.#bounds.events || this.#chars > this.#bounds.chars ? runId : null;
+  /** Counts events of the log. */
+  count(events: number): void {
+    this.#came += events;
+  }
+
+  /** The run that has waited too long, and whether it has gaps; null when none has. */
+  get overdue(): { readonly runId: string; readonly hasGaps: boolean } | null {
+    for (const [runId, { came, hasGaps }] of this.#runs) {
+      const isOverdue = this.#came - came > this.#bounds.events || this.#chars > this.#bounds.chars;
+      return isOverdue ? { runId, hasGaps } : null;
     }
     return null;
   }

@@ -184,6 +184,8 @@ export class Clients {
         return this.#poll(slot, runId);
       case 'watch':
         return this.#watch(slot, runId);
+      case 'list':
+        return this.#list(slot);
       default:
         return kind satisfies never;
     }
@@ -255,6 +257,21 @@ export class Clients {
     if (answer.value === null)
       return this.#mustNotBe(wasStarted, new Error(`run ${runId} was acknowledged and is not found`));
     this.#world.answered(answer.value, 'a poll');
+  }
+
+  /** All that was recorded before counts. */
+  async #list(slot: number): Promise<void> {
+    const world = this.#world;
+    const before = [...world.records].map(([runId, { events }]) => ({ runId, count: events.length }));
+    const answer = await this.#ask(slot, (engine) => engine.queries.list({ limit: 100, offset: 0 }));
+    if (answer === null) return;
+    if ('error' in answer) return this.#mustNotBe(!isOfLog(answer.error), answer.error);
+    const listed = new Map(answer.value.map(({ id, seq }) => [id, seq + 1]));
+    for (const { runId, count } of before) {
+      const known = listed.get(runId) ?? 0;
+      world.must(known >= count, 'lists count all before them', () => `${known} of ${count} events of run ${runId}`);
+    }
+    for (const each of answer.value) world.answered(each, 'a list');
   }
 
   /** By its states and by its events. */

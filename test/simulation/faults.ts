@@ -77,7 +77,7 @@ function isOfAppend(kind: FaultKind): kind is keyof typeof APPEND_FAULTS {
 
 /** What a client asks; `twin`: a start that is sent to two instances at once. */
 export interface Request {
-  readonly kind: 'start' | 'twin' | 'cancel' | 'fork' | 'poll' | 'watch';
+  readonly kind: 'start' | 'twin' | 'cancel' | 'fork' | 'poll' | 'watch' | 'list';
   readonly atMs: number;
   readonly slot: number;
   /** Number of the run: of a fork that of the new one. */
@@ -122,6 +122,8 @@ export interface Plan {
   readonly maxActiveRuns: number;
   readonly maxModelCalls: number;
   readonly modelOutageMs: number;
+  /** See `EngineDeps`. */
+  readonly quietAfterMs?: number;
   readonly runs: readonly PlannedRun[];
   readonly requests: readonly Request[];
   readonly faults: readonly Fault[];
@@ -172,7 +174,18 @@ export function planOf(seed: number): Plan {
   const plan = seed % 10 === 0 ? widePlanOf(seed) : briefPlanOf(seed);
   // Drawn apart: what else is in a plan does not depend on it.
   const draws = new Draws(seed + 29);
-  return { ...plan, runs: plan.runs.map((run) => ({ ...run, hasTools: draws.chance(TOOLS_SHARE) })) };
+  const runs = plan.runs.map((run) => ({ ...run, hasTools: draws.chance(TOOLS_SHARE) }));
+  return { ...plan, runs, ...looksOf(plan, new Draws(seed + 31)) };
+}
+
+/** How soon an instance leaves out what nobody looks at, and who looks nevertheless. */
+function looksOf({ rates, requests }: Plan, draws: Draws): Pick<Plan, 'quietAfterMs' | 'requests'> {
+  const lastMs = Math.max(...requests.map(({ atMs }) => atMs));
+  const lists = Array.from({ length: draws.whole(0, 2) }, (): Request => {
+    const atMs = draws.random() * (lastMs + 2_000);
+    return { kind: 'list', atMs, slot: draws.whole(0, rates.length - 1), run: 0, parent: 0 };
+  });
+  return { quietAfterMs: draws.pick([50, 300, 60_000]), requests: [...requests, ...lists] };
 }
 
 /** Of the runs. */
