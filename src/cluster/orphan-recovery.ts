@@ -5,7 +5,7 @@
  */
 import type { System } from '../system/system.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
-import { isFinished } from '../run/state.js';
+import { isAtRest } from '../run/state.js';
 
 /**
  * Delays before this instance tries to take a run, in milliseconds: short for the one whose turn it is, longer for the
@@ -68,9 +68,8 @@ export class OrphanRecovery {
   /** Follows a run after one of its events has been received. */
   recorded(run: RunState): void {
     const { runId, ownership } = run;
-    const { owner } = ownership;
-    if (isFinished(run) || (run.phase.status === 'paused' && owner === null)) this.#leave(runId);
-    else this.#note(runId, owner);
+    if (isAtRest(run)) this.#leave(runId);
+    else this.#note(runId, ownership.owner);
   }
 
   /** Stops following a run that cannot be continued, until another of its events is received. */

@@ -9,7 +9,7 @@ import type { Position, RecordedEvent } from '../eventlog/port.js';
 import { RunCorrupt } from '../run/errors.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
-import { isFinished } from '../run/state.js';
+import { isAtRest } from '../run/state.js';
 import { assertFollows, foldNext, runEventOf } from '../run/stream.js';
 import type { RunReader } from './run-reader.js';
 import type { RunStore, Watcher } from './run-store.js';
@@ -62,6 +62,8 @@ export class RunViews {
   /** Views with a watcher; they do not count against the bound. */
   #watched = 0;
   #text = 0;
+  /** Whether events within runs are left out: of which, is known of runs in memory, so none is evicted. */
+  #isQuiet = false;
   readonly #loading = new Map<string, Promise<View | null>>();
 
   constructor(reader: Pick<RunReader, 'fold' | 'events'>, options: RunViewsOptions) {
@@ -200,6 +202,7 @@ export class RunViews {
 
   /** Events within runs are left out from a position on: of these, and of those in memory. */
   leaveOutAll(unfinished: readonly UnfinishedRun[], since: Position | null): void {
+    this.#isQuiet = true;
     for (const { runId, owner } of unfinished) if (owner !== null) this.#unfolded.leaveOut(runId, since);
     for (const runId of this.#views.keys()) this.leaveOut(runId, since);
   }
@@ -218,6 +221,7 @@ export class RunViews {
 
   /** All that was left out has come. */
   closeGaps(): void {
+    this.#isQuiet = false;
     this.#unfolded.closeGaps((runId) => this.#views.has(runId));
   }
 
@@ -381,6 +385,7 @@ export class RunViews {
   }
 
   #evict(): void {
+    if (this.#isQuiet) return;
     for (const [oldest, each] of this.#views) {
       if (this.#views.size - this.#watched <= this.#bounds.runs && this.#text <= this.#bounds.text) return;
       if (each.watchers === 0 && !this.#unfolded.has(oldest)) this.#drop(oldest, each);
@@ -391,9 +396,4 @@ export class RunViews {
     this.#views.delete(runId);
     this.#text -= view.text;
   }
-}
-
-/** Whether nothing happens to a run by itself. */
-function isAtRest(run: RunState): boolean {
-  return isFinished(run) || (run.phase.status === 'paused' && run.ownership.owner === null);
 }

@@ -185,6 +185,11 @@ export function isFinished(state: RunState): boolean {
   return state.phase.status === 'completed' || state.phase.status === 'failed';
 }
 
+/** Whether nothing happens to a run by itself. */
+export function isAtRest(state: RunState): boolean {
+  return isFinished(state) || (state.phase.status === 'paused' && state.ownership.owner === null);
+}
+
 /** The iteration count as clients see it: null before the first draft. */
 export function iterationShown(state: RunState): number | null {
   const { iterationCount } = state.progress;

@@ -15,6 +15,8 @@ const ACTOR_APPEND =
   'const { isRepeated } = await ownAppends.during(append, () => appendWithRetry(log, sealed, this.#retryPolicy));';
 const ACTOR_ADOPT = 'this.#moveOn(sealed.recorded, { to });';
 const ACTOR_ACT = 'else this.#actAsOwner(pending.assignments);';
+const PROJECTOR = 'projections/projector.js';
+const VIEWS = 'projections/run-views.js';
 const TAKE = 'if (isOwn ? isHeld() : owner !== null && !isSuspect(owner)) return [];';
 
 export const MUTATIONS: readonly Mutation[] = [
@@ -205,7 +207,20 @@ export const MUTATIONS: readonly Mutation[] = [
     '(await record(cancelled.replayed, cancelled.facts))',
     'cancelled.replayed.snapshot.context.run',
   ),
-  of('views fold an event twice', 'projections/run-views.js', 'if (event.seq !== view.run.head.seq + 1) return;'),
+  of('views fold an event twice', VIEWS, 'if (event.seq !== view.run.head.seq + 1) return;'),
+  of('what was left out is not taken afterwards', PROJECTOR, 'this.#position = since;'),
+  {
+    name: 'who watches is not told what is left out',
+    edits: [
+      { file: VIEWS, from: 'this.#onWatched();', to: '' },
+      { file: 'projections/run-feed.js', from: 'this.#deps.onWatched?.();', to: '' },
+    ],
+  },
+  of('what is left out of runs not in memory is forgotten', PROJECTOR, 'leaveOutAll(unfinished,', 'leaveOutAll([],'),
+  of('what is left out before an event is not read', VIEWS, 'if (missing > 0 && ', 'if (false && '),
+  of('a run that is left out is whole', VIEWS, 'if (!this.#unfolded.hasGaps(runId)) this.#unfolded', 'this.#unfolded'),
+  of('events are left out while somebody waits for them', PROJECTOR, ' || this.#waiters.size > 0'),
+  of('the appends of others are not noticed', PROJECTOR, 'this.#options.onArrived?.(followed.event);'),
   of(
     'a watcher waits for what it has missed',
     'projections/run-feed.js',

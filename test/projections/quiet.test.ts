@@ -1,0 +1,335 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import type { EventLog, NewEvent } from '../../src/eventlog/port.js';
+import type { ChainHead } from '../../src/eventsourcing/hash-chain.js';
+import { GENESIS_HASH, sealEvents } from '../../src/eventsourcing/hash-chain.js';
+import { Projector } from '../../src/projections/projector.js';
+import type { ReadModels } from '../../src/projections/read-models.js';
+import { openReadModels } from '../../src/projections/read-models.js';
+import { RunFeed } from '../../src/projections/run-feed.js';
+import type { RunSummary } from '../../src/projections/run-summary.js';
+import { summaryOf } from '../../src/projections/run-summary.js';
+import { RunViews } from '../../src/projections/run-views.js';
+import { WITHIN_RUNS } from '../../src/projections/unfolded-runs.js';
+import type { RunEvent } from '../../src/run/events.js';
+import { runStream } from '../../src/run/events.js';
+import { nodeSystem } from '../../src/system/system.js';
+import { changedLog } from '../support/changed-log.js';
+import { seededRandom } from '../support/seeded-random.js';
+import { slicesOf } from '../support/slices-of.js';
+import { openStoryLog, recordedStory, storyReader } from '../support/story-log.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
+import { startWarmThread } from '../support/warm-threads.js';
+
+const SEED = Number(process.env['SEED'] ?? 20261125);
+const CUTS = process.env['SOAK'] === undefined ? 12 : 200;
+/** Known by its length: the timer by which a projector looks away. */
+const QUIET_MS = 123_456;
+const WITHIN: ReadonlySet<string> = new Set(WITHIN_RUNS);
+const { uuid } = nodeSystem();
+
+describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
+  let dir: TempDir;
+  let log: EventLog;
+  let story: readonly NewEvent[];
+  let models: ReadModels;
+  let projector: Projector;
+  let faults: unknown[];
+  /** Types of the events that came while some were left out. */
+  let came: string[];
+  /** Where the record of each run ends. */
+  const heads = new Map<string, ChainHead>();
+  let lookAway: () => void;
+  /** Until when nothing comes. */
+  let held: Promise<void>;
+
+  const system = {
+    ...nodeSystem(),
+    after(ms: number, callback: () => void) {
+      if (ms !== QUIET_MS) return nodeSystem().after(ms / 50, callback);
+      lookAway = callback;
+      return () => undefined;
+    },
+  };
+
+  before(async () => {
+    story = await recordedStory();
+  });
+
+  beforeEach(async () => {
+    dir = tempDir();
+    log = await openStoryLog(dir.path);
+    await open();
+  });
+
+  afterEach(async () => {
+    const told = [...faults];
+    await close();
+    await log.close();
+    dir.remove();
+    expect(told).to.deep.equal([]);
+  });
+
+  async function open(): Promise<void> {
+    [faults, came, held] = [[], [], Promise.resolve()];
+    const onFault = (error: unknown): void => void faults.push(error);
+    models = await openReadModels({
+      file: join(dir.path, 'views.sqlite'),
+      log: { identity: await log.identity(), head: await log.head() },
+      from: log,
+      ...{ system, slices: slicesOf(50), onCorrupt: onFault, onFault, startThread: startWarmThread },
+      onLost: () => onFault(new Error('the rows are lost')),
+      isLive: () => false,
+      onWatched: () => projector.look(),
+    });
+    await follow(models.views);
+  }
+
+  async function follow(views: RunViews): Promise<void> {
+    const heard = changedLog(log, {
+      async *subscribe(after, following) {
+        for await (const followed of log.subscribe(after, following)) {
+          await held;
+          if (following.types !== undefined && followed.kind === 'event') came.push(followed.event.type);
+          yield followed;
+        }
+      },
+    });
+    const quiet = { afterMs: QUIET_MS, isWatched: () => views.isWatched };
+    const onFault = (error: unknown): void => void faults.push(error);
+    projector = new Projector({ ...models, views, log: heard, system, quiet, onFault });
+    await projector.start();
+  }
+
+  /** As a killed process leaves it: nothing more is written. */
+  async function close(): Promise<void> {
+    await projector.stop();
+    await models.close();
+  }
+
+  /** Two looks at whether somebody has looked: the first forgets what was before. */
+  async function becomeQuiet(): Promise<void> {
+    await allCame();
+    await untilTrue(() => {
+      lookAway();
+      return projector.isQuiet;
+    });
+  }
+
+  /** Appends a piece of the story as a run's own. */
+  async function told(runId: string, from: number, to: number): Promise<void> {
+    const of = story[0]?.metadata['$correlationId'] ?? '';
+    const facts = story.slice(from, to).map(({ type, data }) => ({ type, data: data.replaceAll(of, runId) }));
+    await append(runId, facts);
+  }
+
+  async function append(runId: string, facts: readonly { readonly type: string; readonly data: string }[]) {
+    const head = heads.get(runId) ?? { seq: -1, hash: GENESIS_HASH };
+    const parsed = facts.map(({ type, data }) => ({ type, data: JSON.parse(data) as object }));
+    const { events, exported } = sealEvents(head, parsed, {
+      ...{ at: system.now(), nextId: uuid, sha256: system.sha256 },
+      ...{ instanceId: uuid(), correlationId: runId, causationId: runId },
+    });
+    await log.append(runStream(runId), events, head.seq === -1 ? 'none' : head.seq);
+    heads.set(runId, exported.at(-1) ?? head);
+  }
+
+  /** Everything that is not left out has come. */
+  async function allCame(): Promise<void> {
+    const beat = { id: uuid(), type: 'InstanceBeat', data: '{}', metadata: {} };
+    const { position } = await log.append(`instance-${uuid()}`, [beat], 'none');
+    await projector.passed(position);
+  }
+
+  async function foldOf(runId: string): Promise<RunSummary | null> {
+    const run = await storyReader(log).fold(runId);
+    return run && summaryOf(run);
+  }
+
+  async function list(): Promise<ReadonlyMap<string, RunSummary>> {
+    await projector.reached(await log.head());
+    const rows = await models.history.list({ limit: 100, offset: 0 });
+    return new Map(rows.map((row) => [row.id, row]));
+  }
+
+  it('do not come, and the rows of the runs that have ended are whole', async () => {
+    await becomeQuiet();
+    const runIds = Array.from({ length: 5 }, uuid);
+    for (const runId of runIds) await told(runId, 0, story.length);
+    await allCame();
+    expect(projector.isQuiet).to.equal(true);
+    expect(came.filter((type) => WITHIN.has(type))).to.deep.equal([]);
+    expect(came.filter((type) => type === 'RunCompleted')).to.have.length(5);
+    for (const runId of runIds) expect(await models.history.find(runId)).to.deep.equal(await foldOf(runId));
+  });
+
+  it('count in every list, whatever is recorded before it', async () => {
+    const [runId, other] = [uuid(), uuid()];
+    await told(other, 0, 5);
+    for (let seq = 0; seq < story.length; seq += 1) {
+      await becomeQuiet();
+      await told(runId, seq, seq + 1);
+      if (seq % 3 === 0) await allCame();
+      const rows = await list();
+      expect(projector.isQuiet).to.equal(false);
+      expect(rows.get(runId)).to.deep.equal(await foldOf(runId));
+      expect(rows.get(other)).to.deep.equal(await foldOf(other));
+    }
+  });
+
+  it('count after a kill at any point, also of runs that are in no memory since', async () => {
+    const random = seededRandom(SEED);
+    const pick = (below: number): number => Math.floor(random() * below);
+    const again = (): Promise<void> => close().then(open);
+    const nothing = (): undefined => undefined;
+    const doings = [becomeQuiet, becomeQuiet, allCame, allCame, () => models.history.flush(), list, again, nothing];
+    for (let cut = 0; cut < CUTS; cut += 1) {
+      const runs = Array.from({ length: 3 }, () => ({ runId: uuid(), seq: 0 }));
+      for (let step = 0; step < 12; step += 1) {
+        const run = runs[pick(3)];
+        if (run === undefined || run.seq === story.length) continue;
+        const to = Math.min(story.length, run.seq + 1 + pick(5));
+        await told(run.runId, run.seq, to);
+        run.seq = to;
+        await doings[pick(doings.length)]?.();
+      }
+      const rows = await list();
+      for (const { runId, seq } of runs)
+        expect(rows.get(runId) ?? null, `cut ${cut}`).to.deep.equal(seq === 0 ? null : await foldOf(runId));
+      await becomeQuiet();
+    }
+  });
+
+  it('count when their run has been in no memory since a start', async () => {
+    const runId = uuid();
+    await told(runId, 0, 5);
+    await list();
+    await told(uuid(), 0, story.length);
+    await allCame();
+    await models.history.flush();
+    await close();
+    await open();
+    expect(models.views.heard(runId)).to.equal(null);
+    await becomeQuiet();
+    await told(runId, 5, 7);
+    await allCame();
+    expect((await list()).get(runId)).to.deep.equal(await foldOf(runId));
+  });
+
+  it('count after a kill, though a row of their run was asked for while they were left out', async () => {
+    const runId = uuid();
+    await becomeQuiet();
+    await told(runId, 0, 3);
+    await told(runId, 3, 6);
+    await allCame();
+    expect((await models.history.unfinished()).map(({ runId: id }) => id)).to.deep.equal([runId]);
+    await told(uuid(), 0, story.length);
+    await allCame();
+    await models.history.flush();
+    await close();
+    await open();
+    expect((await list()).get(runId)).to.deep.equal(await foldOf(runId));
+  });
+
+  it('are not left out again while somebody still waits for them', async () => {
+    await becomeQuiet();
+    const runId = uuid();
+    let free = (): void => undefined;
+    held = new Promise((resolve) => (free = resolve));
+    await told(runId, 0, 6);
+    const listed = list();
+    for (let time = 0; time < 4; time += 1) {
+      lookAway();
+      await models.history.unfinished();
+    }
+    free();
+    expect((await listed).get(runId)).to.deep.equal(await foldOf(runId));
+  });
+
+  it('come to whoever begins to watch a run, none left out', async () => {
+    const runId = uuid();
+    await told(runId, 0, 3);
+    await becomeQuiet();
+    await told(runId, 3, 7);
+    await allCame();
+    const states: number[] = [];
+    const leaving = new AbortController();
+    await models.views.watch(runId, { onState: ({ head }) => void states.push(head.seq), signal: leaving.signal });
+    lookAway();
+    lookAway();
+    expect(projector.isQuiet).to.equal(false);
+    await told(runId, 7, 12);
+    await untilTrue(() => states.at(-1) === 11);
+    expect(states).to.deep.equal([6, 7, 8, 9, 10, 11]);
+    leaving.abort();
+    await becomeQuiet();
+    await told(runId, 12, story.length);
+    await allCame();
+    expect(await models.history.find(runId)).to.deep.equal(await foldOf(runId));
+  });
+
+  it('come to whoever follows a run by its events', async () => {
+    const feed = new RunFeed({
+      ...{ reader: storyReader(log), sha256: system.sha256, slices: slicesOf(50) },
+      onWatched: () => projector.look(),
+    });
+    const runId = uuid();
+    await becomeQuiet();
+    await told(runId, 0, 6);
+    await allCame();
+    const seqs: number[] = [];
+    const onEvent = ({ seq }: RunEvent): void => void seqs.push(seq);
+    const over = feed.follow(runId, { from: 0, onEvent, signal: new AbortController().signal });
+    expect(projector.isQuiet).to.equal(false);
+    await told(runId, 6, story.length);
+    await untilTrue(async () => (await list()).get(runId)?.status === 'completed');
+    feed.stop();
+    await over;
+    expect(seqs.slice(0, 6)).to.deep.equal([0, 1, 2, 3, 4, 5]);
+  });
+
+  it('are read once they were left out for long, so that little has to come again', async () => {
+    const runId = uuid();
+    await becomeQuiet();
+    await told(runId, 0, 7);
+    await allCame();
+    expect((await models.history.find(runId))?.seq ?? null).to.not.equal(6);
+    models.views.overdue(1_000_000);
+    expect(models.views.overdueGap).to.equal(runId);
+    await told(uuid(), 0, story.length);
+    await allCame();
+    expect(models.views.overdueGap).to.equal(null);
+    expect(await models.history.find(runId)).to.deep.equal(await foldOf(runId));
+    expect(projector.isQuiet).to.equal(true);
+    await told(runId, 7, 9);
+    await allCame();
+    expect((await list()).get(runId)).to.deep.equal(await foldOf(runId));
+  });
+
+  it('are read when something else becomes of their run', async () => {
+    const runId = uuid();
+    const requested = story.findIndex(({ type }) => type === 'RunStarted') + 1;
+    await becomeQuiet();
+    await told(runId, 0, requested + 3);
+    const claim = story.find(({ type }) => type === 'RunClaimed');
+    if (claim === undefined) throw new Error('A run is claimed');
+    const data = JSON.stringify({ ...(JSON.parse(claim.data) as object), epoch: 2, reason: 'recovered' });
+    await append(runId, [{ ...claim, data }]);
+    await allCame();
+    expect(came).to.not.include('NodeStarted');
+    expect(await models.history.find(runId)).to.deep.equal(await foldOf(runId));
+  });
+
+  it('are not left out while more is in memory than there are bounds for', async () => {
+    await projector.stop();
+    await follow(new RunViews(storyReader(log), { slices: slicesOf(50), bounds: { runs: 0, text: 0 } }));
+    await becomeQuiet();
+    const runId = uuid();
+    await told(runId, 0, 3);
+    await untilTrue(() => !projector.isQuiet);
+    await told(runId, 3, 9);
+    expect((await list()).get(runId)).to.deep.equal(await foldOf(runId));
+  });
+});
