@@ -39,7 +39,7 @@ export interface EngineDeps {
   readonly charts?: MachineCache;
   /** The scheduler that notifies watchers in time slices. Default: a new one. */
   readonly slices?: Slices | undefined;
-  /** How long nobody must look before the log leaves out the events within runs, in milliseconds. Default: 10,000. */
+  /** See `ProjectorOptions`. Default: 10,000. */
   readonly quietAfterMs?: number;
   /** Opens the record. Default: the one the settings name. */
   readonly openLog?: typeof openLog;

@@ -23,7 +23,7 @@ import { blueprintList } from '../projections/blueprints.js';
 import type { DocumentList, DocumentListDeps } from '../projections/documents.js';
 import { documentList } from '../projections/documents.js';
 import type { History } from '../projections/run-history.js';
-import type { ProjectorOptions, QuietOptions } from '../projections/projector.js';
+import type { ProjectorOptions } from '../projections/projector.js';
 import { Projector } from '../projections/projector.js';
 import { feedCursors } from '../projections/feed-cursor.js';
 import { Inbox } from '../projections/inbox.js';
@@ -101,12 +101,12 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const instanceId = system.uuid();
   const { log, ...logInfo } = await openRecord(config, deps);
   const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
-  const onLost = (): void => foldAgain({ logger, history: models.history, projector });
+  const onLost = (): void => foldAgain({ logger, projector });
   const onCorrupt = (error: RunCorrupt): void => giveUp(error, { logger, cluster, shown: [feed, models.views] });
   const authenticator = await authenticatorOf({ log, system, instanceId, logger });
   const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
   const isLive = (runId: string): boolean => registry.live(runId) !== null;
-  const onWatched = (): void => projector.look();
+  const onWatched = (): (() => void) => projector.watched();
   const reading = { log: folded, system, slices, onCorrupt, onLost, onFault, isLive, onWatched, open, startThread };
   const models = await modelsOf(log, dataDir, reading);
   const { history, corruptRuns, reader, views } = models;
@@ -124,7 +124,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     ...eventsTo({ cluster, deadlines, corruptRuns, instanceId }),
     onRecorded: recordedTo({ feed, authenticator }, deps),
     onDocument: (event) => library.recorded(event),
-    quiet: quietOf({ cluster, views, feed }, deps),
+    quietAfterMs: cluster && (deps.quietAfterMs ?? QUIET_AFTER_MS),
     onFault: corruptionNoted({ corruptRuns, corruptDocuments: library.corruptDocuments }, onFault),
   });
   const folding = { log, reader, history, projector, system };
@@ -202,26 +202,16 @@ function giveUp(
 }
 
 /** Folds the stored views again after they were damaged and recreated. */
-function foldAgain({
-  logger,
-  history,
-  projector,
-}: Pick<EngineDeps, 'logger'> & Pick<ReadModels, 'history'> & { readonly projector: Projector }): void {
+function foldAgain({ logger, projector }: Pick<EngineDeps, 'logger'> & { readonly projector: Projector }): void {
   logger.error({ file: VIEWS_FILE }, 'the stored views are damaged: folding them from the log again');
-  history.lost();
   projector.refold();
 }
 
-/** How long nobody must look before the log leaves out the events within runs, in milliseconds. */
+/**
+ * Longer than a page that lists runs waits between two questions, in milliseconds. One process alone is never quiet: it
+ * has no others whose events it would pay for.
+ */
 const QUIET_AFTER_MS = 10_000;
-
-/** One process alone has no others whose events it would pay for. */
-function quietOf(
-  { cluster, views, feed }: Pick<Engine, 'views' | 'feed'> & { readonly cluster: Cluster | null },
-  { quietAfterMs: afterMs = QUIET_AFTER_MS }: Pick<EngineDeps, 'quietAfterMs'>,
-): QuietOptions | null {
-  return cluster && { afterMs, isWatched: () => views.isWatched || feed.size > 0 };
-}
 
 /** How long the read models may take to fold what is recorded when readiness is asked for, in milliseconds. */
 const MAX_LAG_MS = 1_000;
@@ -244,8 +234,10 @@ function readiness({
     await log.ping();
     const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
     if (!isReady) return false;
-    const isHeard = (): boolean => projector.isQuiet && cluster?.hearsItself === true;
-    return isHeard() || (await isFolded(projector, { head: await log.head(), system })) || isHeard();
+    const head = await log.head();
+    // Events of steps are left out, or taken now: own heartbeats show that the subscription works.
+    if (projector.mode !== 'all') return cluster?.hearsItself === true;
+    return await isFolded(projector, { head, system });
   };
 }
 
@@ -254,7 +246,7 @@ async function isFolded(
   projector: Projector,
   { head, system }: { readonly head: Position | null; readonly system: EngineDeps['system'] },
 ): Promise<boolean> {
-  const reaching = (call: Pick<AbortController, 'signal'>): Promise<void> => projector.passed(head, call.signal);
+  const reaching = (call: Pick<AbortController, 'signal'>): Promise<void> => projector.reached(head, call.signal);
   const late = (): Error => new ViewsBehind();
   return await inTime(reaching, { system, maxMs: MAX_LAG_MS, late }).then(
     () => true,
@@ -379,7 +371,7 @@ interface ReadingDeps {
   readonly onFault: (error: unknown) => void;
 }
 
-/** Passes events to the cluster and the deadlines; those of corrupt runs not once folded: they must not continue. */
+/** Each event goes to the cluster as it arrives; the fold of its run follows, unless it is corrupt: it must not continue. */
 function eventsTo({
   cluster,
   deadlines,
@@ -391,7 +383,7 @@ function eventsTo({
   return {
     onArrived: (event) => cluster?.arrived(event),
     onFolded(event, run) {
-      if (run === null || corruptRuns.has(run.runId)) return;
+      if (corruptRuns.has(run.runId)) return;
       cluster?.recorded(run);
       deadlines.recorded(run, event.metadata['instanceId'] === instanceId);
     },

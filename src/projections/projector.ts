@@ -1,7 +1,15 @@
 /**
- * The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come. While
- * nobody looks, the log leaves out the events within runs, most of all; when somebody does, they are subscribed to again
- * from before the first that was left out.
+ * The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come.
+ *
+ * Where instances share a log, each pays for the events of the others' runs, though nobody may look at them there. So
+ * while nobody lists or watches runs it is quiet: it subscribes to all events but those of steps, which are most. Claims,
+ * pauses, ends and heartbeats still come. A run that may lack events has a gap (unfolded-runs.ts); its stream is read
+ * when one of its other events comes after a gap, or when the gap is old. `RunCompleted` needs none of what is before.
+ *
+ * Whoever lists or watches runs ends that: all events are subscribed to again from before the oldest gap. Up to where it
+ * had come, only events of steps are taken, of runs that may lack them. Whoever waits for a position waits for that as
+ * well, so a list counts all that was recorded before it; and the stored checkpoint stays before the oldest gap, so a
+ * kill loses nothing.
  */
 import type { System } from '../system/system.js';
 import { blueprintIdOf } from '../blueprint/events.js';
@@ -14,7 +22,7 @@ import { DocumentCorrupt } from '../documents/errors.js';
 import { documentIdOf } from '../documents/events.js';
 import { documentRecordOf, isDecisive } from '../documents/events.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import { runIdOf } from '../run/events.js';
+import { isOfStep, runIdOf, STEP_FACTS } from '../run/events.js';
 import type { OwnAppends } from '../run/live/own-appends.js';
 import type { RunState } from '../run/state.js';
 import { assertFollows, runEventOf } from '../run/stream.js';
@@ -23,19 +31,14 @@ import { keepSubscribed } from './keep-subscribed.js';
 import type { History } from './run-history.js';
 import type { RunViews } from './run-views.js';
 import { summaryOf } from './run-summary.js';
-import { isWithinRun, WITHIN_RUNS } from './unfolded-runs.js';
 
 const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
 
-/** For how many events of the log one stands while those within runs are left out. */
+/** For how many events one stands that comes while it is quiet: a run of the built-in council has 18, 4 come. */
 const EVENTS_EACH = 4;
 
-export interface QuietOptions {
-  /** How long nobody must have looked, in milliseconds. */
-  readonly afterMs: number;
-  /** Whether somebody watches a run here. */
-  readonly isWatched: () => boolean;
-}
+/** What is subscribed to; `again`: all, and up to a position only what was left out counts. */
+type Mode = 'all' | 'quiet' | { readonly again: Position };
 
 export interface ProjectorOptions {
   readonly log: EventLog;
@@ -49,15 +52,15 @@ export interface ProjectorOptions {
   /** Called with each event once it is folded or found corrupt; after a drop perhaps again. Must not throw. */
   readonly onRecorded?: (event: RecordedEvent) => void;
   /** Called with each event once it is folded, with the resulting run if it is a run's. */
-  readonly onFolded?: (event: RecordedEvent, run: RunState | null) => void;
+  readonly onFolded?: (event: RecordedEvent, run: RunState) => void;
   /** Called with each event of a document before it is listed; after a drop perhaps again. Must not throw. */
   readonly onDocument?: (event: RecordedEvent) => void;
   /**
    * If given, hash chains are verified while history is folded; otherwise they are not checked.
    */
   readonly sha256?: System['sha256'];
-  /** When events within runs are left out. Default: never. */
-  readonly quiet?: QuietOptions | null;
+  /** How long nobody must have looked before it is quiet, and at most twice that, in milliseconds. Null: it never is. */
+  readonly quietAfterMs?: number | null;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -79,12 +82,11 @@ export class Projector {
   /** Whether the subscription is about to restart: events of the present one no longer count. */
   #isRestarting = false;
   #refolds = 0;
-  /** Whether events within runs are left out. */
-  #isQuiet = false;
+  #mode: Mode = 'all';
+  /** Those who look now. */
+  readonly #looking = new Set<object>();
   /** Whether somebody has looked since it was last checked. */
-  #isLookedAt = false;
-  /** Position up to which only what was left out has not been taken before; null: nothing was. */
-  #takenUpTo: Position | null = null;
+  #wasLookedAt = false;
   #cancelCheck: () => void = () => undefined;
 
   constructor(options: ProjectorOptions) {
@@ -97,9 +99,9 @@ export class Projector {
     return this.#caughtUp;
   }
 
-  /** Whether events within runs are left out, because nobody looks. */
-  get isQuiet(): boolean {
-    return this.#isQuiet;
+  /** `again`: it takes what was left out while it was quiet. */
+  get mode(): 'all' | 'quiet' | 'again' {
+    return typeof this.#mode === 'string' ? this.#mode : 'again';
   }
 
   /** How often what was stored was lost: an answer of the views counts only when this is as it was before the question. */
@@ -109,8 +111,8 @@ export class Projector {
 
   /** Starts folding; resolves once history is caught up. @throws {LogDamaged} it cannot be read to its end */
   start(): Promise<void> {
-    const { quiet = null } = this.#options;
-    if (quiet !== null) this.#checkQuiet(quiet);
+    const { quietAfterMs = null } = this.#options;
+    if (quietAfterMs !== null) this.#becomeQuietAfter(quietAfterMs);
     return new Promise((resolve, reject) => {
       this.#running = this.#run(resolve, reject);
     });
@@ -118,63 +120,66 @@ export class Projector {
 
   /** Folds everything again, from the first event on: what was stored of it is lost. */
   refold(): void {
-    this.#position = null;
     this.#caughtUp = false;
     this.#refolds += 1;
-    this.#isQuiet = false;
-    this.#leftOutTaken();
-    this.#restart();
+    this.#allTaken();
+    this.#restart(null);
   }
 
-  #restart(): void {
+  #restart(from: Position | null): void {
+    this.#position = from;
+    if (from === null) this.#options.history.lost();
+    else this.#options.history.reached(from);
     this.#isRestarting = true;
     this.#subscription.abort();
   }
 
-  /** Somebody looks at runs: nothing is left out any more, and what was left out is taken. */
-  look(): void {
-    this.#isLookedAt = true;
-    if (!this.#isQuiet) return;
-    this.#isQuiet = false;
-    const since = this.#options.views.putOffSince;
-    if (since === undefined) this.#options.views.closeGaps();
-    else {
-      this.#takenUpTo = this.#position;
-      this.#position = since;
-    }
-    this.#restart();
+  /** Somebody looks at runs, until the returned function is called. */
+  watched(): () => void {
+    const looking = {};
+    this.#looking.add(looking);
+    this.#wasLookedAt = true;
+    this.#takeAll();
+    return () => void this.#looking.delete(looking);
   }
 
-  #leftOutTaken(): void {
-    this.#takenUpTo = null;
+  /** Is quiet no more: what was left out is taken. */
+  #takeAll(): void {
+    if (this.#mode !== 'quiet' || this.#position === null) return;
+    const { putOffSince = this.#position } = this.#options.views;
+    this.#mode = { again: this.#position };
+    this.#restart(putOffSince);
+  }
+
+  #allTaken(): void {
+    this.#mode = 'all';
     this.#options.views.closeGaps();
   }
 
-  async #lookAway(quiet: QuietOptions): Promise<void> {
-    const { views, history } = this.#options;
-    const mayBe = this.#mayBeQuiet(quiet);
-    this.#isLookedAt = false;
-    if (!mayBe) return;
-    // Not all are in memory after a start.
-    const unfinished = await history.unfinished();
-    if (!this.#mayBeQuiet(quiet)) return;
-    this.#isQuiet = true;
-    views.leaveOutAll(unfinished, this.#position);
-    this.#restart();
-  }
-
-  #mayBeQuiet({ isWatched }: QuietOptions): boolean {
-    const isSeen = this.#isLookedAt || this.#waiters.size > 0 || isWatched();
-    const isSettled = this.#caughtUp && this.#position !== null && !this.#isRestarting && this.#takenUpTo === null;
-    return !isSeen && isSettled && !this.#isQuiet && !this.#options.views.isCrowded;
-  }
-
-  #checkQuiet(quiet: QuietOptions): void {
-    this.#cancelCheck = this.#options.system.after(quiet.afterMs, () => {
-      // What fails there is told by whoever asks for the rows.
-      this.#lookAway(quiet).catch(() => undefined);
-      this.#checkQuiet(quiet);
+  #becomeQuietAfter(ms: number): void {
+    this.#cancelCheck = this.#options.system.after(ms, () => {
+      this.#becomeQuiet().catch(this.#options.onFault);
+      this.#becomeQuietAfter(ms);
     });
+  }
+
+  async #becomeQuiet(): Promise<void> {
+    const { views, history } = this.#options;
+    const mayBe = this.#mayBeQuiet();
+    this.#wasLookedAt = false;
+    if (!mayBe) return;
+    // Not all are in memory after a start. Rows that cannot be read are told of by whoever asks for them.
+    const unfinished = await history.unfinished().catch(() => null);
+    if (unfinished === null || !this.#mayBeQuiet()) return;
+    this.#mode = 'quiet';
+    views.noteGaps(unfinished, this.#position);
+    this.#restart(this.#position);
+  }
+
+  #mayBeQuiet(): boolean {
+    if (this.#wasLookedAt || this.#looking.size > 0) return false;
+    const isAtRest = this.#caughtUp && this.#mode === 'all' && !this.#isRestarting && !this.#stopping.signal.aborted;
+    return isAtRest && this.#position !== null && !this.#options.views.isOverBounds;
   }
 
   /**
@@ -183,13 +188,17 @@ export class Projector {
    * @param signal ends the wait
    * @throws {ServiceStopping} by the signal, or it will not be folded here any more
    */
-  async reached(position: Position | null, signal?: AbortSignal): Promise<void> {
-    this.look();
-    await this.passed(position, signal);
+  async folded(position: Position | null, signal?: AbortSignal): Promise<void> {
+    const lookAway = this.watched();
+    try {
+      await this.reached(position, signal);
+    } finally {
+      lookAway();
+    }
   }
 
-  /** The same without looking: while nobody does, of what is folded events may be left out. */
-  async passed(position: Position | null, signal?: AbortSignal): Promise<void> {
+  /** The same without looking: while nobody does, events of steps up to there may be left out. */
+  async reached(position: Position | null, signal?: AbortSignal): Promise<void> {
     if (position === null || (this.#position !== null && this.#position >= position)) return;
     if (this.#stopping.signal.aborted || signal?.aborted === true) throw new ServiceStopping();
     await new Promise<void>((resolve, reject) => {
@@ -230,7 +239,7 @@ export class Projector {
     this.#subscription = new AbortController();
     this.#isRestarting = false;
     const signal = AbortSignal.any([this.#stopping.signal, this.#subscription.signal]);
-    const types = this.#isQuiet ? { types: { except: WITHIN_RUNS } } : {};
+    const types = this.#mode === 'quiet' ? { types: { except: STEP_FACTS } } : {};
     for await (const followed of this.#options.log.subscribe(this.#position, { ...types, signal })) {
       if (signal.aborted) break;
       arrived();
@@ -238,34 +247,36 @@ export class Projector {
         this.#reach(followed.position);
       } else if (followed.kind === 'caughtUp') {
         this.#caughtUp = true;
-        if (!this.#isQuiet) this.#leftOutTaken();
+        if (this.#mode !== 'quiet') this.#allTaken();
         onCaughtUp();
-      } else if (this.#isTaken(followed.event)) {
+      } else if (this.#wasTaken(followed.event)) {
         this.#reach(followed.event.position);
       } else {
         this.#options.onArrived?.(followed.event);
         if (!this.#takeHeld(followed.event)) await this.#take(followed.event);
-        const overdue = this.#options.views.overdueGap;
-        if (overdue !== null) await this.#fill(overdue);
+        const { overdue } = this.#options.views;
+        if (overdue !== null) await this.#putOverdue(overdue);
       }
     }
   }
 
-  /** Whether an event that comes once more was not left out the first time, or is of a run that has ended since. */
-  #isTaken({ stream, type, position }: RecordedEvent): boolean {
-    if (this.#takenUpTo === null || position > this.#takenUpTo) return false;
-    const runId = isWithinRun(type) ? runIdOf(stream) : null;
+  /** Whether an event that comes again was not left out the first time, or is of a run that has ended since. */
+  #wasTaken(event: RecordedEvent): boolean {
+    if (typeof this.#mode === 'string' || event.position > this.#mode.again) return false;
+    const runId = isOfStep(event) ? runIdOf(event.stream) : null;
     return runId === null || !this.#options.views.mayLack(runId);
   }
 
-  /** Reads what was left out of a run for too long. */
-  async #fill(runId: string): Promise<void> {
+  async #putOverdue(runId: string): Promise<void> {
     const { views, history } = this.#options;
     const since = this.#position;
-    const run = await views.fill(runId);
-    if (run === null) return;
-    await history.put(summaryOf(run));
-    if (this.#isQuiet) views.leaveOut(runId, since);
+    try {
+      const run = await views.whole(runId);
+      if (run !== null) await history.put(summaryOf(run));
+    } catch (error) {
+      this.#passOver(error);
+    }
+    if (this.#mode === 'quiet') views.noteGap(runId, since);
   }
 
   /** Advances past every event, whatever its category, so that waiting for the log's head does not depend on runs. */
@@ -276,7 +287,7 @@ export class Projector {
       if (blueprintIdOf(recorded.stream) !== null) await this.#foldBlueprint(recorded);
       const documentId = documentIdOf(recorded.stream);
       if (documentId !== null) await this.#foldDocument(documentId, recorded);
-      this.#options.onFolded?.(recorded, run);
+      if (run !== null) this.#options.onFolded?.(recorded, run);
     } catch (error) {
       this.#passOver(error);
     }
@@ -288,7 +299,7 @@ export class Projector {
    * since awaiting costs more than folding; false: use `#take`.
    */
   #takeHeld(recorded: RecordedEvent): boolean {
-    const { views, history, onFolded } = this.#options;
+    const { history, onFolded } = this.#options;
     const runId = runIdOf(recorded.stream);
     if (runId === null || !this.#caughtUp || !history.hasRoom) return false;
     try {
@@ -297,8 +308,6 @@ export class Projector {
         history.note(summaryOf(own));
         onFolded?.(recorded, own);
       } else if (!this.#takeForeign(runId, recorded)) return false;
-      const overdue = views.overdue(this.#isQuiet ? EVENTS_EACH : 1);
-      if (overdue !== null) history.note(summaryOf(overdue));
     } catch (error) {
       this.#passOver(error);
     }
@@ -332,10 +341,12 @@ export class Projector {
   #taken(recorded: RecordedEvent): void {
     this.#options.onRecorded?.(recorded);
     const { views } = this.#options;
-    const runId = this.#isQuiet ? runIdOf(recorded.stream) : null;
-    if (runId !== null) views.leaveOut(runId, this.#position);
+    const isQuiet = this.#mode === 'quiet';
+    const runId = isQuiet ? runIdOf(recorded.stream) : null;
+    if (runId !== null) views.noteGap(runId, this.#position);
+    views.count(isQuiet ? EVENTS_EACH : 1);
     this.#reach(recorded.position);
-    if (this.#isQuiet && views.isCrowded) this.look();
+    if (views.isOverBounds) this.#takeAll();
   }
 
   async #fold(runId: string, recorded: RecordedEvent): Promise<RunState | null> {
@@ -364,7 +375,6 @@ export class Projector {
   #reach(position: Position): void {
     if (this.#isRestarting) return;
     this.#position = position;
-    if (this.#takenUpTo !== null && position >= this.#takenUpTo) this.#leftOutTaken();
     this.#options.history.reached(position);
     for (const waiter of this.#waiters) {
       if (waiter.position > position) continue;

@@ -26,8 +26,8 @@ export interface ReadModelsOptions extends ViewsOptions {
   readonly onFault: (error: unknown) => void;
   /** Whether a run is live here: its actor knows the record, and is not asked for the row as well. */
   readonly isLive: (runId: string) => boolean;
-  /** Called when somebody begins to watch a run, before it is read. */
-  readonly onWatched?: () => void;
+  /** Called when somebody begins to watch a run, before it is read; what it returns, when they leave. */
+  readonly onWatched?: () => () => void;
   /** Opens the stored rows. Default: the file. */
   readonly open?: typeof openViews | undefined;
   /** Starts the thread of the stored rows. Default: a new one. */

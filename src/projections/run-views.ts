@@ -8,13 +8,14 @@ import type { Slices } from '../system/async/slices.js';
 import type { Position, RecordedEvent } from '../eventlog/port.js';
 import { RunCorrupt } from '../run/errors.js';
 import type { RunEvent } from '../run/events.js';
+import { isOfStep } from '../run/events.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
 import { isAtRest } from '../run/state.js';
 import { assertFollows, foldNext, runEventOf } from '../run/stream.js';
 import type { RunReader } from './run-reader.js';
 import type { RunStore, Watcher } from './run-store.js';
 import { runStore } from './run-store.js';
-import { isWithinRun, UnfoldedRuns } from './unfolded-runs.js';
+import { UnfoldedRuns } from './unfolded-runs.js';
 
 /** What is kept without a watcher; beyond, the least recently used are evicted and folded again with their next event. */
 export interface UnwatchedBounds {
@@ -45,8 +46,8 @@ export interface RunViewsOptions {
   readonly isUnheeded?: (runId: string) => boolean;
   /** Called when a deferred event proves invalid. */
   readonly onCorrupt?: (error: RunCorrupt) => void;
-  /** Called when somebody begins to watch a run, before it is read. */
-  readonly onWatched?: () => void;
+  /** Called when somebody begins to watch a run, before it is read; what it returns, when they leave. */
+  readonly onWatched?: () => () => void;
 }
 
 export class RunViews {
@@ -56,14 +57,14 @@ export class RunViews {
   readonly #slices: Slices;
   readonly #isUnheeded: (runId: string) => boolean;
   readonly #onCorrupt: (error: RunCorrupt) => void;
-  readonly #onWatched: () => void;
+  readonly #onWatched: () => () => void;
   readonly #unfolded = new UnfoldedRuns();
   readonly #views = new Map<string, View>();
   /** Views with a watcher; they do not count against the bound. */
   #watched = 0;
   #text = 0;
-  /** Whether events within runs are left out: of which, is known of runs in memory, so none is evicted. */
-  #isQuiet = false;
+  /** While runs may have gaps none is evicted: gaps are noted of runs in memory. */
+  #mayHaveGaps = false;
   readonly #loading = new Map<string, Promise<View | null>>();
 
   constructor(reader: Pick<RunReader, 'fold' | 'events'>, options: RunViewsOptions) {
@@ -73,7 +74,7 @@ export class RunViews {
     this.#assertReaches = options.assertReaches ?? (async () => undefined);
     this.#isUnheeded = options.isUnheeded ?? (() => false);
     this.#onCorrupt = options.onCorrupt ?? (() => undefined);
-    this.#onWatched = options.onWatched ?? (() => undefined);
+    this.#onWatched = options.onWatched ?? (() => () => undefined);
   }
 
   /** Runs held in memory. */
@@ -81,12 +82,8 @@ export class RunViews {
     return this.#views.size;
   }
 
-  get isWatched(): boolean {
-    return this.#watched > 0;
-  }
-
-  /** Whether more is held than there are bounds for, because nothing of it may be evicted. */
-  get isCrowded(): boolean {
+  /** Whether more is held than there are bounds for, because it may not be evicted. */
+  get isOverBounds(): boolean {
     return this.#views.size - this.#watched > this.#bounds.runs || this.#text > this.#bounds.text;
   }
 
@@ -111,16 +108,17 @@ export class RunViews {
   }
 
   /**
-   * The same for a run in memory, whose links need no check: at once. Null when it is not in memory, nor begins, and when
-   * events before it were left out.
+   * The same for a run in memory, whose links need no check: at once. Null when it is not in memory and does not begin
+   * by this event, and when events before it were left out.
    */
   applyHeld(runId: string, event: RunEvent): RunState | null {
     const begins = event.type === 'RunRequested' && !this.#loading.has(runId);
     const view = this.#views.get(runId) ?? (begins ? this.#keep(runId, foldNext(runId, null, event)) : null);
     if (view === null) return null;
     const hasGaps = this.#unfolded.hasGaps(runId);
-    const isRest = hasGaps || event.seq - 1 === this.#unfolded.last(runId);
+    const isRest = event.seq - 1 === this.#unfolded.last(runId) || (hasGaps && event.seq > view.run.head.seq);
     if (isRest && event.type === 'RunCompleted' && event.data.usage !== undefined) this.#complete(runId, view, event);
+    // Those between are to be read.
     else if (hasGaps && event.seq > this.#heard(runId, view) + 1) return null;
     else this.#foldUp(runId, view);
     return this.#advance(runId, view, event);
@@ -141,7 +139,7 @@ export class RunViews {
    */
   putOff(runId: string, event: RecordedEvent, since: Position | null): boolean {
     const view = this.#views.get(runId);
-    if (view === undefined || !isWithinRun(event.type) || !this.#mayWait(runId, view)) return false;
+    if (view === undefined || !isOfStep(event) || !this.#mayWait(runId, view)) return false;
     if (event.revision === this.#heard(runId, view) + 1) this.#unfolded.add(runId, since, event);
     return true;
   }
@@ -180,14 +178,31 @@ export class RunViews {
     return this.#unfolded.since;
   }
 
-  /** Counts events of the log; a run whose row was put off too long ago, and is to be put now. See also `overdueGap`. */
-  overdue(events = 1): RunState | null {
+  /** Counts events of the log: what was put off must not wait for too many. */
+  count(events: number): void {
     this.#unfolded.count(events);
-    const { overdue } = this.#unfolded;
-    return overdue === null || overdue.hasGaps ? null : this.#foldedUp(overdue.runId);
   }
 
-  /** The runs whose rows were put off, as they are now: to be put now. */
+  /** A run whose row was put off for too long; null: there is none. */
+  get overdue(): string | null {
+    return this.#unfolded.overdue;
+  }
+
+  /** A run with all that was put off folded, and all that was left out read: its row is to be put. @throws {RunCorrupt} */
+  async whole(runId: string): Promise<RunState | null> {
+    if (!this.#unfolded.hasGaps(runId)) return this.#foldedUp(runId);
+    try {
+      const view = this.#views.get(runId) ?? (await this.#load(runId));
+      if (view !== null) await this.#catchUp(runId, view);
+      this.#unfolded.put(runId);
+      return view?.run ?? null;
+    } catch (error) {
+      if (error instanceof RunCorrupt) this.#unfolded.put(runId);
+      throw error;
+    }
+  }
+
+  /** The runs whose rows were put off, as they are now: to be put now. Of those with gaps that is not all. */
   takePutOff(): readonly RunState[] {
     return this.#unfolded.ids.map((runId) => this.#foldedUp(runId)).filter((run) => run !== null);
   }
@@ -195,53 +210,32 @@ export class RunViews {
   #foldedUp(runId: string): RunState | null {
     const view = this.#views.get(runId);
     if (view !== undefined) this.#foldUp(runId, view);
-    // One with gaps is not as it is recorded.
     if (!this.#unfolded.hasGaps(runId)) this.#unfolded.put(runId);
     return view?.run ?? null;
   }
 
-  /** Events within runs are left out from a position on: of these, and of those in memory. */
-  leaveOutAll(unfinished: readonly UnfinishedRun[], since: Position | null): void {
-    this.#isQuiet = true;
-    for (const { runId, owner } of unfinished) if (owner !== null) this.#unfolded.leaveOut(runId, since);
-    for (const runId of this.#views.keys()) this.leaveOut(runId, since);
+  /** From a position on events of steps are left out: of these runs, and of those in memory. */
+  noteGaps(unfinished: readonly UnfinishedRun[], since: Position | null): void {
+    this.#mayHaveGaps = true;
+    for (const { runId, owner } of unfinished) if (owner !== null) this.#unfolded.noteGap(runId, since);
+    for (const runId of this.#views.keys()) this.noteGap(runId, since);
   }
 
-  /** The same of one run in memory, whose last event that came was the one after the position. */
-  leaveOut(runId: string, since: Position | null): void {
+  /** The same of one run, if it is in memory and has an owner: without one there are no steps. */
+  noteGap(runId: string, since: Position | null): void {
     const owner = this.#views.get(runId)?.run.ownership.owner ?? null;
-    // Without one nothing happens within a run.
-    if (owner !== null) this.#unfolded.leaveOut(runId, since);
+    if (owner !== null) this.#unfolded.noteGap(runId, since);
   }
 
-  /** Whether an event of a run may have been left out. */
+  /** Whether an event of a run's steps that comes again may be one that was left out. */
   mayLack(runId: string): boolean {
     return this.#views.has(runId) || this.#unfolded.hasGaps(runId);
   }
 
   /** All that was left out has come. */
   closeGaps(): void {
-    this.#isQuiet = false;
+    this.#mayHaveGaps = false;
     this.#unfolded.closeGaps((runId) => this.#views.has(runId));
-  }
-
-  /** A run of which events were left out so long ago that they are to be read. */
-  get overdueGap(): string | null {
-    return this.#unfolded.overdue?.hasGaps === true ? this.#unfolded.overdue.runId : null;
-  }
-
-  /** Reads what was left out of a run: its row is to be put. */
-  async fill(runId: string): Promise<RunState | null> {
-    let view = this.#views.get(runId) ?? null;
-    try {
-      if (view === null) view = await this.#load(runId);
-      else await this.#catchUp(runId, view);
-    } catch (error) {
-      if (!(error instanceof RunCorrupt)) throw error;
-      this.#onCorrupt(error);
-    }
-    this.#unfolded.put(runId);
-    return view?.run ?? null;
   }
 
   /** Folds what was put off; at an invalid event the view keeps its last valid state. */
@@ -327,9 +321,10 @@ export class RunViews {
   #join(runId: string, view: View): () => void {
     view.watchers += 1;
     if (view.watchers === 1) this.#watched += 1;
-    this.#onWatched();
+    const leave = this.#onWatched();
     this.#foldUp(runId, view);
     return () => {
+      leave();
       view.watchers -= 1;
       if (view.watchers === 0) this.#watched -= 1;
       this.#settle(runId, view);
@@ -385,9 +380,9 @@ export class RunViews {
   }
 
   #evict(): void {
-    if (this.#isQuiet) return;
+    if (this.#mayHaveGaps) return;
     for (const [oldest, each] of this.#views) {
-      if (this.#views.size - this.#watched <= this.#bounds.runs && this.#text <= this.#bounds.text) return;
+      if (!this.isOverBounds) return;
       if (each.watchers === 0 && !this.#unfolded.has(oldest)) this.#drop(oldest, each);
     }
   }

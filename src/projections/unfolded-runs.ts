@@ -1,19 +1,9 @@
 /**
  * Runs with events newer than their row, and these events as they came. The runs are neither live nor watched here, so
  * their rows are written only when rows are read; most have ended by then, and their last event holds all of the row.
- * Of runs with gaps, events were left out by the log and have not come at all.
+ * Of a run with gaps, events of steps may have been left out (see projector.ts) and have not come at all.
  */
 import type { Position, RecordedEvent } from '../eventlog/port.js';
-import type { RunFactType } from '../run/events.js';
-
-/** Types of the events that change neither the owner of a run, nor whether it is paused or has ended. */
-export const WITHIN_RUNS: readonly RunFactType[] = ['NodeStarted', 'ToolCalled', 'NodeCompleted', 'NodeFailed'];
-
-const WITHIN: ReadonlySet<string> = new Set(WITHIN_RUNS);
-
-export function isWithinRun(type: string): boolean {
-  return WITHIN.has(type);
-}
 
 /** What may have come since the oldest: it is folded again after a crash, and these are kept in memory. */
 const BOUNDS = {
@@ -53,8 +43,12 @@ export class UnfoldedRuns {
 
   /** Position up to which every run's row is put; undefined: all are. */
   get since(): Position | null | undefined {
-    for (const { since } of this.#runs.values()) return since;
-    return undefined;
+    let first: Position | undefined;
+    for (const { since } of this.#runs.values()) {
+      if (since === null) return null;
+      if (first === undefined || since < first) first = since;
+    }
+    return first;
   }
 
   /** Revision of the last event kept of a run; null: none is. */
@@ -74,8 +68,8 @@ export class UnfoldedRuns {
     this.#chars += event.data.length;
   }
 
-  /** Events of a run may be left out from a position on. */
-  leaveOut(runId: string, since: Position | null): void {
+  /** From a position on events of a run's steps may be left out. */
+  noteGap(runId: string, since: Position | null): void {
     this.#known(runId, since).hasGaps = true;
   }
 
@@ -83,7 +77,7 @@ export class UnfoldedRuns {
     return this.#runs.get(runId)?.hasGaps ?? false;
   }
 
-  /** All that was left out has come; of runs that are not held nothing was. */
+  /** All that was left out has come; of a run that is not held nothing was, or it would have been loaded. */
   closeGaps(isHeld: (runId: string) => boolean): void {
     for (const [runId, run] of this.#runs) {
       if (isHeld(runId)) run.hasGaps = false;
@@ -120,11 +114,10 @@ export class UnfoldedRuns {
     this.#came += events;
   }
 
-  /** The run that has waited too long, and whether it has gaps; null when none has. */
-  get overdue(): { readonly runId: string; readonly hasGaps: boolean } | null {
-    for (const [runId, { came, hasGaps }] of this.#runs) {
-      const isOverdue = this.#came - came > this.#bounds.events || this.#chars > this.#bounds.chars;
-      return isOverdue ? { runId, hasGaps } : null;
+  /** The run that has waited too long; null when none has. */
+  get overdue(): string | null {
+    for (const [runId, { came }] of this.#runs) {
+      return this.#came - came > this.#bounds.events || this.#chars > this.#bounds.chars ? runId : null;
     }
     return null;
   }

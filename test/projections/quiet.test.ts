@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
+import { SubscriptionDropped } from '../../src/eventlog/errors.js';
 import type { EventLog, NewEvent } from '../../src/eventlog/port.js';
 import type { ChainHead } from '../../src/eventsourcing/hash-chain.js';
 import { GENESIS_HASH, sealEvents } from '../../src/eventsourcing/hash-chain.js';
@@ -10,11 +11,11 @@ import { RunFeed } from '../../src/projections/run-feed.js';
 import type { RunSummary } from '../../src/projections/run-summary.js';
 import { summaryOf } from '../../src/projections/run-summary.js';
 import { RunViews } from '../../src/projections/run-views.js';
-import { WITHIN_RUNS } from '../../src/projections/unfolded-runs.js';
 import type { RunEvent } from '../../src/run/events.js';
-import { runStream } from '../../src/run/events.js';
+import { isOfStep, runStream } from '../../src/run/events.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { changedLog } from '../support/changed-log.js';
+import { readerOf } from '../support/reader-of.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { slicesOf } from '../support/slices-of.js';
 import { openStoryLog, recordedStory, storyReader } from '../support/story-log.js';
@@ -27,15 +28,15 @@ const SEED = Number(process.env['SEED'] ?? 20261125);
 const CUTS = process.env['SOAK'] === undefined ? 12 : 200;
 /** Known by its length: the timer by which a projector looks away. */
 const QUIET_MS = 123_456;
-const WITHIN: ReadonlySet<string> = new Set(WITHIN_RUNS);
 const { uuid } = nodeSystem();
 
-describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
+describe(`Events of steps, while nobody looks (SEED=${SEED})`, () => {
   let dir: TempDir;
   let log: EventLog;
   let story: readonly NewEvent[];
   let models: ReadModels;
   let projector: Projector;
+  let feed: RunFeed;
   let faults: unknown[];
   /** Types of the events that came while some were left out. */
   let came: string[];
@@ -44,6 +45,8 @@ describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
   let lookAway: () => void;
   /** Until when nothing comes. */
   let held: Promise<void>;
+  /** After how many events subscriptions drop, one after the other. */
+  let dropsAfter: number[] = [];
 
   const system = {
     ...nodeSystem(),
@@ -82,7 +85,7 @@ describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
       ...{ system, slices: slicesOf(50), onCorrupt: onFault, onFault, startThread: startWarmThread },
       onLost: () => onFault(new Error('the rows are lost')),
       isLive: () => false,
-      onWatched: () => projector.look(),
+      onWatched: () => projector.watched(),
     });
     await follow(models.views);
   }
@@ -90,16 +93,29 @@ describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
   async function follow(views: RunViews): Promise<void> {
     const heard = changedLog(log, {
       async *subscribe(after, following) {
+        let [last, count] = [after, 0];
         for await (const followed of log.subscribe(after, following)) {
           await held;
+          count += 1;
+          if (count > (dropsAfter[0] ?? Number.POSITIVE_INFINITY)) {
+            dropsAfter.shift();
+            throw new SubscriptionDropped({ last });
+          }
+          if (followed.kind === 'event') last = followed.event.position;
           if (following.types !== undefined && followed.kind === 'event') came.push(followed.event.type);
           yield followed;
         }
       },
     });
-    const quiet = { afterMs: QUIET_MS, isWatched: () => views.isWatched };
     const onFault = (error: unknown): void => void faults.push(error);
-    projector = new Projector({ ...models, views, log: heard, system, quiet, onFault });
+    feed = new RunFeed({
+      ...{ reader: readerOf(log), sha256: system.sha256, slices: slicesOf(50) },
+      onWatched: () => projector.watched(),
+    });
+    projector = new Projector({
+      ...{ ...models, views, log: heard, system, quietAfterMs: QUIET_MS, onFault },
+      onRecorded: (event) => feed.recorded(event),
+    });
     await projector.start();
   }
 
@@ -114,8 +130,17 @@ describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
     await allCame();
     await untilTrue(() => {
       lookAway();
-      return projector.isQuiet;
+      return projector.mode === 'quiet';
     });
+  }
+
+  /** Time enough passes to become quiet, if it may. */
+  async function looksAway(): Promise<void> {
+    for (let time = 0; time < 3; time += 1) {
+      lookAway();
+      await models.history.unfinished();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   }
 
   /** Appends a piece of the story as a run's own. */
@@ -140,7 +165,7 @@ describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
   async function allCame(): Promise<void> {
     const beat = { id: uuid(), type: 'InstanceBeat', data: '{}', metadata: {} };
     const { position } = await log.append(`instance-${uuid()}`, [beat], 'none');
-    await projector.passed(position);
+    await projector.reached(position);
   }
 
   async function foldOf(runId: string): Promise<RunSummary | null> {
@@ -149,7 +174,7 @@ describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
   }
 
   async function list(): Promise<ReadonlyMap<string, RunSummary>> {
-    await projector.reached(await log.head());
+    await projector.folded(await log.head());
     const rows = await models.history.list({ limit: 100, offset: 0 });
     return new Map(rows.map((row) => [row.id, row]));
   }
@@ -159,8 +184,8 @@ describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
     const runIds = Array.from({ length: 5 }, uuid);
     for (const runId of runIds) await told(runId, 0, story.length);
     await allCame();
-    expect(projector.isQuiet).to.equal(true);
-    expect(came.filter((type) => WITHIN.has(type))).to.deep.equal([]);
+    expect(projector.mode).to.equal('quiet');
+    expect(came.filter((type) => isOfStep({ type }))).to.deep.equal([]);
     expect(came.filter((type) => type === 'RunCompleted')).to.have.length(5);
     for (const runId of runIds) expect(await models.history.find(runId)).to.deep.equal(await foldOf(runId));
   });
@@ -173,7 +198,7 @@ describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
       await told(runId, seq, seq + 1);
       if (seq % 3 === 0) await allCame();
       const rows = await list();
-      expect(projector.isQuiet).to.equal(false);
+      expect(projector.mode).to.not.equal('quiet');
       expect(rows.get(runId)).to.deep.equal(await foldOf(runId));
       expect(rows.get(other)).to.deep.equal(await foldOf(other));
     }
@@ -240,12 +265,36 @@ describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
     held = new Promise((resolve) => (free = resolve));
     await told(runId, 0, 6);
     const listed = list();
-    for (let time = 0; time < 4; time += 1) {
-      lookAway();
-      await models.history.unfinished();
-    }
+    await looksAway();
+    expect(projector.mode).to.not.equal('quiet');
     free();
     expect((await listed).get(runId)).to.deep.equal(await foldOf(runId));
+  });
+
+  it('count though the subscription drops while they are taken', async () => {
+    const runIds = [uuid(), uuid()];
+    await becomeQuiet();
+    for (const runId of runIds) {
+      await told(runId, 0, 4);
+      await allCame();
+      await told(runId, 4, 9);
+    }
+    await allCame();
+    dropsAfter = [2, 5, 3];
+    const rows = await list();
+    expect(dropsAfter).to.deep.equal([]);
+    for (const runId of runIds) expect(rows.get(runId)).to.deep.equal(await foldOf(runId));
+    expect(faults.splice(0)).to.have.length(3);
+  });
+
+  it('count though the rows are lost while they are left out', async () => {
+    const runId = uuid();
+    await told(runId, 0, 4);
+    await becomeQuiet();
+    await told(runId, 4, 9);
+    projector.refold();
+    await untilTrue(() => projector.isCaughtUp);
+    expect((await list()).get(runId)).to.deep.equal(await foldOf(runId));
   });
 
   it('come to whoever begins to watch a run, none left out', async () => {
@@ -257,9 +306,8 @@ describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
     const states: number[] = [];
     const leaving = new AbortController();
     await models.views.watch(runId, { onState: ({ head }) => void states.push(head.seq), signal: leaving.signal });
-    lookAway();
-    lookAway();
-    expect(projector.isQuiet).to.equal(false);
+    await looksAway();
+    expect(projector.mode).to.not.equal('quiet');
     await told(runId, 7, 12);
     await untilTrue(() => states.at(-1) === 11);
     expect(states).to.deep.equal([6, 7, 8, 9, 10, 11]);
@@ -271,10 +319,6 @@ describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
   });
 
   it('come to whoever follows a run by its events', async () => {
-    const feed = new RunFeed({
-      ...{ reader: storyReader(log), sha256: system.sha256, slices: slicesOf(50) },
-      onWatched: () => projector.look(),
-    });
     const runId = uuid();
     await becomeQuiet();
     await told(runId, 0, 6);
@@ -282,12 +326,14 @@ describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
     const seqs: number[] = [];
     const onEvent = ({ seq }: RunEvent): void => void seqs.push(seq);
     const over = feed.follow(runId, { from: 0, onEvent, signal: new AbortController().signal });
-    expect(projector.isQuiet).to.equal(false);
-    await told(runId, 6, story.length);
-    await untilTrue(async () => (await list()).get(runId)?.status === 'completed');
-    feed.stop();
+    await untilTrue(() => seqs.length === 6);
+    await looksAway();
+    expect(projector.mode).to.not.equal('quiet');
+    await told(runId, 6, 9);
+    await told(runId, 9, story.length);
     await over;
-    expect(seqs.slice(0, 6)).to.deep.equal([0, 1, 2, 3, 4, 5]);
+    expect(seqs).to.deep.equal(Array.from(story.keys()));
+    await becomeQuiet();
   });
 
   it('are read once they were left out for long, so that little has to come again', async () => {
@@ -296,13 +342,13 @@ describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
     await told(runId, 0, 7);
     await allCame();
     expect((await models.history.find(runId))?.seq ?? null).to.not.equal(6);
-    models.views.overdue(1_000_000);
-    expect(models.views.overdueGap).to.equal(runId);
+    models.views.count(1_000_000);
+    expect(models.views.overdue).to.equal(runId);
     await told(uuid(), 0, story.length);
     await allCame();
-    expect(models.views.overdueGap).to.equal(null);
+    expect(models.views.overdue).to.equal(null);
     expect(await models.history.find(runId)).to.deep.equal(await foldOf(runId));
-    expect(projector.isQuiet).to.equal(true);
+    expect(projector.mode).to.equal('quiet');
     await told(runId, 7, 9);
     await allCame();
     expect((await list()).get(runId)).to.deep.equal(await foldOf(runId));
@@ -324,11 +370,12 @@ describe(`Events within runs, while nobody looks (SEED=${SEED})`, () => {
 
   it('are not left out while more is in memory than there are bounds for', async () => {
     await projector.stop();
-    await follow(new RunViews(storyReader(log), { slices: slicesOf(50), bounds: { runs: 0, text: 0 } }));
-    await becomeQuiet();
     const runId = uuid();
+    const views = new RunViews(storyReader(log), { slices: slicesOf(50), bounds: { runs: 0, text: 0 } });
+    await follow(views);
+    await becomeQuiet();
     await told(runId, 0, 3);
-    await untilTrue(() => !projector.isQuiet);
+    await untilTrue(() => projector.mode !== 'quiet');
     await told(runId, 3, 9);
     expect((await list()).get(runId)).to.deep.equal(await foldOf(runId));
   });
