@@ -29,10 +29,12 @@ describe('Membership', () => {
     const membership = new FailureDetector(OPTIONS);
     membership.heard('other', 0);
     expect(membership.isSuspect('other', 1_000_000)).to.equal(false);
+    expect(membership.hearsItself(0)).to.equal(false);
   });
 
   it('suspects nobody while it does not hear itself', () => {
     const membership = listening(10_000);
+    expect([20_000, 20_001].map((nowMs) => membership.hearsItself(nowMs))).to.deep.equal([true, false]);
     expect(membership.isSuspect('other', 1_000_000)).to.equal(false);
   });
 

@@ -123,7 +123,7 @@ export interface Plan {
   readonly maxModelCalls: number;
   readonly modelOutageMs: number;
   /** See `EngineDeps`. */
-  readonly quietAfterMs?: number;
+  readonly quietAfterMs?: number | undefined;
   readonly runs: readonly PlannedRun[];
   readonly requests: readonly Request[];
   readonly faults: readonly Fault[];
