@@ -124,7 +124,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     ...eventsTo({ cluster, deadlines, corruptRuns, instanceId }),
     onRecorded: recordedTo({ feed, authenticator }, deps),
     onDocument: (event) => library.recorded(event),
-    quietAfterMs: cluster && (deps.quietAfterMs ?? QUIET_AFTER_MS),
+    quietAfterMs: quietAfterMsOf(config, deps),
     onFault: corruptionNoted({ corruptRuns, corruptDocuments: library.corruptDocuments }, onFault),
   });
   const folding = { log, reader, history, projector, system };
@@ -207,11 +207,19 @@ function foldAgain({ logger, projector }: Pick<EngineDeps, 'logger'> & { readonl
   projector.refold();
 }
 
-/**
- * Longer than a page that lists runs waits between two questions, in milliseconds. One process alone is never quiet: it
- * has no others whose events it would pay for.
- */
+/** Longer than a page that lists runs waits between two questions, in milliseconds. */
 const QUIET_AFTER_MS = 10_000;
+
+/**
+ * Null: never quiet. One process alone has no others whose events it would pay for; and where streams have a prefix, the
+ * server filters by that, and sends all types of events.
+ */
+function quietAfterMsOf(
+  { cluster, eventStore }: Pick<EngineConfig, 'cluster' | 'eventStore'>,
+  { quietAfterMs = QUIET_AFTER_MS }: Pick<EngineDeps, 'quietAfterMs'>,
+): number | null {
+  return cluster === null || (eventStore !== null && eventStore.prefix !== '') ? null : quietAfterMs;
+}
 
 /** How long the read models may take to fold what is recorded when readiness is asked for, in milliseconds. */
 const MAX_LAG_MS = 1_000;

@@ -112,7 +112,7 @@ export class Projector {
   /** Starts folding; resolves once history is caught up. @throws {LogDamaged} it cannot be read to its end */
   start(): Promise<void> {
     const { quietAfterMs = null } = this.#options;
-    if (quietAfterMs !== null) this.#becomeQuietAfter(quietAfterMs);
+    if (quietAfterMs !== null && !this.#stopping.signal.aborted) this.#becomeQuietAfter(quietAfterMs);
     return new Promise((resolve, reject) => {
       this.#running = this.#run(resolve, reject);
     });
@@ -146,9 +146,9 @@ export class Projector {
   /** Is quiet no more: what was left out is taken. */
   #takeAll(): void {
     if (this.#mode !== 'quiet' || this.#position === null) return;
-    const { putOffSince = this.#position } = this.#options.views;
+    const { since = this.#position } = this.#options.views.unfolded;
     this.#mode = { again: this.#position };
-    this.#restart(putOffSince);
+    this.#restart(since);
   }
 
   #allTaken(): void {
@@ -254,7 +254,7 @@ export class Projector {
       } else {
         this.#options.onArrived?.(followed.event);
         if (!this.#takeHeld(followed.event)) await this.#take(followed.event);
-        const { overdue } = this.#options.views;
+        const { overdue } = this.#options.views.unfolded;
         if (overdue !== null) await this.#putOverdue(overdue);
       }
     }
@@ -329,7 +329,7 @@ export class Projector {
   /** Null also for a watched run, whose watchers are shown every state. */
   #foldedHere(runId: string, recorded: RecordedEvent): RunState | null {
     const run = this.#options.ownAppends?.stateAfter(runId, recorded) ?? null;
-    return run !== null && this.#options.views.moveOn(runId, run) ? run : null;
+    return run && this.#options.views.moveOn(runId, run);
   }
 
   /** A corrupt run, blueprint or document keeps its last valid state; others are not affected. */
@@ -344,9 +344,9 @@ export class Projector {
     const isQuiet = this.#mode === 'quiet';
     const runId = isQuiet ? runIdOf(recorded.stream) : null;
     if (runId !== null) views.noteGap(runId, this.#position);
-    views.count(isQuiet ? EVENTS_EACH : 1);
+    views.unfolded.count(isQuiet ? EVENTS_EACH : 1);
     this.#reach(recorded.position);
-    if (views.isOverBounds) this.#takeAll();
+    if (views.isOverBounds || views.unfolded.isReadTooOften) this.#takeAll();
   }
 
   async #fold(runId: string, recorded: RecordedEvent): Promise<RunState | null> {

@@ -78,7 +78,7 @@ export async function openReadModels({
     onFault,
   });
   const putOff = {
-    since: () => views.putOffSince,
+    since: () => views.unfolded.since,
     take: () => views.takePutOff().map(summaryOf),
   };
   const history = new History({ views: stored, repair, system, putOff, onFault });

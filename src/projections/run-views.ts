@@ -58,7 +58,7 @@ export class RunViews {
   readonly #isUnheeded: (runId: string) => boolean;
   readonly #onCorrupt: (error: RunCorrupt) => void;
   readonly #onWatched: () => () => void;
-  readonly #unfolded = new UnfoldedRuns();
+  readonly unfolded = new UnfoldedRuns();
   readonly #views = new Map<string, View>();
   /** Views with a watcher; they do not count against the bound. */
   #watched = 0;
@@ -99,11 +99,14 @@ export class RunViews {
     if (view === null) return null;
     this.#foldUp(runId, view);
     const missing = event.seq - view.run.head.seq - 1;
-    if (missing > 0 && this.#unfolded.hasGaps(runId)) await this.#catchUp(runId, view, missing);
+    if (missing > 0 && this.unfolded.hasGaps(runId)) {
+      this.unfolded.gapRead();
+      await this.#catchUp(runId, view, missing);
+    }
     const before = view.run;
     if (sha256 !== null && event.seq === before.head.seq + 1) assertFollows(runId, before.head, { event, sha256 });
     const run = this.#advance(runId, view, event);
-    this.#unfolded.put(runId);
+    this.unfolded.put(runId);
     return run;
   }
 
@@ -115,18 +118,17 @@ export class RunViews {
     const begins = event.type === 'RunRequested' && !this.#loading.has(runId);
     const view = this.#views.get(runId) ?? (begins ? this.#keep(runId, foldNext(runId, null, event)) : null);
     if (view === null) return null;
-    const hasGaps = this.#unfolded.hasGaps(runId);
-    const isRest = event.seq - 1 === this.#unfolded.last(runId) || (hasGaps && event.seq > view.run.head.seq);
-    if (isRest && event.type === 'RunCompleted' && event.data.usage !== undefined) this.#complete(runId, view, event);
-    // Those between are to be read.
-    else if (hasGaps && event.seq > this.#heard(runId, view) + 1) return null;
+    const isAfterGap = this.unfolded.hasGaps(runId) && event.seq > this.#heard(runId, view) + 1;
+    const isRest = (isAfterGap && view.watchers === 0) || event.seq - 1 === this.unfolded.last(runId);
+    if (isRest && isWhole(event)) this.#complete(runId, view, event);
+    else if (isAfterGap) return null;
     else this.#foldUp(runId, view);
     return this.#advance(runId, view, event);
   }
 
-  /** Folds the event that completes a run without those before it: it tells all that is told of a completed run here. */
+  /** Folds an event that ends a run without those before it: it tells all that is told of a completed run here. */
   #complete(runId: string, view: View, event: RunEvent): void {
-    this.#unfolded.take(runId);
+    this.unfolded.take(runId);
     view.run = foldNext(runId, view.run, event);
     view.store = null;
   }
@@ -140,7 +142,8 @@ export class RunViews {
   putOff(runId: string, event: RecordedEvent, since: Position | null): boolean {
     const view = this.#views.get(runId);
     if (view === undefined || !isOfStep(event) || !this.#mayWait(runId, view)) return false;
-    if (event.revision === this.#heard(runId, view) + 1) this.#unfolded.add(runId, since, event);
+    // What a watcher has read meanwhile is in memory, and perhaps in no row.
+    this.unfolded.add(runId, since, event.revision === this.#heard(runId, view) + 1 ? event : null);
     return true;
   }
 
@@ -154,8 +157,8 @@ export class RunViews {
     const view = this.#views.get(runId);
     const isUnderWay = status === 'pending' || status === 'running';
     const mayWait = view !== undefined && isUnderWay && this.#mayWait(runId, view);
-    if (mayWait) this.#unfolded.add(runId, since, null);
-    else this.#unfolded.put(runId);
+    if (mayWait) this.unfolded.add(runId, since, null);
+    else this.unfolded.put(runId);
     return mayWait;
   }
 
@@ -170,78 +173,65 @@ export class RunViews {
   }
 
   #heard(runId: string, view: View): number {
-    return this.#unfolded.last(runId) ?? view.run.head.seq;
-  }
-
-  /** Position up to which nothing was put off; undefined: nothing is. */
-  get putOffSince(): Position | null | undefined {
-    return this.#unfolded.since;
-  }
-
-  /** Counts events of the log: what was put off must not wait for too many. */
-  count(events: number): void {
-    this.#unfolded.count(events);
-  }
-
-  /** A run whose row was put off for too long; null: there is none. */
-  get overdue(): string | null {
-    return this.#unfolded.overdue;
+    return this.unfolded.last(runId) ?? view.run.head.seq;
   }
 
   /** A run with all that was put off folded, and all that was left out read: its row is to be put. @throws {RunCorrupt} */
   async whole(runId: string): Promise<RunState | null> {
-    if (!this.#unfolded.hasGaps(runId)) return this.#foldedUp(runId);
+    if (!this.unfolded.hasGaps(runId)) return this.#foldedUp(runId);
+    this.unfolded.gapRead();
     try {
       const view = this.#views.get(runId) ?? (await this.#load(runId));
       if (view !== null) await this.#catchUp(runId, view);
-      this.#unfolded.put(runId);
+      this.unfolded.put(runId);
       return view?.run ?? null;
     } catch (error) {
-      if (error instanceof RunCorrupt) this.#unfolded.put(runId);
+      if (error instanceof RunCorrupt) this.unfolded.put(runId);
       throw error;
     }
   }
 
   /** The runs whose rows were put off, as they are now: to be put now. Of those with gaps that is not all. */
   takePutOff(): readonly RunState[] {
-    return this.#unfolded.ids.map((runId) => this.#foldedUp(runId)).filter((run) => run !== null);
+    return this.unfolded.ids.map((runId) => this.#foldedUp(runId)).filter((run) => run !== null);
   }
 
   #foldedUp(runId: string): RunState | null {
     const view = this.#views.get(runId);
     if (view !== undefined) this.#foldUp(runId, view);
-    if (!this.#unfolded.hasGaps(runId)) this.#unfolded.put(runId);
+    if (!this.unfolded.hasGaps(runId)) this.unfolded.put(runId);
     return view?.run ?? null;
   }
 
   /** From a position on events of steps are left out: of these runs, and of those in memory. */
   noteGaps(unfinished: readonly UnfinishedRun[], since: Position | null): void {
     this.#mayHaveGaps = true;
-    for (const { runId, owner } of unfinished) if (owner !== null) this.#unfolded.noteGap(runId, since);
+    this.unfolded.beginGaps();
+    for (const { runId, owner } of unfinished) if (owner !== null) this.unfolded.noteGap(runId, since);
     for (const runId of this.#views.keys()) this.noteGap(runId, since);
   }
 
   /** The same of one run, if it is in memory and has an owner: without one there are no steps. */
   noteGap(runId: string, since: Position | null): void {
     const owner = this.#views.get(runId)?.run.ownership.owner ?? null;
-    if (owner !== null) this.#unfolded.noteGap(runId, since);
+    if (owner !== null) this.unfolded.noteGap(runId, since);
   }
 
   /** Whether an event of a run's steps that comes again may be one that was left out. */
   mayLack(runId: string): boolean {
-    return this.#views.has(runId) || this.#unfolded.hasGaps(runId);
+    return this.#views.has(runId) || this.unfolded.hasGaps(runId);
   }
 
   /** All that was left out has come. */
   closeGaps(): void {
     this.#mayHaveGaps = false;
-    this.#unfolded.closeGaps((runId) => this.#views.has(runId));
+    this.unfolded.closeGaps((runId) => this.#views.has(runId));
   }
 
   /** Folds what was put off; at an invalid event the view keeps its last valid state. */
   #foldUp(runId: string, view: View): void {
     try {
-      for (const recorded of this.#unfolded.take(runId)) this.#take(view, runEventOf(recorded));
+      for (const recorded of this.unfolded.take(runId)) this.#take(view, runEventOf(recorded));
     } catch (error) {
       if (!(error instanceof RunCorrupt)) throw error;
       this.#onCorrupt(error);
@@ -249,19 +239,19 @@ export class RunViews {
   }
 
   /**
-   * Adopts the state of a run that was folded elsewhere, at once. False when the run is watched, or about to be: then
-   * every event of it must be applied.
+   * Adopts the state of a run that was folded elsewhere, at once; returns that, or a later one. Null when the run is
+   * watched, or about to be: then every event of it must be applied.
    */
-  moveOn(runId: string, run: RunState): boolean {
-    if (this.#loading.has(runId)) return false;
+  moveOn(runId: string, run: RunState): RunState | null {
+    if (this.#loading.has(runId)) return null;
     const view = this.#views.get(runId) ?? this.#keep(runId, run);
-    if (view.watchers > 0) return false;
+    if (view.watchers > 0) return null;
     this.#foldUp(runId, view);
-    this.#unfolded.put(runId);
+    this.unfolded.put(runId);
     if (run.head.seq > view.run.head.seq) view.run = run;
     view.store = null;
     this.#settle(runId, view);
-    return true;
+    return view.run;
   }
 
   #advance(runId: string, view: View, event: RunEvent): RunState {
@@ -383,7 +373,7 @@ export class RunViews {
     if (this.#mayHaveGaps) return;
     for (const [oldest, each] of this.#views) {
       if (!this.isOverBounds) return;
-      if (each.watchers === 0 && !this.#unfolded.has(oldest)) this.#drop(oldest, each);
+      if (each.watchers === 0 && !this.unfolded.has(oldest)) this.#drop(oldest, each);
     }
   }
 
@@ -391,4 +381,9 @@ export class RunViews {
     this.#views.delete(runId);
     this.#text -= view.text;
   }
+}
+
+/** Whether an event tells all that is told of its run from then on. */
+function isWhole({ type, data }: RunEvent): boolean {
+  return type === 'RunCompleted' && data.usage !== undefined;
 }

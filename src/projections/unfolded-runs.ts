@@ -22,12 +22,21 @@ interface Unfolded {
   hasGaps: boolean;
 }
 
+/**
+ * Events of the log for which one run with gaps may be read, and how many may besides. To read one costs as much as to
+ * be sent a dozen events: where there are many pauses, or many runs that take long, all are better sent.
+ */
+const EVENTS_A_READ = 400;
+const FREE_READS = 100;
+
 export class UnfoldedRuns {
   readonly #bounds: typeof BOUNDS | { readonly events: number; readonly chars: number };
   /** The one that has waited longest first. */
   readonly #runs = new Map<string, Unfolded>();
   #came = 0;
   #chars = 0;
+  #cameBeforeGaps = 0;
+  #gapsRead = 0;
 
   constructor(bounds: { readonly events: number; readonly chars: number } = BOUNDS) {
     this.#bounds = bounds;
@@ -71,6 +80,21 @@ export class UnfoldedRuns {
   /** From a position on events of a run's steps may be left out. */
   noteGap(runId: string, since: Position | null): void {
     this.#known(runId, since).hasGaps = true;
+  }
+
+  /** From now on events are left out. */
+  beginGaps(): void {
+    this.#cameBeforeGaps = this.#came;
+    this.#gapsRead = 0;
+  }
+
+  /** Counts a run that was read because of its gap. */
+  gapRead(): void {
+    this.#gapsRead += 1;
+  }
+
+  get isReadTooOften(): boolean {
+    return this.#gapsRead > FREE_READS + (this.#came - this.#cameBeforeGaps) / EVENTS_A_READ;
   }
 
   hasGaps(runId: string): boolean {

@@ -1,6 +1,7 @@
 /** The service on EventStoreDB: what its log takes, what an engine makes of it, and what more instances give. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { nodeSystem } from '../../src/system/system.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
@@ -29,6 +30,8 @@ const TARGET_RUNS = new Map([
 const TARGET_HANDOVER = { atMost: 2_000 };
 const CLIENTS = 60;
 const POLL_MS = 20;
+/** After which an instance at which nobody looks is quiet, in milliseconds. */
+const QUIET_MS = 25_000;
 
 export const eventStorePart: Part = {
   name: 'eventstore',
@@ -38,7 +41,8 @@ export const eventStorePart: Part = {
     `${engineSeconds} s, after one of ${warmUpSeconds} s that does not count); then 1, 2 and 3 processes of dist/src/main.js, offline model, with ${CLIENTS} polling REST ` +
     `clients spread over them for ${restSeconds} s; then ${rounds} times two of them, of which the ` +
     `one with ${handoverRuns} active runs is sent SIGTERM: the time until the other has claimed the last of them. Then ` +
-    `two of them, all clients at the first: what a run costs each.`,
+    `two of them, all clients at the first: what a run costs each, once nobody has looked for ${QUIET_MS / 1_000} s. Prefixes are ` +
+    `those of EVENTSTORE_PREFIX where it is set, for the services; an empty one is needed to see what the server leaves out.`,
   async measure(effort) {
     const url = process.env['EVENTSTORE_URL'] ?? '';
     if (url === '') return [unmeasured('on EventStoreDB', '', 'EVENTSTORE_URL is not set')];
@@ -74,6 +78,12 @@ async function handoverFigure(url: string, { rounds, handoverRuns: runs }: Effor
   );
 }
 
+/** Of services of which what nobody looks at is measured: only without a prefix does the server leave that out. */
+function environmentOf(url: string): Readonly<Record<string, string>> {
+  const prefix = process.env['EVENTSTORE_PREFIX'] ?? freshPrefix();
+  return { EVENTSTORE_URL: url, EVENTSTORE_PREFIX: prefix, LOG_LEVEL: 'error' };
+}
+
 function freshPrefix(): string {
   return `b${randomUUID().replaceAll('-', '')}`;
 }
@@ -102,7 +112,7 @@ async function engineFigures(url: string, concurrent: number, effort: Effort): P
 
 async function instanceFigures(url: string, instances: number, effort: Effort): Promise<readonly Figure[]> {
   const dir = tempDir();
-  const environment = { EVENTSTORE_URL: url, EVENTSTORE_PREFIX: freshPrefix(), LOG_LEVEL: 'error' };
+  const environment = environmentOf(url);
   const services = await Promise.all(
     Array.from({ length: instances }, (_, index) =>
       startServiceProcess(join(dir.path, String(index)), { environment }),
@@ -139,7 +149,7 @@ async function instanceFigures(url: string, instances: number, effort: Effort): 
 /** What a run costs the instance that drives it, and another that only has to know of it. */
 async function watchingFigures(url: string, effort: Effort): Promise<readonly Figure[]> {
   const dir = tempDir();
-  const environment = { EVENTSTORE_URL: url, EVENTSTORE_PREFIX: freshPrefix(), LOG_LEVEL: 'error' };
+  const environment = environmentOf(url);
   const services: ServiceProcess[] = [];
   try {
     for (const name of ['driving', 'watching'])
@@ -147,6 +157,8 @@ async function watchingFigures(url: string, effort: Effort): Promise<readonly Fi
     const turns = Array.from({ length: 1 + effort.rounds }, (_, turn) =>
       turn === 0 ? 'warmUpSeconds' : 'restSeconds',
     );
+    // By then nobody has looked for so long that the log leaves out what it may.
+    await delay(QUIET_MS);
     const costs: (readonly number[])[] = [];
     for (const seconds of turns) costs.push(await costsOf(services, bounded({ seconds: effort[seconds] })));
     return ['of driving a run', 'of a run that another instance drives'].map((what, at) =>

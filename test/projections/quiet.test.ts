@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import { SubscriptionDropped } from '../../src/eventlog/errors.js';
-import type { EventLog, NewEvent } from '../../src/eventlog/port.js';
+import type { EventLog, Followed, NewEvent } from '../../src/eventlog/port.js';
 import type { ChainHead } from '../../src/eventsourcing/hash-chain.js';
 import { GENESIS_HASH, sealEvents } from '../../src/eventsourcing/hash-chain.js';
 import { Projector } from '../../src/projections/projector.js';
@@ -13,6 +13,9 @@ import { summaryOf } from '../../src/projections/run-summary.js';
 import { RunViews } from '../../src/projections/run-views.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { isOfStep, runStream } from '../../src/run/events.js';
+import { OwnAppends } from '../../src/run/live/own-appends.js';
+import type { RunState } from '../../src/run/state.js';
+import { foldNext, readRun } from '../../src/run/stream.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { changedLog } from '../support/changed-log.js';
 import { readerOf } from '../support/reader-of.js';
@@ -43,8 +46,11 @@ describe(`Events of steps, while nobody looks (SEED=${SEED})`, () => {
   /** Where the record of each run ends. */
   const heads = new Map<string, ChainHead>();
   let lookAway: () => void;
-  /** Until when nothing comes. */
-  let held: Promise<void>;
+  /** Until when nothing comes, by what comes. */
+  let heldAt: (followed: Followed) => Promise<void>;
+  /** Until when nothing is read. */
+  let reading: Promise<void>;
+  let own: OwnAppends;
   /** After how many events subscriptions drop, one after the other. */
   let dropsAfter: number[] = [];
 
@@ -76,12 +82,18 @@ describe(`Events of steps, while nobody looks (SEED=${SEED})`, () => {
   });
 
   async function open(): Promise<void> {
-    [faults, came, held] = [[], [], Promise.resolve()];
+    [faults, came] = [[], []];
+    [heldAt, reading] = [() => Promise.resolve(), Promise.resolve()];
     const onFault = (error: unknown): void => void faults.push(error);
     models = await openReadModels({
       file: join(dir.path, 'views.sqlite'),
       log: { identity: await log.identity(), head: await log.head() },
-      from: log,
+      from: changedLog(log, {
+        async *readStream(stream, range) {
+          if (range?.direction !== 'backwards') await reading;
+          yield* log.readStream(stream, range);
+        },
+      }),
       ...{ system, slices: slicesOf(50), onCorrupt: onFault, onFault, startThread: startWarmThread },
       onLost: () => onFault(new Error('the rows are lost')),
       isLive: () => false,
@@ -95,7 +107,7 @@ describe(`Events of steps, while nobody looks (SEED=${SEED})`, () => {
       async *subscribe(after, following) {
         let [last, count] = [after, 0];
         for await (const followed of log.subscribe(after, following)) {
-          await held;
+          await heldAt(followed);
           count += 1;
           if (count > (dropsAfter[0] ?? Number.POSITIVE_INFINITY)) {
             dropsAfter.shift();
@@ -112,7 +124,9 @@ describe(`Events of steps, while nobody looks (SEED=${SEED})`, () => {
       ...{ reader: readerOf(log), sha256: system.sha256, slices: slicesOf(50) },
       onWatched: () => projector.watched(),
     });
+    own = new OwnAppends();
     projector = new Projector({
+      ownAppends: own,
       ...{ ...models, views, log: heard, system, quietAfterMs: QUIET_MS, onFault },
       onRecorded: (event) => feed.recorded(event),
     });
@@ -159,6 +173,38 @@ describe(`Events of steps, while nobody looks (SEED=${SEED})`, () => {
     });
     await log.append(runStream(runId), events, head.seq === -1 ? 'none' : head.seq);
     heads.set(runId, exported.at(-1) ?? head);
+  }
+
+  /** This instance appends a piece of the story as a run's own. */
+  async function ownTold(runId: string, from: number, to: number): Promise<void> {
+    const before = await stateAt(runId, from);
+    await told(runId, from, to);
+    const events: { readonly seq: number; readonly id: string }[] = [];
+    for await (const { revision: seq, id } of log.readStream(runStream(runId), { from })) events.push({ seq, id });
+    await own.during({ before, events, after: await stateAt(runId, to) }, () => Promise.resolve());
+  }
+
+  /** A run after its first events. */
+  async function stateAt(runId: string, count: number): Promise<RunState> {
+    let run: RunState | null = null;
+    for await (const event of readRun(log, runId, { max: count })) run = foldNext(runId, run, event);
+    if (run === null) throw new Error('A run has begun');
+    return run;
+  }
+
+  /** Another instance takes a run, and begins its step again. */
+  async function claimed(runId: string, epoch: number): Promise<void> {
+    const factOf = (wanted: string, fields: object) => {
+      const fact = story.find(({ type }) => type === wanted);
+      if (fact === undefined) throw new Error(`A run has a ${wanted}`);
+      return { type: wanted, data: JSON.stringify({ ...(JSON.parse(fact.data) as object), ...fields }) };
+    };
+    const [under] = (await stateAt(runId, 1_000)).progress.frontier;
+    if (under === undefined) throw new Error('A step is under way');
+    await append(runId, [
+      factOf('RunClaimed', { epoch, instanceId: uuid(), reason: 'recovered' }),
+      factOf('NodeStarted', { node: under.node, step: under.step, attempt: under.attempt + 1 }),
+    ]);
   }
 
   /** Everything that is not left out has come. */
@@ -262,7 +308,8 @@ describe(`Events of steps, while nobody looks (SEED=${SEED})`, () => {
     await becomeQuiet();
     const runId = uuid();
     let free = (): void => undefined;
-    held = new Promise((resolve) => (free = resolve));
+    const freed = new Promise<void>((resolve) => (free = resolve));
+    heldAt = () => freed;
     await told(runId, 0, 6);
     const listed = list();
     await looksAway();
@@ -336,17 +383,78 @@ describe(`Events of steps, while nobody looks (SEED=${SEED})`, () => {
     await becomeQuiet();
   });
 
+  it('are those of the run, also of one that was lost to another instance meanwhile', async () => {
+    for (const isWatched of [false, true]) {
+      const runId = uuid();
+      await told(runId, 0, 4);
+      await list();
+      await becomeQuiet();
+      await ownTold(runId, 4, 6);
+      await claimed(runId, 2);
+      if (!isWatched) await claimed(runId, 3);
+      await allCame();
+      const leaving = new AbortController();
+      if (isWatched) await models.views.watch(runId, { onState: () => undefined, signal: leaving.signal });
+      leaving.abort();
+      expect((await list()).get(runId)).to.deep.equal(await foldOf(runId));
+      await models.history.flush();
+      await close();
+      await open();
+      expect((await list()).get(runId)).to.deep.equal(await foldOf(runId));
+    }
+  });
+
+  it('are not waited for by what is known of own appends, once others have ended their runs', async () => {
+    await becomeQuiet();
+    for (let count = 0; count < 20; count += 1) {
+      const runId = uuid();
+      await told(runId, 0, 3);
+      await ownTold(runId, 3, 5);
+      const cancelled = JSON.stringify({ kind: 'cancelled', error: 'x', node: null });
+      await append(runId, [{ type: 'RunFailed', data: cancelled }]);
+    }
+    await allCame();
+    expect(projector.mode).to.equal('quiet');
+    expect(own.size).to.equal(0);
+  });
+
+  it('are in a row though a watcher has read them and left before they came', async () => {
+    const runId = uuid();
+    await told(runId, 0, 4);
+    await list();
+    await becomeQuiet();
+    await told(runId, 4, 9);
+    await allCame();
+    let [read, come] = [(): void => undefined, (): void => undefined];
+    let hasCome = false;
+    reading = new Promise((resolve) => (read = resolve));
+    const fifth = new Promise<void>((resolve) => (come = resolve));
+    heldAt = async (followed) => {
+      if (followed.kind !== 'event' || followed.event.revision !== 5) return;
+      hasCome = true;
+      await fifth;
+    };
+    const leaving = new AbortController();
+    const watching = models.views.watch(runId, { onState: () => undefined, signal: leaving.signal });
+    await untilTrue(() => hasCome);
+    read();
+    await watching;
+    leaving.abort();
+    come();
+    expect((await list()).get(runId)).to.deep.equal(await foldOf(runId));
+  });
+
   it('are read once they were left out for long, so that little has to come again', async () => {
     const runId = uuid();
     await becomeQuiet();
     await told(runId, 0, 7);
     await allCame();
     expect((await models.history.find(runId))?.seq ?? null).to.not.equal(6);
-    models.views.count(1_000_000);
-    expect(models.views.overdue).to.equal(runId);
+    models.views.unfolded.count(1_000_000);
+    expect(models.views.unfolded.overdue).to.equal(runId);
     await told(uuid(), 0, story.length);
     await allCame();
-    expect(models.views.overdue).to.equal(null);
+    expect(models.views.unfolded.overdue).to.equal(null);
     expect(await models.history.find(runId)).to.deep.equal(await foldOf(runId));
     expect(projector.mode).to.equal('quiet');
     await told(runId, 7, 9);
@@ -366,6 +474,15 @@ describe(`Events of steps, while nobody looks (SEED=${SEED})`, () => {
     await allCame();
     expect(came).to.not.include('NodeStarted');
     expect(await models.history.find(runId)).to.deep.equal(await foldOf(runId));
+  });
+
+  it('are not left out where they would be read too often', async () => {
+    await becomeQuiet();
+    for (let read = 0; read < 101; read += 1) models.views.unfolded.gapRead();
+    await allCame();
+    await untilTrue(() => projector.mode === 'all');
+    await looksAway();
+    await untilTrue(() => projector.mode === 'quiet');
   });
 
   it('are not left out while more is in memory than there are bounds for', async () => {

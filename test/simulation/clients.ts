@@ -40,6 +40,7 @@ interface Decided {
 export class Clients {
   readonly #world: World;
   #waiting = 0;
+  #glances = 0;
   readonly #started = new Set<string>();
   readonly #cancelling = new Set<string>();
   readonly #cancelled = new Set<string>();
@@ -259,9 +260,19 @@ export class Clients {
     this.#world.answered(answer.value, 'a poll');
   }
 
+  /** Watches a run and leaves at once. */
+  async #glance(slot: number, runId: string): Promise<void> {
+    const leaving = new AbortController();
+    const watcher = { onState: () => undefined, signal: leaving.signal };
+    await this.#ask(slot, (engine) => engine.views.watch(runId, watcher));
+    leaving.abort();
+  }
+
   /** All that was recorded before counts. */
   async #list(slot: number): Promise<void> {
     const world = this.#world;
+    this.#glances += 1;
+    if (this.#glances % 2 === 1) for (const runId of this.#started) await this.#glance(slot, runId);
     const before = [...world.records].map(([runId, { events }]) => ({ runId, count: events.length }));
     const answer = await this.#ask(slot, (engine) => engine.queries.list({ limit: 100, offset: 0 }));
     if (answer === null) return;

@@ -52,6 +52,8 @@ export class OwnAppends {
     if (append === undefined) return null;
     const { before, events, after } = append;
     if (before !== null && revision <= before.head.seq) return before;
+    // Of another instance, which goes on after it.
+    if (revision > after.head.seq) this.#newest.delete(runId);
     if (!events.some((event) => event.seq === revision && event.id === id)) return null;
     if (revision === after.head.seq) this.#newest.delete(runId);
     return after;
