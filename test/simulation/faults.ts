@@ -181,11 +181,11 @@ export function planOf(seed: number): Plan {
 /** How soon an instance leaves out what nobody looks at, and who looks nevertheless. */
 function looksOf({ rates, requests }: Plan, draws: Draws): Pick<Plan, 'quietAfterMs' | 'requests'> {
   const lastMs = Math.max(...requests.map(({ atMs }) => atMs));
-  const lists = Array.from({ length: draws.whole(0, 3) }, (): Request => {
+  const lists = Array.from({ length: draws.whole(0, 2) }, (): Request => {
     const atMs = draws.random() * (lastMs + 2_000);
     return { kind: 'list', atMs, slot: draws.whole(0, rates.length - 1), run: 0, parent: 0 };
   });
-  return { quietAfterMs: draws.pick([30, 100, 60_000]), requests: [...requests, ...lists] };
+  return { quietAfterMs: draws.pick([60, 200, 60_000]), requests: [...requests, ...lists] };
 }
 
 /** Of the runs. */
