@@ -177,7 +177,7 @@ export class Projector {
   }
 
   #mayBeQuiet(): boolean {
-    if (this.#wasLookedAt || this.#looking.size > 0) return false;
+    if (this.#wasLookedAt || this.#looking.size > 0 || this.#waiters.size > 0) return false;
     const isAtRest = this.#caughtUp && this.#mode === 'all' && !this.#isRestarting && !this.#stopping.signal.aborted;
     return isAtRest && this.#position !== null && !this.#options.views.isOverBounds;
   }
@@ -214,6 +214,7 @@ export class Projector {
   async stop(): Promise<void> {
     this.#cancelCheck();
     this.#stopping.abort();
+    this.#subscription.abort();
     await this.#running;
     for (const { reject } of this.#waiters) reject(new ServiceStopping());
     this.#waiters.clear();
@@ -238,7 +239,7 @@ export class Projector {
   async #read(arrived: () => void, onCaughtUp: () => void): Promise<void> {
     this.#subscription = new AbortController();
     this.#isRestarting = false;
-    const signal = AbortSignal.any([this.#stopping.signal, this.#subscription.signal]);
+    const { signal } = this.#subscription;
     const types = this.#mode === 'quiet' ? { types: { except: STEP_FACTS } } : {};
     for await (const followed of this.#options.log.subscribe(this.#position, { ...types, signal })) {
       if (signal.aborted) break;
@@ -255,7 +256,8 @@ export class Projector {
         this.#options.onArrived?.(followed.event);
         if (!this.#takeHeld(followed.event)) await this.#take(followed.event);
         const { overdue } = this.#options.views.unfolded;
-        if (overdue !== null) await this.#putOverdue(overdue);
+        // What was left out comes by itself while it is taken.
+        if (overdue !== null && this.mode !== 'again') await this.#putOverdue(overdue);
       }
     }
   }

@@ -184,6 +184,7 @@ export class RunViews {
       const view = this.#views.get(runId) ?? (await this.#load(runId));
       if (view !== null) await this.#catchUp(runId, view);
       this.unfolded.put(runId);
+      if (view !== null) this.#settle(runId, view);
       return view?.run ?? null;
     } catch (error) {
       if (error instanceof RunCorrupt) this.unfolded.put(runId);

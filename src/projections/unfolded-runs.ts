@@ -128,8 +128,9 @@ export class UnfoldedRuns {
     return events;
   }
 
-  /** A run's row is put, all its events are taken. */
+  /** A run's row is put. */
   put(runId: string): void {
+    this.take(runId);
     this.#runs.delete(runId);
   }
 

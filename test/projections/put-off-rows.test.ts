@@ -187,6 +187,9 @@ describe('The row of a run that nobody here runs or watches', () => {
     const large = new UnfoldedRuns({ events: 1_000, chars: 1 });
     large.add('one', null, event);
     expect(large.overdue).to.equal('one');
+    large.put('one');
+    large.add('two', null, null);
+    expect(large.overdue).to.equal(null);
   });
 });
 

@@ -219,7 +219,11 @@ export const MUTATIONS: readonly Mutation[] = [
   of('what is left out of runs not in memory is forgotten', PROJECTOR, 'noteGaps(unfinished,', 'noteGaps([],'),
   of('what is left out before an event is not read', VIEWS, 'if (missing > 0 && ', 'if (false && '),
   of('a run that is left out is whole', VIEWS, 'if (!this.unfolded.hasGaps(runId)) this.unfolded', 'this.unfolded'),
-  of('events are left out while somebody waits for them', PROJECTOR, ' || this.#looking.size > 0'),
+  of(
+    'events are left out while somebody waits for them',
+    PROJECTOR,
+    ' || this.#looking.size > 0 || this.#waiters.size > 0',
+  ),
   of('the appends of others are not noticed', PROJECTOR, 'this.#options.onArrived?.(followed.event);'),
   of(
     'a watcher waits for what it has missed',
