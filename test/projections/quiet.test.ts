@@ -46,6 +46,8 @@ describe(`Events of steps, while nobody looks (SEED=${SEED})`, () => {
   /** Where the record of each run ends. */
   const heads = new Map<string, ChainHead>();
   let lookAway: () => void;
+  /** Aborted once the process is killed: its timers do nothing more. */
+  let life: AbortController;
   /** Until when nothing comes, by what comes. */
   let heldAt: (followed: Followed) => Promise<void>;
   /** Until when nothing is read. */
@@ -57,7 +59,8 @@ describe(`Events of steps, while nobody looks (SEED=${SEED})`, () => {
   const system = {
     ...nodeSystem(),
     after(ms: number, callback: () => void) {
-      if (ms !== QUIET_MS) return nodeSystem().after(ms / 50, callback);
+      const { signal } = life;
+      if (ms !== QUIET_MS) return nodeSystem().after(ms / 50, () => (signal.aborted ? undefined : callback()));
       lookAway = callback;
       return () => undefined;
     },
@@ -82,6 +85,7 @@ describe(`Events of steps, while nobody looks (SEED=${SEED})`, () => {
   });
 
   async function open(): Promise<void> {
+    life = new AbortController();
     [faults, came] = [[], []];
     [heldAt, reading] = [() => Promise.resolve(), Promise.resolve()];
     const onFault = (error: unknown): void => void faults.push(error);
@@ -137,6 +141,7 @@ describe(`Events of steps, while nobody looks (SEED=${SEED})`, () => {
   async function close(): Promise<void> {
     await projector.stop();
     await models.close();
+    life.abort();
   }
 
   /** Two looks at whether somebody has looked: the first forgets what was before. */
