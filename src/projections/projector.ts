@@ -51,7 +51,7 @@ export interface ProjectorOptions {
   readonly onArrived?: (event: RecordedEvent) => void;
   /** Called with each event once it is folded or found corrupt; after a drop perhaps again. Must not throw. */
   readonly onRecorded?: (event: RecordedEvent) => void;
-  /** Called with each event once it is folded, with the resulting run if it is a run's. */
+  /** Called with each event of a run once it is folded, with the resulting run. */
   readonly onFolded?: (event: RecordedEvent, run: RunState) => void;
   /** Called with each event of a document before it is listed; after a drop perhaps again. Must not throw. */
   readonly onDocument?: (event: RecordedEvent) => void;
