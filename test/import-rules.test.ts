@@ -145,7 +145,8 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   // The composition root, and the two programs around it.
   app: { ...ADAPTER, ours: EVERYTHING_BUT_PROGRAMS, npm: ['@photostructure/sqlite'] },
-  cli: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app', 'client'], npm: ['diff'] },
+  // `council serve` starts the service's program.
+  cli: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app', 'client', 'main'], npm: ['diff'] },
   main: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app'], npm: ['pino'] },
 };
 

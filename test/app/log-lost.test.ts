@@ -3,8 +3,7 @@ import { cpSync, existsSync, renameSync, rmSync, statSync, truncateSync, writeFi
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
 import { LogUnreadable } from '../../src/eventlog/port.js';
-import type { CouncilBench } from '../support/council-command.js';
-import { COUNCIL, councilBench } from '../support/council-command.js';
+import { commandHere } from '../support/council-command.js';
 import { instantModel } from '../support/instant-model.js';
 import type { TestEngine } from '../support/open-engine.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
@@ -20,17 +19,12 @@ onEmbeddedLog(() =>
     let dir: TempDir;
     let log: string;
     let views: string;
-    let bench: CouncilBench;
 
     beforeEach(() => {
       dir = tempDir();
-      bench = councilBench();
       [log, views] = [join(dir.path, 'log.sqlite'), join(dir.path, 'views')];
     });
-    afterEach(async () => {
-      await bench.clear();
-      dir.remove();
-    });
+    afterEach(() => dir.remove());
 
     /** A service comes, has something done, and goes. */
     const served = async (path = dir.path, act: (engine: TestEngine) => Promise<unknown> = finished): Promise<void> => {
@@ -44,10 +38,9 @@ onEmbeddedLog(() =>
     };
     /** What a user types to go on with what there is. */
     const accept = async (): Promise<void> => {
-      const { code, stderr } = await bench.program(process.execPath, [COUNCIL, 'check', '--accept-loss'], given()).exit;
+      const { code, stderr } = await commandHere(['check', '--accept-loss'], { env: { DATA_DIR: dir.path } });
       expect(code, stderr).to.equal(0);
     };
-    const given = () => ({ env: { DATA_DIR: dir.path }, input: '' });
     const refusal = async (): Promise<string> => {
       const error = await served().catch((thrown: unknown) => thrown);
       expect(error).to.be.instanceOf(LogUnreadable);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startChild } from '../support/child.js';
 import { freePort } from '../support/free-port.js';
-import { councilKeys } from '../support/keys-command.js';
+import { councilKeys } from '../support/council-command.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 import { tempDir } from '../support/temp-dir.js';
 

@@ -4,13 +4,12 @@ import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { keys } from '../../src/cli/commands/keys.js';
 import { nodeSystem } from '../../src/system/system.js';
+import type { ChildExit } from '../support/child.js';
+import { commandHere, councilKeys } from '../support/council-command.js';
 import type { FakeEventStore } from '../support/fake-event-store.js';
 import { fakeEventStore } from '../support/fake-event-store.js';
 import { folderPrint } from '../support/folder-print.js';
-import type { Told } from '../support/keys-command.js';
-import { councilKeys } from '../support/keys-command.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
@@ -19,7 +18,7 @@ import { tempDir } from '../support/temp-dir.js';
 
 const KEY_LINE = /^council_[A-Za-z0-9_-]{43}\n$/;
 
-function expectOneLine({ code, stdout, stderr }: Told, wanted: number, told: RegExp): void {
+function expectOneLine({ code, stdout, stderr }: ChildExit, wanted: number, told: RegExp): void {
   expect({ code, stdout }, stderr).to.deep.equal({ code: wanted, stdout: '' });
   expect(stderr.trimEnd().split('\n'), stderr).to.have.lengthOf(1);
   expect(stderr).to.match(told);
@@ -27,8 +26,8 @@ function expectOneLine({ code, stdout, stderr }: Told, wanted: number, told: Reg
 
 describe('council keys on the folder of a stopped service', () => {
   let dir: TempDir;
-  let env: NodeJS.ProcessEnv;
-  const ask = (...words: readonly string[]): Promise<Told> => councilKeys(words, env);
+  let env: Record<string, string>;
+  const ask = (...words: readonly string[]): Promise<ChildExit> => councilKeys(words, env);
 
   beforeEach(() => {
     dir = tempDir();
@@ -133,23 +132,21 @@ describe('council keys add, when nobody gets the key', () => {
     const cut = createServer((request) => request.socket.destroy()).listen(0, '127.0.0.1');
     await once(cut, 'listening');
     const words = ['add', 'ann', '--scopes', 'admin'];
-    const told: string[] = [];
-    const full = (fault: NodeJS.ErrnoException): Promise<number> =>
-      keys(words, {
-        env: { DATA_DIR: join(dir.path, fault.code ?? '') },
-        stdout: { write: (_text, done) => done(fault) },
-        complain: (text) => void told.push(text),
-        signal: new AbortController().signal,
-      });
+    const full = (fault: NodeJS.ErrnoException): Promise<ChildExit> => {
+      const env = { DATA_DIR: join(dir.path, fault.code ?? '') };
+      const stdout = { write: (_text: unknown, done: (error: Error) => void) => done(fault) };
+      return commandHere(['keys', ...words], { env }, { stdout });
+    };
     const faults = ['ENOSPC', 'EPIPE'].map((code) => Object.assign(new Error('no space'), { code }));
-    expect(await Promise.all(faults.map(full))).to.deep.equal([1, 1]);
+    const unwritten = await Promise.all(faults.map(full));
     const url = `http://127.0.0.1:${(cut.address() as AddressInfo).port}`;
     const lost = await councilKeys([...words, '--url', url], {});
     cut.close();
     dir.remove();
-    expect(lost.code).to.equal(1);
-    for (const text of [...told, lost.stderr])
-      expect(text).to.match(/^Cannot show key "ann", which may be there: revoke it/);
+    for (const { code, stderr } of [...unwritten, lost]) {
+      expect(code).to.equal(1);
+      expect(stderr).to.match(/^Cannot show key "ann", which may be there: revoke it/);
+    }
   });
 });
 
@@ -175,7 +172,7 @@ describe('council keys on the log of a server', () => {
 describe('council keys at a running service', () => {
   let service: RunningService;
   let admin: string;
-  const ask = (key: string | null, ...words: readonly string[]): Promise<Told> =>
+  const ask = (key: string | null, ...words: readonly string[]): Promise<ChildExit> =>
     councilKeys([...words, '--url', service.url], key === null ? {} : { COUNCIL_KEY: key });
 
   before(async () => {

@@ -20,15 +20,15 @@ describe('council migrate', () => {
   });
   afterEach(async () => {
     for (const service of services) await service.stop();
-    await bench.clear();
     await server.stop();
+    await bench.clear();
   });
   const serve = async (settings: Pick<ServiceOverrides, 'dataDir' | 'eventStore'>): Promise<RunningService> => {
     const service = await startService(settings);
     services.push(service);
     return service;
   };
-  const migrate = (env: Readonly<Record<string, string>>) => bench.command(['migrate'], { env });
+  const migrate = (env: Readonly<Record<string, string>>) => bench.council(['migrate'], { env });
 
   it('moves a service to EventStoreDB with all it has recorded, and may be asked again', async () => {
     const embedded = await serve({ dataDir: bench.dataDir, eventStore: null });
@@ -42,7 +42,7 @@ describe('council migrate', () => {
 
     const prefix = 'moved';
     const environment = { EVENTSTORE_URL: server.url, EVENTSTORE_PREFIX: prefix };
-    const first = await migrate(environment);
+    const first = await bench.command(['migrate'], { env: { DATA_DIR: bench.dataDir, ...environment } });
     expect(first.code, first.stderr).to.equal(0);
     expect(first.stderr).to.match(/^Copied and verified: \d+ events in 6 streams$/m);
     const again = await migrate(environment);

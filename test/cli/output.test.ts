@@ -21,7 +21,7 @@ describe('The output of a run', () => {
   const stream = (isTTY: boolean, fault: Error | null = null): Output['stream'] => ({
     isTTY,
     write(text, told) {
-      written += text;
+      written += String(text);
       told(fault);
     },
   });

@@ -24,7 +24,7 @@ onEmbeddedLog(() =>
 
     const copied = (name: string): string => bench.copied(image.path, name);
     const salvage = (folder: string, ...words: readonly string[]) =>
-      bench.command(['salvage', ...words], { env: { DATA_DIR: folder } });
+      bench.council(['salvage', ...words], { env: { DATA_DIR: folder } });
     /** The ids of the runs that a service serves from a folder, each as it was recorded. */
     const served = async (path: string): Promise<readonly string[]> => {
       const engine = await openTestEngine({ path, model: instantModel() });
@@ -45,7 +45,8 @@ onEmbeddedLog(() =>
 
     it('writes all of a whole log, its journal too, into a new one that is served', async () => {
       const to = join(bench.path, 'whole-new');
-      const { code, stdout } = await salvage(copied('whole'), '--to', to);
+      const env = { DATA_DIR: copied('whole') };
+      const { code, stdout } = await bench.command(['salvage', '--to', to], { env });
       expect(code, stdout).to.equal(0);
       expect(stdout).to.match(/^Written to .*: \d+ events in \d+ records; 0 left behind\n$/);
       expect(await served(to)).to.deep.equal([...image.runs.keys()]);

@@ -5,7 +5,12 @@ import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { RunResult } from '../../src/generated/schemas.js';
 import { audit } from '../../src/cli/commands/audit.js';
-import { runCommand } from '../../src/cli/commands/run.js';
+import { check } from '../../src/cli/commands/check.js';
+import type { Command, CommandProcess } from '../../src/cli/commands/command.js';
+import { keys } from '../../src/cli/commands/keys.js';
+import { migrate } from '../../src/cli/commands/migrate.js';
+import { run } from '../../src/cli/commands/run.js';
+import { salvage } from '../../src/cli/commands/salvage.js';
 import { schemaCheck } from './schema-check.js';
 import type { Child, ChildExit } from './child.js';
 import { startChild } from './child.js';
@@ -31,7 +36,7 @@ export interface CouncilBench {
   start(words: readonly string[], given?: Given): Child;
   /** Runs it to its end, in this process; its input is empty when none is given. */
   run(words: readonly string[], given?: Given): Promise<ChildExit>;
-  /** Runs a command on a run to its end, in this process; its input is empty when none is given. */
+  /** Runs any `council` command but `serve` to its end, in this process; its input is empty when none is given. */
   council(words: readonly string[], given?: Given): Promise<ChildExit>;
   /** Runs any `council` command as a process, to its end; its input is empty when none is given. */
   command(words: readonly string[], given?: Given): Promise<ChildExit>;
@@ -75,8 +80,8 @@ export function councilBench(): CouncilBench {
     path: dir.path,
     dataDir,
     start,
-    run: (words, given) => runHere(words, { ...given, env: { ...environment, ...given?.env } }),
-    council: (words, given) => auditHere(words, { ...given, env: { DATA_DIR: dataDir, ...given?.env } }),
+    run: (words, given) => commandHere(['run', ...words], { ...given, env: { ...environment, ...given?.env } }),
+    council: (words, given) => commandHere(words, { ...given, env: { DATA_DIR: dataDir, ...given?.env } }),
     command: (words, given) => program(process.execPath, [COUNCIL, ...words], { input: '', ...given }).exit,
     program,
     copied(folder, name) {
@@ -93,15 +98,26 @@ export function councilBench(): CouncilBench {
   };
 }
 
-async function runHere(words: readonly string[], { env = {}, input = '' }: Given): Promise<ChildExit> {
+/** All but those on a run, which one module answers. */
+const COMMANDS: Readonly<Record<string, Command>> = { run, keys, check, salvage, migrate };
+
+/** Runs a command to its end in this process. @param given all of its environment @param parts in place of usual ones */
+export async function commandHere(
+  words: readonly string[],
+  { env = {}, input = '' }: Given,
+  parts: Partial<CommandProcess> = {},
+): Promise<ChildExit> {
   const told = { stdout: '', stderr: '' };
-  const code = await runCommand(words, {
+  const decoder = new TextDecoder();
+  const textIn = (text: string | Uint8Array): string =>
+    typeof text === 'string' ? text : decoder.decode(text, { stream: true });
+  const command = COMMANDS[words[0] ?? ''] ?? audit;
+  const code = await command(words, {
     env,
     stdin: Readable.from(input === '' ? [] : [Buffer.from(input)]),
     stdout: {
-      isTTY: false,
       write(text, done) {
-        told.stdout += text;
+        told.stdout += textIn(text);
         done();
       },
     },
@@ -109,33 +125,22 @@ async function runHere(words: readonly string[], { env = {}, input = '' }: Given
       isTTY: false,
       columns: 80,
       write(text: string | Uint8Array) {
-        told.stderr += String(text);
+        told.stderr += textIn(text);
         return true;
       },
     },
-    cancelled: new AbortController().signal,
-    endFailed: () => {
-      throw new Error('The event log of this command has failed');
+    signal: new AbortController().signal,
+    exit: (exitCode) => {
+      throw new Error(`This command has ended its process with ${exitCode}`);
     },
+    ...parts,
   });
   return { code, signal: null, ...told };
 }
 
-async function auditHere(words: readonly string[], { env = {}, input = '' }: Given): Promise<ChildExit> {
-  const told = { stdout: '', stderr: '' };
-  const decoder = new TextDecoder();
-  const write = (text: string | Uint8Array, done: () => void): void => {
-    told.stdout += typeof text === 'string' ? text : decoder.decode(text, { stream: true });
-    done();
-  };
-  const code = await audit(words, {
-    env,
-    stdin: Readable.from(input === '' ? [] : [Buffer.from(input)]),
-    stdout: { write },
-    complain: (text) => void (told.stderr += text),
-    signal: new AbortController().signal,
-  });
-  return { code, signal: null, ...told };
+/** Runs `council keys` to its end in this process. @param env all of its environment */
+export function councilKeys(words: readonly string[], env: Readonly<Record<string, string>>): Promise<ChildExit> {
+  return commandHere(['keys', ...words], { env });
 }
 
 /** What `--json` has printed. */

@@ -4,7 +4,7 @@ import { readConfig, readCouncilKey } from '../../config.js';
 import { CouncilError } from '../../errors.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import { ReaderGone, inOneLine, printable, printableJson, printerOn, stylerFor } from '../terminal/printer.js';
-import type { CommandProcess } from './command-process.js';
+import type { CommandProcess } from './command.js';
 import { EXIT, exitOfError, exitOfVerification, messageOf } from './exit-codes.js';
 import { bytesIn, writeWhole } from '../records/files.js';
 import type { RunRecords, VerificationResult } from '../records/record.js';
@@ -22,7 +22,7 @@ const PAGE_CHARS = 64 * 1024;
 /** Runs the command that the arguments name; resolves with the exit code. */
 export async function audit(words: readonly string[], process: CommandProcess): Promise<number> {
   const { signal } = process;
-  const notify = (text: string): void => process.complain(`${printable(text)}\n`);
+  const notify = (text: string): void => void process.stderr.write(`${printable(text)}\n`);
   let name: CommandName | null = words[0] === 'verify' ? 'verify' : null;
   try {
     const command = parseCommand(words);

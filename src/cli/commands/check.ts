@@ -11,11 +11,12 @@ import { forgetHead, knownHead, lossOf } from '../../eventlog/embedded/head-file
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import type { System } from '../../system/system.js';
-import { openFolderLog } from '../records/folder-log.js';
+import { folderOfLog, openFolderLog } from '../records/folder-log.js';
 import { StreamChains } from '../records/stream-chains.js';
-import { EXIT } from './exit-codes.js';
-import { folderOfLog, runToItsEnd, say } from './log-command.js';
+import { printable, printerOn } from '../terminal/printer.js';
 import { UsageFault } from './arguments.js';
+import type { CommandProcess } from './command.js';
+import { EXIT, exitOfLogCommand } from './exit-codes.js';
 
 const USAGE = `Usage: council check [--accept-loss]
 
@@ -26,21 +27,30 @@ Tells whether the log in DATA_DIR is whole; the service is stopped. Exit code 0:
 /** Most faults reported of a log. */
 const MAX_FAULTS = 20;
 
-function main(words: readonly string[]): number {
-  const [word, ...rest] = words;
-  if (word === '--help' || word === '-h') {
-    process.stdout.write(USAGE);
-    return EXIT.done;
-  }
-  if (rest.length > 0 || (word !== undefined && word !== '--accept-loss')) throw new UsageFault(USAGE.trimEnd());
-  const system = nodeSystem();
-  const dataDir = folderOfLog();
-  if (word === '--accept-loss') return acceptLoss(dataDir, system);
-  return check(dataDir, system);
+export function check([, word, ...rest]: readonly string[], here: CommandProcess): Promise<number> {
+  return exitOfLogCommand(here, async () => {
+    const print = printerOn(here.stdout);
+    const say = (text: string): Promise<void> => print(`${printable(text)}\n`);
+    if (word === '--help' || word === '-h') {
+      await print(USAGE);
+      return EXIT.done;
+    }
+    if (rest.length > 0 || (word !== undefined && word !== '--accept-loss')) throw new UsageFault(USAGE.trimEnd());
+    const system = nodeSystem();
+    const dataDir = folderOfLog(here.env);
+    if (word === '--accept-loss') return await acceptLoss(dataDir, { system, say });
+    return await checkLog(dataDir, { system, say });
+  });
+}
+
+interface CheckDeps {
+  readonly system: System;
+  /** Prints a line. */
+  readonly say: (text: string) => Promise<void>;
 }
 
 /** Forgets what the folder knows of the log; the views are folded again from what is there. */
-function acceptLoss(folder: string, system: System): number {
+async function acceptLoss(folder: string, { system, say }: CheckDeps): Promise<number> {
   const dataDir = openDataDirectory(folder, { pid: process.pid, hostname: hostname(), startedAt: system.now() });
   try {
     const { logFile, viewsDir } = dataDir;
@@ -49,14 +59,14 @@ function acceptLoss(folder: string, system: System): number {
     const isLost = (statSync(logFile, { throwIfNoEntry: false })?.size ?? 0) === 0;
     // An empty file, or a journal without its file, is no log: both make room for a new one.
     if (isLost) for (const suffix of ['', '-wal', '-shm']) rmSync(logFile + suffix, { force: true });
-    say(isLost ? 'There is no log: the service begins a new one' : 'The log is taken as it is');
+    await say(isLost ? 'There is no log: the service begins a new one' : 'The log is taken as it is');
     return EXIT.done;
   } finally {
     dataDir.release();
   }
 }
 
-function check(folder: string, { sha256 }: System): number {
+async function checkLog(folder: string, { system: { sha256 }, say }: CheckDeps): Promise<number> {
   const file = join(folder, 'log.sqlite');
   const known = knownHead(file);
   const log = openFolderLog(folder);
@@ -67,10 +77,10 @@ function check(folder: string, { sha256 }: System): number {
     const { events, streams, faults } = chainsOf(log, { last, sha256 });
     const found = [...(loss === null ? [] : [loss]), ...log.faults(), ...faults];
     log.assertUnchanged();
-    say(`${file}: ${events} events in ${streams} streams, the last at ${last}`);
-    for (const fault of found.slice(0, MAX_FAULTS)) say(`- ${fault}`);
-    if (found.length > MAX_FAULTS) say(`- and ${found.length - MAX_FAULTS} more`);
-    say(found.length === 0 ? 'It is whole' : 'It is not whole: `council salvage --to DIR` saves what is');
+    await say(`${file}: ${events} events in ${streams} streams, the last at ${last}`);
+    for (const fault of found.slice(0, MAX_FAULTS)) await say(`- ${fault}`);
+    if (found.length > MAX_FAULTS) await say(`- and ${found.length - MAX_FAULTS} more`);
+    await say(found.length === 0 ? 'It is whole' : 'It is not whole: `council salvage --to DIR` saves what is');
     return found.length === 0 ? EXIT.done : EXIT.failed;
   } finally {
     log.close();
@@ -110,5 +120,3 @@ function chainsOf({ salvage }: ReadOnlyLog, { last, sha256 }: { last: number; sh
   }
   return { events, streams: chains.size, faults };
 }
-
-runToItsEnd(async () => main(process.argv.slice(3)));

@@ -9,7 +9,9 @@ import { RunUnknown } from '../../run/errors.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import { CouncilError as ServiceError } from '../../client/errors.js';
 import { ServiceLost, isAway, keyHint } from '../service-faults.js';
+import { ReaderGone, printable } from '../terminal/printer.js';
 import { UsageFault } from './arguments.js';
+import type { CommandProcess } from './command.js';
 import type { VerificationResult } from '../records/record.js';
 import { EventUnknown } from '../records/record.js';
 import type { CommandName } from './audit-usage.js';
@@ -61,4 +63,23 @@ export function messageOf(error: unknown, usage: string): string {
   if (!(error instanceof CouncilError)) return error instanceof Error ? (error.stack ?? '') : String(error);
   const isHere = error instanceof DataDirHeld || error instanceof LogUnreadable;
   return isHere ? `${error.message}; ask a running service with --url http://HOST:PORT` : error.message;
+}
+
+/** The message of a failure of a command that no service could be asked instead of. */
+export function plainMessageOf(error: unknown): string {
+  return error instanceof CouncilError ? error.message : messageOf(error, '');
+}
+
+/** Runs a command on the log of a stopped service; its error is told in plain words. */
+export async function exitOfLogCommand(
+  { stderr }: Pick<CommandProcess, 'stderr'>,
+  command: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await command();
+  } catch (error) {
+    if (error instanceof ReaderGone) return EXIT.done;
+    stderr.write(`${printable(plainMessageOf(error))}\n`);
+    return exitOfError(error, null);
+  }
 }

@@ -9,15 +9,15 @@ import type { System } from '../../system/system.js';
 import { isOutcomeUnknown } from '../service-faults.js';
 import type { Print } from '../terminal/printer.js';
 import { OutputFailed, ReaderGone, printable, printableJson, printerOn } from '../terminal/printer.js';
-import type { CommandProcess } from './command-process.js';
+import type { CommandProcess } from './command.js';
 import { EXIT, exitOfError, messageOf } from './exit-codes.js';
 import type { KeyBook, KeysCommand, WantedKey } from './keys-usage.js';
 import { KEYS_USAGE, parseKeysCommand } from './keys-usage.js';
 
 /** Runs the command that the arguments name; resolves with the exit code. */
-export async function keys(words: readonly string[], process: Omit<CommandProcess, 'stdin'>): Promise<number> {
+export async function keys([, ...words]: readonly string[], process: CommandProcess): Promise<number> {
   const { env, stdout, signal } = process;
-  const notify = (text: string): void => process.complain(`${printable(text)}\n`);
+  const notify = (text: string): void => void process.stderr.write(`${printable(text)}\n`);
   const system = nodeSystem();
   try {
     const command = parseKeysCommand(words, system.now());

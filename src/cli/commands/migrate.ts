@@ -5,19 +5,28 @@ import { join, resolve } from 'node:path';
 import { nodeSystem } from '../../system/system.js';
 import { readConfig } from '../../config.js';
 import { openDataDirectory } from '../../app/data-directory.js';
-import { ConfigInvalid, CouncilError } from '../../errors.js';
+import { ConfigInvalid } from '../../errors.js';
 import { copyLog } from '../../eventsourcing/copy-log.js';
 import { openLog } from '../../eventlog/open.js';
-import { onSignals } from '../../system/signals.js';
 import { printable } from '../terminal/printer.js';
+import type { CommandProcess } from './command.js';
+import { EXIT, plainMessageOf } from './exit-codes.js';
 
-/** Exit codes: the copy is incomplete; a setting is unusable. */
-const EXIT_FAILED = 1;
-const EXIT_USAGE = 2;
+/** Exits with 1 when the copy is incomplete, with 2 for an unusable setting. */
+export async function migrate(_words: readonly string[], here: CommandProcess): Promise<number> {
+  const say = (text: string): void => void here.stderr.write(`${printable(text)}\n`);
+  try {
+    await copyToServer(here, say);
+    return EXIT.done;
+  } catch (error) {
+    say(here.signal.aborted ? 'Stopped' : plainMessageOf(error));
+    return error instanceof ConfigInvalid ? EXIT.usage : EXIT.failed;
+  }
+}
 
-async function migrate(): Promise<void> {
+async function copyToServer({ env, signal }: CommandProcess, say: (text: string) => void): Promise<void> {
   const system = nodeSystem();
-  const { dataDir: folder, eventStore } = readConfig(process.env);
+  const { dataDir: folder, eventStore } = readConfig(env);
   if (eventStore === null) {
     const accepted = 'the connection string of the server to copy to';
     throw new ConfigInvalid({ variable: 'EVENTSTORE_URL', value: '', accepted });
@@ -25,12 +34,6 @@ async function migrate(): Promise<void> {
   if (!existsSync(join(resolve(folder), 'log.sqlite'))) {
     throw new ConfigInvalid({ variable: 'DATA_DIR', value: folder, accepted: 'a folder with an embedded log in it' });
   }
-  const stopping = new AbortController();
-  onSignals(
-    system,
-    () => stopping.abort(new Error('Stopped')),
-    () => process.exit(EXIT_FAILED),
-  );
   const dataDir = openDataDirectory(folder, { pid: process.pid, hostname: hostname(), startedAt: system.now() });
   const parts = { file: dataDir.logFile, onBroken: () => undefined, system };
   const from = await openLog({ ...parts, eventStore: null });
@@ -39,7 +42,7 @@ async function migrate(): Promise<void> {
     const { events, streams, found } = await copyLog(from, to, {
       system,
       sha256: system.sha256,
-      signal: stopping.signal,
+      signal,
       // Heartbeats of instances that no longer run.
       isSkipped: (stream) => stream.startsWith('instance-'),
       onProgress: (count) => say(`${count.toLocaleString('en-US')} events`),
@@ -53,12 +56,3 @@ async function migrate(): Promise<void> {
     dataDir.release();
   }
 }
-
-function say(text: string): void {
-  process.stderr.write(`${printable(text)}\n`);
-}
-
-migrate().catch((error: unknown) => {
-  say(error instanceof CouncilError ? error.message : error instanceof Error ? (error.stack ?? '') : String(error));
-  process.exitCode = error instanceof ConfigInvalid ? EXIT_USAGE : EXIT_FAILED;
-});

@@ -4,6 +4,7 @@ import type { RunResult } from '../../generated/schemas.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
 import type { RunDriver, RunOptions } from './driver.js';
 import type { Progress } from '../terminal/progress.js';
+import type { PrintedStream } from '../terminal/printer.js';
 import { printable } from '../terminal/printer.js';
 
 export interface RunCouncilDeps {
@@ -96,10 +97,7 @@ export class OutputLost extends CouncilError<{ readonly runId: string }> {
 }
 
 export interface Output {
-  readonly stream: {
-    readonly isTTY: boolean;
-    write(text: string, done: (fault?: Error | null) => void): unknown;
-  };
+  readonly stream: PrintedStream & { readonly isTTY?: boolean };
   /** The whole result instead of the final draft. */
   readonly isJson: boolean;
 }

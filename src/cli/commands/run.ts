@@ -1,6 +1,5 @@
 /** `council run`, in whatever process. */
 import { hostname } from 'node:os';
-import type { Readable } from 'node:stream';
 import type { System } from '../../system/system.js';
 import { nodeSystem } from '../../system/system.js';
 import { readConfig, readCouncilKey } from '../../config.js';
@@ -20,52 +19,36 @@ import { editText } from '../terminal/approval-prompt.js';
 import { RunRequestInvalid, readRunRequest } from './run-request.js';
 import { CouncilError as ServiceError } from '../../client/errors.js';
 import { keyHint } from '../service-faults.js';
-import type { Output } from './run-council.js';
 import { writeResult } from './run-council.js';
 import { printable } from '../terminal/printer.js';
-import type { Progress, ProgressStream } from '../terminal/progress.js';
+import type { Progress } from '../terminal/progress.js';
 import { openProgress } from '../terminal/progress.js';
 import { runCouncil } from './run-council.js';
 import type { RunArguments } from './run-request.js';
 import { UsageFault } from './arguments.js';
+import type { CommandProcess } from './command.js';
+import { EXIT } from './exit-codes.js';
 import { readArguments, USAGE } from './run-request.js';
 
-/** Exit code: the run did not complete. */
-export const EXIT_FAILED = 1;
-/** Exit code: wrong usage, or an unusable setting. */
-const EXIT_USAGE = 2;
-
-/** The parts of the process that the command uses. */
-export interface RunProcess {
-  readonly env: NodeJS.ProcessEnv;
-  readonly stdin: Readable & { readonly isTTY?: boolean };
-  readonly stdout: Output['stream'];
-  readonly stderr: ProgressStream;
-  /** Aborted when the user cancels the run. */
-  readonly cancelled: AbortSignal;
-  /** Ends the process after the log has failed. */
-  readonly endFailed: () => void;
-}
-
 /** Runs the council that the arguments name; resolves with the exit code. */
-export async function runCommand(words: readonly string[], here: RunProcess): Promise<number> {
+export async function run([, ...words]: readonly string[], here: CommandProcess): Promise<number> {
   try {
     const args = readArguments(words);
     if (args === null) {
       here.stdout.write(`${USAGE}\n`, () => undefined);
-      return 0;
+      return EXIT.done;
     }
-    const result = await run(args, here);
+    const result = await resultOf(args, here);
     await writeResult(result, { stream: here.stdout, isJson: args.isJson });
-    return result.status === 'completed' ? 0 : EXIT_FAILED;
+    return result.status === 'completed' ? EXIT.done : EXIT.failed;
   } catch (error) {
     return refuse(error, here);
   }
 }
 
-async function run(args: RunArguments, here: RunProcess): Promise<RunResult> {
+async function resultOf(args: RunArguments, here: CommandProcess): Promise<RunResult> {
   const system = nodeSystem();
-  const { cancelled } = here;
+  const { signal: cancelled } = here;
   const schemas = openSchemas();
   const { request, warnings } = readRunRequest(args, schemas);
   const progress = openProgress(here.stderr, system);
@@ -98,7 +81,7 @@ async function openRemoteDriver(url: string, options: RemoteOptions): Promise<Ru
 
 /** The embedded driver, with the model and the data directory that the environment names; closing it frees both. */
 async function openEmbeddedDriver(
-  here: RunProcess,
+  here: CommandProcess,
   system: System,
   notify: (text: string) => void,
 ): Promise<RunDriver> {
@@ -112,7 +95,7 @@ async function openEmbeddedDriver(
   const onLogBroken = (error: unknown): void => {
     notify(`The event log has failed: ${String(error)}`);
     if (isWriteFailed(error)) endAsKilled();
-    here.endFailed();
+    here.exit(EXIT.failed);
   };
   const webSearch = searchProvider(config.webSearch);
   const { embeddedDriver } = await import('./embedded-driver.js');
@@ -124,7 +107,7 @@ async function openEmbeddedDriver(
   return { ...driver, close };
 }
 
-function promptOn(progress: Progress, { env, stdin, stderr }: RunProcess): ApprovalPrompt {
+function promptOn(progress: Progress, { env, stdin, stderr }: CommandProcess): ApprovalPrompt {
   const isTerminal = stdin.isTTY === true && stderr.isTTY;
   const command = env['EDITOR'] || null;
   return openApprovalPrompt({
@@ -142,13 +125,13 @@ function outcomeOf(result: RunResult, elapsed: string): string {
 }
 
 /** Reports a failure and returns its exit code. */
-function refuse(error: unknown, { stderr }: RunProcess): number {
+function refuse(error: unknown, { stderr }: CommandProcess): number {
   const isTold = error instanceof CouncilError || error instanceof ServiceError;
   const text = isTold ? error.message : error instanceof Error ? error.stack : String(error);
   stderr.write(`${printable(text ?? '')}${hintAt(error)}\n`);
   const isUsage = error instanceof UsageFault || error instanceof RunRequestInvalid || error instanceof ConfigInvalid;
   const isShutOut = error instanceof ServiceError && (error.status === 401 || error.status === 403);
-  return isUsage || isShutOut ? EXIT_USAGE : EXIT_FAILED;
+  return isUsage || isShutOut ? EXIT.usage : EXIT.failed;
 }
 
 function hintAt(error: unknown): string {

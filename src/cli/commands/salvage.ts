@@ -9,11 +9,12 @@ import { openEmbeddedLog } from '../../eventlog/embedded/log.js';
 import { knownHead } from '../../eventlog/embedded/head-file.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { nodeSystem } from '../../system/system.js';
-import { openFolderLog } from '../records/folder-log.js';
+import { folderOfLog, openFolderLog } from '../records/folder-log.js';
 import { StreamChains } from '../records/stream-chains.js';
-import { EXIT } from './exit-codes.js';
-import { folderOfLog, runToItsEnd, say } from './log-command.js';
+import { printable, printerOn } from '../terminal/printer.js';
 import { UsageFault } from './arguments.js';
+import type { CommandProcess } from './command.js';
+import { EXIT, exitOfLogCommand } from './exit-codes.js';
 
 const USAGE = `Usage: council salvage --to DIR
 
@@ -24,38 +25,48 @@ Tells in a line each what was left behind. Exit code 0: nothing was, 1: somethin
 /** Concurrent appends. */
 const AT_ONCE = 500;
 
-async function main(words: readonly string[]): Promise<number> {
-  const [word, folder, ...rest] = words;
-  if (word === '--help' || word === '-h') {
-    process.stdout.write(USAGE);
-    return EXIT.done;
-  }
-  if (word !== '--to' || folder === undefined || rest.length > 0) throw new UsageFault(USAGE.trimEnd());
-  const from = folderOfLog();
-  const target = join(resolve(folder), 'log.sqlite');
-  if (existsSync(target)) throw new UsageFault(`Cannot salvage to "${folder}": there is a log in it already`);
-  const log = openFolderLog(from);
-  try {
-    return await salvage(log, {
-      target,
-      last: Math.max(log.salvage.last(), knownHead(join(from, 'log.sqlite'))?.position ?? 0),
-    });
-  } finally {
-    log.close();
-  }
+export function salvage([, word, folder, ...rest]: readonly string[], here: CommandProcess): Promise<number> {
+  return exitOfLogCommand(here, async () => {
+    const print = printerOn(here.stdout);
+    if (word === '--help' || word === '-h') {
+      await print(USAGE);
+      return EXIT.done;
+    }
+    if (word !== '--to' || folder === undefined || rest.length > 0) throw new UsageFault(USAGE.trimEnd());
+    const from = folderOfLog(here.env);
+    const target = join(resolve(folder), 'log.sqlite');
+    if (existsSync(target)) throw new UsageFault(`Cannot salvage to "${folder}": there is a log in it already`);
+    const log = openFolderLog(from);
+    try {
+      const last = Math.max(log.salvage.last(), knownHead(join(from, 'log.sqlite'))?.position ?? 0);
+      return await salvageLog(log, { target, last, say: (text) => print(`${printable(text)}\n`) });
+    } finally {
+      log.close();
+    }
+  });
 }
 
-async function salvage(log: ReadOnlyLog, { target, last }: { target: string; last: number }): Promise<number> {
+interface SalvageOptions {
+  /** The file of the new log. */
+  readonly target: string;
+  /** The last position there may be. */
+  readonly last: number;
+  /** Prints a line. */
+  readonly say: (text: string) => Promise<void>;
+}
+
+async function salvageLog(log: ReadOnlyLog, { target, last, say }: SalvageOptions): Promise<number> {
   const { chains, unreadable } = chainsOf(log, last);
   mkdirSync(join(target, '..'), { recursive: true });
   const events = await copied(log, { last, chains, target });
   log.assertUnchanged();
   for (const [stream, { revision, reason }] of chains.faults) {
-    say(`left behind: ${namedAs(stream)}: event ${revision}: ${reason}`);
+    await say(`left behind: ${namedAs(stream)}: event ${revision}: ${reason}`);
   }
-  if (unreadable > 0) say(`${unreadable} events cannot be read: what they were of and began with them is not known`);
+  if (unreadable > 0)
+    await say(`${unreadable} events cannot be read: what they were of and began with them is not known`);
   const whole = chains.size - chains.faults.size;
-  say(`Written to ${target}: ${events} events in ${whole} records; ${chains.faults.size} left behind`);
+  await say(`Written to ${target}: ${events} events in ${whole} records; ${chains.faults.size} left behind`);
   return chains.faults.size + unreadable === 0 ? EXIT.done : EXIT.failed;
 }
 
@@ -100,5 +111,3 @@ async function copied(
 function namedAs(stream: string): string {
   return stream.replace('-', ' ');
 }
-
-runToItsEnd(() => main(process.argv.slice(3)));

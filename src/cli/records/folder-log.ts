@@ -1,5 +1,8 @@
-/** Opens the embedded log in a data directory for reading, while no service runs on it. */
+/** The embedded log in a data directory, found and opened for reading while no service runs on it. */
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { readConfig } from '../../config.js';
+import { ConfigInvalid } from '../../errors.js';
 import { dataDirectoryHolder } from '../../app/data-directory.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
@@ -13,4 +16,15 @@ export function openFolderLog(folder: string): ReadOnlyLog {
   } catch (error) {
     throw error instanceof DataDirHeld ? new DataDirHeld({ path, holder: dataDirectoryHolder(path) }) : error;
   }
+}
+
+/** The folder that holds the embedded log. @throws {ConfigInvalid} there is none, or the log is on a server */
+export function folderOfLog(env: NodeJS.ProcessEnv): string {
+  const { dataDir, eventStore } = readConfig(env);
+  if (eventStore !== null) {
+    const accepted = 'nothing: the log of a server is checked by its own means';
+    throw new ConfigInvalid({ variable: 'EVENTSTORE_URL', value: '(set)', accepted });
+  }
+  if (!existsSync(dataDir)) throw new ConfigInvalid({ variable: 'DATA_DIR', value: dataDir, accepted: 'a folder' });
+  return resolve(dataDir);
 }
