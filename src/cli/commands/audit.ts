@@ -1,4 +1,4 @@
-/** `council events`, `tail`, `state`, `diff`, `verify`, `fork` and `export`, in whatever process. */
+/** `council events`, `tail`, `state`, `diff`, `verify`, `fork` and `export`. */
 import { nodeSystem } from '../../system/system.js';
 import { readConfig, readCouncilKey } from '../../config.js';
 import { CouncilError } from '../../errors.js';

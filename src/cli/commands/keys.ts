@@ -1,4 +1,4 @@
-/** `council keys`, in whatever process: adds, lists and revokes keys. */
+/** `council keys`: adds, lists and revokes keys. */
 import { readConfig, readCouncilKey } from '../../config.js';
 import { CouncilError } from '../../errors.js';
 import type { Key } from '../../generated/schemas.js';

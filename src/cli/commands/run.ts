@@ -1,4 +1,4 @@
-/** `council run`, in whatever process. */
+/** `council run`. */
 import { hostname } from 'node:os';
 import type { System } from '../../system/system.js';
 import { nodeSystem } from '../../system/system.js';
