@@ -3,12 +3,17 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OpenLogOptions } from '../eventlog/open.js';
 import { openLog as openNamed } from '../eventlog/open.js';
-import { LogUnavailable } from '../eventlog/errors.js';
-import type { EventLog, Position } from '../eventlog/port.js';
+import { LogDamaged, LogUnavailable } from '../eventlog/errors.js';
+import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import type { EngineConfig, EngineDeps } from './context.js';
 import type { DataDirectory } from './data-directory.js';
-import { recordsOn } from './log-damage.js';
+import { BlueprintCorrupt } from '../blueprint/errors.js';
+import { blueprintIdOf } from '../blueprint/events.js';
+import { DocumentCorrupt } from '../documents/errors.js';
+import { documentIdOf } from '../documents/events.js';
+import { RunCorrupt } from '../run/errors.js';
+import { runIdOf } from '../run/events.js';
 
 export interface OpenedRecord {
   readonly log: EventLog;
@@ -66,4 +71,51 @@ function logInfoOf(
     }
   };
   return retryWhileUnavailable(ask, { system, signal: new AbortController().signal });
+}
+
+/**
+ * A log that reports damage of its file as damage of the one record that met it: run, document or blueprint. The others
+ * are served on.
+ */
+function recordsOn(log: EventLog): EventLog {
+  return {
+    append: (stream, events, expected) =>
+      log.append(stream, events, expected).catch((error: unknown) => {
+        throw recordFault(error, { stream, seq: expected === 'none' ? 0 : expected + 1 });
+      }),
+    readStream: (stream, range) => read(log.readStream(stream, range), { stream, seq: range?.from ?? 0 }),
+    readAll: (after, range) => log.readAll(after, range),
+    subscribe: (after, following) => log.subscribe(after, following),
+    identity: () => log.identity(),
+    head: () => log.head(),
+    ping: () => log.ping(),
+    close: () => log.close(),
+  };
+}
+
+interface Place {
+  readonly stream: string;
+  readonly seq: number;
+}
+
+async function* read(events: AsyncIterable<RecordedEvent>, { stream, seq }: Place): AsyncGenerator<RecordedEvent> {
+  let next = seq;
+  try {
+    for await (const event of events) {
+      next = event.revision + 1;
+      yield event;
+    }
+  } catch (error) {
+    throw recordFault(error, { stream, seq: next });
+  }
+}
+
+function recordFault(error: unknown, { stream, seq }: Place): unknown {
+  if (!(error instanceof LogDamaged)) return error;
+  const [runId, documentId, blueprintId] = [runIdOf(stream), documentIdOf(stream), blueprintIdOf(stream)];
+  const reason = error.message;
+  if (runId !== null) return new RunCorrupt({ runId, seq, reason }, { cause: error });
+  if (documentId !== null) return new DocumentCorrupt({ documentId, seq, reason }, { cause: error });
+  if (blueprintId !== null) return new BlueprintCorrupt({ blueprintId, seq, reason }, { cause: error });
+  return error;
 }

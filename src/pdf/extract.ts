@@ -6,8 +6,11 @@ import { ServiceStopping } from '../errors.js';
 import { semaphore } from '../system/async/semaphore.js';
 import { taskTracker } from '../system/async/task-tracker.js';
 import { ExtractionBusy, PdfRefused } from './errors.js';
-import type { ChildEnd, Parser } from './child-protocol.js';
-import { runChild } from './child-process.js';
+import type { ChildEnd, ChildOptions, Parser } from './child-protocol.js';
+import { messageReader } from './child-protocol.js';
+import { spawn } from 'node:child_process';
+import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 
 export interface PdfExtractor {
   /**
@@ -197,4 +200,64 @@ function mentionsEncryption(bytes: Uint8Array): boolean {
 
 function view(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+interface ChildTask extends ChildOptions {
+  readonly bytes: Uint8Array;
+  /** Kills the child when it aborts. */
+  readonly signal: AbortSignal;
+}
+
+/** Milliseconds the child's own deadline comes later: normally the parent's timer ends it. */
+const CHILD_GRACE_MS = 1_000;
+
+const PROGRAM = fileURLToPath(new URL('./extract-child.js', import.meta.url));
+
+/** Runs a child with an empty environment; resolves once it has ended, however it did. */
+function runChild({ bytes, signal, ...options }: ChildTask, { after }: Pick<System, 'after'>): Promise<ChildEnd> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve({ kind: 'stopped' });
+    const childOptions: ChildOptions = { ...options, maxMs: options.maxMs + CHILD_GRACE_MS };
+    const child = spawn(
+      process.execPath,
+      [`--max-old-space-size=${options.maxHeapMb}`, PROGRAM, JSON.stringify(childOptions)],
+      {
+        env: {},
+        stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
+        windowsHide: true,
+      },
+    );
+    let cut: ChildEnd | null = null;
+    const kill = (why: ChildEnd): void => {
+      cut ??= why;
+      child.kill('SIGKILL');
+    };
+    const cancel = after(options.maxMs, () => kill({ kind: 'timed-out' }));
+    const stop = (): void => kill({ kind: 'stopped' });
+    signal.addEventListener('abort', stop);
+
+    const messages = messageReader(
+      () => kill({ kind: 'failed', reason: 'The parser said something else than text' }),
+      options,
+    );
+    const results = child.stdio[3];
+    if (!(results instanceof Readable)) throw new TypeError('A child process has no pipe of results');
+    results.setEncoding('utf8');
+    results.on('data', (part: string) => messages.read(part));
+    results.on('error', () => undefined);
+    // A child that exits early leaves the rest of its input unread, which makes the pipe fail.
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(bytes);
+
+    const settle = (end: ChildEnd): void => {
+      cancel();
+      signal.removeEventListener('abort', stop);
+      resolve(end);
+    };
+    child.on('error', (error) => settle({ kind: 'failed', reason: error.message }));
+    child.on('close', (code, killedBy) => {
+      // A complete result counts, even if the child was killed right after it.
+      settle(messages.end() ?? cut ?? { kind: 'failed', reason: `The parser ended with ${killedBy ?? code}` });
+    });
+  });
 }

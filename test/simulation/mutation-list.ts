@@ -185,7 +185,7 @@ export const MUTATIONS: readonly Mutation[] = [
   of('stored deadlines are not kept', 'app/engine.js', 'deadlines.start();'),
   of(
     'a deadline is decided on what was known first',
-    'run/commands/pass-deadline.js',
+    'run/commands/decide-pause.js',
     'read: replay,',
     'read: ((first) => () => (first ??= replay()))(),',
   ),

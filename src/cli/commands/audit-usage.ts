@@ -1,7 +1,7 @@
 /** The commands on a run's record: their usage and arguments. */
 import { parseArgs } from 'node:util';
 import type { ForkRequest } from '../../generated/schemas.js';
-import { UsageFault, orUsageFault, serviceUrl } from './arguments.js';
+import { UsageFault, orUsageFault, serviceUrl } from './command.js';
 import type { System } from '../../system/system.js';
 import type { Styler, Print } from '../terminal/printer.js';
 import type { RunRecords } from '../records/record.js';

@@ -10,7 +10,7 @@ import { LogUnreadable } from '../../eventlog/port.js';
 import { CouncilError as ServiceError } from '../../client/errors.js';
 import { ServiceLost, isAway, keyHint } from '../service-faults.js';
 import { ReaderGone, printable } from '../terminal/printer.js';
-import { UsageFault } from './arguments.js';
+import { UsageFault } from './command.js';
 import type { CommandProcess } from './command.js';
 import type { VerificationResult } from '../records/record.js';
 import { EventUnknown } from '../records/record.js';

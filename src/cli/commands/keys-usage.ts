@@ -4,7 +4,7 @@ import type { Key } from '../../generated/schemas.js';
 import { SCOPES } from '../../keys/caller.js';
 import type { Scope } from '../../keys/caller.js';
 import { expiryIn, scopesOf } from '../../keys/key-request.js';
-import { UsageFault, orUsageFault, serviceUrl } from './arguments.js';
+import { UsageFault, orUsageFault, serviceUrl } from './command.js';
 
 export const KEYS_USAGE = `Usage: council keys add NAME --scopes SCOPE,SCOPE… [--expires 30d]    prints the new key, this once
        council keys list [--json]          every key that was ever added, never its text

@@ -5,12 +5,10 @@ import { readFileSync } from 'node:fs';
 import { inspectGraph, warningsOf } from '../../blueprint/validate.js';
 import { councilOf } from '../../blueprint/record.js';
 import type { BlueprintCreate } from '../../generated/schemas.js';
-import { nullsLeftOut } from '../../api/validation.js';
-import { BODY_LIMITS, assertRules, validated } from '../../api/validation.js';
-import { parseJson } from '../../api/validation.js';
+import { nullsLeftOut, BODY_LIMITS, assertRules, validated, parseJson } from '../../api/validation.js';
 import { RequestRefused } from '../../api/problems.js';
 import type { SchemaRegistry } from '../../api/schemas.js';
-import { UsageFault, orUsageFault, serviceUrl } from './arguments.js';
+import { UsageFault, orUsageFault, serviceUrl } from './command.js';
 import type { RunOptions } from './driver.js';
 
 export const USAGE = `Usage: council run "<topic>" [options]

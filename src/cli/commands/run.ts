@@ -12,23 +12,20 @@ import { languageModel } from '../../models/provider.js';
 import { endAsKilled } from '../../system/signals.js';
 import { searchProvider } from '../../websearch/provider.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
-import { openApprovalPrompt } from '../terminal/approval-prompt.js';
+import { openApprovalPrompt, editText } from '../terminal/approval-prompt.js';
 import type { RunDriver } from './driver.js';
 import type { RemoteOptions } from './remote-driver.js';
-import { editText } from '../terminal/approval-prompt.js';
-import { RunRequestInvalid, readRunRequest } from './run-request.js';
+import { RunRequestInvalid, readRunRequest, readArguments, USAGE } from './run-request.js';
 import { CouncilError as ServiceError } from '../../client/errors.js';
 import { keyHint } from '../service-faults.js';
-import { writeResult } from './run-council.js';
+import { writeResult, runCouncil } from './run-council.js';
 import { printable } from '../terminal/printer.js';
 import type { Progress } from '../terminal/progress.js';
 import { openProgress } from '../terminal/progress.js';
-import { runCouncil } from './run-council.js';
 import type { RunArguments } from './run-request.js';
-import { UsageFault } from './arguments.js';
+import { UsageFault } from './command.js';
 import type { CommandProcess } from './command.js';
 import { EXIT } from './exit-codes.js';
-import { readArguments, USAGE } from './run-request.js';
 
 /** Runs the council that the arguments name; resolves with the exit code. */
 export async function run([, ...words]: readonly string[], here: CommandProcess): Promise<number> {

@@ -12,7 +12,7 @@ import { nodeSystem } from '../../system/system.js';
 import { folderOfLog, openFolderLog } from '../records/folder-log.js';
 import { StreamChains } from '../records/stream-chains.js';
 import { printable, printerOn } from '../terminal/printer.js';
-import { UsageFault } from './arguments.js';
+import { UsageFault } from './command.js';
 import type { CommandProcess } from './command.js';
 import { EXIT, exitOfLogCommand } from './exit-codes.js';
 

@@ -3,11 +3,20 @@
  * wanted, so that a page costs what it holds, however many runs there are. Runs inside the views worker.
  */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
-import { NearlySorted } from './nearly-sorted.js';
+import {
+  NearlySorted,
+  NEWEST,
+  allOf,
+  condition,
+  conditionsOf,
+  equalitiesOf,
+  hasScores,
+  isByValue,
+  partsOf,
+} from './run-order.js';
 import type { FacetTable } from './run-facets.js';
 import type { RunFilter, RunListQuery } from '../run-list.js';
 import type { Condition, Equality, Part, Value } from './run-order.js';
-import { NEWEST, allOf, condition, conditionsOf, equalitiesOf, hasScores, isByValue, partsOf } from './run-order.js';
 import { wordsOf } from '../../embeddings/words.js';
 import { fieldOf } from '../../system/untrusted.js';
 

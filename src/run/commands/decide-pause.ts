@@ -1,16 +1,20 @@
-/** Decides a pause. Of concurrent decisions on one pause, at any instance, the first append at its revision wins. */
+/**
+ * Decides a pause: by a human, by the votes of several, or by its deadline. Of concurrent decisions on one pause, at any
+ * instance, the first append at its revision wins.
+ */
 import { KeyReused, PauseMoved, RunNotPaused } from '../errors.js';
 import type { Caller } from '../../keys/caller.js';
 import type { GateChoice } from '../../generated/schemas.js';
 import { handleCommand } from '../../eventsourcing/handle-command.js';
 import type { RunFact } from '../events.js';
 import type { DecisionOutcome } from '../human-decision.js';
-import { assertApprover, effectiveChoice, factsOfDecision, outcomeOf, VOTED } from '../human-decision.js';
+import { VOTED, assertApprover, effectiveChoice, factsOfDecision, outcomeOf, passDeadline } from '../human-decision.js';
 import type { DecisionContext } from '../pending-events.js';
-import type { RunPause, RunState } from '../state.js';
+import type { KeyedDecision, RunPause, RunState } from '../state.js';
 import { openPauseOf } from '../state.js';
 import type { Replay } from '../replay.js';
-import type { RepeatedVotes } from './repeated-votes.js';
+import { BoundedMap } from '../../system/bounded-map.js';
+import { deadlineOf } from '../approvals.js';
 
 /** A request for a decision on a paused run, or a vote on it. */
 export interface DecisionRequest {
@@ -135,4 +139,63 @@ function decidedBefore(
   if (earlier === undefined) return null;
   if (earlier.bodyHash !== bodyHash && earlier.bodyHash !== sentHash) throw new KeyReused({ runId });
   return earlier.isVote ? VOTED : outcomeOf(earlier.action);
+}
+
+/** Most votes remembered; beyond that the oldest is forgotten, and refused if repeated once its pause is decided. */
+const MAX_REMEMBERED = 1_000;
+
+/**
+ * Votes cast again under a new Idempotency-Key. Nothing is appended for them, so the key is known only here, and its
+ * answer is repeated as long as it is remembered.
+ */
+export interface RepeatedVotes {
+  /** The run's remembered votes, in the form of recorded ones. */
+  of(runId: string, keyHash: string | null): readonly KeyedDecision[];
+  remember(runId: string, vote: KeyedDecision): void;
+}
+
+export function repeatedVotes(max = MAX_REMEMBERED): RepeatedVotes {
+  const votes = new BoundedMap<string, KeyedDecision>(max);
+  const nameOf = (runId: string, keyHash: string): string => `${runId} ${keyHash}`;
+  return {
+    of(runId, keyHash) {
+      const vote = keyHash === null ? undefined : votes.get(nameOf(runId, keyHash));
+      return vote === undefined ? [] : [vote];
+    },
+    remember(runId, vote) {
+      votes.set(nameOf(runId, vote.keyHash), vote);
+    },
+  };
+}
+
+/** What the registry provides for a deadline that has passed. */
+export interface PassDeadlineDeps {
+  readonly context: () => DecisionContext;
+  /** The run as it is recorded; null when there is none. */
+  readonly replay: () => Promise<Replay | null>;
+  /**
+   * Appends facts that were decided at a time; false when the run would have to go on and there is no room.
+   *
+   * @throws {RevisionConflict} when another append came first
+   */
+  readonly record: (replayed: Replay, facts: readonly RunFact[], at: string) => Promise<boolean>;
+}
+
+/** Acts on the deadline. Resolves with the one that is open afterwards, ISO 8601: its time has not come, or there was no room; null: none. */
+export async function passPauseDeadline({ context, replay, record }: PassDeadlineDeps): Promise<string | null> {
+  return await handleCommand({
+    read: replay,
+    decide(replayed) {
+      const now = context();
+      const facts = replayed === null ? [] : passDeadline(replayed.chart, replayed.snapshot, now);
+      return { replayed, facts, at: now.at };
+    },
+    async append({ replayed, facts, at }) {
+      if (replayed === null) return null;
+      if (facts.length > 0 && (await record(replayed, facts, at))) return null;
+      const { run } = replayed.snapshot.context;
+      const pause = openPauseOf(run);
+      return pause === null ? null : deadlineOf(run, pause);
+    },
+  });
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { parseCommand } from '../../../src/cli/commands/audit-usage.js';
-import { UsageFault } from '../../../src/cli/commands/arguments.js';
+import { UsageFault } from '../../../src/cli/commands/command.js';
 
 const RUN = '00000000-0000-4000-8000-000000000001';
 const FORK = ['fork', RUN, '--at', '6', '--url', 'http://127.0.0.1:8000'];
