@@ -114,37 +114,15 @@ function compileMachine(graph: Graph) {
       throw new Error('A run starts from its recorded facts');
     },
     states: {
-      pending: {
-        on: {
-          RunClaimed: { actions: 'adopt' },
-          RunReleased: { actions: 'adopt' },
-          ...transitionTo('RunStarted', 'running'),
-          ...canFail(),
-        },
-      },
+      pending: { on: factsAt('pending') },
       running: {
         ...(canFork(graph) ? parallelNodes(keys) : sequentialNodes(keys)),
-        on: {
-          RunClaimed: { actions: 'adopt' },
-          RunReleased: { actions: 'adopt' },
-          ...transitionTo('RunPaused', 'paused', GUARDED),
-          ...transitionTo('RunCompleted', 'completed', GUARDED),
-          ...canFail(),
-        },
+        on: factsAt('running'),
       },
       paused: {
         initial: 'waiting',
-        states: {
-          waiting: {
-            on: {
-              VoteCast: { actions: 'adopt', ...GUARDED },
-              PauseEscalated: { actions: 'adopt', ...GUARDED },
-              GateDecided: { target: 'decided', actions: 'adopt', ...GUARDED },
-            },
-          },
-          decided: { on: { RunClaimed: { actions: 'adopt' }, ...transitionTo('RunResumed', 'running') } },
-        },
-        on: { RunReleased: { actions: 'adopt' }, ...canFail() },
+        states: { waiting: { on: factsAt('waiting') }, decided: { on: factsAt('decided') } },
+        on: factsAt('paused'),
       },
       completed: { type: 'final' },
       failed: { type: 'final' },
@@ -152,11 +130,79 @@ function compileMachine(graph: Graph) {
   });
 }
 
-const GUARDED = { guard: 'mayFollow' } as const;
-const transitionTo = (fact: string, state: string, when: { readonly guard?: 'mayFollow' } = {}) => ({
-  [fact]: { target: `#run.${state}`, actions: 'adopt' as const, ...when },
-});
-const canFail = () => transitionTo('RunFailed', 'failed');
+/** States of the chart in which facts may come. A paused run waits or is decided; each node is idle or active. */
+type Place = 'pending' | 'running' | 'paused' | 'waiting' | 'decided' | 'idle' | 'active';
+
+/** The state after a fact; null: the same. */
+type Next = 'running' | 'paused' | 'decided' | 'completed' | 'failed' | 'idle' | 'active' | null;
+
+/** Where each fact may come, and the state after it: the whole chart but for its nodes. A step's facts are at its node. */
+const FACTS: Readonly<Record<RunEvent['type'], Readonly<Partial<Record<Place, Next>>>>> = {
+  RunRequested: {},
+  RunClaimed: { pending: null, running: null, decided: null },
+  RunReleased: { pending: null, running: null, paused: null },
+  RunStarted: { pending: 'running' },
+  RunPaused: { running: 'paused' },
+  VoteCast: { waiting: null },
+  PauseEscalated: { waiting: null },
+  GateDecided: { waiting: 'decided' },
+  RunResumed: { decided: 'running' },
+  RunCompleted: { running: 'completed' },
+  RunFailed: { pending: 'failed', running: 'failed', paused: 'failed' },
+  NodeStarted: { idle: 'active', active: 'active' },
+  ToolCalled: { active: null },
+  NodeCompleted: { active: 'idle' },
+  NodeFailed: { active: 'idle' },
+};
+
+/** Facts that require more of the run than the chart's state. */
+const GUARDED: ReadonlySet<string> = new Set<RunEvent['type']>([
+  'NodeStarted',
+  'RunPaused',
+  'VoteCast',
+  'PauseEscalated',
+  'GateDecided',
+  'RunCompleted',
+]);
+
+interface Transition {
+  readonly target?: string;
+  readonly actions: 'adopt';
+  readonly guard?: 'mayFollow';
+}
+
+/** The facts that may come at each place, each with a transition that has no target yet. */
+const PLACES = new Map<string, (readonly [fact: string, next: Next, transition: Transition])[]>();
+for (const [fact, nextAt] of Object.entries(FACTS)) {
+  const transition: Transition = { actions: 'adopt', ...(GUARDED.has(fact) && { guard: 'mayFollow' }) };
+  for (const [place, next] of Object.entries(nextAt)) {
+    PLACES.set(place, [...(PLACES.get(place) ?? []), [fact, next, transition]]);
+  }
+}
+
+/** The transitions of a place. @param node state key of the node it belongs to @param targets names of states there */
+function factsAt(
+  place: Place,
+  node?: string,
+  targets: Partial<Record<NonNullable<Next>, string>> = STATES,
+): Readonly<Record<string, Transition>> {
+  const transitions: Record<string, Transition> = {};
+  for (const [fact, next, transition] of PLACES.get(place) ?? []) {
+    const target = next === null ? undefined : targets[next];
+    const name = node === undefined ? fact : `${fact}.${node}`;
+    transitions[name] = target === undefined ? transition : { target, ...transition };
+  }
+  return transitions;
+}
+
+/** Names of the run's states, from any place; `decided` from beside it. */
+const STATES = {
+  running: '#run.running',
+  paused: '#run.paused',
+  decided: 'decided',
+  completed: '#run.completed',
+  failed: '#run.failed',
+};
 
 /** Whether two branches can be live at once: a run parts only where several linear edges lead to several nodes. */
 function canFork(graph: Graph): boolean {
@@ -171,8 +217,8 @@ function parallelNodes(keys: readonly string[]) {
   const region = (key: string) => ({
     initial: 'idle',
     states: {
-      idle: { on: starts(key, 'active') },
-      active: { on: { ...starts(key, 'active'), ...proceeds(key, 'idle') } },
+      idle: { on: factsAt('idle', key, { active: 'active' }) },
+      active: { on: factsAt('active', key, { active: 'active', idle: 'idle' }) },
     },
   });
   return { type: 'parallel' as const, states: Object.fromEntries(keys.map((key) => [key, region(key)])) };
@@ -180,25 +226,15 @@ function parallelNodes(keys: readonly string[]) {
 
 /** A state per node: at most one is active. */
 function sequentialNodes(keys: readonly string[]) {
-  const node = (key: string) => ({ on: { ...starts(key, key), ...proceeds(key, 'idle') } });
+  const node = (key: string) => ({ on: factsAt('active', key, { active: key, idle: 'idle' }) });
   return {
     initial: 'idle',
     states: {
-      idle: { on: Object.fromEntries(keys.flatMap((key) => Object.entries(starts(key, key)))) },
+      idle: { on: Object.fromEntries(keys.flatMap((key) => Object.entries(factsAt('idle', key, { active: key })))) },
       ...Object.fromEntries(keys.map((key) => [key, node(key)])),
     },
   };
 }
-
-const starts = (key: string, target: string) => ({
-  [`NodeStarted.${key}`]: { target, actions: 'adopt' as const, ...GUARDED },
-});
-/** Transitions of an active node. */
-const proceeds = (key: string, target: string) => ({
-  [`ToolCalled.${key}`]: { actions: 'adopt' as const },
-  [`NodeCompleted.${key}`]: { target, actions: 'adopt' as const },
-  [`NodeFailed.${key}`]: { target, actions: 'adopt' as const },
-});
 
 /** Key of a node's state by its place in the graph: its id may hold dots, and integer-like keys would be reordered. */
 export function stateKeyOf(index: number): string {
