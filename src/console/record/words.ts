@@ -41,7 +41,7 @@ export function eventWords(event: RunEvent): string {
     case 'RunFailed':
       return `The run ended without a result: ${failureOf(event.data).what}`;
     default:
-      return nameOf(event);
+      return nameOf(event satisfies never);
   }
 }
 
