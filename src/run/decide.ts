@@ -170,7 +170,10 @@ export function proceed(pending: PendingEvents, nodes: readonly string[]): void 
   continueWith(pending, nodes, startFrontier);
 }
 
-/** Begins a frontier by starting it or pausing before it, unless there is none or a limit would be passed. */
+/**
+ * Begins a frontier by starting it or pausing before it, unless there is none or a limit would be passed. Another attempt
+ * of a step and a step that is resumed do not come here: they count as the step they belong to.
+ */
 function continueWith(pending: PendingEvents, next: readonly string[], begin: typeof startFrontier): void {
   const { run } = pending;
   const { maxNodeExecutions } = run.request.limits;

@@ -88,6 +88,8 @@ export interface KeyedDecision {
   readonly isVote: boolean;
 }
 
+type Limits = RunRequestedData['limits'];
+
 /** Fields of the first event that a fork does not take over from its parent; the state holds them elsewhere, or not at all. */
 type OfOneRun = 'runId' | 'graph' | 'state' | 'changes' | 'keyHash' | 'actor';
 
@@ -96,8 +98,9 @@ type OfOneRun = 'runId' | 'graph' | 'state' | 'changes' | 'keyHash' | 'actor';
  * events lack are fields here too, so that neither the fold nor a fork compiles without one.
  */
 export type RequestedRun = {
-  readonly [Field in keyof Required<Omit<RunRequestedData, OfOneRun>>]: RunRequestedData[Field];
+  readonly [Field in keyof Required<Omit<RunRequestedData, OfOneRun | 'limits'>>]: RunRequestedData[Field];
 } & {
+  readonly limits: { readonly [Limit in keyof Required<Limits>]: Limits[Limit] };
   /** Name of the key that asked for this run, of a fork too; null: the service had none. */
   readonly actor: string | null;
 };
