@@ -1,18 +1,34 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { expect } from 'chai';
-import { writeFileSync } from 'node:fs';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import openapiTypes, { astToString } from 'openapi-typescript';
-import ts from 'typescript';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { typeFaults } from '../support/type-faults.js';
 import { pdfWith } from '../support/upload-client.js';
 
 /** Compiled here and nowhere else. */
-const REQUESTS = '../../../test/http/openapi-requests.ts';
+const REQUESTS = fileURLToPath(new URL('../../../test/http/openapi-requests.ts', import.meta.url));
+const CLIENT = fileURLToPath(new URL('../../../node_modules/openapi-fetch', import.meta.url));
+
+/** The rules of this project that are about types. */
+const PROJECT = {
+  compilerOptions: {
+    target: 'ES2023',
+    lib: ['ES2023', 'DOM', 'DOM.Iterable'],
+    module: 'NodeNext',
+    types: [],
+    paths: { '#openapi': ['./openapi.ts'], 'openapi-fetch': [CLIENT] },
+    noEmit: true,
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: true,
+  },
+};
 
 describe('The OpenAPI document', () => {
   let service: RunningService;
@@ -41,9 +57,10 @@ describe('The OpenAPI document', () => {
   });
 
   it('gives types that compile, and through which every operation is asked', async () => {
-    const types = join(dir.path, 'openapi.ts');
-    writeFileSync(types, astToString(await openapiTypes(source)));
-    expect(faultsIn([fileURLToPath(new URL(REQUESTS, import.meta.url)), types], { '#openapi': [types] })).to.equal('');
+    writeFileSync(join(dir.path, 'openapi.ts'), astToString(await openapiTypes(source)));
+    copyFileSync(REQUESTS, join(dir.path, 'requests.ts'));
+    writeFileSync(join(dir.path, 'tsconfig.json'), JSON.stringify(PROJECT));
+    expect(await typeFaults(dir.path)).to.equal('');
 
     const sent = new Set<string>();
     const { sendEach } = (await import(new URL('openapi-requests.js', import.meta.url).href)) as {
@@ -54,26 +71,6 @@ describe('The OpenAPI document', () => {
     expect([...sent].sort()).to.deep.equal(operationsIn(source));
   });
 });
-
-/** What the compiler says of files, by the rules of this project that are about types. */
-function faultsIn(files: readonly string[], paths: Record<string, string[]>): string {
-  const program = ts.createProgram(files, {
-    target: ts.ScriptTarget.ES2023,
-    lib: ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
-    module: ts.ModuleKind.NodeNext,
-    types: [],
-    paths,
-    noEmit: true,
-    strict: true,
-    noUncheckedIndexedAccess: true,
-    skipLibCheck: true,
-  });
-  return ts.formatDiagnostics(ts.getPreEmitDiagnostics(program), {
-    getCurrentDirectory: () => process.cwd(),
-    getCanonicalFileName: (name) => name,
-    getNewLine: () => '\n',
-  });
-}
 
 function operationsIn(source: string): readonly string[] {
   const { paths } = JSON.parse(source) as { paths: Record<string, object> };
