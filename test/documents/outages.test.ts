@@ -3,6 +3,9 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startServiceProcess } from '../bench/service-process.js';
 import { ModelFailed } from '../../src/errors.js';
+import type { PdfExtractor } from '../../src/pdf/extract.js';
+import { EXTRACT_LIMITS, pdfExtractor } from '../../src/pdf/extract.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
 import { answersStatus } from '../support/fake-server.js';
@@ -27,6 +30,8 @@ import {
 } from '../support/upload-client.js';
 
 const PDF = pdfWith(['Oaks.']);
+/** A busy machine may take its time for a text. */
+const PATIENT = { ...EXTRACT_LIMITS, timeoutMs: 300_000 };
 
 describe('An upload', () => {
   it('while the log cannot be reached is answered 503, and taken when it is back', async () => {
@@ -60,12 +65,22 @@ describe('An upload', () => {
     await service.stop();
   });
 
-  // More than the eight places for forms.
-  it('of each of nine files at once is taken, though their text is had one after the other', async () => {
-    const service = await startService({ extractsAnew: true });
-    const files = Array.from({ length: 9 }, (_, index) => pdfWith([`Oak number ${index}.`]));
-    const replies = await Promise.all(files.map((bytes) => upload(service.url, bytes)));
-    expect(replies.map(({ status }) => status)).to.deep.equal(files.map(() => 200));
+  // More than the eight places for forms. What is no PDF is refused when its turn comes, without a process for it.
+  it('of each of nine files at once has its turn, though their text is had one after the other', async () => {
+    const real = pdfExtractor({ system: nodeSystem(), pid: process.pid, limits: PATIENT });
+    let begin = (): void => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    let asked = 0;
+    const extract: PdfExtractor['extract'] = (read) => {
+      asked += 1;
+      return real.extract(() => begun.then(read));
+    };
+    const service = await startService({ extractor: { ...real, extract } });
+    const others = Array.from({ length: 8 }, (_, index) => Buffer.from(`No PDF, number ${index}`));
+    const answered = Promise.all([PDF, ...others].map((bytes) => upload(service.url, bytes)));
+    await untilTrue(() => asked >= 8);
+    begin();
+    expect((await answered).map(({ status }) => status)).to.deep.equal([200, ...others.map(() => 422)]);
     expect(readdirSync(join(service.dataDir, 'tmp'))).to.deep.equal([]);
     await service.stop();
   });
@@ -113,8 +128,7 @@ describe('An upload', () => {
 
   it('of a process that is killed leaves nothing after the next start', async () => {
     const dir = tempDir();
-    const environment = eventStoreEnvironment(dir.path);
-    const service = await startServiceProcess(dir.path, { environment });
+    const service = await startServiceProcess(dir.path, { environment: eventStoreEnvironment(dir.path) });
     const form = formOf(partOf([fileHead('x.pdf'), 'Content-Type: application/pdf'], PDF));
     const socket = await openSocket(service.url);
     socket.on('error', () => undefined);
@@ -129,7 +143,7 @@ describe('An upload', () => {
     expect(left()).to.have.lengthOf(1);
     mkdirSync(join(dir.path, 'tmp', 'folder'));
     writeFileSync(join(dir.path, 'tmp', 'folder', 'file'), 'x');
-    const next = await startServiceProcess(dir.path, { environment });
+    const next = await startService({ dataDir: dir.path });
     expect(left()).to.deep.equal([]);
     await next.stop();
     socket.destroy();

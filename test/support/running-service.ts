@@ -12,6 +12,7 @@ import { offlineModel } from '../../src/models/offline.js';
 import { openLog } from '../../src/eventlog/open.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import type { LanguageModel } from '../../src/models/port.js';
+import type { PdfExtractor } from '../../src/pdf/extract.js';
 import { startService as start } from '../../src/app/service.js';
 import { rememberingExtractor } from './remembering-extractor.js';
 import { tempDir } from './temp-dir.js';
@@ -21,8 +22,8 @@ import { startWarmThread } from './warm-threads.js';
 export interface ServiceOverrides extends Partial<Config> {
   readonly model?: LanguageModel;
   readonly system?: System;
-  /** Whether each upload has an extraction of its own, by its own clock; else the text of a file is had once. */
-  readonly extractsAnew?: boolean;
+  /** Default: one that has the text of a file once. */
+  readonly extractor?: PdfExtractor;
   /** Default: those that have served before. */
   readonly startThread?: StartThread;
   /** How those who watch are told. Default: as in production. */
@@ -49,7 +50,7 @@ export interface RunningService {
 export async function startService({
   model,
   system,
-  extractsAnew = false,
+  extractor = rememberingExtractor(),
   startThread = startWarmThread,
   slices,
   decorate = (log) => log,
@@ -67,7 +68,7 @@ export async function startService({
     system: clock,
     startThread,
     slices,
-    ...(!extractsAnew && { extractor: rememberingExtractor() }),
+    extractor,
     model: model ?? offlineModel({ system: clock }),
     openLog: async (at) => decorate(await openLog(at)),
     logger: {
