@@ -1,15 +1,21 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { expect } from 'chai';
 import { copyFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import openapiTypes, { astToString } from 'openapi-typescript';
+import type * as OpenapiTypes from 'openapi-typescript';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { typeFaults } from '../support/type-faults.js';
 import { pdfWith } from '../support/upload-client.js';
+
+/** Required, as support/typescript.ts tells: it loads the compiler. */
+const { default: openapiTypes, astToString } = createRequire(import.meta.url)(
+  'openapi-typescript',
+) as typeof OpenapiTypes;
 
 /** Compiled here and nowhere else. */
 const REQUESTS = fileURLToPath(new URL('../../../test/http/openapi-requests.ts', import.meta.url));

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
-import ts from 'typescript';
+import type { ImportDeclaration, Node } from 'typescript';
+import ts from './typescript.js';
 
 /** One import, export-from, `import()` or `import('…')` type of a file. */
 export interface Import {
@@ -26,13 +27,13 @@ function importsOf(path: string, text: string): readonly Import[] {
   // What comments say is asked by nobody: a third of the text.
   const plainly = { languageVersion: ts.ScriptTarget.ES2023, jsDocParsingMode: ts.JSDocParsingMode.ParseNone };
   const source = ts.createSourceFile(path, text, plainly);
-  const add = (specifier: ts.Node | undefined, isType: boolean, isLazy = false): void => {
+  const add = (specifier: Node | undefined, isType: boolean, isLazy = false): void => {
     if (specifier === undefined) return;
     const spelled = ts.isStringLiteralLike(specifier) ? specifier.text : specifier.getText(source);
     const target = /^\.\.?\//.test(spelled) ? posix.join(posix.dirname(path), spelled).replace(/\.js$/, '') : null;
     found.push({ specifier: spelled, target, isType, isLazy });
   };
-  const visit = (node: ts.Node): void => {
+  const visit = (node: Node): void => {
     if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, isTypeImport(node));
     else if (ts.isExportDeclaration(node)) add(node.moduleSpecifier, node.isTypeOnly);
     else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node.argument.literal, true);
@@ -46,7 +47,7 @@ function importsOf(path: string, text: string): readonly Import[] {
 }
 
 /** Under verbatimModuleSyntax `import { type A } from` still loads its module, so it counts as a run-time import. */
-function isTypeImport(node: ts.ImportDeclaration): boolean {
+function isTypeImport(node: ImportDeclaration): boolean {
   return node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword;
 }
 

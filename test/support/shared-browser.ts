@@ -1,6 +1,10 @@
 /** One browser for all blocks of a process: to launch it costs two seconds of a processor. */
+import { createRequire } from 'node:module';
+import type * as Playwright from 'playwright-core';
 import type { Browser } from 'playwright-core';
-import { chromium } from 'playwright-core';
+
+/** Required: to import it, Node reads all of it once more for the names it may export, a third of a second. */
+const { chromium } = createRequire(import.meta.url)('playwright-core') as typeof Playwright;
 
 /** It is closed when no block has begun for so long, lest it keep the process alive. */
 const IDLE_MS = 2_000;
