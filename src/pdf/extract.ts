@@ -31,11 +31,14 @@ export function pdfExtractor({
   system,
   pid,
   limits = EXTRACT_LIMITS,
+  run = runChild,
 }: {
   system: Pick<System, 'after' | 'monotonicMs'>;
   /** Id of this process: children end when it does. */
   pid: number;
   limits?: ExtractLimits;
+  /** Has a parser read a file. Default: in a process of its own. */
+  run?: RunParser;
 }): PdfExtractor {
   const stopping = new AbortController();
   const tasks = taskTracker();
@@ -51,7 +54,7 @@ export function pdfExtractor({
       const bytes = await read();
       if (bytes.length > limits.maxBytes) throw new PdfRefused({ reason: 'too-large', limit: limits.maxBytes });
       if (!isPdf(bytes)) throw new PdfRefused({ reason: 'not-a-pdf' });
-      return await textWithFallback(bytes, { system, limits, pid, signal: stopping.signal });
+      return await textWithFallback(bytes, { system, limits, pid, run, signal: stopping.signal });
     } finally {
       release();
     }
@@ -120,12 +123,16 @@ interface PdfText {
 /** Share of the time for the first parser, so that the second can still read a file on which the first hangs. */
 const FIRST_SHARE = 0.6;
 
+/** Resolves once the parser has ended, however it did. */
+type RunParser = (task: ChildTask, system: Pick<System, 'after'>) => Promise<ChildEnd>;
+
 interface ExtractionDeps {
   readonly system: Pick<System, 'after' | 'monotonicMs'>;
   readonly limits: ExtractLimits;
   readonly signal: AbortSignal;
   /** Id of this process: children end when it does. */
   readonly pid: number;
+  readonly run: RunParser;
 }
 
 /**
@@ -136,11 +143,12 @@ interface ExtractionDeps {
  * @throws {PdfRefused} neither reads it within the limits
  * @throws {ServiceStopping} the signal aborted
  */
-async function textWithFallback(bytes: Uint8Array, { system, limits, signal, pid }: ExtractionDeps): Promise<PdfText> {
+async function textWithFallback(bytes: Uint8Array, deps: ExtractionDeps): Promise<PdfText> {
+  const { system, limits, signal, pid, run } = deps;
   const from = system.monotonicMs();
   const attempt = (parser: Parser, maxMs: number): Promise<ChildEnd> => {
     const maxMemoryBytes = limits.maxMemoryMb * 1024 * 1024;
-    return runChild({ ...limits, parser, bytes, maxMs, maxMemoryBytes, parentPid: pid, signal }, system);
+    return run({ ...limits, parser, bytes, maxMs, maxMemoryBytes, parentPid: pid, signal }, system);
   };
 
   const first = await attempt('pdfjs', limits.timeoutMs * FIRST_SHARE);
@@ -202,7 +210,7 @@ function view(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-interface ChildTask extends ChildOptions {
+export interface ChildTask extends ChildOptions {
   readonly bytes: Uint8Array;
   /** Kills the child when it aborts. */
   readonly signal: AbortSignal;

@@ -1,11 +1,11 @@
 /**
- * The text of each file, had once. A test that is not about the extraction need not wait for a child process: the first
- * parser reads most files, in a thread that has loaded it. What that cannot read goes through the real extraction.
+ * The text of each file, had once. A test that is not about the extraction need not wait for a child process: each parser
+ * reads in a thread that has loaded it. What files do to the service stays with the tests that have the processes.
  */
 import { nodeSystem } from '../../src/system/system.js';
-import type { PdfExtractor } from '../../src/pdf/extract.js';
+import type { ChildTask, PdfExtractor } from '../../src/pdf/extract.js';
 import { EXTRACT_LIMITS, pdfExtractor } from '../../src/pdf/extract.js';
-import type { ChildMessage } from '../../src/pdf/child-protocol.js';
+import type { ChildEnd, ChildMessage } from '../../src/pdf/child-protocol.js';
 import type { ParserTask } from '../../src/pdf/parser-thread.js';
 import { idOf } from './upload-client.js';
 import { startWarmThread } from './warm-threads.js';
@@ -22,13 +22,12 @@ type Extracted = Awaited<ReturnType<PdfExtractor['extract']>>;
 const texts = new Map<string, Extracted>();
 
 export function rememberingExtractor(): PdfExtractor {
-  const extractor = pdfExtractor({ system: nodeSystem(), pid: process.pid, limits: PATIENT });
+  const extractor = pdfExtractor({ system: nodeSystem(), pid: process.pid, limits: PATIENT, run: runInThread });
   return {
     async extract(read) {
       const bytes = await read();
       const id = idOf(withoutComment(bytes));
-      const text =
-        texts.get(id) ?? (await firstParsed(bytes)) ?? (await extractor.extract(() => Promise.resolve(bytes)));
+      const text = texts.get(id) ?? (await extractor.extract(() => Promise.resolve(bytes)));
       texts.set(id, text);
       return text;
     },
@@ -38,23 +37,19 @@ export function rememberingExtractor(): PdfExtractor {
 
 const PARSER = new URL('../../src/pdf/parser-thread.js', import.meta.url);
 
-/** What the first parser finds; null: it does not settle it alone. */
-function firstParsed(bytes: Uint8Array): Promise<Extracted | null> {
-  if (Buffer.from(bytes.subarray(0, 5)).toString('latin1') !== '%PDF-') return Promise.resolve(null);
-  const options = { ...EXTRACT_LIMITS, parser: 'pdfjs' } as const;
-  const pages: { readonly page: number; readonly text: string }[] = [];
-  let isDone = false;
+/** What a parser finds, without the limits of a process: the thread ends by itself. */
+function runInThread({ bytes, signal, ...options }: ChildTask): Promise<ChildEnd> {
   const thread = startWarmThread(PARSER, { options, bytes } satisfies ParserTask);
+  const found: string[] = [];
+  let end: ChildEnd = { kind: 'failed', reason: 'The parser ended without a word' };
   thread.on('message', (message) => {
     const said = message as ChildMessage;
-    if (said.kind === 'page') pages.push({ page: pages.length + 1, text: said.text });
-    else isDone = said.kind === 'done';
+    if (said.kind === 'page') found.push(said.text);
+    else end = said.kind === 'done' ? { kind: 'text', texts: found } : said;
   });
   return new Promise((resolve, reject) => {
     thread.on('error', reject);
-    thread.on('exit', () =>
-      resolve(isDone && pages.some(({ text }) => text !== '') ? { parser: 'pdfjs', pages } : null),
-    );
+    thread.on('exit', () => resolve(signal.aborted ? { kind: 'stopped' } : end));
   });
 }
 

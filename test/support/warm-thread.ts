@@ -16,8 +16,12 @@ setFlagsFromString('--allow-natives-syntax');
 /** Of all that has died: what another thread optimizes at the moment would keep alive what it uses, so that ends first. */
 const collectGarbage = runInNewContext('() => { %FinalizeOptimization(); gc(); }') as () => void;
 
-/** pdfjs warns of what is hidden from it. Kept from the screen by a stream, its words would keep the process alive. */
+/**
+ * pdfjs warns of what is hidden from it, and pdf2json tells of what it cannot read. Kept from the screen by a stream, their
+ * words would keep the process alive.
+ */
 console.warn = () => undefined;
+console.log = () => undefined;
 
 const report = (message: WarmReport): void => parentPort?.postMessage(message);
 
