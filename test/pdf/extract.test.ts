@@ -18,6 +18,7 @@ const SOUND = pdfOf([
   linesAt(['A council reads.'], { x: 50, y: 100 }),
   linesAt(['And it decides.'], { x: 50, y: 100 }),
 ]);
+const NO_PDF = Buffer.from('GIF89a');
 
 describe('Extraction in child processes', () => {
   /** Of other tests, such as a browser. */
@@ -38,14 +39,20 @@ describe('Extraction in child processes', () => {
     expect(childPids().filter((pid) => !others.has(pid))).to.deep.equal([]);
   });
 
-  it('answers the pages by pdfjs when it reads them, from bytes within a larger buffer too', async () => {
-    const around = Buffer.concat([Buffer.from('something else'), SOUND, Buffer.from('something else')]);
-    const within = around.subarray(14, 14 + SOUND.length);
+  it('answers the pages by pdfjs, empty ones too, when it reads them from within a larger buffer', async () => {
+    const file = pdfOf([
+      linesAt(['A council reads.'], { x: 50, y: 100 }),
+      [],
+      linesAt(['It decides.'], { x: 50, y: 100 }),
+    ]);
+    const around = Buffer.concat([Buffer.from('something else'), file, Buffer.from('something else')]);
+    const within = around.subarray(14, 14 + file.length);
     expect(await extractor().extract(() => Promise.resolve(within))).to.deep.equal({
       parser: 'pdfjs',
       pages: [
         { page: 1, text: 'A council reads.' },
-        { page: 2, text: 'And it decides.' },
+        { page: 2, text: '' },
+        { page: 3, text: 'It decides.' },
       ],
     });
   });
@@ -69,39 +76,35 @@ describe('Extraction in child processes', () => {
     });
   });
 
-  it('answers empty pages', async () => {
-    const blank = pdfOf([[], linesAt(['And it decides.'], { x: 50, y: 100 })]);
-    expect(await extractor().extract(() => Promise.resolve(blank))).to.deep.equal({
-      parser: 'pdfjs',
-      pages: [
-        { page: 1, text: '' },
-        { page: 2, text: 'And it decides.' },
-      ],
-    });
-  });
-
   it('names what it refuses', async () => {
     const reasonOf = async (bytes: Buffer, limits: Partial<ExtractLimits> = {}): Promise<string> => {
-      const error = await rejectionOf(extractor(limits).extract(() => Promise.resolve(bytes)));
-      return error instanceof PdfRefused ? error.data.reason : String(error);
+      return reasonIn(await rejectionOf(extractor(limits).extract(() => Promise.resolve(bytes))));
     };
-    expect(await reasonOf(Buffer.from('GIF89a'))).to.equal('not-a-pdf');
+    expect(await reasonOf(NO_PDF)).to.equal('not-a-pdf');
     expect(await reasonOf(SOUND, { maxBytes: SOUND.length - 1 })).to.equal('too-large');
     expect(await reasonOf(SOUND, { maxPages: 1 })).to.equal('too-many-pages');
     expect(await reasonOf(SOUND, { maxTextUnits: 10 })).to.equal('too-much-text');
     expect(await reasonOf(SOUND, { maxMemoryMb: 20 })).to.equal('out-of-memory');
-    expect(await reasonOf(endlessPdf(), { timeoutMs: 1_000 })).to.equal('timed-out');
+    expect(await reasonOf(endlessPdf(), { timeoutMs: 300 })).to.equal('timed-out');
     expect(await reasonOf(Buffer.from('%PDF-1.7\nnothing else'))).to.equal('unreadable');
   });
 
   it('works on so many at once, lets so many wait in their order, and refuses the next', async () => {
     const busy = extractor({ maxChildren: 1, maxWaiting: 2 });
-    const done: number[] = [];
-    const work = [1, 2, 3].map((number) => busy.extract(() => Promise.resolve(SOUND)).then(() => done.push(number)));
-    expect(await rejectionOf(busy.extract(() => Promise.resolve(SOUND)))).to.be.instanceOf(ExtractionBusy);
+    const [read, told]: [number[], string[]] = [[], []];
+    // Only the first needs a process: what is no PDF is read in its turn, too, and refused by then.
+    const work = [SOUND, NO_PDF, NO_PDF].map(async (bytes, index) => {
+      const reading = busy.extract(() => {
+        read.push(index);
+        return Promise.resolve(bytes);
+      });
+      told.push(await reading.then(({ pages }) => `${pages.length} pages`, reasonIn));
+    });
+    expect(await rejectionOf(busy.extract(() => Promise.resolve(NO_PDF)))).to.be.instanceOf(ExtractionBusy);
     await Promise.all(work);
-    expect(done).to.deep.equal([1, 2, 3]);
-    expect((await busy.extract(() => Promise.resolve(SOUND))).pages).to.have.length(2);
+    expect(read).to.deep.equal([0, 1, 2]);
+    expect(told).to.deep.equal(['2 pages', 'not-a-pdf', 'not-a-pdf']);
+    expect(reasonIn(await rejectionOf(busy.extract(() => Promise.resolve(NO_PDF))))).to.equal('not-a-pdf');
   });
 
   it('stops what is under way and what waits, and takes nothing afterwards', async () => {
@@ -125,6 +128,11 @@ describe('Extraction in child processes', () => {
     await untilTrue(() => !isAlive(child));
   });
 });
+
+/** Why a file was refused, or the error in other words. */
+function reasonIn(error: unknown): string {
+  return error instanceof PdfRefused ? error.data.reason : String(error);
+}
 
 /** Whether a process has this id. */
 function isAlive(pid: number): boolean {
