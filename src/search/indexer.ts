@@ -15,7 +15,7 @@ import { indexDocument } from './index-document.js';
 
 /** Wait before a retry, in milliseconds. */
 const RETRY_MS = 1_000;
-/** Most events that wait to be indexed; beyond, all are dropped and read from the log later. */
+/** Most events that wait to be indexed, by default; beyond, all are dropped and read from the log later. */
 const MAX_WAITING = 1_000;
 
 export interface SearchIndexerOptions extends IndexDocumentDeps {
@@ -23,6 +23,7 @@ export interface SearchIndexerOptions extends IndexDocumentDeps {
   readonly system: Pick<System, 'after' | 'sha256'>;
   /** Opens the index. */
   readonly open: () => Promise<SearchIndex>;
+  readonly maxWaiting?: number | undefined;
 }
 
 export class SearchIndexer {
@@ -102,7 +103,7 @@ export class SearchIndexer {
   take(event: RecordedEvent): void {
     if (!isDecisive(event)) return;
     this.#waiting.push(event);
-    if (this.#waiting.length > MAX_WAITING) {
+    if (this.#waiting.length > (this.#options.maxWaiting ?? MAX_WAITING)) {
       this.#waiting.length = 0;
       this.#unread = event.position;
     }
