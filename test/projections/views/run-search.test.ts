@@ -16,7 +16,7 @@ import { tempDir } from '../../support/temp-dir.js';
 
 const SEED = Number(process.env['SEED'] ?? 20261123);
 const IS_SOAK = process.env['SOAK'] !== undefined;
-const QUERIES = IS_SOAK ? 10_000 : 40;
+const QUERIES = IS_SOAK ? 10_000 : 25;
 const RUNS = IS_SOAK ? 20_000 : 11_000;
 const WORDS = ['tree', 'trees', 'river', 'sea', 'stone', 'wind', 'rain', 'treaty'];
 const STATUSES = ['pending', 'running', 'paused', 'completed', 'failed'] as const;
@@ -110,7 +110,7 @@ describe(`Runs that are looked for (SEED=${SEED})`, () => {
     write(...runs);
     for (let round = 0; round < QUERIES; round += 1) {
       const filter = someFilter(runs);
-      const sort = oneOf(RUN_SORTS);
+      const sort = elementAt(RUN_SORTS, round % RUN_SORTS.length);
       const told = JSON.stringify({ filter, sort });
       const wanted = expected(runs, filter, sort);
       const ids = wanted.map(({ id }) => id);
