@@ -12,7 +12,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 
-const RUNS = IS_SOAK ? 100_000 : 2_000;
+const RUNS = IS_SOAK ? 100_000 : 1_000;
 /** Most lines that may be drawn at a time. */
 const MAX_DRAWN = 80;
 

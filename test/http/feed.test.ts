@@ -26,7 +26,7 @@ import { pdfWith, uploaded } from '../support/upload-client.js';
 
 const SEED = Number(process.env['SEED'] ?? 20261122);
 const IS_SOAK = process.env['SOAK'] !== undefined;
-const CUTS = IS_SOAK ? 1_000 : 60;
+const CUTS = IS_SOAK ? 1_000 : 30;
 /** Longest part of an answer before a cut. */
 const MAX_PIECE_BYTES = 20_000;
 const BEAT_MS = 15_000;
