@@ -2,8 +2,9 @@ import { expect } from 'chai';
 import { fileURLToPath } from 'node:url';
 import type { BrowserContext, Page } from 'playwright-core';
 import { CouncilClient } from '../../src/client/client.js';
+import { offlineModel } from '../../src/models/offline.js';
+import { nodeSystem } from '../../src/system/system.js';
 import { STARTER, bodyOf } from '../../src/console/pages/blueprint/draft.js';
-import type { Child } from '../support/child.js';
 import { startChild } from '../support/child.js';
 import { describeInBrowser } from '../support/console-browser.js';
 import { freePort } from '../support/free-port.js';
@@ -150,25 +151,21 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
 
   it('goes on where it was when its service was killed and comes again, with nothing twice', async () => {
     const dir = tempDir();
-    const port = String(await freePort());
-    const env = { ...process.env, PORT: port, DATA_DIR: dir.path };
-    const started: Child[] = [];
-    const start = async (latencyMs: string): Promise<Child> => {
-      const child = startChild(process.execPath, [MAIN], { ...env, OFFLINE_LATENCY_MS: latencyMs });
-      started.push(child);
-      await child.waitFor((lines) => lines.some((line) => line.startsWith('listening on')));
-      return child;
-    };
+    const port = await freePort();
+    // Its first call is not answered before the kill, however slow the machine.
+    const env = { ...process.env, PORT: String(port), DATA_DIR: dir.path, OFFLINE_LATENCY_MS: '60000' };
+    const first = startChild(process.execPath, [MAIN], env);
+    let next: RunningService | null = null;
     try {
-      // Its first call is not answered before the kill, however slow the machine.
-      const first = await start('60000');
+      await first.waitFor((lines) => lines.some((line) => line.startsWith('listening on')));
       const url = `http://127.0.0.1:${port}`;
       const run = await new CouncilClient({ url }).runs.start({ topic: 'The long night' });
       const page = await browser.open(`${url}/console/runs/${run.id}?tab=events`, { expectsRefusals: true });
       await page.getByRole('listitem').getByText('master_agent started').first().waitFor();
       await first.kill();
       await page.getByText('The service does not answer').first().waitFor();
-      await start('100');
+      const model = offlineModel({ latencyMs: 100, system: nodeSystem() });
+      next = await startService({ dataDir: dir.path, port, eventStore: null, model });
       await page.getByText('completed', { exact: true }).waitFor();
       await page.getByText('does not answer').waitFor({ state: 'detached' });
       const count = (await new CouncilClient({ url }).run(run.id).verify()).events;
@@ -178,7 +175,8 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
       expect(new Set(numbers).size).to.equal(numbers.length);
       await page.getByText('lost').first().waitFor();
     } finally {
-      await Promise.all(started.map((child) => child.kill()));
+      await first.kill();
+      await next?.stop();
       dir.remove();
     }
   });
