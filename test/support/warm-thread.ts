@@ -20,8 +20,7 @@ const collectGarbage = runInNewContext('() => { %FinalizeOptimization(); gc(); }
  * pdfjs warns of what is hidden from it, and pdf2json tells of what it cannot read. Kept from the screen by a stream, their
  * words would keep the process alive.
  */
-console.warn = () => undefined;
-console.log = () => undefined;
+for (const name of ['log', 'warn', 'error'] as const) console[name] = () => undefined;
 
 const report = (message: WarmReport): void => parentPort?.postMessage(message);
 
