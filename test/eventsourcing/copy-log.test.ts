@@ -22,20 +22,25 @@ const { sha256, uuid } = system;
 onEmbeddedLog(() =>
   describe('A copy of a log', () => {
     let dir: TempDir;
+    /** Nothing is written to it: one serves all tests. */
     let from: EventLog;
     let to: EventLog;
+    let targets = 0;
 
-    beforeEach(async () => {
+    before(async () => {
       dir = tempDir();
       await fill(join(dir.path, 'service'));
       from = await openEmbeddedLog({ file: join(dir.path, 'service', 'log.sqlite'), startThread: startWarmThread });
-      to = await openEmbeddedLog({ file: join(dir.path, 'target.sqlite'), startThread: startWarmThread });
     });
-    afterEach(async () => {
+    after(async () => {
       await from.close();
-      await to.close();
       dir.remove();
     });
+    beforeEach(async () => {
+      targets += 1;
+      to = await openEmbeddedLog({ file: join(dir.path, `target-${targets}.sqlite`), startThread: startWarmThread });
+    });
+    afterEach(() => to.close());
 
     const copy = (source = from, target = to): Promise<Copied> =>
       copyLog(source, target, { system, signal: new AbortController().signal, sha256 });
