@@ -17,6 +17,7 @@ import { realChunks, realQueries } from '../support/real-texts.js';
 import { rejectionOf } from '../support/rejection.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { tempDir, type TempDir } from '../support/temp-dir.js';
+import { startWarmThread } from '../support/warm-threads.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
 const TEXTS = realChunks(400);
@@ -39,13 +40,8 @@ describe(`Search index of chunks (SEED=${SEED})`, () => {
   async function open(changed: Partial<SearchIndexOptions> = {}, file = 'passages.sqlite'): Promise<SearchIndex> {
     await index?.close();
     const log = { identity: 'log-1', head: '9' };
-    index = await openSearchIndex({
-      file: join(dir.path, file),
-      log,
-      model: OFFLINE_EMBEDDING_MODEL,
-      dimensions: 768,
-      ...changed,
-    });
+    const setup = { file: join(dir.path, file), log, model: OFFLINE_EMBEDDING_MODEL, dimensions: 768, ...changed };
+    index = await openSearchIndex(setup, startWarmThread);
     return index;
   }
 
