@@ -56,12 +56,15 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
 describe('GET /api/openapi.json', () => {
   let service: RunningService;
   let rest: RestClient;
+  let ajv: Ajv2020;
   let document: unknown;
 
   before(async () => {
     service = await startService({ model: scriptedModel() });
     rest = restClient(service.url);
     document = JSON.parse((await rest.get('/api/openapi.json')).text);
+    ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema(record(document), 'document');
   });
   after(() => service.stop());
 
@@ -225,8 +228,6 @@ describe('GET /api/openapi.json', () => {
   }
 
   function expectFits(value: unknown, pointer: string): void {
-    const ajv = new Ajv2020({ strict: false, validateFormats: false });
-    ajv.addSchema(record(document), 'document');
     const validate = ajv.compile({ $ref: `document#${encodeURI(pointer)}` });
     expect(validate(value), `${pointer}: ${JSON.stringify(validate.errors)}`).to.be.true;
   }
