@@ -39,7 +39,7 @@ describe('Extraction in child processes', () => {
     expect(childPids().filter((pid) => !others.has(pid))).to.deep.equal([]);
   });
 
-  it('answers the pages by pdfjs, empty ones too, when it reads them from within a larger buffer', async () => {
+  it('answers the pages by pdfjs, empty ones too, when it reads them within a larger buffer', async () => {
     const file = pdfOf([
       linesAt(['A council reads.'], { x: 50, y: 100 }),
       [],

@@ -10,8 +10,8 @@ import type { ParserTask } from '../../src/pdf/parser-thread.js';
 import { idOf } from './upload-client.js';
 import { startWarmThread } from './warm-threads.js';
 
-/** A busy machine may take its time. */
-const PATIENT = { ...EXTRACT_LIMITS, timeoutMs: 300_000 };
+/** A busy machine may take its time, and whoever asks the engine itself is not held to the places of uploads. */
+const PATIENT = { ...EXTRACT_LIMITS, timeoutMs: 300_000, maxWaiting: 1_000 };
 
 const END = '%%EOF\n';
 const MAX_COMMENT = 300;
