@@ -5,8 +5,13 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { ConfigInvalid, CouncilError } from '../../src/errors.js';
+import { rejectionOf } from '../support/rejection.js';
+import type { ServiceOverrides } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { SHORT_LIVED } from '../support/child.js';
 import { eventStoreEnvironment } from '../support/test-event-store.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -32,9 +37,25 @@ describe('The process', () => {
     dir.remove();
   });
 
+  /** A file in the place of the record. */
+  function spoiltRecord(bytes: Buffer): { readonly file: string; readonly isAsItWas: () => boolean } {
+    const file = join(dir.path, 'log.sqlite');
+    writeFileSync(file, bytes);
+    return { file, isAsItWas: () => readFileSync(file).equals(bytes) };
+  }
+
+  /** What a start in this process is refused with: a process ends with that line, as the tests beside show. */
+  async function refusalHere(settings: ServiceOverrides): Promise<Error> {
+    const refusal = await rejectionOf(startService(settings));
+    if (!(refusal instanceof CouncilError))
+      throw new Error('It is refused with no line of its own', { cause: refusal });
+    expect(refusal.message.trim().split('\n')).to.have.lengthOf(1);
+    return refusal;
+  }
+
   function run(environment: Record<string, string> = {}) {
     const data = environment['DATA_DIR'] ?? join(dir.path, 'data');
-    const child = spawn(process.execPath, [MAIN], {
+    const child = spawn(process.execPath, [SHORT_LIVED, MAIN], {
       env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: data, ...eventStoreEnvironment(data), ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -57,18 +78,6 @@ describe('The process', () => {
     });
     return { child, ended, url };
   }
-
-  it('shows its address on the first log line, and exits 0 on SIGTERM, even if sent twice', async () => {
-    const { child, ended, url } = run();
-    const address = await url;
-    child.kill('SIGTERM');
-    child.kill('SIGTERM');
-    const { stdout, ...end } = await ended;
-    expect(end).to.include({ code: 0, signal: null });
-    const [first = ''] = stdout.split('\n');
-    expect(JSON.parse(first)).to.have.property('msg').that.includes(address);
-    expect(stdout.split('\n')).to.include(`listening on ${address}`);
-  });
 
   it('runs on after its output is closed, and stops while a refused upgrade stays half open', async () => {
     const { child, ended, url } = run();
@@ -93,9 +102,10 @@ describe('The process', () => {
     silent.destroy();
   });
 
-  it('cannot share a data directory or port with another; the first exits 0 on SIGINT', async () => {
+  it('tells its address first, shares no folder or port, and exits 0 on SIGTERM, even if sent twice', async () => {
     const first = run();
-    const { port } = new URL(await first.url);
+    const address = await first.url;
+    const { port } = new URL(address);
     const folder = await run().ended;
     expect(folder.code).to.equal(1);
     expect(folder.stderr.trim().split('\n')).to.have.lengthOf(1);
@@ -104,24 +114,36 @@ describe('The process', () => {
     expect(code).to.equal(2);
     expect(stderr.trim().split('\n')).to.have.lengthOf(1);
     expect(stderr).to.include('PORT').and.include(port);
-    first.child.kill('SIGINT');
-    first.child.kill('SIGINT');
-    expect(await first.ended).to.include({ code: 0, signal: null });
+    first.child.kill('SIGTERM');
+    first.child.kill('SIGTERM');
+    const { stdout, ...end } = await first.ended;
+    expect(end).to.include({ code: 0, signal: null });
+    const lines = stdout.split('\n');
+    expect(JSON.parse(lines[0] ?? ''))
+      .to.have.property('msg')
+      .that.includes(address);
+    expect(lines).to.include(`listening on ${address}`);
+  });
+
+  it('is refused a record that is no database, on one line that names the file', async () => {
+    const { file, isAsItWas } = spoiltRecord(Buffer.from('x'.repeat(9_000)));
+    const { code, stderr } = await run({ DATA_DIR: dir.path, EVENTSTORE_URL: '' }).ended;
+    expect(code).to.equal(1);
+    expect(stderr.trim().split('\n')).to.have.lengthOf(1);
+    expect(stderr).to.include(file);
+    expect(isAsItWas()).to.equal(true);
   });
 
   for (const [what, bytes] of [
-    ['is no database', Buffer.from('x'.repeat(9_000))],
     ['was emptied', Buffer.alloc(0)],
     ['was cut', Buffer.concat([Buffer.from('SQLite format 3\0'), Buffer.alloc(4_000)])],
   ] as const) {
     it(`is refused a record that ${what}, on one line that names the file`, async () => {
-      const file = join(dir.path, 'log.sqlite');
-      writeFileSync(file, bytes);
-      const { code, stderr } = await run({ DATA_DIR: dir.path, EVENTSTORE_URL: '' }).ended;
-      expect(code).to.equal(1);
-      expect(stderr.trim().split('\n')).to.have.lengthOf(1);
-      expect(stderr).to.include(file);
-      expect(readFileSync(file).equals(bytes)).to.equal(true);
+      const { file, isAsItWas } = spoiltRecord(bytes);
+      const refusal = await refusalHere({ dataDir: dir.path, eventStore: null });
+      expect(refusal).not.to.be.instanceOf(ConfigInvalid);
+      expect(refusal.message).to.include(file);
+      expect(isAsItWas()).to.equal(true);
     });
   }
 
@@ -134,16 +156,25 @@ describe('The process', () => {
     const open = run({ HOST: '0.0.0.0', AUTH: 'off' });
     const url = (await open.url).replace('0.0.0.0', '127.0.0.1');
     expect((await fetch(`${url}/api/runs`)).status).to.equal(200);
-    open.child.kill('SIGTERM');
-    const warnings = (await open.ended).stdout.split('\n').filter((line) => line.includes('"level":40'));
+    open.child.kill('SIGINT');
+    open.child.kill('SIGINT');
+    const { stdout: told, ...end } = await open.ended;
+    expect(end).to.include({ code: 0, signal: null });
+    const warnings = told.split('\n').filter((line) => line.includes('"level":40'));
     expect(warnings).to.have.lengthOf(1);
     expect(warnings[0]).to.include('AUTH=off');
   });
 
+  for (const settings of [{ host: '192.0.2.1', auth: 'off' }, { host: 'no such host' }] as const) {
+    it(`refuses "${settings.host}" as HOST in one line`, async () => {
+      const refusal = await refusalHere({ dataDir: dir.path, ...settings });
+      expect(refusal).to.be.instanceOf(ConfigInvalid);
+      expect(refusal.message).to.include(`HOST="${settings.host}"`).and.include('is accepted');
+    });
+  }
+
   // What the settings say by themselves is told in config.test.ts.
   const refusals: readonly (readonly [string, Record<string, string>])[] = [
-    ['HOST', { HOST: '192.0.2.1', AUTH: 'off' }],
-    ['HOST', { HOST: 'no such host' }],
     ['DATA_DIR', { DATA_DIR: MAIN }],
     ['DATA_DIR', { DATA_DIR: '/proc/nope' }],
   ];

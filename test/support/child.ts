@@ -34,7 +34,7 @@ export interface Child {
 }
 
 /** Most of what a short life costs is code optimised that is never run again: a fifth of a service's start. */
-const SHORT_LIVED = '--interrupt-budget=400000';
+export const SHORT_LIVED = '--interrupt-budget=400000';
 
 /** Starts a program with arguments, in this process's environment or in another; null leaves its input open. */
 export function startChild(
