@@ -1,0 +1,23 @@
+/**
+ * Commands on runs, one after the other, in one process on a terminal: `node terminal-commands.js COMMANDS`, where COMMANDS
+ * is JSON, each with its words and what is different in its environment. After each comes a line with END and its exit code.
+ */
+import { fileURLToPath } from 'node:url';
+import { audit } from '../../src/cli/commands/audit.js';
+
+export interface TerminalCommand {
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export const TERMINAL_COMMANDS = fileURLToPath(import.meta.url);
+export const END = '=== exit';
+
+if (process.argv[1] === TERMINAL_COMMANDS) {
+  for (const { words, env } of JSON.parse(process.argv[2] ?? '[]') as readonly TerminalCommand[]) {
+    const { stdin, stdout, stderr, exit } = process;
+    const { signal } = new AbortController();
+    const code = await audit(words, { stdin, stdout, stderr, exit, signal, env: { ...process.env, ...env } });
+    stdout.write(`${END} ${code}\n`);
+  }
+}
