@@ -6,6 +6,7 @@ import { startChild } from '../support/child.js';
 import type { FakeEventStore } from '../support/fake-event-store.js';
 import { fakeEventStore } from '../support/fake-event-store.js';
 import { isOver, restClient } from '../support/rest-client.js';
+import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
@@ -88,8 +89,10 @@ describe('The process on EventStoreDB', () => {
     const told = await rest.until(next, isOver);
     third.signal('SIGTERM');
     expect(await third.ended).to.equal(0);
-    const elsewhere = restClient(await addressOf(start({ DATA_DIR: join(dir.path, 'elsewhere') })));
-    expect(await elsewhere.until(next, isOver)).to.deep.equal(told);
+    const eventStore = { url: server.url, prefix: 'service' };
+    const elsewhere = await startService({ dataDir: join(dir.path, 'elsewhere'), eventStore });
+    expect(await restClient(elsewhere.url).until(next, isOver)).to.deep.equal(told);
+    await elsewhere.stop();
   });
 
   it('stops at once on a signal while it waits', async () => {

@@ -28,8 +28,8 @@ export interface CrashPlan {
   readonly runIds: readonly string[];
   /** Runs this graph in God Mode and approves every pause; absent: the fixed graph. */
   readonly godModeGraph?: Graph;
-  /** Null: runs all councils to their end and stops. */
-  readonly crash: { readonly boundary: Boundary; readonly ordinal: number; readonly runId: string } | null;
+  /** Where it does not come past, it runs all councils to their end and stops. */
+  readonly crash: { readonly boundary: Boundary; readonly ordinal: number; readonly runId: string };
 }
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as CrashPlan;
@@ -37,7 +37,7 @@ const { crash } = plan;
 const council = plan.godModeGraph === undefined ? {} : { graph: plan.godModeGraph, godMode: true };
 
 function dieAt(boundary: Boundary, ordinal: number): void {
-  if (crash?.boundary === boundary && crash.ordinal === ordinal) process.kill(process.pid, 'SIGKILL');
+  if (crash.boundary === boundary && crash.ordinal === ordinal) process.kill(process.pid, 'SIGKILL');
 }
 
 /** Last revision of each append to the run, once it is about to be sent. */
@@ -46,7 +46,7 @@ const lastSeqs: number[] = [];
 function mortalLog(log: EventLog): EventLog {
   return changedLog(log, {
     async append(stream, events, expected) {
-      if (crash === null || stream !== runStream(crash.runId)) return await log.append(stream, events, expected);
+      if (stream !== runStream(crash.runId)) return await log.append(stream, events, expected);
       const ordinal = lastSeqs.push((expected === 'none' ? -1 : expected) + events.length) - 1;
       dieAt('append unsent', ordinal);
       const appending = log.append(stream, events, expected);
@@ -60,7 +60,7 @@ function mortalLog(log: EventLog): EventLog {
 }
 
 let calls = -1;
-const isOurs = (topic: string): boolean => topic === crash?.runId;
+const isOurs = (topic: string): boolean => topic === crash.runId;
 const model = countedModel(plan.callsFile, {
   before: ({ promptInput }) => {
     if (!isOurs(promptInput.topic)) return;
@@ -78,7 +78,7 @@ const starting = plan.runIds.map(async (runId) => {
   await engine.registry.start(runRequest(runId, { topic: runId, ...council }));
   writeSync(1, `${runId}\n`);
   if (plan.godModeGraph !== undefined) void approveAll(engine, runId);
-  if (runId !== crash?.runId) return;
+  if (runId !== crash.runId) return;
   await engine.views.watch(runId, {
     onState: ({ head }) => lastSeqs.forEach((last, ordinal) => head.seq >= last && dieAt('append shown', ordinal)),
     signal: new AbortController().signal,
