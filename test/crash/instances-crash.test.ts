@@ -9,7 +9,7 @@ import { wait } from '../../src/system/async/deadline.js';
 import type { ServiceProcess } from '../bench/service-process.js';
 import { startServiceProcess } from '../bench/service-process.js';
 import type { Child } from '../support/child.js';
-import { startChild } from '../support/child.js';
+import { SHORT_LIVED, startChild } from '../support/child.js';
 import { expectOneOwner } from '../support/owner-check.js';
 import { checkRecord, factsOf } from '../support/record-of.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
@@ -35,7 +35,7 @@ const POLL_MS = IS_SOAK ? 30 : 300;
 /** Between two faults at least, and at most as much again, in milliseconds. */
 const CALM_MS = IS_SOAK ? 500 : 250;
 /** Little of the code of a short life is worth to be optimised. */
-const FLAGS = IS_SOAK ? [] : ['--interrupt-budget=400000'];
+const FLAGS = IS_SOAK ? [] : [SHORT_LIVED];
 const FAULTS = IS_SOAK ? 40 : 4;
 const CLIENTS = IS_SOAK ? 6 : 2;
 /** Runs that have ended before the clients rest, however slow the machine: of the fixed graph, and in God Mode. */

@@ -1,12 +1,18 @@
 import { expect } from 'chai';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { readConfig } from '../../src/config.js';
+import { languageModel } from '../../src/models/provider.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { ServiceProcess } from '../bench/service-process.js';
 import { startServiceProcess } from '../bench/service-process.js';
+import { SHORT_LIVED } from '../support/child.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
 import { hangs } from '../support/fake-server.js';
 import { documentsIn, readingOf, saveReadingCouncil, startReading } from '../support/reading-council.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { eventStoreEnvironment } from '../support/test-event-store.js';
@@ -37,11 +43,16 @@ describe('An agent that reads while its process is killed', () => {
       ...eventStoreEnvironment(dir.path),
       ...{ GEMINI_API_KEY: 'k', GEMINI_BASE_URL: provider.url },
     };
-    const open = (): Promise<ServiceProcess> => startServiceProcess(dir.path, { environment });
+    const open = (): Promise<ServiceProcess> => startServiceProcess(dir.path, { flags: [SHORT_LIVED], environment });
+    // Nobody kills the last one: it is in this process.
+    const openHere = async (): Promise<RunningService> => {
+      const config = { ...readConfig(environment), port: 0, dataDir: dir.path };
+      return startService({ ...config, model: await languageModel(config.modelProvider, nodeSystem()) });
+    };
     let service = await open();
     await saveReadingCouncil(service.url);
     for (const bytes of [TREES, STONES]) await uploaded(service.url, bytes);
-    for (const lost of LOST) {
+    for (const [at, lost] of LOST.entries()) {
       let isAsked = false;
       provider.answerBy(() => {
         isAsked = true;
@@ -53,11 +64,12 @@ describe('An agent that reads while its process is killed', () => {
       await service.stop();
       if (lost !== 'nothing') rmSync(join(dir.path, lost), { recursive: true });
       provider.answerBy(provider.usual);
-      service = await open();
-      const reading = await readingOf(service.url, runId, provider);
+      const isLast = at === LOST.length - 1;
+      const next = isLast ? await openHere() : (service = await open());
+      const reading = await readingOf(next.url, runId, provider);
       expect(reading, lost).to.deep.include({ tools: ['pdfReader'], error: null });
       expect(documentsIn(reading.hits), lost).to.deep.equal([idOf(TREES), idOf(STONES)].sort());
+      if (isLast) await next.stop();
     }
-    await service.stop();
   });
 });
