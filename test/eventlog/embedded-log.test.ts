@@ -138,7 +138,7 @@ describe('Embedded log: its file', () => {
 
   it('is refused while another process has it, and free once that one is killed', async () => {
     const file = logs.file();
-    const child = startWriter(file, 1);
+    const child = startWriter(file, 0);
     await child.waitFor((lines) => lines.includes('open'));
     expect(await rejectionOf(openEmbeddedLog({ file, startThread: startWarmThread }))).to.be.instanceOf(DataDirHeld);
     await child.kill();

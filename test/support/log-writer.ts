@@ -1,7 +1,7 @@
 /**
- * A process that appends to a log as fast as it can: `node log-writer.js FILE WRITERS`. Prints `open`, then a line
- * `STREAM REVISION ID` for each acknowledged event, and once the log fails `failed CODE` for what it answered:
- * to the append under way, to one more, to a ping.
+ * A process that appends to a log as fast as it can: `node log-writer.js FILE WRITERS`; with 0 writers it has it open and
+ * does no more. Prints `open`, then a line `STREAM REVISION ID` for each acknowledged event, and once the log fails
+ * `failed CODE` for what it answered: to the append under way, to one more, to a ping.
  */
 import { randomUUID } from 'node:crypto';
 import { argv, stdout } from 'node:process';
@@ -15,6 +15,7 @@ await main(file, Number(writers));
 async function main(file: string, writers: number): Promise<void> {
   const log = await openEmbeddedLog({ file });
   say('open');
+  if (writers === 0) return;
   await Promise.all(Array.from({ length: writers }, () => appendUntilFailure(log)));
   await log.close();
 }
