@@ -13,6 +13,8 @@ import { untilTrue } from '../support/until-true.js';
 import { all, idsOf, newEvent, numbered } from './contract-bench.js';
 import { eventStoreBench, heldDeadline, MOST_MS, SHORT_MS, surely } from './eventstoredb-bench.js';
 
+const KILLS = process.env['SOAK'] === undefined ? 4 : 10;
+
 /** A script that has one fate for the first append, and answers all others. */
 function onceFated(fate: AppendFate): () => AppendFate {
   let isFirst = true;
@@ -276,7 +278,7 @@ describe('EventStoreDB log: appends through an outage', () => {
         return { stream: `run-${n}`, ids };
       }),
       (async () => {
-        for (let kill = 0; kill < 10; kill += 1) {
+        for (let kill = 0; kill < KILLS; kill += 1) {
           await surely(log, `kill-${kill}`, numbered(1), 'none');
           await server.kill();
           await server.restart();
