@@ -66,7 +66,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   await guarded(engine, () => assertGuarded(config, { address, isOpen: engine.authenticator.isOpen }, logger));
   const access = accessRules(engine, config, system);
   const onFault = (fields: object, error: unknown): void => logger.error({ ...fields, err: error }, 'request: fault');
-  const server = createServer(
+  const server: Server = createServer(
     // The HTTP layer checks it and answers with a `detail`; Node would answer without one.
     { requireHostHeader: false },
     httpApp({
@@ -107,13 +107,14 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
     onFault: (error) => onFault({ edge: 'ws' }, error),
   });
   const checking = checkedRuns(engine);
-  await guarded(engine, () => settledWithin(checking, { system, maxMs: MAX_DEAF_MS }));
-  const listening = listen(server, config, address);
+  const stop = (): Promise<void> => stopService({ server, channels, engine });
+  await guarded({ stop }, () => settledWithin(checking, { system, maxMs: MAX_DEAF_MS }));
+  const listening = guarded({ stop }, () => listen(server, config, address));
   const takenUp = Promise.all([checking, listening]).then(([unfinished]) => engine.recover(unfinished));
   takenUp.catch((error: unknown) => isOfStop(error) || onLogBroken(error));
   const url = await listening;
   logger.info({ url, dataDir: deps.dataDir.path, model: model.provider }, greeting(url));
-  return { url, engine, stop: () => stopService({ server, channels, engine }) };
+  return { url, engine, stop };
 }
 
 function greeting(url: string): string {
@@ -157,12 +158,12 @@ function accessRules(
   return { authenticator, failedKeys: failedKeys(system), trustedProxies: addressList(trustedProxies) };
 }
 
-/** Stops the engine again when a check fails. */
-async function guarded(engine: Engine, check: () => unknown): Promise<void> {
+/** Stops again what has started when another part of the start fails. */
+async function guarded<T>(started: Pick<Engine, 'stop'>, part: () => T | Promise<T>): Promise<T> {
   try {
-    await check();
+    return await part();
   } catch (error) {
-    await engine.stop();
+    await started.stop();
     throw error;
   }
 }

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { ConfigInvalid, CouncilError } from '../../src/errors.js';
+import type { EventLog } from '../../src/eventlog/port.js';
+import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { ServiceOverrides } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
@@ -166,8 +168,14 @@ describe('The process', () => {
   });
 
   for (const settings of [{ host: '192.0.2.1', auth: 'off' }, { host: 'no such host' }] as const) {
-    it(`refuses "${settings.host}" as HOST in one line`, async () => {
-      const refusal = await refusalHere({ dataDir: dir.path, ...settings });
+    it(`refuses "${settings.host}" as HOST in one line, and leaves no log open`, async () => {
+      const open = new Set<EventLog>();
+      const decorate = (log: EventLog): EventLog => {
+        open.add(log);
+        return changedLog(log, { close: () => log.close().finally(() => open.delete(log)) });
+      };
+      const refusal = await refusalHere({ dataDir: dir.path, decorate, ...settings });
+      expect([...open]).to.deep.equal([]);
       expect(refusal).to.be.instanceOf(ConfigInvalid);
       expect(refusal.message).to.include(`HOST="${settings.host}"`).and.include('is accepted');
     });
