@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { startServiceProcess } from '../bench/service-process.js';
 import { SHORT_LIVED } from '../support/child.js';
 import type { CouncilBench } from '../support/council-command.js';
-import { councilBench } from '../support/council-command.js';
+import { commandHere, councilBench } from '../support/council-command.js';
 import { damageEvent } from '../support/damaged-log.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import { startService } from '../support/running-service.js';
@@ -48,12 +48,20 @@ onEmbeddedLog(() =>
       expect((await check(folder)).code).to.equal(0);
     });
 
-    it('names the event whose hash does not follow', async () => {
+    it('names the event whose hash does not follow, and exits 1 for it without a reader too', async () => {
       const folder = copied('forged');
       damageEvent(folder, requested, ['Trees', 'Frees']);
       const { code, stdout } = await check(folder);
       expect(code).to.equal(1);
       expect(stdout).to.match(/event 0 of run-[-0-9a-f]+: its hash does not follow/);
+
+      const [gone, full] = ['EPIPE', 'ENOSPC'].map(async (fault) => {
+        const error = Object.assign(new Error('no space left'), { code: fault });
+        const stdout = { write: (_text: unknown, done: (error: Error) => void) => done(error) };
+        return await commandHere(['check'], { env: { DATA_DIR: folder } }, { stdout });
+      });
+      expect(await gone, 'without a reader').to.include({ code: 1, stderr: '' });
+      expect(await full).to.include({ code: 1, stderr: 'Cannot write the output: no space left\n' });
     });
 
     it('refuses while the service runs, which it names, without a folder, and other words', async () => {

@@ -13,9 +13,9 @@ import { LogUnreadable } from '../../eventlog/port.js';
 import type { System } from '../../system/system.js';
 import { folderOfLog, openFolderLog } from '../records/folder-log.js';
 import { StreamChains } from '../records/stream-chains.js';
-import { printable, printerOn } from '../terminal/printer.js';
 import { UsageFault } from './command.js';
 import type { CommandProcess } from './command.js';
+import type { Say } from './exit-codes.js';
 import { EXIT, exitOfLogCommand } from './exit-codes.js';
 
 const USAGE = `Usage: council check [--accept-loss]
@@ -28,11 +28,9 @@ Tells whether the log in DATA_DIR is whole; the service is stopped. Exit code 0:
 const MAX_FAULTS = 20;
 
 export function check([, word, ...rest]: readonly string[], here: CommandProcess): Promise<number> {
-  return exitOfLogCommand(here, async () => {
-    const print = printerOn(here.stdout);
-    const say = (text: string): Promise<void> => print(`${printable(text)}\n`);
+  return exitOfLogCommand(here, async (say) => {
     if (word === '--help' || word === '-h') {
-      await print(USAGE);
+      await say(USAGE.trimEnd());
       return EXIT.done;
     }
     if (rest.length > 0 || (word !== undefined && word !== '--accept-loss')) throw new UsageFault(USAGE.trimEnd());
@@ -45,8 +43,7 @@ export function check([, word, ...rest]: readonly string[], here: CommandProcess
 
 interface CheckDeps {
   readonly system: System;
-  /** Prints a line. */
-  readonly say: (text: string) => Promise<void>;
+  readonly say: Say;
 }
 
 /** Forgets what the folder knows of the log; the views are folded again from what is there. */

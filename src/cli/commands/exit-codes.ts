@@ -9,7 +9,7 @@ import { RunUnknown } from '../../run/errors.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import { CouncilError as ServiceError } from '../../client/errors.js';
 import { ServiceLost, isAway, keyHint } from '../service-faults.js';
-import { ReaderGone, printable } from '../terminal/printer.js';
+import { ReaderGone, printable, printerOn } from '../terminal/printer.js';
 import { UsageFault } from './command.js';
 import type { CommandProcess } from './command.js';
 import type { VerificationResult } from '../records/record.js';
@@ -70,15 +70,22 @@ export function plainMessageOf(error: unknown): string {
   return error instanceof CouncilError ? error.message : messageOf(error, '');
 }
 
+/** Prints lines. Without a reader nothing is printed, and the exit code still tells the result. */
+export type Say = (text: string) => Promise<void>;
+
 /** Runs a command on the log of a stopped service; its error is told in plain words. */
 export async function exitOfLogCommand(
-  { stderr }: Pick<CommandProcess, 'stderr'>,
-  command: () => Promise<number>,
+  { stdout, stderr }: Pick<CommandProcess, 'stdout' | 'stderr'>,
+  command: (say: Say) => Promise<number>,
 ): Promise<number> {
+  const print = printerOn(stdout);
+  const say: Say = (text) =>
+    print(`${printable(text)}\n`).catch((error: unknown) => {
+      if (!(error instanceof ReaderGone)) throw error;
+    });
   try {
-    return await command();
+    return await command(say);
   } catch (error) {
-    if (error instanceof ReaderGone) return EXIT.done;
     stderr.write(`${printable(plainMessageOf(error))}\n`);
     return exitOfError(error, null);
   }

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { nodeSystem } from '../../system/system.js';
 import { readConfig } from '../../config.js';
 import { openDataDirectory } from '../../app/data-directory.js';
-import { ConfigInvalid } from '../../errors.js';
+import { ConfigInvalid, CouncilError } from '../../errors.js';
 import { copyLog } from '../../eventsourcing/copy-log.js';
 import { openLog } from '../../eventlog/open.js';
 import { printable } from '../terminal/printer.js';
@@ -19,7 +19,7 @@ export async function migrate(_words: readonly string[], here: CommandProcess): 
     await copyToServer(here, say);
     return EXIT.done;
   } catch (error) {
-    say(here.signal.aborted ? 'Stopped' : plainMessageOf(error));
+    say(here.signal.aborted && !(error instanceof CouncilError) ? 'Stopped' : plainMessageOf(error));
     return error instanceof ConfigInvalid ? EXIT.usage : EXIT.failed;
   }
 }

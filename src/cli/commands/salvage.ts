@@ -11,9 +11,9 @@ import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { nodeSystem } from '../../system/system.js';
 import { folderOfLog, openFolderLog } from '../records/folder-log.js';
 import { StreamChains } from '../records/stream-chains.js';
-import { printable, printerOn } from '../terminal/printer.js';
 import { UsageFault } from './command.js';
 import type { CommandProcess } from './command.js';
+import type { Say } from './exit-codes.js';
 import { EXIT, exitOfLogCommand } from './exit-codes.js';
 
 const USAGE = `Usage: council salvage --to DIR
@@ -26,10 +26,9 @@ Tells in a line each what was left behind. Exit code 0: nothing was, 1: somethin
 const AT_ONCE = 500;
 
 export function salvage([, word, folder, ...rest]: readonly string[], here: CommandProcess): Promise<number> {
-  return exitOfLogCommand(here, async () => {
-    const print = printerOn(here.stdout);
+  return exitOfLogCommand(here, async (say) => {
     if (word === '--help' || word === '-h') {
-      await print(USAGE);
+      await say(USAGE.trimEnd());
       return EXIT.done;
     }
     if (word !== '--to' || folder === undefined || rest.length > 0) throw new UsageFault(USAGE.trimEnd());
@@ -39,7 +38,7 @@ export function salvage([, word, folder, ...rest]: readonly string[], here: Comm
     const log = openFolderLog(from);
     try {
       const last = Math.max(log.salvage.last(), knownHead(join(from, 'log.sqlite'))?.position ?? 0);
-      return await salvageLog(log, { target, last, say: (text) => print(`${printable(text)}\n`) });
+      return await salvageLog(log, { target, last, say });
     } finally {
       log.close();
     }
@@ -51,8 +50,7 @@ interface SalvageOptions {
   readonly target: string;
   /** The last position there may be. */
   readonly last: number;
-  /** Prints a line. */
-  readonly say: (text: string) => Promise<void>;
+  readonly say: Say;
 }
 
 async function salvageLog(log: ReadOnlyLog, { target, last, say }: SalvageOptions): Promise<number> {
