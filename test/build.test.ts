@@ -276,7 +276,7 @@ function changesIn(folder: string): {
   upToNow(): Promise<readonly { readonly kind: string; readonly name: string }[]>;
 } {
   const told: { readonly kind: string; readonly name: string }[] = [];
-  const watcher = watch(folder, (kind, name) => void told.push({ kind, name: name ?? '' }));
+  const watcher = watch(folder, { persistent: false }, (kind, name) => void told.push({ kind, name: name ?? '' }));
   return {
     async upToNow() {
       writeFileSync(join(folder, 'now'), '');

@@ -9,7 +9,7 @@ import { childPids, watchChildren } from '../support/child-watch.js';
 import { hostilePdfs, mutatedPdfs, type HostilePdf } from '../support/hostile-pdfs.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
-const MUTATED = IS_SOAK ? 200 : 1;
+const MUTATED = IS_SOAK ? 200 : 2;
 /** Of those made by hand all, or one of each kind but counts, of which one is uploaded in its test. */
 const SAMPLE = [
   ...['bomb of a string', 'cross-reference before itself', 'arrays in arrays'],
