@@ -220,6 +220,10 @@ interface QuotaState {
   readonly nextSeconds: number;
 }
 
+/**
+ * By name. Libraries for this read the machine's clock and keep a timer for each name (rate-limiter-flexible 11, limiter
+ * 4); here time is an argument and names have a bound.
+ */
 interface TokenBuckets {
   /** Takes one from a bucket, which is full when it is first named. */
   take(name: string): QuotaState;

@@ -210,6 +210,7 @@ function view(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
+/** What one extraction child is to do, from its start to its end. */
 export interface ChildTask extends ChildOptions {
   readonly bytes: Uint8Array;
   /** Kills the child when it aborts. */

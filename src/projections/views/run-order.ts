@@ -148,6 +148,7 @@ export interface NearlySortedOptions {
   readonly disorderMs: number;
 }
 
+/** Takes the first rows, by the time of their start, of rows that arrive nearly but not quite in this order. */
 export class NearlySorted {
   readonly #count: number;
   readonly #sign: 1 | -1;
