@@ -55,7 +55,7 @@ export function runAudits(deps: AuditsDeps): RunAudits {
     verifyRun(runId, {
       ...{ log, machines: charts, sha256, replaceView },
       async stored(id) {
-        await tasks.untilEnd(async ({ signal }) => projector.folded(await log.head(), signal));
+        await tasks.untilEnd(async ({ signal }) => projector.reached(await log.head(), signal));
         return await history.stored(id);
       },
       onCorrupt: (error) => corruptRuns.found(error),
@@ -119,7 +119,7 @@ export interface DocumentAuditsDeps extends Pick<EngineDeps, 'system' | 'logger'
   readonly history: History;
   readonly corruptDocuments: CorruptDocuments;
   /** Null before it folds. */
-  readonly projector: () => Pick<Projector, 'folded'> | null;
+  readonly projector: () => Pick<Projector, 'reached'> | null;
 }
 
 export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
@@ -129,7 +129,7 @@ export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
     verifyDocument(documentId, {
       ...{ log, sha256: system.sha256, replaceView },
       async stored(id) {
-        await tasks.untilEnd(async ({ signal }) => projector()?.folded(await log.head(), signal));
+        await tasks.untilEnd(async ({ signal }) => projector()?.reached(await log.head(), signal));
         return await history.storedDocument(id);
       },
       onCorrupt: (error) => corruptDocuments.found(error),
@@ -189,7 +189,7 @@ export function blueprintAudits({
 }: Pick<AuditsDeps, 'log' | 'history' | 'projector' | 'system' | 'logger'>): BlueprintAudits {
   const tasks = taskTracker();
   const storedOf = async (id: string): Promise<string | null> => {
-    await tasks.untilEnd(async ({ signal }) => projector.folded(await log.head(), signal));
+    await tasks.untilEnd(async ({ signal }) => projector.reached(await log.head(), signal));
     await history.flush();
     const [stored = null] = await history.blueprintRecords([id]);
     return stored;

@@ -39,8 +39,6 @@ export interface EngineDeps {
   readonly charts?: MachineCache;
   /** The scheduler that notifies watchers in time slices. Default: a new one. */
   readonly slices?: Slices | undefined;
-  /** See `ProjectorOptions`. Default: 10,000. */
-  readonly quietAfterMs?: number | undefined;
   /** Opens the record. Default: the one the settings name. */
   readonly openLog?: typeof openLog;
   /** Opens the stored read models. Default: a file in the data directory. */

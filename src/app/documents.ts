@@ -57,7 +57,7 @@ export interface DocumentServices extends Documents {
   /** To be called with each event of a document. */
   recorded(event: RecordedEvent): void;
   /** Starts the indexer, which gets events through this projector from the history's checkpoint on. */
-  start(projector: Pick<Projector, 'reached' | 'folded'>): Promise<void>;
+  start(projector: Pick<Projector, 'reached'>): Promise<void>;
   /** To be called once all events from before the start have been passed in: from then on their chunks can be searched. */
   historyRead(): void;
   /** Looks for corrupt records, once everything is folded: for a while before it resolves, then in the background. */
@@ -108,7 +108,7 @@ export async function documentServices(
     },
   });
   const filenameOf = async (id: string): Promise<string | null> => (await history.document(id))?.filename ?? null;
-  let projector: Pick<Projector, 'reached' | 'folded'> | null = null;
+  let projector: Pick<Projector, 'reached'> | null = null;
   const reached = async (position: Position, signal?: AbortSignal): Promise<void> => {
     await projector?.reached(position);
     await indexer.reached(position, signal);

@@ -106,8 +106,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const authenticator = await authenticatorOf({ log, system, instanceId, logger });
   const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
   const isLive = (runId: string): boolean => registry.live(runId) !== null;
-  const onWatched = (): (() => void) => projector.watched();
-  const reading = { log: folded, system, slices, onCorrupt, onLost, onFault, isLive, onWatched, open, startThread };
+  const reading = { log: folded, system, slices, onCorrupt, onLost, onFault, isLive, open, startThread };
   const models = await modelsOf(log, dataDir, reading);
   const { history, corruptRuns, reader, views } = models;
   const tokens = tokenBus(slices, logger);
@@ -118,13 +117,12 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const wiring = { log, tokens, charts, corruptRuns, ownAppends, instanceId, onWhole, reader };
   const { registry, cluster, unreachableModels, modelUses } = runServices(config, runDeps, wiring);
   const deadlines = pauseDeadlines({ registry, history, cluster, corruptRuns, system, logger });
-  const { feed, logFeed } = feedsOf({ log, ...logInfo, reader, corruptRuns, system, slices, onFault, onWatched });
+  const { feed, logFeed } = feedsOf({ log, ...logInfo, reader, corruptRuns, system, slices, onFault });
   const projector = new Projector({
     ...{ log, views, history, ownAppends, system, sha256: system.sha256 },
     ...eventsTo({ cluster, deadlines, corruptRuns, instanceId }),
     onRecorded: recordedTo({ feed, authenticator }, deps),
     onDocument: (event) => library.recorded(event),
-    quietAfterMs: quietAfterMsOf(config, deps),
     onFault: corruptionNoted({ corruptRuns, corruptDocuments: library.corruptDocuments }, onFault),
   });
   const folding = { log, reader, history, projector, system };
@@ -163,10 +161,10 @@ function tokenBus(slices: Slices, logger: EngineDeps['logger']): TokenBus {
   });
 }
 
-function feedsOf({ identity, reader, slices, onWatched, ...deps }: FeedsDeps): Pick<Engine, 'feed' | 'logFeed'> {
+function feedsOf({ identity, reader, slices, ...deps }: FeedsDeps): Pick<Engine, 'feed' | 'logFeed'> {
   const { sha256 } = deps.system;
   return {
-    feed: new RunFeed({ reader, sha256, slices, onWatched }),
+    feed: new RunFeed({ reader, sha256, slices }),
     logFeed: new LogFeed({ ...deps, cursors: feedCursors(identity, sha256) }),
   };
 }
@@ -207,20 +205,6 @@ function foldAgain({ logger, projector }: Pick<EngineDeps, 'logger'> & { readonl
   projector.refold();
 }
 
-/** Longer than a page that lists runs waits between two questions, in milliseconds. */
-const QUIET_AFTER_MS = 10_000;
-
-/**
- * Null: never quiet. One process alone has no others whose events it would pay for; and where streams have a prefix, the
- * server filters by that, and sends all types of events.
- */
-function quietAfterMsOf(
-  { cluster, eventStore }: Pick<EngineConfig, 'cluster' | 'eventStore'>,
-  { quietAfterMs = QUIET_AFTER_MS }: Pick<EngineDeps, 'quietAfterMs'>,
-): number | null {
-  return cluster === null || (eventStore !== null && eventStore.prefix !== '') ? null : quietAfterMs;
-}
-
 /** How long the read models may take to fold what is recorded when readiness is asked for, in milliseconds. */
 const MAX_LAG_MS = 1_000;
 
@@ -243,8 +227,6 @@ function readiness({
     const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
     if (!isReady) return false;
     const head = await log.head();
-    // Events of steps are left out, or taken now: own heartbeats show that the subscription works.
-    if (projector.mode !== 'all') return cluster?.hearsItself === true;
     return await isFolded(projector, { head, system });
   };
 }
@@ -368,7 +350,7 @@ async function startReading(library: DocumentServices, projector: Projector): Pr
 /** What is not folded or not written yet is folded at the next start. */
 async function stopReading({ projector, history, models, onFault }: ReadingDeps): Promise<void> {
   await projector.stop();
-  await history.flushAll().catch(onFault);
+  await history.flush().catch(onFault);
   await models.close();
 }
 

@@ -69,11 +69,6 @@ export class Cluster {
     return this.#isFenced;
   }
 
-  /** Whether this instance's own heartbeats come back from the log. */
-  get hearsItself(): boolean {
-    return this.#failureDetector.hearsItself(this.#options.system.monotonicMs());
-  }
-
   /** Whether an instance other than this one is suspected to be dead. */
   isSuspect(instanceId: string): boolean {
     return this.#failureDetector.isSuspect(instanceId, this.#options.system.monotonicMs());

@@ -56,13 +56,10 @@ export interface AllRange {
   readonly max?: number;
 }
 
-/** Types of events: these alone, or all but these. */
-export type TypeFilter = { readonly only: readonly string[] } | { readonly except: readonly string[] };
-
 export interface SubscribeOptions {
   readonly categories?: readonly string[];
   /** Types of the events that are delivered; each of letters alone. Default: all. */
-  readonly types?: TypeFilter;
+  readonly types?: readonly string[];
   /** Ends the iteration without an error. */
   readonly signal: AbortSignal;
 }
@@ -122,9 +119,8 @@ export function categoryOf(stream: string): string {
 }
 
 /** Whether events of a type are wanted. */
-export function isOfTypes(type: string, filter: TypeFilter | undefined): boolean {
-  if (filter === undefined) return true;
-  return 'only' in filter ? filter.only.includes(type) : !filter.except.includes(type);
+export function isOfTypes(type: string, types: readonly string[] | undefined): boolean {
+  return types === undefined || types.includes(type);
 }
 
 /** The log at this place is missing, unreadable, or not consistent. */

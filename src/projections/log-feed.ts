@@ -112,7 +112,7 @@ export class LogFeed {
   async #read(reader: Reader, arrived: () => void): Promise<void> {
     const { log, cursors } = this.#deps;
     const { last: after, types, signal } = reader;
-    const wanted = { categories: [RUNS], ...(types !== null && { types: { only: [...types] } }) };
+    const wanted = { categories: [RUNS], ...(types !== null && { types: [...types] }) };
     for await (const followed of log.subscribe(after, { ...wanted, signal })) {
       if (followed.kind === 'caughtUp') continue;
       const { position } = followed.kind === 'event' ? followed.event : followed;

@@ -1,16 +1,4 @@
-/**
- * The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come.
- *
- * Where instances share a log, each pays for the events of the others' runs, though nobody may look at them there. So
- * while nobody lists or watches runs it is quiet: it subscribes to all events but those of steps, which are most. Claims,
- * pauses, ends and heartbeats still come. A run that may lack events has a gap (unfolded-runs.ts); its stream is read
- * when one of its other events comes after a gap, or when the gap is old. `RunCompleted` needs none of what is before.
- *
- * Whoever lists or watches runs ends that: all events are subscribed to again from before the oldest gap. Up to where it
- * had come, only events of steps are taken, of runs that may lack them. Whoever waits for a position waits for that as
- * well, so a list counts all that was recorded before it; and the stored checkpoint stays before the oldest gap, so a
- * kill loses nothing.
- */
+/** The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come. */
 import type { System } from '../system/system.js';
 import { blueprintIdOf } from '../blueprint/events.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
@@ -22,7 +10,7 @@ import { DocumentCorrupt } from '../documents/errors.js';
 import { documentIdOf } from '../documents/events.js';
 import { documentRecordOf, isDecisive } from '../documents/events.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import { isOfStep, runIdOf, STEP_FACTS } from '../run/events.js';
+import { runIdOf } from '../run/events.js';
 import type { OwnAppends } from '../run/live/own-appends.js';
 import type { RunState } from '../run/state.js';
 import { assertFollows, runEventOf } from '../run/stream.js';
@@ -33,12 +21,6 @@ import type { RunViews } from './run-views.js';
 import { summaryOf } from './run-summary.js';
 
 const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
-
-/** For how many events one stands that comes while it is quiet: a run of the built-in council has 18, 4 come. */
-const EVENTS_EACH = 4;
-
-/** What is subscribed to; `again`: all, and up to a position only what was left out counts. */
-type Mode = 'all' | 'quiet' | { readonly again: Position };
 
 export interface ProjectorOptions {
   readonly log: EventLog;
@@ -59,8 +41,6 @@ export interface ProjectorOptions {
    * If given, hash chains are verified while history is folded; otherwise they are not checked.
    */
   readonly sha256?: System['sha256'];
-  /** How long nobody must have looked before it is quiet, and at most twice that, in milliseconds. Null: it never is. */
-  readonly quietAfterMs?: number | null;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -82,12 +62,6 @@ export class Projector {
   /** Whether the subscription is about to restart: events of the present one no longer count. */
   #isRestarting = false;
   #refolds = 0;
-  #mode: Mode = 'all';
-  /** Those who look now. */
-  readonly #looking = new Set<object>();
-  /** Whether somebody has looked since it was last checked. */
-  #wasLookedAt = false;
-  #cancelCheck: () => void = () => undefined;
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
@@ -99,11 +73,6 @@ export class Projector {
     return this.#caughtUp;
   }
 
-  /** `again`: it takes what was left out while it was quiet. */
-  get mode(): 'all' | 'quiet' | 'again' {
-    return typeof this.#mode === 'string' ? this.#mode : 'again';
-  }
-
   /** How often what was stored was lost: an answer of the views counts only when this is as it was before the question. */
   get refolds(): number {
     return this.#refolds;
@@ -111,8 +80,6 @@ export class Projector {
 
   /** Starts folding; resolves once history is caught up. @throws {LogDamaged} it cannot be read to its end */
   start(): Promise<void> {
-    const { quietAfterMs = null } = this.#options;
-    if (quietAfterMs !== null && !this.#stopping.signal.aborted) this.#becomeQuietAfter(quietAfterMs);
     return new Promise((resolve, reject) => {
       this.#running = this.#run(resolve, reject);
     });
@@ -122,82 +89,18 @@ export class Projector {
   refold(): void {
     this.#caughtUp = false;
     this.#refolds += 1;
-    this.#allTaken();
-    this.#restart(null);
-  }
-
-  #restart(from: Position | null): void {
-    this.#position = from;
-    if (from === null) this.#options.history.lost();
-    else this.#options.history.reached(from);
+    this.#position = null;
+    this.#options.history.lost();
     this.#isRestarting = true;
     this.#subscription.abort();
   }
 
-  /** Somebody looks at runs, until the returned function is called. */
-  watched(): () => void {
-    const looking = {};
-    this.#looking.add(looking);
-    this.#wasLookedAt = true;
-    this.#takeAll();
-    return () => void this.#looking.delete(looking);
-  }
-
-  /** Is quiet no more: what was left out is taken. */
-  #takeAll(): void {
-    if (this.#mode !== 'quiet' || this.#position === null) return;
-    const { since = this.#position } = this.#options.views.unfolded;
-    this.#mode = { again: this.#position };
-    this.#restart(since);
-  }
-
-  #allTaken(): void {
-    this.#mode = 'all';
-    this.#options.views.closeGaps();
-  }
-
-  #becomeQuietAfter(ms: number): void {
-    this.#cancelCheck = this.#options.system.after(ms, () => {
-      this.#becomeQuiet().catch(this.#options.onFault);
-      this.#becomeQuietAfter(ms);
-    });
-  }
-
-  async #becomeQuiet(): Promise<void> {
-    const { views, history } = this.#options;
-    const mayBe = this.#mayBeQuiet();
-    this.#wasLookedAt = false;
-    if (!mayBe) return;
-    // Not all are in memory after a start. Rows that cannot be read are told of by whoever asks for them.
-    const unfinished = await history.unfinished().catch(() => null);
-    if (unfinished === null || !this.#mayBeQuiet()) return;
-    this.#mode = 'quiet';
-    views.noteGaps(unfinished, this.#position);
-    this.#restart(this.#position);
-  }
-
-  #mayBeQuiet(): boolean {
-    if (this.#wasLookedAt || this.#looking.size > 0 || this.#waiters.size > 0) return false;
-    const isAtRest = this.#caughtUp && this.#mode === 'all' && !this.#isRestarting && !this.#stopping.signal.aborted;
-    return isAtRest && this.#position !== null && !this.#options.views.isOverBounds;
-  }
-
   /**
-   * Looks, and resolves once everything up to a position is folded; `null` is everything of an empty log.
+   * Resolves once everything up to a position is folded; `null` is everything of an empty log.
    *
    * @param signal ends the wait
    * @throws {ServiceStopping} by the signal, or it will not be folded here any more
    */
-  async folded(position: Position | null, signal?: AbortSignal): Promise<void> {
-    const lookAway = this.watched();
-    try {
-      await this.reached(position, signal);
-    } finally {
-      lookAway();
-    }
-  }
-
-  /** The same without looking: while nobody does, events of steps up to there may be left out. */
   async reached(position: Position | null, signal?: AbortSignal): Promise<void> {
     if (position === null || (this.#position !== null && this.#position >= position)) return;
     if (this.#stopping.signal.aborted || signal?.aborted === true) throw new ServiceStopping();
@@ -212,7 +115,6 @@ export class Projector {
   }
 
   async stop(): Promise<void> {
-    this.#cancelCheck();
     this.#stopping.abort();
     this.#subscription.abort();
     await this.#running;
@@ -240,45 +142,19 @@ export class Projector {
     this.#subscription = new AbortController();
     this.#isRestarting = false;
     const { signal } = this.#subscription;
-    const types = this.#mode === 'quiet' ? { types: { except: STEP_FACTS } } : {};
-    for await (const followed of this.#options.log.subscribe(this.#position, { ...types, signal })) {
+    for await (const followed of this.#options.log.subscribe(this.#position, { signal })) {
       if (signal.aborted) break;
       arrived();
       if (followed.kind === 'checkpoint') {
         this.#reach(followed.position);
       } else if (followed.kind === 'caughtUp') {
         this.#caughtUp = true;
-        if (this.#mode !== 'quiet') this.#allTaken();
         onCaughtUp();
-      } else if (this.#wasTaken(followed.event)) {
-        this.#reach(followed.event.position);
       } else {
         this.#options.onArrived?.(followed.event);
         if (!this.#takeHeld(followed.event)) await this.#take(followed.event);
-        const { overdue } = this.#options.views.unfolded;
-        // What was left out comes by itself while it is taken.
-        if (overdue !== null && this.mode !== 'again') await this.#putOverdue(overdue);
       }
     }
-  }
-
-  /** Whether an event that comes again was not left out the first time, or is of a run that has ended since. */
-  #wasTaken(event: RecordedEvent): boolean {
-    if (typeof this.#mode === 'string' || event.position > this.#mode.again) return false;
-    const runId = isOfStep(event) ? runIdOf(event.stream) : null;
-    return runId === null || !this.#options.views.mayLack(runId);
-  }
-
-  async #putOverdue(runId: string): Promise<void> {
-    const { views, history } = this.#options;
-    const since = this.#position;
-    try {
-      const run = await views.whole(runId);
-      if (run !== null) await history.put(summaryOf(run));
-    } catch (error) {
-      this.#passOver(error);
-    }
-    if (this.#mode === 'quiet') views.noteGap(runId, since);
   }
 
   /** Advances past every event, whatever its category, so that waiting for the log's head does not depend on runs. */
@@ -301,30 +177,18 @@ export class Projector {
    * since awaiting costs more than folding; false: use `#take`.
    */
   #takeHeld(recorded: RecordedEvent): boolean {
-    const { history, onFolded } = this.#options;
+    const { views, history, onFolded } = this.#options;
     const runId = runIdOf(recorded.stream);
     if (runId === null || !this.#caughtUp || !history.hasRoom) return false;
     try {
-      const own = this.#foldedHere(runId, recorded);
-      if (own !== null) {
-        history.note(summaryOf(own));
-        onFolded?.(recorded, own);
-      } else if (!this.#takeForeign(runId, recorded)) return false;
+      const run = this.#foldedHere(runId, recorded) ?? views.applyHeld(runId, runEventOf(recorded));
+      if (run === null) return false;
+      history.note(summaryOf(run));
+      onFolded?.(recorded, run);
     } catch (error) {
       this.#passOver(error);
     }
     this.#taken(recorded);
-    return true;
-  }
-
-  /** Takes an event that was not folded here before; defers it if only rows need it. */
-  #takeForeign(runId: string, recorded: RecordedEvent): boolean {
-    const { views, history, onFolded } = this.#options;
-    if (views.putOff(runId, recorded, this.#position)) return true;
-    const run = views.applyHeld(runId, runEventOf(recorded));
-    if (run === null) return false;
-    if (!views.putOffRow(run, this.#position)) history.note(summaryOf(run));
-    onFolded?.(recorded, run);
     return true;
   }
 
@@ -342,13 +206,7 @@ export class Projector {
 
   #taken(recorded: RecordedEvent): void {
     this.#options.onRecorded?.(recorded);
-    const { views } = this.#options;
-    const isQuiet = this.#mode === 'quiet';
-    const runId = isQuiet ? runIdOf(recorded.stream) : null;
-    if (runId !== null) views.noteGap(runId, this.#position);
-    views.unfolded.count(isQuiet ? EVENTS_EACH : 1);
     this.#reach(recorded.position);
-    if (views.isOverBounds || views.unfolded.isReadTooOften) this.#takeAll();
   }
 
   async #fold(runId: string, recorded: RecordedEvent): Promise<RunState | null> {

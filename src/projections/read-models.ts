@@ -8,7 +8,6 @@ import { CorruptRuns } from './corrupt-runs.js';
 import { History } from './run-history.js';
 import { viewRepair } from './view-repair.js';
 import { RunReader } from './run-reader.js';
-import { summaryOf } from './run-summary.js';
 import { RunViews } from './run-views.js';
 import type { ViewsOptions } from './views/views-client.js';
 import { openViews } from './views/views-client.js';
@@ -26,8 +25,6 @@ export interface ReadModelsOptions extends ViewsOptions {
   readonly onFault: (error: unknown) => void;
   /** Whether a run is live here: its actor knows the record, and is not asked for the row as well. */
   readonly isLive: (runId: string) => boolean;
-  /** Called when somebody begins to watch a run, before it is read; what it returns, when they leave. */
-  readonly onWatched?: () => () => void;
   /** Opens the stored rows. Default: the file. */
   readonly open?: typeof openViews | undefined;
   /** Starts the thread of the stored rows. Default: a new one. */
@@ -53,7 +50,6 @@ export async function openReadModels({
   onLost,
   onFault,
   isLive,
-  onWatched,
   open = openViews,
   startThread,
   ...options
@@ -77,21 +73,14 @@ export async function openReadModels({
     onUnknown: () => stored.discard(),
     onFault,
   });
-  const putOff = {
-    since: () => views.unfolded.since,
-    take: () => views.takePutOff().map(summaryOf),
-  };
-  const history = new History({ views: stored, repair, system, putOff, onFault });
+  const history = new History({ views: stored, repair, system, onFault });
   const reader = new RunReader({
     ...readerOptions,
-    seen: async (runId) => (isLive(runId) ? null : (views.heard(runId) ?? (await history.seen(runId)))),
+    seen: async (runId) => (isLive(runId) ? null : (views.headSeq(runId) ?? (await history.seen(runId)))),
   });
   const views: RunViews = new RunViews(source, {
     slices,
     assertReaches: (runId) => reader.assertReaches(runId),
-    isUnheeded: (runId) => !isLive(runId),
-    onCorrupt: (error) => corruptRuns.found(error),
-    ...(onWatched && { onWatched }),
   });
   return { history, corruptRuns, reader, views, close: () => stored.close() };
 }

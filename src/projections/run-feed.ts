@@ -62,8 +62,6 @@ export interface RunFeedDeps {
   readonly reader: Pick<RunReader, 'events'>;
   readonly sha256: System['sha256'];
   readonly slices: Slices;
-  /** Called when somebody begins to watch a run, before it is read; what it returns, when they leave. */
-  readonly onWatched?: (() => () => void) | undefined;
 }
 
 export class RunFeed {
@@ -100,7 +98,6 @@ export class RunFeed {
     const onAbort = (): void => end(watcher);
     signal.addEventListener('abort', onAbort);
     const { audience, leave } = this.#enter(runId, watcher);
-    const lookAway = this.#deps.onWatched?.();
     try {
       while (!watcher.isOver) {
         await this.#readOn(runId, watcher, audience.heard);
@@ -110,7 +107,6 @@ export class RunFeed {
       if (!watcher.isOver) throw error;
     } finally {
       leave();
-      lookAway?.();
       signal.removeEventListener('abort', onAbort);
     }
   }

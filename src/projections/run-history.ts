@@ -36,16 +36,7 @@ export interface HistoryDeps {
   /** For rows that are stored and cannot be read. */
   readonly repair: ViewRepair;
   readonly system: Pick<System, 'after'>;
-  /** Rows that are put only when they are asked for. Default: none are. */
-  readonly putOff?: PutOffRows;
   readonly onFault: (error: unknown) => void;
-}
-
-export interface PutOffRows {
-  /** What changes them has come after this position; undefined: nothing has. */
-  readonly since: () => Position | null | undefined;
-  /** The runs whose rows have changed; from now on no row is deferred. */
-  readonly take: () => readonly RunSummary[];
 }
 
 export class History {
@@ -53,7 +44,6 @@ export class History {
   readonly #repair: ViewRepair;
   readonly #system: Pick<System, 'after'>;
   readonly #onFault: (error: unknown) => void;
-  readonly #putOff: PutOffRows;
   #changed = new Map<string, RunSummary>();
   #writing: ReadonlyMap<string, RunSummary> = new Map();
   #changedBlueprints = new Map<string, BlueprintRow>();
@@ -66,12 +56,11 @@ export class History {
   #isFailing = false;
   #isReported = false;
 
-  constructor({ views, repair, system, putOff, onFault }: HistoryDeps) {
+  constructor({ views, repair, system, onFault }: HistoryDeps) {
     this.#views = views;
     this.#repair = repair;
     this.#system = system;
     this.#onFault = onFault;
-    this.#putOff = putOff ?? { since: () => undefined, take: () => [] };
     this.#checkpoint = views.checkpoint;
   }
 
@@ -297,16 +286,10 @@ export class History {
     return this.#written;
   }
 
-  /** The same with all that was put off. */
-  async flushAll(): Promise<void> {
-    for (const summary of this.#putOff.take()) this.note(summary);
-    await this.flush();
-  }
-
   /** The same for a reader: where there is no room, what has changed is shown without being stored. */
   async #show(): Promise<void> {
     try {
-      await this.flushAll();
+      await this.flush();
     } catch (error) {
       if (!(error instanceof ViewsFull)) throw error;
       // The timer that would have tried again was ended by this try.
@@ -326,7 +309,7 @@ export class History {
     const runs = [...this.#writing.values()];
     const rows = { runs, blueprints: [...blueprints.values()], documents: [...documents.values()] };
     try {
-      await this.#views.write(rows, this.#writtenUp());
+      await this.#views.write(rows, this.#checkpoint);
       this.#isFailing = false;
       this.#isReported = false;
     } catch (error) {
@@ -340,13 +323,6 @@ export class History {
       this.#writingBlueprints = new Map();
       this.#writingDocuments = new Map();
     }
-  }
-
-  /** Position up to which every change is written with what is put now: what is put off is folded again after a crash. */
-  #writtenUp(): Position | null {
-    const [since, checkpoint] = [this.#putOff.since(), this.#checkpoint];
-    if (since === undefined || checkpoint === null) return checkpoint;
-    return since === null || since < checkpoint ? since : checkpoint;
   }
 
   #flushSoon(delayMs: number): void {

@@ -10,7 +10,7 @@ const MAX_WAIT_MS = 5_000;
 
 export interface WhenFoldedDeps {
   readonly log: Pick<EventLog, 'head'>;
-  readonly projector: Pick<Projector, 'folded' | 'refolds'>;
+  readonly projector: Pick<Projector, 'reached' | 'refolds'>;
   readonly system: Pick<System, 'after'>;
 }
 
@@ -50,6 +50,6 @@ async function askWhole<T>(deps: WhenFoldedDeps, refolds: number, ask: () => Pro
 
 async function folded({ log, projector, system }: WhenFoldedDeps): Promise<void> {
   const head = await log.head();
-  const reaching = (call: Pick<AbortController, 'signal'>): Promise<void> => projector.folded(head, call.signal);
+  const reaching = (call: Pick<AbortController, 'signal'>): Promise<void> => projector.reached(head, call.signal);
   await inTime(reaching, { system, maxMs: MAX_WAIT_MS, late: () => new ViewsBehind() });
 }

@@ -3,18 +3,6 @@ import type { RunFacts } from '../generated/schemas.js';
 
 export type RunFactType = keyof RunFacts;
 
-/**
- * What a step records. It changes neither the owner of a run, nor whether it is paused or has ended: read models may
- * take it late. A type that is missing here is only taken at once.
- */
-export const STEP_FACTS: readonly RunFactType[] = ['NodeStarted', 'ToolCalled', 'NodeCompleted', 'NodeFailed'];
-
-const OF_STEPS: ReadonlySet<string> = new Set(STEP_FACTS);
-
-export function isOfStep({ type }: { readonly type: string }): boolean {
-  return OF_STEPS.has(type);
-}
-
 /** A fact a decision asks to record: not yet numbered, dated or hashed. */
 export type RunFact = { [T in RunFactType]: { readonly type: T; readonly data: RunFacts[T] } }[RunFactType];
 

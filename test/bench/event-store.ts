@@ -1,7 +1,6 @@
 /** The service on EventStoreDB: what its log takes, what an engine makes of it, and what more instances give. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { nodeSystem } from '../../src/system/system.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
@@ -30,8 +29,6 @@ const TARGET_RUNS = new Map([
 const TARGET_HANDOVER = { atMost: 2_000 };
 const CLIENTS = 60;
 const POLL_MS = 20;
-/** After which an instance at which nobody looks is quiet, in milliseconds. */
-const QUIET_MS = 25_000;
 
 export const eventStorePart: Part = {
   name: 'eventstore',
@@ -41,8 +38,7 @@ export const eventStorePart: Part = {
     `${engineSeconds} s, after one of ${warmUpSeconds} s that does not count); then 1, 2 and 3 processes of dist/src/main.js, offline model, with ${CLIENTS} polling REST ` +
     `clients spread over them for ${restSeconds} s; then ${rounds} times two of them, of which the ` +
     `one with ${handoverRuns} active runs is sent SIGTERM: the time until the other has claimed the last of them. Then ` +
-    `two of them, all clients at the first: what a run costs each, once nobody has looked for ${QUIET_MS / 1_000} s. Prefixes are ` +
-    `those of EVENTSTORE_PREFIX where it is set, for the services; an empty one is needed to see what the server leaves out.`,
+    `two of them, all clients at the first: what a run costs each.`,
   async measure(effort) {
     const url = process.env['EVENTSTORE_URL'] ?? '';
     if (url === '') return [unmeasured('on EventStoreDB', '', 'EVENTSTORE_URL is not set')];
@@ -66,7 +62,7 @@ async function handoverFigure(url: string, { rounds, handoverRuns: runs }: Effor
   const took: number[] = [];
   for (let i = 0; i < rounds; i += 1) {
     const prefix = freshPrefix();
-    const environment = { EVENTSTORE_URL: url, EVENTSTORE_PREFIX: prefix, LOG_LEVEL: 'error' };
+    const environment = environmentOf(url, prefix);
     const log = openEventStoreLog({ url, prefix, system: nodeSystem() });
     took.push(await handoverMs({ runs, environment, log }));
   }
@@ -78,9 +74,7 @@ async function handoverFigure(url: string, { rounds, handoverRuns: runs }: Effor
   );
 }
 
-/** Of services of which what nobody looks at is measured: only without a prefix does the server leave that out. */
-function environmentOf(url: string): Readonly<Record<string, string>> {
-  const prefix = process.env['EVENTSTORE_PREFIX'] ?? freshPrefix();
+function environmentOf(url: string, prefix = freshPrefix()): Readonly<Record<string, string>> {
   return { EVENTSTORE_URL: url, EVENTSTORE_PREFIX: prefix, LOG_LEVEL: 'error' };
 }
 
@@ -157,8 +151,6 @@ async function watchingFigures(url: string, effort: Effort): Promise<readonly Fi
     const turns = Array.from({ length: 1 + effort.rounds }, (_, turn) =>
       turn === 0 ? 'warmUpSeconds' : 'restSeconds',
     );
-    // By then nobody has looked for so long that the log leaves out what it may.
-    await delay(QUIET_MS);
     const costs: (readonly number[])[] = [];
     for (const seconds of turns) costs.push(await costsOf(services, bounded({ seconds: effort[seconds] })));
     return ['of driving a run', 'of a run that another instance drives'].map((what, at) =>

@@ -1,10 +1,8 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
-import type { SubscribeOptions } from '../../src/eventlog/port.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import type { RunEvent } from '../../src/run/events.js';
-import { changedLog } from '../support/changed-log.js';
 import { instantModel } from '../support/instant-model.js';
 import type { TestEngine } from '../support/open-engine.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
@@ -94,49 +92,6 @@ describe("A run's stream on an instance that does not run it", () => {
     watcher.line.turn('up');
     await untilTrue(() => events.length > told);
     model.held[0]?.release('Final');
-    await over;
-    expect(events).to.deep.equal(await recordOf(shared.log, runId));
-  });
-
-  it('is not sent there while nobody looks, and is listed in full', async () => {
-    const model = scriptedModel(() => 'hold');
-    runner = await open(model);
-    const line = shared.line();
-    const subscribed: SubscribeOptions['types'][] = [];
-    const engine = await openTestEngine({
-      path: join(dir.path, uuid()),
-      model: instantModel(),
-      // The first beat is enough.
-      cluster: { heartbeatMs: 600_000, suspectAfterMs: 6_000_000 },
-      openLog: () => Promise.resolve(line.log),
-      decorate: (log) =>
-        changedLog(log, {
-          subscribe(after, following) {
-            subscribed.push(following.types);
-            return log.subscribe(after, following);
-          },
-        }),
-      quietAfterMs: 5,
-    });
-    watcher = { ...engine, line };
-    await watcher.recover();
-    await untilTrue(() => subscribed.at(-1) !== undefined);
-    const runId = await start();
-    await model.called(1);
-    await untilTrue(() => watcher.isReady());
-    const before = subscribed.length;
-    const [listed] = await watcher.queries.list({ limit: 1, offset: 0 });
-    expect(listed?.seq).to.equal((await recordOf(shared.log, runId)).length - 1);
-    // Quiet again at once where the machine is slow.
-    expect(subscribed.slice(before)).to.include(undefined);
-    await untilTrue(() => subscribed.at(-1) !== undefined);
-    model.held[0]?.release('Draft');
-    await model.called(2);
-    const { events, over } = follow(runId);
-    for (const answer of ['{"score": 9, "feedback": "fine"}', 'Final']) {
-      model.held[0]?.release(answer);
-      if (answer !== 'Final') await model.called(3);
-    }
     await over;
     expect(events).to.deep.equal(await recordOf(shared.log, runId));
   });

@@ -14,7 +14,7 @@ describe('A question to views that are recreated', () => {
         get refolds() {
           return refolds;
         },
-        folded: () => Promise.resolve(void (rows = ['recorded'])),
+        reached: () => Promise.resolve(void (rows = ['recorded'])),
       },
       system: manualSystem(),
     };

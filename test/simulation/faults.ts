@@ -122,8 +122,6 @@ export interface Plan {
   readonly maxActiveRuns: number;
   readonly maxModelCalls: number;
   readonly modelOutageMs: number;
-  /** See `EngineDeps`. */
-  readonly quietAfterMs?: number | undefined;
   readonly runs: readonly PlannedRun[];
   readonly requests: readonly Request[];
   readonly faults: readonly Fault[];
@@ -175,17 +173,16 @@ export function planOf(seed: number): Plan {
   // Drawn apart: what else is in a plan does not depend on it.
   const draws = new Draws(seed + 29);
   const runs = plan.runs.map((run) => ({ ...run, hasTools: draws.chance(TOOLS_SHARE) }));
-  return { ...plan, runs, ...looksOf(plan, new Draws(seed + 31)) };
+  return { ...plan, runs, requests: [...plan.requests, ...listsOf(plan, new Draws(seed + 31))] };
 }
 
-/** How soon an instance leaves out what nobody looks at, and who looks nevertheless. */
-function looksOf({ rates, requests }: Plan, draws: Draws): Pick<Plan, 'quietAfterMs' | 'requests'> {
+/** Up to two requests that list all runs. */
+function listsOf({ rates, requests }: Plan, draws: Draws): readonly Request[] {
   const lastMs = Math.max(...requests.map(({ atMs }) => atMs));
-  const lists = Array.from({ length: draws.whole(0, 2) }, (): Request => {
+  return Array.from({ length: draws.whole(0, 2) }, (): Request => {
     const atMs = draws.random() * (lastMs + 2_000);
     return { kind: 'list', atMs, slot: draws.whole(0, rates.length - 1), run: 0, parent: 0 };
   });
-  return { quietAfterMs: draws.pick([60, 200, 60_000]), requests: [...requests, ...lists] };
 }
 
 /** Of the runs. */

@@ -159,7 +159,6 @@ export class Instance implements Line {
         ...tools(process, this),
         system: process.system,
         charts,
-        quietAfterMs: plan.quietAfterMs,
         // One watcher at a time: there are few.
         slices: new Slices(process.system, { sliceMs: 0 }),
         logger: { info: () => undefined, error: (fields, message) => this.#logged(fields, message) },

@@ -208,22 +208,6 @@ export const MUTATIONS: readonly Mutation[] = [
     'cancelled.replayed.snapshot.context.run',
   ),
   of('views fold an event twice', VIEWS, 'if (event.seq !== view.run.head.seq + 1) return;'),
-  of('what was left out is not taken afterwards', PROJECTOR, 'this.#restart(since);', 'this.#restart(this.#position);'),
-  {
-    name: 'who watches is not told what is left out',
-    edits: [
-      { file: VIEWS, from: 'this.#onWatched();', to: '() => undefined;' },
-      { file: 'projections/run-feed.js', from: 'this.#deps.onWatched?.();', to: 'undefined;' },
-    ],
-  },
-  of('what is left out of runs not in memory is forgotten', PROJECTOR, 'noteGaps(unfinished,', 'noteGaps([],'),
-  of('what is left out before an event is not read', VIEWS, 'if (missing > 0 && ', 'if (false && '),
-  of('a run that is left out is whole', VIEWS, 'if (!this.unfolded.hasGaps(runId)) this.unfolded', 'this.unfolded'),
-  of(
-    'events are left out while somebody waits for them',
-    PROJECTOR,
-    ' || this.#looking.size > 0 || this.#waiters.size > 0',
-  ),
   of('the appends of others are not noticed', PROJECTOR, 'this.#options.onArrived?.(followed.event);'),
   of(
     'a watcher waits for what it has missed',
@@ -234,8 +218,8 @@ export const MUTATIONS: readonly Mutation[] = [
   of(
     'the checkpoint is written before its rows',
     'projections/run-history.js',
-    'await this.#views.write(rows, this.#writtenUp());',
-    'await this.#views.write({ runs: [], blueprints: [], documents: [] }, this.#writtenUp()); await this.#views.write(rows, this.#writtenUp());',
+    'await this.#views.write(rows, this.#checkpoint);',
+    'await this.#views.write({ runs: [], blueprints: [], documents: [] }, this.#checkpoint); await this.#views.write(rows, this.#checkpoint);',
   ),
   of(
     'the chain leaves out the event before',

@@ -33,8 +33,6 @@ export interface OpenEngineOptions {
   readonly system?: System;
   /** Set where several engines share a log. */
   readonly cluster?: ClusterSettings;
-  /** See `EngineDeps`. */
-  readonly quietAfterMs?: number;
   /** Opens its log. Default: the embedded one in the folder. */
   readonly openLog?: EngineDeps['openLog'];
   /** Stands between the engine and its log. */
@@ -70,7 +68,6 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       ...(options.extractor !== undefined && { extractor: options.extractor }),
       system,
       startThread: startWarmThread,
-      quietAfterMs: options.quietAfterMs,
       logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
       openLog: async (at) => decorate(await open(at)),
     },

@@ -1,6 +1,6 @@
 /** The server's read call in this log's words: requests, and answers as events with their names and positions. */
 import { present } from '../../system/element.js';
-import type { Position, RecordedEvent, SubscribeOptions, TypeFilter } from '../port.js';
+import type { Position, RecordedEvent, SubscribeOptions } from '../port.js';
 import { categoryOf, flatMetadata } from '../port.js';
 import type { ReadAnswer, ReadRequest, Wide, WirePosition } from './wire.js';
 import { narrow } from './wire.js';
@@ -76,14 +76,11 @@ export interface Wanted extends Omit<SubscribeOptions, 'signal'> {
  */
 function filterOf({ names, categories, types }: Wanted): NonNullable<ReadRequest['options']['filter']> {
   const window = { max: FILTER_WINDOW, checkpointMultiplier: CHECKPOINT_PAGES };
-  if (types !== undefined && names.serverPrefixes(null) === null) return { eventType: typesOf(types), ...window };
+  if (types !== undefined && names.serverPrefixes(null) === null) {
+    return { eventType: { regex: `^(?:${types.join('|')})$` }, ...window };
+  }
   const prefix = names.serverPrefixes(categories ?? null);
   return { stream: prefix === null ? { regex: '^[^$]' } : { prefix }, ...window };
-}
-
-function typesOf(filter: TypeFilter): { readonly regex: string } {
-  if ('only' in filter) return { regex: `^(?:${filter.only.join('|')})$` };
-  return { regex: `^(?!(?:${filter.except.join('|')})$)[^$]` };
 }
 
 // Maps the names of this log's streams to names on the server and back.
