@@ -10,6 +10,8 @@ import type { Context } from 'koa';
 import type { ExtendedFormidableOptions } from 'koa-body';
 import type { System } from '../system/system.js';
 import { brokenRules, RequestRefused } from '../api/problems.js';
+import { fieldOf } from '../system/untrusted.js';
+import { dispositionOf, type Disposition } from './content-disposition.js';
 
 /** Largest file in bytes. */
 const MAX_FILE_BYTES = 50 * 1024 * 1024;
@@ -24,7 +26,7 @@ const MAX_FORM_MS = 240_000;
 const MAX_NAME = 255;
 
 export interface Upload {
-  /** The last part of what was sent, after any `/` or `\`; never a path. */
+  /** The last part of what was sent, after any `/` or `\`; never a path. Spaces stand for control characters. */
   readonly filename: string;
   /** Lower-case hex SHA-256 of its bytes. */
   readonly id: string;
@@ -92,7 +94,8 @@ type Part = Parameters<NonNullable<ExtendedFormidableOptions['onPart']>>[0];
 class FormReading {
   readonly #path: string;
   readonly #written: WriteStream[] = [];
-  readonly #parts: Part[] = [];
+  /** Names of the files of the parts named `file`. */
+  readonly #filenames: string[] = [];
   /** Why the file could not be written. */
   #failed: Error | null = null;
   /** Of the whole form, and of the parts named `file`. */
@@ -172,11 +175,13 @@ class FormReading {
         return stream;
       },
       onPart: (part, handle) => {
-        if (part.name !== 'file') return;
-        this.#parts.push(part);
+        const { name, filename } = namesOf(part);
+        if (name !== 'file') return;
+        this.#filenames.push(filename);
         part.on('data', (data: Buffer) => (this.fileBytes += data.length));
-        if (this.#parts.length > 1 || !isPdfName(nameOf(part))) return;
-        // Without a media type it would be read as text.
+        if (this.#filenames.length > 1 || !isPdfName(filename)) return;
+        // Formidable reads names by rules of its own, and takes a part without a media type for text.
+        part.name = name;
         part.mimetype ??= 'application/octet-stream';
         handle(part);
       },
@@ -188,11 +193,10 @@ class FormReading {
   }
 
   #fileIn(ctx: Context): Pick<Upload, 'filename' | 'id'> {
-    const [part, second] = this.#parts;
+    const [filename, second] = this.#filenames;
     const loc = ['body', 'file'];
-    if (part === undefined) throw brokenRules([{ loc, msg: 'Field required', type: 'missing' }]);
+    if (filename === undefined) throw brokenRules([{ loc, msg: 'Field required', type: 'missing' }]);
     if (second !== undefined) throw brokenRules([{ loc, msg: 'Part should be sent once', type: 'repeated' }]);
-    const filename = nameOf(part);
     if (!isPdfName(filename)) throw new RequestRefused(notPdf(filename), { status: 400 });
     if ([...filename].length > MAX_NAME) {
       const msg = `File name should have at most ${MAX_NAME} characters`;
@@ -213,10 +217,13 @@ class FormReading {
   }
 }
 
-/** Without folders, whichever system they were written on: one separator is cut off by formidable, the other is not. Empty: it has none. */
-function nameOf({ originalFilename }: Part): string {
-  const sent = Buffer.from(originalFilename ?? '', 'binary').toString('utf8');
-  return sent.slice(Math.max(sent.lastIndexOf('/'), sent.lastIndexOf('\\')) + 1);
+/** Names of a part and of its file; the file's name is without folders, of any system. */
+function namesOf(part: Part): Disposition {
+  // The types leave `headers` out.
+  const header = fieldOf(fieldOf(part, 'headers'), 'content-disposition');
+  const { name, filename } = dispositionOf(typeof header === 'string' ? header : '');
+  const sent = filename.slice(Math.max(filename.lastIndexOf('/'), filename.lastIndexOf('\\')) + 1);
+  return { name, filename: sent.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ') };
 }
 
 function isPdfName(filename: string): boolean {

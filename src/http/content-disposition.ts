@@ -1,0 +1,65 @@
+/**
+ * The Content-Disposition header of a part of a form (RFC 7578, section 4.2), read as clients write it. Browsers send
+ * UTF-8 and percent-encode quotes and line breaks (WHATWG HTML, section 4.10.21.8). .NET, PowerShell and urllib3 before
+ * 1.25 send `filename*` (RFC 8187).
+ */
+
+/** A name that is missing is empty. */
+export interface Disposition {
+  /** Of the form's field. */
+  readonly name: string;
+  /** Of the file, as the client sent it: it may be a path and may hold control characters. */
+  readonly filename: string;
+}
+
+/** Name, `=`, and a quoted string or everything up to the next parameter. */
+const PARAMETER = /;\s*([^\s;=]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;]*)/g;
+
+/**
+ * Reads the header's value. A valid `filename*` takes precedence over `filename` (RFC 6266, section 4.3).
+ *
+ * @param header the bytes of the value as characters (Latin-1)
+ */
+export function dispositionOf(header: string): Disposition {
+  const parameters = new Map<string, string>();
+  for (const [, name = '', value = ''] of header.matchAll(PARAMETER)) {
+    const key = name.toLowerCase();
+    if (!parameters.has(key)) parameters.set(key, unquoted(value.trim()));
+  }
+  const extended = extendedValue(parameters.get('filename*') ?? '');
+  return {
+    name: utf8(parameters.get('name') ?? ''),
+    filename: extended ?? plainFilename(parameters.get('filename') ?? ''),
+  };
+}
+
+/** Only quotes and backslashes count as escaped: old browsers send paths whose backslashes stand for themselves. */
+function unquoted(value: string): string {
+  return /^".*"$/s.test(value) ? value.slice(1, -1).replace(/\\(["\\])/g, '$1') : value;
+}
+
+/** The value of `charset'language'percent-encoded`, or null if it is not valid (RFC 8187, section 3.2). */
+function extendedValue(value: string): string | null {
+  const [, charset = '', encoded = ''] = /^(utf-8|iso-8859-1)'[^']*'(.+)$/is.exec(value) ?? [];
+  if (encoded === '') return null;
+  try {
+    return new TextDecoder(charset, { fatal: true }).decode(Buffer.from(percentDecoded(encoded), 'latin1'));
+  } catch {
+    return null;
+  }
+}
+
+function plainFilename(value: string): string {
+  // .NET encodes a FileName that is not ASCII as RFC 2047 does for mail.
+  const [, base64] = /^=\?utf-8\?B\?([\w+/]*=*)\?=$/i.exec(value) ?? [];
+  if (base64 !== undefined) return Buffer.from(base64, 'base64').toString('utf8');
+  return utf8(value.replace(/%(?:22|0A|0D)/gi, percentDecoded));
+}
+
+function percentDecoded(text: string): string {
+  return text.replace(/%([\da-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
+
+function utf8(bytes: string): string {
+  return Buffer.from(bytes, 'latin1').toString('utf8');
+}
