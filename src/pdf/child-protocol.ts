@@ -25,6 +25,7 @@ export interface ChildOptions {
 export type ChildMessage =
   | { readonly kind: 'page'; readonly text: string }
   | { readonly kind: 'done' }
+  /** It does not open without a password. */
   | { readonly kind: 'encrypted' }
   | { readonly kind: 'too-many-pages'; readonly found: number }
   | { readonly kind: 'too-much-text' }

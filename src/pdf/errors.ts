@@ -30,7 +30,7 @@ function sentence(data: PdfRefusal): string {
     case 'unreadable':
       return 'it is damaged, or no PDF';
     case 'encrypted':
-      return 'it is encrypted';
+      return 'it is encrypted and does not open without a password';
     case 'too-many-pages':
       return `it has ${data.found} pages, at most ${data.limit} are taken`;
     case 'too-large':

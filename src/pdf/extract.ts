@@ -17,7 +17,7 @@ export interface PdfExtractor {
    * The text of every page. A PDF without text is not an error: its pages are empty.
    *
    * @param read returns the file's bytes; called when the file's turn comes, so that waiting files are not in memory
-   * @throws {PdfRefused} the file is not a PDF, broken, encrypted, or exceeds a limit
+   * @throws {PdfRefused} the file is not a PDF, is broken, needs a password, or exceeds a limit
    * @throws {ExtractionBusy} the queue is full
    * @throws {ServiceStopping} before or during the work, after `stop()`; what `read` throws
    */

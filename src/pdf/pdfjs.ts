@@ -15,6 +15,7 @@ type Items = Awaited<ReturnType<PdfPage['getTextContent']>>['items'];
 
 export type PdfjsPages =
   | { readonly kind: 'pages'; readonly pages: readonly (readonly TextRun[])[] }
+  /** It does not open without a password. What its owner forbids is no reason to refuse it. */
   | { readonly kind: 'encrypted' }
   | { readonly kind: 'too-many-pages'; readonly found: number };
 
@@ -28,7 +29,6 @@ export async function pdfjsRuns(bytes: Uint8Array, { maxPages }: { maxPages: num
     if (error instanceof Error && error.name === 'PasswordException') return { kind: 'encrypted' };
     throw error;
   }
-  if (await isEncrypted(document)) return { kind: 'encrypted' };
   if (document.numPages > maxPages) return { kind: 'too-many-pages', found: document.numPages };
   return { kind: 'pages', pages: await runsOfPages(document) };
 }
@@ -48,16 +48,6 @@ async function runsOfPages(document: PdfDocument): Promise<readonly (readonly Te
   }
   if (!hasReadOne) throw failure;
   return pages;
-}
-
-/** Whether a file is encrypted, also one that opens without a password. Broken metadata is ignored. */
-async function isEncrypted(document: PdfDocument): Promise<boolean> {
-  try {
-    const { info } = await document.getMetadata();
-    return 'EncryptFilterName' in info && info.EncryptFilterName !== null;
-  } catch {
-    return false;
-  }
 }
 
 async function runsOfPage(document: PdfDocument, number: number): Promise<readonly TextRun[]> {

@@ -88,6 +88,11 @@ describe('POST /api/councils/upload-pdf', () => {
     expect((await uploaded(service.url, bytes)).chunks_ingested).to.equal(0);
   });
 
+  it('takes a PDF that opens without a password, though its owner forbids copying', async () => {
+    const bytes = encryptedPdf({ cipher: 'aes-128', password: '', lines: ['Oaks grow slowly.'] });
+    expect((await uploaded(service.url, bytes)).chunks_ingested).to.equal(1);
+  });
+
   for (const name of ['x.PDF', 'Bäume 木.pdf', '.pdf', ' x .pdf', 'x;y=z.pdf']) {
     it(`takes the name ${JSON.stringify(name)} as it is`, async () => {
       expect(await uploaded(service.url, TREES, name)).to.include({ filename: name });
@@ -175,7 +180,7 @@ describe('POST /api/councils/upload-pdf', () => {
       ['no PDF', Buffer.from('GIF89a'), /does not begin as a PDF/],
       ['an empty file', Buffer.alloc(0), /does not begin as a PDF/],
       ['a damaged PDF', TREES.subarray(0, 60), /damaged/],
-      ['an encrypted PDF', encryptedPdf({ cipher: 'aes-128', password: 'x', lines: ['x'] }), /encrypted/],
+      ['a PDF that needs a password', encryptedPdf({ cipher: 'aes-128', password: 'x', lines: ['x'] }), /password/],
     ] as const) {
       it(`${what} with 422`, async () => {
         expect(rest.problem(await sendFile('x.pdf', bytes), 422).detail).to.match(words);

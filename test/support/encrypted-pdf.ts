@@ -1,37 +1,36 @@
-/** PDFs under the standard security handler, ISO 32000-1, section 7.6. */
+/** PDFs under the standard security handler: ISO 32000-1, section 7.6, and for AES-256 ISO 32000-2, section 7.6.4. */
 import { createCipheriv, createHash } from 'node:crypto';
 import { fileOf, streamOf } from './pdf-writer.js';
 
+export const CIPHERS = ['rc4-40', 'rc4-128', 'aes-128', 'aes-256'] as const;
+type Cipher = (typeof CIPHERS)[number];
+
 export interface Encryption {
-  readonly cipher: 'rc4-40' | 'rc4-128' | 'aes-128';
-  /** What opens it; empty: everybody may. */
+  readonly cipher: Cipher;
+  /** The user password; a file whose user password is empty opens without one. The owner password is `owner`. */
   readonly password: string;
   readonly lines: readonly string[];
 }
 
+interface Security {
+  /** Of the file. */
+  readonly key: Buffer;
+  /** Entries of the encryption dictionary. */
+  readonly entries: string;
+}
+
+const OWNER_PASSWORD = 'owner';
 const PADDING = Buffer.from('28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a', 'hex');
 const ID = Buffer.from('0123456789abcdef');
 /** Everything but printing is forbidden. */
 const PERMISSIONS = -3_904;
 
-/** A page of lines that nobody reads without the key. */
+/** A page of these lines, encrypted. */
 export function encryptedPdf({ cipher, password, lines }: Encryption): Buffer {
-  const { revision, length, version } = {
-    'rc4-40': { revision: 2, length: 5, version: 1 },
-    'rc4-128': { revision: 3, length: 16, version: 2 },
-    'aes-128': { revision: 4, length: 16, version: 4 },
-  }[cipher];
-  const owner = rounds(padded('owner'), padded(password), revision, length);
-  const key = fileKey(password, owner, revision, length);
-  const user =
-    revision === 2
-      ? rc4(key, PADDING)
-      : Buffer.concat([rounded(key, md5(PADDING, ID), (each, index) => each ^ index), Buffer.alloc(16)]);
+  const { key, entries } = cipher === 'aes-256' ? security256(password) : security(cipher, password);
   const content = Buffer.from(
     lines.map((line, index) => `BT /F1 10 Tf 50 ${700 - 12 * index} Td (${line}) Tj ET`).join('\n'),
   );
-  const filters =
-    version === 4 ? '/CF << /StdCF << /CFM /AESV2 /Length 16 /AuthEvent /DocOpen >> >> /StmF /StdCF /StrF /StdCF' : '';
   return fileOf(
     [
       '<< /Type /Catalog /Pages 2 0 R >>',
@@ -39,16 +38,83 @@ export function encryptedPdf({ cipher, password, lines }: Encryption): Buffer {
       '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>',
       streamOf(sealed(content, objectKey(key, 4, cipher), cipher), { isCompressed: false }),
       '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
-      `<< /Filter /Standard /V ${version} /R ${revision} /Length ${length * 8} /P ${PERMISSIONS} /O <${owner.toString('hex')}> /U <${user.toString('hex')}> ${filters} >>`,
+      `<< /Filter /Standard /P ${PERMISSIONS} ${entries} >>`,
     ],
     `/Encrypt 6 0 R /ID [<${ID.toString('hex')}> <${ID.toString('hex')}>]`,
   );
 }
 
-function sealed(content: Buffer, key: Buffer, cipher: Encryption['cipher']): Buffer {
-  if (cipher !== 'aes-128') return rc4(key, content);
+function security(cipher: Exclude<Cipher, 'aes-256'>, password: string): Security {
+  const { revision, length, version } = {
+    'rc4-40': { revision: 2, length: 5, version: 1 },
+    'rc4-128': { revision: 3, length: 16, version: 2 },
+    'aes-128': { revision: 4, length: 16, version: 4 },
+  }[cipher];
+  const owner = rounds(padded(OWNER_PASSWORD), padded(password), revision, length);
+  const key = fileKey(password, owner, revision, length);
+  const user =
+    revision === 2
+      ? rc4(key, PADDING)
+      : Buffer.concat([rounded(key, md5(PADDING, ID), (each, index) => each ^ index), Buffer.alloc(16)]);
+  const filters = version === 4 ? cryptFilter('/AESV2', 16) : '';
+  return {
+    key,
+    entries: `/V ${version} /R ${revision} /Length ${length * 8} ${hexEntries({ O: owner, U: user })} ${filters}`,
+  };
+}
+
+/** Revision 6. Salts and key are any bytes. */
+function security256(password: string): Security {
+  const key = createHash('sha256').update('a key of 256 bits').digest();
+  const [validation, wrapping] = [Buffer.from('validate'), Buffer.from('key salt')];
+  const wrapped = (secret: string, user: Buffer): Buffer => {
+    const aes = createCipheriv('aes-256-cbc', hash256(secret, wrapping, user), Buffer.alloc(16)).setAutoPadding(false);
+    return Buffer.concat([aes.update(key), aes.final()]);
+  };
+  const checked = (secret: string, user: Buffer): Buffer =>
+    Buffer.concat([hash256(secret, validation, user), validation, wrapping]);
+  const none = Buffer.alloc(0);
+  const user = checked(password, none);
+  const permissions = Buffer.from('....\xff\xff\xff\xffTadb....', 'latin1');
+  permissions.writeInt32LE(PERMISSIONS);
+  const sealedPermissions = createCipheriv('aes-256-ecb', key, null).setAutoPadding(false).update(permissions);
+  const values = {
+    ...{ U: user, UE: wrapped(password, none), Perms: sealedPermissions },
+    ...{ O: checked(OWNER_PASSWORD, user), OE: wrapped(OWNER_PASSWORD, user) },
+  };
+  return { key, entries: `/V 5 /R 6 /Length 256 ${hexEntries(values)} ${cryptFilter('/AESV3', 32)}` };
+}
+
+/** Algorithm 2.B. */
+function hash256(password: string, salt: Buffer, user: Buffer): Buffer {
+  let key = createHash('sha256').update(password).update(salt).update(user).digest();
+  for (let [round, last] = [0, 0]; round < 64 || last > round - 32; round += 1) {
+    const once = Buffer.concat([Buffer.from(password), key, user]);
+    const aes = createCipheriv('aes-128-cbc', key.subarray(0, 16), key.subarray(16, 32)).setAutoPadding(false);
+    const text = aes.update(Buffer.concat(Array.from({ length: 64 }, () => once)));
+    const remainder = text.subarray(0, 16).reduce((sum, byte) => sum + byte, 0) % 3;
+    key = createHash(['sha256', 'sha384', 'sha512'][remainder] ?? '')
+      .update(text)
+      .digest();
+    last = text.at(-1) ?? 0;
+  }
+  return key.subarray(0, 32);
+}
+
+function cryptFilter(method: string, length: number): string {
+  return `/CF << /StdCF << /CFM ${method} /Length ${length} /AuthEvent /DocOpen >> >> /StmF /StdCF /StrF /StdCF`;
+}
+
+function hexEntries(values: Readonly<Record<string, Buffer>>): string {
+  return Object.entries(values)
+    .map(([name, bytes]) => `/${name} <${bytes.toString('hex')}>`)
+    .join(' ');
+}
+
+function sealed(content: Buffer, key: Buffer, cipher: Cipher): Buffer {
+  if (cipher !== 'aes-128' && cipher !== 'aes-256') return rc4(key, content);
   const vector = md5(content);
-  const aes = createCipheriv('aes-128-cbc', key, vector);
+  const aes = createCipheriv(`${cipher}-cbc`, key, vector);
   return Buffer.concat([vector, aes.update(content), aes.final()]);
 }
 
@@ -75,7 +141,8 @@ function fileKey(password: string, owner: Buffer, revision: number, length: numb
   return hash.subarray(0, length);
 }
 
-function objectKey(key: Buffer, object: number, cipher: Encryption['cipher']): Buffer {
+function objectKey(key: Buffer, object: number, cipher: Cipher): Buffer {
+  if (cipher === 'aes-256') return key;
   const salt = cipher === 'aes-128' ? Buffer.from('sAlT') : Buffer.alloc(0);
   return md5(key, Buffer.from([object, 0, 0, 0, 0]), salt).subarray(0, Math.min(16, key.length + 5));
 }

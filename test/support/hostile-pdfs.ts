@@ -1,6 +1,6 @@
 /** PDFs made to hang, fill or break whoever reads them. The same seed gives the same files. */
 import { deflateSync } from 'node:zlib';
-import { encryptedPdf } from './encrypted-pdf.js';
+import { CIPHERS, encryptedPdf } from './encrypted-pdf.js';
 import { fileOf, linesAt, pdfOf, streamOf } from './pdf-writer.js';
 import { seededRandom } from './seeded-random.js';
 
@@ -199,13 +199,14 @@ function lies(): readonly HostilePdf[] {
 }
 
 function encrypted(): readonly HostilePdf[] {
-  return (['rc4-40', 'rc4-128', 'aes-128'] as const).flatMap((cipher) =>
-    ['', 'secret'].map((password) => ({
-      name: `${cipher}, ${password === '' ? 'no password to open it' : 'a password'}`,
-      bytes: encryptedPdf({ cipher, password, lines: LINES }),
+  return CIPHERS.flatMap((cipher) => [
+    { name: `${cipher}, no password to open it`, bytes: encryptedPdf({ cipher, password: '', lines: LINES }) },
+    {
+      name: `${cipher}, a password`,
+      bytes: encryptedPdf({ cipher, password: 'secret', lines: LINES }),
       reason: 'encrypted',
-    })),
-  );
+    },
+  ]);
 }
 
 type Random = () => number;
