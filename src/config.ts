@@ -24,6 +24,8 @@ export interface Config {
   readonly embeddings: OfflineEmbeddingsSettings | GeminiSettings | OpenAiSettings;
   /** Null: agents cannot search the web. */
   readonly webSearch: TavilySettings | SearxngSettings | null;
+  /** Processor time for the text of an uploaded PDF, in milliseconds. */
+  readonly pdfTimeoutMs: number;
   /** Deadline of one call to the model, in milliseconds. */
   readonly modelTimeoutMs: number;
   /** Tries before a node fails its run. */
@@ -144,6 +146,7 @@ export function readConfig(environment: Environment): Config {
     modelProvider: provider(setting),
     embeddings: embeddings(setting),
     webSearch: webSearch(setting),
+    pdfTimeoutMs: integer('PDF_TIMEOUT_MS', setting('PDF_TIMEOUT_MS'), { fallback: 15_000, min: 1, max: 3_600_000 }),
     modelTimeoutMs: integer('MODEL_TIMEOUT_MS', setting('MODEL_TIMEOUT_MS'), {
       fallback: 120_000,
       min: 1,

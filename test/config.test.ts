@@ -71,6 +71,9 @@ const UNUSABLE: readonly [environment: Environment, variable: string, accepted: 
   [{ MAX_ACTIVE_RUNS: '0' }, 'MAX_ACTIVE_RUNS', 'from 1 to 1000000'],
   [{ MAX_ACTIVE_RUNS: 'many' }, 'MAX_ACTIVE_RUNS', 'from 1 to 1000000'],
   [{ MODEL_OUTAGE_MS: '-1' }, 'MODEL_OUTAGE_MS', 'from 0 to 2147483647'],
+  [{ PDF_TIMEOUT_MS: '0' }, 'PDF_TIMEOUT_MS', 'from 1 to 3600000'],
+  [{ PDF_TIMEOUT_MS: '3600001' }, 'PDF_TIMEOUT_MS', 'from 1 to 3600000'],
+  [{ PDF_TIMEOUT_MS: '15s' }, 'PDF_TIMEOUT_MS', 'from 1 to 3600000'],
   [{ MODEL_OUTAGE_MS: '2 min' }, 'MODEL_OUTAGE_MS', 'from 0 to 2147483647'],
   [{ MAX_MODEL_CALLS: '-1' }, 'MAX_MODEL_CALLS', 'from 1 to 1000000'],
   [{ MAX_MODEL_CALLS: '0' }, 'MAX_MODEL_CALLS', 'from 1 to 1000000'],
@@ -153,6 +156,7 @@ describe('Settings', () => {
       modelProvider: { name: 'offline', latencyMs: 0 },
       embeddings: { name: 'offline' },
       webSearch: null,
+      pdfTimeoutMs: 15_000,
       modelTimeoutMs: 120_000,
       modelMaxAttempts: 4,
       modelOutageMs: 120_000,
@@ -202,7 +206,7 @@ describe('Settings', () => {
       'OPENAI_EMBEDDING_MODEL',
       'GEMINI_EMBEDDING_MODEL',
     ];
-    const search = ['TAVILY_API_KEY', 'TAVILY_BASE_URL', 'SEARXNG_URL'];
+    const search = ['TAVILY_API_KEY', 'TAVILY_BASE_URL', 'SEARXNG_URL', 'PDF_TIMEOUT_MS'];
     const empty = Object.fromEntries([...names, ...more, ...others, ...search, ...many].map((name) => [name, '']));
     expect(readConfig(empty)).to.deep.equal(defaults);
   });
@@ -226,6 +230,7 @@ describe('Settings', () => {
       MODEL_PROVIDER: 'offline',
       OFFLINE_LATENCY_MS: '60000',
       SEARXNG_URL: 'http://localhost:8888/',
+      PDF_TIMEOUT_MS: '60000',
       MODEL_TIMEOUT_MS: '2147483647',
       MODEL_MAX_ATTEMPTS: '100',
       MODEL_OUTAGE_MS: '0',
@@ -248,6 +253,7 @@ describe('Settings', () => {
       modelProvider: { name: 'offline', latencyMs: 60_000 },
       embeddings: { name: 'offline' },
       webSearch: { name: 'searxng', baseUrl: 'http://localhost:8888' },
+      pdfTimeoutMs: 60_000,
       modelTimeoutMs: 2_147_483_647,
       modelMaxAttempts: 100,
       modelOutageMs: 0,

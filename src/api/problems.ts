@@ -96,6 +96,8 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'views.behind': { status: 503, retryAfterSeconds: 1 },
   'pdf.refused': { status: 422 },
   'pdf.busy': { status: 503, retryAfterSeconds: 5 },
+  // Longer than a client retries by itself: the same file takes about as long again.
+  'pdf.timed-out': { status: 503, retryAfterSeconds: 60 },
   // From making a document's vectors; a model that fails within a run is reported in the run's own events.
   'model.failed': { status: 503, retryAfterSeconds: 10 },
   'service.stopping': { status: 503, detail: 'The service is stopping', retryAfterSeconds: 2 },

@@ -47,5 +47,5 @@ export interface EngineDeps {
 
 export type EngineConfig = Pick<
   Config,
-  'maxActiveRuns' | 'maxModelCalls' | 'modelOutageMs' | 'cluster' | 'eventStore' | 'embeddings'
+  'maxActiveRuns' | 'maxModelCalls' | 'modelOutageMs' | 'cluster' | 'eventStore' | 'embeddings' | 'pdfTimeoutMs'
 >;

@@ -5,7 +5,7 @@ import { ServiceStopping } from '../errors.js';
 import { CorruptDocuments } from '../documents/verify.js';
 import type { DocumentCheck } from '../documents/verify.js';
 import { DocumentCorrupt, DocumentUnknown } from '../documents/errors.js';
-import { pdfExtractor } from '../pdf/extract.js';
+import { EXTRACT_LIMITS, pdfExtractor } from '../pdf/extract.js';
 import { documentSearch } from '../search/document-search.js';
 import type { DocumentRecord } from '../documents/events.js';
 import { isDecisive } from '../documents/events.js';
@@ -77,7 +77,7 @@ type DocumentDeps = Pick<EngineDeps, 'dataDir' | 'extractor' | 'system' | 'logge
 
 /** @throws {ConfigInvalid} for embeddings that cannot be used */
 export async function documentServices(
-  config: Pick<EngineConfig, 'embeddings'>,
+  config: Pick<EngineConfig, 'embeddings' | 'pdfTimeoutMs'>,
   { dataDir, system, logger, startThread, ...deps }: DocumentDeps,
   { log, logInfo, history, instanceId }: DocumentServicesDeps,
 ): Promise<DocumentServices> {
@@ -86,7 +86,8 @@ export async function documentServices(
   );
   const { model, dimensions } = embeddings;
   const recordsVectors = model !== OFFLINE_EMBEDDING_MODEL;
-  const extractor = deps.extractor ?? pdfExtractor({ system, pid: process.pid });
+  const limits = { ...EXTRACT_LIMITS, timeoutMs: config.pdfTimeoutMs };
+  const extractor = deps.extractor ?? pdfExtractor({ system, pid: process.pid, limits });
   const corruptDocuments = trackCorrupt(logger, (documentId) => indexer.drop(documentId));
   const isCorrupt = (documentId: string): boolean => corruptDocuments.has(documentId);
   const recording = { embeddings, recordsVectors, appendDeadlineMs: APPEND_DEADLINE_MS };

@@ -88,7 +88,7 @@ export class DocumentStore {
   /**
    * Ingests a file, or the missing rest of it; a concurrent upload of the same bytes waits for that.
    *
-   * @throws {PdfRefused | ExtractionBusy} its text cannot be extracted
+   * @throws {PdfRefused | ExtractionTimedOut | ExtractionBusy} its text cannot be extracted
    * @throws {ModelFailed} its vectors cannot be computed
    * @throws {LogUnavailable | AppendOutcomeUnknown} the log does not answer
    * @throws {DocumentContended | DocumentCorrupt | ServiceStopping}

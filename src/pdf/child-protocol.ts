@@ -14,8 +14,8 @@ export interface ChildOptions {
   readonly maxMemoryBytes: number;
   /** Megabytes of the parser's JavaScript heap. */
   readonly maxHeapMb: number;
-  /** Milliseconds after which it ends itself if its parent does not. */
-  readonly maxMs: number;
+  /** Milliseconds of processor time, of all its threads together, at which it ends itself. */
+  readonly maxProcessorMs: number;
   readonly maxPages: number;
   /** UTF-16 code units of all pages. */
   readonly maxTextUnits: number;
@@ -30,6 +30,7 @@ export type ChildMessage =
   | { readonly kind: 'too-many-pages'; readonly found: number }
   | { readonly kind: 'too-much-text' }
   | { readonly kind: 'out-of-memory' }
+  | { readonly kind: 'timed-out' }
   | { readonly kind: 'failed'; readonly reason: string };
 
 /** The descriptor of its messages. Not standard output, because pdf2json prints there. */
@@ -39,7 +40,6 @@ export const MESSAGE_FD = 3;
 export type ChildEnd =
   | { readonly kind: 'text'; readonly texts: readonly string[] }
   | Exclude<ChildMessage, { kind: 'page' | 'done' }>
-  | { readonly kind: 'timed-out' }
   | { readonly kind: 'stopped' };
 
 /**
@@ -100,6 +100,7 @@ const FIELD_OF_KIND: Readonly<Record<ChildMessage['kind'], Field | null>> = {
   'too-many-pages': { name: 'found', type: 'number' },
   'too-much-text': null,
   'out-of-memory': null,
+  'timed-out': null,
   failed: { name: 'reason', type: 'string' },
 };
 

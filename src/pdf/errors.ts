@@ -1,11 +1,11 @@
 /** Errors of text extraction. HTTP and CLI map them by their `code`, as all errors. */
 import { CouncilError } from '../errors.js';
 
-/** `limit` is the value allowed: bytes, pages, code units, milliseconds, megabytes. */
+/** `limit` is the value allowed: bytes, pages, code units, megabytes. */
 export type PdfRefusal =
   | { readonly reason: 'not-a-pdf' | 'unreadable' | 'encrypted' }
   | { readonly reason: 'too-many-pages'; readonly found: number; readonly limit: number }
-  | { readonly reason: 'too-large' | 'too-much-text' | 'timed-out' | 'out-of-memory'; readonly limit: number };
+  | { readonly reason: 'too-large' | 'too-much-text' | 'out-of-memory'; readonly limit: number };
 
 /** The file is not a PDF, cannot be read, or exceeds a limit. A retry with the same file fails again. */
 export class PdfRefused extends CouncilError<PdfRefusal> {
@@ -23,6 +23,15 @@ export class ExtractionBusy extends CouncilError<{ limit: number }> {
   }
 }
 
+/** The text was not extracted within the limit of processor time, or within the longer one of the clock. */
+export class ExtractionTimedOut extends CouncilError<{ processorMs: number; clockMs: number }> {
+  readonly code = 'pdf.timed-out';
+  constructor(data: { processorMs: number; clockMs: number }) {
+    const limits = `${data.processorMs / 1_000} s of processor time, or ${data.clockMs / 1_000} s on the clock`;
+    super(`Cannot read the PDF: its text was not extracted within ${limits} (PDF_TIMEOUT_MS)`, data);
+  }
+}
+
 function sentence(data: PdfRefusal): string {
   switch (data.reason) {
     case 'not-a-pdf':
@@ -37,10 +46,8 @@ function sentence(data: PdfRefusal): string {
       return `it is larger than ${data.limit} bytes`;
     case 'too-much-text':
       return `it has more than ${data.limit} characters of text`;
-    case 'timed-out':
-      return `its text could not be had within ${data.limit / 1_000} s`;
     case 'out-of-memory':
-      return `its text could not be had within ${data.limit} MB of memory`;
+      return `its text was not extracted within ${data.limit} MB of memory`;
     default:
       return data satisfies never;
   }

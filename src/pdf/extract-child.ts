@@ -9,18 +9,24 @@ import { Worker } from 'node:worker_threads';
 import { MESSAGE_FD, type ChildMessage, type ChildOptions } from './child-protocol.js';
 import type { ParserTask } from './parser-thread.js';
 
-/** Milliseconds between two checks of memory and parent. */
+/** Milliseconds between two checks of memory, processor time and parent. */
 const CHECK_EVERY_MS = 20;
 
 const options = JSON.parse(elementAt(process.argv, 2)) as ChildOptions;
-const deadline = performance.now() + options.maxMs;
 
 setInterval(() => {
   if (process.memoryUsage.rss() > options.maxMemoryBytes) sendLast({ kind: 'out-of-memory' });
-  if (process.ppid !== options.parentPid || performance.now() > deadline) end();
+  if (processorMs() > options.maxProcessorMs) sendLast({ kind: 'timed-out' });
+  if (process.ppid !== options.parentPid) end();
 }, CHECK_EVERY_MS);
 
 startParser(await standardInput());
+
+/** Processor time of all threads since the process started, in milliseconds. */
+function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
 
 function startParser(bytes: Uint8Array<ArrayBuffer>): void {
   const thread = new Worker(new URL('./parser-thread.js', import.meta.url), {

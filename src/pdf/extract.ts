@@ -5,7 +5,7 @@ import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';
 import { semaphore } from '../system/async/semaphore.js';
 import { taskTracker } from '../system/async/task-tracker.js';
-import { ExtractionBusy, PdfRefused } from './errors.js';
+import { ExtractionBusy, ExtractionTimedOut, PdfRefused } from './errors.js';
 import type { ChildEnd, ChildOptions, Parser } from './child-protocol.js';
 import { messageReader } from './child-protocol.js';
 import { spawn } from 'node:child_process';
@@ -18,6 +18,7 @@ export interface PdfExtractor {
    *
    * @param read returns the file's bytes; called when the file's turn comes, so that waiting files are not in memory
    * @throws {PdfRefused} the file is not a PDF, is broken, needs a password, or exceeds a limit
+   * @throws {ExtractionTimedOut} the time limit has passed
    * @throws {ExtractionBusy} the queue is full
    * @throws {ServiceStopping} before or during the work, after `stop()`; what `read` throws
    */
@@ -33,7 +34,7 @@ export function pdfExtractor({
   limits = EXTRACT_LIMITS,
   run = runChild,
 }: {
-  system: Pick<System, 'after' | 'monotonicMs'>;
+  system: Pick<System, 'after'>;
   /** Id of this process: children end when it does. */
   pid: number;
   limits?: ExtractLimits;
@@ -77,7 +78,7 @@ export interface ExtractLimits {
   readonly maxPages: number;
   /** UTF-16 code units of all pages. */
   readonly maxTextUnits: number;
-  /** Wall-clock milliseconds for one file, both parsers together, from the start of the first. */
+  /** Milliseconds of processor time for each parser's process. On the clock it has `CLOCK_FACTOR` times as long. */
   readonly timeoutMs: number;
   /** Megabytes of resident memory of a child, watched by the child itself. */
   readonly maxMemoryMb: number;
@@ -105,7 +106,7 @@ export const EXTRACT_LIMITS: ExtractLimits = {
   maxWaiting: 7,
 };
 
-// Two parsers for one file: the second reads what the first could not, in the remaining time.
+// Two parsers for one file: the second reads what the first could not.
 
 export interface PdfPage {
   /** From 1. */
@@ -120,14 +121,11 @@ interface PdfText {
   readonly parser: Parser;
 }
 
-/** Share of the time for the first parser, so that the second can still read a file on which the first hangs. */
-const FIRST_SHARE = 0.6;
-
 /** Resolves once the parser has ended, however it did. */
 type RunParser = (task: ChildTask, system: Pick<System, 'after'>) => Promise<ChildEnd>;
 
 interface ExtractionDeps {
-  readonly system: Pick<System, 'after' | 'monotonicMs'>;
+  readonly system: Pick<System, 'after'>;
   readonly limits: ExtractLimits;
   readonly signal: AbortSignal;
   /** Id of this process: children end when it does. */
@@ -137,23 +135,24 @@ interface ExtractionDeps {
 
 /**
  * The text by pdfjs-dist, which reads better and faster; by pdf2json where pdfjs fails: it ends in an error, takes more
- * than its share of the time or its memory, or finds no letter on any page. Single empty pages
- * are not retried. Where pdf2json finds nothing either, the result of pdfjs stands.
+ * than its memory, or finds no letter on any page. Single empty pages are not retried. Where pdf2json finds nothing
+ * either, the result of pdfjs stands. A file that takes pdfjs too long is not given to pdf2json, which is slower.
  *
- * @throws {PdfRefused} neither reads it within the limits
+ * @throws {PdfRefused} neither reads it
+ * @throws {ExtractionTimedOut} pdfjs takes too long
  * @throws {ServiceStopping} the signal aborted
  */
 async function textWithFallback(bytes: Uint8Array, deps: ExtractionDeps): Promise<PdfText> {
   const { system, limits, signal, pid, run } = deps;
-  const from = system.monotonicMs();
-  const attempt = (parser: Parser, maxMs: number): Promise<ChildEnd> => {
-    const maxMemoryBytes = limits.maxMemoryMb * 1024 * 1024;
-    return run({ ...limits, parser, bytes, maxMs, maxMemoryBytes, parentPid: pid, signal }, system);
+  const attempt = (parser: Parser): Promise<ChildEnd> => {
+    const [maxProcessorMs, maxMemoryBytes] = [limits.timeoutMs, limits.maxMemoryMb * 1024 * 1024];
+    return run({ ...limits, parser, bytes, maxProcessorMs, maxMemoryBytes, parentPid: pid, signal }, system);
   };
 
-  const first = await attempt('pdfjs', limits.timeoutMs * FIRST_SHARE);
-  if (isFinal(first) || mentionsEncryption(bytes)) return outcome('pdfjs', first, limits);
-  const second = await attempt('pdf2json', Math.max(0, limits.timeoutMs - (system.monotonicMs() - from)));
+  const first = await attempt('pdfjs');
+  const isLast = isFinal(first) || first.kind === 'timed-out' || mentionsEncryption(bytes);
+  if (isLast) return outcome('pdfjs', first, limits);
+  const second = await attempt('pdf2json');
   return isFinal(second) ? outcome('pdf2json', second, limits) : outcome('pdfjs', first, limits);
 }
 
@@ -169,7 +168,10 @@ function outcome(parser: Parser, end: ChildEnd, limits: ExtractLimits): PdfText 
   return { parser, pages: end.texts.map((text, index) => ({ page: index + 1, text })) };
 }
 
-function refusal(end: Exclude<ChildEnd, { kind: 'text' | 'stopped' }>, limits: ExtractLimits): PdfRefused {
+function refusal(
+  end: Exclude<ChildEnd, { kind: 'text' | 'stopped' }>,
+  limits: ExtractLimits,
+): PdfRefused | ExtractionTimedOut {
   switch (end.kind) {
     case 'encrypted':
       return new PdfRefused({ reason: 'encrypted' });
@@ -178,7 +180,7 @@ function refusal(end: Exclude<ChildEnd, { kind: 'text' | 'stopped' }>, limits: E
     case 'too-much-text':
       return new PdfRefused({ reason: 'too-much-text', limit: limits.maxTextUnits });
     case 'timed-out':
-      return new PdfRefused({ reason: 'timed-out', limit: limits.timeoutMs });
+      return new ExtractionTimedOut({ processorMs: limits.timeoutMs, clockMs: limits.timeoutMs * CLOCK_FACTOR });
     case 'out-of-memory':
       return new PdfRefused({ reason: 'out-of-memory', limit: limits.maxMemoryMb });
     case 'failed':
@@ -217,8 +219,11 @@ export interface ChildTask extends ChildOptions {
   readonly signal: AbortSignal;
 }
 
-/** Milliseconds the child's own deadline comes later: normally the parent's timer ends it. */
-const CHILD_GRACE_MS = 1_000;
+/**
+ * How much longer than its processor time a child may take on the clock. It ends a child that hangs without using
+ * processor time; a lower value would refuse files on a busy machine.
+ */
+const CLOCK_FACTOR = 8;
 
 const PROGRAM = fileURLToPath(new URL('./extract-child.js', import.meta.url));
 
@@ -226,10 +231,9 @@ const PROGRAM = fileURLToPath(new URL('./extract-child.js', import.meta.url));
 function runChild({ bytes, signal, ...options }: ChildTask, { after }: Pick<System, 'after'>): Promise<ChildEnd> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve({ kind: 'stopped' });
-    const childOptions: ChildOptions = { ...options, maxMs: options.maxMs + CHILD_GRACE_MS };
     const child = spawn(
       process.execPath,
-      [`--max-old-space-size=${options.maxHeapMb}`, PROGRAM, JSON.stringify(childOptions)],
+      [`--max-old-space-size=${options.maxHeapMb}`, PROGRAM, JSON.stringify(options satisfies ChildOptions)],
       {
         env: {},
         stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
@@ -241,7 +245,7 @@ function runChild({ bytes, signal, ...options }: ChildTask, { after }: Pick<Syst
       cut ??= why;
       child.kill('SIGKILL');
     };
-    const cancel = after(options.maxMs, () => kill({ kind: 'timed-out' }));
+    const cancel = after(options.maxProcessorMs * CLOCK_FACTOR, () => kill({ kind: 'timed-out' }));
     const stop = (): void => kill({ kind: 'stopped' });
     signal.addEventListener('abort', stop);
 

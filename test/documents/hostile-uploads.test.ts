@@ -16,7 +16,8 @@ const IS_SOAK = process.env['SOAK'] !== undefined;
 const MUTATED = IS_SOAK ? 200 : 1;
 /** Of those made by hand all, or some that are not worked on to the end of their time: that has a test beside the extraction. */
 const QUICK = ['inline image without end', 'fewer pages than none', 'no PDF'];
-const VERDICT_MS = 15_000;
+/** Both parsers use all their processor time. */
+const VERDICT_MS = 30_000;
 /** From the verdict to its answer: the file's way in and the child's end. */
 const SLACK_MS = IS_SOAK ? 1_000 : 30_000;
 /** What the service may hold beside a process at rest: files of at most 1 MB, and their text. */
@@ -47,7 +48,7 @@ describe('Hostile PDFs, uploaded', () => {
       const from = performance.now();
       const reply = await upload(service.url, bytes, 'hostile.pdf');
       expect(performance.now() - from, name).to.be.below(VERDICT_MS + SLACK_MS);
-      expect([200, 422], `${name}: ${reply.status} ${reply.text}`).to.include(reply.status);
+      expect([200, 422, 503], `${name}: ${reply.status} ${reply.text}`).to.include(reply.status);
       if (reason !== undefined) expect(reply.status, name).to.equal(422);
       const shown = await rest.get(`/api/documents/${idOf(bytes)}`);
       expect(shown.status, name).to.equal(reply.status === 200 ? 200 : 404);

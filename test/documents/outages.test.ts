@@ -126,6 +126,20 @@ describe('An upload', () => {
     await provider.stop();
   });
 
+  it('whose text takes longer than PDF_TIMEOUT_MS is answered 503 with Retry-After, and leaves nothing', async () => {
+    const dir = tempDir();
+    const environment = { ...eventStoreEnvironment(dir.path), PDF_TIMEOUT_MS: '1' };
+    const service = await startServiceProcess(dir.path, { environment });
+    const rest = restClient(service.url);
+    const reply = await upload(service.url, PDF);
+    expect(rest.problem(reply, 503).detail).to.match(/processor time.*PDF_TIMEOUT_MS/);
+    expect(reply.headers.get('Retry-After')).to.equal('60');
+    expect((await rest.get(`/api/documents/${idOf(PDF)}`)).status).to.equal(404);
+    expect(readdirSync(join(dir.path, 'tmp'))).to.deep.equal([]);
+    await service.stop();
+    dir.remove();
+  });
+
   it('of a process that is killed leaves nothing after the next start', async () => {
     const dir = tempDir();
     const service = await startServiceProcess(dir.path, { environment: eventStoreEnvironment(dir.path) });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { fileURLToPath } from 'node:url';
-import { nodeSystem } from '../../src/system/system.js';
+import { nodeSystem, type System } from '../../src/system/system.js';
 import { ServiceStopping } from '../../src/errors.js';
 import { EXTRACT_LIMITS, type ExtractLimits } from '../../src/pdf/extract.js';
 import { pdfExtractor, type PdfExtractor } from '../../src/pdf/extract.js';
@@ -8,6 +8,7 @@ import { ExtractionBusy, PdfRefused } from '../../src/pdf/errors.js';
 import { childPids } from '../support/child-watch.js';
 import { startChild } from '../support/child.js';
 import { endlessPdf } from '../support/hostile-pdfs.js';
+import { manualSystem } from '../support/manual-system.js';
 import { linesAt, pdfOf } from '../support/pdf-writer.js';
 import { rejectionOf } from '../support/rejection.js';
 import { untilTrue } from '../support/until-true.js';
@@ -25,9 +26,12 @@ describe('Extraction in child processes', () => {
   let others: ReadonlySet<number>;
   before(() => (others = new Set(childPids())));
   const extractors: PdfExtractor[] = [];
-  const extractor = (limits: Partial<ExtractLimits> = {}): PdfExtractor => {
+  const extractor = (
+    limits: Partial<ExtractLimits> = {},
+    system: Pick<System, 'after'> = nodeSystem(),
+  ): PdfExtractor => {
     const made = pdfExtractor({
-      system: nodeSystem(),
+      system,
       pid: process.pid,
       limits: { ...EXTRACT_LIMITS, timeoutMs: AMPLE_MS, ...limits },
     });
@@ -85,8 +89,31 @@ describe('Extraction in child processes', () => {
     expect(await reasonOf(SOUND, { maxPages: 1 })).to.equal('too-many-pages');
     expect(await reasonOf(SOUND, { maxTextUnits: 10 })).to.equal('too-much-text');
     expect(await reasonOf(SOUND, { maxMemoryMb: 20 })).to.equal('out-of-memory');
-    expect(await reasonOf(endlessPdf(), { timeoutMs: 300 })).to.equal('timed-out');
     expect(await reasonOf(Buffer.from('%PDF-1.7\nnothing else'))).to.equal('unreadable');
+  });
+
+  it('reads a file on a machine so busy that the time limit passes on the clock before the child has begun', async () => {
+    const system = manualSystem();
+    const reading = extractor({ timeoutMs: EXTRACT_LIMITS.timeoutMs }, system).extract(() => Promise.resolve(SOUND));
+    await untilTrue(() => system.timers() > 0);
+    system.advance(EXTRACT_LIMITS.timeoutMs);
+    const { parser, pages } = await reading;
+    expect([parser, pages.length]).to.deep.equal(['pdfjs', 2]);
+  });
+
+  it('ends a child that has used its processor time, though the clock stands still', async () => {
+    const reading = extractor({ timeoutMs: 300 }, manualSystem()).extract(() => Promise.resolve(endlessPdf()));
+    expect(await rejectionOf(reading)).to.have.property('code', 'pdf.timed-out');
+  });
+
+  it('ends a child that uses no processor time, after eight times the limit on the clock', async () => {
+    const system = manualSystem();
+    const reading = rejectionOf(extractor({}, system).extract(() => Promise.resolve(endlessPdf())));
+    const children = (): readonly number[] => childPids().filter((pid) => !others.has(pid));
+    await untilTrue(() => children().length > 0);
+    for (const pid of children()) process.kill(pid, 'SIGSTOP');
+    system.advance(8 * AMPLE_MS);
+    expect(await reading).to.have.property('code', 'pdf.timed-out');
   });
 
   it('works on so many at once, lets so many wait in their order, and refuses the next', async () => {

@@ -152,6 +152,7 @@ export class Instance implements Line {
         cluster: plan.isCluster ? plan.pace.cluster : null,
         eventStore: { url: 'esdb://simulated', prefix: '' },
         embeddings: { name: 'offline' },
+        pdfTimeoutMs: 15_000,
       },
       {
         dataDir: this.#dataDir(),

@@ -59,6 +59,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       cluster: options.cluster ?? null,
       eventStore: eventStoreFor(options.path),
       embeddings: options.embeddings ?? { name: 'offline' },
+      pdfTimeoutMs: 15_000,
     },
     {
       dataDir,
