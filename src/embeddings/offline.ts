@@ -6,7 +6,7 @@ import { DIMENSIONS, normalised, type Embeddings } from './port.js';
 import { wordsOf } from './words.js';
 
 /** Raise the number when the algorithm changes a text's vector. */
-export const OFFLINE_EMBEDDING_MODEL = 'offline-hash-1';
+export const OFFLINE_EMBEDDING_MODEL = 'offline-hash-2';
 
 /** Of a word's parts together, beside the word's own weight of 1. */
 const PARTS_WEIGHT = 1;

@@ -1,4 +1,4 @@
-/** The words of a text, as the full-text ranking and the offline embedding count them. Pure and deterministic. */
+/** The words of a text, as the full-text searches and the offline embedding count them. Pure and deterministic. */
 
 /** Most UTF-16 units of a word: longer runs are cut. */
 const LONGEST_WORD = 40;
@@ -17,28 +17,57 @@ const RUNS = new RegExp(
   'gu',
 );
 
-/** Accents and the like; not the vowel signs of other scripts, which are letters to their readers. */
-const DIACRITICS = /[\u0300-\u036f]/g;
+/**
+ * What a fold removes: characters without a shape (soft hyphen, zero-width space and joiners, direction marks), tatweel,
+ * and the marks of accents, niqqud and tashkil. The voicing marks of kana and the vowel signs of Indic and Thai scripts
+ * stay: they make another letter.
+ */
+const REMOVED =
+  /\p{Default_Ignorable_Code_Point}|\u0640|(?![\u3099\u309a])(?=\p{M})[\p{sc=Inherited}\p{sc=Hebrew}\p{sc=Arabic}\p{sc=Syriac}]/gu;
+
+/** Lower-case letters that Unicode does not decompose, and the letters that a reader types for them. */
+const LETTERS: Readonly<Record<string, string>> = {
+  ...{ ß: 'ss', ς: 'σ', ı: 'i', æ: 'ae', œ: 'oe', þ: 'th' },
+  ...{ ø: 'o', ł: 'l', đ: 'd', ð: 'd', ħ: 'h', ŧ: 't' },
+};
+const REPLACED = new RegExp(`[${Object.keys(LETTERS).join('')}]`, 'gu');
+
+const ASCII = /^[\0-\x7f]*$/;
 
 /**
- * Words in their order, lower case, compatibility forms and accents folded away (`Ｆ` and `é` are `f` and `e`): runs of
- * letters, digits and marks. They hold nothing else: no space, quote, NUL or operator of a query language.
+ * The text without the differences that a search ignores: case (`ẞ` is `ss`, final sigma is sigma), accents, niqqud,
+ * tashkil, soft hyphens and zero-width characters, compatibility forms (`Ｆ` is `f`) and composition.
  */
+export function folded(text: string): string {
+  if (ASCII.test(text)) return text.toLowerCase();
+  return text
+    .normalize('NFKD')
+    .replace(REMOVED, '')
+    .toLowerCase()
+    .replace(REPLACED, (letter) => LETTERS[letter] ?? letter)
+    .normalize('NFC');
+}
+
+/** Words of the folded text in their order: runs of letters, digits and marks. They hold no operator of FTS5. */
 export function wordsOf(text: string): readonly string[] {
-  const words: string[] = [];
+  return termsOf(text, { hasCharacters: false });
+}
+
+/** The distinct words of a text, and each single character of the scripts that are indexed as pairs. */
+export function indexTermsOf(text: string): ReadonlySet<string> {
+  return new Set(termsOf(text, { hasCharacters: true }));
+}
+
+function termsOf(text: string, { hasCharacters }: { readonly hasCharacters: boolean }): readonly string[] {
+  const terms: string[] = [];
   for (const { 0: run, groups } of folded(text).matchAll(RUNS)) {
-    if (groups?.['paired'] === undefined) words.push(run.slice(0, LONGEST_WORD).toWellFormed());
-    else pushPairs(words, run);
+    if (groups?.['paired'] === undefined) {
+      terms.push(run.slice(0, LONGEST_WORD).toWellFormed());
+      continue;
+    }
+    const characters = Array.from(run);
+    if (hasCharacters || characters.length === 1) for (const each of characters) terms.push(each);
+    for (let at = 1; at < characters.length; at += 1) terms.push(`${characters[at - 1]}${characters[at]}`);
   }
-  return words;
-}
-
-function folded(text: string): string {
-  return text.toLowerCase().normalize('NFKD').replace(DIACRITICS, '').normalize('NFC');
-}
-
-function pushPairs(words: string[], run: string): void {
-  const characters = Array.from(run);
-  if (characters.length === 1) words.push(run);
-  for (let at = 1; at < characters.length; at += 1) words.push(`${characters[at - 1]}${characters[at]}`);
+  return terms;
 }

@@ -31,7 +31,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { serveRpc } from '../system/worker-rpc.js';
 
 /** Raise it when the meaning of rows or the splitting of words changes: the file is then rebuilt. */
-const INDEX_VERSION = '2';
+const INDEX_VERSION = '3';
 
 /** Rows whose exact scores are computed: the best by int8 codes. */
 const RESCORED = 300;

@@ -71,6 +71,13 @@ describe('Vectors of texts', () => {
       expect(nearness('библиотеки города', 'Городская библиотека')).to.be.above(0.1);
     });
 
+    it('are of words without niqqud, tashkil and hidden characters, and with ss for ß', () => {
+      const text = 'Straße GROẞ שָׁלוֹם مُحَمَّد so\u00adft ze\u200bro İI ΟΔΟΣ A\u030a ﬁ ガ';
+      const words = ['strasse', 'gross', 'שלום', 'محمد', 'soft', 'zero', 'ii', 'οδοσ', 'a', 'fi', 'ガ'];
+      expect(wordsOf(text)).to.deep.equal(words);
+      expect(wordsOf(words.join(' '))).to.deep.equal(words);
+    });
+
     it('are of words without case, accents and signs; scripts without spaces are cut into pairs', () => {
       expect(wordsOf('Été, "ＦＵＬＬ" a\0b ½ и й')).to.deep.equal(['ete', 'full', 'a', 'b', '1', '2', 'и', 'и']);
       expect(wordsOf('東京都、𠮷野家 ไทย 한국어')).to.deep.equal([
@@ -236,11 +243,11 @@ describe('Vectors of texts', () => {
     const modelOf = async (environment: Record<string, string>) =>
       (await embeddingsOf(readConfig(environment).embeddings, PATIENT)).model;
     const openai = { MODEL_PROVIDER: 'openai', OPENAI_MODEL: 'm', OPENAI_API_KEY: KEY };
-    expect(await modelOf({})).to.equal('offline-hash-1');
+    expect(await modelOf({})).to.equal('offline-hash-2');
     expect(await modelOf({ GEMINI_API_KEY: KEY })).to.equal('gemini-embedding-001');
     expect(await modelOf({ GEMINI_API_KEY: KEY, GEMINI_EMBEDDING_MODEL: 'gemini-e2' })).to.equal('gemini-e2');
-    expect(await modelOf({ GEMINI_API_KEY: KEY, MODEL_PROVIDER: 'offline' })).to.equal('offline-hash-1');
-    expect(await modelOf(openai)).to.equal('offline-hash-1');
+    expect(await modelOf({ GEMINI_API_KEY: KEY, MODEL_PROVIDER: 'offline' })).to.equal('offline-hash-2');
+    expect(await modelOf(openai)).to.equal('offline-hash-2');
     expect(await modelOf({ ...openai, OPENAI_EMBEDDING_MODEL: 'e' })).to.equal('e');
     const wrong = rejectionOf(modelOf({ GEMINI_API_KEY: KEY, GEMINI_EMBEDDING_MODEL: '../files' }));
     expect(String(await wrong)).to.match(/Cannot use GEMINI_EMBEDDING_MODEL="\.\.\/files": a name of letters/);

@@ -137,7 +137,7 @@ describe(`Search index of chunks (SEED=${SEED})`, () => {
     await first.write({ added: passages('a', ['a sauna']), ...AT_1 });
     const wrong = { ...passage('b', 0, 'a harbour'), vector: new Float32Array(7) };
     const change = { added: [passage('b', 1, 'a harbour'), wrong], removed: ['a'], checkpoint: '2' };
-    expect(await messageOf(first.write(change))).to.match(/7 dimensions: those of "offline-hash-1" have 768/);
+    expect(await messageOf(first.write(change))).to.match(/7 dimensions: those of "offline-hash-2" have 768/);
     for (const opened of [() => Promise.resolve(first), open]) {
       const each = await opened();
       expect(await textsOf(each, 'sauna harbour')).to.deep.equal(['a sauna']);

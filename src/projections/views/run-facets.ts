@@ -3,7 +3,7 @@
  * shows: of a damaged run that it failed, and nothing more. Runs inside the views worker.
  */
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
-import { wordsOf } from '../../embeddings/words.js';
+import { indexTermsOf } from '../../embeddings/words.js';
 import type { RunSummary } from '../run-summary.js';
 import { fieldOf } from '../../system/untrusted.js';
 import { textOf } from './stored-row.js';
@@ -117,6 +117,6 @@ export function facetTable(database: DatabaseSyncInstance): FacetTable {
 }
 
 function textToFind({ inputTopic, finalDraft }: RunSummary, { has_draft: hasDraft }: Facets): string {
-  const words = wordsOf(hasDraft === 1 && finalDraft !== null ? `${inputTopic}\n${finalDraft}` : inputTopic);
-  return [...new Set(words)].join(' ');
+  const text = hasDraft === 1 && finalDraft !== null ? `${inputTopic}\n${finalDraft}` : inputTopic;
+  return [...indexTermsOf(text)].join(' ');
 }

@@ -17,7 +17,7 @@ import {
 import type { FacetTable } from './run-facets.js';
 import type { RunFilter, RunListQuery } from '../run-list.js';
 import type { Condition, Equality, Part, Value } from './run-order.js';
-import { wordsOf } from '../../embeddings/words.js';
+import { folded, wordsOf } from '../../embeddings/words.js';
 import { fieldOf } from '../../system/untrusted.js';
 
 /** Up to this many matching runs are all read and sorted, rather than found by walking an index. */
@@ -221,12 +221,14 @@ function matchIn({ q }: RunFilter): string | null | undefined {
  * It consists of words alone, so that nothing in the text is syntax of a query.
  */
 function matchOf(text: string): string | null {
-  const terms = text.split(/\s+/u).flatMap((piece) => {
-    const words = wordsOf(piece);
-    const last = words.at(-1);
-    const isBeginning = piece.endsWith('*') && last !== undefined && last.length >= MIN_BEGINNING;
-    return words.map((word) => (isBeginning && word === last ? `"${word}"*` : `"${word}"`));
-  });
+  const terms = folded(text)
+    .split(/\s+/u)
+    .flatMap((piece) => {
+      const words = wordsOf(piece);
+      const last = words.at(-1);
+      const isBeginning = piece.endsWith('*') && last !== undefined && last.length >= MIN_BEGINNING;
+      return words.map((word) => (isBeginning && word === last ? `"${word}"*` : `"${word}"`));
+    });
   return terms.length === 0 ? null : [...new Set(terms)].join(' AND ');
 }
 
