@@ -66,7 +66,7 @@ export function runTable(database: DatabaseSyncInstance, isDamaged: (id: string)
   const byId = database.prepare(`${columns} WHERE id = ?`);
   const byKey = database.prepare(`${columns} WHERE key = ?`);
   const facets = facetTable(database);
-  const search = new RunSearch(database, facets);
+  const search = new RunSearch(database);
   const save = (run: RunSummary): void => {
     const cells = [run.id, run.createdAt, run.status, JSON.stringify(run)];
     upsert.run(...cells, checksumOf(...cells));
