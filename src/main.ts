@@ -20,11 +20,11 @@ const STOP_DEADLINE_MS = 9_000;
 
 async function main(): Promise<void> {
   const system = nodeSystem();
-  let started: { readonly service: Service; readonly release: () => void } | null = null;
-  // Before the start is through there is nothing to stop.
+  let started: { readonly service: Service | null; readonly release: () => void } | null = null;
+  // While the log is away there is no service to stop.
   const stop = async (): Promise<void> => {
     system.after(STOP_DEADLINE_MS, endFaulty);
-    await started?.service.stop();
+    await started?.service?.stop();
     started?.release();
     process.exit(0);
   };
@@ -42,6 +42,8 @@ async function main(): Promise<void> {
     hostname: hostname(),
     startedAt: system.now(),
   });
+  const release = (): void => dataDir.release();
+  started = { service: null, release };
   const onLogBroken = (error: unknown): void => {
     logger.error({ err: error }, 'the event log has failed: stopping');
     if (isWriteFailed(error)) endAsKilled();
@@ -51,13 +53,13 @@ async function main(): Promise<void> {
   // Loaded last: a setting or a folder that cannot be used is refused at once.
   const { startService } = await import('./app/service.js');
   const means = { dataDir, model, webSearch, system, logger, onLogBroken };
-  const starting = startService(config, { ...means, maxFiles: maxOpenFiles() });
+  const onListening = (url: string): void => void process.stdout.write(`listening on ${url}\n`);
+  const starting = startService(config, { ...means, maxFiles: maxOpenFiles(), onListening });
   const service = await starting.catch((error: unknown) => {
-    dataDir.release();
+    release();
     throw error;
   });
-  started = { service, release: () => dataDir.release() };
-  process.stdout.write(`listening on ${service.url}\n`);
+  started = { service, release };
 }
 
 function endFaulty(): never {

@@ -5,7 +5,7 @@ import { blueprintAudits, runAudits } from './audits.js';
 import { Authenticator } from '../keys/authenticator.js';
 import { BlueprintStore } from '../blueprint/store.js';
 import type { Cluster } from '../cluster/cluster.js';
-import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
+import { logContact, readingFault } from './log-contact.js';
 import { pauseDeadlines } from './deadlines.js';
 import type { DataDirectory } from './data-directory.js';
 import { RunCorrupt } from '../run/errors.js';
@@ -15,6 +15,7 @@ import { Slices } from '../system/async/slices.js';
 import type { Documents, DocumentServices } from './documents.js';
 import { documentServices } from './documents.js';
 import { DocumentCorrupt } from '../documents/errors.js';
+import type { OpenedRecord } from './record.js';
 import { openRecord, VIEWS_FILE } from './record.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import type { CorruptRuns } from '../projections/corrupt-runs.js';
@@ -99,11 +100,10 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const { dataDir, system, logger, openViews: open, startThread, charts = machineCache() } = deps;
   const { slices = new Slices(system) } = deps;
   const instanceId = system.uuid();
-  const { log, ...logInfo } = await openRecord(config, deps);
-  const onFault = (error: unknown): void => logger.error({ err: error }, 'read models: fault');
+  const { log, authenticator, ...logInfo } = await reachedRecord(config, deps, instanceId);
+  const onFault = readingFault(logger);
   const onLost = (): void => foldAgain({ logger, projector });
   const onCorrupt = (error: RunCorrupt): void => giveUp(error, { logger, cluster, shown: [feed, models.views] });
-  const authenticator = await authenticatorOf({ log, system, instanceId, logger });
   const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
   const isLive = (runId: string): boolean => registry.live(runId) !== null;
   const reading = { log: folded, system, slices, onCorrupt, onLost, onFault, isLive, open, startThread };
@@ -271,22 +271,21 @@ function corruptionNoted(
   };
 }
 
-/** Knows all keys; without them the log is closed again. @throws {KeysCorrupt} */
-async function authenticatorOf({
-  log,
-  system,
-  instanceId,
-  logger,
-}: Pick<EngineDeps, 'system' | 'logger'> & {
-  readonly log: EventLog;
-  readonly instanceId: string;
-}): Promise<Authenticator> {
+/** Opens the log and reads the keys, as soon as it can be reached. @throws {KeysCorrupt} the log is closed again */
+async function reachedRecord(
+  config: EngineConfig,
+  deps: EngineDeps,
+  instanceId: string,
+): Promise<OpenedRecord & Pick<Engine, 'authenticator'>> {
+  const { system, logger } = deps;
+  const contact = logContact(deps);
+  const record = await openRecord(config, deps, contact);
+  const { log } = record;
   const onFault = (err: unknown): void => logger.error({ err }, 'keys: fault');
   const authenticator = new Authenticator({ log, system, instanceId, onFault });
-  const { signal } = new AbortController();
   try {
-    await retryWhileUnavailable(() => authenticator.keys.load(), { system, signal });
-    return authenticator;
+    await contact.ask(() => authenticator.keys.load());
+    return { ...record, authenticator };
   } catch (error) {
     await log.close();
     throw error;

@@ -3,11 +3,11 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OpenLogOptions } from '../eventlog/open.js';
 import { openLog as openNamed } from '../eventlog/open.js';
-import { LogDamaged, LogUnavailable } from '../eventlog/errors.js';
+import { LogDamaged } from '../eventlog/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import type { EngineConfig, EngineDeps } from './context.js';
 import type { DataDirectory } from './data-directory.js';
+import type { LogContact } from './log-contact.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { blueprintIdOf } from '../blueprint/events.js';
 import { DocumentCorrupt } from '../documents/errors.js';
@@ -26,11 +26,13 @@ export interface OpenedRecord {
 export async function openRecord(
   config: EngineConfig,
   { dataDir, system, logger, onLogBroken = () => undefined, openLog = openNamed, startThread }: EngineDeps,
+  contact: LogContact,
 ): Promise<OpenedRecord> {
   const watch = { ...logWatch(logger), onBroken: onLogBroken };
   const opened = await openLog({ ...placeOf(config, dataDir), ...watch, system, startThread });
   const log = config.eventStore === null ? recordsOn(opened) : opened;
-  return { log, ...(await logInfoOf(log, { system, logger })) };
+  const logInfo = await contact.ask(async () => ({ identity: await log.identity(), head: await log.head() }));
+  return { log, ...logInfo };
 }
 
 /** Logs damage and a full disk of the embedded log, which is served on. */
@@ -54,23 +56,6 @@ function placeOf(
 ): Pick<OpenLogOptions, 'eventStore' | 'file' | 'viewsOf'> {
   const hasViews = existsSync(join(viewsDir, VIEWS_FILE));
   return { eventStore, file: logFile, viewsOf: hasViews ? viewsDir : null };
-}
-
-/** Name and head of a log; retried until it answers. */
-function logInfoOf(
-  log: EventLog,
-  { system, logger }: Pick<EngineDeps, 'system' | 'logger'>,
-): Promise<Omit<OpenedRecord, 'log'>> {
-  const ask = async (): Promise<Omit<OpenedRecord, 'log'>> => {
-    try {
-      return { identity: await log.identity(), head: await log.head() };
-    } catch (error) {
-      if (error instanceof LogUnavailable)
-        logger.error({ err: error }, 'the event log cannot be reached: waiting for it');
-      throw error;
-    }
-  };
-  return retryWhileUnavailable(ask, { system, signal: new AbortController().signal });
 }
 
 /**

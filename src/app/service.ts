@@ -23,10 +23,11 @@ import { isLoopbackAddress } from '../system/host-name.js';
 import { ownHosts } from '../api/request-source.js';
 import type { ChannelServer } from '../ws/upgrade.js';
 import { serveChannels } from '../ws/upgrade.js';
+import { serveStart } from './starting.js';
 import { OFFLINE_MODEL } from '../models/offline.js';
 
-/** How long the port stays closed for runs that are read and checked, in milliseconds; longer is waited for in the open. */
-const MAX_DEAF_MS = 2_000;
+/** How long requests wait at the start for runs that are read and checked, in milliseconds; then they are served. */
+const MAX_START_MS = 2_000;
 /** How long a start endpoint waits for the log, in milliseconds, before it answers 503. */
 const APPEND_DEADLINE_MS = 10_000;
 
@@ -47,74 +48,116 @@ export interface ServiceDeps extends EngineDeps {
   readonly logger: Logger & StartLogger;
   /** Limit on open files, connections included; absent or null: unknown. */
   readonly maxFiles?: number | null;
+  /** Called once with the service's address: when requests are served, or refused because the log is away. */
+  readonly onListening?: (url: string) => void;
 }
 
 /**
- * Opens the engine and serves it; resolves once requests are accepted. Unfinished runs are taken up before, but where
- * much has to be folded first: then the service is not ready meanwhile, and what changes a run waits.
+ * Listens, opens the engine and serves it; resolves once runs can be started. While the log cannot be reached, health is
+ * answered and everything else is 503. Unfinished runs are taken up before it resolves, but where much has to be folded
+ * first: then the service is not ready meanwhile, and what changes a run waits.
  *
  * @throws {ConfigInvalid} when the address cannot be listened on, or is open to others while there are no keys
  * @throws {LogDamaged} when what has to be folded cannot be read
  */
 export async function startService(config: Config, deps: ServiceDeps): Promise<Service> {
-  const { system, logger, model, onLogBroken = () => undefined } = deps;
+  const { system, logger, onLogBroken = () => undefined } = deps;
   const address = await addressOf(config);
-  const source = { isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins };
-  const limits = limitsOf(config.limits, system);
-  const unsent = new UnsentBytes();
-  const engine = await openEngine(config, { ...deps, onRunEnded: (runId) => limits.ended(runId) });
-  await guarded(engine, () => assertGuarded(config, { address, isOpen: engine.authenticator.isOpen }, logger));
-  const access = accessRules(engine, config, system);
-  const onFault = (fields: object, error: unknown): void => logger.error({ ...fields, err: error }, 'request: fault');
-  const server: Server = createServer(
-    // The HTTP layer checks it and answers with a `detail`; Node would answer without one.
-    { requireHostHeader: false },
-    httpApp({
-      registry: onceTakenUp(engine.registry, () => takenUp),
-      queries: engine.queries,
-      feed: engine.feed,
-      logFeed: engine.logFeed,
-      inbox: engine.inbox,
-      ...{ verify: engine.verify, genealogy: engine.genealogy, prompt: engine.prompt },
-      blueprints: engine.blueprints,
-      blueprintList: engine.blueprintList,
-      documents: engine.documents,
-      documentList: engine.documentList,
-      uploadDir: deps.dataDir.tmpDir,
-      ready: () => engine.isReady(),
-      unreachableModels: () => engine.unreachableModels(),
-      modelUses: () => engine.modelUses(),
-      ...{ limits, unsent, system },
-      nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
-      ...{ canonical, offlineModel: OFFLINE_MODEL, ...source, ...access },
-      isLoopback: isLoopbackAddress(address),
-      appendDeadlineMs: APPEND_DEADLINE_MS,
-      onFault: (requestId, error) => onFault({ requestId }, error),
-      log: logger,
-    }),
-  );
-  boundConnections(server, { maxFiles: deps.maxFiles ?? null, system, logger });
-  server.on('clientError', refuseUnreadable).on('checkExpectation', refuseExpectation);
-  const channels = serveChannels(server, {
-    views: engine.views,
-    feed: engine.feed,
-    queries: engine.queries,
-    tokens: engine.tokens,
-    slices: engine.slices,
-    ...{ limits, unsent, system },
-    ...source,
-    ...access,
-    onFault: (error) => onFault({ edge: 'ws' }, error),
+  const edge = edgeOf(config, deps, address);
+  const server = serverOf(deps);
+  const starting = serveStart(server, edge);
+  const url = await listen(server, config, address);
+  const announce = announcementOf(url, deps);
+  const opening = openEngine(config, {
+    ...deps,
+    onRunEnded: (runId) => edge.limits.ended(runId),
+    onLogAway(isAway) {
+      starting.turn(isAway);
+      announce();
+    },
   });
+  const engine = await guarded({ stop: async () => shut(server) }, () => opening);
   const checking = checkedRuns(engine);
-  const stop = (): Promise<void> => stopService({ server, channels, engine });
-  await guarded({ stop }, () => settledWithin(checking, { system, maxMs: MAX_DEAF_MS }));
-  const listening = guarded({ stop }, () => listen(server, config, address));
-  const takenUp = Promise.all([checking, listening]).then(([unfinished]) => engine.recover(unfinished));
-  takenUp.catch((error: unknown) => isOfStop(error) || onLogBroken(error));
-  const url = await listening;
-  logger.info({ url, dataDir: deps.dataDir.path, model: model.provider }, greeting(url));
-  return { url, engine, stop };
+  checking.catch(() => undefined);
+  const stopStart = (): Promise<void> => stopService({ server, channels: null, engine });
+  await guarded({ stop: stopStart }, async () => {
+    assertGuarded(config, { address, isOpen: engine.authenticator.isOpen });
+    await settledWithin(checking, { system, maxMs: MAX_START_MS });
+  });
+  const takenUp = checking.then((unfinished) => engine.recover(unfinished));
+  takenUp.catch((error: unknown) => error instanceof ServiceStopping || onLogBroken(error));
+  const channels = serveEngine(server, { engine, takenUp, edge, config, deps });
+  starting.end();
+  announce();
+  warnOfAuth(config, engine.authenticator.isOpen, { address, logger });
+  return { url, engine, stop: () => stopService({ server, channels, engine }) };
+}
+
+/** What requests and sockets share, whether the engine is open or not. */
+function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string) {
+  return {
+    ...{ system, isLoopback: isLoopbackAddress(address) },
+    ...{ isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins },
+    ...{ limits: limitsOf(config.limits, system), unsent: new UnsentBytes() },
+    onFault: (requestId: string | null, err: unknown): void =>
+      logger.error({ ...(requestId === null ? { edge: 'ws' } : { requestId }), err }, 'request: fault'),
+  };
+}
+
+function serverOf({ maxFiles = null, system, logger }: ServiceDeps): Server {
+  // The HTTP layer checks the Host and answers with a `detail`; Node would answer without one.
+  const server = createServer({ requireHostHeader: false });
+  boundConnections(server, { maxFiles, system, logger });
+  return server.on('clientError', refuseUnreadable).on('checkExpectation', refuseExpectation);
+}
+
+/** Reports once where the service is reached. */
+function announcementOf(
+  url: string,
+  { dataDir, model, logger, onListening = () => undefined }: ServiceDeps,
+): () => void {
+  let isDone = false;
+  return () => {
+    if (isDone) return;
+    isDone = true;
+    logger.info({ url, dataDir: dataDir.path, model: model.provider }, greeting(url));
+    onListening(url);
+  };
+}
+
+interface Served {
+  readonly engine: Engine;
+  /** Resolves once the unfinished runs are taken up. */
+  readonly takenUp: Promise<void>;
+  readonly edge: ReturnType<typeof edgeOf>;
+  readonly config: Config;
+  readonly deps: ServiceDeps;
+}
+
+/** Gives a server's requests and upgrades to the engine. */
+function serveEngine(server: Server, { engine, takenUp, edge, config, deps }: Served): ChannelServer {
+  const { queries, feed, views, tokens, slices } = engine;
+  const { verify, genealogy, prompt, blueprints, blueprintList, documents, documentList, logFeed, inbox } = engine;
+  const rules = { ...edge, ...accessRules(engine, config, deps.system) };
+  const app = httpApp({
+    ...rules,
+    registry: onceTakenUp(engine.registry, takenUp),
+    ...{ queries, feed, logFeed, inbox, verify, genealogy, prompt },
+    ...{ blueprints, blueprintList, documents, documentList },
+    uploadDir: deps.dataDir.tmpDir,
+    ready: () => engine.isReady(),
+    unreachableModels: () => engine.unreachableModels(),
+    modelUses: () => engine.modelUses(),
+    nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
+    ...{ canonical, offlineModel: OFFLINE_MODEL },
+    appendDeadlineMs: APPEND_DEADLINE_MS,
+    log: deps.logger,
+  });
+  server.on('request', app);
+  return serveChannels(server, {
+    ...{ ...rules, views, feed, queries, tokens, slices },
+    onFault: (error) => edge.onFault(null, error),
+  });
 }
 
 function greeting(url: string): string {
@@ -128,15 +171,10 @@ async function checkedRuns(engine: Engine): Promise<readonly UnfinishedRun[]> {
   return unfinished;
 }
 
-/** Whether a recovery error merely means that the service is stopping or failed to start. */
-function isOfStop(error: unknown): boolean {
-  return error instanceof ServiceStopping || error instanceof ConfigInvalid;
-}
-
 /** The commands on runs, delayed until recovery is done: no new run overtakes a recovered one. */
-function onceTakenUp(registry: Engine['registry'], takenUp: () => Promise<void>): HttpDeps['registry'] {
+function onceTakenUp(registry: Engine['registry'], takenUp: Promise<void>): HttpDeps['registry'] {
   const then = async <T>(work: () => Promise<T>): Promise<T> => {
-    await takenUp();
+    await takenUp;
     return await work();
   };
   return {
@@ -177,19 +215,24 @@ async function guarded<T>(started: Pick<Engine, 'stop'>, part: () => T | Promise
 function assertGuarded(
   { host, auth }: Pick<Config, 'host' | 'auth'>,
   { address, isOpen }: { readonly address: string; readonly isOpen: boolean },
-  logger: StartLogger,
 ): void {
-  if (auth === 'off' && !isOpen)
-    logger.warn({}, 'AUTH=off is passed over: a key was added once, so that one is needed');
-  if (!isOpen || isLoopbackAddress(address)) return;
-  if (auth === 'off') {
-    logger.warn({ host }, `AUTH=off: whoever reaches ${host} may do everything, no key is asked for`);
-    return;
-  }
+  if (!isOpen || auth === 'off' || isLoopbackAddress(address)) return;
   const accepted =
     'without keys only a loopback address (add a key with "council keys add", ' +
     'or set AUTH=off to let everybody do everything)';
   throw new ConfigInvalid({ variable: 'HOST', value: host, accepted });
+}
+
+/** Warns where `AUTH=off` opens the service to other machines, or has no effect. */
+function warnOfAuth(
+  { host, auth }: Pick<Config, 'host' | 'auth'>,
+  isOpen: boolean,
+  { address, logger }: { readonly address: string; readonly logger: StartLogger },
+): void {
+  if (auth === 'on') return;
+  if (!isOpen) logger.warn({}, 'AUTH=off is passed over: a key was added once, so that one is needed');
+  else if (!isLoopbackAddress(address))
+    logger.warn({ host }, `AUTH=off: whoever reaches ${host} may do everything, no key is asked for`);
 }
 
 /** The address that HOST names. @throws {ConfigInvalid} when it names none */
@@ -228,10 +271,21 @@ function addressFault(error: Error, { host, port }: { readonly host: string; rea
 }
 
 /** Takes nothing new, ends the channels, lets appends finish, releases the runs. */
-async function stopService(parts: { server: Server; channels: ChannelServer; engine: Engine }): Promise<void> {
-  const { server, channels, engine } = parts;
+async function stopService({ server, channels, engine }: StopParts): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  await Promise.all([channels.stop(), engine.stop()]);
+  await Promise.all([channels?.stop(), engine.stop()]);
   server.closeAllConnections();
-  await closed;
+  if (channels !== null) await closed;
+}
+
+interface StopParts {
+  readonly server: Server;
+  /** Null: they were not served yet, so that sockets which wait are left to the end of the process. */
+  readonly channels: ChannelServer | null;
+  readonly engine: Engine;
+}
+
+function shut(server: Server): void {
+  server.close();
+  server.closeAllConnections();
 }

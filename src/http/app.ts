@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import { STATUS_CODES, ServerResponse } from 'node:http';
 import type { RouterContext } from '@koa/router';
 import Router from '@koa/router';
-import type { Context, Next } from 'koa';
+import type { Context } from 'koa';
 import Koa from 'koa';
 import { LogUnavailable } from '../eventlog/errors.js';
 import type { SourceRules } from '../api/request-source.js';
@@ -20,7 +20,8 @@ import { asyncApiRoute } from './asyncapi.js';
 import { auditRoutes } from './routes/audit.js';
 import { blueprintRunRoutes, runRoutes } from './routes/runs.js';
 import { blueprintRoutes } from './routes/blueprints.js';
-import { allowOrigin, preflightHeaders } from './cors.js';
+import { answering } from './answering.js';
+import { preflightHeaders } from './cors.js';
 import { diagramRoutes } from './routes/diagrams.js';
 import { documentRoutes } from './routes/documents.js';
 import { approvalRoutes } from './routes/approvals.js';
@@ -31,7 +32,7 @@ import { godModeRoutes } from './routes/god-mode.js';
 import { historyRoutes } from './routes/runs.js';
 import { heed } from './limits.js';
 import { openApiRoute } from './openapi.js';
-import { RequestRefused, problemOf } from '../api/problems.js';
+import { RequestRefused } from '../api/problems.js';
 import type { HttpContext, HttpDeps, Route } from './route.js';
 import { isEventStream } from './route.js';
 import { openSchemas } from '../api/schemas.js';
@@ -121,38 +122,6 @@ function endAnswerWith(caller: Grant, { res }: Context, { authenticator }: HttpC
     res,
     authenticator.watch(caller, () => res.destroy()),
   );
-}
-
-async function answering(ctx: Context, next: Next, http: HttpContext): Promise<void> {
-  ctx.set({ 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' });
-  allowOrigin(ctx, http.corsOrigins);
-  try {
-    assertReadableTarget(ctx);
-    assertOneHost(ctx);
-    await next();
-  } catch (error) {
-    const requestId = http.system.uuid();
-    const answer = problemOf(error, requestId);
-    if (answer.status === 500) http.onFault(requestId, error);
-    sendAnswer(ctx, answer, http.system);
-  }
-}
-
-/** Koa parses the target on first use and throws on an absolute one that is no URL. */
-function assertReadableTarget(ctx: Context): void {
-  try {
-    if (typeof ctx.path === 'string') return;
-  } catch {
-    // Refused below.
-  }
-  throw new RequestRefused('The request target cannot be read', { status: 400 });
-}
-
-/** A request has exactly one Host header (RFC 9112, section 3.2); before HTTP/1.1 it may have none. */
-function assertOneHost({ req }: Context): void {
-  const { host = [] } = req.headersDistinct;
-  if (host.length === 1 || (host.length === 0 && req.httpVersion !== '1.1')) return;
-  throw new RequestRefused('A request should have one Host header', { status: 400 });
 }
 
 /** Runs before anything but the route is examined. @throws {RequestRefused} 421, 403 */

@@ -1,5 +1,7 @@
 /** What a socket is sent: messages of the default channel, a pure function of the run and of what was announced; closes. */
 import type { ChannelMessage, GateAction } from '../generated/schemas.js';
+import { problemOf } from '../api/problems.js';
+import { ServiceStopping } from '../errors.js';
 import type { RunState } from '../run/state.js';
 import { isFinished, iterationShown, openPauseOf } from '../run/state.js';
 
@@ -101,9 +103,17 @@ function pausedMessage(run: RunState, announced: number | null): StatusMessage {
 export const CLOSE_NORMAL = 1000;
 /** The service stops; connect again, here or to another instance. */
 export const CLOSE_RESTART = 1012;
-/** The run could not be read, or its record was found corrupt. */
+/** The run's record was found corrupt, or the service has a fault. */
 export const CLOSE_FAULT = 1011;
+/** The run cannot be read at the moment, because the log cannot be reached; connect again later. */
+export const CLOSE_LATER = 1013;
 /** The client does not read fast enough. */
 export const CLOSE_TOO_SLOW = 4408;
 /** The key by which the socket was opened was revoked or has expired, or its session has ended. */
 export const CLOSE_UNAUTHORIZED = 4401;
+
+/** The code to close a socket with after an error: 1013 where the REST edge answers 503. */
+export function closeCodeOf(error: unknown): number {
+  if (error instanceof ServiceStopping) return CLOSE_RESTART;
+  return problemOf(error, '').status === 503 ? CLOSE_LATER : CLOSE_FAULT;
+}

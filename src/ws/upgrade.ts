@@ -16,7 +16,7 @@ import type { SourceRules } from '../api/request-source.js';
 import { refusedHost, refusedPage } from '../api/request-source.js';
 import type { ChannelOptions } from './channel.js';
 import { serveChannel } from './channel.js';
-import { CLOSE_RESTART, CLOSE_UNAUTHORIZED } from './messages.js';
+import { CLOSE_LATER, CLOSE_RESTART, CLOSE_UNAUTHORIZED, closeCodeOf } from './messages.js';
 import type { RichChannelOptions } from './channel.js';
 import { serveRichChannel } from './channel.js';
 import type { SendQueueOptions } from './send-queue.js';
@@ -55,18 +55,15 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
   let stopped = false;
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    if (!isToSocket(request)) return passOver(server, request, { socket, head });
-    socket.on('error', () => socket.destroy());
-    const target = parseTarget(request.url ?? '');
-    if (target === null) return refuse(socket, 404, 'No such channel');
-    const refusal = refusedMethod(request) ?? refusedSource(request, options);
-    if (refusal !== null) return refuse(socket, refusal.status, refusal.detail, refusal.headers);
+    const target = targetOf(request, { socket, head }, { server, ...options });
+    if (target === null) return;
     admit(request, { socket, head, target }).catch((error: unknown) => refuseFor(error, socket, options));
   };
 
   const admit = async (request: IncomingMessage, { socket, head, target }: Upgrade): Promise<void> => {
     const sockets = await (opened ??= openSockets());
-    const caller = await authenticate(request, { access: 'read', isReading: false, takesTicket: true }, options);
+    const caller = await callerOf(request, options);
+    if (caller === null) return closeForLater(sockets, request, { socket, head });
     const refusal = refusedExcess(request, caller, options);
     if (refusal !== null) return refuse(socket, refusal.status, refusal.detail, refusal.headers);
     if (stopped || sockets.clients.size >= MAX_SOCKETS) return refuse(socket, 503, 'No further sockets are taken');
@@ -96,6 +93,23 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
       await Promise.all(gone);
       cancel();
     },
+  };
+}
+
+export interface DeferredChannelsOptions extends SourceRules, Pick<ChannelServerOptions, 'system' | 'onFault'> {
+  readonly server: Server;
+}
+
+/** A listener for a server's upgrades while the log is away: closes each socket of a run with 1013. */
+export function deferChannels(
+  options: DeferredChannelsOptions,
+): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
+  let opened: Promise<WebSocketServer> | null = null;
+  return (request, socket, head) => {
+    if (targetOf(request, { socket, head }, options) === null) return;
+    (opened ??= openSockets())
+      .then((sockets) => closeForLater(sockets, request, { socket, head }))
+      .catch((error: unknown) => refuseFor(error, socket, options));
   };
 }
 
@@ -143,11 +157,55 @@ function pinging({ system, slices }: Pick<ChannelServerOptions, 'system' | 'slic
   };
 }
 
-/** An upgrade on its way to its channel. */
-interface Upgrade {
+/** The connection of an upgrade, and what of it was read beyond the request. */
+interface Connection {
   readonly socket: Duplex;
   readonly head: Buffer;
+}
+
+/** An upgrade on its way to its channel. */
+interface Upgrade extends Connection {
   readonly target: UpgradeTarget;
+}
+
+/** The channel that an upgrade is for; null: it was refused, or passed on as a request without an offer. */
+function targetOf(
+  request: IncomingMessage,
+  { socket, head }: Connection,
+  { server, ...rules }: SourceRules & { readonly server: Server },
+): UpgradeTarget | null {
+  if (!isToSocket(request)) {
+    passOver(server, request, { socket, head });
+    return null;
+  }
+  socket.on('error', () => socket.destroy());
+  const target = parseTarget(request.url ?? '');
+  const refusal =
+    target === null
+      ? { status: 404, detail: 'No such channel', headers: {} }
+      : (refusedMethod(request) ?? refusedSource(request, rules));
+  if (refusal === null) return target;
+  refuse(socket, refusal.status, refusal.detail, refusal.headers);
+  return null;
+}
+
+/** The sender of an upgrade; null: the log cannot be reached, so that it cannot be known now. */
+async function callerOf(request: IncomingMessage, rules: AuthenticationRules): Promise<Grant | null> {
+  try {
+    return await authenticate(request, { access: 'read', isReading: false, takesTicket: true }, rules);
+  } catch (error) {
+    if (closeCodeOf(error) === CLOSE_LATER) return null;
+    throw error;
+  }
+}
+
+/** Opens a socket and closes it with 1013: a browser shows that code to its page, but no status of a refused upgrade. */
+function closeForLater(sockets: WebSocketServer, request: IncomingMessage, { socket, head }: Connection): void {
+  if (sockets.clients.size >= MAX_SOCKETS) return refuse(socket, 503, 'No further sockets are taken');
+  sockets.handleUpgrade(request, socket, head, (client) => {
+    client.on('error', () => undefined);
+    client.close(CLOSE_LATER, 'try again later');
+  });
 }
 
 function isToSocket({ headers: { upgrade = '' } }: IncomingMessage): boolean {
@@ -190,7 +248,7 @@ function refusedExcess(
 function passOver(
   server: Server,
   { method, url, httpVersion, rawHeaders }: IncomingMessage,
-  { socket, head }: { readonly socket: Duplex; readonly head: Buffer },
+  { socket, head }: Connection,
 ): void {
   const fields = rawHeaders.flatMap((name, at) => {
     if (at % 2 === 1 || /^(upgrade|http2-settings)$/i.test(name)) return [];

@@ -7,6 +7,7 @@ import type { FakeEventStore } from '../support/fake-event-store.js';
 import { fakeEventStore } from '../support/fake-event-store.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import { startService } from '../support/running-service.js';
+import { addressOf } from '../support/served-address.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
@@ -45,13 +46,6 @@ describe('The process on EventStoreDB', () => {
     return child;
   }
 
-  async function addressOf(child: Child): Promise<string> {
-    const found = (lines: readonly string[]): string | undefined =>
-      lines.map((line) => /^listening on (http:\S+)$/.exec(line)?.[1]).find((url) => url !== undefined);
-    await child.waitFor((lines) => found(lines) !== undefined);
-    return found(child.lines) ?? '';
-  }
-
   const startRun = (url: string): Promise<string> => restClient(url).start();
 
   const isWaiting = (lines: readonly string[]): boolean =>
@@ -83,6 +77,7 @@ describe('The process on EventStoreDB', () => {
     await third.waitFor(isWaiting);
     await server.restart();
     const rest = restClient(await addressOf(third));
+    await untilTrue(async () => (await rest.get('/api/health/ready')).status === 200);
     // What each of those left that were killed before it, not the last alone.
     for (const runId of runIds) expect(await rest.until(runId, isOver)).to.include({ status: 'completed' });
     const next = await rest.start();

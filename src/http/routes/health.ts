@@ -4,9 +4,16 @@ import { LogDamaged, LogFull } from '../../eventlog/errors.js';
 import { RequestRefused } from '../../api/problems.js';
 import type { HttpContext, Route } from '../route.js';
 
+/** The answer of health. */
+export const HEALTHY: Health = { status: 'ok', service: 'council-run-service' };
+
+/** The answer of readiness to a service that cannot take work. */
+export function notReady(reason: string): RequestRefused {
+  return new RequestRefused(`Not ready: ${reason}`, { status: 503, headers: { 'Retry-After': '1' } });
+}
+
 /** GET /api/health and GET /api/health/ready. */
 export function healthRoutes(http: HttpContext): readonly Route[] {
-  const healthy: Health = { status: 'ok', service: 'council-run-service' };
   const ready: Readiness = { status: 'ready', service: 'council-run-service' };
   return [
     {
@@ -18,7 +25,7 @@ export function healthRoutes(http: HttpContext): readonly Route[] {
       summary: 'Tells that the process answers; never touches the log',
       tag: 'health',
       success: { status: 200, description: 'The process answers', schema: 'health.json' },
-      handle: async () => ({ status: 200, body: healthy }),
+      handle: async () => ({ status: 200, body: HEALTHY }),
     },
     {
       method: 'GET',
@@ -39,7 +46,7 @@ export function healthRoutes(http: HttpContext): readonly Route[] {
         };
         const reason = await unreadiness(http);
         if (reason === null) return { status: 200, body };
-        throw new RequestRefused(`Not ready: ${reason}`, { status: 503, headers: { 'Retry-After': '1' } });
+        throw notReady(reason);
       },
     },
   ];

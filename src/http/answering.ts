@@ -1,0 +1,41 @@
+/** The outermost step of every request: common headers, and each error as an answer. */
+import type { Context, Next } from 'koa';
+import { RequestRefused, problemOf } from '../api/problems.js';
+import { sendAnswer } from './answer.js';
+import { allowOrigin } from './cors.js';
+import type { HttpContext } from './route.js';
+
+export type AnsweringDeps = Pick<HttpContext, 'system' | 'corsOrigins' | 'onFault'>;
+
+/** Middleware: sets the headers of every answer, refuses an unreadable target or Host, and answers what is thrown. */
+export async function answering(ctx: Context, next: Next, http: AnsweringDeps): Promise<void> {
+  ctx.set({ 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' });
+  allowOrigin(ctx, http.corsOrigins);
+  try {
+    assertReadableTarget(ctx);
+    assertOneHost(ctx);
+    await next();
+  } catch (error) {
+    const requestId = http.system.uuid();
+    const answer = problemOf(error, requestId);
+    if (answer.status === 500) http.onFault(requestId, error);
+    sendAnswer(ctx, answer, http.system);
+  }
+}
+
+/** Koa parses the target on first use and throws on an absolute one that is no URL. */
+function assertReadableTarget(ctx: Context): void {
+  try {
+    if (typeof ctx.path === 'string') return;
+  } catch {
+    // Refused below.
+  }
+  throw new RequestRefused('The request target cannot be read', { status: 400 });
+}
+
+/** A request has exactly one Host header (RFC 9112, section 3.2); before HTTP/1.1 it may have none. */
+function assertOneHost({ req }: Context): void {
+  const { host = [] } = req.headersDistinct;
+  if (host.length === 1 || (host.length === 0 && req.httpVersion !== '1.1')) return;
+  throw new RequestRefused('A request should have one Host header', { status: 400 });
+}

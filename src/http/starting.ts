@@ -1,0 +1,36 @@
+/** What is served before the log has been read: health. Everything else is refused with the reason. */
+import type { RequestListener } from 'node:http';
+import type { Context } from 'koa';
+import Koa from 'koa';
+import { LogUnavailable } from '../eventlog/errors.js';
+import { sendAnswer } from './answer.js';
+import type { AnsweringDeps } from './answering.js';
+import { answering } from './answering.js';
+import { HEALTHY, notReady } from './routes/health.js';
+
+/** Paths of health, which the service answers from its start on, with and without a trailing slash. */
+const HEALTH_PATH = /^\/api\/health(\/ready)?\/?(\?|$)/;
+
+/** Whether a request target is one of health. */
+export function isOfHealth(target: string): boolean {
+  return HEALTH_PATH.test(target);
+}
+
+/** @param isAway whether the log was found to be away; else it has not been asked yet */
+export function startingApp(deps: AnsweringDeps, isAway: () => boolean): RequestListener {
+  const app = new Koa();
+  // Only failures while an answer is written reach this: the client has gone.
+  app.on('error', () => undefined);
+  app.use((ctx, next) => answering(ctx, next, deps));
+  app.use((ctx) => {
+    if (!isReadingHealth(ctx)) throw new LogUnavailable();
+    if (/ready\/?$/.test(ctx.path)) throw notReady(isAway() ? 'the event log cannot be reached' : 'the service starts');
+    sendAnswer(ctx, { status: 200, body: HEALTHY }, deps.system);
+  });
+  const serve = app.callback();
+  return (request, response) => void serve(request, response);
+}
+
+function isReadingHealth({ method, path }: Context): boolean {
+  return (method === 'GET' || method === 'HEAD') && isOfHealth(path);
+}
