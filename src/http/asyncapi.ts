@@ -86,7 +86,7 @@ interface ChannelText {
 
 const CLOSES =
   'The service closes with 1000 after the last message, 1002 after a frame that is none, 1007 after text that is no ' +
-  'UTF-8, 1009 after more than 4 KiB from the client, 1011 when the run cannot be read, 1012 when it stops, 4401 when ' +
+  'UTF-8, 1009 after more than 4 KiB from the client, 1011 when the record of the run is damaged, 1012 when it stops, 1013 while the event log cannot be reached, 4401 when ' +
   'the key or session that opened it ends, 4408 when the client does not take what it is sent. Before it opens: 401 ' +
   'and 403 for a key that will not do, 429 with `Retry-After` past a limit.';
 

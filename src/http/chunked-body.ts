@@ -1,5 +1,6 @@
 /** Long answers: sent in chunks as fast as the client reads, so that none is ever in memory as a whole. */
 import type { ServerResponse } from 'node:http';
+import { problemOf } from '../api/problems.js';
 import { whenClosed } from './answer.js';
 import type { HttpContext } from './route.js';
 
@@ -45,8 +46,8 @@ export async function* chunkedBody(
       }
     }
   } catch (error) {
-    // The answer has begun: all that is left is to break it off. A client that has gone is no fault.
-    if (!response.destroyed) http.onFault(http.system.uuid(), error);
+    // The answer has begun: all that is left is to break it off. A client that has gone is no fault, nor is an outage.
+    if (!response.destroyed && problemOf(error, '').status === 500) http.onFault(http.system.uuid(), error);
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 /** Server-sent events (WHATWG HTML, section 9.2) as an answer that is read as fast as its client takes it. */
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { ServiceStopping } from '../errors.js';
+import { problemOf } from '../api/problems.js';
 import { whenClosed } from './answer.js';
 import type { HttpContext } from './route.js';
 
@@ -40,21 +40,33 @@ export interface EventSink {
   send(event: ServerEvent): Promise<void>;
   /** Sends the cursor the stream has reached: a client that is cut off resumes after it. */
   place(id: string): void;
+  /** Begins the answer though there is nothing to send yet; `send` and `place` begin it too. */
+  begin(): void;
   /** Aborts when the client has gone. */
   readonly signal: AbortSignal;
 }
 
 export interface EventStreamOptions {
-  readonly http: Pick<HttpContext, 'system' | 'onFault' | 'unsent'>;
+  readonly http: Pick<HttpContext, 'system' | 'onFault' | 'unsent' | 'inTime'>;
   readonly response: ServerResponse;
   /** Cursor the stream has reached since the last event sent; null: none. The next beat sends it. */
   readonly passed?: () => string | null;
-  /** Sends the events: the answer ends when it resolves, and breaks off when it rejects. */
+  /** Sends the events: the answer ends when it resolves, and breaks off when it rejects after it has begun. */
   readonly tell: (sink: EventSink) => Promise<void>;
 }
 
-/** The body of an answer that begins at once. */
-export function eventStream({ http, response, tell, passed = () => null }: EventStreamOptions): Readable {
+/**
+ * The body of an answer, as soon as there is something to send: before that nothing is answered, so that a record which
+ * cannot be read becomes a problem.
+ *
+ * @throws what `tell` throws before the answer begins
+ */
+export async function eventStream({
+  http,
+  response,
+  tell,
+  passed = () => null,
+}: EventStreamOptions): Promise<Readable> {
   const queue = new StreamQueue(response);
   const reader = { unsentBytes: () => queue.unsentBytes, cutOff: () => response.destroy() };
   const gone = new AbortController();
@@ -65,9 +77,11 @@ export function eventStream({ http, response, tell, passed = () => null }: Event
     queue.close();
     http.unsent.forget(reader);
   });
-  // Sent at once, and the headers with it.
+  // Sent first, and the headers with it.
   queue.put(Buffer.from(`retry: ${RETRY_MS}\n\n`));
+  const { begun, begin, fail } = beginning();
   const send = (event: ServerEvent): Promise<void> => {
+    begin();
     if (!response.destroyed && !gone.signal.aborted) {
       queue.put(bytesOf(event));
       if (queue.bytes > MAX_UNSENT_BYTES) response.destroy();
@@ -75,15 +89,47 @@ export function eventStream({ http, response, tell, passed = () => null }: Event
     }
     return queue.emptied();
   };
-  tell({ send, place: (id) => queue.put(placeBytes(id)), signal: gone.signal }).then(
-    () => queue.close(),
+  const place = (id: string): void => {
+    begin();
+    queue.put(placeBytes(id));
+  };
+  tell({ send, place, begin, signal: gone.signal }).then(
+    () => {
+      begin();
+      queue.close();
+    },
     (error: unknown) => {
+      if (fail(error)) return;
       // The answer has begun: all that is left is to break it off.
-      if (!response.destroyed && !(error instanceof ServiceStopping)) http.onFault(http.system.uuid(), error);
+      if (!response.destroyed && isFault(error)) http.onFault(http.system.uuid(), error);
       response.destroy();
     },
   );
+  await http.inTime(begun);
   return queue.body;
+}
+
+/** The beginning of an answer; `fail` returns false when it has begun. */
+function beginning() {
+  let hasBegun = false;
+  let begin = (): void => undefined;
+  let fail = (_: unknown): boolean => false;
+  const begun = new Promise<void>((resolve, reject) => {
+    begin = () => {
+      hasBegun = true;
+      resolve();
+    };
+    fail = (error) => {
+      reject(error instanceof Error ? error : new Error(String(error)));
+      return !hasBegun;
+    };
+  });
+  return { begun, begin, fail };
+}
+
+/** Whether an error is a fault of the service: an outage or a stop is none. */
+function isFault(error: unknown): boolean {
+  return problemOf(error, '').status === 500;
 }
 
 const encoded = new WeakMap<ServerEvent, Buffer>();

@@ -61,6 +61,8 @@ export interface LogFeedDeps {
   readonly onFault: (error: unknown) => void;
 }
 
+const BEGINNING = { after: null, cursor: null };
+
 export class LogFeed {
   readonly #deps: LogFeedDeps;
   readonly #stopping = new AbortController();
@@ -71,17 +73,14 @@ export class LogFeed {
     this.#deps = deps;
   }
 
-  /** @param from a cursor; `head`: only what comes; null: all */
+  /** @param from a cursor; `head`: only what comes; null: all @throws {LogUnavailable} */
   async start(from: string | null): Promise<FeedStart> {
     const { log, cursors } = this.#deps;
-    if (from === null) return { after: null, cursor: null };
-    if (from === 'head') {
-      const after = await log.head();
-      return { after, cursor: after === null ? null : cursors.of(after) };
-    }
-    const read = cursors.read(from);
+    const read = from === null || from === 'head' ? null : cursors.read(from);
     if (typeof read === 'string') return read;
+    // Also asked where it is not needed: a log that cannot be reached is told at once.
     const head = await log.head();
+    if (read === null) return from === null || head === null ? BEGINNING : { after: head, cursor: cursors.of(head) };
     return head === null || read.position > head ? 'ahead' : { after: read.position, cursor: from };
   }
 

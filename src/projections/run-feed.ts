@@ -23,6 +23,8 @@ export interface FollowOptions {
    * not. The promise must not reject.
    */
   readonly onEvent: (event: RunEvent) => void | Promise<void>;
+  /** Called whenever all events that were recorded have been read. */
+  readonly onRead?: () => void;
   /** Ends the watching. */
   readonly signal: AbortSignal;
 }
@@ -92,7 +94,7 @@ export class RunFeed {
    * @throws {RunCorrupt | LogUnavailable | LogClosed} when the run cannot be read
    * @throws {ServiceStopping} when the feed has stopped already
    */
-  async follow(runId: string, { from, onEvent, signal }: FollowOptions): Promise<void> {
+  async follow(runId: string, { from, onEvent, onRead = () => undefined, signal }: FollowOptions): Promise<void> {
     if (this.#isStopped) throw new ServiceStopping();
     const watcher = newWatcher({ from, onEvent, signal });
     const onAbort = (): void => end(watcher);
@@ -101,6 +103,7 @@ export class RunFeed {
     try {
       while (!watcher.isOver) {
         await this.#readOn(runId, watcher, audience.heard);
+        onRead();
         await liveNews(watcher, audience);
       }
     } catch (error) {
@@ -158,7 +161,7 @@ function tell(audience: Audience, event: LiveEvent): void {
   audience.live.tell(event);
 }
 
-function newWatcher({ from, onEvent, signal }: FollowOptions): Watcher {
+function newWatcher({ from, onEvent, signal }: Omit<FollowOptions, 'onRead'>): Watcher {
   const idle = { live: null, wake: () => undefined, fail: () => undefined };
   return { onEvent, next: from, hash: null, isOver: signal.aborted, ...idle };
 }

@@ -9,13 +9,12 @@ import type { Announced, Announcement } from './messages.js';
 import {
   CLOSE_FAULT,
   CLOSE_NORMAL,
-  CLOSE_RESTART,
   NOTHING_ANNOUNCED,
   announce,
+  closeCodeOf,
   connectedMessage,
   unknownRunMessage,
 } from './messages.js';
-import { ServiceStopping } from '../errors.js';
 import type { Slices } from '../system/async/slices.js';
 import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
@@ -63,8 +62,9 @@ export function serveChannel(peer: Peer, runId: string, { views, sendQueue, slic
       end(CLOSE_NORMAL);
     },
     (error: unknown) => {
-      onFault(error);
-      end(CLOSE_FAULT);
+      const code = closeCodeOf(error);
+      if (code === CLOSE_FAULT) onFault(error);
+      end(code);
     },
   );
 }
@@ -156,10 +156,10 @@ export function serveRichChannel(peer: Peer, target: RichTarget, options: RichCh
       end(CLOSE_NORMAL);
     },
     (error: unknown) => {
-      if (error instanceof ServiceStopping) return end(CLOSE_RESTART);
+      const code = closeCodeOf(error);
       // A socket that is closing, because the client has gone or the service stops, is no fault.
-      if (socket.readyState === socket.OPEN) options.onFault(error);
-      end(CLOSE_FAULT);
+      if (code === CLOSE_FAULT && socket.readyState === socket.OPEN) options.onFault(error);
+      end(code);
     },
   );
 }
@@ -177,12 +177,15 @@ async function sendRun(
   const run = await queries.state(runId);
   if (run === null) return false;
   const translator = new MessageTranslator(runId, after);
-  await push([connectedMessage(run)]);
+  // Sent with the first event: before the record was read nothing is.
+  let greeting: readonly ChannelMessage[] = [connectedMessage(run)];
   const listening = tokens.subscribe(runId, (token) => void push(translator.token(token)));
   const onEvent = (event: RunEvent): Promise<void> => {
     // Tokens written before the event are sent before it.
     listening?.catchUp();
-    return push(translator.event(event));
+    const messages = [...greeting, ...translator.event(event)];
+    greeting = [];
+    return push(messages);
   };
   try {
     await feed.follow(runId, { from: 0, onEvent, signal });

@@ -14,18 +14,20 @@ const READERS = 3;
 /** Time between beats, in milliseconds, and more of them than a client may miss. */
 const [BEAT_MS, MAX_BEATS] = [15_000, 20];
 const DATA = JSON.stringify('x'.repeat(100_000));
+const inTime = <T>(work: Promise<T>): Promise<T> => work;
 
 describe('An event stream', () => {
   it('is encoded once for all, and written before the telling goes on', async () => {
     const open: { readonly response: ServerResponse; readonly sink: EventSink }[] = [];
     const onFault = (): never => expect.fail('Nothing fails');
-    const http = { system: manualSystem(), unsent: new UnsentBytes(), onFault };
+    const http = { system: manualSystem(), unsent: new UnsentBytes(), onFault, inTime };
     const server = createServer((_, response) => {
       const tell = (sink: EventSink): Promise<void> => {
+        sink.begin();
         open.push({ response, sink });
         return new Promise((resolve) => sink.signal.addEventListener('abort', () => resolve()));
       };
-      eventStream({ http, response, tell }).pipe(response);
+      void eventStream({ http, response, tell }).then((body) => body.pipe(response));
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const taken = Array.from({ length: READERS }, () => ({ text: '' }));
@@ -59,13 +61,14 @@ describe('An event stream', () => {
   it('ends for a client that takes nothing of what waits for it, and not for one that is slow', async () => {
     const system = manualSystem();
     const open: EventSink[] = [];
-    const http = { system, unsent: new UnsentBytes(), onFault: () => expect.fail('Nothing fails') };
+    const http = { system, unsent: new UnsentBytes(), onFault: () => expect.fail('Nothing fails'), inTime };
     const server = createServer((_, response) => {
       const tell = (sink: EventSink): Promise<void> => {
+        sink.begin();
         open.push(sink);
         return new Promise((resolve) => sink.signal.addEventListener('abort', () => resolve()));
       };
-      eventStream({ http, response, tell }).pipe(response);
+      void eventStream({ http, response, tell }).then((body) => body.pipe(response));
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

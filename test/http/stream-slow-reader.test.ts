@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
@@ -48,6 +49,7 @@ describe('A client of the rich stream that does not read', () => {
       follow: (_runId: string, watching: FollowOptions) =>
         new Promise<void>((resolve) => {
           given.watching = watching;
+          watching.onRead?.();
           watching.signal.addEventListener('abort', () => resolve());
         }),
     };
@@ -127,7 +129,7 @@ describe('A client of the rich stream that does not read', () => {
 
   it('is closed with 4408 on a socket once more than 1 MiB is unsent', async () => {
     const channel = openChannel(url, `/ws/council/${RUN}?events=all`);
-    await channel.until(({ event }) => event === 'connected');
+    await once(channel.socket, 'open');
     channel.socket.pause();
     expect(await feedLive(await watched())).to.be.lessThan(1_000);
     channel.socket.resume();
@@ -149,7 +151,7 @@ describe('A client of the rich stream that does not read', () => {
 
   it('is waited for while it is sent what was recorded before, on a socket', async () => {
     const channel = openChannel(url, `/ws/council/${RUN}?events=all`);
-    await channel.until(({ event }) => event === 'connected');
+    await once(channel.socket, 'open');
     channel.socket.pause();
     const fed = feedHistory(await watched());
     await standsStill(() => given.taken);

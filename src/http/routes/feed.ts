@@ -44,7 +44,11 @@ export function feedRoute(http: HttpContext): Route {
       if (open >= MAX_FEEDS) throw crowded();
       open += 1;
       whenClosed(ctx.res, () => (open -= 1));
-      return { status: 200, headers: EVENT_STREAM_HEADERS, body: feedStream({ start, ...wanted }, { http, ctx }) };
+      return {
+        status: 200,
+        headers: EVENT_STREAM_HEADERS,
+        body: await feedStream({ start, ...wanted }, { http, ctx }),
+      };
     },
   };
 }
@@ -97,8 +101,9 @@ interface Wanted {
 function feedStream(
   { start: { after, cursor }, ...wanted }: Wanted,
   deps: { readonly http: HttpContext; readonly ctx: RouterContext },
-): Readable {
-  return placedStream(deps, ({ send, place, signal, onPassed }) => {
+): Promise<Readable> {
+  return placedStream(deps, ({ send, place, begin, signal, onPassed }) => {
+    begin();
     // Sent at once: a client that began at the head and is cut off before its first event would else begin at a newer
     // head.
     if (cursor !== null) place(cursor);
@@ -121,15 +126,15 @@ export interface PlacedSink extends EventSink {
 export function placedStream(
   { http, ctx }: { readonly http: HttpContext; readonly ctx: RouterContext },
   tell: (sink: PlacedSink) => Promise<void>,
-): Readable {
+): Promise<Readable> {
   let passed: string | null = null;
   return eventStream({
     http,
     response: ctx.res,
     passed: () => passed,
-    tell: ({ send, place, signal }) =>
+    tell: ({ send, ...sink }) =>
       tell({
-        ...{ place, signal },
+        ...sink,
         onPassed: (cursor) => (passed = cursor),
         send(event) {
           passed = null;

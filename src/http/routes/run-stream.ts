@@ -50,12 +50,12 @@ export function streamRoute(http: HttpContext): Route {
       whenClosed(ctx.res, () => (open -= 1));
       // The last event is sent to every client, also to one that claims to know events yet to come.
       const first = Math.min(after, run.seq) + 1;
-      const tell = ({ send, signal }: EventSink): Promise<void> => {
+      const tell = ({ send, begin, signal }: EventSink): Promise<void> => {
         const onEvent = (event: RunEvent): void | Promise<void> =>
           event.seq > after ? send(serverEvent(event)) : undefined;
-        return http.feed.follow(runId, { from: first, onEvent, signal });
+        return http.feed.follow(runId, { from: first, onEvent, onRead: begin, signal });
       };
-      return { status: 200, headers: EVENT_STREAM_HEADERS, body: eventStream({ http, response: ctx.res, tell }) };
+      return { status: 200, headers: EVENT_STREAM_HEADERS, body: await eventStream({ http, response: ctx.res, tell }) };
     },
   };
 }

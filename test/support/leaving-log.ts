@@ -1,0 +1,42 @@
+import { LogUnavailable } from '../../src/eventlog/errors.js';
+import type { EventLog } from '../../src/eventlog/port.js';
+import { changedLog } from './changed-log.js';
+
+/** A log whose server goes away for those who read: after some reads more, or at once. Subscriptions under way go on. */
+export interface LeavingLog {
+  decorate(log: EventLog): EventLog;
+  /** @param reads how many more are answered */
+  leaveAfter(reads: number): void;
+  comeBack(): void;
+}
+
+export function leavingLog(): LeavingLog {
+  let left = Number.POSITIVE_INFINITY;
+  const count = (): void => {
+    if (left <= 0) throw new LogUnavailable();
+    left -= 1;
+  };
+  return {
+    decorate: (log) =>
+      changedLog(log, {
+        async *readStream(stream, range) {
+          count();
+          yield* log.readStream(stream, range);
+        },
+        async *readAll(after, range) {
+          count();
+          yield* log.readAll(after, range);
+        },
+        async head() {
+          count();
+          return await log.head();
+        },
+        async ping() {
+          count();
+          await log.ping();
+        },
+      }),
+    leaveAfter: (reads) => void (left = reads),
+    comeBack: () => void (left = Number.POSITIVE_INFINITY),
+  };
+}
