@@ -46,10 +46,12 @@ describe('What event streams and sockets have not sent', () => {
     const onFault = (_: string, error: unknown): never => expect.fail(String(error));
     const server = createServer((_, response) => {
       const tell = (sink: EventSink): Promise<void> => {
+        sink.begin();
         sends.push((data) => void sink.send({ id: null, type: 'Told', data }));
         return new Promise((resolve) => sink.signal.addEventListener('abort', () => resolve()));
       };
-      eventStream({ http: { system, unsent: boundOf('stream'), onFault }, response, tell }).pipe(response);
+      const http = { system, unsent: boundOf('stream'), onFault, inTime: <T>(work: Promise<T>): Promise<T> => work };
+      void eventStream({ http, response, tell }).then((body) => body.pipe(response));
     });
     const sendQueue = new SendQueue({ system, unsent: boundOf('socket') });
     const sockets = new WebSocketServer({ server, perMessageDeflate: false });
