@@ -38,6 +38,8 @@ export interface DataDirectory {
   readonly viewsDir: string;
   /** Swept at every start. */
   readonly tmpDir: string;
+  /** Whether the folder was there before and other users of the machine may look into it. */
+  readonly isExposed: boolean;
   /**
    * Notes the instance that runs here from now on.
    *
@@ -62,8 +64,16 @@ const STORAGE_FAILURES: ReadonlySet<string> = new Set([
   ...['ESTALE', 'ENOTCONN', 'ETIMEDOUT', 'EHOSTDOWN', 'ENODEV', 'ENXIO'],
 ]);
 
+/** Permissions that no file of this process gives: those of the group and of all others. Without meaning on Windows. */
+const OTHERS = 0o077;
+
+/** Keeps what this process creates from now on to its own user: files are 0600, folders 0700, whatever the umask was. */
+export function keepPrivate(): void {
+  process.umask(OTHERS);
+}
+
 /**
- * Takes the data directory, creating what is missing. The lock is a file lock that the system drops with the process,
+ * Takes the data directory, creating what is missing. All files that this process creates afterwards are private. The lock is a file lock that the system drops with the process,
  * however it ends.
  *
  * @throws {DataDirHeld} naming the process that holds it
@@ -73,8 +83,10 @@ const STORAGE_FAILURES: ReadonlySet<string> = new Set([
 export function openDataDirectory(folder: string, holder: Holder): DataDirectory {
   const path = resolve(folder);
   const [viewsDir, tmpDir] = [join(path, 'views'), join(path, 'tmp')];
+  keepPrivate();
   try {
     createFolder(path);
+    const isExposed = process.platform !== 'win32' && (statSync(path).mode & OTHERS) !== 0;
     assertWritable(path);
     const release = lock(path, holder);
     rmSync(tmpDir, { recursive: true, force: true });
@@ -82,7 +94,7 @@ export function openDataDirectory(folder: string, holder: Holder): DataDirectory
     createFolder(viewsDir);
     const { hostname } = holder;
     const succeed = (instanceId: string): readonly string[] => succession(path, { instanceId, hostname, tmpDir });
-    return { path, logFile: join(path, 'log.sqlite'), viewsDir, tmpDir, succeed, release };
+    return { path, logFile: join(path, 'log.sqlite'), viewsDir, tmpDir, isExposed, succeed, release };
   } catch (error) {
     if (error instanceof DataDirHeld || error instanceof DataDirFailed) throw error;
     const reason = error instanceof Error ? error.message : String(error);

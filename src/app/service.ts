@@ -89,6 +89,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   const channels = serveEngine(server, { engine, takenUp, edge, config, deps });
   starting.end();
   announce();
+  if (deps.dataDir.isExposed) warnOfExposure(deps);
   warnOfAuth(config, engine.authenticator.isOpen, { address, logger });
   return { url, engine, stop: () => stopService({ server, channels, engine }) };
 }
@@ -221,6 +222,11 @@ function assertGuarded(
     'without keys only a loopback address (add a key with "council keys add", ' +
     'or set AUTH=off to let everybody do everything)';
   throw new ConfigInvalid({ variable: 'HOST', value: host, accepted });
+}
+
+function warnOfExposure({ dataDir: { path }, logger }: Pick<ServiceDeps, 'dataDir' | 'logger'>): void {
+  const remedy = 'run chmod -R go-rwx on it';
+  logger.warn({ dataDir: path }, `DATA_DIR: other users of this machine may look into this folder, ${remedy}`);
 }
 
 /** Warns where `AUTH=off` opens the service to other machines, or has no effect. */
