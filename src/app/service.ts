@@ -80,15 +80,18 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   const checking = checkedRuns(engine);
   checking.catch(() => undefined);
   const stopStart = (): Promise<void> => stopService({ server, channels: null, engine });
-  await guarded({ stop: stopStart }, async () => {
+  const notice = await guarded({ stop: stopStart }, async () => {
     assertGuarded(config, { address, isOpen: engine.authenticator.isOpen });
+    const found = await noticeIn(config, engine, deps);
     await settledWithin(checking, { system, maxMs: MAX_START_MS });
+    return found;
   });
   const takenUp = checking.then((unfinished) => engine.recover(unfinished));
   takenUp.catch((error: unknown) => error instanceof ServiceStopping || onLogBroken(error));
   const channels = serveEngine(server, { engine, takenUp, edge, config, deps });
   starting.end();
   announce();
+  if (notice !== null) logger.warn({}, notice);
   if (deps.dataDir.isExposed) warnOfExposure(deps);
   warnOfAuth(config, engine.authenticator.isOpen, { address, logger });
   return { url, engine, stop: () => stopService({ server, channels, engine }) };
@@ -222,6 +225,18 @@ function assertGuarded(
     'without keys only a loopback address (add a key with "council keys add", ' +
     'or set AUTH=off to let everybody do everything)';
   throw new ConfigInvalid({ variable: 'HOST', value: host, accepted });
+}
+
+/** The warning about an embedded log beside that of a server, or null if there is none. @throws {ConfigInvalid} */
+async function noticeIn(
+  { eventStore }: Config,
+  { authenticator }: Engine,
+  { dataDir, system }: ServiceDeps,
+): Promise<string | null> {
+  if (eventStore === null) return null;
+  // Loaded on use alone.
+  const { noticeOfLog } = await import('./log-in-folder.js');
+  return await noticeOfLog(dataDir.logFile, { system, keys: authenticator.keys.list() });
 }
 
 function warnOfExposure({ dataDir: { path }, logger }: Pick<ServiceDeps, 'dataDir' | 'logger'>): void {

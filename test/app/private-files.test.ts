@@ -17,54 +17,56 @@ const KEPT = [
 ];
 
 // Windows has no such modes.
-(process.platform === 'win32' ? describe.skip : describe)('The files of a service', () => {
-  let dir: TempDir;
-  let path: string;
-  let child: Child;
+if (process.platform !== 'win32') {
+  describe('The files of a service', () => {
+    let dir: TempDir;
+    let path: string;
+    let child: Child;
 
-  beforeEach(() => {
-    dir = tempDir();
-    path = join(dir.path, 'deep', 'data');
-  });
-  afterEach(async () => {
-    await child.kill();
-    dir.remove();
-  });
-
-  /** A service that has ended a run. */
-  async function serve(umask: string): Promise<void> {
-    const script = `umask ${umask}; exec "$0" "$1"`;
-    const environment = { PATH: process.env['PATH'], PORT: '0', DATA_DIR: path };
-    child = startChild('/bin/sh', ['-c', script, process.execPath, MAIN], environment);
-    const rest = restClient(await addressOf(child));
-    await rest.until(await rest.start(), isOver);
-  }
-
-  const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8);
-  const wantedMode = (file: string): string => (statSync(file).isDirectory() ? '700' : '600');
-  const warnings = (): readonly string[] => child.lines.filter((line) => line.includes('"level":40'));
-
-  for (const umask of ['000', '022', '777']) {
-    it(`cannot be read by other users of the machine under the umask ${umask}`, async () => {
-      await serve(umask);
-      const files = readdirSync(path, { recursive: true, encoding: 'utf8' });
-      expect(files).to.include.members(KEPT);
-      expect(modeOf(path)).to.equal('700');
-      for (const each of files) {
-        const file = join(path, each);
-        expect([each, modeOf(file)]).to.deep.equal([each, wantedMode(file)]);
-      }
-      expect(warnings()).to.deep.equal([]);
+    beforeEach(() => {
+      dir = tempDir();
+      path = join(dir.path, 'deep', 'data');
     });
-  }
+    afterEach(async () => {
+      await child.kill();
+      dir.remove();
+    });
 
-  it('lie in a folder that others may read only where it was so before, which is told once', async () => {
-    mkdirSync(path, { recursive: true });
-    chmodSync(path, 0o755);
-    await serve('022');
-    expect(modeOf(path)).to.equal('755');
-    expect(modeOf(join(path, 'log.sqlite'))).to.equal('600');
-    expect(warnings()).to.have.length(1);
-    expect(warnings()[0]).to.include(path).and.include('chmod');
+    /** A service that has ended a run. */
+    async function serve(umask: string): Promise<void> {
+      const script = `umask ${umask}; exec "$0" "$1"`;
+      const environment = { PATH: process.env['PATH'], PORT: '0', DATA_DIR: path };
+      child = startChild('/bin/sh', ['-c', script, process.execPath, MAIN], environment);
+      const rest = restClient(await addressOf(child));
+      await rest.until(await rest.start(), isOver);
+    }
+
+    const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8);
+    const wantedMode = (file: string): string => (statSync(file).isDirectory() ? '700' : '600');
+    const warnings = (): readonly string[] => child.lines.filter((line) => line.includes('"level":40'));
+
+    for (const umask of ['000', '022', '777']) {
+      it(`cannot be read by other users of the machine under the umask ${umask}`, async () => {
+        await serve(umask);
+        const files = readdirSync(path, { recursive: true, encoding: 'utf8' });
+        expect(files).to.include.members(KEPT);
+        expect(modeOf(path)).to.equal('700');
+        for (const each of files) {
+          const file = join(path, each);
+          expect([each, modeOf(file)]).to.deep.equal([each, wantedMode(file)]);
+        }
+        expect(warnings()).to.deep.equal([]);
+      });
+    }
+
+    it('lie in a folder that others may read only where it was so before, which is told once', async () => {
+      mkdirSync(path, { recursive: true });
+      chmodSync(path, 0o755);
+      await serve('022');
+      expect(modeOf(path)).to.equal('755');
+      expect(modeOf(join(path, 'log.sqlite'))).to.equal('600');
+      expect(warnings()).to.have.length(1);
+      expect(warnings()[0]).to.include(path).and.include('chmod');
+    });
   });
-});
+}

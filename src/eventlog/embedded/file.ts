@@ -106,6 +106,15 @@ export function endOf(database: DatabaseSyncInstance): KnownHead {
   };
 }
 
+const STREAMS = `
+  SELECT substr(name, 1, instr(name || '-', '-') - 1) AS category, count(*) FROM streams GROUP BY category`;
+
+/** How many streams a log has, by category. */
+export function streamsOf(database: DatabaseSyncInstance): ReadonlyMap<string, number> {
+  const rows: readonly unknown[] = database.prepare(STREAMS, { returnArrays: true }).all();
+  return new Map(rows.filter(isRow).map((row) => [textIn(row, 0), numberIn(row, 1)]));
+}
+
 /** An empty file has lost its data: a new log always has its tables. SQLite would drop the journal beside it. */
 const IS_EMPTY = 'the file is empty: restore it from a backup';
 

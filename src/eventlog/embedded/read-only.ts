@@ -11,7 +11,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { DataDirHeld } from '../errors.js';
 import type { EventLog } from '../port.js';
 import { LogUnreadable } from '../port.js';
-import { endOf, kindOf } from './file.js';
+import { endOf, kindOf, streamsOf } from './file.js';
 import type { KnownHead } from './head-file.js';
 import { faultsOf } from './index-check.js';
 import type { Page, PageQuery } from './messages.js';
@@ -23,6 +23,8 @@ import { salvageOf } from './salvage.js';
 export interface ReadOnlyLog extends Pick<EventLog, 'readStream'> {
   /** Its name, and the position of its newest event, 0 for none. @throws {LogUnreadable} */
   end(): KnownHead;
+  /** How many streams there are, by category. @throws {LogUnreadable} */
+  streams(): ReadonlyMap<string, number>;
   /** What can be read of it where it is damaged. */
   readonly salvage: Salvage;
   /** What SQLite finds wrong with the file, at most ten lines; none: it is whole. */
@@ -47,6 +49,7 @@ export function openLogReadOnly(file: string): ReadOnlyLog {
   return {
     readStream: (stream, range = {}) => streamPages(page, stream, range),
     end: () => explained(file, () => endOf(database)),
+    streams: () => explained(file, () => streamsOf(database)),
     salvage: salvageOf(database),
     faults: () => faultsOf(database, 10),
     assertUnchanged() {
