@@ -91,12 +91,12 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
   for (const route of routes) {
     const path = route.path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
     const serve = async (ctx: RouterContext): Promise<void> => {
-      assertSource(ctx, http);
+      if (route.isProbe !== true) assertSource(ctx, http);
       const takesTicket = isEventStream(route);
       const wanted = { access: route.access, isReading: isReading(ctx), takesTicket };
       const caller = await authenticate(ctx.req, wanted, http);
       if (route.access !== 'open') endRequestWith(caller, ctx, http);
-      if (route.isUnlimited !== true) heed(ctx, http.limits.request(askerOf(ctx.req, caller, http)));
+      if (route.isProbe !== true) heed(ctx, http.limits.request(askerOf(ctx.req, caller, http)));
       const answer = await route.handle(ctx, caller);
       if (takesTicket) endAnswerWith(caller, ctx, http);
       sendAnswer(ctx, answer, http.system);

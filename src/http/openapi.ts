@@ -98,7 +98,7 @@ interface DocumentDeps {
 function operation(route: Route, deps: DocumentDeps): Json {
   const { components } = deps;
   const { success, otherSuccess, body, description } = route;
-  const limited: readonly AnswerHeader[] = route.isUnlimited === true ? [] : ['RateLimit', 'RateLimit-Policy'];
+  const limited: readonly AnswerHeader[] = route.isProbe === true ? [] : ['RateLimit', 'RateLimit-Policy'];
   const tagged: readonly AnswerHeader[] = route.isConditional === true ? ['ETag', ...limited] : limited;
   const problems = problemStatuses(route).map((status) => {
     const headers = [...(PROBLEM_HEADERS[status] ?? []), ...limited];
@@ -161,7 +161,7 @@ const TEXT: Json = { type: 'string' };
 function problemStatuses(route: Route): readonly number[] {
   const { path, body, query, isKeyed = false, hasUnknown = path.includes('{'), problems = [] } = route;
   const statuses = new Set([...problems, ...accessProblems(route)]);
-  if (route.isUnlimited !== true) statuses.add(429);
+  if (route.isProbe !== true) statuses.add(429);
   if (hasUnknown) statuses.add(404);
   if (isKeyed) statuses.add(409);
   if (body !== undefined) statuses.add(413).add(415);
@@ -170,9 +170,9 @@ function problemStatuses(route: Route): readonly number[] {
 }
 
 /** What can go wrong before a route is reached. */
-function accessProblems({ method, access }: Route): readonly number[] {
+function accessProblems({ method, access, isProbe = false }: Route): readonly number[] {
   const forbidden = method === 'GET' ? [] : [403];
-  if (access === 'open') return [421, ...forbidden];
+  if (access === 'open') return isProbe ? forbidden : [421, ...forbidden];
   if (scopesOf(access).length > 0) forbidden.push(403);
   // 503: a key may have to be looked up on the log.
   return [421, ...forbidden, 401, 429, 503];

@@ -147,8 +147,8 @@ export interface Route {
   /** Whether the last part of its path, a word, may be an id too: other methods are for that. */
   readonly isAlsoId?: boolean;
   readonly access: Access;
-  /** Whether no limit of requests holds for it. */
-  readonly isUnlimited?: boolean;
+  /** Whether load balancers ask it: no limit of requests holds for it, and any Host is accepted. */
+  readonly isProbe?: boolean;
   /** Unique; OpenAPI's operationId. */
   readonly name: string;
   readonly summary: string;

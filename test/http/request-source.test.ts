@@ -132,6 +132,15 @@ describe('Where a request comes from', () => {
     socket.destroy();
   });
 
+  it('lets probes ask for health by any Host, as load balancers and Kubernetes do', async () => {
+    for (const host of ['10.1.2.3:8000', 'pod.example', 'evil.example:1', '[fd00::1]:8000', 'a_b']) {
+      for (const path of ['/api/health', '/api/health/', '/api/health/ready', '/api/health/ready/']) {
+        for (const method of ['GET', 'HEAD']) expect((await ask(method, path, { Host: host })).status).to.equal(200);
+      }
+      expect((await ask('GET', '/api/runs/', { Host: host })).status).to.equal(421);
+    }
+  });
+
   it('answers 421 to a Host that is not its own, whatever is asked, sockets too', async () => {
     const before = await runs();
     for (const host of [
@@ -141,7 +150,6 @@ describe('Where a request comes from', () => {
       '0.0.0.0',
     ]) {
       for (const [method, path, others, body] of [
-        ['GET', '/api/health', {}, ''],
         ['GET', '/api/runs/', {}, ''],
         ['GET', '/api/openapi.json', {}, ''],
         ['OPTIONS', '/api/runs/', {}, ''],
@@ -170,7 +178,7 @@ describe('Where a request comes from', () => {
       '127.0.0.2',
       '[::1]:8000',
     ]) {
-      expect((await ask('GET', '/api/health', { Host: host })).status, host).to.equal(200);
+      expect((await ask('GET', '/api/runs/', { Host: host })).status, host).to.equal(200);
       const channel = openChannel(service.url, `/ws/council/${runId}`, { Host: host, Origin: `http://${host}` });
       await channel.until(({ event }) => event === 'connected');
       channel.socket.terminate();
@@ -179,15 +187,15 @@ describe('Where a request comes from', () => {
 
   it('is served without a Host, as HTTP/1.0 may be asked, not with an empty one', async () => {
     const statusOf = async (head: string): Promise<number> => (await rawExchange(service.url, [head])).status;
-    expect(await statusOf('GET /api/health HTTP/1.0\r\n\r\n')).to.equal(200);
-    expect(await statusOf('GET /api/health HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n')).to.equal(421);
+    expect(await statusOf('GET /api/runs/ HTTP/1.0\r\n\r\n')).to.equal(200);
+    expect(await statusOf('GET /api/runs/ HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n')).to.equal(421);
   });
 
   it('takes the host of an absolute target for the Host', async () => {
     const statusOf = async (target: string, host: string): Promise<number> =>
       (await rawExchange(service.url, [`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`])).status;
-    expect(await statusOf('http://localhost/api/health', 'evil.example')).to.equal(200);
-    expect(await statusOf('http://evil.example/api/health', 'localhost')).to.equal(421);
+    expect(await statusOf('http://localhost/api/runs/', 'evil.example')).to.equal(200);
+    expect(await statusOf('http://evil.example/api/runs/', 'localhost')).to.equal(421);
   });
 
   it('takes the host of an absolute target for the Host of a socket too', async () => {
@@ -249,7 +257,7 @@ describe('A service on every address', () => {
       try {
         const url = service.url.replace('0.0.0.0', '127.0.0.1');
         const found = ['localhost', 'COUNCIL.example.:443', 'evil.example'].map(async (host) => {
-          const head = `GET /api/health HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+          const head = `GET /api/runs/ HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
           return (await rawExchange(url, [head])).status;
         });
         expect(await Promise.all(found)).to.deep.equal(statuses);
