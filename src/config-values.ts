@@ -33,6 +33,16 @@ export function secret(variable: string, value: string | null): string | null {
   throw new ConfigInvalid({ variable, value: HIDDEN, accepted: 'a key of visible ASCII characters without spaces' });
 }
 
+/** Control characters are refused: a line of a file that Windows wrote ends in a carriage return. */
+export function plainText(variable: string, value: string): string {
+  if (isPlainText(value)) return value;
+  throw new ConfigInvalid({ variable, value, accepted: 'a text without control characters' });
+}
+
+function isPlainText(value: string): boolean {
+  return !/\p{Cc}/u.test(value);
+}
+
 export function modelName(variable: string, value: string | null): string | null {
   if (value === null || /^[\x21-\x7e]{1,200}$/.test(value)) return value;
   throw new ConfigInvalid({ variable, value, accepted: 'a name of 1 to 200 visible ASCII characters' });
@@ -85,12 +95,13 @@ export function connectionString(variable: string, value: string): string {
   const [wrong] = options.split('&').filter((option) => option !== '' && !isConnectionOption(option));
   const isPort = (host: string): boolean =>
     /^[^:]+$/.test(host) || (/:0*([1-9]\d{0,4})$/.test(host) && Number(host.split(':')[1]) < 65_536);
-  if (hosts !== '' && hosts.split(',').every(isPort) && isOneName && wrong === undefined) return value;
+  const isForm = hosts !== '' && hosts.split(',').every(isPort) && isOneName && wrong === undefined;
+  if (isForm && isPlainText(value)) return value;
   const names = Object.keys(CONNECTION_OPTIONS).join(', ');
   const form = 'esdb://[user:password@]host[:port][,host[:port]]... with ?option=value&... or esdb+discover://name';
   const accepted =
     wrong === undefined
-      ? form
+      ? `${form}, without control characters`
       : `for the option ${JSON.stringify(nameOf(wrong))} a value that fits; of options there are ${names}; no other`;
   throw new ConfigInvalid({ variable, value: withoutSecrets(value), accepted });
 }

@@ -9,6 +9,7 @@ import {
   modelName,
   oneOf,
   origins,
+  plainText,
   secret,
 } from './config-values.js';
 
@@ -139,9 +140,9 @@ type Setting = (variable: string) => string | null;
 export function readConfig(environment: Environment): Config {
   const setting: Setting = (variable) => environment[variable] || null;
   return {
-    host: setting('HOST') ?? '127.0.0.1',
+    host: plainText('HOST', setting('HOST') ?? '127.0.0.1'),
     port: integer('PORT', setting('PORT'), { fallback: 8000, min: 0, max: 65_535 }),
-    dataDir: setting('DATA_DIR') ?? './data',
+    dataDir: plainText('DATA_DIR', setting('DATA_DIR') ?? './data'),
     eventStore: eventStore(setting),
     modelProvider: provider(setting),
     embeddings: embeddings(setting),
@@ -235,7 +236,8 @@ function provider(setting: Setting): ModelSettings {
 function geminiSettings(setting: Setting): GeminiSettings | null {
   const apiKey = secret('GEMINI_API_KEY', setting('GEMINI_API_KEY'));
   const baseUrl = address('GEMINI_BASE_URL', setting('GEMINI_BASE_URL') ?? 'https://generativelanguage.googleapis.com');
-  return apiKey === null ? null : { name: 'gemini', apiKey, baseUrl, model: setting('GEMINI_MODEL') ?? GEMINI_MODEL };
+  const model = modelName('GEMINI_MODEL', setting('GEMINI_MODEL')) ?? GEMINI_MODEL;
+  return apiKey === null ? null : { name: 'gemini', apiKey, baseUrl, model };
 }
 
 /** The vendor asks for a key, other servers may not. Models change too often for a default. */
@@ -254,7 +256,8 @@ const OPENAI_NEEDS = 'OPENAI_MODEL and OPENAI_API_KEY (or the OPENAI_BASE_URL of
  * not have a model of embeddings: without one named, as without a provider, vectors are computed here.
  */
 function embeddings(setting: Setting): Config['embeddings'] {
-  const geminiEmbedding = setting('GEMINI_EMBEDDING_MODEL') ?? GEMINI_EMBEDDING_MODEL;
+  const geminiEmbedding =
+    modelName('GEMINI_EMBEDDING_MODEL', setting('GEMINI_EMBEDDING_MODEL')) ?? GEMINI_EMBEDDING_MODEL;
   const openAiEmbedding = modelName('OPENAI_EMBEDDING_MODEL', setting('OPENAI_EMBEDDING_MODEL'));
   const chosen = provider(setting);
   if (chosen.name === 'gemini') return { ...chosen, model: geminiEmbedding };

@@ -359,6 +359,52 @@ describe('Settings', () => {
     });
   }
 
+  describe('that end in a carriage return, as lines of a file of Windows do,', () => {
+    /** A value of each setting that differs from its default, and what it needs beside it. */
+    const openAi = { MODEL_PROVIDER: 'openai', OPENAI_MODEL: 'm', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' };
+    const gemini = { GEMINI_API_KEY: KEY };
+    const values: readonly [variable: string, value: string, beside?: Environment][] = [
+      ['HOST', 'localhost'],
+      ['PORT', '1'],
+      ['DATA_DIR', './other'],
+      ['EVENTSTORE_URL', 'esdb://host'],
+      ['EVENTSTORE_URL', 'esdb://host:2113?tls=true&tlsCAFile=/etc/ca.pem'],
+      ['EVENTSTORE_URL', 'esdb+discover://host?connectionName=mine'],
+      ['EVENTSTORE_PREFIX', 'other', { EVENTSTORE_URL: 'esdb://host' }],
+      ['MODEL_PROVIDER', 'offline', gemini],
+      ['GEMINI_API_KEY', KEY],
+      ['GEMINI_BASE_URL', 'http://127.0.0.1:1', gemini],
+      ['GEMINI_MODEL', 'gemini-y', gemini],
+      ['GEMINI_EMBEDDING_MODEL', 'embedding-y', gemini],
+      ['OPENAI_API_KEY', KEY, openAi],
+      ['OPENAI_BASE_URL', 'http://127.0.0.1:2', openAi],
+      ['OPENAI_MODEL', 'n', openAi],
+      ['OPENAI_EMBEDDING_MODEL', 'e', openAi],
+      ['TAVILY_API_KEY', KEY],
+      ['TAVILY_BASE_URL', 'http://127.0.0.1:1', { TAVILY_API_KEY: KEY }],
+      ['SEARXNG_URL', 'http://127.0.0.1:1'],
+      ['AUTH', 'off'],
+      ['LOG_LEVEL', 'warn'],
+      ['ALLOWED_HOSTS', 'one,two'],
+      ['CORS_ORIGINS', 'https://example.org'],
+      ['TRUSTED_PROXIES', '10.0.0.0/8'],
+      ['MAX_ACTIVE_RUNS', '7'],
+    ];
+    for (const [variable, value, beside = {}] of values) {
+      it(`${variable}=${value.replace(KEY, 'KEY')}: are read without it, or refused by name`, () => {
+        const plain = readConfig({ ...beside, [variable]: value });
+        let read = null;
+        try {
+          read = readConfig({ ...beside, [variable]: `${value}\r` });
+        } catch (error) {
+          expect(error).to.be.instanceOf(ConfigInvalid);
+          expect(String(error)).to.include(`Cannot use ${variable}=`).and.not.include('\r').and.not.include(KEY);
+        }
+        if (read !== null) expect(read).to.deep.equal(plain);
+      });
+    }
+  });
+
   it('that are refused are quoted, and long ones not whole', () => {
     expect(refusalOf({ PORT: 'http' }).message).to.equal(
       'Cannot use PORT="http": a whole number from 0 to 65535 is accepted',
