@@ -20,6 +20,8 @@ import { untilTrue } from '../support/until-true.js';
 /** From dist/test/app, where this file runs. */
 const textOf = (file: string): string => readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8');
 
+const PROXY = '.docker/nginx.conf.template';
+
 describe('The compose file', () => {
   const compose = textOf('docker-compose.yml');
   /** What an instance is made of; the second takes all of it over. */
@@ -31,9 +33,13 @@ describe('The compose file', () => {
   });
 
   it('keeps what is the container’s own from that file', () => {
-    for (const own of ['HOST: 0.0.0.0', "PORT: '8000'", 'DATA_DIR: /data']) {
+    const server = 'EVENTSTORE_URL: esdb://kurrentdb:2113?tls=false';
+    for (const own of ['HOST: 0.0.0.0', "PORT: '8000'", 'DATA_DIR: /data', server]) {
       expect(instance).to.include(`\n      ${own}\n`);
     }
+    // Compose puts values of the file in the place of such names.
+    const replaced = [...compose.matchAll(/\$\{?(\w+)/g)].map(([, name]) => name);
+    for (const own of ['HOST', 'PORT', 'DATA_DIR', 'EVENTSTORE_URL']) expect(replaced).not.to.include(own);
   });
 
   it('starts without keys, on purpose, since it is published on a loopback address alone', () => {
@@ -52,13 +58,22 @@ describe('The compose file', () => {
 
   it('has a proxy that looks up instances by their name, again every few seconds', () => {
     const [, alias = ''] = /\n {4}networks:\n {6}default:\n {8}aliases: \[(\w+)\]\n/.exec(instance) ?? [];
-    const proxy = textOf('.docker/nginx.conf');
-    expect(proxy).to.match(/^ *resolver 127\.0\.0\.11 valid=\d+s/m);
+    const proxy = textOf(PROXY);
+    expect(proxy).to.match(/^ *resolver \$\{NGINX_LOCAL_RESOLVERS\} valid=\d+s/m);
     // A name in a variable is asked for when it is needed, any other once, at the start.
     const [, variable = ''] = new RegExp(`^ *set (\\$\\w+) ${alias}:8000;`, 'm').exec(proxy) ?? [];
     const targets = [...proxy.matchAll(/^ *proxy_pass ([^;]+);/gm)].map(([, target]) => target);
     expect(new Set(targets)).to.deep.equal(new Set([`http://${variable}`]));
     expect(proxy).not.to.match(/^ *upstream /m);
+  });
+
+  it('has a proxy that asks the name server of its container, that of Docker or of Podman', () => {
+    const service = /\n {2}proxy:\n((?: {4}.*\n)+)/.exec(compose)?.[1] ?? '';
+    // By this the image's entrypoint reads /etc/resolv.conf; templates are filled in from the environment.
+    expect(service).to.match(/^ {4}environment:\n {6}NGINX_ENTRYPOINT_LOCAL_RESOLVERS: '1'\n/m);
+    expect(service).to.include(`\n      - ./${PROXY}:/etc/nginx/templates/default.conf.template:ro\n`);
+    expect(textOf(PROXY).match(/\$\{[^}]*\}/g)).to.deep.equal(['${NGINX_LOCAL_RESOLVERS}']);
+    expect(textOf(PROXY)).not.to.include('127.0.0.11');
   });
 });
 
@@ -91,8 +106,8 @@ if (spawnSync('nginx', ['-v']).status === 0) {
     };
     const startProxy = async (instancePort: number): Promise<void> => {
       const port = await freePort();
-      const server = textOf('.docker/nginx.conf')
-        .replace('127.0.0.11', `127.0.0.1:${dns.port}`)
+      const server = textOf(PROXY)
+        .replace('${NGINX_LOCAL_RESOLVERS}', `127.0.0.1:${dns.port}`)
         .replace('listen 8000', `listen 127.0.0.1:${port}`)
         .replace(':8000;', `:${instancePort};`);
       const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
