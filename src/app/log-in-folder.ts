@@ -29,7 +29,7 @@ export async function noticeOfLog(file: string, { system, keys }: LogInFolderDep
   const missing = found.keys.filter(({ hash }) => !known.has(hash));
   if (missing.length === 0) {
     const what = CATEGORIES.map((name) => counted(found.streams.get(name) ?? 0, name)).join(', ');
-    return `${file} holds ${what} and is not read, as EVENTSTORE_URL is set: copy it with "council migrate", or move it away`;
+    return `${file} holds ${what} and is not read, as EVENTSTORE_URL is set: copy it with "council migrate" if you have not, then move it away`;
   }
   const accepted =
     `a log that has the ${counted(missing.length, 'key')} of ${file} ` +

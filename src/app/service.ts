@@ -77,15 +77,13 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
     },
   });
   const engine = await guarded({ stop: async () => shut(server) }, () => opening);
-  const checking = checkedRuns(engine);
-  checking.catch(() => undefined);
-  const stopStart = (): Promise<void> => stopService({ server, channels: null, engine });
-  const notice = await guarded({ stop: stopStart }, async () => {
+  const started = { stop: () => stopService({ server, channels: null, engine }) };
+  const notice = await guarded(started, () => {
     assertGuarded(config, { address, isOpen: engine.authenticator.isOpen });
-    const found = await noticeIn(config, engine, deps);
-    await settledWithin(checking, { system, maxMs: MAX_START_MS });
-    return found;
+    return noticeIn(config, engine, deps);
   });
+  const checking = checkedRuns(engine);
+  await guarded(started, () => settledWithin(checking, { system, maxMs: MAX_START_MS }));
   const takenUp = checking.then((unfinished) => engine.recover(unfinished));
   takenUp.catch((error: unknown) => error instanceof ServiceStopping || onLogBroken(error));
   const channels = serveEngine(server, { engine, takenUp, edge, config, deps });

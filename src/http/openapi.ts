@@ -172,7 +172,8 @@ function problemStatuses(route: Route): readonly number[] {
 /** What can go wrong before a route is reached. */
 function accessProblems({ method, access, isProbe = false }: Route): readonly number[] {
   const forbidden = method === 'GET' ? [] : [403];
-  if (access === 'open') return isProbe ? forbidden : [421, ...forbidden];
+  // 400: a request without a Host, or with two.
+  if (access === 'open') return [isProbe ? 400 : 421, ...forbidden];
   if (scopesOf(access).length > 0) forbidden.push(403);
   // 503: a key may have to be looked up on the log.
   return [421, ...forbidden, 401, 429, 503];

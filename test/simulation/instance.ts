@@ -188,7 +188,7 @@ export class Instance implements Line {
   #dataDir(): EngineDeps['dataDir'] {
     const nowhere = '/nowhere';
     return {
-      ...{ path: nowhere, logFile: nowhere, viewsDir: nowhere, tmpDir: nowhere },
+      ...{ path: nowhere, logFile: nowhere, viewsDir: nowhere, tmpDir: nowhere, isExposed: false },
       succeed: (instanceId) => {
         const before = [...this.#predecessors];
         this.#predecessors.push(instanceId);
