@@ -8,6 +8,12 @@ export interface LogContact {
   ask<T>(call: () => Promise<T>): Promise<T>;
 }
 
+/** What is logged when the log is found to be in a state. */
+const LINES = {
+  away: 'the event log cannot be reached: waiting for it',
+  denied: 'the event log refuses this service: waiting for it; check the user and password in EVENTSTORE_URL',
+};
+
 /** Logs each change of the log's state once, however often a call fails. */
 export function logContact({
   system,
@@ -15,21 +21,27 @@ export function logContact({
   onLogAway = () => undefined,
 }: Pick<EngineDeps, 'system' | 'logger' | 'onLogAway'>): LogContact {
   const { signal } = new AbortController();
-  let isAway = false;
-  const turn = (reason: string | null): void => {
-    if (isAway === (reason !== null)) return;
-    isAway = reason !== null;
-    onLogAway(isAway);
-    if (isAway) logger.error({ reason }, 'the event log cannot be reached: waiting for it');
-    else logger.info({}, 'the event log is reached');
+  let state: keyof typeof LINES | 'reached' = 'reached';
+  const reached = (): void => {
+    if (state === 'reached') return;
+    state = 'reached';
+    onLogAway(false);
+    logger.info({}, 'the event log is reached');
+  };
+  const lost = (cause: Error): void => {
+    const next = isDenial(cause) ? 'denied' : 'away';
+    if (state === next) return;
+    state = next;
+    onLogAway(true);
+    logger.error({ reason: cause.message }, LINES[state]);
   };
   const noted = async <T>(call: () => Promise<T>): Promise<T> => {
     try {
       const result = await call();
-      turn(null);
+      reached();
       return result;
     } catch (error) {
-      if (error instanceof LogUnavailable) turn(reasonOf(error));
+      if (error instanceof LogUnavailable) lost(deepestOf(error));
       throw error;
     }
   };
@@ -41,11 +53,19 @@ export function readingFault(logger: EngineDeps['logger']): (error: unknown) => 
   return (error) => {
     const isOutage = error instanceof SubscriptionDropped || error instanceof LogUnavailable;
     if (!isOutage) logger.error({ err: error }, 'read models: fault');
-    else logger.error({ reason: reasonOf(error) }, 'read models: the event log sends nothing, subscribing again');
+    else
+      logger.error({ reason: deepestOf(error).message }, 'read models: the event log sends nothing, subscribing again');
   };
 }
 
-/** The message of the deepest cause: the errors above it only say that the log cannot be reached. */
-function reasonOf(error: Error): string {
-  return error.cause instanceof Error ? reasonOf(error.cause) : error.message;
+/** The deepest cause: the errors above it only say that the log cannot be reached. */
+function deepestOf(error: Error): Error {
+  return error.cause instanceof Error ? deepestOf(error.cause) : error;
+}
+
+/** Codes of gRPC for PERMISSION_DENIED and UNAUTHENTICATED. */
+const DENIALS: readonly unknown[] = [7, 16];
+
+function isDenial(error: Error): boolean {
+  return 'code' in error && DENIALS.includes(error.code);
 }
