@@ -22,8 +22,9 @@ describe('The lock file', () => {
         }
   });
 
-  it('brings no native package but SQLite where the service is installed', () => {
+  it('brings no native package but SQLite and the builder where the service is installed', () => {
     const installed = native.filter(([, { dev, os }]) => dev !== true && os?.join() !== 'android');
-    expect(installed.map(([path]) => path)).to.deep.equal(['node_modules/@photostructure/sqlite']);
+    const names = new Set(installed.map(([path]) => path.replace(/^node_modules\/(@esbuild)\/.*/, '$1')));
+    expect([...names]).to.deep.equal(['@esbuild', 'node_modules/@photostructure/sqlite']);
   });
 });

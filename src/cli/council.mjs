@@ -1,14 +1,13 @@
 #!/usr/bin/env node
-/** The `council` command in a checkout: works in a fresh clone, because it builds when dist is stale. */
-import { makeConsoleLater, transpile } from '../build.mjs';
+/** The `council` command. In a checkout it first brings `dist` up to date; an installed package has no sources to build. */
+import { existsSync } from 'node:fs';
 
-const words = process.argv.slice(2);
+const builder = new URL('../build.mjs', import.meta.url);
 try {
-  await transpile(['src']);
-  if (words.join(' ') === 'serve') makeConsoleLater();
+  if (existsSync(builder)) await (await import(builder.href)).build();
   await import('../../dist/src/cli/main.js');
 } catch (fault) {
   process.stderr.write(`${fault.stack}\n`);
-  // Of verify 1 would mean that a record is not valid.
-  process.exitCode = words[0] === 'verify' ? 2 : 1;
+  // `verify` exits 1 for an invalid record, so a fault of the program exits 2 there.
+  process.exitCode = process.argv[2] === 'verify' ? 2 : 1;
 }

@@ -72,16 +72,16 @@ export class ConsoleFiles {
     this.#folder = folder;
   }
 
-  /** @throws {RequestRefused} 404, 405; 503 while they are still being made */
+  /** @throws {RequestRefused} 404, 405 */
   async answer(ctx: Context): Promise<void> {
     if (isVisit(ctx)) return ctx.redirect('/console/');
     const files = await this.#all();
-    const page = files.get(INDEX);
-    if (page === undefined) return tellNotYet(ctx);
     const file = files.get(fileAt(ctx.path));
     if (file === undefined) {
+      const page = files.get(INDEX);
       // For a browser the page itself shows that it was not found, with a way back.
-      if (!isAskedFor(ctx)) throw new RequestRefused(`No such page or file: ${ctx.path}`, { status: 404 });
+      if (page === undefined || !isAskedFor(ctx))
+        throw new RequestRefused(`No such page or file: ${ctx.path}`, { status: 404 });
       return send(ctx, page, 404);
     }
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
@@ -91,13 +91,11 @@ export class ConsoleFiles {
     send(ctx, file);
   }
 
-  /** Reads and compresses the files once; empty until the page exists, which is built last. */
+  /** Reads and compresses the files once. */
   async #all(): Promise<ReadonlyMap<string, StaticFile>> {
     this.#files ??= this.#read();
     try {
-      const files = await this.#files;
-      if (!files.has(INDEX)) this.#files = null;
-      return files;
+      return await this.#files;
     } catch (error) {
       this.#files = null;
       throw error;
@@ -120,19 +118,6 @@ export class ConsoleFiles {
       ),
     );
   }
-}
-
-/**
- * While the console is still being built, after a first start; a browser retries by itself. @throws {RequestRefused}
- * 503 for others
- */
-function tellNotYet(ctx: Context): void {
-  const headers = { 'Retry-After': '1', Refresh: '1' };
-  const detail = 'The console is still being made: ask again in a second';
-  if (!isAskedFor(ctx)) throw new RequestRefused(detail, { status: 503, headers });
-  ctx.set(headers);
-  ctx.status = 503;
-  ctx.body = 'The console is being made, this once. It will be here in a few seconds.';
 }
 
 /** The file that is served at a path, from the folder. */

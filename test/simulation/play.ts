@@ -24,18 +24,16 @@ export interface PlayOptions {
   /** Asked before each history, whether to go on. */
   readonly goesOn?: () => boolean;
   readonly isShrunk?: boolean;
-  readonly onPlayed?: (seed: number) => void;
 }
 
 /** Plays the seeds from one to another, both included, up to the first that fails. */
 export async function playSeeds(from: number, to: number, options: PlayOptions = {}): Promise<Tally> {
-  const { goesOn = () => true, isShrunk = true, onPlayed = () => undefined } = options;
+  const { goesOn = () => true, isShrunk = true } = options;
   const tally: Tally = { histories: 0, events: 0, turns: 0, virtualMs: 0, injected: {}, failure: null };
   for (let seed = from; seed <= to && goesOn(); seed += 1) {
     const plan = planOf(seed);
     const { broken, injected, events, turns, virtualMs } = await playHistory(plan);
     add(tally, { histories: 1, events, turns, virtualMs, injected, failure: null });
-    onPlayed(seed);
     if (broken === null) continue;
     const least = isShrunk ? told(await shrunk(plan, broken.invariant)) : told(plan);
     tally.failure = { seed, invariant: broken.invariant, text: `${broken.message}\n${least}` };
@@ -79,11 +77,8 @@ export function summaryLine(
 
 async function main(from: number, to: number): Promise<void> {
   const startedMs = performance.now();
-  const tally = await playSeeds(from, to, {
-    // A parent looks for mutations: it wants to know that and when, not why.
-    isShrunk: process.send === undefined,
-    onPlayed: (seed) => process.send?.({ seed }),
-  });
+  // The soak, which starts this in several processes, shrinks a failure itself.
+  const tally = await playSeeds(from, to, { isShrunk: process.send === undefined });
   if (process.send !== undefined) process.send({ tally });
   else process.stdout.write(`${summaryLine(`${from} to ${to}`, tally, performance.now() - startedMs)}\n`);
   if (tally.failure !== null && process.send === undefined) process.stdout.write(`${tally.failure.text}\n`);
