@@ -80,7 +80,7 @@ async function validators() {
 
 /** Types beside the client and of the schemas it names. Packages of a developer make them: a start works without. */
 async function clientTypes() {
-  const sources = filesUnder(join(root, 'src/client')).filter((path) => path.endsWith('.ts'));
+  const sources = filesUnder(join(root, 'src/client')).filter((path) => /(?<!\.d)\.ts$/.test(path));
   if (sources.length === 0 || !isInstalled('typescript') || !isInstalled('json-schema-to-typescript')) return [];
   const [{ default: ts }, { schemaTypes }] = await Promise.all([
     import('typescript'),

@@ -1,7 +1,7 @@
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -20,36 +20,98 @@ const MAX_GZIP_BYTES = 12_000;
 /** How a package of ES modules is not expected to be found: `attw --profile esm-only`. */
 const NOT_ESM: readonly string[] = ['node10', 'node16-cjs'];
 
-describe('The package of the client', () => {
+/** What a fresh clone holds of the project and `npm pack` needs; `dist` is not there. */
+const CLONE = ['src', 'schemas', 'package.json', 'package-lock.json', 'README.md', 'LICENSE'];
+
+interface Packed {
+  readonly tarball: Uint8Array;
+  readonly files: readonly string[];
+  readonly manifest: Readonly<Record<string, unknown>>;
+}
+
+/** Runs `npm pack` in a copy of the project without `dist`. */
+async function packed(clone: string, ...words: string[]): Promise<Packed> {
+  const run = await promisify(execFile)('npm', ['pack', '--json', ...words], { cwd: clone, maxBuffer: 2 ** 24 });
+  const [report] = JSON.parse(run.stdout.slice(run.stdout.indexOf('['))) as [
+    { readonly filename: string; readonly files: readonly { readonly path: string }[] },
+  ];
+  const folder = words.includes('-w') ? join(clone, 'src/client') : clone;
+  return {
+    tarball: new Uint8Array(readFileSync(join(clone, report.filename))),
+    files: report.files.map(({ path }) => path),
+    manifest: JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Record<string, unknown>,
+  };
+}
+
+describe('The packages made in a fresh clone', () => {
   let dir: TempDir;
-  let tarball: Uint8Array;
+  let service: Packed;
+  let client: Packed;
 
   before(async () => {
     dir = tempDir();
-    const words = ['pack', '--ignore-scripts', '--json', '--pack-destination', dir.path];
-    const { stdout } = await promisify(execFile)('npm', words, { cwd: ROOT, maxBuffer: 2 ** 24 });
-    const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
-    tarball = new Uint8Array(readFileSync(join(dir.path, filename)));
+    const clone = join(dir.path, 'clone');
+    for (const name of CLONE) cpSync(join(ROOT, name), join(clone, name), { recursive: true });
+    rmSync(join(clone, 'src/client/dist'), { recursive: true, force: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
+    service = await packed(clone);
+    client = await packed(clone, '-w', 'council-run-client');
   });
   after(() => dir.remove());
 
-  it('is clean by publint', async () => {
-    const pkg = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, unknown>;
-    const { messages } = await publint({ pack: { tarball: tarball.slice().buffer }, strict: true });
-    expect(messages.map((message) => formatMessage(message, pkg))).to.deep.equal([]);
+  it('hold the built service, console, command and client', () => {
+    expect(service.files).to.include.members([
+      'src/cli/council.mjs',
+      'dist/src/main.js',
+      'dist/src/client/client.d.ts',
+      'dist/src/generated/requests.js',
+      'dist/console/index.html',
+      'schemas/run-request.json',
+      'schemas/examples/code-review.blueprint.json',
+    ]);
+    expect(service.files.filter((path) => path.endsWith('.map') || path.startsWith('test'))).to.deep.equal([]);
   });
 
-  it('has types that are found as its modules are, by attw', async () => {
-    const found = await checkPackage(createPackageFromTarballData(tarball));
-    if (found.types === false) throw new Error('The package has no types');
-    const problems = found.problems.filter(
-      (problem) => !('resolutionKind' in problem && NOT_ESM.includes(problem.resolutionKind)),
-    );
-    expect(problems).to.deep.equal([]);
-    expect(Object.keys(found.entrypoints)).to.deep.equal(['./client']);
+  it('give a client without dependencies', () => {
+    expect(client.manifest).not.to.have.any.keys('dependencies', 'peerDependencies', 'optionalDependencies');
+    expect(client.manifest['version']).to.equal(service.manifest['version']);
+    expect(client.files).to.include.members(['dist/client/client.js', 'dist/client/client.d.ts']);
   });
 
-  it('is found by its name, and loads without the rest', async () => {
+  it('give a command that runs where the package lies', async () => {
+    const place = join(dir.path, 'installed');
+    mkdirSync(place);
+    writeFileSync(join(place, 'service.tgz'), service.tarball);
+    await promisify(execFile)('tar', ['-xzf', 'service.tgz'], { cwd: place });
+    symlinkSync(join(ROOT, 'node_modules'), join(place, 'package/node_modules'));
+    const command = join(place, 'package', (service.manifest['bin'] as { council: string }).council);
+    const { stdout } = await promisify(execFile)(process.execPath, [command, '--help']);
+    expect(stdout).to.include('council serve');
+  });
+
+  it('are clean by publint', async () => {
+    for (const { tarball, manifest } of [service, client]) {
+      const { messages } = await publint({ pack: { tarball: tarball.slice().buffer }, strict: true });
+      expect(messages.map((message) => formatMessage(message, manifest))).to.deep.equal([]);
+    }
+  });
+
+  it('have types that are found as their modules are, by attw', async () => {
+    for (const [{ tarball }, entry] of [
+      [service, './client'],
+      [client, '.'],
+    ] as const) {
+      const found = await checkPackage(createPackageFromTarballData(tarball));
+      if (found.types === false) throw new Error('The package has no types');
+      const problems = found.problems.filter(
+        (problem) => !('resolutionKind' in problem && NOT_ESM.includes(problem.resolutionKind)),
+      );
+      expect(problems).to.deep.equal([]);
+      expect(Object.keys(found.entrypoints)).to.deep.equal([entry]);
+    }
+  });
+
+  it('give a client that is found by its name, and loads without the rest', async () => {
     const name = 'council-run-service/client';
     expect(await import(name)).to.include.keys('CouncilClient', 'StalePauseError');
   });
