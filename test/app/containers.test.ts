@@ -75,6 +75,22 @@ describe('The compose file', () => {
     expect(textOf(PROXY).match(/\$\{[^}]*\}/g)).to.deep.equal(['${NGINX_LOCAL_RESOLVERS}']);
     expect(textOf(PROXY)).not.to.include('127.0.0.11');
   });
+
+  it('pins every image to a version', () => {
+    const dockerfile = textOf('.docker/Dockerfile');
+    const images = [...compose.matchAll(/^ {4}image: (.*)$/gm), ...dockerfile.matchAll(/^FROM (\S+)/gm)];
+    for (const [, image = ''] of images) expect(image).to.match(/:\d+\.\d+/);
+  });
+
+  it('lets instances know the client through the proxy alone', () => {
+    expect(instance).to.match(/\n {6}TRUSTED_PROXIES: \$\{TRUSTED_PROXIES:-10\.0\.0\.0\/8,/);
+    expect(textOf(PROXY)).to.include('proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;');
+    expect(textOf(PROXY)).to.include('proxy_set_header X-Forwarded-Proto $forwarded_proto;');
+  });
+
+  it('holds the council command', () => {
+    expect(textOf('.docker/Dockerfile')).to.include('ln -s /app/src/cli/council.mjs /usr/local/bin/council');
+  });
 });
 
 // Where the proxy is installed.
