@@ -48,6 +48,11 @@ export interface StreamRange {
   readonly direction?: 'forwards' | 'backwards';
   /** Most events returned. Default: all. */
   readonly max?: number;
+  /**
+   * About how many characters of stored events may be held in memory ahead of the reader, for readers that may stop
+   * reading. At least one event is read. A log that reads one event at a time ignores it. Default: the log's own page.
+   */
+  readonly pageChars?: number;
 }
 
 export interface AllRange {
@@ -60,6 +65,8 @@ export interface SubscribeOptions {
   readonly categories?: readonly string[];
   /** Types of the events that are delivered; each of letters alone. Default: all. */
   readonly types?: readonly string[];
+  /** See `StreamRange`. */
+  readonly pageChars?: number;
   /** Ends the iteration without an error. */
   readonly signal: AbortSignal;
 }

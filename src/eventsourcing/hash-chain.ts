@@ -170,18 +170,29 @@ export interface VerifiedRange {
   readonly from?: number | undefined;
   /** Most events; default: all. */
   readonly max?: number | undefined;
+  /** Hash of the event before the first, where the caller has verified it; default: that event is read for its hash. */
+  readonly previousHash?: string | undefined;
+  /** Ends after the event with which the stored data reach this many characters; default: no bound. */
+  readonly maxChars?: number | undefined;
+  /** See `StreamRange`. */
+  readonly pageChars?: number | undefined;
 }
 
-/** A stream's events in order; a missing stream has none. Throws `corrupt` at the first that does not follow. */
+/**
+ * A stream's events in order; a missing stream has none. Throws `corrupt` at the first that does not follow.
+ *
+ * @returns whether it ended because of `maxChars`
+ */
 export async function* readVerified<E extends ExportedEvent>(
   log: Pick<EventLog, 'readStream'>,
   { stream, eventOf, corrupt }: VerifiedStream<E>,
-  { sha256, from = 0, max }: VerifiedRange,
-): AsyncGenerator<E> {
-  // The event before the first is read too, for its hash.
-  const first = Math.max(0, from - 1);
-  let [previous, next] = [first === 0 ? GENESIS_HASH : null, first];
-  const range = { from: first, ...(max !== undefined && { max: max + (from - first) }) };
+  { sha256, from = 0, max, previousHash, maxChars, pageChars }: VerifiedRange,
+): AsyncGenerator<E, boolean> {
+  const first = previousHash === undefined ? Math.max(0, from - 1) : from;
+  let [previous, next] = [first === 0 ? GENESIS_HASH : (previousHash ?? null), first];
+  const page = pageChars === undefined ? {} : { pageChars };
+  const range = { from: first, ...(max !== undefined && { max: max + (from - first) }), ...page };
+  let chars = 0;
   for await (const recorded of log.readStream(stream, range)) {
     const event = eventOf(recorded);
     try {
@@ -194,8 +205,12 @@ export async function* readVerified<E extends ExportedEvent>(
     }
     previous = event.hash;
     next += 1;
-    if (event.seq >= from) yield event;
+    if (event.seq < from) continue;
+    yield event;
+    chars += recorded.data.length;
+    if (maxChars !== undefined && chars >= maxChars) return true;
   }
+  return false;
 }
 
 /**

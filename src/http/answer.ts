@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import type { System } from '../system/system.js';
+import type { UnsentBytes } from '../system/async/unsent-bytes.js';
 
 /** An answer; a null body means none. */
 export interface Answer {
@@ -22,12 +23,18 @@ const SMALL_REST_BYTES = 1024 * 1024;
 const MAX_DRAINED_BYTES = 128 * 1024 * 1024;
 const MAX_DRAIN_MS = 30_000;
 
-/** Sends an answer. */
+export interface SendingDeps {
+  readonly system: Pick<System, 'after'>;
+  readonly unsent: Pick<UnsentBytes, 'grew' | 'forget'>;
+}
+
+/** Sends an answer. What its client has not taken counts against the bound on unsent bytes. */
 export function sendAnswer(
   ctx: Context,
   { status, body, type = 'json', headers = {} }: Answer,
-  system: Pick<System, 'after'>,
+  { system, unsent }: SendingDeps,
 ): void {
+  ctx.res.once('prefinish', () => countUnsent(ctx.res, unsent));
   ctx.status = status;
   ctx.set(headers);
   if (body === null) {
@@ -43,6 +50,14 @@ export function sendAnswer(
     ctx.body = typeof text === 'string' || text instanceof Readable ? text : Readable.from(text);
   }
   if (typeof text === 'string') ctx.length = Buffer.byteLength(text);
+}
+
+/** Counts what is left of a whole answer when all of it was handed to its socket. */
+function countUnsent(response: ServerResponse, unsent: SendingDeps['unsent']): void {
+  if (response.writableLength === 0) return;
+  const reader = { unsentBytes: () => response.writableLength, cutOff: () => response.destroy() };
+  response.once('close', () => unsent.forget(reader));
+  unsent.grew(reader);
 }
 
 function isChunked(body: object): body is AsyncIterable<string | Buffer> {

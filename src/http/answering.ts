@@ -5,7 +5,7 @@ import { sendAnswer } from './answer.js';
 import { allowOrigin } from './cors.js';
 import type { HttpContext } from './route.js';
 
-export type AnsweringDeps = Pick<HttpContext, 'system' | 'corsOrigins' | 'onFault'>;
+export type AnsweringDeps = Pick<HttpContext, 'system' | 'corsOrigins' | 'onFault' | 'unsent'>;
 
 /** Middleware: sets the headers of every answer, refuses an unreadable target or Host, and answers what is thrown. */
 export async function answering(ctx: Context, next: Next, http: AnsweringDeps): Promise<void> {
@@ -19,7 +19,7 @@ export async function answering(ctx: Context, next: Next, http: AnsweringDeps): 
     const requestId = http.system.uuid();
     const answer = problemOf(error, requestId);
     if (answer.status === 500) http.onFault(requestId, error);
-    sendAnswer(ctx, answer, http.system);
+    sendAnswer(ctx, answer, http);
   }
 }
 

@@ -62,11 +62,11 @@ export function httpApp(deps: HttpDeps): RequestListener {
     } else await next();
   });
   app.use(async (ctx, next) => {
-    if (isRefused(ctx, router)) sendAnswer(ctx, unrouted(ctx, router, http), http.system);
+    if (isRefused(ctx, router)) sendAnswer(ctx, unrouted(ctx, router, http), http);
     else await next();
   });
   app.use(router.routes());
-  app.use((ctx) => sendAnswer(ctx, unrouted(ctx, router, http), http.system));
+  app.use((ctx) => sendAnswer(ctx, unrouted(ctx, router, http), http));
   const serve = app.callback();
   return (request, response) => void serve(request, response);
 }
@@ -99,7 +99,7 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
       if (route.isProbe !== true) heed(ctx, http.limits.request(askerOf(ctx.req, caller, http)));
       const answer = await route.handle(ctx, caller);
       if (takesTicket) endAnswerWith(caller, ctx, http);
-      sendAnswer(ctx, answer, http.system);
+      sendAnswer(ctx, answer, http);
     };
     router.register(path, [route.method], serve, route.isAlsoId === true ? { name: ALSO_ID } : {});
   }

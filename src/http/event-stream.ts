@@ -230,10 +230,14 @@ class StreamQueue {
     this.#notifyEmptied();
   }
 
-  /** Resolves once everything has been taken, or nothing more is going to be. */
+  /** Resolves once everything has left the body too, or nothing more is going to be taken. */
   emptied(): Promise<void> {
-    if (this.#pieces.length === 0 || this.#isClosed) return Promise.resolve();
+    if (this.#isEmpty || this.#isClosed) return Promise.resolve();
     return new Promise((resolve) => this.#emptied.push(resolve));
+  }
+
+  get #isEmpty(): boolean {
+    return this.#pieces.length === 0 && this.#isWanted;
   }
 
   #give(): void {
@@ -244,9 +248,8 @@ class StreamQueue {
       this.#taken += 1;
       this.#isWanted = this.body.push(piece);
     }
-    if (this.#pieces.length > 0) return;
-    this.#notifyEmptied();
-    if (this.#isClosed) this.body.push(null);
+    if (this.#isEmpty) this.#notifyEmptied();
+    if (this.#isClosed && this.#pieces.length === 0) this.body.push(null);
   }
 
   #notifyEmptied(): void {

@@ -53,7 +53,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly feed: Pick<RunFeed, 'follow'>;
   /** The events of all runs. */
   readonly logFeed: Pick<LogFeed, 'start' | 'follow'>;
-  readonly inbox: Pick<Inbox, 'list' | 'follow'>;
+  readonly inbox: Pick<Inbox, 'list' | 'waiting' | 'follow'>;
   /** Reads and checks a run's whole record; null when nothing is known of it. */
   readonly verify: (runId: string) => Promise<RunVerification | null>;
   /** The genealogy of a run; null when there is no such run. */

@@ -25,7 +25,7 @@ export function startingApp(deps: AnsweringDeps, isAway: () => boolean): Request
   app.use((ctx) => {
     if (!isReadingHealth(ctx)) throw new LogUnavailable();
     if (/ready\/?$/.test(ctx.path)) throw notReady(isAway() ? 'the event log cannot be reached' : 'the service starts');
-    sendAnswer(ctx, { status: 200, body: HEALTHY }, deps.system);
+    sendAnswer(ctx, { status: 200, body: HEALTHY }, deps);
   });
   const serve = app.callback();
   return (request, response) => void serve(request, response);

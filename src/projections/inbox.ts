@@ -21,8 +21,10 @@ import type { RunQueries } from './run-queries.js';
 import type { RunReader } from './run-reader.js';
 import type { RunSummary } from './run-summary.js';
 
-/** Paused runs that are looked at together. */
-const AT_ONCE = 50;
+/** Rows of paused runs read at a time. */
+const ROWS_AT_ONCE = 50;
+/** Records folded at a time for one caller: the pauses are held until the caller takes them. */
+const FOLDED_AT_ONCE = 4;
 
 /** An open pause. */
 export interface WaitingPause {
@@ -119,21 +121,45 @@ export class Inbox {
   }
 
   /** The pauses that wait, longest first; everything recorded before the call counts. */
-  async list({ since, limit, ...filter }: InboxQuery, caller: Caller): Promise<readonly WaitingPause[]> {
+  async list(query: InboxQuery, caller: Caller): Promise<readonly WaitingPause[]> {
     const found: WaitingPause[] = [];
+    for await (const pause of this.waiting(query, caller)) found.push(pause);
+    return found;
+  }
+
+  /** The same, read as they are taken: few are in memory at a time. */
+  async *waiting({ since, limit, ...filter }: InboxQuery, caller: Caller): AsyncGenerator<WaitingPause> {
     // Before all pauses of that moment: of these the run that was started last comes first.
-    let after: RunPlace | null = since === null ? null : { value: since, createdAt: '9', id: '' };
-    while (found.length < limit) {
-      const runs = await this.#paused(filter.blueprintId, after);
-      // Filtered by the rows first: the records of pauses that the caller may not decide need not be read.
-      const likely = runs.filter((run) => !filter.isMine || isApprover(run.actor, run.approvers, caller));
-      const pauses = await Promise.all(likely.map(({ id }) => this.#pauseOf(id, { caller })));
-      found.push(...pauses.filter((pause) => pause !== null).filter((pause) => isWanted(pause, filter)));
-      const last = runs.at(-1);
-      if (last === undefined || runs.length < AT_ONCE) break;
-      after = placeOf(last, 'waiting');
+    const first: RunPlace | null = since === null ? null : { value: since, createdAt: '9', id: '' };
+    let left = limit;
+    for await (const ids of this.#likely(filter, first, caller)) {
+      const pauses = await Promise.all(ids.map((id) => this.#pauseOf(id, { caller })));
+      for (const pause of pauses) {
+        if (pause === null || !isWanted(pause, filter)) continue;
+        yield pause;
+        left -= 1;
+        if (left === 0) return;
+      }
     }
-    return found.slice(0, limit);
+  }
+
+  /**
+   * Paused runs, longest first, in groups of `FOLDED_AT_ONCE`. Filtered by their rows, because the records of pauses that
+   * the caller may not decide need not be read.
+   */
+  async *#likely(
+    { isMine, blueprintId }: InboxFilter,
+    first: RunPlace | null,
+    caller: Caller,
+  ): AsyncGenerator<readonly string[]> {
+    for (let after = first, isLast = false; !isLast;) {
+      const runs = await this.#paused(blueprintId, after);
+      const ids = runs.flatMap((run) => (!isMine || isApprover(run.actor, run.approvers, caller) ? [run.id] : []));
+      const last = runs.at(-1);
+      isLast = last === undefined || runs.length < ROWS_AT_ONCE;
+      if (last !== undefined) after = placeOf(last, 'waiting');
+      for (let at = 0; at < ids.length; at += FOLDED_AT_ONCE) yield ids.slice(at, at + FOLDED_AT_ONCE);
+    }
   }
 
   /** Follows the log: reports each pause that begins or gains a vote in full, and each that was decided or has ended. */
@@ -155,7 +181,7 @@ export class Inbox {
   #paused(blueprintId: string | null, after: RunPlace | null): Promise<readonly RunSummary[]> {
     const filter = { status: 'paused' as const, ...(blueprintId !== null && { blueprintId }) };
     const place = after === null ? {} : { after };
-    return this.#deps.queries.list({ limit: AT_ONCE, offset: 0, filter, sort: 'waiting', ...place });
+    return this.#deps.queries.list({ limit: ROWS_AT_ONCE, offset: 0, filter, sort: 'waiting', ...place });
   }
 
   /** @param wantedAfter the run's pause after an event; null: none is open that is wanted */

@@ -18,6 +18,9 @@ import { keepSubscribed } from './keep-subscribed.js';
 /** Runs whose blueprint is remembered; that of any other is read from its first event again. */
 const MAX_REMEMBERED = 10_000;
 
+/** Characters of the log in memory for a reader that may stop reading; one event may be larger. */
+const PAGE_CHARS = 64 * 1024;
+
 const RUNS = runStream('').replace('-', '');
 
 /** An event of a run, and the place after it. */
@@ -111,7 +114,7 @@ export class LogFeed {
   async #read(reader: Reader, arrived: () => void): Promise<void> {
     const { log, cursors } = this.#deps;
     const { last: after, types, signal } = reader;
-    const wanted = { categories: [RUNS], ...(types !== null && { types: [...types] }) };
+    const wanted = { categories: [RUNS], pageChars: PAGE_CHARS, ...(types !== null && { types: [...types] }) };
     for await (const followed of log.subscribe(after, { ...wanted, signal })) {
       if (followed.kind === 'caughtUp') continue;
       const { position } = followed.kind === 'event' ? followed.event : followed;

@@ -1,6 +1,7 @@
 /**
  * Streams a run's events to its watchers: from the log up to its head, then live from the projector's subscription, many
- * of them in slices. Nothing is buffered for a watcher: one that falls behind reads from the log again.
+ * of them in slices. A watcher is given a piece of the record and the next one only when it has taken that: nothing is
+ * held for it meanwhile.
  */
 import type { System } from '../system/system.js';
 import type { Listening } from '../system/async/broadcast.js';
@@ -13,14 +14,15 @@ import type { RecordedEvent } from '../eventlog/port.js';
 import type { RunEvent } from '../run/events.js';
 import { runIdOf } from '../run/events.js';
 import { runEventOf } from '../run/stream.js';
+import { RecentPieces } from './recent-pieces.js';
 import type { RunReader } from './run-reader.js';
 
 export interface FollowOptions {
   /** Revision of the first event wanted. */
   readonly from: number;
   /**
-   * Called with the events in order, each exactly once. Events from the log wait for the returned promise; live ones do
-   * not. The promise must not reject.
+   * Called with the events in order, each exactly once. The next piece of the record waits until the returned promises
+   * of this one have resolved; live events do not wait. The promise must not reject.
    */
   readonly onEvent: (event: RunEvent) => void | Promise<void>;
   /** Called whenever all events that were recorded have been read. */
@@ -61,18 +63,20 @@ interface Watcher {
 }
 
 export interface RunFeedDeps {
-  readonly reader: Pick<RunReader, 'events'>;
+  readonly reader: Pick<RunReader, 'assertReaches' | 'piece'>;
   readonly sha256: System['sha256'];
   readonly slices: Slices;
 }
 
 export class RunFeed {
   readonly #deps: RunFeedDeps;
+  readonly #pieces: RecentPieces;
   readonly #audiences = new Map<string, Audience>();
   #isStopped = false;
 
   constructor(deps: RunFeedDeps) {
     this.#deps = deps;
+    this.#pieces = new RecentPieces(deps.reader);
   }
 
   /** Runs being watched. */
@@ -139,12 +143,27 @@ export class RunFeed {
 
   /** Delivers the log's events after the last one; it must hold all that the subscription has heard. */
   async #readOn(runId: string, watcher: Watcher, heard: number): Promise<void> {
-    for await (const event of this.#deps.reader.events(runId, { from: watcher.next })) {
-      if (watcher.isOver) return;
-      await give(watcher, event);
+    while (!watcher.isOver) {
+      const given = await this.#giveNext(runId, watcher);
+      if (given === null) break;
+      await given.taken;
     }
+    if (watcher.isOver) return;
+    // A record that ends with the run's last event has reached its end.
+    await this.#deps.reader.assertReaches(runId);
     if (watcher.isOver || watcher.next > heard) return;
     throw new RunCorrupt({ runId, seq: watcher.next, reason: 'the log told of this event and does not give it' });
+  }
+
+  /**
+   * Gives the next piece of the record; null when there is none. A function of its own, so that no event is held while the
+   * watcher takes the piece.
+   */
+  async #giveNext(runId: string, watcher: Watcher): Promise<{ readonly taken: Promise<unknown> } | null> {
+    const { events } = await this.#pieces.read(runId, watcher);
+    const taken: (void | Promise<void>)[] = [];
+    for (const event of events) if (!watcher.isOver) taken.push(give(watcher, event));
+    return taken.length === 0 ? null : { taken: Promise.all(taken) };
   }
 }
 

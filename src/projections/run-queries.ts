@@ -19,6 +19,9 @@ import { summaryOf } from './run-summary.js';
 import { whenFolded } from './when-folded.js';
 import type { System } from '../system/system.js';
 
+/** Characters of a record in memory for a client that may stop reading; one event may be larger. */
+const PAGE_CHARS = 64 * 1024;
+
 /** A page of a run's record: its events as they are stored, up to a head that later events do not move. */
 export interface RecordPage {
   /** Revision of the run's last event when the page was asked for. */
@@ -117,7 +120,7 @@ export class RunQueries {
     const head = (await lastEvent(this.#options.log, runStream(runId)))?.revision ?? null;
     if (head === null) return null;
     const max = Math.max(0, Math.min(limit, head + 1 - from));
-    const events = (): AsyncIterable<ExportedEvent> => reader.events(runId, { from, max });
+    const events = (): AsyncIterable<ExportedEvent> => reader.events(runId, { from, max, pageChars: PAGE_CHARS });
     return { head, next: from + limit <= head ? from + limit : null, events };
   }
 }

@@ -9,6 +9,7 @@ import { runStream } from '../run/events.js';
 import { endsBefore } from '../run/replay.js';
 import type { RunState } from '../run/state.js';
 import { foldRun, readChecked } from '../run/stream.js';
+import { places } from '../system/async/semaphore.js';
 import type { CorruptRuns } from './corrupt-runs.js';
 
 export interface RunReaderOptions {
@@ -22,8 +23,19 @@ export interface RunReaderOptions {
   readonly seen?: (runId: string) => Promise<number | null>;
 }
 
+/** Records folded at a time: each holds two pages of the log in memory. The others wait in order. */
+const FOLDS_AT_A_TIME = 16;
+
+/** Events of a run, one after the other. */
+export interface RunPiece {
+  readonly events: readonly RunEvent[];
+  /** Whether events that are recorded later cannot belong to it. */
+  readonly isFinal: boolean;
+}
+
 export class RunReader {
   readonly #options: RunReaderOptions;
+  readonly #folds = places(FOLDS_AT_A_TIME);
 
   constructor(options: RunReaderOptions) {
     this.#options = options;
@@ -34,17 +46,17 @@ export class RunReader {
     const { log, sha256 } = this.#options;
     await this.assertReaches(runId);
     try {
-      return await foldRun(log, runId, { sha256, ...(to !== undefined && { to }) });
+      return await this.#folds.within(() => foldRun(log, runId, { sha256, ...(to !== undefined && { to }) }));
     } catch (error) {
       throw this.#noted(error);
     }
   }
 
   /** A run's events from a revision on, as they are stored. @throws {RunCorrupt} */
-  async *events(runId: string, { from = 0, max }: { from?: number; max?: number } = {}): AsyncIterable<RunEvent> {
+  async *events(runId: string, range: Pick<VerifiedRange, 'from' | 'max' | 'pageChars'> = {}): AsyncIterable<RunEvent> {
     await this.assertReaches(runId);
     try {
-      yield* this.#checked(runId, { from, max });
+      yield* this.#checked(runId, range);
     } catch (error) {
       throw this.#noted(error);
     }
@@ -54,13 +66,46 @@ export class RunReader {
   async folded<T>(runId: string, fold: (events: AsyncIterable<RunEvent>) => Promise<T>, max?: number): Promise<T> {
     await this.assertReaches(runId);
     try {
-      return await fold(this.#checked(runId, { max }));
+      return await this.#folds.within(() => fold(this.#checked(runId, { max })));
     } catch (error) {
       throw this.#noted(error);
     }
   }
 
-  #checked(runId: string, range: Omit<VerifiedRange, 'sha256'>): AsyncIterable<RunEvent> {
+  /**
+   * The next events of a run, as many as `maxChars` of stored data hold and at least one; none at the head. It does not
+   * assert that the record reaches its end: see `assertReaches`.
+   *
+   * @param previousHash hash of the event before the first; null when the caller does not know it
+   * @throws {RunCorrupt} when the first event is invalid; before a later one the piece ends
+   */
+  async piece(
+    runId: string,
+    {
+      from,
+      previousHash,
+      maxChars,
+    }: { readonly from: number; readonly previousHash: string | null; readonly maxChars: number },
+  ): Promise<RunPiece> {
+    this.#options.corruptRuns.assertNotCorrupt(runId);
+    const events: RunEvent[] = [];
+    try {
+      const reading = this.#checked(runId, {
+        from,
+        maxChars,
+        pageChars: maxChars,
+        ...(previousHash !== null && { previousHash }),
+      });
+      let next = await reading.next();
+      for (; next.done !== true; next = await reading.next()) events.push(next.value);
+      return { events, isFinal: next.value };
+    } catch (error) {
+      if (events.length === 0) throw this.#noted(error);
+      return { events, isFinal: false };
+    }
+  }
+
+  #checked(runId: string, range: Omit<VerifiedRange, 'sha256'>): AsyncGenerator<RunEvent, boolean> {
     const { log, sha256 } = this.#options;
     return readChecked(log, runId, { sha256, ...range });
   }

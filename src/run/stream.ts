@@ -70,13 +70,14 @@ export async function* readRun(
 /**
  * A run's events in order, each checked to follow by its hash from the one before it; an unknown run has none.
  *
+ * @returns whether it ended because of `maxChars`
  * @throws {RunCorrupt} at the first that does not follow
  */
 export function readChecked(
   log: Pick<EventLog, 'readStream'>,
   runId: string,
   range: VerifiedRange,
-): AsyncIterable<RunEvent> {
+): AsyncGenerator<RunEvent, boolean> {
   const corrupt = (seq: number, cause: unknown): RunCorrupt => corruption({ runId, seq }, cause);
   return readVerified(log, { stream: runStream(runId), eventOf: runEventOf, corrupt }, range);
 }

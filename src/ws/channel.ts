@@ -41,7 +41,7 @@ export function serveChannel(peer: Peer, runId: string, { views, sendQueue, slic
   let due: ChannelMessage[] = [];
   const onState = (run: RunState, hasMore = false): void => {
     const announcement = announcedOnce(run, announced ?? NOTHING_ANNOUNCED);
-    if (announced === null) due.push(connectedMessage(run));
+    if (announced === null) due.push(connectedMessage(runId, run.phase.status));
     due.push(...announcement.messages);
     announced = announcement.announced;
     if (hasMore && !announcement.isLast) return;
@@ -122,7 +122,7 @@ const PAUSE_BYTES = 64 * 1024;
 
 export interface RichChannelOptions {
   readonly feed: Pick<RunFeed, 'follow'>;
-  readonly queries: Pick<RunQueries, 'state'>;
+  readonly queries: Pick<RunQueries, 'find'>;
   readonly tokens: Pick<TokenBus, 'subscribe'>;
   readonly sendQueue: Pick<SendQueue, 'send'>;
   readonly slices: Pick<Slices, 'postpone'>;
@@ -140,19 +140,18 @@ export function serveRichChannel(peer: Peer, target: RichTarget, options: RichCh
   const { socket } = peer;
   const { sendQueue, slices } = options;
   const { signal, leave, end, endInTurn } = endingOf(peer, slices);
-  /** Resolves once the client has taken enough to be sent more. */
-  const push = async (messages: readonly (ChannelMessage | RichMessage)[]): Promise<void> => {
+  /** Returns a promise if the client has to take what was sent before it is sent more. Holds no message meanwhile. */
+  const push = (messages: readonly Message[]): void | Promise<void> => {
     if (signal.aborted) return;
-    const sent = new Promise<void>((resolve) => {
-      if (!sendQueue.send(peer, messages, resolve)) leave();
-    });
+    const { sent, onSent } = sending();
+    if (!sendQueue.send(peer, messages, onSent)) leave();
     if (messages.some(isEnd)) endInTurn();
-    if (socket.bufferedAmount > PAUSE_BYTES) await sent;
+    return socket.bufferedAmount > PAUSE_BYTES ? sent : undefined;
   };
   sendRun(target, { ...options, push, signal }).then(
     (isKnown) => {
       if (isKnown) return;
-      void push([unknownRunMessage(target.runId)]);
+      push([unknownRunMessage(target.runId)]);
       end(CLOSE_NORMAL);
     },
     (error: unknown) => {
@@ -164,8 +163,15 @@ export function serveRichChannel(peer: Peer, target: RichTarget, options: RichCh
   );
 }
 
+/** A promise that `onSent` resolves. */
+function sending(): { readonly sent: Promise<void>; readonly onSent: () => void } {
+  let onSent = (): void => undefined;
+  const sent = new Promise<void>((resolve) => (onSent = resolve));
+  return { sent, onSent };
+}
+
 interface RichChannelDeps extends RichChannelOptions {
-  readonly push: (messages: readonly (ChannelMessage | RichMessage)[]) => Promise<void>;
+  readonly push: (messages: readonly Message[]) => void | Promise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -174,13 +180,13 @@ async function sendRun(
   { runId, after }: RichTarget,
   { feed, queries, tokens, push, signal }: RichChannelDeps,
 ): Promise<boolean> {
-  const run = await queries.state(runId);
+  const run = await queries.find(runId);
   if (run === null) return false;
   const translator = new MessageTranslator(runId, after);
   // Sent with the first event: before the record was read nothing is.
-  let greeting: readonly ChannelMessage[] = [connectedMessage(run)];
+  let greeting: readonly ChannelMessage[] = [connectedMessage(runId, run.status)];
   const listening = tokens.subscribe(runId, (token) => void push(translator.token(token)));
-  const onEvent = (event: RunEvent): Promise<void> => {
+  const onEvent = (event: RunEvent): void | Promise<void> => {
     // Tokens written before the event are sent before it.
     listening?.catchUp();
     const messages = [...greeting, ...translator.event(event)];

@@ -21,8 +21,8 @@ export interface Announcement {
   readonly isLast: boolean;
 }
 
-export function connectedMessage(run: RunState): ChannelMessage {
-  return { event: 'connected', run_id: run.runId, status: run.phase.status };
+export function connectedMessage(runId: string, status: RunState['phase']['status']): ChannelMessage {
+  return { event: 'connected', run_id: runId, status };
 }
 
 export function unknownRunMessage(runId: string): ChannelMessage {

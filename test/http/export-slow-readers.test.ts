@@ -2,23 +2,15 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:http';
-import { nodeSystem } from '../../src/system/system.js';
-import { openDataDirectory } from '../../src/app/data-directory.js';
-import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
-import { runStream } from '../../src/run/events.js';
-import { sealAppend } from '../../src/eventsourcing/handle-command.js';
-import { factsAfter } from '../../src/run/stream.js';
 import type { ServiceProcess } from '../bench/service-process.js';
 import { startServiceProcess } from '../bench/service-process.js';
-import { given, graphOf, playOut, RUN_ID, wrote } from '../support/given.js';
+import { RUN_ID } from '../support/given.js';
+import { LARGE_RUN_CHARS, recordLargeRun } from '../support/large-run.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 
 const PROBE = new URL('../bench/memory-probe.js', import.meta.url).href;
-/** A ring of so many nodes runs three times round: 18 MB of drafts. */
-const NODES = 50;
-const DRAFT = 'x'.repeat(120_000);
 const READERS = process.env['SOAK'] === undefined ? 4 : 8;
 /** Of memory that grows while readers pause: each has asked for 18 MB, of which 1 MB may be read ahead. */
 const MAX_GROWTH_BYTES = READERS * 8e6;
@@ -30,7 +22,7 @@ onEmbeddedLog(() =>
 
     before(async () => {
       dir = tempDir();
-      await fill(dir.path);
+      await recordLargeRun(dir.path);
       service = await startServiceProcess(dir.path, { flags: ['--expose-gc', '--import', PROBE] });
     });
     after(async () => {
@@ -40,7 +32,7 @@ onEmbeddedLog(() =>
 
     it('cost the service no memory for what they have not read, and miss nothing', async () => {
       const whole = await lengthOf(await exported());
-      expect(whole).to.be.greaterThan(3 * NODES * DRAFT.length);
+      expect(whole).to.be.greaterThan(LARGE_RUN_CHARS);
       const before = await heapBytes();
       const readers = await Promise.all(Array.from({ length: READERS }, exported));
       // While one reads all of it, the service has the time to read it for the others too.
@@ -74,19 +66,4 @@ async function lengthOf(response: IncomingMessage): Promise<number> {
   let length = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) length += chunk.length;
   return length;
-}
-
-/** A run of many large drafts, as the service would have recorded it. */
-async function fill(path: string): Promise<void> {
-  const system = nodeSystem();
-  const ring = Array.from({ length: NODES }, (_, index) => `n${index} -> n${(index + 1) % NODES}`);
-  const story = playOut(given(graphOf(ring.join('; '))), (node) => wrote(node, DRAFT));
-  const deps = { system, instanceId: 'test' };
-  const { events } = sealAppend(deps, factsAfter(null, RUN_ID, story.events));
-  const dataDir = openDataDirectory(path, { pid: process.pid, hostname: '', startedAt: system.now() });
-  const log = await openEmbeddedLog({ file: dataDir.logFile });
-  for (const [seq, event] of events.entries())
-    await log.append(runStream(RUN_ID), [event], seq === 0 ? 'none' : seq - 1);
-  await log.close();
-  dataDir.release();
 }

@@ -52,7 +52,7 @@ describe('A request that cannot be served', () => {
       },
       feed: { follow: always },
       logFeed: { start: always, follow: always },
-      inbox: { list: always, follow: always },
+      inbox: { list: always, waiting: later(always), follow: always },
       verify: always,
       genealogy: always,
       prompt: always,
@@ -218,3 +218,10 @@ describe('A request that cannot be served', () => {
     });
   }
 });
+
+/** What a list does that is read as it is taken. */
+function later(always: () => Promise<never>): () => AsyncGenerator<never> {
+  return async function* () {
+    yield await always();
+  };
+}

@@ -65,7 +65,7 @@ describe('A client of the rich stream that does not read', () => {
         prompt: never,
         feed,
         logFeed: { start: never, follow: never },
-        inbox: { list: never, follow: never },
+        inbox: { list: never, waiting: never, follow: never },
         blueprints: { find: never, versions: never, create: never, update: never, remove: never },
         blueprintList: never,
         documents: {
@@ -92,7 +92,7 @@ describe('A client of the rich stream that does not read', () => {
         log: { info: () => undefined },
       }),
     );
-    const rich = { feed, queries: { state }, tokens: { subscribe: () => null }, slices: new Slices(system) };
+    const rich = { feed, queries: { find }, tokens: { subscribe: () => null }, slices: new Slices(system) };
     const channels = serveChannels(server, { views: { watch: never }, ...rich, system, ...source, onFault });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

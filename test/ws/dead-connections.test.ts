@@ -22,7 +22,7 @@ describe('A socket whose client has died', () => {
     const server = createServer().on('connection', (socket) => connections.push(socket));
     const channels = serveChannels(server, {
       views: { watch: () => Promise.resolve(true) },
-      ...{ feed: { follow: never }, queries: { state: never }, tokens: { subscribe: never } },
+      ...{ feed: { follow: never }, queries: { find: never }, tokens: { subscribe: never } },
       ...{ system, slices: new Slices(system), unsent: new UnsentBytes(), limits: NO_LIMITS },
       ...{ isOwnHost: () => true, corsOrigins: [], onFault: never },
       ...NO_KEYS,

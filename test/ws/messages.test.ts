@@ -27,7 +27,7 @@ function messagesOf(story: Story, from = 0): readonly ChannelMessage[] {
   const messages: ChannelMessage[] = [];
   let announced = NOTHING_ANNOUNCED;
   for (const run of statesOf(story.events).slice(from)) {
-    if (messages.length === 0) messages.push(connectedMessage(run));
+    if (messages.length === 0) messages.push(connectedMessage(run.runId, run.phase.status));
     const announcement = announce(run, announced);
     announced = announcement.announced;
     messages.push(...announcement.messages);

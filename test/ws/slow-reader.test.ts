@@ -30,7 +30,7 @@ describe('A channel whose client does not read', () => {
     const server = createServer();
     const onFault = (error: unknown): never => expect.fail(String(error));
     const never = (): never => expect.fail('Nobody asked for the rich stream');
-    const rich = { feed: { follow: never }, queries: { state: never }, tokens: { subscribe: never } };
+    const rich = { feed: { follow: never }, queries: { find: never }, tokens: { subscribe: never } };
     const system = nodeSystem();
     const channels = serveChannels(server, {
       views,

@@ -18,7 +18,7 @@ import { AppendQueue, recordedOf } from './append-queue.js';
 import type { AppendBatch, Page, PageQuery, Reply, Request } from './messages.js';
 import { eventsOn, isReply, ordinalOf, positionOf } from './messages.js';
 import { follow, liveFeed } from './subscription.js';
-import { allPages, streamPages } from './pages.js';
+import { PAGE_CHARS, allPages, streamPages } from './pages.js';
 import type { StartThread, Thread } from '../../system/thread.js';
 import { startThread } from '../../system/thread.js';
 import { dirname } from 'node:path';
@@ -121,8 +121,9 @@ class EmbeddedLog implements EventLog {
   }
 
   subscribe(after: Position | null, following: SubscribeOptions): AsyncIterable<Followed> {
-    const page = async (query: Omit<Extract<PageQuery, { of: 'all' }>, 'of' | 'max'>) => {
-      const found = await this.#page({ of: 'all', ...query, max: Number.MAX_SAFE_INTEGER });
+    const page = async (query: Omit<Extract<PageQuery, { of: 'all' }>, 'of' | 'max' | 'chars'>) => {
+      const chars = following.pageChars ?? PAGE_CHARS;
+      const found = await this.#page({ of: 'all', ...query, max: Number.MAX_SAFE_INTEGER, chars });
       return { events: eventsOn(found), end: found.end };
     };
     return follow({ feed: this.#feed, head: () => this.#head, page }, after, following);

@@ -53,6 +53,8 @@ export type PageQuery =
       readonly from: number | null;
       readonly backwards: boolean;
       readonly max: number;
+      /** Most characters on the page; a larger event has a page of its own. */
+      readonly chars: number;
     }
   | {
       readonly of: 'all';
@@ -62,6 +64,7 @@ export type PageQuery =
       readonly until: number;
       readonly categories: readonly string[] | null;
       readonly max: number;
+      readonly chars: number;
     };
 
 export interface Page {

@@ -5,9 +5,10 @@ import type { Page, PageQuery } from './messages.js';
 import { eventsOn } from './messages.js';
 import type { AllRange, RecordedEvent, StreamRange } from '../port.js';
 
-/** Most events and characters on a page; a larger event has a page of its own. */
+/** Most events on a page. */
 const PAGE_EVENTS = 512;
-const PAGE_CHARS = 1024 * 1024;
+/** Most characters on a page, where the reader sets no bound of its own. */
+export const PAGE_CHARS = 1024 * 1024;
 
 /** Most positions scanned for one page when filtering by category: about 4 ms. */
 const PAGE_POSITIONS = 4096;
@@ -47,7 +48,7 @@ export function pageReader(database: DatabaseSyncInstance): (query: PageQuery) =
   function pageOfStream(query: StreamQuery): Page {
     const [read, step] = query.backwards ? [backwards, -1] : [forwards, 1];
     let from = query.from ?? (query.backwards ? Number.MAX_SAFE_INTEGER : 0);
-    const { rows, isFull } = collect(Math.min(query.max, PAGE_EVENTS), (last, most) => {
+    const { rows, isFull } = collect({ ...query, max: Math.min(query.max, PAGE_EVENTS) }, (last, most) => {
       if (last !== null) from = numberIn(last, REVISION) + step;
       return read(query.stream, from, most);
     });
@@ -59,10 +60,10 @@ export function pageReader(database: DatabaseSyncInstance): (query: PageQuery) =
     };
   }
 
-  function pageOfAll({ after, until, categories, max }: AllQuery): Page {
+  function pageOfAll({ after, until, categories, max, chars }: AllQuery): Page {
     const end = categories === null ? until : Math.min(until, after + PAGE_POSITIONS);
     const names = categories === null ? null : JSON.stringify(categories);
-    const { rows, isFull } = collect(Math.min(max, PAGE_EVENTS), (last, most) => {
+    const { rows, isFull } = collect({ max: Math.min(max, PAGE_EVENTS), chars }, (last, most) => {
       const from = last === null ? after : numberIn(last, POSITION);
       return names === null ? all(from, end, most) : some(from, end, names, most);
     });
@@ -104,7 +105,7 @@ function rowsIn(rows: readonly unknown[]): readonly Row[] {
  * @param next reads at most `most` rows after the row `last`; null: from the first
  */
 function collect(
-  limit: number,
+  { max: limit, chars: maxChars }: Pick<PageQuery, 'max' | 'chars'>,
   next: (last: Row | null, most: number) => readonly Row[],
 ): { readonly rows: readonly Row[]; readonly isFull: boolean } {
   const rows: Row[] = [];
@@ -115,10 +116,10 @@ function collect(
     for (const row of found) {
       rows.push(row);
       chars += textIn(row, DATA).length + textIn(row, METADATA).length;
-      if (chars >= PAGE_CHARS) return { rows, isFull: true };
+      if (chars >= maxChars) return { rows, isFull: true };
     }
     if (found.length < wanted) return { rows, isFull: false };
-    const fitting = Math.ceil((PAGE_CHARS - chars) / (chars / rows.length));
+    const fitting = Math.ceil((maxChars - chars) / (chars / rows.length));
     most = Math.min(2 * most, fitting, ROWS_AT_ONCE);
   }
   return { rows, isFull: true };
@@ -143,17 +144,21 @@ export async function* streamPages(
   const backwards = range.direction === 'backwards';
   let left = range.max ?? Number.MAX_SAFE_INTEGER;
   // `async`, so that a page that throws at once rejects instead: the events before a damaged page are yielded first.
+  const { pageChars: chars = PAGE_CHARS } = range;
   const read = async (from: number | null): Promise<Page> =>
-    await page({ of: 'stream', stream, from, backwards, max: left });
+    await page({ of: 'stream', stream, from, backwards, max: left, chars });
   for (let next = left > 0 ? read(range.from ?? null) : null; next !== null;) {
     const found: Page = await next;
     const { end } = found;
     const events = eventsOn(found);
     left -= events.length;
-    // Prefetch while this page is worked on. If the reader stops, the rejection is deliberately ignored.
-    next = end === null || left <= 0 ? null : read(backwards ? end - 1 : end + 1);
-    next?.catch(() => undefined);
+    const from = end === null || left <= 0 ? null : backwards ? end - 1 : end + 1;
+    // Prefetch while this page is worked on, unless the reader bounds what is held for it. If the reader stops, the
+    // rejection is deliberately ignored.
+    const ahead = from === null || range.pageChars !== undefined ? null : read(from);
+    ahead?.catch(() => undefined);
     for (const event of events) yield event;
+    next = from === null ? null : (ahead ?? read(from));
     if (next !== null) await turnOfOthers();
   }
 }
@@ -174,7 +179,14 @@ export async function* allPages(
 ): AsyncIterable<RecordedEvent> {
   let left = max;
   for (let seen: number | null = after; seen !== null && left > 0;) {
-    const found: Page = await page({ of: 'all', after: seen, until, categories: categories ?? null, max: left });
+    const found: Page = await page({
+      of: 'all',
+      after: seen,
+      until,
+      categories: categories ?? null,
+      max: left,
+      chars: PAGE_CHARS,
+    });
     const events = eventsOn(found);
     yield* events;
     left -= events.length;

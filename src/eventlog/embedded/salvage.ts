@@ -4,7 +4,7 @@ import type { RecordedEvent } from '../port.js';
 import { isRow, numberIn, textIn } from './cells.js';
 import type { Page, PageQuery } from './messages.js';
 import { eventsOn } from './messages.js';
-import { pageReader } from './pages.js';
+import { PAGE_CHARS, pageReader } from './pages.js';
 
 /** A place in the log whose event cannot be read. */
 export interface UnreadableEvent {
@@ -66,7 +66,7 @@ export function salvageOf(database: DatabaseSyncInstance): Salvage {
 }
 
 function query(after: number, until: number): PageQuery {
-  return { of: 'all', after, until, categories: null, max: PAGE_EVENTS };
+  return { of: 'all', after, until, categories: null, max: PAGE_EVENTS, chars: PAGE_CHARS };
 }
 
 function firstNumber(database: DatabaseSyncInstance, sql: string): number {

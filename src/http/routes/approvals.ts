@@ -92,9 +92,9 @@ function streamRoute(http: HttpContext): Route {
       whenClosed(ctx.res, () => (open -= 1));
       const filter = filterOf(rest, caller);
       const body = await placedStream({ http, ctx }, async ({ send, place, begin, onPassed, signal }) => {
-        const first = isFirst ? await http.inbox.list({ ...filter, since: null, limit: MAX_AT_FIRST }, caller) : [];
+        const first = isFirst ? http.inbox.waiting({ ...filter, since: null, limit: MAX_AT_FIRST }, caller) : [];
         // The first pauses have no cursor of their own: a client that is cut off between them gets them all again.
-        for (const pause of first) await send(serverEvent({ kind: 'waiting', pause }, null));
+        for await (const pause of first) await send(serverEvent({ kind: 'waiting', pause }, null));
         begin();
         if (cursor !== null) place(cursor);
         const onChange = (change: InboxChange, cursor: string): Promise<void> => send(serverEvent(change, cursor));

@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { connect } from 'node:net';
+import { expect } from 'chai';
+import type { ServiceProcess } from '../bench/service-process.js';
+import { startServiceProcess } from '../bench/service-process.js';
+import { openChannel } from '../support/channel-client.js';
+import { RUN_ID } from '../support/given.js';
+import { recordLargeRun } from '../support/large-run.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { onEmbeddedLog } from '../support/test-event-store.js';
+
+const PROBE = new URL('../bench/memory-probe.js', import.meta.url).href;
+const CLIENTS = 60;
+/** What the service may hold for one client of a run: what is on its way to it, which others may share. */
+const MAX_BYTES_A_CLIENT = 300_000;
+/** The same for a feed, which shares nothing: the event on its way, as it is stored, read and sent. */
+const MAX_BYTES_A_FEED = 1_000_000;
+const UPGRADE =
+  'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
+
+onEmbeddedLog(() =>
+  describe('Clients that ask for a stream of large events and never read it', () => {
+    let dir: TempDir;
+    let service: ServiceProcess;
+    let clients: Socket[];
+
+    before(async () => {
+      dir = tempDir();
+      await recordLargeRun(dir.path);
+    });
+    after(() => dir.remove());
+    beforeEach(async () => {
+      clients = [];
+      service = await startServiceProcess(dir.path, { flags: ['--expose-gc', '--import', PROBE] });
+    });
+    afterEach(async () => {
+      clients.forEach((client) => client.destroy());
+      await service.stop();
+    });
+
+    const streams = [
+      ['rich socket streams', `/ws/council/${RUN_ID}?events=all`, UPGRADE, MAX_BYTES_A_CLIENT],
+      ['event streams of a run', `/api/runs/${RUN_ID}/stream`, '', MAX_BYTES_A_CLIENT],
+      ['feeds', '/api/feed', '', MAX_BYTES_A_FEED],
+    ] as const;
+    for (const [what, path, headers, maxBytes] of streams) {
+      it(`cost little memory with ${what}`, async () => {
+        await readAll();
+        const before = await heldBytes();
+        clients = await Promise.all(Array.from({ length: CLIENTS }, () => opened(path, headers)));
+        // While one client reads the whole record, the service has the time to read it for the others too.
+        await readAll();
+        expect((await heldBytes()) - before).to.be.below(CLIENTS * maxBytes);
+      });
+    }
+
+    /** A connection on which a stream has begun, and on which nothing more is read. */
+    async function opened(path: string, headers: string): Promise<Socket> {
+      const { hostname, port } = new URL(service.url);
+      const socket = connect(Number(port), hostname);
+      socket.on('error', () => undefined);
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\n${headers}\r\n`);
+      await once(socket, 'data');
+      socket.pause();
+      return socket;
+    }
+
+    async function readAll(): Promise<void> {
+      const channel = openChannel(service.url, `/ws/council/${RUN_ID}?events=all`);
+      expect(await channel.closed).to.equal(1000);
+    }
+
+    /** What the service's main thread holds after collections, on the heap and beside it: one does not free all buffers. */
+    async function heldBytes(): Promise<number> {
+      const answers: number[] = [];
+      for (let count = 0; count < 3; count += 1) {
+        const answered = once(service.child, 'message');
+        service.child.send('memory');
+        const [bytes]: readonly unknown[] = await answered;
+        answers.push(Number(bytes));
+      }
+      return Math.min(...answers);
+    }
+  }),
+);
