@@ -1,11 +1,11 @@
-/** The AsyncAPI document: the messages of a run's WebSocket, its event stream and the feed, made from their schemas. */
+/** The AsyncAPI document: the messages of a run's WebSocket and of every event stream, made from their schemas. */
 import type { ChannelMessage } from '../generated/schemas.js';
 import type { Components, Json } from './components.js';
 import { componentsOf } from './components.js';
 import { SESSION_COOKIE } from '../api/authentication.js';
 import { serviceInfo } from './openapi.js';
 import type { Route } from './route.js';
-import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
+import type { JsonSchema, SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { isRecord } from '../api/schemas.js';
 
 /** GET /api/asyncapi.json. */
@@ -16,7 +16,7 @@ export function asyncApiRoute(schemas: SchemaRegistry): Route {
     path: '/api/asyncapi.json',
     access: 'key',
     name: 'getAsyncApi',
-    summary: 'Describes the WebSocket channels and the event stream of a run, and the feed of all',
+    summary: 'Describes the WebSocket channels of a run, and the event streams of a run, of all runs and of approvals',
     tag: 'documentation',
     success: { status: 200, description: 'AsyncAPI 3.0', schema: null },
     handle: async () => ({ status: 200, body: (document ??= asyncApiDocument(schemas)) }),
@@ -43,7 +43,13 @@ function asyncApiDocument(schemas: SchemaRegistry): Json {
   const rich = [...alsoRich, ...messagesOf('rich-messages.json', schemas, components)];
   const streamed = messagesOf('run-event.json', schemas, components);
   const fed = messagesOf('feed-event.json', schemas, components);
-  const messages = [...plain, ...rich, ...streamed, ...fed].map((message) => [message.title, message] as const);
+  const changes = [
+    ...messagesOf('approval.json', schemas, components),
+    ...messagesOf('approval-change.json', schemas, components),
+  ];
+  const messages = [...plain, ...rich, ...streamed, ...fed, ...changes].map(
+    (message) => [message.title, message] as const,
+  );
   const asking = (query: SchemaName): Json => ({
     http: {
       method: 'GET',
@@ -61,12 +67,14 @@ function asyncApiDocument(schemas: SchemaRegistry): Json {
       runInFull: channel(RUN_IN_FULL, rich),
       runEvents: channel(RUN_EVENTS, streamed),
       feed: channel(FEED, fed),
+      approvals: channel(APPROVALS, changes),
     },
     operations: {
       tellRun: operation('run', RUN),
       tellRunInFull: operation('runInFull', RUN_IN_FULL),
       streamRunEvents: operation('runEvents', RUN_EVENTS, asking('stream-query.json')),
       streamFeed: operation('feed', FEED, asking('feed-query.json')),
+      streamApprovals: operation('approvals', APPROVALS, asking('approvals-stream-query.json')),
     },
     components: {
       messages: Object.fromEntries(messages),
@@ -144,6 +152,16 @@ const FEED: ChannelText = {
   servers: [{ $ref: '#/servers/rest' }],
 };
 
+const APPROVALS: ChannelText = {
+  title: 'Streams the comings and goings of pauses that wait for a decision',
+  description:
+    'Server-sent events: `id` is the place after the event, `event` is `waiting` or `gone`, `data` the message. Without ' +
+    'a place it begins with all that waits, which has no `id`. `Last-Event-ID` comes before `from`. A place may come ' +
+    'without an event: what was passed over.',
+  address: '/api/approvals/stream',
+  servers: [{ $ref: '#/servers/rest' }],
+};
+
 const SECURITY_SCHEMES: Json = {
   key: { type: 'http', scheme: 'bearer', description: 'A key with the scope `read`, once any key was added.' },
   session: {
@@ -191,14 +209,18 @@ interface Message {
   readonly payload: Json;
 }
 
-/** The messages that a schema describes: each member of a union of them, or the only one. */
+/** The messages that a schema describes: each member of a union of them that is not in a file of its own, or the only one. */
 function messagesOf(file: SchemaName, schemas: SchemaRegistry, components: Components): readonly Message[] {
   const schema = schemas.document(file);
-  const members = Array.isArray(schema['oneOf']) ? schema['oneOf'].filter(isRecord) : [schema];
+  const members = Array.isArray(schema['oneOf']) ? schema['oneOf'].filter(isInPlace) : [schema];
   return members.map((member) => {
     const { title = file, description, properties } = member;
     const event = properties?.['event']?.['const'];
     const name = typeof event === 'string' ? event : title;
     return { name, title, summary: description, payload: components.placed(member, file) };
   });
+}
+
+function isInPlace(member: unknown): member is JsonSchema {
+  return isRecord(member) && member['$ref'] === undefined;
 }

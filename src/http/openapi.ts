@@ -188,11 +188,12 @@ function queryParameters(
   schema: SchemaName,
   { schemas, components }: Pick<DocumentDeps, 'schemas' | 'components'>,
 ): readonly Json[] {
-  const { properties = {} } = schemas.document(schema);
+  const { properties = {}, required } = schemas.document(schema);
   return Object.entries(properties).map(([name, { description, ...rest }]) => ({
     name,
     in: 'query',
-    required: false,
+    // A parameter with a default is in the schema's list of what a query holds once it is read.
+    required: Array.isArray(required) && required.includes(name) && rest.default === undefined,
     description,
     schema: components.placed(rest, schema),
   }));

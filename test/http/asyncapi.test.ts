@@ -76,6 +76,27 @@ describe('GET /api/asyncapi.json', () => {
     for (const { data } of feed.events) expectDescribed('feed', JSON.parse(data));
   });
 
+  it('has a channel for every event stream that the OpenAPI document lists', async () => {
+    const openApi: unknown = JSON.parse((await rest.get('/api/openapi.json')).text);
+    const streams = Object.entries(record(partAt(openApi, '/paths')))
+      .filter(([, item]) => JSON.stringify(item).includes('"text/event-stream"'))
+      .map(([path]) => path);
+    const addresses = Object.values(record(at('/channels'))).map((channel) => record(channel)['address']);
+    expect(streams).to.include('/api/approvals/stream');
+    expect(addresses).to.include.members(streams);
+  });
+
+  it('describes every message of the stream of approvals', async () => {
+    const start = await rest.post('/api/councils/pair/run', { input_topic: 'Trees', god_mode: true });
+    const paused = rest.read(start, 202, 'run-start.json').run_id;
+    const approvals = openEventStream(service.url, '/api/approvals/stream');
+    await approvals.until(({ event }) => event === 'waiting');
+    await rest.post(`/api/councils/run/${paused}/approve`, { action: 'reject' });
+    await approvals.until(({ event }) => event === 'gone');
+    approvals.leave();
+    for (const { data } of approvals.events) expectDescribed('approvals', JSON.parse(data));
+  });
+
   it('refuses a message with data of another type of event', () => {
     const event = { seq: 0, id: 'a', type: 'RunStarted', at: 'b', hash: '0'.repeat(64) };
     expectDescribed('runEvents', { ...event, data: { epoch: 1 } });

@@ -93,6 +93,19 @@ describe('GET /api/openapi.json', () => {
     }
   });
 
+  it('requires the parameters of a query without which a request is refused', () => {
+    const operations = Object.values(record(at('/paths'))).flatMap((item) => Object.values(record(item)).map(record));
+    const required = operations.flatMap(({ operationId, parameters }) => {
+      const inQuery = Object.values(record(parameters))
+        .map(record)
+        .filter((each) => each['in'] === 'query');
+      return inQuery
+        .filter((each) => each['required'] === true)
+        .map(({ name }) => `${String(operationId)}: ${String(name)}`);
+    });
+    expect(required).to.have.members(['searchDocuments: q', 'getStepPrompt: step']);
+  });
+
   it('says 404 of an id that nothing has, but for a decision, which answers 400', () => {
     for (const [path, item] of Object.entries(record(at('/paths')))) {
       for (const operation of Object.values(record(item)).map(record)) {
