@@ -7,6 +7,7 @@ import type {
   SavedEdge,
   SavedNode,
 } from '../generated/schemas.js';
+import { labelInOneLine } from '../graph/label.js';
 import { rolesOf } from '../council/roles.js';
 import { approvalIssues } from './approvals.js';
 import { inspectGraph, warningsOf } from './validate.js';
@@ -75,7 +76,7 @@ function recordOf(
 function savedNode(node: BlueprintCreate['nodes'][number]): SavedNode {
   return {
     ...node,
-    label: node.label ?? node.id,
+    label: node.label ?? labelInOneLine(node.id),
     systemPrompt: node.systemPrompt ?? '',
     tools: { ...node.tools, webSearch: node.tools?.webSearch ?? false, pdfReader: node.tools?.pdfReader ?? false },
     position: { ...node.position, x: node.position?.x ?? 0, y: node.position?.y ?? 0 },

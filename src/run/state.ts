@@ -1,4 +1,5 @@
 /** The state of a run, folded from its events: polls, channels, history, recovery and decisions all read this one. */
+import { labelInOneLine } from '../graph/label.js';
 import type { GateAction, GateChoice, Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
 import type { Plan } from '../graph/plan.js';
@@ -250,6 +251,7 @@ export function isFrontierDone(state: RunState): boolean {
   return state.progress.frontier.every((each) => !each.active);
 }
 
+/** A node's label in one line. */
 export function labelOf(graph: Graph, node: string): string {
-  return graph.nodes.find((each) => each.id === node)?.label ?? node;
+  return labelInOneLine(graph.nodes.find((each) => each.id === node)?.label ?? node);
 }

@@ -248,7 +248,7 @@ describe('Blueprints over REST', () => {
       expect(await get(made.id)).to.deep.equal(made);
       expect((await list())[0]).to.deep.equal(made);
       for (const edge of made.edges) expect(edge.id).to.equal(`${edge.source}->${edge.target}`);
-      for (const node of made.nodes) expect(node.label).to.equal(node.id);
+      for (const node of made.nodes) expect(node.label).to.equal(node.id.replace(/\p{Cc}+/u, ' '));
       const renamed = rest.read(await put(made.id, { name: 'New' }), 200, 'blueprint.json');
       expect(await get(made.id)).to.deep.equal(renamed);
       expect(renamed).to.deep.equal({ ...made, name: 'New', version: 2, updatedAt: renamed.updatedAt });
@@ -424,6 +424,30 @@ describe('Blueprints over REST', () => {
       rest.problem(reply, 405);
       expect(reply.headers.get('Allow')).to.equal(allow);
     }
+  });
+
+  it('are refused with a label that holds line breaks or control characters, on every way in', async () => {
+    const { id } = await create();
+    for (const label of ['A\n## B', 'A\r', 'A\tB', 'A\u0000', 'A\u001b[2J', 'A\u0085B', 'A\u2028B', '\u2029']) {
+      const body = { ...PLAIN, nodes: [{ id: 'a' }, { id: 'b', label }] };
+      const replies = [
+        await rest.post(COUNCILS, body),
+        await put(id, body),
+        await rest.post(`${COUNCILS}validate`, body),
+        await rest.post(`${COUNCILS}try`, { ...body, input_topic: 'Trees' }),
+      ];
+      for (const reply of replies) {
+        const { errors } = rest.problem(reply, 422);
+        expect(errors?.[0]?.loc, JSON.stringify(label)).to.deep.equal(['body', 'nodes', 1, 'label']);
+      }
+    }
+    expect((await get(id)).version).to.equal(1);
+    expect((await create({ ...PLAIN, nodes: [{ id: 'a', label: 'Prüfer – 漢 “x”' }] })).version).to.equal(1);
+  });
+
+  it('are labelled in one line by an id that holds line breaks', async () => {
+    const { nodes } = await create({ ...PLAIN, nodes: [{ id: 'a\n## B' }] });
+    expect(nodes[0]).to.include({ id: 'a\n## B', label: 'a ## B' });
   });
 
   it('are validated without being saved', async () => {

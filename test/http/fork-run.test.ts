@@ -49,6 +49,14 @@ describe('POST /api/runs/{run_id}/fork', () => {
   const called = async (runId: string): Promise<readonly string[]> =>
     factsOf(await record(runId), 'NodeStarted').map(({ node, step }) => `${node} ${step}`);
 
+  it('is refused with a label that holds line breaks', async () => {
+    await serve(councilScript([9]));
+    const parent = await finished();
+    const changes = { nodes: [{ id: 'writer_agent', label: 'Writer\n## Critic' }] };
+    const { errors } = rest.problem(await rest.post(forkPath(parent), { at: 2, changes }), 422);
+    expect(errors?.[0]?.loc).to.deep.equal(['body', 'changes', 'nodes', 0, 'label']);
+  });
+
   it('goes on from the middle of a finished run, with its results and another end', async () => {
     await serve(councilScript([5, 9]));
     const parent = await finished();

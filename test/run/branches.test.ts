@@ -288,6 +288,15 @@ describe('A join', () => {
     expect(inputOf(story, 'meet').draft).to.equal('## C\nby c\n\n## # $& \u{1f600}\nby a\n\n## B\nby b');
   });
 
+  it('shows line breaks and control characters of a label in an older record as spaces', () => {
+    const label = 'A\r\n## B\u2028x\u0085y\tz\u0000';
+    const nodes = graph.nodes.map((node) => ({ ...node, label: node.id === 'a' ? label : node.label }));
+    const story = given({ ...graph, nodes })
+      .when(wrote('plan'))
+      .whenAll(wrote('a'), wrote('b'), wrote('c'));
+    expect(inputOf(story, 'meet').draft).to.equal('## C\nby c\n\n## A ## B x y z \nby a\n\n## B\nby b');
+  });
+
   it('adds nothing of a branch that wrote nothing', () => {
     const silent = graphOf(`
       plan -> a, judge?, b
