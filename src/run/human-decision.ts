@@ -2,7 +2,7 @@
  * A human's decision on a pause, as facts: approve, modify or reject. The instance that takes the decision claims the run
  * in the same append.
  */
-import type { GateAction, GateChoice, GateDecidedData, RunResumedData } from '../generated/schemas.js';
+import type { GateAction, GateChoice, GateDecidedData, RunResumedData, StateOverride } from '../generated/schemas.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ApprovalRule } from '../graph/approvals.js';
 import type { Caller } from '../keys/caller.js';
@@ -18,8 +18,11 @@ import { effectiveOverride, routeUnderOverride } from './override.js';
 import type { RunPause, RunState } from './state.js';
 import { openPauseOf } from './state.js';
 
+/** A choice, with the override as it was sent; absent: none was, or it is not applied. */
+export type SentChoice = GateChoice & Pick<GateDecidedData, 'sentState'>;
+
 /** What is decided, by whom and why, and the hashes by which a repeated request is recognized. */
-export type PauseDecision = GateChoice & {
+export type PauseDecision = SentChoice & {
   readonly caller: Caller;
   readonly comment: string | null;
   /** SHA-256 of the Idempotency-Key. */
@@ -64,11 +67,12 @@ export function factsOfDecision(
   const pending = new PendingEvents(chart, snapshot, context);
   const continuation = continuationOf(run, pause, decision);
   const rule = assertApprover(run, pause, { caller: decision.caller, chosen: continuation.nextNodes });
-  const { caller, ...said } = decision;
+  const { caller, sentState, ...said } = decision;
   const { actor } = caller;
   const approvers = approversOf(pause, { ...decision, actor });
   if (decision.action === 'reject' || approvers.size >= (rule?.quorum ?? 1)) {
-    const data = { ...said, actor, ...answeredPause(pending, pause), ...continuation };
+    const sent = sentState === undefined ? {} : { sentState };
+    const data = { ...said, ...sent, actor, ...answeredPause(pending, pause), ...continuation };
     pending.write({ type: 'GateDecided', data });
     goOn(pending, pause, { ...continuation, failure: decision.action === 'reject' ? REJECTED : null });
   } else if (!votesFor(pause.votes, decision).some((vote) => vote.actor === actor)) {
@@ -160,11 +164,21 @@ function continuationOf(
 }
 
 /**
- * A choice reduced to its effect: of an override only what differs from what is shown at the pause.
+ * A choice reduced to its effect, with what was sent: of an override only what differs from what is shown at the pause.
  *
  * @throws {OverrideRefused} when the override is not allowed
  */
-export function effectiveChoice(run: RunState, { nextNodes }: RunPause, choice: GateChoice): GateChoice {
+export function effectiveChoice(run: RunState, { nextNodes }: RunPause, choice: GateChoice): SentChoice {
   if (choice.action !== 'modify' || choice.modifiedState === null) return choice;
-  return { action: 'modify', modifiedState: effectiveOverride(run, choice.modifiedState, nextNodes) };
+  const modifiedState = effectiveOverride(run, choice.modifiedState, nextNodes);
+  return { action: 'modify', modifiedState, sentState: sentBeside(modifiedState, choice.modifiedState) };
+}
+
+/** Largest override as it was sent and as it is applied together, in bytes of JSON: they share an append with other facts. */
+const MAX_STATES_BYTES = 384 * 1024;
+
+/** The override as it was sent; of a large one only the keys that are not applied. */
+function sentBeside(applied: StateOverride, sent: StateOverride): StateOverride {
+  if (new TextEncoder().encode(JSON.stringify([applied, sent])).length <= MAX_STATES_BYTES) return sent;
+  return Object.fromEntries(Object.entries(sent).filter(([key]) => !Object.hasOwn(applied, key)));
 }

@@ -145,6 +145,19 @@ describe('An override over REST', () => {
     }
   });
 
+  it('of a changed score with the route that is shown follows that route', async () => {
+    const runId = await waiting(COUNCIL, 'judge');
+    await approve(runId);
+    await goOn(runId, 'write');
+    expect((await stateOf(rest, runId)).current_state).to.include({ critic_score: 4, route_decision: 'rework' });
+    const sent = { critic_score: 9, route_decision: 'rework', iteration_count: 1 };
+    await modify(runId, sent);
+    const decided = factsOf(await checkRecord(service.engine.log, runId), 'GateDecided').at(-1);
+    expect(decided?.nextNodes).to.deep.equal(['write']);
+    expect(decided?.modifiedState).to.deep.equal({ critic_score: 9, route_decision: 'rework' });
+    expect(decided).to.deep.include({ sentState: sent });
+  });
+
   it('that sends back what each pause shows changes nothing, even if the critic never approves', async () => {
     const runId = await startGodRun(service.engine, COUNCIL);
     const routes: (string | null)[] = [];

@@ -193,6 +193,28 @@ describe('An override of single branches', () => {
     });
   });
 
+  it('is recorded as it was sent beside what was effective', () => {
+    const sent = { current_draft: 'Mine', iteration_count: 1, feedback_history: [] };
+    const [decided] = before().whenModified(sent).facts;
+    expect(decided?.data).to.deep.include({ modifiedState: { current_draft: 'Mine' }, sentState: sent });
+    const [without] = before().whenDecided({ action: 'modify', modifiedState: null }).facts;
+    expect(without?.data).not.to.have.property('sentState');
+  });
+
+  it('too large to be recorded twice is recorded once, with what was sent and not effective beside it', () => {
+    const text = 'x'.repeat(90_000);
+    const [decided] = before().whenModified({ current_draft: text, input_topic: text, iteration_count: 1 }).facts;
+    expect(decided?.data).to.deep.include({
+      sentState: { current_draft: text, input_topic: text, iteration_count: 1 },
+    });
+    const large = { current_draft: text, input_topic: text.repeat(2), iteration_count: 1 };
+    const [compact] = before().whenModified(large).facts;
+    expect(compact?.data).to.deep.include({
+      modifiedState: { current_draft: large.current_draft, input_topic: large.input_topic },
+      sentState: { iteration_count: 1 },
+    });
+  });
+
   it('is addressed to one that does not run next, twice or to nobody: it is refused', () => {
     const uneven = graphOf('s -> a, b; b -> c; a, c -> meet');
     const paused = pausedAfter(uneven, wrote('s'), wrote('a'), wrote('b'));
