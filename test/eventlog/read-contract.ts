@@ -61,6 +61,21 @@ export function readStreamContract(current: CurrentLog): void {
       expect(await all(log.readStream(stream, { from: 1, max: 1_301 }))).to.have.length(1_301);
     });
 
+    it('gives the same events however few characters may be held in memory', async () => {
+      const { log } = current();
+      const stream = freshStream(current());
+      const large = newEvent({ text: 'x'.repeat(3_000) });
+      await log.append(stream, [...numbered(20), large, ...numbered(20)], 'none');
+      const forwards = await all(log.readStream(stream));
+      for (const pageChars of [1, 500, 5_000]) {
+        expect(await all(log.readStream(stream, { pageChars }))).to.deep.equal(forwards);
+        const backwards = await all(log.readStream(stream, { pageChars, direction: 'backwards' }));
+        expect(backwards).to.deep.equal([...forwards].reverse());
+        const some = await all(log.readStream(stream, { pageChars, from: 3, max: 25 }));
+        expect(some).to.deep.equal(forwards.slice(3, 28));
+      }
+    });
+
     it('can be left early', async () => {
       const { log } = current();
       const stream = freshStream(current());

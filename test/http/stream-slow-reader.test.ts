@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect } from 'node:net';
 import { expect } from 'chai';
 import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import { nodeSystem } from '../../src/system/system.js';
@@ -31,14 +32,20 @@ interface Given {
   taken: number;
 }
 
+/** Bound on unsent bytes of all connections. */
+const MAX_IN_ALL = 32e6;
+
 describe('A client of the rich stream that does not read', () => {
   let url: string;
+  let openConnections: () => Promise<number>;
+  let finalDraft: string | null;
   let given: Given;
   let close: () => Promise<void>;
 
   /** Both edges on a feed that the test feeds. */
   beforeEach(async () => {
     given = { watching: null, taken: 0 };
+    finalDraft = null;
     const system = nodeSystem();
     const never = (): never => expect.fail('Nobody asked for this');
     const onFault = (...fault: readonly unknown[]): never => expect.fail(String(fault.at(-1)));
@@ -54,8 +61,14 @@ describe('A client of the rich stream that does not read', () => {
         }),
     };
     const state = () => Promise.resolve(run);
-    const find = () => Promise.resolve(summaryOf(run));
-    const source = { isOwnHost: () => true, corsOrigins: [], limits: NO_LIMITS, unsent: new UnsentBytes(), ...NO_KEYS };
+    const find = () => Promise.resolve({ ...summaryOf(run), finalDraft });
+    const source = {
+      isOwnHost: () => true,
+      corsOrigins: [],
+      limits: NO_LIMITS,
+      unsent: new UnsentBytes({ maxInAll: MAX_IN_ALL }),
+      ...NO_KEYS,
+    };
     const server = createServer(
       httpApp({
         registry: { start: never, foresee: never, refuse: never, repeated: never, cancel: never, decidePause: never },
@@ -96,6 +109,10 @@ describe('A client of the rich stream that does not read', () => {
     const channels = serveChannels(server, { views: { watch: never }, ...rich, system, ...source, onFault });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    openConnections = () =>
+      new Promise((resolve, reject) => {
+        server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)));
+      });
     close = async () => {
       await channels.stop();
       server.closeAllConnections();
@@ -136,6 +153,22 @@ describe('A client of the rich stream that does not read', () => {
     expect(await channel.closed).to.equal(4408);
     const seqs = channel.told.filter(({ event }) => event === 'run_event').map(({ seq }) => seq);
     expect(seqs).to.deep.equal(Array.from(seqs, (_, index) => index));
+  });
+
+  it('is cut off from a whole answer once all answers together have too much unsent', async () => {
+    // More than the machine's own buffers between service and client hold.
+    finalDraft = 'x'.repeat(16e6);
+    const clients: Socket[] = [];
+    for (let count = 0; count < 4; count += 1) {
+      const client = connect(Number(new URL(url).port), '127.0.0.1');
+      client.on('error', () => undefined);
+      client.write(`GET /api/councils/run/${RUN} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
+      await once(client, 'readable');
+      clients.push(client);
+    }
+    await untilTrue(async () => (await openConnections()) < clients.length);
+    expect(await openConnections()).to.be.greaterThan(0);
+    clients.forEach((client) => client.destroy());
   });
 
   it('is cut off from an event stream once more than 1 MiB is unsent', async () => {
