@@ -3,7 +3,7 @@
  * alone can verify that nothing was changed, left out or moved.
  */
 import { canonical } from './canonical-json.js';
-import type { EventLog, NewEvent, RecordedEvent } from '../eventlog/port.js';
+import type { EventLog, NewEvent, RecordedEvent, StreamRange } from '../eventlog/port.js';
 import type { System } from '../system/system.js';
 
 /** Stands for the hash before a stream's first event. */
@@ -186,12 +186,11 @@ export interface VerifiedRange {
 export async function* readVerified<E extends ExportedEvent>(
   log: Pick<EventLog, 'readStream'>,
   { stream, eventOf, corrupt }: VerifiedStream<E>,
-  { sha256, from = 0, max, previousHash, maxChars, pageChars }: VerifiedRange,
+  verifiedRange: VerifiedRange,
 ): AsyncGenerator<E, boolean> {
-  const first = previousHash === undefined ? Math.max(0, from - 1) : from;
-  let [previous, next] = [first === 0 ? GENESIS_HASH : (previousHash ?? null), first];
-  const page = pageChars === undefined ? {} : { pageChars };
-  const range = { from: first, ...(max !== undefined && { max: max + (from - first) }), ...page };
+  const { sha256, from = 0, maxChars = Number.POSITIVE_INFINITY } = verifiedRange;
+  const { first, hash, range } = readingOf(verifiedRange);
+  let [previous, next] = [hash, first];
   let chars = 0;
   for await (const recorded of log.readStream(stream, range)) {
     const event = eventOf(recorded);
@@ -208,9 +207,25 @@ export async function* readVerified<E extends ExportedEvent>(
     if (event.seq < from) continue;
     yield event;
     chars += recorded.data.length;
-    if (maxChars !== undefined && chars >= maxChars) return true;
+    if (chars >= maxChars) return true;
   }
   return false;
+}
+
+/** What is read of the stream: the event before the first too, unless its hash is known. */
+function readingOf({ from = 0, max, previousHash, pageChars }: VerifiedRange): {
+  readonly first: number;
+  /** Hash of the event before the first that is read, or null if it is not known. */
+  readonly hash: string | null;
+  readonly range: StreamRange;
+} {
+  const first = previousHash === undefined ? Math.max(0, from - 1) : from;
+  const page = pageChars === undefined ? {} : { pageChars };
+  return {
+    first,
+    hash: first === 0 ? GENESIS_HASH : (previousHash ?? null),
+    range: { from: first, ...(max !== undefined && { max: max + (from - first) }), ...page },
+  };
 }
 
 /**

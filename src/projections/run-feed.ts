@@ -143,15 +143,17 @@ export class RunFeed {
 
   /** Delivers the log's events after the last one; it must hold all that the subscription has heard. */
   async #readOn(runId: string, watcher: Watcher, heard: number): Promise<void> {
-    while (!watcher.isOver) {
-      const given = await this.#giveNext(runId, watcher);
-      if (given === null) break;
-      await given.taken;
+    for (let given: Given | null = null; !watcher.isOver; await given.taken) {
+      given = await this.#giveNext(runId, watcher);
+      if (given === null) return await this.#assertWhole(runId, watcher, heard);
     }
+  }
+
+  /** At the head of a record; a record that ends with the run's last event needs no check. */
+  async #assertWhole(runId: string, watcher: Watcher, heard: number): Promise<void> {
     if (watcher.isOver) return;
-    // A record that ends with the run's last event has reached its end.
     await this.#deps.reader.assertReaches(runId);
-    if (watcher.isOver || watcher.next > heard) return;
+    if (watcher.next > heard) return;
     throw new RunCorrupt({ runId, seq: watcher.next, reason: 'the log told of this event and does not give it' });
   }
 
@@ -159,12 +161,22 @@ export class RunFeed {
    * Gives the next piece of the record; null when there is none. A function of its own, so that no event is held while the
    * watcher takes the piece.
    */
-  async #giveNext(runId: string, watcher: Watcher): Promise<{ readonly taken: Promise<unknown> } | null> {
+  async #giveNext(runId: string, watcher: Watcher): Promise<Given | null> {
     const { events } = await this.#pieces.read(runId, watcher);
-    const taken: (void | Promise<void>)[] = [];
-    for (const event of events) if (!watcher.isOver) taken.push(give(watcher, event));
-    return taken.length === 0 ? null : { taken: Promise.all(taken) };
+    if (events.length === 0) return null;
+    const taken: Promise<void>[] = [];
+    for (const event of events) {
+      const given = watcher.isOver ? undefined : give(watcher, event);
+      if (given !== undefined) taken.push(given);
+    }
+    return { taken: Promise.all(taken) };
   }
+}
+
+/** A piece of the record that was given to a watcher. */
+interface Given {
+  /** Resolves once the watcher has taken it. */
+  readonly taken: Promise<unknown>;
 }
 
 function newAudience(slices: Slices): Audience {

@@ -151,7 +151,7 @@ export function serveRichChannel(peer: Peer, target: RichTarget, options: RichCh
   sendRun(target, { ...options, push, signal }).then(
     (isKnown) => {
       if (isKnown) return;
-      push([unknownRunMessage(target.runId)]);
+      void push([unknownRunMessage(target.runId)]);
       end(CLOSE_NORMAL);
     },
     (error: unknown) => {

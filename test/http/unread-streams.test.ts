@@ -78,8 +78,8 @@ onEmbeddedLog(() =>
       for (let count = 0; count < 3; count += 1) {
         const answered = once(service.child, 'message');
         service.child.send('memory');
-        const [bytes]: readonly unknown[] = await answered;
-        answers.push(Number(bytes));
+        const received: readonly unknown[] = await answered;
+        answers.push(Number(received[0]));
       }
       return Math.min(...answers);
     }

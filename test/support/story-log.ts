@@ -63,6 +63,6 @@ export function storyReader(log: EventLog): Pick<RunReader, 'fold' | 'events'> {
       for await (const event of readRun(log, runId)) run = foldNext(runId, run, event);
       return run;
     },
-    events: (runId, { from = 0 } = {}) => readRun(log, runId, { from }),
+    events: (runId, range) => readRun(log, runId, { from: range?.from ?? 0 }),
   };
 }

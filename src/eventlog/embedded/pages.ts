@@ -142,25 +142,35 @@ export async function* streamPages(
   range: StreamRange,
 ): AsyncIterable<RecordedEvent> {
   const backwards = range.direction === 'backwards';
-  let left = range.max ?? Number.MAX_SAFE_INTEGER;
+  const { pageChars, max = Number.MAX_SAFE_INTEGER } = range;
+  let left = max;
   // `async`, so that a page that throws at once rejects instead: the events before a damaged page are yielded first.
-  const { pageChars: chars = PAGE_CHARS } = range;
   const read = async (from: number | null): Promise<Page> =>
-    await page({ of: 'stream', stream, from, backwards, max: left, chars });
+    await page({ of: 'stream', stream, from, backwards, max: left, chars: pageChars ?? PAGE_CHARS });
+  const pageAfter = (end: number): ReadPage => {
+    const readNext = (): Promise<Page> => read(backwards ? end - 1 : end + 1);
+    // Prefetch while this page is worked on, unless the reader bounds what is held for it.
+    return pageChars === undefined ? prefetched(readNext) : readNext;
+  };
   for (let next = left > 0 ? read(range.from ?? null) : null; next !== null;) {
     const found: Page = await next;
     const { end } = found;
     const events = eventsOn(found);
     left -= events.length;
-    const from = end === null || left <= 0 ? null : backwards ? end - 1 : end + 1;
-    // Prefetch while this page is worked on, unless the reader bounds what is held for it. If the reader stops, the
-    // rejection is deliberately ignored.
-    const ahead = from === null || range.pageChars !== undefined ? null : read(from);
-    ahead?.catch(() => undefined);
+    const readNext = end === null || left <= 0 ? null : pageAfter(end);
     for (const event of events) yield event;
-    next = from === null ? null : (ahead ?? read(from));
+    next = readNext === null ? null : readNext();
     if (next !== null) await turnOfOthers();
   }
+}
+
+type ReadPage = () => Promise<Page>;
+
+/** Reads at once. If the reader stops, the rejection is deliberately ignored. */
+function prefetched(read: ReadPage): ReadPage {
+  const page = read();
+  page.catch(() => undefined);
+  return () => page;
 }
 
 /**
