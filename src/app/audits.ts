@@ -10,18 +10,23 @@ import type { Genealogy } from '../generated/schemas.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { History } from '../projections/run-history.js';
 import type { Projector } from '../projections/projector.js';
+import type { Page } from '../projections/run-summary.js';
 import type { RunReader } from '../projections/run-reader.js';
+import type { KeyedRun } from '../projections/views/run-table.js';
 import type { UnfinishedRun } from '../run/state.js';
 import type { RunServicesDeps } from './runs.js';
 import type { EngineDeps } from './context.js';
 import type { CorruptDocuments } from '../documents/verify.js';
 import type { DocumentCheck, VerifyDocumentDeps } from '../documents/verify.js';
 import { verifyDocument } from '../documents/verify.js';
+import type { DocumentRecord } from '../documents/events.js';
 import { documentIdOf } from '../documents/events.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
-import { blueprintOf } from '../projections/view-repair.js';
+import { currentBlueprint } from '../blueprint/stream.js';
+import type { UntilFoldedDeps } from '../projections/when-folded.js';
+import { untilAnswered, untilFolded } from '../projections/when-folded.js';
 import { taskTracker } from '../system/async/task-tracker.js';
 
 export interface RunAudits {
@@ -51,13 +56,15 @@ export function runAudits(deps: AuditsDeps): RunAudits {
   const { log, charts, corruptRuns, logger, system, reader, history, projector } = deps;
   const { sha256 } = system;
   const tasks = taskTracker();
+  const folding = { log, projector, system };
+  const asked = <T>(ask: () => Promise<T>): Promise<T> =>
+    tasks.untilEnd(({ signal }) => untilFolded(folding, ask, signal));
+  const paused = (after: number): Promise<readonly KeyedRun[]> =>
+    tasks.untilEnd(({ signal }) => untilAnswered(folding, () => history.paused(after), signal));
   const audit = (runId: string, replaceView: VerifyRunDeps['replaceView']): Promise<RunVerification | null> =>
     verifyRun(runId, {
       ...{ log, machines: charts, sha256, replaceView },
-      async stored(id) {
-        await tasks.untilEnd(async ({ signal }) => projector.reached(await log.head(), signal));
-        return await history.stored(id);
-      },
+      stored: (id) => asked(() => history.stored(id)),
       onCorrupt: (error) => corruptRuns.found(error),
       onValid: (id) => corruptRuns.forget(id),
     });
@@ -79,7 +86,7 @@ export function runAudits(deps: AuditsDeps): RunAudits {
     prompt: (runId, at) => reader.folded(runId, (events) => promptOf(runId, events, { ...at, sha256 })),
     check(unfinished) {
       for (const { runId } of unfinished) unchecked.add(runId);
-      return check.start(notEnded(unfinished, { history, unchecked }));
+      return check.start(notEnded(unfinished, { paused, unchecked }));
     },
     isWhole: (runId) => void unchecked.delete(runId),
     async stop() {
@@ -91,10 +98,18 @@ export function runAudits(deps: AuditsDeps): RunAudits {
 /** Runs without an owner come first: one that is taken up is replayed for that, and no longer unchecked then. */
 async function* notEnded(
   unfinished: readonly UnfinishedRun[],
-  { history, unchecked }: { readonly history: History; readonly unchecked: Set<string> },
+  {
+    paused,
+    unchecked,
+  }: {
+    readonly paused: (after: number) => Promise<readonly KeyedRun[]>;
+    readonly unchecked: Set<string>;
+  },
 ): AsyncGenerator<string> {
   for (const { runId, owner } of unfinished) if (owner === null && unchecked.delete(runId)) yield runId;
-  yield* history.paused();
+  for (let page = await paused(0); page.length > 0; page = await paused(page.at(-1)?.key ?? 0)) {
+    for (const { id } of page) yield id;
+  }
   for (const { runId, owner } of unfinished) if (owner !== null && unchecked.delete(runId)) yield runId;
 }
 
@@ -119,19 +134,22 @@ export interface DocumentAuditsDeps extends Pick<EngineDeps, 'system' | 'logger'
   readonly history: History;
   readonly corruptDocuments: CorruptDocuments;
   /** Null before it folds. */
-  readonly projector: () => Pick<Projector, 'reached'> | null;
+  readonly projector: () => UntilFoldedDeps['projector'] | null;
 }
 
 export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
-  const { log, history, corruptDocuments, projector, system, logger } = deps;
+  const { log, history, corruptDocuments, projector: projectorOf, system, logger } = deps;
   const tasks = taskTracker();
+  const asked = <T>(ask: () => Promise<T>, wait: typeof untilAnswered): Promise<T> => {
+    const projector = projectorOf();
+    return projector === null ? ask() : tasks.untilEnd(({ signal }) => wait({ log, projector, system }, ask, signal));
+  };
+  const documents = (page: Page): Promise<readonly DocumentRecord[]> =>
+    asked(() => history.documents(page), untilAnswered);
   const audit = (documentId: string, replaceView: VerifyDocumentDeps['replaceView']): Promise<DocumentCheck | null> =>
     verifyDocument(documentId, {
       ...{ log, sha256: system.sha256, replaceView },
-      async stored(id) {
-        await tasks.untilEnd(async ({ signal }) => projector()?.reached(await log.head(), signal));
-        return await history.storedDocument(id);
-      },
+      stored: (id) => asked(() => history.document(id), untilFolded),
       onCorrupt: (error) => corruptDocuments.found(error),
       onValid: (id) => corruptDocuments.forget(id),
     });
@@ -156,16 +174,16 @@ export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
       const id = documentIdOf(stream);
       if (id !== null && corruptDocuments.has(id)) void tasks.track(recheck(id));
     },
-    check: () => check.start(listed(history)),
+    check: () => check.start(listed(documents)),
     async stop() {
       await Promise.all([check.stop(), tasks.end()]);
     },
   };
 }
 
-async function* listed(history: History): AsyncGenerator<string> {
+async function* listed(documents: (page: Page) => Promise<readonly DocumentRecord[]>): AsyncGenerator<string> {
   for (let offset = 0; ; offset += PAGE) {
-    const page = await history.documents({ limit: PAGE, offset });
+    const page = await documents({ limit: PAGE, offset });
     for (const { id } of page) yield id;
     if (page.length < PAGE) return;
   }
@@ -188,15 +206,15 @@ export function blueprintAudits({
   logger,
 }: Pick<AuditsDeps, 'log' | 'history' | 'projector' | 'system' | 'logger'>): BlueprintAudits {
   const tasks = taskTracker();
+  const asked = <T>(ask: () => Promise<T>): Promise<T> =>
+    tasks.untilEnd(({ signal }) => untilAnswered({ log, projector, system }, ask, signal));
   const storedOf = async (id: string): Promise<string | null> => {
-    await tasks.untilEnd(async ({ signal }) => projector.reached(await log.head(), signal));
-    await history.flush();
-    const [stored = null] = await history.blueprintRecords([id]);
+    const [stored = null] = await asked(() => history.blueprintRecords([id]));
     return stored;
   };
   const verify = async (id: string): Promise<void> => {
     const stored = await storedOf(id);
-    const record = await blueprintOf(id, { log, sha256: system.sha256 });
+    const record = await currentBlueprint(id, { log, sha256: system.sha256 });
     if (stored === null || stored === JSON.stringify(record)) return;
     // One that has changed meanwhile has a newer view by now.
     if ((await storedOf(id)) !== stored) return;
@@ -214,16 +232,16 @@ export function blueprintAudits({
   const onFault = (err: unknown): void => logger.error({ err }, 'blueprints: the check of their views has ended');
   const check = recordCheck({ verify: verifySound, system, onFault });
   return {
-    check: () => check.start(listedBlueprints(history)),
+    check: () => check.start(listedBlueprints((page) => asked(() => history.blueprintIds(page)))),
     async stop() {
       await Promise.all([check.stop(), tasks.end()]);
     },
   };
 }
 
-async function* listedBlueprints(history: History): AsyncGenerator<string> {
+async function* listedBlueprints(blueprintIds: (page: Page) => Promise<readonly string[]>): AsyncGenerator<string> {
   for (let offset = 0; ; offset += PAGE) {
-    const ids = await history.blueprintIds({ limit: PAGE, offset });
+    const ids = await blueprintIds({ limit: PAGE, offset });
     yield* ids;
     if (ids.length < PAGE) return;
   }

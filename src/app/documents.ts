@@ -20,6 +20,7 @@ import type { ChunkRange, NumberedChunk } from '../documents/stored-chunks.js';
 import type { CitedChunk, DocumentQuery } from '../council/tools/pdf-reader.js';
 import { findChunks } from '../council/tools/pdf-reader.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import { ViewsLost } from '../projections/errors.js';
 import type { History } from '../projections/run-history.js';
 import type { Projector } from '../projections/projector.js';
 import type { EngineConfig, EngineDeps } from './context.js';
@@ -57,7 +58,7 @@ export interface DocumentServices extends Documents {
   /** To be called with each event of a document. */
   recorded(event: RecordedEvent): void;
   /** Starts the indexer, which gets events through this projector from the history's checkpoint on. */
-  start(projector: Pick<Projector, 'reached'>): Promise<void>;
+  start(projector: Pick<Projector, 'reached' | 'refolds'>): Promise<void>;
   /** To be called once all events from before the start have been passed in: from then on their chunks can be searched. */
   historyRead(): void;
   /** Looks for corrupt records, once everything is folded: for a while before it resolves, then in the background. */
@@ -108,8 +109,8 @@ export async function documentServices(
       return await openSearchIndex({ file, log: at, model, dimensions }, startThread);
     },
   });
-  const filenameOf = async (id: string): Promise<string | null> => (await history.document(id))?.filename ?? null;
-  let projector: Pick<Projector, 'reached'> | null = null;
+  const filenameOf = (id: string): Promise<string | null> => filenameIn({ history, store }, id);
+  let projector: Pick<Projector, 'reached' | 'refolds'> | null = null;
   const reached = async (position: Position, signal?: AbortSignal): Promise<void> => {
     await projector?.reached(position);
     await indexer.reached(position, signal);
@@ -126,7 +127,7 @@ export async function documentServices(
     },
     async start(by) {
       projector = by;
-      indexer.start(history.checkpoint, { hasDocuments: await history.hasDocuments() });
+      await startIndexer(indexer, history);
     },
     historyRead: () => indexer.markHistoryDelivered(),
     async stop(position) {
@@ -134,6 +135,29 @@ export async function documentServices(
       await Promise.all([store.stop(), completer.ended(), audits.stop()]);
       await indexer.stop(position);
     },
+  };
+}
+
+/** Name of a document's file, read from the log while the stored views are lost; null: there is no such document. */
+async function filenameIn(
+  { history, store }: { readonly history: History; readonly store: DocumentStore },
+  id: string,
+): Promise<string | null> {
+  const document = await history.document(id).catch(onLostViews(() => store.find(id)));
+  return document?.filename ?? null;
+}
+
+async function startIndexer(indexer: SearchIndexer, history: History): Promise<void> {
+  const hasDocuments = await history.hasDocuments().catch(onLostViews(() => false));
+  // Once the views are lost the checkpoint is null: all documents are delivered again.
+  indexer.start(history.checkpoint, { hasDocuments });
+}
+
+/** Answers in place of the stored views if these are lost. */
+function onLostViews<T>(answer: () => T | Promise<T>): (error: unknown) => T | Promise<T> {
+  return (error) => {
+    if (error instanceof ViewsLost) return answer();
+    throw error;
   };
 }
 

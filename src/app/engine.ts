@@ -35,6 +35,8 @@ import { RunFeed } from '../projections/run-feed.js';
 import type { ReadModels, ReadModelsOptions } from '../projections/read-models.js';
 import { openReadModels } from '../projections/read-models.js';
 import { RunQueries } from '../projections/run-queries.js';
+import type { WhenFoldedDeps } from '../projections/when-folded.js';
+import { untilAnswered } from '../projections/when-folded.js';
 import type { RunViews } from '../projections/run-views.js';
 import type { RunFact } from '../run/events.js';
 import { runIdOf } from '../run/events.js';
@@ -102,7 +104,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const instanceId = system.uuid();
   const { log, authenticator, ...logInfo } = await reachedRecord(config, deps, instanceId);
   const onFault = readingFault(logger);
-  const onLost = (): void => foldAgain({ logger, projector });
+  const onLost = (cause: unknown): void => foldAgain(cause, { logger, projector });
   const onCorrupt = (error: RunCorrupt): void => giveUp(error, { logger, cluster, shown: [feed, models.views] });
   const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
   const isLive = (runId: string): boolean => registry.live(runId) !== null;
@@ -132,6 +134,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const audits = runAudits({ ...folding, charts, corruptRuns, logger });
   const savedCouncils = blueprintAudits({ ...folding, logger });
   const caughtUp = startReading(library, projector);
+  const stopping = new AbortController();
 
   return {
     ...{ verify: audits.verify, genealogy: audits.genealogy, prompt: audits.prompt, documents: library },
@@ -141,8 +144,9 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     ...{ log, registry, queries, tokens, views, feed, slices, logFeed, inbox, blueprints, authenticator },
     ...{ unreachableModels, modelUses, ...listsOf({ ...folding, corruptDocuments: library.corruptDocuments }) },
     isReady: readiness({ log, projector, library, history, cluster, system }),
-    ...recoveryOf({ caughtUp, cluster, deadlines, registry, history, corruptRuns, logger }),
+    ...recoveryOf({ ...folding, caughtUp, stopping, cluster, deadlines, registry, corruptRuns, logger }),
     async stop() {
+      stopping.abort();
       stopNotifying({ slices, feed, logFeed });
       await Promise.all([cluster?.stop(), audits.stop(), savedCouncils.stop()]);
       // Together: what acts on a deadline waits for the log until the registry stops.
@@ -199,9 +203,12 @@ function giveUp(
   for (const each of shown) each.refuse(error);
 }
 
-/** Folds the stored views again after they were damaged and recreated. */
-function foldAgain({ logger, projector }: Pick<EngineDeps, 'logger'> & { readonly projector: Projector }): void {
-  logger.error({ file: VIEWS_FILE }, 'the stored views are damaged: folding them from the log again');
+/** Folds the stored views again after they failed. */
+function foldAgain(
+  err: unknown,
+  { logger, projector }: Pick<EngineDeps, 'logger'> & { readonly projector: Projector },
+): void {
+  logger.error({ file: VIEWS_FILE, err }, 'read models: the stored views failed; rebuilding them from the log');
   projector.refold();
 }
 
@@ -312,12 +319,13 @@ function listsOf(parts: BlueprintListDeps & DocumentListDeps): Pick<Engine, 'blu
 
 /** Recovers unfinished runs: of all instances, or of this process alone. */
 function recoveryOf(parts: RecoveryDeps): Pick<Engine, 'unfinished' | 'recover' | 'beat'> {
-  const { caughtUp, cluster, deadlines, registry, history, corruptRuns, logger } = parts;
+  const { caughtUp, stopping, cluster, deadlines, registry, history, corruptRuns, logger } = parts;
   return {
     async unfinished() {
       await caughtUp;
       cluster?.listen();
-      return (await history.unfinished()).filter(({ runId }) => !corruptRuns.has(runId));
+      const unfinished = await untilAnswered(parts, () => history.unfinished(), stopping.signal);
+      return unfinished.filter(({ runId }) => !corruptRuns.has(runId));
     },
     recover(unfinished) {
       const runs = unfinished.filter(({ runId }) => !corruptRuns.has(runId));
@@ -330,7 +338,9 @@ function recoveryOf(parts: RecoveryDeps): Pick<Engine, 'unfinished' | 'recover' 
   };
 }
 
-interface RecoveryDeps extends Pick<Engine, 'registry'>, Pick<EngineDeps, 'logger'> {
+interface RecoveryDeps extends Pick<Engine, 'registry'>, Pick<EngineDeps, 'logger'>, WhenFoldedDeps {
+  /** Aborted when the engine stops. */
+  readonly stopping: AbortController;
   /** Once the read models have. */
   readonly caughtUp: Promise<void>;
   readonly cluster: Cluster | null;

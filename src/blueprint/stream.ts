@@ -62,6 +62,15 @@ export function checkedBlueprint(linked: LinkedEvent, sha256: System['sha256']):
   return blueprintAfter(linked.event);
 }
 
+/** A blueprint as the log has it; null when it is deleted or unknown. @throws {BlueprintCorrupt} */
+export async function currentBlueprint(
+  blueprintId: string,
+  { log, sha256 }: { readonly log: Pick<EventLog, 'readStream'>; readonly sha256: System['sha256'] },
+): Promise<Blueprint | null> {
+  const last = await newestEvent(log, blueprintId);
+  return last === null ? null : (checkedBlueprint(last, sha256) ?? null);
+}
+
 /** @throws {BlueprintCorrupt} when an event's hash does not follow from the one before it and what it holds */
 export function assertLinked({ event, before }: LinkedEvent, sha256: System['sha256']): void {
   const previousHash = before === null ? GENESIS_HASH : headAt(before).hash;

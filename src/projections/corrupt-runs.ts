@@ -1,6 +1,7 @@
 /**
- * The runs whose record is corrupt, which are not served as valid again. They are stored beside the views; when those
- * are lost, the next read of such a run finds it again. Memory holds one small entry per corrupt run.
+ * The runs whose record is corrupt, which are not served as valid again. They are stored in the views. If the service
+ * finds no views at its start, the fold, or the next read of such a run, finds it again. Memory holds one small entry per
+ * corrupt run.
  */
 import { RunCorrupt } from '../run/errors.js';
 import type { RunSummary } from './run-summary.js';
@@ -33,6 +34,10 @@ export class CorruptRuns {
   constructor(options: CorruptRunsOptions) {
     this.#options = options;
     this.#found = new Map(options.known.map((each) => [each.runId, each]));
+  }
+
+  all(): readonly Corruption[] {
+    return [...this.#found.values()];
   }
 
   has(runId: string): boolean {

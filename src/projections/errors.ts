@@ -9,19 +9,19 @@ export class ViewsFailed extends CouncilError<{ file: string; reason: string }> 
   }
 }
 
-/** The file of the stored views was damaged while open. It is recreated, once, and folded from the log again. */
+/** The stored views failed. They are deleted and folded from the log again. */
 export class ViewsLost extends CouncilError {
   readonly code = 'views.lost';
-  constructor() {
-    super('The stored views are damaged: they are folded again', {});
+  constructor(options?: ErrorOptions) {
+    super('The stored views failed and are being rebuilt from the log', {}, options);
   }
 }
 
 /** Their disk is full: what was folded last is shown, not stored. */
 export class ViewsFull extends CouncilError {
   readonly code = 'views.full';
-  constructor() {
-    super('The stored views cannot be written: their disk is full', {});
+  constructor(options?: ErrorOptions) {
+    super('The stored views cannot be written: their disk is full', {}, options);
   }
 }
 

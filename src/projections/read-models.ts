@@ -6,7 +6,6 @@ import type { RunCorrupt } from '../run/errors.js';
 import type { EventLog } from '../eventlog/port.js';
 import { CorruptRuns } from './corrupt-runs.js';
 import { History } from './run-history.js';
-import { viewRepair } from './view-repair.js';
 import { RunReader } from './run-reader.js';
 import { RunViews } from './run-views.js';
 import type { ViewsOptions } from './views/views-client.js';
@@ -20,8 +19,8 @@ export interface ReadModelsOptions extends ViewsOptions {
   readonly slices: Slices;
   /** Called once per run, when it is found corrupt. */
   readonly onCorrupt: (error: RunCorrupt) => void;
-  /** Called once, when the stored rows were damaged: they have to be folded again. */
-  readonly onLost: () => void;
+  /** Called when the stored views have failed, with the cause: they have to be folded again. */
+  readonly onLost: (cause: unknown) => void;
   readonly onFault: (error: unknown) => void;
   /** Whether a run is live here: its actor knows the record, and is not asked for the row as well. */
   readonly isLive: (runId: string) => boolean;
@@ -54,10 +53,13 @@ export async function openReadModels({
   startThread,
   ...options
 }: ReadModelsOptions): Promise<ReadModels> {
-  const stored = await open(options, onLost, startThread);
-  const known = await stored.corruptRuns();
+  const stored = await open(options, {
+    ...{ system, startThread, onFault },
+    onLost,
+    corruptRuns: () => corruptRuns.all(),
+  });
   const corruptRuns = new CorruptRuns({
-    known,
+    known: stored.corruptRuns,
     store: stored.saveCorrupt,
     remove: stored.removeCorrupt,
     onFound: onCorrupt,
@@ -66,17 +68,10 @@ export async function openReadModels({
   const readerOptions = { log: from, sha256: system.sha256, corruptRuns };
   // This reader must not use stored rows to detect truncation: it is what rebuilds them.
   const source = new RunReader(readerOptions);
-  const repair = viewRepair({
-    log: from,
-    sha256: system.sha256,
-    reader: source,
-    onUnknown: () => stored.discard(),
-    onFault,
-  });
-  const history = new History({ views: stored, repair, system, onFault });
+  const history = new History({ views: stored, system, onFault });
   const reader = new RunReader({
     ...readerOptions,
-    seen: async (runId) => (isLive(runId) ? null : (views.headSeq(runId) ?? (await history.seen(runId)))),
+    seen: async (runId) => (isLive(runId) ? null : (views.headSeq(runId) ?? (await history.find(runId))?.seq ?? null)),
   });
   const views: RunViews = new RunViews(source, {
     slices,

@@ -11,11 +11,9 @@ import type { UnfinishedRun } from '../run/state.js';
 import { ViewsFull, ViewsLost } from './errors.js';
 import type { BlueprintRow } from './views/blueprint-row.js';
 import type { DocumentRow } from './views/document-table.js';
-import type { ViewRepair } from './view-repair.js';
 import type { RunFilter, RunListQuery } from './run-list.js';
 import type { Page, RunSummary } from './run-summary.js';
-import type { Stored } from './views/stored-row.js';
-import { readable } from './views/stored-row.js';
+import type { KeyedRun } from './views/run-table.js';
 import type { ViewsClient } from './views/views-client.js';
 
 /** Longest a change waits to be written, in milliseconds. */
@@ -33,15 +31,12 @@ const MAX_CHANGED_DOCUMENTS = 1_000;
 
 export interface HistoryDeps {
   readonly views: ViewsClient;
-  /** For rows that are stored and cannot be read. */
-  readonly repair: ViewRepair;
   readonly system: Pick<System, 'after'>;
   readonly onFault: (error: unknown) => void;
 }
 
 export class History {
   readonly #views: ViewsClient;
-  readonly #repair: ViewRepair;
   readonly #system: Pick<System, 'after'>;
   readonly #onFault: (error: unknown) => void;
   #changed = new Map<string, RunSummary>();
@@ -56,9 +51,8 @@ export class History {
   #isFailing = false;
   #isReported = false;
 
-  constructor({ views, repair, system, onFault }: HistoryDeps) {
+  constructor({ views, system, onFault }: HistoryDeps) {
     this.#views = views;
-    this.#repair = repair;
     this.#system = system;
     this.#onFault = onFault;
     this.#checkpoint = views.checkpoint;
@@ -109,10 +103,10 @@ export class History {
   /** Newest first, ties by id ascending. */
   async documents(page: Page): Promise<readonly DocumentRecord[]> {
     await this.#show();
-    return await readable(await this.#views.documents(page), (id) => this.#documentAnew(id));
+    return await this.#views.documents(page);
   }
 
-  /** Whether any is listed, readable or not. */
+  /** Whether any is listed. */
   async hasDocuments(): Promise<boolean> {
     await this.#show();
     return (await this.#views.documents({ limit: 1, offset: 0 })).length > 0;
@@ -120,31 +114,14 @@ export class History {
 
   /** A document as it has been put; null when there is none. */
   async document(documentId: string): Promise<DocumentRecord | null> {
-    const stored = await this.#storedDocument(documentId);
-    return stored && (stored.row ?? (await this.#documentAnew(documentId)));
-  }
-
-  /** The same as it is stored; null also when its row cannot be read. */
-  async storedDocument(documentId: string): Promise<DocumentRecord | null> {
-    return (await this.#storedDocument(documentId))?.row ?? null;
-  }
-
-  async #storedDocument(documentId: string): Promise<Stored<DocumentRecord> | null> {
     if (this.#changedDocuments.size > 0) await this.#show();
     await this.#written.catch(() => undefined);
     return await this.#views.document(documentId);
   }
 
-  /** The record as the log has it, which replaces the stored row. */
-  async #documentAnew(id: string): Promise<DocumentRecord | null> {
-    const record = await this.#repair.document(id);
-    if (record !== null) await this.replaceDocument(null, { id, record });
-    return record;
-  }
-
   /** Replaces the stored row of a document by its fold, unless the row has changed since it was seen. */
   async replaceDocument(seen: DocumentRecord | null, row: DocumentRow): Promise<void> {
-    const stored = await this.storedDocument(row.id);
+    const stored = await this.document(row.id);
     const isOnItsWay = this.#changedDocuments.has(row.id) || this.#writingDocuments.has(row.id);
     if (isOnItsWay || JSON.stringify(stored) !== JSON.stringify(seen)) return;
     await this.putDocument(row);
@@ -161,26 +138,15 @@ export class History {
   async blueprintRecords(ids: readonly string[]): Promise<readonly (string | null)[]> {
     if (this.#changedBlueprints.size > 0) await this.#show();
     await this.#written.catch(() => undefined);
-    const stored = await this.#views.blueprintRecords(ids);
-    const textOf = async (each: Stored<string>): Promise<string | null> =>
-      each.row ?? (await this.#blueprintAnew(each.id));
-    return await Promise.all(stored.map(async (each) => each && (await textOf(each))));
+    return await this.#views.blueprintRecords(ids);
   }
 
-  /** The record as the log has it, which replaces the stored row. */
-  async #blueprintAnew(id: string): Promise<string | null> {
-    const record = await this.#repair.blueprint(id);
-    if (record === null) return null;
-    await this.replaceBlueprint(null, { id, record });
-    return JSON.stringify(record);
-  }
-
-  /** Replaces the stored row of a blueprint unless it has changed since it was seen; null: it could not be read. */
-  async replaceBlueprint(seen: string | null, row: BlueprintRow): Promise<void> {
+  /** Replaces the stored row of a blueprint by its fold, unless the row has changed since it was seen. */
+  async replaceBlueprint(seen: string, row: BlueprintRow): Promise<void> {
     await this.flush();
     const [stored = null] = await this.#views.blueprintRecords([row.id]);
     const isOnItsWay = this.#changedBlueprints.has(row.id) || this.#writingBlueprints.has(row.id);
-    if (isOnItsWay || stored === null || stored.row !== seen) return;
+    if (isOnItsWay || stored !== seen) return;
     await this.putBlueprint(row);
     await this.flush();
   }
@@ -195,48 +161,28 @@ export class History {
     this.#checkpoint = null;
   }
 
-  /**
-   * Null also when the stored rows have just proved lost: the caller reads the log. An unreadable row is reported and
-   * folded from the log, but stays: verifying the run shall find it.
-   */
+  /** Null also while the stored rows are lost: the caller reads the log. */
   async find(runId: string): Promise<RunSummary | null> {
     const noted = this.#changed.get(runId) ?? this.#writing.get(runId);
-    if (noted !== undefined) return noted;
+    if (noted !== undefined || !this.#views.isOpen) return noted ?? null;
     try {
-      const stored = await this.#views.find(runId);
-      return stored && (stored.row ?? (await this.#repair.run(runId)));
+      return await this.#views.find(runId);
     } catch (error) {
       if (error instanceof ViewsLost) return null;
       throw error;
     }
   }
 
-  /** Revision of the last event that a run's row was folded to; null: there is no row that can be read. */
-  async seen(runId: string): Promise<number | null> {
-    const noted = this.#changed.get(runId) ?? this.#writing.get(runId);
-    if (noted !== undefined) return noted.seq;
-    try {
-      return (await this.#views.find(runId))?.row?.seq ?? null;
-    } catch (error) {
-      if (error instanceof ViewsLost) return null;
-      throw error;
-    }
-  }
-
-  /** A run as it is stored, with everything that has been put; null also when its row cannot be read. */
+  /** A run as it is stored, with everything that has been put; null when there is none. */
   async stored(runId: string): Promise<RunSummary | null> {
     await this.#show();
-    return (await this.#views.find(runId))?.row ?? null;
+    return await this.#views.find(runId);
   }
 
   /** By default newest first, ties by id ascending. */
   async list(query: RunListQuery): Promise<readonly RunSummary[]> {
     await this.#show();
-    return await readable(await this.#views.list(query), async (id) => {
-      const summary = await this.#repair.run(id);
-      if (summary !== null) await this.replace(null, summary);
-      return summary;
-    });
+    return await this.#views.list(query);
   }
 
   /** How many runs there are. */
@@ -257,16 +203,10 @@ export class History {
     return await this.#views.deadlines(max);
   }
 
-  /** Ids of the runs that wait for a human, in the order in which they came, some at a time. */
-  async *paused(): AsyncGenerator<string> {
+  /** The next of the runs that wait for a human after a key, in the order in which they came: at most 1,000. */
+  async paused(after: number): Promise<readonly KeyedRun[]> {
     await this.#show();
-    for (let after = 0; ;) {
-      const page = await this.#views.paused(after);
-      for (const { id } of page) yield id;
-      const last = page.at(-1);
-      if (last === undefined) return;
-      after = last.key;
-    }
+    return await this.#views.paused(after);
   }
 
   /** Replaces the stored row of a run by its fold, unless the row has changed since it was seen. */

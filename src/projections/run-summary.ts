@@ -59,6 +59,7 @@ export function isRunSummary(value: unknown): value is RunSummary {
   const texts = ['id', 'inputTopic', 'status', 'executionMode', 'createdAt'];
   return (
     texts.every((field) => typeof fieldOf(value, field) === 'string') &&
+    STATUSES.has(fieldOf(value, 'status')) &&
     TEXTS_OR_NULL.every(isTextOrNull) &&
     ['criticScore', 'iterationCount', 'waitedMs'].every((field) => isNullOr('number', fieldOf(value, field))) &&
     Number.isInteger(fieldOf(value, 'seq')) &&
@@ -67,6 +68,8 @@ export function isRunSummary(value: unknown): value is RunSummary {
     isSession(fieldOf(value, 'session'))
   );
 }
+
+const STATUSES: ReadonlySet<unknown> = new Set<RunStatus>(['pending', 'running', 'paused', 'completed', 'failed']);
 
 const TEXTS_OR_NULL: readonly (keyof RunSummary)[] = [
   ...(['blueprintId', 'actor', 'parent', 'owner', 'activeNode'] as const),

@@ -1,4 +1,6 @@
 /** Questions to the stored views that count everything recorded before they were asked. */
+import { ServiceStopping } from '../errors.js';
+import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { inTime } from '../system/async/deadline.js';
 import type { System } from '../system/system.js';
 import type { EventLog } from '../eventlog/port.js';
@@ -8,48 +10,71 @@ import type { Projector } from './projector.js';
 /** Longest wait for the views to be folded, in milliseconds. */
 const MAX_WAIT_MS = 5_000;
 
-export interface WhenFoldedDeps {
+export interface UntilFoldedDeps {
   readonly log: Pick<EventLog, 'head'>;
   readonly projector: Pick<Projector, 'reached' | 'refolds'>;
+}
+
+export interface WhenFoldedDeps extends UntilFoldedDeps {
   readonly system: Pick<System, 'after'>;
 }
 
 /**
- * Asks once everything is folded, and once more when the views turn out to be lost.
+ * Asks once everything is folded, and again when the views were lost meanwhile.
  *
  * @throws {ViewsBehind} when folding takes too long
  */
 export async function whenFolded<T>(deps: WhenFoldedDeps, ask: () => Promise<T>): Promise<T> {
-  const { refolds } = deps.projector;
-  await folded(deps);
-  return await askWhole(deps, refolds, ask);
+  const late = (): Error => new ViewsBehind();
+  return await inTime(({ signal }) => untilFolded(deps, ask, signal), {
+    ...{ system: deps.system, maxMs: MAX_WAIT_MS, late },
+  });
 }
 
 /**
- * Asks about the result of an earlier query: at once, or, if the views were recreated since, when they are folded again.
+ * The same, however long it takes.
  *
- * @param refolds how often the views had been recreated at the earlier query
+ * @throws {ServiceStopping} by the signal, or the service folds no more
+ */
+export async function untilFolded<T>(
+  { log, projector }: UntilFoldedDeps,
+  ask: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  while (!signal.aborted) {
+    const { refolds } = projector;
+    await projector.reached(await log.head(), signal);
+    const answer = await unlessLost(ask);
+    // One that came while the views were lost may be from the new ones, still empty.
+    if (answer !== null && projector.refolds === refolds) return answer.value;
+  }
+  throw new ServiceStopping();
+}
+
+/** The same, and waits for a log that is away. @throws {ServiceStopping} */
+export async function untilAnswered<T>(
+  { system, ...deps }: WhenFoldedDeps,
+  ask: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  return await retryWhileUnavailable(() => untilFolded(deps, ask, signal), { system, signal });
+}
+
+/**
+ * Asks about the result of an earlier query: at once, or, if the views were lost since, when they are folded again.
+ *
+ * @param refolds how often the views had been lost at the earlier query
  */
 export async function whileFolded<T>(deps: WhenFoldedDeps, refolds: number, ask: () => Promise<T>): Promise<T> {
-  const now = deps.projector.refolds;
-  if (now !== refolds) await folded(deps);
-  return await askWhole(deps, now, ask);
+  const answer = deps.projector.refolds === refolds ? await unlessLost(ask) : null;
+  return answer !== null && deps.projector.refolds === refolds ? answer.value : await whenFolded(deps, ask);
 }
 
-/** An answer counts only if the views were not recreated meanwhile: it may come from the new ones, still empty. */
-async function askWhole<T>(deps: WhenFoldedDeps, refolds: number, ask: () => Promise<T>): Promise<T> {
+async function unlessLost<T>(ask: () => Promise<T>): Promise<{ readonly value: T } | null> {
   try {
-    const answer = await ask();
-    if (deps.projector.refolds === refolds) return answer;
+    return { value: await ask() };
   } catch (error) {
-    if (!(error instanceof ViewsLost)) throw error;
+    if (error instanceof ViewsLost) return null;
+    throw error;
   }
-  await folded(deps);
-  return await ask();
-}
-
-async function folded({ log, projector, system }: WhenFoldedDeps): Promise<void> {
-  const head = await log.head();
-  const reaching = (call: Pick<AbortController, 'signal'>): Promise<void> => projector.reached(head, call.signal);
-  await inTime(reaching, { system, maxMs: MAX_WAIT_MS, late: () => new ViewsBehind() });
 }

@@ -2,6 +2,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import { ServiceStopping } from '../errors.js';
 import type { Thread } from './thread.js';
+import { fieldOf } from './untrusted.js';
 
 /** A function that can be called from another thread: its arguments and its result are cloned. */
 type Callable = (...given: never[]) => unknown;
@@ -22,11 +23,21 @@ interface Call {
 /** `value` is of the type that its caller waits for, which no compiler sees across threads. */
 type Answer =
   | { readonly id: number; readonly ok: true; readonly value: never }
-  | { readonly id: number; readonly ok: false; readonly message: string };
+  | { readonly id: number; readonly ok: false; readonly message: string; readonly code: unknown };
 
 interface Waiting {
   readonly resolve: (value: never) => void;
   readonly reject: (error: Error) => void;
+}
+
+/** What a call threw in the thread. */
+export class CallFailed extends Error {
+  /** The `code` of the thrown error, if it has one. */
+  readonly code: unknown;
+  constructor(message: string, code: unknown) {
+    super(message);
+    this.code = code;
+  }
 }
 
 /** The client, which owns the thread. `Ready` is what the thread sends once it serves, `Api` what it serves. */
@@ -101,7 +112,7 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
     const caller = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
     if (answer.ok) caller?.resolve(answer.value);
-    else caller?.reject(new Error(`${this.#what} failed: ${answer.message}`));
+    else caller?.reject(new CallFailed(`${this.#what} failed: ${answer.message}`, answer.code));
   }
 
   #fail(error: Error): void {
@@ -133,6 +144,7 @@ function answered({ id, name, given }: Call, api: object): object {
     const value: unknown = Reflect.apply(member, api, given);
     return { id, ok: true, value };
   } catch (error) {
-    return { id, ok: false, message: error instanceof Error ? error.message : String(error) };
+    const message = error instanceof Error ? error.message : String(error);
+    return { id, ok: false, message, code: fieldOf(error, 'code') };
   }
 }

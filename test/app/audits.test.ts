@@ -12,7 +12,6 @@ import { Projector } from '../../src/projections/projector.js';
 import { History } from '../../src/projections/run-history.js';
 import { RunViews } from '../../src/projections/run-views.js';
 import type { ViewsClient } from '../../src/projections/views/views-client.js';
-import { viewRepair } from '../../src/projections/view-repair.js';
 import { openViews } from '../../src/projections/views/views-client.js';
 import { machineCache } from '../../src/run/machine.js';
 import { nodeSystem } from '../../src/system/system.js';
@@ -49,15 +48,9 @@ describe('The background check of records', () => {
     logged = [];
     log = await openStoryLog(dir.path);
     const at = { identity: await log.identity(), head: await log.head() };
-    stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at }, undefined, startWarmThread);
-    const repair = viewRepair({
-      log,
-      sha256: nodeSystem().sha256,
-      reader: readerOf(log),
-      onUnknown: () => stored.discard(),
-      onFault,
-    });
-    history = new History({ views: stored, repair, system, onFault });
+    const deps = { system, onFault, onLost: onFault, corruptRuns: () => [], startThread: startWarmThread };
+    stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at }, deps);
+    history = new History({ views: stored, system, onFault });
     // It never starts, as if the log were away.
     projector = new Projector({
       log,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { RunFilter, RunListQuery } from '../../src/projections/run-list.js';
 import { RUN_SORTS } from '../../src/projections/run-list.js';
 import type { RunSummary } from '../../src/projections/run-summary.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { ViewsClient } from '../../src/projections/views/views-client.js';
 import { openViews } from '../../src/projections/views/views-client.js';
 import { elementAt } from '../../src/system/element.js';
@@ -31,7 +32,12 @@ export const runListsPart: Part = {
     'by a call to the worker; and a few counts.',
   async measure(effort) {
     const dir = tempDir();
-    const views = await openViews({ file: join(dir.path, 'views.sqlite'), log: { identity: 'bench', head: null } });
+    const fail = (error: unknown): never => {
+      throw error;
+    };
+    const deps = { system: nodeSystem(), onLost: fail, onFault: fail, corruptRuns: () => [] };
+    const log = { identity: 'bench', head: null };
+    const views = await openViews({ file: join(dir.path, 'views.sqlite'), log }, deps);
     try {
       const writtenMs = await filled(views, effort.listedRuns);
       return [

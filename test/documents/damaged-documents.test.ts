@@ -5,7 +5,7 @@ import type { RecordedEvent } from '../../src/eventlog/port.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { geminiModel } from '../../src/models/gemini/client.js';
 import { changedLog } from '../support/changed-log.js';
-import { damageEvent, dropEvent, forgeViews } from '../support/damaged-log.js';
+import { changeViews, damageEvent, dropEvent } from '../support/damaged-log.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
 import { documentsIn, read, saveReadingCouncil } from '../support/reading-council.js';
@@ -179,7 +179,7 @@ describe('A document', () => {
         `UPDATE documents SET record = json_set(record, '$.seq', 0) ${where}`,
         `DELETE FROM documents ${where}`,
       ]) {
-        await whileStopped(() => forgeViews(dir.path, sql));
+        await whileStopped(() => changeViews(dir.path, sql));
         const { valid, first_difference: difference } = await verify(trees);
         expect(valid, sql).to.equal(false);
         expect(difference?.what).to.include('stored view');

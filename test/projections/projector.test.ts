@@ -11,7 +11,6 @@ import { History } from '../../src/projections/run-history.js';
 import { Projector } from '../../src/projections/projector.js';
 import { RunViews } from '../../src/projections/run-views.js';
 import type { ViewsClient } from '../../src/projections/views/views-client.js';
-import { viewRepair } from '../../src/projections/view-repair.js';
 import { openViews } from '../../src/projections/views/views-client.js';
 import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
@@ -52,17 +51,11 @@ describe('Projector', () => {
 
   async function open(from: EventLog): Promise<void> {
     const at = { identity: await log.identity(), head: await log.head() };
-    stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at }, undefined, startWarmThread);
     faults = [];
     const onFault = (error: unknown): void => void faults.push(error);
-    const mended = viewRepair({
-      log: from,
-      sha256: nodeSystem().sha256,
-      reader: readerOf(log),
-      onUnknown: () => stored.discard(),
-      onFault,
-    });
-    history = new History({ views: stored, repair: mended, system: hasty, onFault });
+    const deps = { system: hasty, onFault, onLost: onFault, corruptRuns: () => [], startThread: startWarmThread };
+    stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at }, deps);
+    history = new History({ views: stored, system: hasty, onFault });
     projector = new Projector({
       log: from,
       views: new RunViews(readerOf(log), { slices: new Slices(nodeSystem()) }),

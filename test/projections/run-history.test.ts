@@ -1,15 +1,12 @@
 import { expect } from 'chai';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Blueprint } from '../../src/generated/schemas.js';
 import { ServiceStopping } from '../../src/errors.js';
 import type { Position } from '../../src/eventlog/port.js';
 import { History } from '../../src/projections/run-history.js';
-import type { ViewRepair } from '../../src/projections/view-repair.js';
 import type { RunSummary } from '../../src/projections/run-summary.js';
 import type { ViewsClient } from '../../src/projections/views/views-client.js';
 import { openViews } from '../../src/projections/views/views-client.js';
-import { changeViews } from '../support/damaged-log.js';
 import type { ManualSystem } from '../support/manual-system.js';
 import { manualSystem } from '../support/manual-system.js';
 import { rejectionOf } from '../support/rejection.js';
@@ -17,14 +14,7 @@ import { summaryWith as summary } from '../support/run-summaries.js';
 import { seededRandom } from '../support/seeded-random.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
-import { untilTrue } from '../support/until-true.js';
 import { startWarmThread } from '../support/warm-threads.js';
-
-const NOTHING: ViewRepair = { run: gone, blueprint: gone, document: gone };
-const EMPTY: Blueprint = {
-  ...{ id: 'a', version: 1, name: '', nodes: [], edges: [], createdAt: '', updatedAt: '', warnings: [] },
-  roles: [],
-};
 
 interface LogInfo {
   readonly identity: string;
@@ -50,11 +40,13 @@ describe('History', () => {
     dir.remove();
   });
 
-  async function open(log: LogInfo = LOG, repair = NOTHING): Promise<void> {
-    views = await openViews({ file: join(dir.path, 'views', 'views.sqlite'), log }, undefined, startWarmThread);
+  async function open(log: LogInfo = LOG): Promise<void> {
     system = manualSystem();
     faults = [];
-    history = new History({ views, repair, system, onFault: (error) => faults.push(error) });
+    const onFault = (error: unknown): void => void faults.push(error);
+    const deps = { system, onFault, onLost: onFault, corruptRuns: () => [], startThread: startWarmThread };
+    views = await openViews({ file: join(dir.path, 'views', 'views.sqlite'), log }, deps);
+    history = new History({ views, system, onFault });
   }
 
   it('finds a row before it is written and writes it 100 ms later', async () => {
@@ -66,7 +58,7 @@ describe('History', () => {
     expect(await views.find('a')).to.equal(null);
     system.advance(1);
     await history.flush();
-    expect((await views.find('a'))?.row).to.deep.equal(summary('a'));
+    expect(await views.find('a')).to.deep.equal(summary('a'));
     expect(system.timers()).to.equal(0);
   });
 
@@ -170,33 +162,17 @@ describe('History', () => {
     for (const id of ['x', 'y']) await history.put(summary(id));
     for (const id of [ids[0], ids[1_200]]) await history.put(summary(id ?? '', { status: 'failed' }));
     const named: string[] = [];
-    for await (const id of history.paused()) named.push(id);
+    for (let page = await history.paused(0); page.length > 0; page = await history.paused(page.at(-1)?.key ?? 0)) {
+      named.push(...page.map(({ id }) => id));
+    }
     expect(named).to.deep.equal(ids.filter((_, index) => index !== 0 && index !== 1_200));
   });
 
   it('holds the projector up when 5,000 rows wait to be written', async () => {
     for (let count = 0; count < 4_999; count += 1) await history.put(summary(`run ${count}`));
     await history.put(summary('the last'));
-    expect((await views.find('the last'))?.row).to.deep.equal(summary('the last'));
+    expect(await views.find('the last')).to.deep.equal(summary('the last'));
     expect(await views.list({ limit: 9_000, offset: 0 })).to.have.lengthOf(5_000);
-  });
-
-  it('keeps the newer row of a blueprint that comes while an unreadable one is rebuilt', async () => {
-    const blueprint = (name: string): Blueprint => ({ ...EMPTY, name });
-    await history.putBlueprint({ id: 'a', record: blueprint('first') });
-    await history.flush();
-    await views.close();
-    changeViews(dir.path, `UPDATE blueprints SET record = 'no JSON'`);
-    const finish: ((record: Blueprint) => void)[] = [];
-    const repair = (): Promise<Blueprint> => new Promise((resolve) => finish.push(resolve));
-    await open(LOG, { ...NOTHING, blueprint: repair });
-    const read = history.blueprintRecords(['a']);
-    await untilTrue(() => finish.length > 0);
-    await history.putBlueprint({ id: 'a', record: blueprint('third') });
-    finish[0]?.(blueprint('second'));
-    await read;
-    await history.flush();
-    expect(await history.blueprintRecords(['a'])).to.deep.equal([JSON.stringify(blueprint('third'))]);
   });
 
   it('answers whom its end overtakes that the service stops', async () => {
@@ -222,10 +198,6 @@ describe('History', () => {
 
 function ownedIf(status: RunSummary['status']): Pick<RunSummary, 'status' | 'owner'> {
   return { status, owner: status === 'running' ? 'one' : null };
-}
-
-function gone(): Promise<null> {
-  return Promise.resolve(null);
 }
 
 function at(second: number): string {

@@ -3,7 +3,7 @@ import type { WhenFoldedDeps } from '../../src/projections/when-folded.js';
 import { whenFolded, whileFolded } from '../../src/projections/when-folded.js';
 import { manualSystem } from '../support/manual-system.js';
 
-describe('A question to views that are recreated', () => {
+describe('A question to views that are lost', () => {
   /** Views that hold what is recorded once they are folded, and nothing from when they are recreated until then. */
   function views() {
     let rows: readonly string[] = [];

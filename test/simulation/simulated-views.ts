@@ -37,24 +37,16 @@ export function openStoredViews(
     b.createdAt.localeCompare(a.createdAt) || a.id.localeCompare(b.id);
   return {
     checkpoint: views.checkpoint,
+    corruptRuns: [...views.corrupt.values()],
+    isOpen: true,
     write: ({ runs }, checkpoint) =>
       change(() => {
         for (const each of runs) views.runs.set(each.id, each);
         if (checkpoint !== null) views.checkpoint = checkpoint;
         onWritten();
       }),
-    find: (runId) =>
-      ask(() => {
-        const row = views.runs.get(runId);
-        return row === undefined ? null : { id: runId, row };
-      }),
-    list: ({ limit, offset }) =>
-      ask(() =>
-        [...all()]
-          .sort(newest)
-          .slice(offset, offset + limit)
-          .map((row) => ({ id: row.id, row })),
-      ),
+    find: (runId) => ask(() => views.runs.get(runId) ?? null),
+    list: ({ limit, offset }) => ask(() => [...all()].sort(newest).slice(offset, offset + limit)),
     count: () => ask(() => views.runs.size),
     unfinished: () =>
       ask(() =>
@@ -81,10 +73,8 @@ export function openStoredViews(
     blueprintRecords: (ids) => ask(() => ids.map(() => null)),
     documents: () => ask(() => []),
     document: () => ask(() => null),
-    corruptRuns: () => ask(() => [...views.corrupt.values()]),
     saveCorrupt: (corruption) => change(() => void views.corrupt.set(corruption.runId, corruption)),
     removeCorrupt: (runId) => change(() => void views.corrupt.delete(runId)),
-    discard: () => Promise.reject(new Error('The simulation damages no rows')),
     close: () => ask(() => undefined),
   };
 }

@@ -1,8 +1,6 @@
 /** An embedded log changed behind everybody's back, on disk, while nothing has it open. */
 import { DatabaseSync } from '@photostructure/sqlite';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checksumOf } from '../../src/projections/views/row-checksum.js';
 
 /** Puts another piece in the place of one in an event's data. */
 export function damageEvent(dataDir: string, eventId: string, [piece, other]: readonly [string, string]): void {
@@ -35,37 +33,10 @@ export function changeViews(dataDir: string, sql: string): void {
   change(join(dataDir, 'views', 'views.sqlite'), sql);
 }
 
-/** The same, and gives changed rows the checksum that this service would write with them. */
-export function forgeViews(dataDir: string, sql: string): void {
-  const database = new DatabaseSync(join(dataDir, 'views', 'views.sqlite'));
-  database.function('checksum_of', { varargs: true }, (...cells: readonly unknown[]) =>
-    checksumOf(...cells.map(String)),
-  );
-  database.exec(`${sql};
-    UPDATE runs SET checksum = checksum_of(id, created_at, status, summary);
-    UPDATE blueprints SET checksum = checksum_of(id, updated_at, record);
-    UPDATE documents SET checksum = checksum_of(id, ingested_at, record)`);
-  database.close();
-}
-
-/**
- * Flips a bit in the file of the stored views: the lowest of one byte of a text, wherever it stands. The cells of a row
- * stand in the file one after the other, without anything between them.
- */
-export function flipBit(dataDir: string, text: string, byte: number): void {
-  const file = join(dataDir, 'views', 'views.sqlite');
-  const bytes = readFileSync(file);
-  if (!bytes.includes(text)) throw new Error(`The stored views do not hold "${text}"`);
-  for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1)) {
-    bytes.writeUInt8(bytes.readUInt8(at + byte) ^ 1, at + byte);
-  }
-  writeFileSync(file, bytes);
-}
-
 /** Without prepared statements: one that is not collected yet keeps the file locked past the closing. */
 function change(file: string, sql: string): void {
   const database = new DatabaseSync(file);
-  database.exec(sql);
+  database.exec(`PRAGMA busy_timeout = 10000; ${sql}`);
   database.close();
 }
 

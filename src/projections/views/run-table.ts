@@ -7,10 +7,8 @@ import type { RunFilter, RunListQuery } from '../run-list.js';
 import { RunSearch } from './run-search.js';
 import type { RunSummary } from '../run-summary.js';
 import { isRunSummary } from '../run-summary.js';
-import { checksumOf, isSound } from './row-checksum.js';
-import type { Stored } from './stored-row.js';
 import { fieldOf } from '../../system/untrusted.js';
-import { parsed, textOf } from './stored-row.js';
+import { jsonOf, RowUnreadable, textOf } from './stored-row.js';
 
 const PAUSED_AT_ONCE = 1_000;
 
@@ -24,9 +22,7 @@ export const RUNS_SCHEMA = `
     id TEXT NOT NULL UNIQUE,
     created_at TEXT NOT NULL,
     status TEXT NOT NULL,
-    summary TEXT NOT NULL,
-    -- Over id to summary.
-    checksum INTEGER NOT NULL
+    summary TEXT NOT NULL
   );
   CREATE INDEX runs_unfinished ON runs (key) WHERE status IN ('pending', 'running');
   CREATE INDEX runs_paused ON runs (key) WHERE status = 'paused';
@@ -43,9 +39,10 @@ export interface RunTable {
   save(run: RunSummary): void;
   /** Finds a stored run by what it is now. */
   refresh(id: string): void;
-  /** Null: there is none. */
-  find(id: string): Stored<RunSummary> | null;
-  list(query: RunListQuery): readonly Stored<RunSummary>[];
+  /** Null: there is none. @throws {RowUnreadable} */
+  find(id: string): RunSummary | null;
+  /** @throws {RowUnreadable} */
+  list(query: RunListQuery): readonly RunSummary[];
   count(filter: RunFilter): number;
   unfinished(): readonly UnfinishedRun[];
   /** The next of the runs that wait for a human after a key, in the order of keys: at most 1,000. */
@@ -56,23 +53,22 @@ export interface RunTable {
 
 export function runTable(database: DatabaseSyncInstance, isDamaged: (id: string) => boolean): RunTable {
   const upsert = database.prepare(
-    `INSERT INTO runs (id, created_at, status, summary, checksum) VALUES (?, ?, ?, ?, ?)
+    `INSERT INTO runs (id, created_at, status, summary) VALUES (?, ?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, status = excluded.status,
-     summary = excluded.summary, checksum = excluded.checksum`,
+     summary = excluded.summary`,
   );
   // Asked for by itself: RETURNING doubles what a write costs.
   const keyOf = database.prepare('SELECT key FROM runs WHERE id = ?');
-  const columns = 'SELECT key, id, created_at, status, summary, checksum FROM runs';
+  const columns = 'SELECT id, summary FROM runs';
   const byId = database.prepare(`${columns} WHERE id = ?`);
   const byKey = database.prepare(`${columns} WHERE key = ?`);
   const facets = facetTable(database);
   const search = new RunSearch(database);
   const save = (run: RunSummary): void => {
-    const cells = [run.id, run.createdAt, run.status, JSON.stringify(run)];
-    upsert.run(...cells, checksumOf(...cells));
+    upsert.run(run.id, run.createdAt, run.status, JSON.stringify(run));
     facets.save(Number(fieldOf(keyOf.get(run.id), 'key')), run, isDamaged(run.id));
   };
-  const find = (id: string): Stored<RunSummary> | null => {
+  const find = (id: string): RunSummary | null => {
     const row: unknown = byId.get(id);
     return row === undefined ? null : storedRun(row);
   };
@@ -80,7 +76,7 @@ export function runTable(database: DatabaseSyncInstance, isDamaged: (id: string)
     save,
     find,
     refresh(id) {
-      const run = find(id)?.row ?? null;
+      const run = find(id);
       if (run !== null) save(run);
     },
     list: (query) => search.keys(query).map((key) => storedRun(byKey.get(key))),
@@ -126,11 +122,10 @@ function seqOf(row: unknown): Pick<UnfinishedRun, 'seq'> {
   return typeof seq === 'number' ? { seq } : {};
 }
 
-/** A row, if it is as this service wrote it: another program, or the disk, may have changed it. */
-function storedRun(row: unknown): Stored<RunSummary> {
+/** @throws {RowUnreadable} the row is missing or is not what this service wrote */
+function storedRun(row: unknown): RunSummary {
   const id = textOf(row, 'id');
-  if (id === null) return { id: '', row: null };
-  const summary = parsed(textOf(row, 'summary'));
-  const isWhole = isSound(row, 'id', 'created_at', 'status', 'summary') && isRunSummary(summary);
-  return { id, row: isWhole ? summary : null };
+  const summary = jsonOf(row, 'summary', `run ${id}`);
+  if (!isRunSummary(summary) || summary.id !== id) throw new RowUnreadable(`run ${id}`);
+  return summary;
 }

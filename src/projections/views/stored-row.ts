@@ -1,10 +1,11 @@
-/** Reads cells of the stored views defensively: other programs may have changed the file. */
+/** Reads cells of the stored views, which other programs or a failing disk may have changed. */
 import { fieldOf } from '../../system/untrusted.js';
 
-/** A row as it is stored; null: it cannot be read. */
-export interface Stored<T> {
-  readonly id: string;
-  readonly row: T | null;
+/** A stored row is not what this service wrote: the views are rebuilt, as after any other failure. */
+export class RowUnreadable extends Error {
+  constructor(what: string, options?: ErrorOptions) {
+    super(`The stored row of ${what} cannot be read`, options);
+  }
 }
 
 /** Null: there is no text in it. */
@@ -13,24 +14,11 @@ export function textOf(row: unknown, column: string): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** A value from its JSON text; null: it is none. */
-export function parsed(text: string | null): unknown {
+/** The JSON value in a column. @throws {RowUnreadable} if there is none */
+export function jsonOf(row: unknown, column: string, what: string): unknown {
   try {
-    return text === null ? null : JSON.parse(text);
-  } catch {
-    return null;
+    return JSON.parse(textOf(row, column) ?? '');
+  } catch (cause) {
+    throw new RowUnreadable(what, { cause });
   }
-}
-
-/** The readable rows, with the others rebuilt. */
-export async function readable<T>(
-  stored: readonly Stored<T>[],
-  anew: (id: string) => Promise<T | null>,
-): Promise<readonly T[]> {
-  const rows: T[] = [];
-  for (const { id, row } of stored) {
-    const found = row ?? (await anew(id));
-    if (found !== null) rows.push(found);
-  }
-  return rows;
 }

@@ -1,121 +1,220 @@
-/** The stored read models as the main thread sees them: calls to the views worker. */
+/**
+ * The stored read models as the main thread sees them: calls to the views worker. One rule holds for every failure of a
+ * call: the file is closed and deleted, and an empty one is created, into which everything is folded again.
+ */
 import { dirname } from 'node:path';
-import { LogUnreadable } from '../../eventlog/port.js';
-import type { StartThread } from '../../system/thread.js';
-import { startThread } from '../../system/thread.js';
-import { WorkerRpc } from '../../system/worker-rpc.js';
-import type { DocumentRecord } from '../../documents/events.js';
+import { ServiceStopping } from '../../errors.js';
 import type { Position } from '../../eventlog/port.js';
-import { keptPosition } from '../../eventlog/port.js';
+import { keptPosition, LogUnreadable } from '../../eventlog/port.js';
+import { inTime, wait } from '../../system/async/deadline.js';
+import type { System } from '../../system/system.js';
+import type { StartThread } from '../../system/thread.js';
+import { startThread as startNewThread } from '../../system/thread.js';
+import { CallFailed, WorkerRpc } from '../../system/worker-rpc.js';
+import type { DocumentRecord } from '../../documents/events.js';
 import type { DuePause } from '../../run/live/deadlines.js';
 import type { UnfinishedRun } from '../../run/state.js';
+import type { Corruption } from '../corrupt-runs.js';
+import { ViewsFailed, ViewsFull, ViewsLost } from '../errors.js';
 import type { RunFilter, RunListQuery } from '../run-list.js';
 import type { Page, RunSummary } from '../run-summary.js';
-import type { Corruption } from '../corrupt-runs.js';
-import type { Stored } from './stored-row.js';
-import type { FoldedLog, LogRefused } from './views-file.js';
-import { ViewsFailed, ViewsFull, ViewsLost } from '../errors.js';
 import type { KeyedRun } from './run-table.js';
-import type { ViewsRows } from './views-store.js';
-import { VIEWS_FULL } from './views-transactions.js';
-import type { RenewableViews } from './views-renewal.js';
-import { VIEWS_LOST } from './views-renewal.js';
+import type { FoldedLog, LogRefused } from './views-file.js';
+import type { ViewsRows, ViewsStore } from './views-store.js';
+
+/** Longest wait of a call for a file that is being recreated, in milliseconds: that takes a tenth of a second. */
+const RECREATED_MS = 1_000;
+/** Shortest time between two files, in milliseconds: a disk that fails again and again must not keep a core busy. */
+const REST_MS = 30_000;
 
 export interface ViewsOptions {
   readonly file: string;
   readonly log: FoldedLog;
 }
 
-/** The worker's message once it is ready. */
-export type ViewsReady = LogRefused | { readonly checkpoint: string | null };
+/** What the worker is started with. `isLost`: the file failed and is to be recreated. */
+export interface ViewsTask extends ViewsOptions {
+  readonly isLost: boolean;
+}
 
+/** The worker's message once it is ready. */
+export type ViewsReady =
+  | LogRefused
+  | { readonly checkpoint: string | null; readonly corruptRuns: readonly Corruption[] };
+
+export interface ViewsDeps {
+  readonly system: Pick<System, 'after'>;
+  /** Called when the views have failed, with the cause: everything must be folded again. Later writes go into a new file. */
+  readonly onLost: (cause: unknown) => void;
+  /** The runs found corrupt, which a new file must name. */
+  readonly corruptRuns: () => readonly Corruption[];
+  /** Called when the file could not be recreated; that is tried again. */
+  readonly onFault: (error: unknown) => void;
+  readonly startThread?: StartThread | undefined;
+}
+
+/** Each call throws ViewsLost when the views fail. */
 export interface ViewsClient {
   /** Position the rows were folded to when the file was opened; null: nothing is folded yet. */
   readonly checkpoint: Position | null;
+  /** The runs that the file named as corrupt when it was opened. */
+  readonly corruptRuns: readonly Corruption[];
+  /** False while the file is being recreated: calls wait for that, at most a second. */
+  readonly isOpen: boolean;
   /** @throws {ViewsFull} they are shown until the next write, and are not stored */
   write(rows: ViewsRows, checkpoint: Position | null): Promise<void>;
-  find(runId: string): Promise<Stored<RunSummary> | null>;
-  list(query: RunListQuery): Promise<readonly Stored<RunSummary>[]>;
+  find(runId: string): Promise<RunSummary | null>;
+  list(query: RunListQuery): Promise<readonly RunSummary[]>;
   count(filter: RunFilter): Promise<number>;
   unfinished(): Promise<readonly UnfinishedRun[]>;
   paused(after: number): Promise<readonly KeyedRun[]>;
   deadlines(max: number): Promise<readonly DuePause[]>;
   blueprintIds(page: Page): Promise<readonly string[]>;
-  blueprintRecords(ids: readonly string[]): Promise<readonly (Stored<string> | null)[]>;
-  documents(page: Page): Promise<readonly Stored<DocumentRecord>[]>;
-  document(id: string): Promise<Stored<DocumentRecord> | null>;
-  corruptRuns(): Promise<readonly Corruption[]>;
+  blueprintRecords(ids: readonly string[]): Promise<readonly (string | null)[]>;
+  documents(page: Page): Promise<readonly DocumentRecord[]>;
+  document(id: string): Promise<DocumentRecord | null>;
   saveCorrupt(corruption: Corruption): Promise<void>;
   removeCorrupt(runId: string): Promise<void>;
-  /** Replaces the views by an empty file, as after damage. @throws {ViewsLost} always */
-  discard(): Promise<never>;
   close(): Promise<void>;
 }
 
+type Thread = WorkerRpc<ViewsReady, ViewsStore>;
+
 /**
- * Starts the views worker on a file; rejects when the file cannot be opened.
+ * Starts the views worker on a file. A file that cannot be used is recreated.
  *
- * @param onLost called once, when a damaged file was replaced by an empty one: everything must be folded again. Later
- *   writes go into the new file
+ * @throws {ViewsFailed} the file can be neither opened nor created
  * @throws {LogUnreadable} the rows were folded from another log, or past its head, and the log has a file to refuse
  */
-export async function openViews(
-  options: ViewsOptions,
-  onLost: () => void = () => undefined,
-  start: StartThread = startThread,
-): Promise<ViewsClient> {
-  const thread = start(new URL('./views-worker.js', import.meta.url), options);
-  const calls = new WorkerRpc<ViewsReady, RenewableViews>(thread, 'The stored read models');
-  const ready = await calls.ready().catch((cause: unknown) => {
-    throw new ViewsFailed(
-      { file: options.file, reason: cause instanceof Error ? cause.message : String(cause) },
-      { cause },
-    );
+export async function openViews(options: ViewsOptions, deps: ViewsDeps): Promise<ViewsClient> {
+  const { thread, ready } = await startedThread({ ...options, isLost: false }, deps).catch((cause: unknown) => {
+    throw failure(options.file, cause);
   });
   if ('refused' in ready) {
-    await calls.close();
+    await thread.close();
     throw refusal(ready, dirname(options.file));
   }
-  const checkpoint = ready.checkpoint === null ? null : keptPosition(ready.checkpoint);
-  let isLost = false;
-  const guarded = async <T>(answer: Promise<T>): Promise<T> => {
-    try {
-      return await answer;
-    } catch (error) {
-      if (saysOf(error, VIEWS_FULL)) throw new ViewsFull();
-      if (!saysOf(error, VIEWS_LOST)) throw error;
-      if (!isLost) {
-        isLost = true;
-        onLost();
-        await calls.call('accept');
-      }
-      throw new ViewsLost();
-    }
-  };
+  const views = new Views(thread, options, deps);
   return {
-    checkpoint,
-    write: (rows, position) => guarded(calls.call('write', rows, position)),
-    find: (runId) => guarded(calls.call('find', runId)),
-    list: (query) => guarded(calls.call('list', query)),
-    count: (filter) => guarded(calls.call('count', filter)),
-    unfinished: () => guarded(calls.call('unfinished')),
-    paused: (after) => guarded(calls.call('paused', after)),
-    deadlines: (max) => guarded(calls.call('deadlines', max)),
-    blueprintIds: (page) => guarded(calls.call('blueprintIds', page)),
-    blueprintRecords: (ids) => guarded(calls.call('blueprintRecords', ids)),
-    documents: (page) => guarded(calls.call('documents', page)),
-    document: (documentId) => guarded(calls.call('document', documentId)),
-    corruptRuns: () => guarded(calls.call('corruptRuns')),
-    saveCorrupt: (corruption) => guarded(calls.call('saveCorrupt', corruption)),
-    removeCorrupt: (runId) => guarded(calls.call('removeCorrupt', runId)),
-    // The rows that led to a second call are gone with the old file: discarding again would lose the new one.
-    discard: () => (isLost ? Promise.reject(new ViewsLost()) : guarded(calls.call('discard'))),
-    close: () => calls.close(),
+    checkpoint: ready.checkpoint === null ? null : keptPosition(ready.checkpoint),
+    corruptRuns: ready.corruptRuns,
+    get isOpen() {
+      return views.isOpen;
+    },
+    write: (rows, checkpoint) => views.ask((of) => of.call('write', rows, checkpoint)),
+    find: (runId) => views.ask((of) => of.call('find', runId)),
+    list: (query) => views.ask((of) => of.call('list', query)),
+    count: (filter) => views.ask((of) => of.call('count', filter)),
+    unfinished: () => views.ask((of) => of.call('unfinished')),
+    paused: (after) => views.ask((of) => of.call('paused', after)),
+    deadlines: (max) => views.ask((of) => of.call('deadlines', max)),
+    blueprintIds: (page) => views.ask((of) => of.call('blueprintIds', page)),
+    blueprintRecords: (ids) => views.ask((of) => of.call('blueprintRecords', ids)),
+    documents: (page) => views.ask((of) => of.call('documents', page)),
+    document: (id) => views.ask((of) => of.call('document', id)),
+    saveCorrupt: (corruption) => views.ask((of) => of.call('saveCorrupt', corruption)),
+    removeCorrupt: (runId) => views.ask((of) => of.call('removeCorrupt', runId)),
+    close: () => views.close(),
   };
 }
 
-function saysOf(error: unknown, words: string): boolean {
-  return error instanceof Error && error.message.includes(words);
+/** Keeps a worker on the file, another one after each failure. */
+class Views {
+  readonly #options: ViewsOptions;
+  readonly #deps: ViewsDeps;
+  readonly #stopping = new AbortController();
+  /** Null while the file is being recreated. */
+  #thread: Thread | null;
+  #recreated: Promise<void> = Promise.resolve();
+  #rested: Promise<void> = Promise.resolve();
+
+  constructor(thread: Thread, options: ViewsOptions, deps: ViewsDeps) {
+    this.#thread = thread;
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  get isOpen(): boolean {
+    return this.#thread !== null;
+  }
+
+  /** @throws {ViewsLost | ViewsFull} */
+  async ask<T>(question: (thread: Thread) => Promise<T>): Promise<T> {
+    const thread = this.#thread ?? (await this.#newThread());
+    try {
+      return await question(thread);
+    } catch (error) {
+      if (error instanceof ServiceStopping) throw error;
+      if (error instanceof CallFailed && error.code === 'views.full') throw new ViewsFull({ cause: error });
+      this.#lose(thread, error);
+      throw new ViewsLost({ cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort(new ServiceStopping());
+    if (this.#thread === null) await this.#recreated;
+    await this.#thread?.close();
+  }
+
+  async #newThread(): Promise<Thread> {
+    const { system } = this.#deps;
+    const late = (): Error => new ViewsLost();
+    await inTime(() => this.#recreated, { system, maxMs: RECREATED_MS, signal: this.#stopping.signal, late });
+    if (this.#thread === null) throw new ViewsLost();
+    return this.#thread;
+  }
+
+  /** Of the calls that a failure ends, the first recreates the file. */
+  #lose(failed: Thread, cause: unknown): void {
+    if (this.#thread !== failed) return;
+    this.#thread = null;
+    this.#deps.onLost(cause);
+    this.#recreated = this.#recreate(failed);
+  }
+
+  async #recreate(failed: Thread): Promise<void> {
+    const { system, onFault } = this.#deps;
+    const { signal } = this.#stopping;
+    // Its connection deletes the journal by name when it closes: that must not be the new one's.
+    await failed.close().catch(() => undefined);
+    while (this.#thread === null) {
+      await this.#rested;
+      if (signal.aborted) return;
+      this.#rested = wait(system, REST_MS, signal);
+      try {
+        this.#thread = await this.#created();
+      } catch (cause) {
+        onFault(
+          failure(this.#options.file, cause, `; trying again in ${REST_MS / 1_000} s, lists answer 503 until then`),
+        );
+      }
+    }
+  }
+
+  async #created(): Promise<Thread> {
+    const { thread } = await startedThread({ ...this.#options, isLost: true }, this.#deps);
+    try {
+      for (const each of this.#deps.corruptRuns()) await thread.call('saveCorrupt', each);
+      return thread;
+    } catch (cause) {
+      await thread.close().catch(() => undefined);
+      throw cause;
+    }
+  }
+}
+
+async function startedThread(
+  task: ViewsTask,
+  { startThread = startNewThread }: Pick<ViewsDeps, 'startThread'>,
+): Promise<{ readonly thread: Thread; readonly ready: ViewsReady }> {
+  const thread: Thread = new WorkerRpc(startThread(new URL('./views-worker.js', import.meta.url), task), 'Read models');
+  return { thread, ready: await thread.ready() };
+}
+
+function failure(file: string, cause: unknown, outcome = ''): ViewsFailed {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new ViewsFailed({ file, reason: reason + outcome }, { cause });
 }
 
 function refusal({ refused, file }: LogRefused, views: string): LogUnreadable {

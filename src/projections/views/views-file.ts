@@ -11,22 +11,28 @@ import { RUNS_SCHEMA } from './run-table.js';
 import { textOf } from './stored-row.js';
 
 /** Raise it when the meaning of rows changes: the file is then rebuilt. */
-const VIEWS_VERSION = '17';
+const VIEWS_VERSION = '18';
 
-const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
+/**
+ * `cell_size_check` finds a damaged page when it is read, before its cells are used. `busy_timeout` (milliseconds): another
+ * program that looks into the file may hold a lock for a moment.
+ */
+const SETTINGS = `PRAGMA busy_timeout = 1000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+  PRAGMA cell_size_check = ON;`;
 
 const SCHEMA = `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
   CREATE TABLE blueprints (
     id TEXT PRIMARY KEY,
     updated_at TEXT NOT NULL,
-    record TEXT NOT NULL,
-    -- Over id to record.
-    checksum INTEGER NOT NULL
+    record TEXT NOT NULL
   ) WITHOUT ROWID;
   CREATE TABLE damaged (run_id TEXT PRIMARY KEY, damage TEXT NOT NULL) WITHOUT ROWID;
   CREATE INDEX blueprints_newest ON blueprints (updated_at DESC, id);
 ${RUNS_SCHEMA}${FACETS_SCHEMA}${DOCUMENTS_SCHEMA}`;
+
+/** SQLite's default. */
+const PAGE_BYTES = 4_096;
 
 /** The log the rows are folded from. */
 export interface FoldedLog {
@@ -46,14 +52,41 @@ export interface LogRefused {
   readonly file: string;
 }
 
-/** Opens the file, or rebuilds it when its rows cannot be used. */
-export function openViewsFile(file: string, log: FoldedLog): DatabaseSyncInstance | LogRefused {
-  const found = openFound(file);
-  if (found === null) return beginViewsFile(file, log.identity);
-  const refused = refusalOf(log, found);
-  if (refused === null && metaIn(found, 'version') === VIEWS_VERSION) return found;
-  found.close();
-  return refused !== null && log.file !== undefined ? { refused, file: log.file } : beginViewsFile(file, log.identity);
+/** Opens the file; null when its rows cannot be used: missing, corrupt, of another log or of another version. */
+export function openViewsFile(file: string, log: FoldedLog): DatabaseSyncInstance | LogRefused | null {
+  let database: DatabaseSyncInstance | null = null;
+  try {
+    const isAfterKill = sizeOf(`${file}-wal`) > 0;
+    // SQLite reads the rest of a page that is cut off as zeroes.
+    if (sizeOf(file) % PAGE_BYTES !== 0) return null;
+    database = new DatabaseSync(file);
+    database.exec(SETTINGS);
+    const use = isAfterKill && !isConsistent(database) ? null : useOf(database, log);
+    if (use === 'usable') return database;
+    database.close();
+    return use;
+  } catch {
+    // Everything in it can be folded again.
+    if (database?.isOpen === true) database.close();
+    return null;
+  }
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** Whether rows can be used, cannot, or show that the log is not the one they were folded from. */
+function useOf(database: DatabaseSyncInstance, log: FoldedLog): 'usable' | LogRefused | null {
+  const identity = metaIn(database, 'identity');
+  if (identity === null) return null;
+  const checkpoint = metaIn(database, 'checkpoint');
+  const isBehind = checkpoint !== null && (log.head === null || checkpoint > log.head);
+  if (identity !== log.identity || isBehind) {
+    const refused = identity === log.identity ? 'behind' : 'another';
+    return log.file === undefined ? null : { refused, file: log.file };
+  }
+  return metaIn(database, 'version') === VIEWS_VERSION ? 'usable' : null;
 }
 
 /** A value of the file's metadata. */
@@ -61,36 +94,14 @@ export function metaIn(database: DatabaseSyncInstance, key: string): string | nu
   return textOf(database.prepare('SELECT value FROM meta WHERE key = ?').get(key), 'value');
 }
 
-/** The existing file; null when it names no log: missing, corrupt (looked for after a kill), or another program's. */
-function openFound(file: string): DatabaseSyncInstance | null {
-  let database: DatabaseSyncInstance | null = null;
-  const isAfterKill = (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
-  try {
-    database = new DatabaseSync(file);
-    database.exec(SETTINGS);
-    const isWhole = !isAfterKill || isConsistent(database);
-    if (isWhole && metaIn(database, 'identity') !== null) return database;
-  } catch {
-    // All of it can be folded again.
-  }
-  database?.close();
-  return null;
-}
-
 /** Whether its indexes fit its rows: one that has lost an entry hides a row. About 5 ms for a thousand runs. */
 function isConsistent(database: DatabaseSyncInstance): boolean {
   return textOf(database.prepare('PRAGMA integrity_check(1)').get(), 'integrity_check') === 'ok';
 }
 
-function refusalOf(log: FoldedLog, database: DatabaseSyncInstance): LogRefused['refused'] | null {
-  if (metaIn(database, 'identity') !== log.identity) return 'another';
-  const checkpoint = metaIn(database, 'checkpoint');
-  return checkpoint !== null && (log.head === null || checkpoint > log.head) ? 'behind' : null;
-}
-
-/** Makes an empty file in place of what lies there. */
-export function beginViewsFile(file: string, identity: string): DatabaseSyncInstance {
-  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true, recursive: true });
+/** Deletes what lies in the file's place and creates an empty file. */
+export function createViewsFile(file: string, identity: string): DatabaseSyncInstance {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(file + suffix, { force: true, recursive: true });
   const database = new DatabaseSync(file);
   database.exec(SETTINGS);
   database.exec('BEGIN');

@@ -14,10 +14,8 @@ import { documentTable } from './document-table.js';
 import type { RunFilter, RunListQuery } from '../run-list.js';
 import type { Page, RunSummary } from '../run-summary.js';
 import { runTable } from './run-table.js';
-import { checksumOf, isSound } from './row-checksum.js';
-import type { Stored } from './stored-row.js';
 import { fieldOf } from '../../system/untrusted.js';
-import { parsed, textOf } from './stored-row.js';
+import { jsonOf, RowUnreadable, textOf } from './stored-row.js';
 import { metaIn } from './views-file.js';
 import { transactions } from './views-transactions.js';
 
@@ -31,14 +29,15 @@ export interface ViewsRows {
   readonly documents: readonly DocumentRow[];
 }
 
+/** Every function throws what SQLite throws, and RowUnreadable. */
 export interface ViewsStore {
   /** Position the rows were folded to; null when there are none yet, or none usable. */
   readonly checkpoint: string | null;
-  /** @throws {Error} `VIEWS_FULL`: they are shown until the next write, and are not stored */
+  /** @throws {ViewsFull} they are shown until the next write, and are not stored */
   write(rows: ViewsRows, checkpoint: string | null): void;
   /** Null: there is none. */
-  find(id: string): Stored<RunSummary> | null;
-  list(query: RunListQuery): readonly Stored<RunSummary>[];
+  find(id: string): RunSummary | null;
+  list(query: RunListQuery): readonly RunSummary[];
   /** How many runs there are. */
   count(filter: RunFilter): number;
   unfinished(): readonly UnfinishedRun[];
@@ -49,11 +48,11 @@ export interface ViewsStore {
   /** Newest update first, ties by id ascending. */
   blueprintIds(page: Page): readonly string[];
   /** Their records as JSON text, null where there is none: of the first ids, as many as make one chunk. */
-  blueprintRecords(ids: readonly string[]): readonly (Stored<string> | null)[];
+  blueprintRecords(ids: readonly string[]): readonly (string | null)[];
   /** Newest first, ties by id ascending. */
-  documents(page: Page): readonly Stored<DocumentRecord>[];
+  documents(page: Page): readonly DocumentRecord[];
   /** Null: there is none. */
-  document(id: string): Stored<DocumentRecord> | null;
+  document(id: string): DocumentRecord | null;
   corruptRuns(): readonly Corruption[];
   saveCorrupt(corruption: Corruption): void;
   removeCorrupt(runId: string): void;
@@ -118,55 +117,54 @@ function corruptTable(
   const remove = database.prepare('DELETE FROM damaged WHERE run_id = ?');
   const list = database.prepare('SELECT run_id, damage FROM damaged');
   return {
-    corruptRuns: () => list.all().flatMap(corruptionIn),
+    corruptRuns: () => list.all().map(corruptionIn),
     saveCorrupt: (corruption) => void save.run(corruption.runId, JSON.stringify(corruption)),
     removeCorrupt: (runId) => void remove.run(runId),
   };
 }
 
-/** A run stored as corrupt counts as such, even if place and reason cannot be read. */
-function corruptionIn(row: unknown): readonly Corruption[] {
-  const [runId, corruption] = [textOf(row, 'run_id'), parsed(textOf(row, 'damage'))];
-  if (runId === null) return [];
+/** @throws {RowUnreadable} the row is not what this service wrote */
+function corruptionIn(row: unknown): Corruption {
+  const runId = textOf(row, 'run_id');
+  const corruption = jsonOf(row, 'damage', `corrupt run ${runId}`);
   const [seq, reason] = [fieldOf(corruption, 'seq'), fieldOf(corruption, 'reason')];
-  const isWhole = typeof seq === 'number' && typeof reason === 'string';
-  return [{ runId, ...(isWhole ? { seq, reason } : { seq: 0, reason: 'it was found so before' }) }];
+  if (runId !== null && typeof seq === 'number' && typeof reason === 'string') return { runId, seq, reason };
+  throw new RowUnreadable(`corrupt run ${runId}`);
 }
 
 function blueprintTable(database: DatabaseSyncInstance) {
   const save = database.prepare(
-    `INSERT INTO blueprints VALUES (?, ?, ?, ?)
-     ON CONFLICT (id) DO UPDATE
-     SET updated_at = excluded.updated_at, record = excluded.record, checksum = excluded.checksum`,
+    `INSERT INTO blueprints VALUES (?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at, record = excluded.record`,
   );
   const remove = database.prepare('DELETE FROM blueprints WHERE id = ?');
   const list = database.prepare('SELECT id FROM blueprints ORDER BY updated_at DESC, id LIMIT ? OFFSET ?');
-  const find = database.prepare('SELECT id, updated_at, record, checksum FROM blueprints WHERE id = ?');
-  const listed = database.prepare('SELECT id FROM blueprints INDEXED BY blueprints_newest WHERE id = ?');
+  const find = database.prepare('SELECT id, record FROM blueprints WHERE id = ?');
   return {
     save({ id, record }: BlueprintRow): void {
-      if (record === null) {
-        remove.run(id);
-        return;
-      }
-      const cells = [id, record.updatedAt, JSON.stringify(record)];
-      save.run(...cells, checksumOf(...cells));
+      if (record === null) remove.run(id);
+      else save.run(id, record.updatedAt, JSON.stringify(record));
     },
     ids: ({ limit, offset }: Page): readonly string[] =>
       list.all(limit, offset).flatMap((row) => textOf(row, 'id') ?? []),
-    records(ids: readonly string[]): readonly (Stored<string> | null)[] {
-      const records: (Stored<string> | null)[] = [];
+    records(ids: readonly string[]): readonly (string | null)[] {
+      const records: (string | null)[] = [];
       let chars = 0;
       for (const id of ids) {
-        const found: unknown = find.get(id);
-        const row = isSound(found, 'id', 'updated_at', 'record') ? textOf(found, 'record') : null;
-        // The index names a row that cannot be found any more, too: its id is damaged.
-        const isThere = found !== undefined || listed.get(id) !== undefined;
-        records.push(isThere ? { id, row } : null);
-        if (row !== null) chars += row.length;
+        const row: unknown = find.get(id);
+        const record = row === undefined ? null : blueprintText(row, id);
+        records.push(record);
+        chars += record?.length ?? 0;
         if (chars >= CHUNK_CHARS) break;
       }
       return records;
     },
   };
+}
+
+/** A stored blueprint as JSON text. @throws {RowUnreadable} the row is not what this service wrote */
+function blueprintText(row: unknown, id: string): string | null {
+  const record = jsonOf(row, 'record', `blueprint ${id}`);
+  if (fieldOf(record, 'id') !== id) throw new RowUnreadable(`blueprint ${id}`);
+  return textOf(row, 'record');
 }

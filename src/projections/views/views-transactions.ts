@@ -1,15 +1,17 @@
 /** Transactions of the stored views, also where their disk is full. */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import { fieldOf } from '../../system/untrusted.js';
+import { ViewsFull } from '../errors.js';
 
-/** What the thread says of rows that it has no room to store. */
-export const VIEWS_FULL = 'views full';
+/** SQLITE_FULL of https://sqlite.org/rescode.html */
+const SQLITE_FULL = 13;
 
 interface Transactions {
   inTransaction(write: () => void): void;
   /**
    * The same, and where there is no room what is written is shown until the next write. Nothing of it is stored then.
    *
-   * @throws {Error} `VIEWS_FULL`
+   * @throws {ViewsFull}
    */
   shown(write: () => void): void;
 }
@@ -40,10 +42,10 @@ export function transactions(database: DatabaseSyncInstance): Transactions {
       try {
         inTransaction(write);
       } catch (error) {
-        if (!(error instanceof Error && error.message.includes('disk is full'))) throw error;
+        if (fieldOf(error, 'errcode') !== SQLITE_FULL) throw error;
         // It stays open: its connection sees it, and writes nothing of it to the disk.
         attempt('PRAGMA cache_spill = OFF; BEGIN', write);
-        throw new Error(VIEWS_FULL, { cause: error });
+        throw new ViewsFull({ cause: error });
       }
     },
   };

@@ -1,28 +1,34 @@
 /** The thread of the stored read models: answers one call after the other. */
 import type { MessagePort } from 'node:worker_threads';
 import { parentPort, workerData } from 'node:worker_threads';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { serveRpc } from '../../system/worker-rpc.js';
-import type { ViewsReady, ViewsOptions } from './views-client.js';
-import { beginViewsFile, openViewsFile } from './views-file.js';
-import { readableViews, renewableViews } from './views-renewal.js';
+import type { ViewsReady, ViewsTask } from './views-client.js';
+import { createViewsFile, openViewsFile } from './views-file.js';
+import type { ViewsStore } from './views-store.js';
 import { viewsStore } from './views-store.js';
 
 // Else it was imported for `serve`.
-if (parentPort !== null && workerData !== undefined) serve(parentPort, workerData as ViewsOptions);
+if (parentPort !== null && workerData !== undefined) serve(parentPort, workerData as ViewsTask);
 
 /** Serves the rows of a file over a message port. */
-export function serve(port: MessagePort, { file, log }: ViewsOptions): void {
-  const opened = openViewsFile(file, log);
-  if ('refused' in opened) {
+export function serve(port: MessagePort, { file, log, isLost }: ViewsTask): void {
+  const opened = isLost ? null : openViewsFile(file, log);
+  if (opened !== null && 'refused' in opened) {
     serveRpc(port, { ready: opened satisfies ViewsReady, api: { close: () => undefined } });
     return;
   }
-  const begin = () => viewsStore(beginViewsFile(file, log.identity));
-  const beginInPlace = () => {
-    opened.close();
-    return begin();
-  };
-  const stored = readableViews(() => viewsStore(opened), beginInPlace);
-  const api = renewableViews(stored, begin);
-  serveRpc(port, { ready: { checkpoint: api.checkpoint } satisfies ViewsReady, api });
+  const api = (opened && usable(opened)) ?? viewsStore(createViewsFile(file, log.identity));
+  const ready = { checkpoint: api.checkpoint, corruptRuns: api.corruptRuns() } satisfies ViewsReady;
+  serveRpc(port, { ready, api });
+}
+
+/** The tables of an opened file; null when they cannot be read, and the file is to be recreated. */
+function usable(database: DatabaseSyncInstance): ViewsStore | null {
+  try {
+    return viewsStore(database);
+  } catch {
+    database.close();
+    return null;
+  }
 }

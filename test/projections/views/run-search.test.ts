@@ -5,7 +5,7 @@ import { elementAt } from '../../../src/system/element.js';
 import type { RunFilter, RunListQuery, RunSort } from '../../../src/projections/run-list.js';
 import { RUN_SORTS, placeOf } from '../../../src/projections/run-list.js';
 import type { RunSummary } from '../../../src/projections/run-summary.js';
-import { openViewsFile } from '../../../src/projections/views/views-file.js';
+import { createViewsFile } from '../../../src/projections/views/views-file.js';
 import type { ViewsStore } from '../../../src/projections/views/views-store.js';
 import { viewsStore } from '../../../src/projections/views/views-store.js';
 import { hostileTexts } from '../../support/hostile-texts.js';
@@ -36,10 +36,8 @@ describe(`Runs that are looked for (SEED=${SEED})`, () => {
   beforeEach(() => {
     dir = tempDir();
     asked = [];
-    const opened = openViewsFile(join(dir.path, 'views.sqlite'), { identity: 'log', head: null });
-    if ('refused' in opened) return expect.fail(opened.refused);
-    database = opened;
-    store = viewsStore(recording(opened));
+    database = createViewsFile(join(dir.path, 'views.sqlite'), 'log');
+    store = viewsStore(recording(database));
   });
   afterEach(() => {
     store.close();

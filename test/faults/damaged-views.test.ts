@@ -1,0 +1,195 @@
+import { expect } from 'chai';
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { changeViews } from '../support/damaged-log.js';
+import { graphOf } from '../support/given.js';
+import { pausedBefore, startGodRun } from '../support/god-run.js';
+import { instantModel } from '../support/instant-model.js';
+import type { RestClient } from '../support/rest-client.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { seededRandom } from '../support/seeded-random.js';
+import type { TempDir } from '../support/temp-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { onEmbeddedLog } from '../support/test-event-store.js';
+import { pdfWith, uploaded } from '../support/upload-client.js';
+
+const IS_SOAK = process.env['SOAK'] !== undefined;
+const PAGE = 4_096;
+
+interface Size {
+  readonly runs: number;
+  /** Words of a topic, most of them in no other: a row of many has overflow pages. */
+  readonly words: number;
+  /** Of how many pages one is damaged by itself. */
+  readonly every: number;
+}
+
+const SIZES: Readonly<Record<'small' | 'large', Size>> = {
+  small: { runs: 4, words: 3, every: IS_SOAK ? 1 : 4 },
+  // Tables and indexes with interior pages.
+  large: { runs: IS_SOAK ? 60 : 40, words: IS_SOAK ? 400 : 800, every: IS_SOAK ? 1 : 60 },
+};
+
+type Bytes = Buffer<ArrayBuffer>;
+
+/** What damage does to some bytes of the file. */
+const KINDS = {
+  zeroes: (bytes: Bytes) => bytes.fill(0),
+  'random bytes': (bytes: Bytes, random: () => number) => bytes.forEach((_, at) => (bytes[at] = random() * 256)),
+} as const;
+
+type Kind = keyof typeof KINDS;
+
+interface Damage {
+  readonly title: string;
+  readonly apply: (file: Bytes, random: () => number) => Bytes;
+}
+
+function overwritten(kind: Kind, from: number, to: number): Damage {
+  return {
+    title: `${kind} from ${from} to ${to}`,
+    apply(file, random) {
+      KINDS[kind](file.subarray(from, to), random);
+      return file;
+    },
+  };
+}
+
+function cut(length: number): Damage {
+  return { title: `cut to ${length}`, apply: (file) => file.subarray(0, length) };
+}
+
+/** Pages by themselves: in every way in the soak, else in one of them. */
+function pagesOf(size: number, every: number): readonly Damage[] {
+  const kinds = Object.keys(KINDS) as readonly Kind[];
+  return Array.from({ length: Math.ceil(size / PAGE / every) }, (_, at) => at).flatMap((at) => {
+    const ways = IS_SOAK ? kinds : [kinds[at % 2] ?? 'zeroes'];
+    return ways.map((kind) => overwritten(kind, at * every * PAGE, (at * every + 1) * PAGE));
+  });
+}
+
+function rangesOf(size: number): readonly Damage[] {
+  const half = Math.floor(size / PAGE / 2) * PAGE;
+  const cuts = IS_SOAK ? Array.from({ length: size / PAGE }, (_, page) => page * PAGE) : [0, half, size - PAGE];
+  const kinds = Object.keys(KINDS) as readonly Kind[];
+  return [
+    ...kinds.flatMap((kind) => [
+      overwritten(kind, half, size),
+      overwritten(kind, PAGE, half),
+      overwritten(kind, 0, size),
+      overwritten(kind, half, half + 3 * PAGE),
+    ]),
+    ...cuts.map(cut),
+  ];
+}
+
+/** Words, most of them of this run alone. */
+function topicOf(run: number, words: number): string {
+  return Array.from({ length: words }, (_, at) => (at === 0 ? `wave${run % 7}` : `w${run}x${at}`)).join(' ');
+}
+
+onEmbeddedLog(() =>
+  describe('A service whose stored views are damaged', () => {
+    let dir: TempDir;
+
+    before(() => {
+      dir = tempDir();
+    });
+    after(() => dir.remove());
+
+    const serve = (dataDir: string): Promise<RunningService> => startService({ dataDir, model: instantModel() });
+
+    /** A folder with runs that ended and wait, councils and documents, and the requests whose answers must not change. */
+    async function filled(name: string, { runs, words }: Size): Promise<readonly string[]> {
+      const path = join(dir.path, name);
+      const service = await serve(path);
+      const rest = restClient(service.url);
+      const ids: string[] = [];
+      for (let run = 0; run < runs; run += 1) ids.push(await rest.start(topicOf(run, words)));
+      const paused = await startGodRun(service.engine, graphOf('write'));
+      await pausedBefore(service.engine, paused, 'write');
+      for (const id of ids) await rest.until(id, isOver);
+      for (const id of ['one', 'two']) {
+        rest.read(await rest.post('/api/councils/', { id, name: id, nodes: [{ id: 'a' }] }), 201, 'blueprint.json');
+        await uploaded(service.url, pdfWith([id]), `${id}.pdf`);
+      }
+      await service.stop();
+      const shown = [ids[0], ids[Math.floor(runs / 2)], ids.at(-1)];
+      return [
+        ...[
+          '',
+          '?limit=200',
+          '?status=paused',
+          '?q=wave3',
+          '?q=w2x2',
+          '?q=draft&sort=-score',
+          '?sort=waiting&limit=3',
+        ].map((query) => `/api/runs/${query}`),
+        ...['/api/councils/', '/api/documents', '/api/approvals'],
+        ...[...shown, paused].flatMap((id) => [`/api/councils/run/${id}`, `/api/runs/${id}`, `/api/runs/${id}/verify`]),
+      ];
+    }
+
+    async function answersOf(rest: RestClient, paths: readonly string[]): Promise<readonly string[]> {
+      const answers: string[] = [];
+      for (const path of paths) {
+        const { status, text } = await rest.get(path);
+        answers.push(`${path} ${status} ${text}`);
+      }
+      return answers;
+    }
+
+    async function withService<T>(path: string, act: (service: RunningService) => Promise<T>): Promise<T> {
+      const service = await serve(path);
+      try {
+        return await act(service);
+      } finally {
+        await service.stop();
+      }
+    }
+
+    for (const [name, size] of Object.entries(SIZES)) {
+      it(`while it is stopped gives the same answers, whatever part of a ${name} file is damaged`, async () => {
+        const paths = await filled(name, size);
+        const whole = join(dir.path, name);
+        const copy = join(dir.path, 'copy');
+        const told = await withService(whole, ({ url }) => answersOf(restClient(url), paths));
+        const views = readFileSync(join(whole, 'views', 'views.sqlite'));
+        const random = seededRandom(7);
+        for (const { title, apply } of [
+          ...pagesOf(views.length, size.every),
+          ...rangesOf(views.length),
+          cut(views.length - 1_000),
+        ]) {
+          rmSync(copy, { recursive: true, force: true });
+          cpSync(whole, copy, { recursive: true });
+          writeFileSync(join(copy, 'views', 'views.sqlite'), apply(Buffer.from(views), random));
+          const again = await withService(copy, ({ url }) => answersOf(restClient(url), paths));
+          again.forEach((answer, at) => expect(answer, title).to.equal(told[at]));
+        }
+      });
+    }
+
+    it('while it is open gives the same answers, whatever part is damaged', async () => {
+      const paths = await filled('open', SIZES.small);
+      const path = join(dir.path, 'open');
+      const file = join(path, 'views', 'views.sqlite');
+      const told = await withService(path, ({ url }) => answersOf(restClient(url), paths));
+      const random = seededRandom(8);
+      const whole = readFileSync(file);
+      for (const { title, apply } of [...pagesOf(whole.length, IS_SOAK ? 1 : 8), ...rangesOf(whole.length)]) {
+        // What an earlier round has damaged and no request has met.
+        writeFileSync(file, whole);
+        await withService(path, async ({ url }) => {
+          // Another connection's write has the service read its pages again.
+          changeViews(path, "INSERT OR REPLACE INTO meta VALUES ('touched', ''); PRAGMA wal_checkpoint(TRUNCATE)");
+          writeFileSync(file, apply(readFileSync(file), random));
+          const again = await answersOf(restClient(url), paths);
+          again.forEach((answer, at) => expect(answer, title).to.equal(told[at]));
+        });
+      }
+    });
+  }),
+);
