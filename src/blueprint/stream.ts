@@ -3,7 +3,7 @@ import type { System } from '../system/system.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
 import { headAt } from '../eventsourcing/handle-command.js';
-import { GENESIS_HASH, hashOf, isLinked } from '../eventsourcing/hash-chain.js';
+import { BROKEN_LINK, GENESIS_HASH, hashOf, isLinked } from '../eventsourcing/hash-chain.js';
 import type { Blueprint, BlueprintVersion } from '../generated/schemas.js';
 import { fieldOf } from '../system/untrusted.js';
 import { BlueprintCorrupt } from './errors.js';
@@ -83,7 +83,7 @@ export function assertLinked({ event, before }: LinkedEvent, sha256: System['sha
   } catch (cause) {
     throw corrupt(cause instanceof Error ? cause.message : String(cause), cause);
   }
-  throw corrupt('its hash does not follow from the event before it and its own fields');
+  throw corrupt(BROKEN_LINK);
 }
 
 // Every save of a blueprint: each of its events holds the whole record.

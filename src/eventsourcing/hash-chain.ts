@@ -136,6 +136,9 @@ export function hashOf({ metadata }: RecordedEvent): string {
   return metadata['hash'] ?? '';
 }
 
+/** Why a record is corrupt. */
+export const BROKEN_LINK = 'its hash does not follow from the event before it and its own fields';
+
 /** Whether an event's hash follows from the hash before it and its own fields. */
 export function checkLink(previousHash: string, exported: ExportedEvent, sha256: Sha256): boolean {
   return nextHash(previousHash, exported, sha256) === exported.hash;
@@ -246,5 +249,5 @@ function isStoredLink(
 /** @throws {Error} when an event's hash does not follow from the hash before it and its own fields */
 export function assertLink(previousHash: string, event: ExportedEvent, sha256: System['sha256']): void {
   if (checkLink(previousHash, event, sha256)) return;
-  throw new Error('its hash does not follow from the event before it and its own fields');
+  throw new Error(BROKEN_LINK);
 }

@@ -13,7 +13,8 @@ import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { runIdOf } from '../run/events.js';
 import type { OwnAppends } from '../run/live/own-appends.js';
 import type { RunState } from '../run/state.js';
-import { assertFollows, runEventOf } from '../run/stream.js';
+import type { RecordedLink } from '../run/stream.js';
+import { assertRecordedFollows, runEventOf } from '../run/stream.js';
 import { blueprintRowAfter } from './views/blueprint-row.js';
 import { keepSubscribed } from './keep-subscribed.js';
 import type { History } from './run-history.js';
@@ -179,11 +180,14 @@ export class Projector {
   #takeHeld(recorded: RecordedEvent): boolean {
     const { views, history, onFolded } = this.#options;
     const runId = runIdOf(recorded.stream);
-    if (runId === null || !this.#caughtUp || !history.hasRoom) return false;
+    if (runId === null || !history.hasRoom) return false;
     try {
-      const run = this.#foldedHere(runId, recorded) ?? views.applyHeld(runId, runEventOf(recorded));
+      const link = this.#linkOf(recorded);
+      const own = link === null ? this.#foldedHere(runId, recorded) : null;
+      const run = own ?? views.applyHeld(runId, runEventOf(recorded), link);
       if (run === null) return false;
-      history.note(summaryOf(run));
+      history.note(summaryOf(run), { isHistory: !this.#caughtUp });
+      assertBegins(runId, recorded, link);
       onFolded?.(recorded, run);
     } catch (error) {
       this.#passOver(error);
@@ -210,14 +214,18 @@ export class Projector {
   }
 
   async #fold(runId: string, recorded: RecordedEvent): Promise<RunState | null> {
-    const { views, history, sha256 = null } = this.#options;
-    const event = runEventOf(recorded);
-    const check = this.#caughtUp ? null : sha256;
-    const run = await views.apply(runId, event, check);
-    if (run !== null) await history.put(summaryOf(run));
-    // Checked after its row is stored, so that the list can show the run as corrupt.
-    if (check !== null && event.seq === 0) assertFollows(runId, null, { event, sha256: check });
+    const { views, history } = this.#options;
+    const link = this.#linkOf(recorded);
+    const run = await views.apply(runId, runEventOf(recorded), link);
+    if (run !== null) await history.put(summaryOf(run), { isHistory: !this.#caughtUp });
+    assertBegins(runId, recorded, link);
     return run;
+  }
+
+  /** What the link of an event is checked with; null: it need not be checked. */
+  #linkOf(recorded: RecordedEvent): RecordedLink | null {
+    const { sha256 = null } = this.#options;
+    return this.#caughtUp || sha256 === null ? null : { recorded, sha256 };
   }
 
   async #foldBlueprint(recorded: RecordedEvent): Promise<void> {
@@ -242,6 +250,11 @@ export class Projector {
       waiter.resolve();
     }
   }
+}
+
+/** Checks the link of a run's first event: after its row is noted, so that the list can show the run as corrupt. */
+function assertBegins(runId: string, { revision }: RecordedEvent, link: RecordedLink | null): void {
+  if (link !== null && revision === 0) assertRecordedFollows(runId, null, link);
 }
 
 /** The damage that ended a subscription; null: it was something else. */

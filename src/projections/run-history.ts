@@ -18,6 +18,11 @@ import type { ViewsClient } from './views/views-client.js';
 
 /** Longest a change waits to be written, in milliseconds. */
 const WRITE_BEHIND_MS = 100;
+/**
+ * The same while history is folded, when most runs change many times meanwhile and only the last change is written. After
+ * a crash so much is folded again.
+ */
+const FOLDED_BEHIND_MS = 5_000;
 /** Changed rows at which they are written without waiting longer. */
 const MANY_CHANGED = 500;
 /** Changed rows at which the projector waits for the next write: storage is slow, or fails. */
@@ -34,6 +39,14 @@ export interface HistoryDeps {
   readonly system: Pick<System, 'after'>;
   readonly onFault: (error: unknown) => void;
 }
+
+/** Where a summary comes from. */
+interface Origin {
+  /** Whether it is folded from history: then later events of the same run are near. */
+  readonly isHistory: boolean;
+}
+
+const LIVE: Origin = { isHistory: false };
 
 export class History {
   readonly #views: ViewsClient;
@@ -69,8 +82,8 @@ export class History {
   }
 
   /** Takes a run's newest summary; waits when too many are still to be written. */
-  async put(summary: RunSummary): Promise<void> {
-    this.note(summary);
+  async put(summary: RunSummary, origin: Origin = LIVE): Promise<void> {
+    this.note(summary, origin);
     if (!this.hasRoom) await this.flush();
   }
 
@@ -80,9 +93,10 @@ export class History {
   }
 
   /** Takes a run's newest summary; the caller has checked `hasRoom`. */
-  note(summary: RunSummary): void {
+  note(summary: RunSummary, { isHistory }: Origin = LIVE): void {
     this.#changed.set(summary.id, summary);
     if (this.#isFailing) this.#flushSoon(RETRY_MS);
+    else if (isHistory) this.#flushSoon(FOLDED_BEHIND_MS);
     else this.#flushSoon(this.#changed.size === MANY_CHANGED ? 0 : WRITE_BEHIND_MS);
   }
 

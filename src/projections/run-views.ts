@@ -3,13 +3,13 @@
  * which notifies its watchers in slices. Paused and finished runs leave memory unless they are watched; they are folded
  * from the log again on demand.
  */
-import type { System } from '../system/system.js';
 import type { Slices } from '../system/async/slices.js';
 import type { RunCorrupt } from '../run/errors.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { isAtRest } from '../run/state.js';
-import { assertFollows, foldNext } from '../run/stream.js';
+import type { RecordedLink } from '../run/stream.js';
+import { assertRecordedFollows, foldNext } from '../run/stream.js';
 import type { RunReader } from './run-reader.js';
 import type { RunStore, Watcher } from './run-store.js';
 import { runStore } from './run-store.js';
@@ -67,26 +67,22 @@ export class RunViews {
   /**
    * Takes one event of the log; events already folded are skipped.
    *
-   * @param sha256 given when the event's link to the one before it has to be checked
+   * @param link given when the event's link to the one before it has to be checked
    * @returns the run after it, or after whatever has been folded beyond it
    * @throws {RunCorrupt} the event is invalid; the view keeps its last valid state
    */
-  async apply(runId: string, event: RunEvent, sha256: System['sha256'] | null = null): Promise<RunState | null> {
+  async apply(runId: string, event: RunEvent, link: RecordedLink | null = null): Promise<RunState | null> {
     const view = this.#views.get(runId) ?? (await this.#open(runId, event));
-    if (view === null) return null;
-    const before = view.run;
-    if (sha256 !== null && event.seq === before.head.seq + 1) assertFollows(runId, before.head, { event, sha256 });
-    return this.#advance(runId, view, event);
+    return view && this.#advance(runId, view, event, link);
   }
 
   /**
-   * The same for a run in memory, whose links need no check: at once. Null when it is not in memory and does not begin
-   * by this event.
+   * The same for a run in memory: at once. Null when it is not in memory and does not begin by this event.
    */
-  applyHeld(runId: string, event: RunEvent): RunState | null {
+  applyHeld(runId: string, event: RunEvent, link: RecordedLink | null = null): RunState | null {
     const begins = event.type === 'RunRequested' && !this.#loading.has(runId);
     const view = this.#views.get(runId) ?? (begins ? this.#keep(runId, foldNext(runId, null, event)) : null);
-    return view && this.#advance(runId, view, event);
+    return view && this.#advance(runId, view, event, link);
   }
 
   /** Revision of the last folded event of a run; null: it is not in memory. */
@@ -108,7 +104,9 @@ export class RunViews {
     return view.run;
   }
 
-  #advance(runId: string, view: View, event: RunEvent): RunState {
+  #advance(runId: string, view: View, event: RunEvent, link: RecordedLink | null): RunState {
+    const { head } = view.run;
+    if (link !== null && event.seq === head.seq + 1) assertRecordedFollows(runId, head, link);
     this.#take(view, event);
     this.#settle(runId, view);
     return view.run;

@@ -6,7 +6,7 @@ import { misfitOf } from '../eventsourcing/event-data.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { GENESIS_HASH, SCHEMA_VERSION, exportedOf } from '../eventsourcing/hash-chain.js';
 import type { VerifiedRange } from '../eventsourcing/hash-chain.js';
-import { assertLink, readVerified } from '../eventsourcing/hash-chain.js';
+import { BROKEN_LINK, assertLink, isLinked, readVerified } from '../eventsourcing/hash-chain.js';
 import type { FactsAfter, StreamHead } from '../eventsourcing/handle-command.js';
 import type { EventLog, RecordedEvent, StreamRange } from '../eventlog/port.js';
 import type { RunEvent, RunFact, Upcast } from './events.js';
@@ -82,13 +82,29 @@ export function readChecked(
   return readVerified(log, { stream: runStream(runId), eventOf: runEventOf, corrupt }, range);
 }
 
-/** @throws {RunCorrupt} when an event's hash does not follow from the one before it, null for the first */
+/** @throws {RunCorrupt} when an event's hash does not follow from the one before it */
 export function assertFollows(
   runId: string,
-  before: Pick<StreamHead, 'hash'> | null,
+  before: Pick<StreamHead, 'hash'>,
   { event, sha256 }: { readonly event: ExportedEvent; readonly sha256: System['sha256'] },
 ): void {
-  verified({ runId, seq: event.seq }, () => assertLink(before?.hash ?? GENESIS_HASH, event, sha256));
+  verified({ runId, seq: event.seq }, () => assertLink(before.hash, event, sha256));
+}
+
+/** The same of a recorded event, over the very text that is stored; `before` is null for the first event of a run. */
+export function assertRecordedFollows(
+  runId: string,
+  before: Pick<StreamHead, 'hash'> | null,
+  { recorded, sha256 }: RecordedLink,
+): void {
+  verified({ runId, seq: recorded.revision }, () => {
+    if (!isLinked(before?.hash ?? GENESIS_HASH, recorded, sha256)) throw new Error(BROKEN_LINK);
+  });
+}
+
+export interface RecordedLink {
+  readonly recorded: RecordedEvent;
+  readonly sha256: System['sha256'];
 }
 
 /**

@@ -62,6 +62,19 @@ describe('History', () => {
     expect(system.timers()).to.equal(0);
   });
 
+  it('writes a run once while history is folded, however many of its events come within 5 s', async () => {
+    for (let seq = 0; seq < 20; seq += 1) {
+      history.note(summary('a', { seq }), { isHistory: true });
+      history.reached(position(seq));
+      system.advance(249);
+    }
+    expect(await views.find('a')).to.equal(null);
+    expect((await history.find('a'))?.seq).to.equal(19);
+    system.advance(20);
+    await history.flush();
+    expect((await views.find('a'))?.seq).to.equal(19);
+  });
+
   for (const [what, log] of [
     ['another log', { ...LOG, identity: 'another' }],
     ['a log that ends before', { ...LOG, head: position(1) }],
