@@ -227,7 +227,7 @@ function open({ file, log, model, dimensions }: SearchIndexOptions): DatabaseSyn
 }
 
 function openAnew({ file, log, model, dimensions }: SearchIndexOptions): DatabaseSyncInstance {
-  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(file + suffix, { force: true, recursive: true });
   const database = new DatabaseSync(file);
   database.exec(SETTINGS);
   database.exec(`${META}${CHUNKS_SCHEMA}${FULL_TEXT_SCHEMA}`);

@@ -1,6 +1,6 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FULL_TEXT_SCHEMA, fullText } from '../../src/search/rows.js';
@@ -176,6 +176,11 @@ describe(`Search index of chunks (SEED=${SEED})`, () => {
     const anew = await open();
     await anew.write({ added: passages('a', ['a sauna']), ...AT_1 });
     expect(await textsOf(anew, 'sauna')).to.deep.equal(['a sauna']);
+  });
+
+  it('starts over where a directory is in the place of the file', async () => {
+    mkdirSync(join(dir.path, 'passages.sqlite'));
+    expect((await open()).checkpoint).to.equal(null);
   });
 
   it('ranks by words alone if a query lacks an external vector, and adds no chunk without one', async () => {
