@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer';
 import type { Page, Text } from 'pdf2json';
 import PDFParser from 'pdf2json';
 import type { PagesOfRuns, TextRun } from './layout/text-run.js';
-import { median } from './layout/reading-order.js';
+import { median } from './layout/rows.js';
 
 /**
  * Runs of all pages.

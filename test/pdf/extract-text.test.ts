@@ -1,11 +1,7 @@
 import { expect } from 'chai';
-import type { Parser } from '../../src/pdf/child-protocol.js';
-import { EXTRACT_LIMITS } from '../../src/pdf/extract.js';
-import { textOfPages } from '../../src/pdf/layout/page-text.js';
-import { pdf2jsonRuns } from '../../src/pdf/pdf2json.js';
-import { pdfjsRuns } from '../../src/pdf/pdfjs.js';
 import { characterErrorRate } from '../support/character-errors.js';
 import { linesAt, pdfOf, widthOf, type PdfOptions, type PlacedText } from '../support/pdf-writer.js';
+import { readBy } from '../support/read-pdf.js';
 
 /** What the issue asks for. */
 const MOST_ERRORS = 0.02;
@@ -160,15 +156,6 @@ describe('Text of PDFs with known text', () => {
     });
   }
 });
-
-/** Here, without a process for each file: what stands between is told in extract.test.ts. */
-async function readBy(parser: Parser, bytes: Buffer): Promise<readonly string[]> {
-  const data = new Uint8Array(bytes);
-  if (parser === 'pdf2json') return textOfPages(await pdf2jsonRuns(data));
-  const found = await pdfjsRuns(data, EXTRACT_LIMITS);
-  if (found.kind !== 'pages') throw new Error(`pdfjs read no text: ${JSON.stringify(found)}`);
-  return textOfPages(found.pages);
-}
 
 function errorRate(lines: readonly string[], found: string): number {
   return characterErrorRate(lines.join(' '), found.replaceAll(/\s+/g, ' '));

@@ -5,8 +5,10 @@
  */
 import { elementAt } from '../../system/element.js';
 import { isRightToLeft, isUnspaced, readable } from './glyph-text.js';
-import type { Block, Row } from './reading-order.js';
-import { blocksOf, largest, median } from './reading-order.js';
+import type { Block } from './reading-order.js';
+import { blocksOf } from './reading-order.js';
+import type { Row } from './rows.js';
+import { baselineOf, largest, leftOf, median } from './rows.js';
 import type { Segment } from './segments.js';
 import { segmentsOf } from './segments.js';
 import type { PagesOfRuns, TextRun } from './text-run.js';
@@ -68,10 +70,6 @@ function stepBetween(upper: Row, lower: Row): number {
   return baselineOf(lower) - baselineOf(upper);
 }
 
-function baselineOf(row: Row): number {
-  return largest(row.map(({ baseline }) => baseline));
-}
-
 function isOtherSize(upper: Row, lower: Row): boolean {
   const [one, other] = [sizeOf(upper), sizeOf(lower)];
   return Math.max(one, other) > Math.min(one, other) * HEADING_SIZE;
@@ -82,10 +80,6 @@ function isIndented(row: Row, next: Row, usual: number): boolean {
   const [before, indent] = [Math.abs(leftOf(row) - usual), leftOf(next) - usual];
   const em = sizeOf(next);
   return before < em * INDENT.none && indent > em * INDENT.least && indent < em * INDENT.most;
-}
-
-function leftOf(row: Row): number {
-  return elementAt(row, 0).left;
 }
 
 function sizeOf(row: Row): number {

@@ -1,0 +1,63 @@
+/** Rows of a page, and the figures of it that several steps of the layout need. */
+import { elementAt } from '../../system/element.js';
+import type { Segment } from './segments.js';
+
+/** Segments on one baseline, from left to right. */
+export type Row = readonly Segment[];
+
+/** Baselines of a row differ by up to this share of the em. */
+const ROW_DRIFT = 0.35;
+
+/** Rows from the top. */
+export function rowsOf(segments: readonly Segment[]): readonly Row[] {
+  const sorted = segments.toSorted((one, other) => one.baseline - other.baseline || one.left - other.left);
+  return rowsOfSorted(sorted);
+}
+
+/** The same of segments that are sorted by their baselines. */
+export function rowsOfSorted(sorted: readonly Segment[]): readonly Row[] {
+  const rows: { readonly baseline: number; readonly size: number; readonly segments: Segment[] }[] = [];
+  for (const segment of sorted) {
+    const row = rows.at(-1);
+    const drift = row === undefined ? Infinity : segment.baseline - row.baseline;
+    if (row !== undefined && drift <= ROW_DRIFT * Math.min(row.size, segment.size)) row.segments.push(segment);
+    else rows.push({ baseline: segment.baseline, size: segment.size, segments: [segment] });
+  }
+  return rows.map((row) => row.segments.sort((one, other) => one.left - other.left));
+}
+
+/** The lowest of its baselines. */
+export function baselineOf(row: Row): number {
+  return largest(row.map(({ baseline }) => baseline));
+}
+
+/** Without the spaces between its segments. */
+export function coveredOf(row: Row): number {
+  return row.reduce((sum, { left, right }) => sum + right - left, 0);
+}
+
+export function widthOf(row: Row): number {
+  return rightOf(row) - leftOf(row);
+}
+
+export function leftOf(row: Row): number {
+  return elementAt(row, 0).left;
+}
+
+export function rightOf(row: Row): number {
+  return largest(row.map(({ right }) => right));
+}
+
+export function middleOf({ left, right }: Pick<Segment, 'left' | 'right'>): number {
+  return (left + right) / 2;
+}
+
+/** The middle value; 0 of none. */
+export function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
+}
+
+/** The largest value, however many there are; -Infinity of none. */
+export function largest(values: readonly number[]): number {
+  return values.reduce((most, value) => Math.max(most, value), -Infinity);
+}

@@ -1,0 +1,14 @@
+import type { Parser } from '../../src/pdf/child-protocol.js';
+import { EXTRACT_LIMITS } from '../../src/pdf/extract.js';
+import { textOfPages } from '../../src/pdf/layout/page-text.js';
+import { pdf2jsonRuns } from '../../src/pdf/pdf2json.js';
+import { pdfjsRuns } from '../../src/pdf/pdfjs.js';
+
+/** The pages of a PDF by one of the parsers, read here, without a process for each file. */
+export async function readBy(parser: Parser, bytes: Buffer): Promise<readonly string[]> {
+  const data = new Uint8Array(bytes);
+  if (parser === 'pdf2json') return textOfPages(await pdf2jsonRuns(data));
+  const found = await pdfjsRuns(data, EXTRACT_LIMITS);
+  if (found.kind !== 'pages') throw new Error(`pdfjs read no text: ${JSON.stringify(found)}`);
+  return textOfPages(found.pages);
+}
