@@ -3,10 +3,11 @@
  * main thread bounds its memory and time.
  */
 import type { MessagePort } from 'node:worker_threads';
+import { elementAt } from '../system/element.js';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ChildMessage, ChildOptions } from './child-protocol.js';
+import { withNotes } from './annotations.js';
 import { textOfPages } from './layout/page-text.js';
-import type { PagesOfRuns } from './layout/text-run.js';
 
 /** `workerData` of the thread. The bytes have a buffer of their own. */
 export interface ParserTask {
@@ -30,17 +31,20 @@ export function serve(port: MessagePort, task: ParserTask): void {
 async function parse({ options, bytes }: ParserTask, send: Send): Promise<void> {
   if (options.parser === 'pdf2json') {
     const { pdf2jsonRuns } = await import('./pdf2json.js');
-    return sendText(await pdf2jsonRuns(bytes), options, send);
+    const pages = await pdf2jsonRuns(bytes);
+    if (pages.length > options.maxPages) return send({ kind: 'too-many-pages', found: pages.length });
+    return sendTexts(textOfPages(pages), options, send);
   }
   const { pdfjsRuns } = await import('./pdfjs.js');
   const found = await pdfjsRuns(bytes, options);
-  if (found.kind === 'pages') sendText(found.pages, options, send);
-  else send(found);
+  if (found.kind !== 'pages') return send(found);
+  const texts = textOfPages(found.pages.map(({ runs }) => runs)).map((text, index) =>
+    withNotes(text, elementAt(found.pages, index).notes),
+  );
+  sendTexts(texts, options, send);
 }
 
-function sendText(pages: PagesOfRuns, options: ParserTask['options'], send: Send): void {
-  if (pages.length > options.maxPages) return send({ kind: 'too-many-pages', found: pages.length });
-  const texts = textOfPages(pages);
+function sendTexts(texts: readonly string[], options: ParserTask['options'], send: Send): void {
   if (texts.reduce((sum, { length }) => sum + length, 0) > options.maxTextUnits) return send({ kind: 'too-much-text' });
   for (const text of texts) send({ kind: 'page', text });
   send({ kind: 'done' });

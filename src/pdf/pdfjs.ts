@@ -6,6 +6,8 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type * as pdfjsModule from 'pdfjs-dist/legacy/build/pdf.mjs';
+import { listOf } from '../system/untrusted.js';
+import { textOfAnnotations } from './annotations.js';
 import type { TextRun } from './layout/text-run.js';
 
 type Pdfjs = typeof pdfjsModule;
@@ -14,10 +16,19 @@ type PdfPage = Awaited<ReturnType<PdfDocument['getPage']>>;
 type Items = Awaited<ReturnType<PdfPage['getTextContent']>>['items'];
 
 export type PdfjsPages =
-  | { readonly kind: 'pages'; readonly pages: readonly (readonly TextRun[])[] }
+  | {
+      readonly kind: 'pages';
+      readonly pages: readonly PageContents[];
+    }
   /** It does not open without a password. What its owner forbids is no reason to refuse it. */
   | { readonly kind: 'encrypted' }
   | { readonly kind: 'too-many-pages'; readonly found: number };
+
+export interface PageContents {
+  /** Of the page and its form fields. */
+  readonly runs: readonly TextRun[];
+  readonly notes: readonly string[];
+}
 
 /** @throws {Error} the file cannot be read */
 export async function pdfjsRuns(bytes: Uint8Array, { maxPages }: { maxPages: number }): Promise<PdfjsPages> {
@@ -30,19 +41,19 @@ export async function pdfjsRuns(bytes: Uint8Array, { maxPages }: { maxPages: num
     throw error;
   }
   if (document.numPages > maxPages) return { kind: 'too-many-pages', found: document.numPages };
-  return { kind: 'pages', pages: await runsOfPages(document) };
+  return { kind: 'pages', pages: await contentsOfPages(document) };
 }
 
 /** A page that cannot be read counts as empty, unless all fail. */
-async function runsOfPages(document: PdfDocument): Promise<readonly (readonly TextRun[])[]> {
-  const pages: (readonly TextRun[])[] = [];
+async function contentsOfPages(document: PdfDocument): Promise<readonly PageContents[]> {
+  const pages: PageContents[] = [];
   let [hasReadOne, failure]: [boolean, unknown] = [false, new Error('It has no pages')];
   for (let number = 1; number <= document.numPages; number += 1) {
     try {
-      pages.push(await runsOfPage(document, number));
+      pages.push(await contentsOfPage(document, number));
       hasReadOne = true;
     } catch (error) {
-      pages.push([]);
+      pages.push({ runs: [], notes: [] });
       failure = error;
     }
   }
@@ -50,11 +61,21 @@ async function runsOfPages(document: PdfDocument): Promise<readonly (readonly Te
   return pages;
 }
 
-async function runsOfPage(document: PdfDocument, number: number): Promise<readonly TextRun[]> {
+async function contentsOfPage(document: PdfDocument, number: number): Promise<PageContents> {
   const page = await document.getPage(number);
   const { items } = await page.getTextContent({ disableNormalization: true });
+  const { runs, notes } = textOfAnnotations(await annotationsOf(page));
   page.cleanup();
-  return runsOf(items);
+  return { runs: [...runsOf(items), ...runs], notes };
+}
+
+/** Broken annotations do not keep a page from being read. */
+async function annotationsOf(page: PdfPage): Promise<readonly unknown[]> {
+  try {
+    return listOf(await page.getAnnotations());
+  } catch {
+    return [];
+  }
 }
 
 function runsOf(items: Items): readonly TextRun[] {

@@ -22,6 +22,10 @@ export interface PdfOptions {
   readonly unit?: number;
   /** Whether fonts have size 1 and the text matrix scales them. Default false. */
   readonly isScaledByMatrix?: boolean;
+  /** Annotations of each page: the entries of their dictionaries. */
+  readonly annotations?: readonly (readonly string[])[];
+  /** Entries of the catalog; `FIELDS` stands for the references of all widgets. */
+  readonly catalog?: string;
   /** Entries the trailer has beside Root and Size. */
   readonly trailer?: string;
 }
@@ -33,8 +37,12 @@ export function pdfOf(pages: readonly (readonly PlacedText[])[], options: PdfOpt
   const font = anyFont(pages.flat().map(({ text }) => text));
   const first = 8;
   const kids = pages.map((_, index) => `${first + 2 * index} 0 R`).join(' ');
+  const { annotations = [], catalog = '/AcroForm << /Fields [FIELDS] >>' } = options;
+  const references = referencesOf(annotations, first + 2 * pages.length);
+  const widgets = annotations.flat().flatMap((each, index) => (each.includes('/Widget') ? [index] : []));
+  const fields = widgets.map((index) => references.flat()[index]).join(' ');
   const objects: (string | Buffer)[] = [
-    '<< /Type /Catalog /Pages 2 0 R >>',
+    `<< /Type /Catalog /Pages 2 0 R ${catalog.replace('FIELDS', fields)} >>`,
     `<< /Type /Pages /Count ${pages.length} /Kids [${kids}] >>`,
     '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding << /BaseEncoding /WinAnsiEncoding /Differences [1 /fi /fl] >> >>',
     '<< /Type /Font /Subtype /Type0 /BaseFont /Any /Encoding /Identity-H /DescendantFonts [5 0 R] /ToUnicode 7 0 R >>',
@@ -47,11 +55,18 @@ export function pdfOf(pages: readonly (readonly PlacedText[])[], options: PdfOpt
     const scale = options.unit === undefined ? '' : `${options.unit} 0 0 ${options.unit} 0 0 cm\n`;
     objects.push(
       `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${PAGE.width} ${PAGE.height}] /Contents ${first + 2 * index + 1} 0 R ` +
-        '/Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> >>',
+        `/Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> /Annots [${(references[index] ?? []).join(' ')}] >>`,
       streamOf(Buffer.from(scale + content, 'latin1'), options),
     );
   }
+  objects.push(...annotations.flat().map((each) => `<< /Type /Annot ${each} >>`));
   return fileOf(objects, options.trailer);
+}
+
+/** References of lists of objects that are numbered one after the other. */
+function referencesOf(lists: readonly (readonly string[])[], first: number): readonly (readonly string[])[] {
+  let number = first;
+  return lists.map((list) => list.map(() => `${number++} 0 R`));
 }
 
 /** A file of these objects, numbered from 1, with its cross-reference table. Object 1 is its root. */

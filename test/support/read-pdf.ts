@@ -1,4 +1,5 @@
 import type { Parser } from '../../src/pdf/child-protocol.js';
+import { withNotes } from '../../src/pdf/annotations.js';
 import { EXTRACT_LIMITS } from '../../src/pdf/extract.js';
 import { textOfPages } from '../../src/pdf/layout/page-text.js';
 import { pdf2jsonRuns } from '../../src/pdf/pdf2json.js';
@@ -10,5 +11,7 @@ export async function readBy(parser: Parser, bytes: Buffer): Promise<readonly st
   if (parser === 'pdf2json') return textOfPages(await pdf2jsonRuns(data));
   const found = await pdfjsRuns(data, EXTRACT_LIMITS);
   if (found.kind !== 'pages') throw new Error(`pdfjs read no text: ${JSON.stringify(found)}`);
-  return textOfPages(found.pages);
+  return textOfPages(found.pages.map(({ runs }) => runs)).map((text, index) =>
+    withNotes(text, found.pages[index]?.notes ?? []),
+  );
 }

@@ -1,0 +1,143 @@
+/**
+ * The text of a page's annotations, which is no part of the page's own text: values of form fields and free text, at
+ * their places, and notes. pdfjs hands annotations out as untyped data.
+ */
+import { elementAt } from '../system/element.js';
+import { fieldOf, listOf } from '../system/untrusted.js';
+import { readable } from './layout/glyph-text.js';
+import type { TextRun } from './layout/text-run.js';
+
+export interface AnnotationText {
+  readonly runs: readonly TextRun[];
+  /** Comments, in the order of the file: by whom, and what they say. */
+  readonly notes: readonly string[];
+}
+
+const NOTES_HEADING = 'Notes on this page:';
+
+/** Numbers of pdfjs for the kinds of annotations that hold no comment. */
+const LINK = 2;
+const FREE_TEXT = 3;
+const POPUP = 16;
+const WIDGET = 20;
+/** Points: the em of a field that fits its text to its size, and of free text without one. */
+const LARGEST_EM = 10;
+/** Share of a field's height that its letters take, and ems from one line to the next. */
+const EM_OF_HEIGHT = 0.75;
+const LINE_STEP = 1.2;
+/** Ems from a line's middle down to its baseline, and the average width of a letter. */
+const HALF_LETTER = 0.35;
+const LETTER_WIDTH = 0.5;
+
+/** What the annotations of a page say that a reader sees. Links, pop-ups, buttons, signatures and passwords say nothing. */
+export function textOfAnnotations(annotations: readonly unknown[]): AnnotationText {
+  const runs: TextRun[] = [];
+  const notes: string[] = [];
+  for (const annotation of annotations) {
+    const kind = fieldOf(annotation, 'annotationType');
+    if (kind === WIDGET) runs.push(...runsAt(annotation, valueOf(annotation)));
+    else if (kind === FREE_TEXT) runs.push(...runsAt(annotation, contentsOf(annotation)));
+    else if (kind !== LINK && kind !== POPUP) notes.push(...noteOf(annotation));
+  }
+  return { runs, notes };
+}
+
+/** The text of a page with its notes under a heading of their own. */
+export function withNotes(text: string, notes: readonly string[]): string {
+  if (notes.length === 0) return text;
+  const said = notes.map((note) =>
+    note
+      .split(/\r\n?|\n/)
+      .map(readable)
+      .join('\n'),
+  );
+  return [text, NOTES_HEADING, ...said].join('\n\n').trim();
+}
+
+/** The value of a form field as it is shown; for check boxes and radio buttons that are on, what they export. */
+function valueOf(field: unknown): string {
+  if (fieldOf(field, 'hidden') === true || fieldOf(field, 'password') === true) return '';
+  const value = fieldOf(field, 'fieldValue');
+  switch (fieldOf(field, 'fieldType')) {
+    case 'Tx':
+      return textIn(value);
+    case 'Ch':
+      return listOf(value)
+        .map((each) => displayed(field, textIn(each)))
+        .join('\n');
+    case 'Btn':
+      return isOn(field, value) ? textIn(value) : '';
+    default:
+      return '';
+  }
+}
+
+function displayed(field: unknown, exported: string): string {
+  const chosen = listOf(fieldOf(field, 'options')).find((option) => fieldOf(option, 'exportValue') === exported);
+  return textIn(fieldOf(chosen, 'displayValue')) || exported;
+}
+
+function isOn(button: unknown, value: unknown): boolean {
+  if (value === 'Off') return false;
+  if (fieldOf(button, 'checkBox') === true) return value === fieldOf(button, 'exportValue');
+  return fieldOf(button, 'radioButton') === true && value === fieldOf(button, 'buttonValue');
+}
+
+function noteOf(annotation: unknown): readonly string[] {
+  const contents = contentsOf(annotation).trim();
+  const author = textIn(fieldOf(fieldOf(annotation, 'titleObj'), 'str')).trim();
+  if (contents === '') return [];
+  return [author === '' ? contents : `${author}: ${contents}`];
+}
+
+function contentsOf(annotation: unknown): string {
+  return textIn(fieldOf(fieldOf(annotation, 'contentsObj'), 'str'));
+}
+
+function textIn(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** A text in the rectangle of an annotation: a single line in its middle, several from its top. */
+function runsAt(annotation: unknown, text: string): readonly TextRun[] {
+  const rect = listOf(fieldOf(annotation, 'rect')).map(Number);
+  const lines = text.split(/\r\n?|\n/).filter((line) => line.trim() !== '');
+  if (rect.length !== 4 || lines.length === 0) return [];
+  const angle = angleOf(annotation);
+  const sides = [elementAt(rect, 2) - elementAt(rect, 0), elementAt(rect, 3) - elementAt(rect, 1)] as const;
+  const [width, height] = angle % 180 === 0 ? sides : [sides[1], sides[0]];
+  const size = sizeOf(annotation, height);
+  const highest = lines.length === 1 ? height / 2 - HALF_LETTER * size : height - size;
+  return lines.map((line, index) => ({
+    text: line,
+    ...placeIn(rect, angle, highest - index * LINE_STEP * size),
+    width: Math.min(width, line.length * LETTER_WIDTH * size),
+    size,
+    angle,
+  }));
+}
+
+function angleOf(annotation: unknown): number {
+  const angle = fieldOf(annotation, 'rotation');
+  return typeof angle === 'number' && angle % 90 === 0 ? ((angle % 360) + 360) % 360 : 0;
+}
+
+function sizeOf(annotation: unknown, height: number): number {
+  const size = fieldOf(fieldOf(annotation, 'defaultAppearanceData'), 'fontSize');
+  return typeof size === 'number' && size > 0 ? size : Math.min(LARGEST_EM, height * EM_OF_HEIGHT);
+}
+
+/** Where a line begins that stands so high in a rectangle, whose y grows upwards; that of runs grows downwards. */
+function placeIn(rect: readonly number[], angle: number, above: number): Pick<TextRun, 'x' | 'baseline'> {
+  const [left = 0, bottom = 0, right = 0, top = 0] = rect;
+  switch (angle) {
+    case 90:
+      return { x: right - above, baseline: -bottom };
+    case 180:
+      return { x: right, baseline: above - top };
+    case 270:
+      return { x: left + above, baseline: -top };
+    default:
+      return { x: left, baseline: -bottom - above };
+  }
+}

@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import { linesAt, PAGE, pdfOf } from '../support/pdf-writer.js';
+import { readBy } from '../support/read-pdf.js';
+
+/** A rectangle on the page, y from its top. */
+const rect = (x: number, y: number, width: number, height = 16): string =>
+  `/Rect [${x} ${PAGE.height - y - height} ${x + width} ${PAGE.height - y}]`;
+const widget = (entries: string): string => `/Subtype /Widget /F 4 ${entries}`;
+/** Appearances of a button's states, which name what it exports. */
+const states = (name: string): string => `/AP << /N << /${name} 7 0 R /Off 7 0 R >> >>`;
+
+const textOf = async (labels: readonly string[], annotations: readonly string[]): Promise<string> => {
+  const file = pdfOf([linesAt(labels, { x: 50, y: 100 }, 30)], { annotations: [annotations] });
+  return (await readBy('pdfjs', file))[0] ?? '';
+};
+
+describe('What the annotations of a PDF say', () => {
+  it('is in the text beside its label: values of text fields and of choices as they are shown', async () => {
+    const text = await textOf(
+      ['Name', 'Country', 'Colours', 'Remarks'],
+      [
+        widget(`/FT /Tx /T (name) /V (Ada Lovelace) ${rect(150, 88, 200)}`),
+        widget(
+          `/FT /Ch /Ff 131072 /T (country) /Opt [[(de) (Germany)] [(fr) (France)]] /V (fr) ${rect(150, 118, 200)}`,
+        ),
+        widget(
+          `/FT /Ch /Ff 2097152 /T (colours) /Opt [(red) (green) (blue)] /V [(red) (blue)] ${rect(150, 145, 200, 30)}`,
+        ),
+        widget(
+          `/FT /Tx /Ff 4096 /DA (/F1 10 Tf) /T (remarks) /V (first line\\nsecond line) ${rect(150, 182, 200, 40)}`,
+        ),
+      ],
+    );
+    expect(text.split(/\s+/).join(' ')).to.match(
+      /Name Ada Lovelace Country France .*red.*blue.* Remarks first line second line/,
+    );
+    expect(text).to.include('Colours');
+  });
+
+  it('is what check boxes and radio buttons export that are on, and nothing of those that are off', async () => {
+    const text = await textOf(
+      ['Married', 'Retired', 'Plan'],
+      [
+        widget(`/FT /Btn /T (married) /V /Yes /AS /Yes ${states('Yes')} ${rect(150, 88, 14)}`),
+        widget(`/FT /Btn /T (retired) /V /Off /AS /Off ${states('Retired67')} ${rect(150, 118, 14)}`),
+        widget(`/FT /Btn /Ff 32768 /T (plan) /V /Gold /AS /Gold ${states('Gold')} ${rect(150, 148, 14)}`),
+        widget(`/FT /Btn /Ff 32768 /T (plan) /V /Gold /AS /Off ${states('Silver')} ${rect(190, 148, 14)}`),
+      ],
+    );
+    expect(text.split(/\s+/)).to.deep.equal(['Married', 'Yes', 'Retired', 'Plan', 'Gold']);
+  });
+
+  it('has no passwords, hidden fields, buttons and links', async () => {
+    const text = await textOf(
+      ['Account'],
+      [
+        widget(`/FT /Tx /T (account) /V (A-17) ${rect(150, 88, 100)}`),
+        widget(`/FT /Tx /Ff 8192 /T (secret) /V (hunter2) ${rect(250, 88, 100)}`),
+        `/Subtype /Widget /F 2 /FT /Tx /T (hidden) /V (unseen) ${rect(150, 118, 100)}`,
+        widget(`/FT /Btn /Ff 65536 /T (send) /V (Send) /MK << /CA (Send) >> ${rect(150, 148, 100)}`),
+        `/Subtype /Link /Contents (a link) ${rect(150, 178, 100)}`,
+      ],
+    );
+    expect(text.split(/\s+/)).to.deep.equal(['Account', 'A-17']);
+  });
+
+  it('is free text at its place, and notes under a heading of their own', async () => {
+    const text = await textOf(
+      ['First line of the page', 'Last line of the page'],
+      [
+        `/Subtype /FreeText /DA (/Helv 10 Tf 0 g) /Contents (Typed between the lines) ${rect(50, 107, 300)}`,
+        `/Subtype /Text /T (Ada) /Contents (Is this so?\\nI doubt it.) ${rect(400, 88, 20)}`,
+        `/Subtype /Highlight /Contents (Quote this) /QuadPoints [50 740 90 740 50 730 90 730] ${rect(50, 90, 40)}`,
+        `/Subtype /Highlight /QuadPoints [50 740 90 740 50 730 90 730] ${rect(50, 90, 40)}`,
+      ],
+    );
+    expect(text.replaceAll(/\n+/g, '\n').split('\n')).to.deep.equal([
+      'First line of the page',
+      'Typed between the lines',
+      'Last line of the page',
+      'Notes on this page:',
+      'Ada: Is this so?',
+      'I doubt it.',
+      'Quote this',
+    ]);
+  });
+
+  it('stands where it is on a page on its side', async () => {
+    const side = [
+      { text: 'Name', x: 100, y: 700, angle: 90 },
+      { text: 'Town', x: 130, y: 700, angle: 90 },
+    ];
+    const turned = (x: number, value: string): string =>
+      widget(
+        `/FT /Tx /T (t${x}) /V (${value}) /MK << /R 90 >> /Rect [${x} ${PAGE.height - 640} ${x + 16} ${PAGE.height - 500}]`,
+      );
+    const file = pdfOf([side], { annotations: [[turned(88, 'Ada'), turned(118, 'London')]] });
+    expect((await readBy('pdfjs', file))[0]?.split(/\s+/)).to.deep.equal(['Name', 'Ada', 'Town', 'London']);
+  });
+});
