@@ -27,6 +27,8 @@ export type ChildMessage =
   | { readonly kind: 'done' }
   /** It does not open without a password. */
   | { readonly kind: 'encrypted' }
+  | { readonly kind: 'xfa-form' }
+  | { readonly kind: 'portfolio' }
   | { readonly kind: 'too-many-pages'; readonly found: number }
   | { readonly kind: 'too-much-text' }
   | { readonly kind: 'out-of-memory' }
@@ -97,6 +99,8 @@ const FIELD_OF_KIND: Readonly<Record<ChildMessage['kind'], Field | null>> = {
   page: { name: 'text', type: 'string' },
   done: null,
   encrypted: null,
+  'xfa-form': null,
+  portfolio: null,
   'too-many-pages': { name: 'found', type: 'number' },
   'too-much-text': null,
   'out-of-memory': null,

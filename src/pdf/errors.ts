@@ -3,7 +3,7 @@ import { CouncilError } from '../errors.js';
 
 /** `limit` is the value allowed: bytes, pages, code units, megabytes. */
 export type PdfRefusal =
-  | { readonly reason: 'not-a-pdf' | 'unreadable' | 'encrypted' }
+  | { readonly reason: 'not-a-pdf' | 'unreadable' | 'encrypted' | 'xfa-form' | 'portfolio' }
   | { readonly reason: 'too-many-pages'; readonly found: number; readonly limit: number }
   | { readonly reason: 'too-large' | 'too-much-text' | 'out-of-memory'; readonly limit: number };
 
@@ -40,6 +40,10 @@ function sentence(data: PdfRefusal): string {
       return 'it is damaged, or no PDF';
     case 'encrypted':
       return 'it is encrypted and does not open without a password';
+    case 'xfa-form':
+      return 'it is an XFA form, and its page only asks to wait for the form; print the form to a PDF and send that';
+    case 'portfolio':
+      return 'it is a portfolio, and its page is only the cover of other files; send those files';
     case 'too-many-pages':
       return `it has ${data.found} pages, at most ${data.limit} are taken`;
     case 'too-large':

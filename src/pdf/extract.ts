@@ -159,7 +159,7 @@ async function textWithFallback(bytes: Uint8Array, deps: ExtractionDeps): Promis
 /** Whether the second parser cannot help: there is text, or a result that does not depend on the parser. */
 function isFinal(end: ChildEnd): boolean {
   if (end.kind === 'text') return end.texts.some((text) => text !== '');
-  return ['encrypted', 'too-many-pages', 'too-much-text', 'stopped'].includes(end.kind);
+  return ['encrypted', 'xfa-form', 'portfolio', 'too-many-pages', 'too-much-text', 'stopped'].includes(end.kind);
 }
 
 function outcome(parser: Parser, end: ChildEnd, limits: ExtractLimits): PdfText {
@@ -174,7 +174,9 @@ function refusal(
 ): PdfRefused | ExtractionTimedOut {
   switch (end.kind) {
     case 'encrypted':
-      return new PdfRefused({ reason: 'encrypted' });
+    case 'xfa-form':
+    case 'portfolio':
+      return new PdfRefused({ reason: end.kind });
     case 'too-many-pages':
       return new PdfRefused({ reason: 'too-many-pages', found: end.found, limit: limits.maxPages });
     case 'too-much-text':

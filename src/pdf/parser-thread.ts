@@ -41,7 +41,16 @@ async function parse({ options, bytes }: ParserTask, send: Send): Promise<void> 
   const texts = textOfPages(found.pages.map(({ runs }) => runs)).map((text, index) =>
     withNotes(text, elementAt(found.pages, index).notes),
   );
-  sendTexts(texts, options, send);
+  if (found.wrapper !== null && isPlaceholder(texts)) send({ kind: found.wrapper });
+  else sendTexts(texts, options, send);
+}
+
+/** UTF-16 units of the longest placeholder. Those of Adobe's programs have 700. */
+const LONGEST_PLACEHOLDER = 2_000;
+
+/** Whether pages that stand in for something else hold no more than the advice to open it with another program. */
+function isPlaceholder(texts: readonly string[]): boolean {
+  return texts.length === 1 && elementAt(texts, 0).length <= LONGEST_PLACEHOLDER;
 }
 
 function sendTexts(texts: readonly string[], options: ParserTask['options'], send: Send): void {

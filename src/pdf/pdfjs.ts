@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type * as pdfjsModule from 'pdfjs-dist/legacy/build/pdf.mjs';
-import { listOf } from '../system/untrusted.js';
+import { fieldOf, listOf } from '../system/untrusted.js';
 import { textOfAnnotations } from './annotations.js';
 import type { TextRun } from './layout/text-run.js';
 
@@ -19,10 +19,15 @@ export type PdfjsPages =
   | {
       readonly kind: 'pages';
       readonly pages: readonly PageContents[];
+      /** What the document is beside its pages, which then may be a placeholder; null for most documents. */
+      readonly wrapper: Wrapper | null;
     }
   /** It does not open without a password. What its owner forbids is no reason to refuse it. */
   | { readonly kind: 'encrypted' }
   | { readonly kind: 'too-many-pages'; readonly found: number };
+
+/** A form or other files, which only some viewers show in place of the pages. */
+export type Wrapper = 'xfa-form' | 'portfolio';
 
 export interface PageContents {
   /** Of the page and its form fields. */
@@ -41,7 +46,7 @@ export async function pdfjsRuns(bytes: Uint8Array, { maxPages }: { maxPages: num
     throw error;
   }
   if (document.numPages > maxPages) return { kind: 'too-many-pages', found: document.numPages };
-  return { kind: 'pages', pages: await contentsOfPages(document) };
+  return { kind: 'pages', pages: await contentsOfPages(document), wrapper: await wrapperOf(document) };
 }
 
 /** A page that cannot be read counts as empty, unless all fail. */
@@ -59,6 +64,17 @@ async function contentsOfPages(document: PdfDocument): Promise<readonly PageCont
   }
   if (!hasReadOne) throw failure;
   return pages;
+}
+
+/** Forms made for XFA have no fields of their own, and files in a portfolio are attachments. */
+async function wrapperOf(document: PdfDocument): Promise<Wrapper | null> {
+  try {
+    const { info } = await document.getMetadata();
+    if (fieldOf(info, 'IsCollectionPresent') === true) return 'portfolio';
+    return fieldOf(info, 'IsXFAPresent') === true && fieldOf(info, 'IsAcroFormPresent') !== true ? 'xfa-form' : null;
+  } catch {
+    return null;
+  }
 }
 
 async function contentsOfPage(document: PdfDocument, number: number): Promise<PageContents> {

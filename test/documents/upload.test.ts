@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
 import { documentStream } from '../../src/documents/events.js';
 import { encryptedPdf } from '../support/encrypted-pdf.js';
+import { linesAt, pdfOf } from '../support/pdf-writer.js';
 import type { RawReply } from '../support/raw-exchange.js';
 import { openSocket, rawExchange, readReply } from '../support/raw-exchange.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
@@ -179,6 +180,8 @@ describe('POST /api/councils/upload-pdf', () => {
     for (const [what, bytes, words] of [
       ['no PDF', Buffer.from('GIF89a'), /does not begin as a PDF/],
       ['an empty file', Buffer.alloc(0), /does not begin as a PDF/],
+      ['an XFA form', placeholder('/AcroForm << /Fields [] /XFA 7 0 R >>'), /XFA form/],
+      ['a portfolio', placeholder('/Collection << /Type /Collection >>'), /portfolio/],
       ['a damaged PDF', TREES.subarray(0, 60), /damaged/],
       ['a PDF that needs a password', encryptedPdf({ cipher: 'aes-128', password: 'x', lines: ['x'] }), /password/],
     ] as const) {
@@ -369,6 +372,11 @@ describe('POST /api/councils/upload-pdf', () => {
     });
   });
 });
+
+/** A file whose only page asks for another program. */
+function placeholder(catalog: string): Buffer {
+  return pdfOf([linesAt(['Please wait...'], { x: 50, y: 100 })], { catalog });
+}
 
 function* inChunks(pieces: Iterable<Buffer>): Generator<Buffer> {
   for (const piece of pieces) {

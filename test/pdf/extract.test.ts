@@ -116,6 +116,28 @@ describe('Extraction in child processes', () => {
     expect(await reading).to.have.property('code', 'pdf.timed-out');
   });
 
+  it('takes the placeholder of an XFA form and the cover of a portfolio for no text, and reads pages that are more', async () => {
+    const advice = linesAt(
+      ['Please wait...', 'If this message is not eventually replaced by the proper contents, get another viewer.'],
+      { x: 50, y: 100 },
+    );
+    const form = '/AcroForm << /Fields [] /XFA 7 0 R >> /NeedsRendering true';
+    const portfolio = '/Collection << /Type /Collection /View /D >>';
+    const told = async (pages: number, catalog: string): Promise<string> => {
+      const file = pdfOf(
+        Array.from({ length: pages }, () => advice),
+        { catalog },
+      );
+      return await extractor()
+        .extract(() => Promise.resolve(file))
+        .then(({ pages: read }) => `${read.length} pages`, reasonIn);
+    };
+    expect(await told(1, form)).to.equal('xfa-form');
+    expect(await told(1, portfolio)).to.equal('portfolio');
+    expect(await told(2, form)).to.equal('2 pages');
+    expect(await told(2, portfolio)).to.equal('2 pages');
+  });
+
   it('works on so many at once, lets so many wait in their order, and refuses the next', async () => {
     const busy = extractor({ maxChildren: 1, maxWaiting: 2 });
     const [read, told]: [number[], string[]] = [[], []];
