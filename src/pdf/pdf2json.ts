@@ -2,6 +2,7 @@
 import { Buffer } from 'node:buffer';
 import type { Page, Text } from 'pdf2json';
 import PDFParser from 'pdf2json';
+import { fromDisplayOrder } from './layout/direction.js';
 import type { PagesOfRuns, TextRun } from './layout/text-run.js';
 import { median } from './layout/rows.js';
 
@@ -42,7 +43,7 @@ function runOf({ x, y, w, R }: Text, { width, size }: Scale): readonly TextRun[]
   const run = R[0];
   if (run === undefined || run.T === '') return [];
   // It pads a lone C or G, whatever the font; elsewhere its spaces are the file's.
-  const text = run.T === ' C ' || run.T === ' G ' ? run.T.trim() : run.T;
+  const text = fromDisplayOrder(run.T === ' C ' || run.T === ' G ' ? run.T.trim() : run.T);
   const angle = ((Math.round(run.RA ?? 0) % 360) + 360) % 360;
   // Its offsets of a quarter and three quarters place texts in its own viewer.
   return [{ text, x: (x + 0.25) * POINTS, baseline: (y + 0.75) * POINTS, width: w * width, size, angle }];

@@ -5,7 +5,7 @@
  * justified text do not hide a gutter.
  */
 import { elementAt } from '../../system/element.js';
-import { isRightToLeft } from './glyph-text.js';
+import { isRightToLeft } from './direction.js';
 import { areCells, EDGE_DRIFT, HALF_GUTTER, hasProse, isProse, LINES_OF_A_COLUMN } from './prose.js';
 import { median, middleOf, rowsOfSorted } from './rows.js';
 import type { Segment } from './segments.js';

@@ -1,7 +1,22 @@
 /** Normalises the characters of a PDF, where fonts and Unicode differ. */
 
-/** Latin and Armenian ligatures, and radicals that CJK fonts hand out in place of the ideographs they look like. */
-const COMPATIBLE = /[\uFB00-\uFB06\uFB13-\uFB17\u2E80-\u2FD5]/gu;
+/**
+ * Forms of letters that only fonts need: Latin, Armenian, Hebrew and Arabic ligatures and presentation forms, forms for
+ * vertical lines, and Kangxi radicals, which CJK fonts hand out in place of the ideographs they look like. What writers
+ * choose stays as it is: superscripts, fractions, circled numbers, full-width letters, signs such as \u2122.
+ */
+const FORM_OF_FONT = /[\uFB00-\uFB4F\uFB50-\uFDFF\uFE10-\uFE19\uFE30-\uFE48\uFE70-\uFEFC\u2F00-\u2FD5\u2E9F\u2EF3]/gu;
+/** Marks that stand alone are taken apart into a space or a tatweel and the mark. */
+const CARRIED_MARK = /^[ \u0640](?=\p{M})/u;
+/** CJK radicals and the ideographs that look like them (Unicode's EquivalentUnifiedIdeograph), in turn. */
+const RADICALS =
+  '⺁厂⺂乛⺃乚⺄乙⺅亻⺆冂⺇𠘨⺈刀⺉刂⺊卜⺋㔾⺌小⺍尐⺎兀⺏尣⺐尢⺑𡯂⺒巳⺓幺⺔彑⺕彐⺖忄⺗心⺘扌⺙攵⺛旡⺜日⺝月⺞歺⺠民⺡氵⺢氺⺣灬⺤爫⺥爬⺦丬⺧牛⺨犭' +
+  '⺩王⺪𤴔⺫目⺬示⺭礻⺮𥫗⺯糹⺰纟⺱罓⺲罒⺳㓁⺴冗⺵𦉫⺶羊⺷𦍌⺸𦍋⺹耂⺺肀⺻聿⺼肉⺽𦥑⺾艹⺿艺⻀艻⻁虎⻂衤⻃覀⻄西⻅见⻆角⻇𧢲⻈讠⻉贝⻊𧾷⻋车⻌辶⻍辷⻎辸' +
+  '⻏邑⻐钅⻑長⻒镸⻓长⻔门⻕𨸏⻖阝⻗雨⻘青⻙韦⻚页⻛风⻜飞⻝食⻞𩙿⻟飠⻠饣⻡𩠐⻢马⻣骨⻤鬼⻥鱼⻦鸟⻧卤⻨麦⻩黄⻪黾⻫斉⻬齐⻭歯⻮齿⻯竜⻰龙⻱龜⻲亀';
+const IDEOGRAPH_OF = new Map(
+  Array.from(RADICALS.matchAll(/(.)(.)/gu), ([, radical = '', ideograph]) => [radical, ideograph]),
+);
+const RADICAL = /[\u2E80-\u2EFF]/gu;
 /** Spaces of all widths, and characters that separate lines or pages inside a run. */
 const SPACE = /[\s\u00A0\u2000-\u200A\u202F\u205F\u3000]+/gu;
 /**
@@ -28,7 +43,7 @@ const COMBINING: Readonly<Record<string, string>> = {
 };
 
 /**
- * The text of a line: ligatures and radicals taken apart, accents put on their letters, every run of spaces one space,
+ * The text of a line: forms of fonts replaced by the letters they stand for, accents put on their letters, every run of spaces one space,
  * tabs kept, nothing unreadable, well-formed UTF-16 in canonical composition (NFC).
  */
 export function readable(line: string): string {
@@ -40,7 +55,8 @@ export function readable(line: string): string {
     .replace(UNREADABLE, '')
     .toWellFormed()
     .replace(SYMBOL_BULLET, '•')
-    .replace(COMPATIBLE, (each) => each.normalize('NFKC'))
+    .replace(FORM_OF_FONT, (each) => each.normalize('NFKC').replace(CARRIED_MARK, ''))
+    .replace(RADICAL, (each) => IDEOGRAPH_OF.get(each) ?? each)
     .replace(ACCENT_THEN_LETTER, withAccent)
     .normalize('NFC');
 }
@@ -56,13 +72,4 @@ const UNSPACED = /[\u3001-\u30FF\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF\uFF00-\u
 
 export function isUnspaced(character: string): boolean {
   return UNSPACED.test(character);
-}
-
-const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/gu;
-const LETTER = /\p{L}/gu;
-
-/** Whether most of its letters are of a script that runs from right to left. */
-export function isRightToLeft(text: string): boolean {
-  const backwards = text.match(RIGHT_TO_LEFT)?.length ?? 0;
-  return backwards > 0 && backwards * 2 > (text.match(LETTER)?.length ?? 0);
 }

@@ -4,7 +4,8 @@
  * stand apart are parted by a tab. A word divided at a line's end is joined, the rest of it moves up. Pure.
  */
 import { elementAt } from '../../system/element.js';
-import { isRightToLeft, isUnspaced, readable } from './glyph-text.js';
+import { inReadingOrder, isLineBackwards, isRightToLeft, withBrackets } from './direction.js';
+import { isUnspaced, readable } from './glyph-text.js';
 import type { Block } from './reading-order.js';
 import { blocksOf } from './reading-order.js';
 import type { Row } from './rows.js';
@@ -30,7 +31,10 @@ export function textOfPages(pages: PagesOfRuns): readonly string[] {
 }
 
 function linesOf(runs: readonly TextRun[]): readonly Line[] {
-  return upright(runs).flatMap((group) => blocksOf(segmentsOf(group)).flatMap(linesOfBlock));
+  return upright(runs).flatMap((group) => {
+    const isBackwards = isRightToLeft(group.map(({ text }) => text).join(''));
+    return blocksOf(segmentsOf(group, isBackwards)).flatMap((block) => linesOfBlock(block, isBackwards));
+  });
 }
 
 /** Runs by the direction of their baselines, each turned upright; the direction most letters have comes first. */
@@ -51,14 +55,14 @@ function turned(run: TextRun): TextRun {
   return { ...run, x: run.x * cos - run.baseline * sin, baseline: run.x * sin + run.baseline * cos };
 }
 
-function linesOfBlock(block: Block): readonly Line[] {
+function linesOfBlock(block: Block, isBackwards: boolean): readonly Line[] {
   const steps = block.slice(1).map((row, index) => stepBetween(elementAt(block, index), row));
   const usual = median(steps.filter((step) => step > 0));
   const left = median(block.map(leftOf));
   const right = largest(block.flat().map((segment) => segment.right));
   return block.map((row, index) => {
     const next = block[index + 1];
-    const text = readable(rowText(row));
+    const text = withBrackets(readable(rowText(row, isBackwards)));
     if (next === undefined) return { text, after: 'block' };
     const isFurther = elementAt(steps, index) > usual * PARAGRAPH_STEP;
     if (isFurther || isOtherSize(row, next) || isIndented(row, next, left)) return { text, after: 'paragraph' };
@@ -96,11 +100,11 @@ function isWrapped(row: Row, next: Row, right: number): boolean {
   );
 }
 
-function rowText(row: Row): string {
-  const isBackwards = row.length > 1 && isRightToLeft(row.map(({ text }) => text).join(''));
+function rowText(row: Row, isPageBackwards: boolean): string {
+  const isBackwards = isLineBackwards(row, isPageBackwards);
   let text = '';
   let before: Segment | null = null;
-  for (const segment of isBackwards ? row.toReversed() : row) {
+  for (const segment of inReadingOrder(row, isBackwards).flat()) {
     if (before !== null) text += isFarApart(before, segment) ? '\t' : ' ';
     text += segment.text;
     before = segment;

@@ -3,7 +3,8 @@
  * stretched words stand anywhere. The gaps between the cells of a table stand above each other.
  */
 import { elementAt } from '../../system/element.js';
-import { isRightToLeft, isUnspaced } from './glyph-text.js';
+import { isRightToLeft } from './direction.js';
+import { isUnspaced } from './glyph-text.js';
 import type { Row } from './rows.js';
 import { baselineOf, coveredOf, leftOf, median, middleOf, rightOf, rowsOfSorted, widthOf } from './rows.js';
 import type { Segment } from './segments.js';

@@ -4,7 +4,7 @@
  * columns are two and one.
  */
 import { columnsOf } from './columns.js';
-import { isRightToLeft } from './glyph-text.js';
+import { isRightToLeft } from './direction.js';
 import type { Row } from './rows.js';
 import { rowsOf } from './rows.js';
 import type { Segment } from './segments.js';

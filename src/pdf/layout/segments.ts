@@ -3,7 +3,9 @@
  * between, spaces of more than an em, is for the reading order to decide: a gutter, the cells of a table, or nothing.
  */
 import { elementAt } from '../../system/element.js';
-import { isRightToLeft, isUnspaced } from './glyph-text.js';
+import type { Piece } from './direction.js';
+import { inReadingOrder, isLineBackwards } from './direction.js';
+import { isUnspaced } from './glyph-text.js';
 import type { TextRun } from './text-run.js';
 
 /** Lengths in points, y downwards. */
@@ -50,23 +52,23 @@ interface Growing {
   size: number;
 }
 
-/** Segments of upright runs, in no order. Blank runs only separate others. */
-export function segmentsOf(runs: readonly TextRun[]): readonly Segment[] {
+/** Segments of upright runs, in no order. Blank runs only separate others. Lines of both directions run as the page. */
+export function segmentsOf(runs: readonly TextRun[], isPageBackwards: boolean): readonly Segment[] {
   const placed = runs.map((run, order) => ({ ...run, order })).filter(isUsable);
   const done: Growing[] = [];
   let open: Growing[] = [];
-  let [largest, crowd] = [0, OPEN_BEFORE_CHECK];
+  let [widest, crowd] = [0, OPEN_BEFORE_CHECK];
   for (const run of withoutDoubles(placed).sort((one, other) => one.x - other.x || one.order - other.order)) {
-    largest = Math.max(largest, run.size);
+    widest = Math.max(widest, run.size);
     if (open.length > crowd) {
-      open = stillOpen(open, run.x - largest * WIDEST_SPACE, done);
+      open = stillOpen(open, run.x - widest * WIDEST_SPACE, done);
       crowd = open.length + OPEN_BEFORE_CHECK;
     }
     const home = nearest(open, run);
     if (home === null) open.push({ runs: [run], right: run.x + run.width, baseline: run.baseline, size: run.size });
     else grow(home, run);
   }
-  return [...done, ...open].map(finished).filter(({ text }) => text.trim() !== '');
+  return [...done, ...open].map((each) => finished(each, isPageBackwards)).filter(({ text }) => text.trim() !== '');
 }
 
 /** Those that later runs may still join; the others are done. */
@@ -130,28 +132,42 @@ function grow(segment: Growing, run: Placed): void {
   segment.baseline = run.baseline;
 }
 
-function finished({ runs, right, baseline, size }: Growing): Segment {
-  return { text: textOf(runs), left: elementAt(runs, 0).x, right, baseline, size };
+function finished({ runs, right, baseline, size }: Growing, isPageBackwards: boolean): Segment {
+  return { text: textOf(runs, isPageBackwards), left: elementAt(runs, 0).x, right, baseline, size };
 }
 
-/** Runs from left to right; those of a script that runs the other way are read from the right. */
-function textOf(runs: readonly TextRun[]): string {
+/** Runs from left to right as they are read, with spaces where there are gaps. */
+function textOf(runs: readonly TextRun[], isPageBackwards: boolean): string {
   if (runs.length === 1) return elementAt(runs, 0).text;
-  const isBackwards = isRightToLeft(runs.map(({ text }) => text).join(''));
+  const pieces = runs.map((run) => ({ ...run, left: run.x, right: run.x + run.width }));
+  const isBackwards = isLineBackwards(pieces, isPageBackwards);
   let text = '';
-  let before: TextRun | null = null;
-  for (const run of isBackwards ? runs.toReversed() : runs) {
-    if (before !== null) text += isBackwards ? spaceBetween(run, before, before, run) : spaceBetween(before, run);
-    text += run.text;
-    before = run;
+  let before: Piece | null = null;
+  for (const group of inReadingOrder(pieces, isBackwards)) {
+    const whole = wholeOf(group);
+    if (before !== null) text += spaceBetween(before, whole);
+    text += group
+      .map((piece, at) => (at === 0 ? '' : spaceBetween(elementAt(group, at - 1), piece)) + piece.text)
+      .join('');
+    before = whole;
   }
   return text;
 }
 
-/** A space or nothing between a run and the one to its right, read in this order unless another is given. */
-function spaceBetween(left: TextRun, right: TextRun, first = left, second = right): string {
-  const gap = right.x - left.x - left.width;
+/** A group of pieces as one. */
+function wholeOf(group: readonly Piece[]): Piece {
+  return group.reduce((whole, { text, left, right, size }) => ({
+    text: whole.text + text,
+    left: Math.min(whole.left, left),
+    right: Math.max(whole.right, right),
+    size: Math.min(whole.size, size),
+  }));
+}
+
+/** A space or nothing between two pieces, the second read after the first. */
+function spaceBetween(first: Piece, second: Piece): string {
+  const gap = Math.max(first.left, second.left) - Math.min(first.right, second.right);
   const isBesideUnspaced = isUnspaced(first.text.at(-1) ?? '') || isUnspaced(second.text.at(0) ?? '');
   const narrowest = isBesideUnspaced ? NARROWEST_UNSPACED : NARROWEST_SPACE;
-  return gap > narrowest * Math.min(left.size, right.size) ? ' ' : '';
+  return gap > narrowest * Math.min(first.size, second.size) ? ' ' : '';
 }
