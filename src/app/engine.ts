@@ -9,15 +9,13 @@ import { logContact, readingFault } from './log-contact.js';
 import { pauseDeadlines } from './deadlines.js';
 import type { DataDirectory } from './data-directory.js';
 import { RunCorrupt } from '../run/errors.js';
-import { ViewsBehind } from '../projections/errors.js';
-import { inTime } from '../system/async/deadline.js';
 import { Slices } from '../system/async/slices.js';
 import type { Documents, DocumentServices } from './documents.js';
 import { documentServices } from './documents.js';
 import { DocumentCorrupt } from '../documents/errors.js';
 import type { OpenedRecord } from './record.js';
 import { openRecord, VIEWS_FILE } from './record.js';
-import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import type { CorruptRuns } from '../projections/corrupt-runs.js';
 import type { BlueprintList, BlueprintListDeps } from '../projections/blueprints.js';
 import { blueprintList } from '../projections/blueprints.js';
@@ -44,6 +42,7 @@ import { machineCache } from '../run/machine.js';
 import type { Deadlines } from '../run/live/deadlines.js';
 import type { RunRegistry } from '../run/live/registry.js';
 import type { UnfinishedRun } from '../run/state.js';
+import { readiness } from './readiness.js';
 import type { RunServices } from './runs.js';
 import { runServices } from './runs.js';
 import type { EngineConfig, EngineDeps } from './context.js';
@@ -210,45 +209,6 @@ function foldAgain(
 ): void {
   logger.error({ file: VIEWS_FILE, err }, 'read models: the stored views failed; rebuilding them from the log');
   projector.refold();
-}
-
-/** How long the read models may take to fold what is recorded when readiness is asked for, in milliseconds. */
-const MAX_LAG_MS = 1_000;
-
-/** See `Engine.isReady`. */
-function readiness({
-  log,
-  projector,
-  library,
-  history,
-  cluster,
-  system,
-}: Pick<RecoveryDeps, 'history' | 'cluster'> & {
-  readonly log: EventLog;
-  readonly projector: Projector;
-  readonly library: DocumentServices;
-  readonly system: EngineDeps['system'];
-}): Engine['isReady'] {
-  return async () => {
-    await log.ping();
-    const isReady = projector.isCaughtUp && library.hasCaughtUp() && history.isWritable && cluster?.isFenced !== true;
-    if (!isReady) return false;
-    const head = await log.head();
-    return await isFolded(projector, { head, system });
-  };
-}
-
-/** Whether everything recorded is folded, or soon is. */
-async function isFolded(
-  projector: Projector,
-  { head, system }: { readonly head: Position | null; readonly system: EngineDeps['system'] },
-): Promise<boolean> {
-  const reaching = (call: Pick<AbortController, 'signal'>): Promise<void> => projector.reached(head, call.signal);
-  const late = (): Error => new ViewsBehind();
-  return await inTime(reaching, { system, maxMs: MAX_LAG_MS, late }).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** Types of the events that end a run. */

@@ -96,6 +96,11 @@ export class Projector {
     this.#subscription.abort();
   }
 
+  /** Whether everything up to a position is folded; `null` is everything of an empty log. */
+  hasReached(position: Position | null): boolean {
+    return position === null || (this.#position !== null && this.#position >= position);
+  }
+
   /**
    * Resolves once everything up to a position is folded; `null` is everything of an empty log.
    *
@@ -103,7 +108,7 @@ export class Projector {
    * @throws {ServiceStopping} by the signal, or it will not be folded here any more
    */
   async reached(position: Position | null, signal?: AbortSignal): Promise<void> {
-    if (position === null || (this.#position !== null && this.#position >= position)) return;
+    if (position === null || this.hasReached(position)) return;
     if (this.#stopping.signal.aborted || signal?.aborted === true) throw new ServiceStopping();
     await new Promise<void>((resolve, reject) => {
       const waiter = { position, resolve, reject };
