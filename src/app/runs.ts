@@ -50,15 +50,11 @@ export function runServices(
   { dataDir, model, webSearch = null, chunkSearch = null, system, logger }: EngineDeps,
   { log, tokens, charts, corruptRuns, ownAppends, instanceId, onWhole, reader }: RunServicesDeps,
 ): RunServices {
-  const onOutage = (name: string, failure: ModelFailed | null): void => {
-    if (failure === null) logger.info({ model: name }, 'model: its server is back');
-    else logger.error({ model: name, kind: failure.data.kind }, `model: its server is out: ${failure.message}`);
-  };
   const bounded = boundedModel(withOffline(model, system), {
     maxCalls: maxModelCalls,
     outageMs: modelOutageMs,
     system,
-    onOutage,
+    onOutage: (name, failure) => logOutage(logger, name, failure),
   });
   const registry: RunRegistry = new RunRegistry(
     {
@@ -80,6 +76,9 @@ export function runServices(
       // Without other instances the owner of a run that is not run here is a process of the past.
       isSuspect: (owner) => cluster?.isSuspect(owner) ?? true,
       onLeft: (run) => logger.info(outcomeOf(run), `run ${run.phase.status}`),
+      onLearned(run) {
+        if (!corruptRuns.has(run.runId)) cluster?.learned(run);
+      },
       corruptRuns: {
         found: (error) => corruptRuns.found(error),
         assertNotCorrupt: (runId) => corruptRuns.assertNotCorrupt(runId),
@@ -104,6 +103,11 @@ export function runServices(
           onFault,
         });
   return { registry, cluster, unreachableModels: () => bounded.unreachable(), modelUses: () => bounded.uses() };
+}
+
+function logOutage(logger: EngineDeps['logger'], model: string, failure: ModelFailed | null): void {
+  if (failure === null) logger.info({ model }, 'model: its server is back');
+  else logger.error({ model, kind: failure.data.kind }, `model: its server is out: ${failure.message}`);
 }
 
 /** The fields of a run in the service's own log when it leaves memory: never a draft. */

@@ -104,11 +104,18 @@ export class Cluster {
     if (runId !== null) registry.noticed(runId, event.revision);
   }
 
-  /** A run is folded up to an event. */
+  /** The feed has delivered an event of a run, which is folded up to there. */
   recorded(run: RunState): void {
-    const { instanceId } = this.#options;
-    const isOwn = run.ownership.owner === instanceId || this.#orphanRecovery.knows(run.runId);
-    if (isOwn || this.#isListening) this.#orphanRecovery.recorded(run);
+    if (this.#follows(run)) this.#orphanRecovery.recorded(run);
+  }
+
+  /** This instance has appended to a run or read it, perhaps before the feed delivers that. */
+  learned(run: RunState): void {
+    if (this.#follows(run)) this.#orphanRecovery.learned(run);
+  }
+
+  #follows({ runId, ownership }: RunState): boolean {
+    return this.#isListening || ownership.owner === this.#options.instanceId || this.#orphanRecovery.knows(runId);
   }
 
   /** A run cannot be continued: its record is corrupt. */

@@ -2,10 +2,14 @@
  * Recovers orphans: every instance knows the unfinished runs of all and tries to take those that are pending, that a
  * stopping instance has released, or whose owner is suspected to be dead. Instances do not agree on who takes a run: each
  * waits a random time, and the first append at the exact revision wins.
+ *
+ * Runs become known by the feed of the log, and by what this instance appends or reads before the feed delivers it. Of two
+ * states of a run the one with the higher revision counts.
  */
 import type { System } from '../system/system.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
 import { isAtRest } from '../run/state.js';
+import { BoundedMap } from '../system/bounded-map.js';
 
 /**
  * Delays before this instance tries to take a run, in milliseconds: short for the one whose turn it is, longer for the
@@ -13,6 +17,9 @@ import { isAtRest } from '../run/state.js';
  */
 const IN_TURN_MS = { from: 0, to: 150 };
 const OUT_OF_TURN_MS = { from: 250, to: 500 };
+
+/** Most runs at rest whose revision is remembered for a feed that lags; one that is forgotten may be read again. */
+const MAX_AT_REST = 20_000;
 
 export interface OrphanRecoveryOptions {
   readonly system: Pick<System, 'after' | 'random'>;
@@ -23,10 +30,10 @@ export interface OrphanRecoveryOptions {
   readonly isInTurn: (runId: string) => boolean;
   /** The runs of this instance. */
   readonly registry: {
-    /** Whether a run is live here or being claimed. */
+    /** Whether a run is live here, being claimed or queued. */
     holds(runId: string): boolean;
     /** Queues runs without a live owner. */
-    recover(orphans: Iterable<Pick<UnfinishedRun, 'runId'>>): void;
+    recover(orphans: Iterable<UnfinishedRun>): void;
     /** Removes a run from the queue: it has an owner by now. */
     leaveTo(runId: string): void;
   };
@@ -34,8 +41,10 @@ export interface OrphanRecoveryOptions {
 
 export class OrphanRecovery {
   readonly #options: OrphanRecoveryOptions;
-  /** Owner by unfinished run. Bounded, because each instance bounds its pending and active runs. */
-  readonly #runs = new Map<string, string | null>();
+  /** The unfinished runs. Bounded, because each instance bounds its pending and active runs. */
+  readonly #runs = new Map<string, UnfinishedRun>();
+  /** Revision at which this instance has seen a run at rest, by run: the feed may still deliver events before it. */
+  readonly #seenAtRest = new BoundedMap<string, number>(MAX_AT_REST);
   /** Cancels the scheduled attempt to take a run, by run. */
   readonly #offers = new Map<string, () => void>();
   /** Runs that have finished or paused since listening began; null once `know` has been called. */
@@ -48,7 +57,7 @@ export class OrphanRecovery {
 
   /** Whether an instance is known to own an unfinished run. */
   isOwner(instanceId: string): boolean {
-    for (const owner of this.#runs.values()) if (owner === instanceId) return true;
+    for (const { owner } of this.#runs.values()) if (owner === instanceId) return true;
     return false;
   }
 
@@ -59,17 +68,24 @@ export class OrphanRecovery {
 
   /** Adds runs as known at some time since listening began; events received since then take precedence. */
   know(runs: Iterable<UnfinishedRun>): void {
-    for (const { runId, owner } of runs) {
-      if (this.#atRest?.has(runId) !== true && !this.#runs.has(runId)) this.#note(runId, owner);
+    for (const run of runs) {
+      if (this.#atRest?.has(run.runId) !== true && !this.#runs.has(run.runId)) this.#note(run);
     }
     this.#atRest = null;
   }
 
-  /** Follows a run after one of its events has been received. */
+  /** Follows a run after the feed has delivered one of its events; an event before a state that is known changes nothing. */
   recorded(run: RunState): void {
-    const { runId, ownership } = run;
-    if (isAtRest(run)) this.#leave(runId);
-    else this.#note(runId, ownership.owner);
+    if (this.#isOlder(run)) return;
+    this.#seenAtRest.delete(run.runId);
+    this.#follow(run);
+  }
+
+  /** Follows a run whose state this instance has appended or read; the feed may deliver its last event later. */
+  learned(run: RunState): void {
+    if (this.#isOlder(run)) return;
+    if (isAtRest(run)) this.#seenAtRest.set(run.runId, run.head.seq);
+    this.#follow(run);
   }
 
   /** Stops following a run that cannot be continued, until another of its events is received. */
@@ -79,7 +95,7 @@ export class OrphanRecovery {
 
   /** Checks for runs whose owner is suspected to be dead, and for own runs that were abandoned. */
   check(): void {
-    for (const runId of this.#runs.keys()) if (this.#isOrphan(runId)) this.#offer(runId);
+    for (const runId of this.#runs.keys()) if (this.#orphan(runId) !== null) this.#offer(runId);
   }
 
   /** Recovers nothing more, whatever is received. */
@@ -88,13 +104,25 @@ export class OrphanRecovery {
     for (const cancel of this.#offers.values()) cancel();
     this.#offers.clear();
     this.#runs.clear();
+    this.#seenAtRest.clear();
   }
 
-  #note(runId: string, owner: string | null): void {
+  #isOlder({ runId, head }: RunState): boolean {
+    const known = this.#runs.get(runId)?.seq ?? this.#seenAtRest.get(runId);
+    return known !== undefined && head.seq < known;
+  }
+
+  #follow(run: RunState): void {
+    const { runId, ownership, head } = run;
+    if (isAtRest(run)) this.#leave(runId);
+    else this.#note({ runId, owner: ownership.owner, seq: head.seq });
+  }
+
+  #note(run: UnfinishedRun): void {
     if (this.#isStopped) return;
-    this.#runs.set(runId, owner);
-    if (owner === null) this.#offer(runId);
-    else this.#withdraw(runId);
+    this.#runs.set(run.runId, run);
+    if (run.owner === null) this.#offer(run.runId);
+    else this.#withdraw(run.runId);
   }
 
   #leave(runId: string): void {
@@ -103,11 +131,12 @@ export class OrphanRecovery {
     this.#withdraw(runId);
   }
 
-  #isOrphan(runId: string): boolean {
+  /** The run if this instance may try to take it; else null. */
+  #orphan(runId: string): UnfinishedRun | null {
     const { instanceId, isSuspect, registry } = this.#options;
-    const owner = this.#runs.get(runId);
-    if (owner === undefined || registry.holds(runId)) return false;
-    return owner === null || owner === instanceId || isSuspect(owner);
+    const run = this.#runs.get(runId);
+    if (run === undefined || registry.holds(runId)) return null;
+    return run.owner === null || run.owner === instanceId || isSuspect(run.owner) ? run : null;
   }
 
   #offer(runId: string): void {
@@ -116,7 +145,8 @@ export class OrphanRecovery {
     const { from, to } = isInTurn(runId) ? IN_TURN_MS : OUT_OF_TURN_MS;
     const cancel = system.after(from + system.random() * (to - from), () => {
       this.#offers.delete(runId);
-      if (this.#isOrphan(runId)) registry.recover([{ runId }]);
+      const orphan = this.#orphan(runId);
+      if (orphan !== null) registry.recover([orphan]);
     });
     this.#offers.set(runId, cancel);
   }

@@ -136,8 +136,12 @@ describe('Instances on one log', () => {
       { maxActiveRuns: 1 },
     );
     const runIds = await startAt(first, 6);
+    // Queued ones are held too: nothing offers them again while they wait.
+    const held = (): readonly string[] => runIds.filter((runId) => first.registry.holds(runId));
+    expect(held()).to.deep.equal(runIds);
     const second = await open();
     await allFinished(second, runIds.slice(1));
+    await untilTrue(() => held().length === 1);
     await expectCompleted(runIds.slice(1));
     expect(second.registry.live(runIds[0] ?? '')).to.equal(null);
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started']);

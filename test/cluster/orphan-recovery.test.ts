@@ -13,6 +13,8 @@ describe('A recovery', () => {
   let recovery: OrphanRecovery;
   let taken: string[];
   let left: string[];
+  /** Of the runs that are taken. */
+  let revisions: (number | undefined)[];
   let held: Set<string>;
   let dead: Set<string>;
   let isInTurn: boolean;
@@ -20,7 +22,7 @@ describe('A recovery', () => {
   beforeEach(() => {
     system = manualSystem();
     isInTurn = true;
-    [taken, left, held, dead] = [[], [], new Set(), new Set()];
+    [taken, left, held, dead, revisions] = [[], [], new Set(), new Set(), []];
     recovery = new OrphanRecovery({
       system,
       instanceId: 'me',
@@ -28,7 +30,12 @@ describe('A recovery', () => {
       isInTurn: () => isInTurn,
       registry: {
         holds: (runId) => held.has(runId),
-        recover: (orphans) => void taken.push(...Array.from(orphans, ({ runId }) => runId)),
+        recover(orphans) {
+          for (const { runId, seq } of orphans) {
+            taken.push(runId);
+            revisions.push(seq);
+          }
+        },
         leaveTo: (runId) => void left.push(runId),
       },
     });
@@ -106,8 +113,9 @@ describe('A recovery', () => {
   });
 
   it('leaves a run that another has claimed during the wait', () => {
-    recovery.recorded(released());
-    recovery.recorded(running());
+    const free = given(line).when({ type: 'ReleaseRun' });
+    recovery.recorded(free.run);
+    recovery.recorded(free.when({ type: 'ClaimRun', reason: 'handover' }, 'other').run);
     expect(settle()).to.deep.equal([]);
   });
 
@@ -132,6 +140,43 @@ describe('A recovery', () => {
     expect(settle()).to.deep.equal(['old']);
     expect(recovery.isOwner('other')).to.equal(true);
     expect(recovery.isOwner('one')).to.equal(false);
+  });
+
+  for (const [what, later] of [
+    ['it has ended', cancelled],
+    ['it is paused', paused],
+    ['another owns it', running],
+  ] as const) {
+    it(`does not offer a run again once it is known that ${what}, though the feed delivers earlier events`, () => {
+      recovery.learned(later());
+      recovery.recorded(pending());
+      recovery.check();
+      expect(settle()).to.deep.equal([]);
+      recovery.recorded(later());
+      recovery.check();
+      expect(settle()).to.deep.equal([]);
+    });
+  }
+
+  it('takes a run that its owner releases after it was found with that owner', () => {
+    recovery.learned(running());
+    recovery.recorded(pending());
+    recovery.recorded(released());
+    expect(settle()).to.deep.equal([RUN_ID]);
+  });
+
+  it('offers no run to which the feed has come further than an earlier read', () => {
+    recovery.recorded(running());
+    recovery.learned(pending());
+    recovery.check();
+    expect(settle()).to.deep.equal([]);
+  });
+
+  it('tells how far the record of a run must reach that it offers', () => {
+    recovery.know([{ runId: 'old', owner: null, seq: 3 }]);
+    recovery.recorded(released());
+    settle();
+    expect(revisions).to.have.members([3, released().head.seq]);
   });
 
   it('takes nothing after its stop', () => {

@@ -4,6 +4,7 @@ import { decide } from '../decide.js';
 import type { RunFact } from '../events.js';
 import type { DecisionContext } from '../pending-events.js';
 import type { Replay } from '../replay.js';
+import type { RunState } from '../state.js';
 
 /** What the registry provides. */
 export interface TakeoverDeps {
@@ -16,6 +17,8 @@ export interface TakeoverDeps {
   readonly isHeld: () => boolean;
   /** Whether another instance is suspected to be dead. */
   readonly isSuspect: (instanceId: string) => boolean;
+  /** Called with a run that cannot be claimed: it has ended, is paused, or has an owner. */
+  readonly onRefused: (run: RunState) => void;
 }
 
 /** Claims a run for this instance, unless a live instance owns it; returns whether it is live here from now on. */
@@ -24,7 +27,11 @@ export async function takeRun(deps: TakeoverDeps): Promise<boolean> {
     read: deps.replay,
     decide: (replayed) => ({ replayed, facts: replayed === null ? [] : claimOf(replayed, deps) }),
     async append({ replayed, facts }) {
-      if (replayed === null || facts.length === 0) return false;
+      if (replayed === null) return false;
+      if (facts.length === 0) {
+        deps.onRefused(replayed.snapshot.context.run);
+        return false;
+      }
       await deps.record(replayed, facts);
       return true;
     },

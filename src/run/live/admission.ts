@@ -21,6 +21,8 @@ export interface Admission {
   arrived(): void;
   /** Queues a run for a slot. */
   wait(runId: string): void;
+  /** Whether a run is queued. */
+  isWaiting(runId: string): boolean;
   /** Removes a run from the queue. */
   forget(runId: string): void;
   /** Admits no further runs. */
@@ -69,6 +71,7 @@ export function admission(maxActive: number, admit: (runId: string) => void): Ad
       waiting.add(runId);
       fill();
     },
+    isWaiting: (runId) => waiting.has(runId),
     forget: (runId) => void waiting.delete(runId),
     close() {
       closed = true;

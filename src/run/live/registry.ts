@@ -21,6 +21,7 @@ import { decidePause, passPauseDeadline, repeatedVotes } from '../commands/decid
 import type { PendingEvents } from '../pending-events.js';
 import { decisionContext } from '../pending-events.js';
 import { RunStarts, requestedBefore } from '../commands/start.js';
+import type { TakeoverDeps } from '../commands/take-over.js';
 import { takeRun } from '../commands/take-over.js';
 import type { RunState, UnfinishedRun } from '../state.js';
 import { factsAfter } from '../stream.js';
@@ -39,6 +40,8 @@ export interface RegistryOptions {
   readonly isSuspect: (instanceId: string) => boolean;
   /** Called when a run is no longer live here, with its last state. */
   readonly onLeft: (run: RunState) => void;
+  /** Called with the state of a run that is not live here, once it is appended or read; perhaps before the feed delivers it. */
+  readonly onLearned?: (run: RunState) => void;
   /** Runs that are not continued; one found corrupt on its replay is added. */
   readonly corruptRuns: KnownCorruptRuns;
   /** Asked before a command is decided on what is recorded. @throws {RunCorrupt} when the record has lost its tail */
@@ -106,9 +109,9 @@ export class RunRegistry {
     return this.#live.get(runId)?.run ?? null;
   }
 
-  /** Whether a run is live here or being claimed. */
+  /** Whether a run is live here, being claimed or queued. */
   holds(runId: string): boolean {
-    return this.#live.has(runId) || this.#claiming.of(runId) > 0;
+    return this.#live.has(runId) || this.#claiming.of(runId) > 0 || this.#admission.isWaiting(runId);
   }
 
   /** Records a new run and starts it, or leaves it pending: see commands/start.ts. */
@@ -269,17 +272,15 @@ export class RunRegistry {
   }
 
   async #takeInTurn(runId: string): Promise<boolean> {
-    return await this.#taking.within(async () => !this.#tasks.isEnding && (await this.#take(runId)));
-  }
-
-  #take(runId: string): Promise<boolean> {
-    return takeRun({
+    const deps: TakeoverDeps = {
       context: () => decisionContext(this.#deps),
       replay: () => this.#replayWhole(runId),
       record: (replayed, facts) => this.#record(runId, { ...replayed, waitsForRoom: true }, facts),
       isHeld: () => this.#live.has(runId) || this.#claiming.of(runId) > 1,
       isSuspect: this.#options.isSuspect,
-    });
+      onRefused: (run) => this.#options.onLearned?.(run),
+    };
+    return await this.#taking.within(async () => !this.#tasks.isEnding && (await takeRun(deps)));
   }
 
   /** Appends facts to a run that is not live here, or to a new one; if they claim the run, its actor starts. */
@@ -311,6 +312,7 @@ export class RunRegistry {
     );
     if (!claimsRun(facts)) {
       this.noticed(runId, append.after.head.seq);
+      this.#options.onLearned?.(append.after);
       return append.after;
     }
     // What is appended beside the claim may be recorded already, and its answer on the way.
@@ -371,6 +373,7 @@ export class RunRegistry {
   /** A run is no longer live here: it has finished, paused, or gone to another owner. */
   #left(run: RunState): void {
     if (!this.#live.delete(run.runId)) return;
+    this.#options.onLearned?.(run);
     this.#options.onLeft(run);
     this.#admission.leave();
   }
