@@ -52,7 +52,7 @@ describe('council run, used wrongly', () => {
       expect([code, stderr]).to.deep.equal([0, '']);
       expect(stdout).to.include('council serve');
     }
-    expect(await ended('--version')).to.deep.include({ code: 0, stdout: '0.1.0\n', stderr: '' });
+    expect(await ended('--version')).to.deep.include({ code: 0, stdout: '0.2.0\n', stderr: '' });
     expect(await ended('sing')).to.include({ code: 2, stdout: '' });
   });
 
