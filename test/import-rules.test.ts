@@ -128,7 +128,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'api',
     ],
     types: [...ADAPTER.types, 'eventsourcing'],
-    npm: ['koa', '@koa/router', 'koa-body', 'formidable', 'ajv'],
+    npm: ['koa', '@koa/router', 'formidable', 'ajv'],
   },
   ws: { ...ADAPTER, ours: ['errors', 'keys', 'run', 'projections', 'api'], npm: ['ws'] },
 

@@ -7,7 +7,6 @@ import { finished } from 'node:stream/promises';
 import { MIMEType } from 'node:util';
 import type * as Formidable from 'formidable';
 import type { Context } from 'koa';
-import type { ExtendedFormidableOptions } from 'koa-body';
 import type { System } from '../system/system.js';
 import { brokenRules, RequestRefused } from '../api/problems.js';
 import { fieldOf } from '../system/untrusted.js';
@@ -88,7 +87,8 @@ function isForm(text: string): boolean {
   }
 }
 
-type Part = Parameters<NonNullable<ExtendedFormidableOptions['onPart']>>[0];
+type Form = ReturnType<typeof Formidable.formidable>;
+type Part = Parameters<Form['onPart']>[0];
 
 /** One form while it is read. Formidable parses it; this class decides what is written and how much. */
 class FormReading {
@@ -109,10 +109,9 @@ class FormReading {
   async read(ctx: Context, after: System['after']): Promise<Pick<Upload, 'filename' | 'id'>> {
     const req: IncomingMessage = ctx.req;
     // Loaded for the first form: a start need not wait for it.
-    const [{ koaBody }, formidable] = await Promise.all([import('koa-body'), import('formidable')]);
+    const formidable = await import('formidable');
     if (req.destroyed) throw cutOff();
-    const rules = this.#rules(formidable);
-    const parse = koaBody({ multipart: true, json: false, urlencoded: false, text: false, formidable: rules });
+    const form = this.#formOf(formidable);
     // Formidable bounds neither the heads of parts, nor parts that are passed over, nor time.
     let refuse: (why: RequestRefused) => void = () => undefined;
     const refused = new Promise<never>((_, reject) => (refuse = reject));
@@ -122,10 +121,13 @@ class FormReading {
     };
     const cancel = after(MAX_FORM_MS, () => refuse(late()));
     // It listens by the time that data flows: nothing it waits for before takes a turn of the loop.
-    const parsed = Promise.resolve(parse(ctx, async () => undefined));
+    const parsed = form.parse(req);
     req.on('data', guard);
     try {
-      await Promise.race([parsed, refused]);
+      const [, files] = await Promise.race([parsed, refused]);
+      if (this.#isTooLarge()) throw tooLarge();
+      await this.#kept();
+      return this.#fileIn(files);
     } catch (error) {
       // It parses no further; the request itself continues, so that the client can read the answer.
       req.removeAllListeners('data');
@@ -134,9 +136,6 @@ class FormReading {
       cancel();
       req.off('data', guard);
     }
-    if (this.#isTooLarge()) throw tooLarge();
-    await this.#kept();
-    return this.#fileIn(ctx);
   }
 
   /** Formidable takes a file whose last bytes could not be written for whole. */
@@ -156,8 +155,8 @@ class FormReading {
     if (this.#written.length > 0) await rm(this.#path, { force: true });
   }
 
-  #rules(formidable: typeof Formidable): ExtendedFormidableOptions {
-    return {
+  #formOf(formidable: typeof Formidable): Form {
+    const form = formidable.formidable({
       // Its other parsers would take a form whose boundary happens to hold their name, such as `json`.
       enabledPlugins: [formidable.multipart],
       // Bytes as characters: a name that arrives in two chunks is joined before it is decoded as UTF-8.
@@ -174,25 +173,26 @@ class FormReading {
         this.#written.push(stream);
         return stream;
       },
-      onPart: (part, handle) => {
-        const { name, filename } = namesOf(part);
-        if (name !== 'file') return;
-        this.#filenames.push(filename);
-        part.on('data', (data: Buffer) => (this.fileBytes += data.length));
-        if (this.#filenames.length > 1 || !isPdfName(filename)) return;
-        // Formidable reads names by rules of its own, and takes a part without a media type for text.
-        part.name = name;
-        part.mimetype ??= 'application/octet-stream';
-        handle(part);
-      },
+    });
+    form.onPart = (part) => {
+      const { name, filename } = namesOf(part);
+      if (name !== 'file') return;
+      this.#filenames.push(filename);
+      part.on('data', (data: Buffer) => (this.fileBytes += data.length));
+      if (this.#filenames.length > 1 || !isPdfName(filename)) return;
+      // Formidable reads names by rules of its own, and takes a part without a media type for text.
+      part.name = name;
+      part.mimetype ??= 'application/octet-stream';
+      form._handlePart(part);
     };
+    return form;
   }
 
   #isTooLarge(): boolean {
     return this.fileBytes > MAX_FILE_BYTES || this.#bytes - this.fileBytes > MAX_OTHER_BYTES;
   }
 
-  #fileIn(ctx: Context): Pick<Upload, 'filename' | 'id'> {
+  #fileIn(files: Formidable.Files): Pick<Upload, 'filename' | 'id'> {
     const [filename, second] = this.#filenames;
     const loc = ['body', 'file'];
     if (filename === undefined) throw brokenRules([{ loc, msg: 'Field required', type: 'missing' }]);
@@ -202,7 +202,7 @@ class FormReading {
       const msg = `File name should have at most ${MAX_NAME} characters`;
       throw brokenRules([{ loc, msg, type: 'string_too_long' }]);
     }
-    const file = [ctx.request.files?.['file'] ?? []].flat()[0];
+    const [file] = files['file'] ?? [];
     if (typeof file?.hash !== 'string') throw new Error('The file of a form has no hash');
     return { filename, id: file.hash };
   }
