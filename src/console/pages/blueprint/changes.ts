@@ -1,5 +1,5 @@
 /** What differs between two versions of a blueprint: nodes and edges that came, went or changed, field by field. */
-import { fieldDiff } from '../../record/text-diff.js';
+import { fieldDiff } from '../../record/field-diff.js';
 import type { Draft } from './draft.js';
 
 export interface FieldChange {
