@@ -128,14 +128,17 @@ async function consoleFiles() {
       splitting: true,
       chunkNames: '[name]-[hash]',
     }),
-    // A shared file takes this one with it, so it is one module.
+    // A shared file takes this one with it, so it is one module: what main.tsx loads later is in it.
     bundled({ ...options, entryPoints: { share: join(folder, 'share/main.tsx') } }),
   ]);
   const assets = [...app, ...share];
   const version = createHash('sha256').update(JSON.stringify(assets)).digest('hex').slice(0, 12);
   const base = `/console/assets/${version}/`;
+  const sharedChunks = app.map(([path]) => path).filter((path) => path.startsWith('chunk-'));
   const tags = [
     `<link rel="stylesheet" href="${base}console.css" />`,
+    // Named here, so that the browser does not have to read main.js first.
+    ...sharedChunks.map((path) => `<link rel="modulepreload" href="${base}${path}" />`),
     `<script type="module" src="${base}main.js"></script>`,
   ];
   const page = readFileSync(join(folder, 'index.html'), 'utf8').replace('<!-- assets -->', tags.join('\n    '));

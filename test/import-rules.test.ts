@@ -141,7 +141,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     ...PURE,
     ours: ['console/record', 'eventsourcing/canonical-json', 'graph', ...PURE_OF_RUN],
     types: ['generated', 'client/run-events', 'run/state'],
-    npm: ['diff'],
+    npm: ['markdown-it', 'markdown-it-footnote', '@dagrejs/dagre', 'diff'],
   },
 
   // The composition root, and the two programs around it.

@@ -1,59 +1,97 @@
-/** A draft's words as a person reads them, without the signs of its Markdown: for excerpts, and for what has changed. */
-import type { Block } from './draft-blocks.js';
-import { draftBlocks } from './draft-blocks.js';
-import type { Inline } from './draft-inlines.js';
+/** The words of drafts without the signs of Markdown. */
+import type { DraftElement, DraftNode } from './draft-tree.js';
 
-/** A paragraph, a heading or an item is a line each, a blank line between blocks. Targets of links stay: they are words too. */
-export function plainDraft(draft: string): string {
-  return linesOf(draftBlocks(draft)).join('\n');
+/** The words of a draft: a line for each paragraph, heading, item and row, a blank line between blocks. URLs stay. */
+export function plainDraft(tree: readonly DraftNode[]): string {
+  return linesOf(tree).join('\n');
 }
 
-function linesOf(blocks: readonly Block[]): readonly string[] {
-  return blocks.flatMap((block, at) => (at === 0 ? linesOfBlock(block) : ['', ...linesOfBlock(block)]));
-}
+const BLOCKS: ReadonlySet<string> = new Set([
+  ...['p', 'h3', 'h4', 'h5', 'h6', 'blockquote', 'ul', 'ol', 'pre', 'hr', 'table', 'aside'],
+]);
 
-function linesOfBlock(block: Block): readonly string[] {
-  switch (block.kind) {
-    case 'paragraph':
-    case 'heading':
-      return wordsOf(block.inlines).split('\n');
-    case 'quote':
-      return linesOf(block.blocks).map((line) => `  ${line}`);
-    case 'list':
-      return block.items.flatMap((item, at) => {
-        const mark = block.start === null ? '•' : `${block.start + at}.`;
-        return linesOf(item).map((line, index) => `${index === 0 ? mark : ' '.repeat(mark.length)} ${line}`);
-      });
-    case 'code':
-      return block.text.split('\n');
-    case 'rule':
-      return ['—'];
-    default:
-      return block satisfies never;
+/** Text beside blocks, as in the items of a list, is a block too. */
+function linesOf(nodes: readonly DraftNode[]): readonly string[] {
+  const blocks: string[][] = [];
+  let words = '';
+  const endText = (): void => {
+    if (words !== '') blocks.push(words.split('\n'));
+    words = '';
+  };
+  for (const node of nodes) {
+    if (typeof node === 'string' || !BLOCKS.has(node.tag)) words += wordsOf(node);
+    else {
+      endText();
+      blocks.push([...linesOfBlock(node)]);
+    }
   }
+  endText();
+  return blocks.flatMap((lines, at) => (at === 0 ? lines : ['', ...lines]));
+}
+
+function linesOfBlock({ tag, children, start = 1 }: DraftElement): readonly string[] {
+  switch (tag) {
+    case 'blockquote':
+      return linesOf(children).map((line) => `  ${line}`);
+    case 'ul':
+    case 'ol':
+      return elementsIn(children).flatMap((item, at) => {
+        const mark = tag === 'ul' ? '•' : `${start + at}.`;
+        return marked(mark, linesOf(item.children));
+      });
+    case 'pre':
+      return elementsIn(children).flatMap(textOf).join('').split('\n');
+    case 'table':
+      return elementsIn(children).flatMap((part) =>
+        elementsIn(part.children).map((row) => row.children.map(wordsOf).join(' | ')),
+      );
+    case 'hr':
+      return ['—'];
+    case 'aside':
+      return marked(children.slice(0, 1).map(wordsOf).join(''), linesOf(children.slice(1)));
+    default:
+      return linesOf(children);
+  }
+}
+
+function marked(mark: string, lines: readonly string[]): readonly string[] {
+  return lines.map((line, at) => `${at === 0 ? mark : ' '.repeat(mark.length)} ${line}`);
+}
+
+function elementsIn(nodes: readonly DraftNode[]): readonly DraftElement[] {
+  return nodes.filter((node) => typeof node !== 'string');
+}
+
+function textOf({ children }: DraftElement): readonly string[] {
+  return children.filter((node) => typeof node === 'string');
 }
 
 /** Lines of a paragraph run on; only a break that is meant stays. */
-function wordsOf(inlines: readonly Inline[]): string {
-  return inlines.map(wordsOfInline).join('');
+function wordsOf(node: DraftNode): string {
+  if (typeof node === 'string') return node.replace(/\s*\n\s*/g, ' ');
+  const words = node.children.map(wordsOf).join('');
+  switch (node.tag) {
+    case 'br':
+      return '\n';
+    case 'input':
+      return node.isChecked === true ? '☑ ' : '☐ ';
+    case 'sup':
+      return `[${words}]`;
+    case 'a':
+      return words === node.href ? words : `${words} (${node.href})`;
+    default:
+      return words;
+  }
 }
 
-function wordsOfInline(inline: Inline): string {
-  switch (inline.kind) {
-    case 'text':
-      return inline.text.replace(/\s*\n\s*/g, ' ');
-    case 'code':
-      return inline.text;
-    case 'break':
-      return '\n';
-    case 'link': {
-      const words = wordsOf(inline.inlines);
-      return words === inline.href ? words : `${words} (${inline.href})`;
-    }
-    case 'strong':
-    case 'emphasis':
-      return wordsOf(inline.inlines);
-    default:
-      return inline satisfies never;
-  }
+/** Most characters of a text of which an excerpt is made. */
+const EXCERPT_FROM_CHARS = 2_000;
+
+/** The beginning of a text without most signs of its Markdown, for excerpts: the pages with lists load no Markdown reader. */
+export function withoutMarks(text: string): string {
+  return text
+    .slice(0, EXCERPT_FROM_CHARS)
+    .replace(/^[ \t]*(?:#{1,6}|>|[-*+])[ \t]+/gm, '')
+    .replace(/!?\[([^[\]]*)\]\([^()\s]*\)/g, '$1')
+    .replace(/(?<![\p{L}\p{N}_*`~])(\*{1,3}|_{1,3}|`+|~~)(?=\S)([^*_`~]+)(?<=\S)\1(?![\p{L}\p{N}_*`~])/gu, '$2');
 }

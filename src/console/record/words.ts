@@ -1,10 +1,10 @@
 /** What happens in a run, in plain words. Complete by type: a kind of event or status that is added does not compile without. */
 import type { RunEvent } from '../../client/run-events.js';
 import type { GateAction, NodeUsage, RunFailedData, RunTotals, StateOverride } from '../../generated/schemas.js';
-import { countOf, EXCERPT_CHARS, excerpt, shortCount } from './counts.js';
+import { countOf, excerpt, shortCount } from './counts.js';
 import { lengthText } from './durations.js';
 import type { ExecutionState } from './executions.js';
-import { plainDraft } from './plain-draft.js';
+import { withoutMarks } from './plain-draft.js';
 import type { Waiting } from './timeline.js';
 
 /** An event as one plain sentence; of a type that this version does not know, its name. */
@@ -88,7 +88,7 @@ function completionWords({ node, output, route }: Data<'NodeCompleted'>): string
     return `${node} wrote a draft of ${countOf([...output.draft].length, 'character')} and ${then}.`;
   }
   const { score, feedback } = output;
-  const said = feedback.trim() === '' ? '' : `: ${excerpt(plainDraft(feedback.slice(0, 4 * EXCERPT_CHARS)))}`;
+  const said = feedback.trim() === '' ? '' : `: ${excerpt(withoutMarks(feedback))}`;
   return `${node} scored the draft ${score} and ${then}${said}`;
 }
 

@@ -1,75 +1,58 @@
-/** A draft as a page shows it: a safe part of Markdown as elements. All else stays text, HTML too. */
+/** A draft as a page shows it: Markdown as elements, never as HTML. */
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { Block } from '../record/draft-blocks.js';
-import { draftBlocks } from '../record/draft-blocks.js';
-import type { Inline } from '../record/draft-inlines.js';
+import type { DraftElement, DraftNode } from '../record/draft-tree.js';
+import { draftTree } from '../record/draft-tree.js';
+import { markdown, useChunk } from './chunks.js';
 
+/** Shows the text as it is written while the Markdown reader loads, and if it cannot be loaded. */
 export function Prose({ text }: { readonly text: string }) {
-  const blocks = useMemo(() => draftBlocks(text), [text]);
-  return <div class="prose">{blocks.map(blockShown)}</div>;
+  const { value: loaded } = useChunk(markdown).state;
+  const tree = useMemo(
+    () => (loaded.status === 'ready' ? draftTree(loaded.value.tokensOf(text)) : null),
+    [loaded, text],
+  );
+  return tree === null ? <div class="prose unread">{text}</div> : <div class="prose">{shown(tree)}</div>;
 }
 
-function blockShown(block: Block, key: number) {
-  switch (block.kind) {
-    case 'paragraph':
-      return <p key={key}>{inlinesShown(block.inlines)}</p>;
-    case 'heading': {
-      const Heading = `h${block.level}` as const;
-      return <Heading key={key}>{inlinesShown(block.inlines)}</Heading>;
-    }
-    case 'quote':
-      return <blockquote key={key}>{block.blocks.map(blockShown)}</blockquote>;
-    case 'list': {
-      const items = block.items.map((item, index) => <li key={index}>{itemShown(item)}</li>);
-      if (block.start === null) return <ul key={key}>{items}</ul>;
+function shown(nodes: readonly DraftNode[]): ComponentChildren {
+  return nodes.map((node, key) => (typeof node === 'string' ? node : <Element key={key} {...node} />));
+}
+
+function Element({ tag: Tag, children, start, align, isChecked, ...words }: DraftElement) {
+  switch (Tag) {
+    case 'a':
       return (
-        <ol key={key} start={block.start}>
-          {items}
-        </ol>
+        <a {...words} target="_blank" rel="noopener noreferrer nofollow">
+          {shown(children)}
+        </a>
       );
-    }
-    case 'code':
+    // Both scroll sideways, by keyboard too.
+    case 'pre':
       return (
-        <pre key={key} tabIndex={0}>
-          <code>{block.text}</code>
+        <pre {...words} tabIndex={0}>
+          {shown(children)}
         </pre>
       );
-    case 'rule':
-      return <hr key={key} />;
+    case 'table':
+      return (
+        <div class="table" tabIndex={0}>
+          <table>{shown(children)}</table>
+        </div>
+      );
+    case 'th':
+    case 'td':
+      return <Tag style={align && { textAlign: align }}>{shown(children)}</Tag>;
+    case 'ol':
+      return <ol start={start}>{shown(children)}</ol>;
+    case 'input':
+      return <input type="checkbox" disabled checked={isChecked} aria-label={isChecked === true ? 'Done' : 'To do'} />;
+    case 'aside':
+      return <aside class="footnote">{shown(children)}</aside>;
+    case 'br':
+    case 'hr':
+      return <Tag />;
     default:
-      return block satisfies never;
+      return <Tag>{shown(children)}</Tag>;
   }
-}
-
-/** An item of one paragraph is no paragraph of its own. */
-function itemShown(blocks: readonly Block[]): ComponentChildren {
-  const [first, ...rest] = blocks;
-  if (first?.kind !== 'paragraph') return blocks.map(blockShown);
-  return [inlinesShown(first.inlines), ...rest.map(blockShown)];
-}
-
-function inlinesShown(inlines: readonly Inline[]): ComponentChildren {
-  return inlines.map((inline, key) => {
-    switch (inline.kind) {
-      case 'text':
-        return inline.text;
-      case 'code':
-        return <code key={key}>{inline.text}</code>;
-      case 'strong':
-        return <strong key={key}>{inlinesShown(inline.inlines)}</strong>;
-      case 'emphasis':
-        return <em key={key}>{inlinesShown(inline.inlines)}</em>;
-      case 'link':
-        return (
-          <a key={key} href={inline.href} target="_blank" rel="noopener noreferrer nofollow">
-            {inlinesShown(inline.inlines)}
-          </a>
-        );
-      case 'break':
-        return <br key={key} />;
-      default:
-        return inline satisfies never;
-    }
-  });
 }

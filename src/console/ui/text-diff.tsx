@@ -1,10 +1,13 @@
 /** What changed between two texts: words added and removed, unchanged lines folded. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
+import { draftTree } from '../record/draft-tree.js';
 import { plainDraft } from '../record/plain-draft.js';
 import type { DiffBlock } from '../record/text-diff.js';
 import { textDiff } from '../record/text-diff.js';
 import { countOf } from '../record/counts.js';
+import { markdown, useChunk } from './chunks.js';
+import { Loading } from './states.js';
 
 /** Unchanged lines from which on they are folded, and those at either end of a fold that are shown. */
 const [FOLD_LINES, SHOWN_LINES] = [6, 2];
@@ -15,9 +18,14 @@ export interface TextDiffProps {
   readonly after: string | null;
 }
 
-/** Two drafts by their words; where they differ in the signs of their Markdown alone, as they are written. */
+/** Two drafts by their words; if they differ only in the signs of their Markdown, as they are written. */
 export function DraftDiff({ before, after }: TextDiffProps) {
-  const [old, young] = useMemo(() => [before, after].map((draft) => draft && plainDraft(draft)), [before, after]);
+  const { value: loaded } = useChunk(markdown).state;
+  const [old, young] = useMemo(() => {
+    if (loaded.status !== 'ready') return [];
+    return [before, after].map((draft) => draft && plainDraft(draftTree(loaded.value.tokensOf(draft))));
+  }, [loaded, before, after]);
+  if (loaded.status === 'loading') return <Loading what="the changes" />;
   return old === young ? <TextDiff {...{ before, after }} /> : <TextDiff before={old ?? null} after={young ?? null} />;
 }
 

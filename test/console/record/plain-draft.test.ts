@@ -1,29 +1,51 @@
 import { expect } from 'chai';
-import { plainDraft } from '../../../src/console/record/plain-draft.js';
+import { draftTree } from '../../../src/console/record/draft-tree.js';
+import { tokensOf } from '../../../src/console/record/markdown.js';
+import { plainDraft, withoutMarks } from '../../../src/console/record/plain-draft.js';
 import { hostileTexts } from '../../support/hostile-texts.js';
+
+const plain = (draft: string): string => plainDraft(draftTree(tokensOf(draft)));
 
 describe('The plain words of a draft', () => {
   it('are a line for each heading, paragraph and item, without the signs of Markdown', () => {
     const draft =
       '# Oaks\n\nThey grow **slowly**,\nand *long*.\n\n- deep `roots`\n- [shade](https://oaks.example)\n\n2. two';
-    expect(plainDraft(draft).split('\n')).to.deep.equal([
-      ...[
-        'Oaks',
-        '',
-        'They grow slowly, and long.',
-        '',
-        '• deep roots',
-        '• shade (https://oaks.example)',
-        '',
-        '2. two',
-      ],
+    expect(plain(draft).split('\n')).to.deep.equal([
+      ...['Oaks', '', 'They grow slowly, and long.', ''],
+      ...['• deep roots', '• shade (https://oaks.example)', '', '2. two'],
+    ]);
+  });
+
+  it('have rows, tasks and footnotes as lines', () => {
+    const draft = '| a | b |\n|--|--|\n| 1 | 2 |\n\n- [x] done\n- [ ] open\n\nSo[^1]\n\n[^1]: it is.';
+    expect(plain(draft).split('\n')).to.deep.equal([
+      ...['a | b', '1 | 2', '', '• ☑ done', '• ☐ open', '', 'So[1]', '', '[1] it is.'],
     ]);
   });
 
   it('keep code, quotes, and whatever is no Markdown as it is', () => {
-    expect(plainDraft('```\n# no heading\n```\n\n> said\n\n<b>2 * 3 * 4</b>')).to.equal(
+    expect(plain('```\n# no heading\n```\n\n> said\n\n<b>2 * 3 * 4</b>')).to.equal(
       '# no heading\n\n  said\n\n<b>2 * 3 * 4</b>',
     );
-    for (const text of hostileTexts()) expect(() => plainDraft(text)).not.to.throw();
+    for (const text of hostileTexts()) expect(() => plain(text)).not.to.throw();
+  });
+});
+
+describe('An excerpt of a draft', () => {
+  it('has the words without the signs of Markdown', () => {
+    expect(withoutMarks('# Oaks\n\n- They **grow** `slowly`, *very* [here](https://oaks.example)')).to.equal(
+      'Oaks\n\nThey grow slowly, very here',
+    );
+    for (const text of ['snake_case_name', '2 * 3 * 4', 'C# and F#', '1. first', '#hashtag']) {
+      expect(withoutMarks(text), text).to.equal(text);
+    }
+  });
+
+  it('takes time by length alone', () => {
+    for (const sign of ['[', '*a', '`', '[](', '_ ', '# ', '\n- ', '\t']) {
+      const began = process.cpuUsage().user;
+      withoutMarks(sign.repeat(400_000));
+      expect(process.cpuUsage().user - began, JSON.stringify(sign)).to.be.below(2_000_000);
+    }
   });
 });

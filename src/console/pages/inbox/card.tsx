@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Approval, GodModeState, PauseVote } from '../../../generated/schemas.js';
 import { countOf } from '../../record/counts.js';
 import { tickingText } from '../../record/durations.js';
-import { plainDraft } from '../../record/plain-draft.js';
+import { withoutMarks } from '../../record/plain-draft.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { actor, may } from '../../shell/session.js';
@@ -100,7 +100,7 @@ function Closed({ card, store }: Shown) {
   return (
     <>
       <Decide card={card} store={store} state={null} />
-      {pause.draft_preview !== null && <p class="preview clamp">{plainDraft(pause.draft_preview)}</p>}
+      {pause.draft_preview !== null && <p class="preview clamp">{withoutMarks(pause.draft_preview)}</p>}
     </>
   );
 }

@@ -2,7 +2,7 @@
 import type { Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { lengthText } from '../../record/durations.js';
-import { plainDraft } from '../../record/plain-draft.js';
+import { withoutMarks } from '../../record/plain-draft.js';
 import { excerpt, shortCount } from '../../record/counts.js';
 import { pageUrl } from '../../shell/router.js';
 import { Badge, Status } from '../../ui/controls.js';
@@ -94,7 +94,7 @@ interface LineProps extends Pick<RunTableProps, 'names' | 'hasActors' | 'chosen'
 function Line({ row, index, names, hasActors, chosen }: LineProps) {
   const run = row.value;
   const { id, topic, blueprintId, score, iterations, inputTokens, outputTokens } = run;
-  const words = excerpt(plainDraft(topic), TOPIC_CHARS);
+  const words = excerpt(withoutMarks(topic), TOPIC_CHARS);
   const isChosen = chosen.value.includes(id);
   const council = blueprintId === null ? 'Built-in' : (names.get(blueprintId) ?? blueprintId);
   const choose = (): void => {

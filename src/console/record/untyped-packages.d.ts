@@ -1,0 +1,37 @@
+/** Types of packages that bring none, or none that TypeScript can resolve, as far as they are used here. */
+
+declare module 'markdown-it-footnote' {
+  import type { MarkdownIt } from 'markdown-it';
+
+  export default function footnotes(markdown: MarkdownIt): void;
+}
+
+declare module '@dagrejs/dagre' {
+  /** Centre and size of a node or of an edge's label; the layout sets `x` and `y`. */
+  export interface PlacedBox {
+    readonly width: number;
+    readonly height: number;
+    x?: number;
+    y?: number;
+  }
+
+  export interface Way extends PlacedBox {
+    readonly labelpos: 'c';
+    points?: readonly { readonly x: number; readonly y: number }[];
+  }
+
+  export class Graph {
+    constructor(options: { readonly multigraph: true });
+    setGraph(options: {
+      readonly rankdir: 'TB' | 'LR';
+      readonly nodesep: number;
+      readonly edgesep: number;
+      readonly ranksep: number;
+    }): void;
+    setNode(id: string, box: PlacedBox): void;
+    setEdge(source: string, target: string, way: Way, name: string): void;
+  }
+
+  /** Sets the places in the objects that were given for nodes and edges. */
+  export function layout(graph: Graph): void;
+}

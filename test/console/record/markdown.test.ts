@@ -1,0 +1,238 @@
+import { expect } from 'chai';
+import type { DraftNode } from '../../../src/console/record/draft-tree.js';
+import { draftTree } from '../../../src/console/record/draft-tree.js';
+import { tokensOf } from '../../../src/console/record/markdown.js';
+import { hostileTexts } from '../../support/hostile-texts.js';
+import { seededRandom } from '../../support/seeded-random.js';
+
+const treeOf = (draft: string): readonly DraftNode[] => draftTree(tokensOf(draft));
+
+describe('The Markdown of a draft', () => {
+  it('has paragraphs, and headings from the third level on', () => {
+    expect(shown('# Title\n## Part\nText on\ntwo lines\n\nNext\n###### Deep')).to.equal(
+      'h3(Title) h4(Part) p(Text on\ntwo lines) p(Next) h6(Deep)',
+    );
+    expect(shown('#hashtag\n\n#')).to.equal('p(#hashtag) h3()');
+  });
+
+  it('has lists within lists, with numbers from where they begin', () => {
+    expect(shown('- one\n- two\n  more\n  - inner\n- three')).to.equal(
+      'ul(li(one) li(two\nmore ul(li(inner))) li(three))',
+    );
+    expect(shown('- loose\n\n- items')).to.equal('ul(li(p(loose)) li(p(items)))');
+    expect(shown('4) a\n5) b\n* c')).to.equal('ol start=4(li(a) li(b)) ul(li(c))');
+    expect(shown('It was in\n1999. A good year.')).to.equal('p(It was in\n1999. A good year.)');
+  });
+
+  it('has quotes, rules and code, which holds what would be something else', () => {
+    expect(shown('> said\n> > twice\n\n---\n* * *')).to.equal('blockquote(p(said) blockquote(p(twice))) hr() hr()');
+    expect(shown('```ts\n# no *heading*\n\n<b>\n```\nafter')).to.equal(
+      'pre title=ts(code(# no *heading*\n\n<b>)) p(after)',
+    );
+    expect(shown('~~~\nstill being written')).to.equal('pre(code(still being written))');
+  });
+
+  it('has tables, each cell with the side of its column', () => {
+    expect(shown('| a | b |\n|:-:|--:|\n| **1** | 2 |\n| 3')).to.equal(
+      'table(thead(tr(th align=center(a) th align=right(b))) ' +
+        'tbody(tr(td align=center(strong(1)) td align=right(2)) tr(td align=center(3) td align=right())))',
+    );
+  });
+
+  it('has tasks, done and to do, in items alone', () => {
+    expect(shown('- [ ] a\n- [x] *b*\n\n1. [X] c')).to.equal(
+      'ul(li(input isChecked=false()a) li(input isChecked=true() em(b))) ol(li(input isChecked=true()c))',
+    );
+    expect(shown('[x] no task\n\n- [y] none')).to.equal('p([x] no task) ul(li([y] none))');
+  });
+
+  it('has footnotes, which stand where they were written', () => {
+    expect(shown('Oaks[^1] grow[^none].\n\n[^1]: See *there*.\n\n[^2]: Nobody asks.')).to.equal(
+      'p(Oaks sup(1) grow[^none].) aside(sup(1) p(See em(there).)) aside(sup(2) p(Nobody asks.))',
+    );
+  });
+
+  it('has emphasis, strikethrough, inline code and line breaks', () => {
+    expect(shown('a *b* **c** ***d*** _e_ ~~f~~')).to.equal('p(a em(b) strong(c) em(strong(d)) em(e) s(f))');
+    expect(shown('snake_case_name 2 * 3 * 4 **')).to.equal('p(snake_case_name 2 * 3 * 4 **)');
+    expect(shown('`a*b*` ``c*d`` `open')).to.equal('p(code(a*b*) code(c*d) `open)');
+    expect(shown('one  \ntwo\\\nthree\nfour')).to.equal('p(one br()two br()three\nfour)');
+    expect(shown('\\*not\\* \\a')).to.equal('p(*not* \\a)');
+  });
+
+  it('links to http, https and mailto alone', () => {
+    expect(shown('[a *b*](https://x.test/y_(z) "t") <mailto:a@b.test>')).to.equal(
+      'p(a href=https://x.test/y_(z) title=t(a em(b)) a href=mailto:a@b.test(mailto:a@b.test))',
+    );
+    expect(shown('See https://x.test/a_b, or (http://y.test). Not x.test, main.py or a@b.test.')).to.equal(
+      'p(See a href=https://x.test/a_b(https://x.test/a_b), or (a href=http://y.test(http://y.test)). ' +
+        'Not x.test, main.py or a@b.test.)',
+    );
+    expect(shown('![tree](https://x.test/t.png)')).to.equal('p(a href=https://x.test/t.png(tree))');
+    expect(shown('[![tree](https://x.test/t.png)](https://x.test)')).to.equal('p(a href=https://x.test(tree))');
+    for (const href of [
+      'javascript:alert(1)',
+      'JAVASCRIPT:x',
+      'java&#115;cript:x',
+      'data:text/html,x',
+      'data:image/png;base64,x',
+      'vbscript:x',
+      'file:///etc',
+      '/path',
+      '//x.test',
+      'java\tscript:x',
+      '',
+    ]) {
+      const draft = `[a](${href}) [b](<${href}>) <${href}> ![c](${href}) ${href}`;
+      expect(elementsIn(treeOf(draft)), href).not.to.include('a');
+    }
+  });
+
+  it('leaves HTML and all that means something elsewhere as text', () => {
+    for (const text of hostileTexts()) {
+      for (const tag of elementsIn(treeOf(text))) expect(tag).not.to.match(/html|img|script/);
+    }
+    const html = '<img src=x onerror=alert(1)> <a href="javascript:x">y</a>';
+    expect(treeOf(html)).to.deep.equal([{ tag: 'p', children: [html] }]);
+    expect(treeOf(`<div>\n${html}\n</div>`)).to.deep.equal([{ tag: 'p', children: [`<div>\n${html}\n</div>`] }]);
+  });
+
+  it('hides no text: what could stand for a link or lie too deep is shown as it is written', () => {
+    expect(shown('[a]: https://x.test "hidden"')).to.include('hidden');
+    for (const deep of ['>'.repeat(5_000), '- '.repeat(5_000), '> - '.repeat(60)]) {
+      expect(JSON.stringify(treeOf(`${deep}hidden`)), deep.slice(0, 4)).to.include('hidden');
+    }
+  });
+
+  it('loses no word, whatever the text is', () => {
+    const random = seededRandom(5);
+    const pieces = [
+      'a1',
+      'b2',
+      ' ',
+      '  ',
+      '\n',
+      '\n\n',
+      '*',
+      '**',
+      '_',
+      '`',
+      '| ',
+      '[^1]: ',
+      '~~',
+      '```',
+      '> ',
+      '- ',
+      '1. ',
+      '# ',
+      '[',
+      '](',
+      ')',
+      '<',
+      '\\',
+      '~~~',
+      '\t',
+    ];
+    for (let round = 0; round < 400; round += 1) {
+      const text = Array.from({ length: 60 }, () => pieces[Math.floor(random() * pieces.length)] ?? '').join('');
+      const words = (each: string) => (each.match(/[ab]\d/g) ?? []).length;
+      const left = JSON.stringify(treeOf(text));
+      expect(words(left), JSON.stringify(text)).to.be.at.least(words(withoutInfo(text)));
+    }
+  });
+
+  it('takes time by length alone on hostile texts, and nests no deeper than can be shown', () => {
+    const size = 100 * 1024;
+    const fill = (piece: string) => piece.repeat(Math.ceil(size / piece.length));
+    const texts = [
+      ...[
+        '*',
+        '_',
+        '`',
+        '>',
+        '[',
+        ']',
+        '](',
+        '[](',
+        '[a](b',
+        '**a',
+        '*a ',
+        '_a ',
+        '> ',
+        '>\n',
+        '- ',
+        '-\n',
+        '1. ',
+        '#',
+        '# ',
+        '~',
+        '\\',
+      ],
+      ...[
+        '`a``b',
+        '<',
+        '<http://',
+        'http://',
+        'http://a.',
+        '![',
+        '[[a](http://x)',
+        '***',
+        '*_',
+        ' ',
+        '\t',
+        '\n',
+        ' \n',
+        '-',
+        '- -',
+        '\n- a\n  ',
+        '🌳*',
+      ],
+      ...['[a](http://x "', '(', '[a](http://x(', 'a\n', '> - ', '1) > '],
+    ].map(fill);
+    texts.push(Array.from({ length: 440 }, (_, at) => '`'.repeat(at + 1)).join(' '));
+    texts.push(Array.from({ length: 440 }, (_, at) => `${' '.repeat(at)}- a`).join('\n'));
+    texts.push(`${fill('[')}](http://x)`, `${fill('*a')}${fill('a*')}`, `[a](http://${fill('x')}`, `${fill(' ')}x`);
+    texts.push('`a` '.repeat(120_000));
+    for (const text of texts) {
+      const began = process.cpuUsage().user;
+      const tree = treeOf(text);
+      // Some 0.1 s; quadratic time is minutes.
+      expect(process.cpuUsage().user - began, JSON.stringify(text.slice(0, 20))).to.be.below(5_000_000);
+      expect(depthOf(tree)).to.be.below(250);
+    }
+  });
+});
+
+/** A language behind a fence is not shown. */
+function withoutInfo(text: string): string {
+  return text.replace(/(```|~~~).*/g, '');
+}
+
+function shown(draft: string): string {
+  return spelled(treeOf(draft));
+}
+
+/** Elements as `tag attribute=value(children)`. */
+function spelled(nodes: readonly DraftNode[]): string {
+  return nodes
+    .map((node, at) => {
+      if (typeof node === 'string') return node;
+      const { tag, children, ...attributes } = node;
+      const words = Object.entries(attributes).map(([name, value]) => ` ${name}=${value}`);
+      const before = nodes[at - 1];
+      const isApart = at > 0 && (typeof before !== 'string' || !/\s$|\($/.test(before));
+      return `${isApart ? ' ' : ''}${tag}${words.join('')}(${spelled(children)})`;
+    })
+    .join('');
+}
+
+function elementsIn(nodes: readonly DraftNode[]): readonly string[] {
+  return nodes.flatMap((node) => (typeof node === 'string' ? [] : [node.tag, ...elementsIn(node.children)]));
+}
+
+function depthOf(nodes: readonly DraftNode[]): number {
+  return nodes.reduce(
+    (most, node) => (typeof node === 'string' ? most : Math.max(most, 1 + depthOf(node.children))),
+    0,
+  );
+}
