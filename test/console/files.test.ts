@@ -3,8 +3,11 @@ import { gzipSync } from 'node:zlib';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 
-/** Most that a browser loads before the first page is interactive, as gzip. */
-const MAX_BYTES = 110 * 1024;
+/** Most that a browser loads before the first page is interactive, and more for any other page: in bytes of gzip. */
+const [MOST_AT_ONCE, MOST_LATER] = [110 * 1024, 60 * 1024];
+
+/** Imports of minified modules. */
+const [AT_ONCE, LATER] = [/(?:from|import)"(\.\/[^"]+)"/g, /import\("(\.\/[^"]+)"\)/g];
 
 describe('The files of the console', () => {
   let service: RunningService;
@@ -31,21 +34,34 @@ describe('The files of the console', () => {
     });
   }
 
-  it('are all there that the page names, weigh 110 KB at most, and may be kept for good', async () => {
+  it('weigh 110 KB at most before the first page is interactive, and 60 KB more for all others', async () => {
     const page = await (await ask('/console/')).text();
-    const paths = [...page.matchAll(/(?:href|src)="(\/[^"]+)"/g)].map(([, path]) => path ?? '');
-    let bytes = gzipSync(page).length;
-    for (const path of paths) {
-      const answer = await ask(path);
-      expect(answer.status, path).to.equal(200);
-      expect(answer.headers.get('Cache-Control'), path).to.include('immutable');
-      expect(answer.headers.get('Content-Encoding'), path).to.equal('gzip');
-      const text = await answer.text();
-      bytes += gzipSync(text, { level: 9 }).length;
-      expect(text, path).not.to.match(/(?:from|import)\s*\(?\s*"\./);
-    }
-    expect(paths).to.have.lengthOf(2);
-    expect(bytes, `${bytes} bytes`).to.be.at.most(MAX_BYTES);
+    const named = [...page.matchAll(/(?:href|src)="(\/[^"]+)"/g)].map(([, path]) => path ?? '');
+    const files = new Map<string, string>();
+    const load = async (paths: readonly string[]): Promise<void> => {
+      for (const path of paths.filter((each) => !files.has(each))) {
+        const answer = await ask(path);
+        expect(answer.status, path).to.equal(200);
+        expect(answer.headers.get('Cache-Control'), path).to.include('immutable');
+        expect(answer.headers.get('Content-Encoding'), path).to.equal('gzip');
+        files.set(path, await answer.text());
+      }
+    };
+    const importedBy = (path: string, way: RegExp): readonly string[] =>
+      [...(files.get(path) ?? '').matchAll(way)].map(([, name = '']) => new URL(name, service.url + path).pathname);
+    const bytes = (paths: Iterable<string>): number =>
+      [...paths].reduce((sum, path) => sum + gzipSync(files.get(path) ?? '', { level: 9 }).length, 0);
+
+    await load(named);
+    const atOnce = bytes(named) + gzipSync(page, { level: 9 }).length;
+    for (const path of named) expect(named, 'what main.js imports').to.include.members([...importedBy(path, AT_ONCE)]);
+    const later = named.flatMap((path) => importedBy(path, LATER));
+    await load(later);
+    for (const path of later) await load(importedBy(path, AT_ONCE));
+    expect(later, 'Markdown and the layout of graphs').to.have.lengthOf(2);
+    const all = bytes(files.keys()) - bytes(named);
+    expect(atOnce, `${atOnce} bytes`).to.be.at.most(MOST_AT_ONCE);
+    expect(all, `${all} bytes`).to.be.at.most(MOST_LATER);
   });
 
   it('are not sent again to a browser that has them', async () => {

@@ -5,6 +5,7 @@ import { asItRan } from '../../src/console/record/executions.js';
 import type { AsItRan } from '../../src/console/record/executions.js';
 import type { Unrolled } from '../../src/console/pages/run/unrolled.js';
 import { pageOf, unrolled } from '../../src/console/pages/run/unrolled.js';
+import { layoutGraph } from '../../src/console/record/graph-layout.js';
 import { begun, fitted } from '../../src/console/ui/camera-sight.js';
 import { placesOf, sizeOf, spaceOf } from '../../src/console/ui/graph-ways.js';
 import type { LanguageModel } from '../../src/models/port.js';
@@ -51,7 +52,7 @@ describe('The graph of a run as it ran', () => {
         ...placesOf(
           nodes.map((node) => ({ ...sizeOf(node), position: null })),
           edges.map(spaceOf),
-          'right',
+          { direction: 'right', layoutGraph },
         ).nodes,
       ];
     });
@@ -67,7 +68,7 @@ describe('The graph of a run as it ran', () => {
       return placesOf(
         nodes.map((node) => ({ ...sizeOf(node), position: null })),
         edges.map(spaceOf),
-        'right',
+        { direction: 'right', layoutGraph },
       ).nodes.get('step 1');
     };
     expect(first(4)).to.deep.equal(first(events.length));

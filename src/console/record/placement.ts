@@ -49,6 +49,12 @@ export interface Places {
 /** Where edges lead. */
 export type Direction = 'down' | 'right';
 
+export type LayoutGraph = (
+  nodes: readonly NodeToPlace[],
+  edges: readonly EdgeToPlace[],
+  direction?: Direction,
+) => Places;
+
 /** Where the way from a node's centre to a point leaves the node. */
 export function atBorder(node: PlacedNode, point: Point): Point {
   const centre = centreOf(node);

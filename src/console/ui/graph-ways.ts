@@ -1,9 +1,9 @@
 /** Where the nodes and edges of a graph are drawn. */
-import { layoutGraph } from '../record/graph-layout.js';
 import type {
   Box,
   Direction,
   EdgeToPlace,
+  LayoutGraph,
   NodeToPlace,
   PlacedEdge,
   PlacedNode,
@@ -66,10 +66,65 @@ function textWidth(text: string, each: number): number {
   return Math.round(width);
 }
 
+/** How a graph is laid out where not every node has a position. */
+export interface Layout {
+  readonly direction: Direction;
+  readonly layoutGraph: LayoutGraph;
+}
+
 /** Where all of it is: as a person has put it, where all nodes have been put somewhere, else as it is laid out. */
-export function placesOf(nodes: readonly SizedNode[], edges: readonly EdgeToPlace[], direction: Direction): Places {
+export function placesOf(
+  nodes: readonly SizedNode[],
+  edges: readonly EdgeToPlace[],
+  { direction, layoutGraph }: Layout,
+): Places {
   const put = nodes.flatMap(({ position, ...node }) => (position === null ? [] : [{ ...node, ...position }]));
-  return put.length === nodes.length ? freePlaces(put, edges) : layoutGraph(nodes, edges, direction);
+  if (put.length === nodes.length) return freePlaces(put, edges);
+  const laid = layoutGraph(nodes, edges, direction);
+  const straight = straightThroughRanks(laid, edges, direction);
+  if (straight.length === edges.length) return { nodes: laid.nodes, edges: byId(straight) };
+  // Of very large graphs some edges have no way yet.
+  const free = freePlaces([...laid.nodes.values()], edges);
+  return { nodes: laid.nodes, edges: new Map([...free.edges, ...byId(straight)]) };
+}
+
+/** Makes edges straight where they pass a rank: past the corners of its nodes, and through their own labels. */
+function straightThroughRanks(
+  { nodes, edges }: Places,
+  spaces: readonly EdgeToPlace[],
+  direction: Direction,
+): readonly PlacedEdge[] {
+  const rankOf = ({ x, y }: Point): number => Math.round(direction === 'down' ? y : x);
+  const halves = new Map<number, number>();
+  const reach = (at: Point, { width, height }: { readonly width: number; readonly height: number }): void => {
+    const half = (direction === 'down' ? height : width) / 2;
+    halves.set(rankOf(at), Math.max(halves.get(rankOf(at)) ?? 0, half));
+  };
+  for (const node of nodes.values()) reach(centreOf(node), node);
+  for (const { id, label } of spaces) {
+    const at = edges.get(id)?.label;
+    if (at && label) reach(at, label);
+  }
+  return spaces.flatMap(({ id, source, target }) => {
+    const [edge, from, to] = [edges.get(id), nodes.get(source), nodes.get(target)];
+    if (edge === undefined || from === undefined || to === undefined) return [];
+    if (from === to) return [edge];
+    const isUp = rankOf(centreOf(from)) > rankOf(centreOf(to));
+    const between = edge.points.slice(1, -1).flatMap((point) => {
+      const half = (halves.get(rankOf(point)) ?? 0) * (isUp ? -1 : 1);
+      return half === 0 ? [point] : [along(point, -half, direction), along(point, half, direction)];
+    });
+    const [first = centreOf(to), last = centreOf(from)] = [between[0], between.at(-1)];
+    return [{ ...edge, points: [atBorder(from, first), ...between, atBorder(to, last)] }];
+  });
+}
+
+function along({ x, y }: Point, by: number, direction: Direction): Point {
+  return direction === 'down' ? { x, y: y + by } : { x: x + by, y };
+}
+
+function byId(edges: readonly PlacedEdge[]): ReadonlyMap<string, PlacedEdge> {
+  return new Map(edges.map((edge) => [edge.id, edge]));
 }
 
 /** Edges between nodes that stand where a person has put them. */
@@ -87,7 +142,7 @@ function freePlaces(nodes: readonly PlacedNode[], edges: readonly EdgeToPlace[])
     const isAside = isPair.has(JSON.stringify([target, source]));
     return [freeWay(id, from, to, (earlier + (isAside ? 1 : 0)) * SWING)];
   });
-  return { nodes: placed, edges: new Map(ways.map((way) => [way.id, way])) };
+  return { nodes: placed, edges: byId(ways) };
 }
 
 /** The box around all of it. */

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
 import { useCallback, useEffect, useMemo, useRef } from 'preact/hooks';
-import type { Direction, PlacedNode, Places, Point } from '../record/placement.js';
+import type { Direction, LayoutGraph, PlacedNode, Places, Point } from '../record/placement.js';
 import type { CameraState, ViewCamera } from './camera.js';
 import { ARROWS, useCamera } from './camera.js';
 import { Button } from './controls.js';
@@ -20,6 +20,7 @@ export interface GraphProps {
   readonly name: string;
   readonly nodes: readonly GraphNodeShown[];
   readonly edges: readonly GraphEdgeShown[];
+  readonly layoutGraph: LayoutGraph;
   readonly direction?: Direction;
   /** It gets longer while it is looked at: it begins at the left. */
   readonly grows?: boolean;
@@ -245,12 +246,15 @@ function controlOf(view: HTMLElement | null, id: string): HTMLElement | null {
 }
 
 /** Places that change only with what is drawn, not with its marks. */
-function usePlaces({ nodes, edges, direction = 'down' }: GraphProps, { drag }: GraphEditing): Places {
+function usePlaces({ nodes, edges, direction = 'down', layoutGraph }: GraphProps, { drag }: GraphEditing): Places {
   const moved = drag.value;
   const sized = nodes.map((node) => {
     const position = moved?.id === node.id ? moved.position : (node.position ?? null);
     return { ...sizeOf(node), position };
   });
   const spaced = edges.map(spaceOf);
-  return useMemo(() => placesOf(sized, spaced, direction), [JSON.stringify([sized, spaced, direction])]);
+  return useMemo(
+    () => placesOf(sized, spaced, { direction, layoutGraph }),
+    [JSON.stringify([sized, spaced, direction])],
+  );
 }

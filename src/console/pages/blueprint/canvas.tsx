@@ -1,28 +1,45 @@
 /** The graph of a draft, to be changed by mouse and by keyboard; and all that is wrong with it. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
+import type { LayoutGraph } from '../../record/placement.js';
+import { graphLayout, useChunk } from '../../ui/chunks.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { Graph } from '../../ui/graph.js';
-import { tellError } from '../../ui/states.js';
+import { Awaited, tellError } from '../../ui/states.js';
 import { STARTER, withEdge, withNode, withSpots, withoutEdge, withoutNode } from './draft.js';
 import type { Drawing } from './drawing.js';
 import { drawingOf, drawnId, freeSpot, laidOutSpots, partOf } from './drawing.js';
 import type { Editor, Finding } from './store.js';
 
 export function Canvas({ editor }: { readonly editor: Editor }) {
+  const layout = useChunk(graphLayout);
+  return (
+    <Awaited of={layout} what="the graph">
+      {({ layoutGraph }) => <Drawn {...{ editor, layoutGraph }} />}
+    </Awaited>
+  );
+}
+
+interface DrawnProps {
+  readonly editor: Editor;
+  readonly layoutGraph: LayoutGraph;
+}
+
+function Drawn({ editor, layoutGraph }: DrawnProps) {
   const [draft, roles, findings] = [editor.draft.value, editor.roles.value, editor.findings.value];
-  const drawing = useMemo(() => drawingOf(draft, { roles, findings }), [draft, roles, findings]);
+  const drawing = useMemo(() => drawingOf(draft, { roles, findings, layoutGraph }), [draft, roles, findings]);
   const selected = editor.selected.value;
   const selectedId = selected === null ? null : drawnId(selected);
 
   const round = useSignal(0);
-  const { add, layOut, onKeyDown, ...changing } = changesOf(editor, drawing);
+  const { add, layOut, onKeyDown, ...changing } = changesOf({ editor, layoutGraph }, drawing);
   return (
     <div class={editor.isValid.value === true ? 'editor-canvas odd' : 'editor-canvas'} onKeyDown={onKeyDown}>
       <Graph
         name="The council as a graph"
         nodes={drawing.nodes}
         edges={drawing.edges}
+        layoutGraph={layoutGraph}
         selectedNode={selectedId}
         selectedEdge={selectedId}
         onSelectNode={(id) => editor.select(id === null ? null : partOf(id))}
@@ -54,7 +71,7 @@ export function Canvas({ editor }: { readonly editor: Editor }) {
 }
 
 /** What a person may do with what is drawn. */
-function changesOf(editor: Editor, drawing: Drawing) {
+function changesOf({ editor, layoutGraph }: DrawnProps, drawing: Drawing) {
   const [draft, selected] = [editor.draft.value, editor.selected.value];
   function add(): void {
     const near = selected?.kind === 'node' ? selected.at : null;
@@ -79,7 +96,7 @@ function changesOf(editor: Editor, drawing: Drawing) {
   return {
     add,
     onKeyDown,
-    layOut: () => editor.edit(withSpots(draft, laidOutSpots(drawing))),
+    layOut: () => editor.edit(withSpots(draft, laidOutSpots(drawing, layoutGraph))),
     onMove(id: string, spot: { readonly x: number; readonly y: number }): void {
       const { at } = partOf(id);
       editor.edit(withSpots(draft, new Map([...drawing.spots, [at, spot]])), `move ${at}`);

@@ -1,8 +1,9 @@
 /** A draft as a graph to look at: what is told at its nodes and edges, and where they stand. */
 import type { NodeRole } from '../../../generated/schemas.js';
 import { drawnGraph } from '../../record/drawn-graph.js';
+import type { LayoutGraph, Places } from '../../record/placement.js';
 import type { GraphEdgeShown, GraphNodeShown } from '../../ui/graph-shown.js';
-import { placesOf, sizeOf, spaceOf } from '../../ui/graph-ways.js';
+import { sizeOf, spaceOf } from '../../ui/graph-ways.js';
 import type { Draft, Part, Spot } from './draft.js';
 import { isPlaced } from './draft.js';
 import type { Finding } from './store.js';
@@ -30,7 +31,10 @@ export interface Marks {
   readonly findings: readonly Finding[];
 }
 
-export function drawingOf(draft: Draft, { roles, findings }: Marks): Drawing {
+export function drawingOf(
+  draft: Draft,
+  { roles, findings, layoutGraph }: Marks & { readonly layoutGraph: LayoutGraph },
+): Drawing {
   const faultOf = (part: Part): string | null => findingAt(findings, part)?.message ?? null;
   const ids = draft.nodes.map(({ id }) => id);
   const chosen = draft.edges.map((edge, at) => {
@@ -51,7 +55,7 @@ export function drawingOf(draft: Draft, { roles, findings }: Marks): Drawing {
     const ends = { source: nodeId(edge.source), target: nodeId(edge.target) };
     return { id: drawnId(part), ...ends, label: edge.condition, isBack: back.has(edge), fault: faultOf(part) };
   });
-  return { ...withPositions(draft, nodes, edges), edges };
+  return { ...withPositions(draft, nodes, () => laidOut({ nodes, edges }, layoutGraph)), edges };
 }
 
 /** What is wrong at a part, first what is wrong most. */
@@ -68,14 +72,14 @@ const NEAR = 40;
  * Nodes stand where they were put. Where none was, or each stands as it would be laid out, they are laid out: their
  * edges then go around them. Those that were not put anywhere stand below the others.
  */
-function withPositions(draft: Draft, nodes: readonly GraphNodeShown[], edges: readonly GraphEdgeShown[]) {
+function withPositions(draft: Draft, nodes: readonly GraphNodeShown[], layOut: () => Places) {
   const put = draft.nodes.map((node): Spot | null => {
     const { x = 0, y = 0 } = node.position ?? {};
     return isPlaced(node, draft.nodes) ? { x, y } : null;
   });
   const isWhole = put.every((spot) => spot !== null);
   if (isWhole && nodes.length > MOST_COMPARED) return positioned(nodes, put);
-  const laid = spotsOf(laidOut(nodes, edges), nodes);
+  const laid = spotsOf(layOut(), nodes);
   const isAsLaidOut = put.every((spot, at) => spot !== null && isNear(spot, laid[at]));
   if (isAsLaidOut || put.every((spot) => spot === null)) return { nodes, spots: new Map(laid.entries()) };
   const bottom = Math.max(...put.map((spot) => (spot === null ? -Infinity : spot.y + 56)));
@@ -98,16 +102,15 @@ function isNear(spot: Spot, other: Spot | undefined): boolean {
 }
 
 /** Where nodes stand when they are laid out, whatever they were put at; by their place in the list. */
-export function laidOutSpots({ nodes, edges }: Drawing): ReadonlyMap<number, Spot> {
-  return new Map(spotsOf(laidOut(nodes, edges), nodes).entries());
+export function laidOutSpots(drawing: Drawing, layoutGraph: LayoutGraph): ReadonlyMap<number, Spot> {
+  return new Map(spotsOf(laidOut(drawing, layoutGraph), drawing.nodes).entries());
 }
 
-function laidOut(nodes: readonly GraphNodeShown[], edges: readonly GraphEdgeShown[]): ReturnType<typeof placesOf> {
-  const sized = nodes.map((node) => ({ ...sizeOf(node), position: null }));
-  return placesOf(sized, edges.map(spaceOf), 'down');
+function laidOut({ nodes, edges }: Pick<Drawing, 'nodes' | 'edges'>, layoutGraph: LayoutGraph): Places {
+  return layoutGraph(nodes.map(sizeOf), edges.map(spaceOf));
 }
 
-function spotsOf(places: ReturnType<typeof placesOf>, nodes: readonly GraphNodeShown[]): readonly Spot[] {
+function spotsOf(places: Places, nodes: readonly GraphNodeShown[]): readonly Spot[] {
   return nodes.map(({ id }) => {
     const { x = 0, y = 0 } = places.nodes.get(id) ?? {};
     return { x, y };

@@ -2,8 +2,9 @@
 import { useSignal } from '@preact/signals';
 import type { NodeView } from '../../record/graph.js';
 import type { Camera } from '../../ui/camera-sight.js';
+import { graphLayout, useChunk } from '../../ui/chunks.js';
 import { Segments } from '../../ui/controls.js';
-import { Empty } from '../../ui/states.js';
+import { Awaited, Empty } from '../../ui/states.js';
 import type { GraphNodeShown, GraphProps } from '../../ui/graph.js';
 import { Graph } from '../../ui/graph.js';
 import type { RunStore } from './store.js';
@@ -17,6 +18,7 @@ const VIEWS = [
 /** Either view; each keeps where the person looks. */
 export function RunGraph({ store }: { readonly store: RunStore }) {
   const [is, ran] = [useSignal<Camera | null>(null), useSignal<Camera | null>(null)];
+  const layout = useChunk(graphLayout);
   const view = store.view.value;
   if (store.graph.value?.nodes.length === 0) {
     return <Empty title="There is no graph">The council could not be run.</Empty>;
@@ -24,11 +26,15 @@ export function RunGraph({ store }: { readonly store: RunStore }) {
   return (
     <section class="run-graph" aria-label="Graph">
       <Segments label="Graph" value={view} options={VIEWS} onChange={(next) => store.setView(next)} />
-      {view === 'is' ? (
-        <AsItIsView key="is" store={store} camera={is} />
-      ) : (
-        <AsItRanView key="ran" store={store} camera={ran} />
-      )}
+      <Awaited of={layout} what="the graph">
+        {({ layoutGraph }) =>
+          view === 'is' ? (
+            <AsItIsView key="is" {...{ store, layoutGraph }} camera={is} />
+          ) : (
+            <AsItRanView key="ran" {...{ store, layoutGraph }} camera={ran} />
+          )
+        }
+      </Awaited>
     </section>
   );
 }
@@ -36,16 +42,17 @@ export function RunGraph({ store }: { readonly store: RunStore }) {
 interface ViewProps {
   readonly store: RunStore;
   readonly camera: NonNullable<GraphProps['camera']>;
+  readonly layoutGraph: GraphProps['layoutGraph'];
 }
 
-function AsItIsView({ store, camera }: ViewProps) {
+function AsItIsView({ store, camera, layoutGraph }: ViewProps) {
   const { nodes, edges } = store.graph.value ?? { nodes: [], edges: [] };
   const selected = store.selectedStep.value;
   const { node = null } = store.executions.value?.executions.find(({ step }) => step === selected) ?? {};
   return (
     <Graph
       name="The council, and where the run stands in it"
-      camera={camera}
+      {...{ camera, layoutGraph }}
       nodes={nodes.map(nodeShown)}
       edges={edges.map((edge) => ({ ...edge, label: edge.condition }))}
       current={standing(nodes.map(nodeShown))}
@@ -66,21 +73,21 @@ function standing(nodes: readonly GraphNodeShown[]): string | null {
   return (there.findLast(({ standing: how }) => how !== 'done') ?? there.at(-1))?.id ?? null;
 }
 
-function AsItRanView({ store, camera }: ViewProps) {
+function AsItRanView({ store, camera, layoutGraph }: ViewProps) {
   const [now, whole] = [store.executions.value, store.whole.value];
   const turned = useSignal<{ readonly of: number; readonly page: number } | null>(null);
   const ownPage = pageOf(now?.executions.length ?? 0);
   // Whoever moves on to other steps is shown those.
   const page = turned.value?.of === ownPage ? turned.value.page : ownPage;
-  if (now === null || whole === null) return <Graph name="The run as it ran" camera={camera} nodes={[]} edges={[]} />;
+  const shared = { name: 'The run as it ran', camera, layoutGraph };
+  if (now === null || whole === null) return <Graph {...shared} nodes={[]} edges={[]} />;
   const { nodes, edges, targets } = unrolled(now, whole, page);
   const step = store.selectedStep.value;
   return (
     <Graph
-      name="The run as it ran"
+      {...shared}
       direction="right"
       grows
-      camera={camera}
       nodes={nodes}
       edges={edges}
       current={standing(nodes)}
