@@ -174,6 +174,15 @@ describe('The Markdown of a draft', () => {
         '<http://',
         'http://',
         'http://a.',
+        'mailto:',
+        'mailto:a@',
+        '&amp;',
+        '|',
+        '|a\n|-\n',
+        '[^a]',
+        '[^a]: ',
+        '~~a',
+        '&#',
         '![',
         '[[a](http://x)',
         '***',
@@ -192,7 +201,7 @@ describe('The Markdown of a draft', () => {
     texts.push(Array.from({ length: 440 }, (_, at) => '`'.repeat(at + 1)).join(' '));
     texts.push(Array.from({ length: 440 }, (_, at) => `${' '.repeat(at)}- a`).join('\n'));
     texts.push(`${fill('[')}](http://x)`, `${fill('*a')}${fill('a*')}`, `[a](http://${fill('x')}`, `${fill(' ')}x`);
-    texts.push('`a` '.repeat(120_000));
+    texts.push('`a` '.repeat(120_000), `http://x.test/${fill('*')}a`);
     for (const text of texts) {
       const began = process.cpuUsage().user;
       const tree = treeOf(text);
