@@ -35,7 +35,7 @@ export interface DataByType {
 }
 
 export interface SchemaRegistry {
-  /** @param name of a file in schemas/ */
+  /** @param name of a file in schemas/, from that folder */
   document(name: string): JsonSchema;
   /** Reports every broken rule of small flat bodies and queries; of long lists only the first. */
   validator<N extends RequestName>(name: N): ValidateFunction<Described<N>>;

@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
+import { SESSION_COOKIE } from '../../src/api/authentication.js';
+import type { JsonSchema, SchemaName } from '../../src/api/schemas.js';
+import { isRecord, openSchemas } from '../../src/api/schemas.js';
 import { openChannel } from '../support/channel-client.js';
 import type { Described } from '../support/described-messages.js';
 import { describedIn, partAt, record } from '../support/described-messages.js';
@@ -12,6 +15,23 @@ import { startService } from '../support/running-service.js';
 
 /** The official JSON Schema of AsyncAPI 3.0 documents. */
 const OFFICIAL = '@asyncapi/specs/schemas/3.0.0-without-$id.json';
+
+const MESSAGE_FILES = [
+  'channel-messages.json',
+  'rich-messages.json',
+  'run-event.json',
+  'feed-event.json',
+  'approval-change.json',
+] as const;
+
+/** The schemas of messages in a file: the members of its union, or the only one. */
+function messageSchemas(file: SchemaName): readonly JsonSchema[] {
+  const schema = openSchemas().document(file);
+  const members = Array.isArray(schema['oneOf']) ? schema['oneOf'].filter(isRecord) : [schema];
+  return members.map((member) =>
+    typeof member['$ref'] === 'string' ? openSchemas().document(member['$ref']) : member,
+  );
+}
 
 describe('GET /api/asyncapi.json', () => {
   let service: RunningService;
@@ -32,13 +52,40 @@ describe('GET /api/asyncapi.json', () => {
   });
   after(() => service.stop());
 
-  it('is AsyncAPI 3, as its official schema has it', () => {
+  it('conforms to the official schema of AsyncAPI 3.0', () => {
     const official: unknown = JSON.parse(readFileSync(new URL(import.meta.resolve(OFFICIAL)), 'utf8'));
     const validate = new Ajv({ strict: false, validateFormats: false, logger: false }).compile(record(official));
     expect(validate(document), JSON.stringify(validate.errors?.slice(0, 5))).to.be.true;
   });
 
-  it('refers to nothing outside itself, and to nothing that is not there', () => {
+  it('has a message for each schema of a message, with the name and the description of the schema', () => {
+    const wanted = MESSAGE_FILES.flatMap(messageSchemas).map(({ title, description, properties }) => {
+      const name = properties?.['event']?.['const'] ?? title;
+      const summary = description === undefined ? {} : { summary: description };
+      return [title, { name, title, ...summary, payload: { $ref: `#/components/schemas/${title}` } }];
+    });
+    expect(at('/components/messages')).to.deep.equal(Object.fromEntries(wanted));
+    const sent = Object.values(record(at('/channels'))).flatMap((channel) =>
+      Object.keys(record(record(channel)['messages'])),
+    );
+    expect(new Set(sent)).to.deep.equal(new Set(wanted.map(([title]) => title)));
+  });
+
+  it('describes the queries of the streams as their schemas do, and the cookie as the service sets it', () => {
+    const queryOf = (operation: string) => record(at(`/operations/${operation}/bindings/http/query/properties`));
+    for (const [operation, file] of [
+      ['streamRunEvents', 'stream-query.json'],
+      ['streamFeed', 'feed-query.json'],
+      ['streamApprovals', 'approvals-stream-query.json'],
+    ] as const) {
+      const { ticket, ...query } = queryOf(operation);
+      expect(query, operation).to.deep.equal(openSchemas().document(file).properties);
+      expect(ticket, operation).to.include({ type: 'string' });
+    }
+    expect(at('/components/securitySchemes/session/name')).to.equal(SESSION_COOKIE);
+  });
+
+  it('refers only to parts of itself that exist', () => {
     const refs = [...refsIn(document)];
     expect(refs).not.to.be.empty;
     for (const ref of refs) expect(at(ref.slice(1)), ref).to.be.an('object');
