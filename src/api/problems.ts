@@ -33,6 +33,8 @@ interface Row {
   readonly status: number;
   /** Default: the error's own message. */
   readonly detail?: string;
+  /** The kind of failure on the wire, where programs must tell it from others of the same status. */
+  readonly code?: NonNullable<Problem['code']>;
   /** Seconds that a client is asked to wait before another try. */
   readonly retryAfterSeconds?: number;
 }
@@ -62,7 +64,7 @@ type ErrorCode = CodesOf<
 >;
 
 const TABLE: Readonly<Record<ErrorCode, Row>> = {
-  'run.unknown': { status: 404 },
+  'run.unknown': { status: 404, code: 'run_unknown' },
   'run.finished': { status: 409 },
   'run.not-paused': { status: 400 },
   'run.not-approver': { status: 403 },
@@ -82,10 +84,10 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'document.damaged': { status: 500, detail: 'The record of this document is damaged' },
   'document.contended': { status: 503, retryAfterSeconds: 1 },
   'key.refused': { status: 422 },
-  'key.taken': { status: 409 },
+  'key.taken': { status: 409, code: 'key_taken' },
   'key.not-first': { status: 401 },
   'key.ended': { status: 401 },
-  'key.unknown': { status: 404 },
+  'key.unknown': { status: 404, code: 'key_unknown' },
   'key.too-many': { status: 409 },
   'key.contended': { status: 503, retryAfterSeconds: 1 },
   'key.crowded': { status: 503, retryAfterSeconds: 2 },
@@ -108,6 +110,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'log.outcome-unknown': {
     status: 503,
     detail: 'The event log did not answer in time: the request may still take effect',
+    code: 'outcome_unknown',
     retryAfterSeconds: 2,
   },
   'log.too-large': { status: 422, detail: 'The run is too large to be recorded' },
@@ -122,7 +125,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
 /** How a failure is answered. */
 export interface ProblemAnswer {
   readonly status: number;
-  readonly body: { readonly detail: string; readonly errors?: readonly FieldError[] };
+  readonly body: Readonly<Problem>;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -134,15 +137,14 @@ export function problemOf(error: unknown, requestId: string): ProblemAnswer {
   const wait = row.retryAfterSeconds;
   return {
     status: row.status,
-    body: problem(row.status === 500 ? `${detail} (request ${requestId})` : detail),
+    body: {
+      detail: row.status === 500 ? `${detail} (request ${requestId})` : detail,
+      ...(row.code !== undefined && { code: row.code }),
+    },
     headers: wait === undefined ? {} : { 'Retry-After': String(wait) },
   };
 }
 
 function refusalAnswer({ message, data: { status, errors, headers = {} } }: RequestRefused): ProblemAnswer {
-  return { status, body: errors === undefined ? problem(message) : { ...problem(message), errors }, headers };
-}
-
-function problem(detail: string): Problem {
-  return { detail };
+  return { status, body: { detail: message, ...(errors !== undefined && { errors: [...errors] }) }, headers };
 }

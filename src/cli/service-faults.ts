@@ -24,13 +24,10 @@ export function isAway(error: unknown): error is ServiceError {
   return error instanceof UnreachableError || error instanceof UnavailableError;
 }
 
-/**
- * Whether the service may have acted although the command got no answer: the answer was lost, or says so
- * (api/problems.ts).
- */
+/** Whether the service may have acted: its answer was lost, or has the code for an unknown outcome. */
 export function isOutcomeUnknown(error: unknown): error is ServiceError {
   if (error instanceof UnreachableError) return !isUnsent(error);
-  return error instanceof ServiceError && /may still take effect/.test(error.message);
+  return error instanceof ServiceError && error.code === 'outcome_unknown';
 }
 
 /** Errors of connections that were never made: nothing was sent. */

@@ -1,10 +1,15 @@
 /** Why a call failed: one class for each failure that a program may want to catch. */
-import type { FieldError } from '../generated/schemas.js';
+import type { FieldError, Problem } from '../generated/schemas.js';
+
+/** The kind of a failure, where its status leaves it open: GET /api/openapi.json describes each at `Problem`. */
+export type ProblemCode = NonNullable<Problem['code']>;
 
 /** A failed answer, as far as it is known. */
 export interface Refusal {
   /** Status of the answer; null: none came. */
   readonly status: number | null;
+  /** The kind of the failure. Default: the service gives none. */
+  readonly code?: ProblemCode | null;
   /** The rules that were broken, of a 422. Default: none. */
   readonly errors?: readonly FieldError[];
   /** How long the service asks to wait before another try, in seconds. Default: it does not say. */
@@ -18,15 +23,18 @@ export class CouncilError extends Error {
   /** Status of the answer; null: none came. */
   readonly status: number | null;
   readonly detail: string;
+  /** The kind of the failure, or null if the service gives none. */
+  readonly code: ProblemCode | null;
   /** The rules that were broken, of a 422. */
   readonly errors: readonly FieldError[];
   /** How long the service asks to wait before another try, in seconds; null: it does not say. */
   readonly retryAfter: number | null;
 
-  constructor(detail: string, { status, errors = [], retryAfter = null, cause }: Refusal) {
+  constructor(detail: string, { status, code = null, errors = [], retryAfter = null, cause }: Refusal) {
     super(detail, cause === undefined ? {} : { cause });
     this.status = status;
     this.detail = detail;
+    this.code = code;
     this.errors = errors;
     this.retryAfter = retryAfter;
   }

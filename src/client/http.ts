@@ -234,8 +234,9 @@ function refused(
   { status, headers, text }: { readonly status: number; readonly headers: Headers; readonly text: string },
 ): CouncilError {
   const problem = jsonIn(text);
-  const { detail, errors = [] } = isProblem(problem) ? problem : { detail: `${what} answers ${status}` };
-  return refusalOf(detail, { status, errors, retryAfter: secondsIn(headers.get('Retry-After')) });
+  const { detail, code, errors = [] }: Problem = isProblem(problem) ? problem : { detail: `${what} answers ${status}` };
+  const retryAfter = secondsIn(headers.get('Retry-After'));
+  return refusalOf(detail, { status, errors, retryAfter, ...(code !== undefined && { code }) });
 }
 
 function isProblem(value: unknown): value is Problem {

@@ -150,6 +150,19 @@ describe('council keys add, when nobody gets the key', () => {
   });
 });
 
+describe('council keys at a server that refuses with the status of another refusal', () => {
+  it('shows the refusal, and names no key as taken or unknown', async () => {
+    const full = createServer((request, answer) =>
+      answer.writeHead(request.method === 'POST' ? 409 : 404).end('{"detail":"Too many keys"}'),
+    ).listen(0, '127.0.0.1');
+    await once(full, 'listening');
+    const at = ['--url', `http://127.0.0.1:${(full.address() as AddressInfo).port}`];
+    expectOneLine(await councilKeys(['add', 'ann', '--scopes', 'admin', ...at], {}), 1, /^Too many keys$/m);
+    expectOneLine(await councilKeys(['revoke', 'ann', ...at], {}), 1, /^Too many keys$/m);
+    full.close();
+  });
+});
+
 describe('council keys on the log of a server', () => {
   it('adds, lists and revokes there, without a folder of its own', async () => {
     const dir = tempDir();

@@ -4,8 +4,16 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
 
-/** `lose`: the service acts, its answer does not arrive. `refuse`: 503, the service gets nothing; `hang`: no answer either. */
-export type Fate = 'pass' | 'lose' | 'refuse' | 'hang';
+/**
+ * `lose`: the service acts, its answer does not arrive. `refuse` and `doubt`: 503, the service gets nothing; `doubt` says
+ * that the request may have taken effect. `hang`: neither request nor answer arrives.
+ */
+export type Fate = 'pass' | 'lose' | 'refuse' | 'doubt' | 'hang';
+
+const REFUSALS = {
+  refuse: { detail: 'Not now' },
+  doubt: { detail: 'Not now', code: 'outcome_unknown' },
+} as const;
 
 export interface SpoiltService {
   /** `http://127.0.0.1:PORT`. */
@@ -20,8 +28,9 @@ export async function spoiltService(
   const server = createServer((asked, answer) => {
     const fate = fateOf(asked);
     if (fate === 'hang') return;
-    if (fate === 'refuse') answer.writeHead(503, { 'Content-Type': 'application/json' }).end('{"detail":"Not now"}');
-    else pass(target, asked, { answer, isLost: fate === 'lose' });
+    if (fate === 'refuse' || fate === 'doubt') {
+      answer.writeHead(503, { 'Content-Type': 'application/json' }).end(JSON.stringify(REFUSALS[fate]));
+    } else pass(target, asked, { answer, isLost: fate === 'lose' });
   });
   server.on('upgrade', (asked, socket: Socket) => joinSockets(target, asked, socket));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
-import { AppendTooLarge, LogClosed, LogUnavailable } from '../../src/eventlog/errors.js';
+import { AppendOutcomeUnknown, AppendTooLarge, LogClosed, LogUnavailable } from '../../src/eventlog/errors.js';
 import { RunCorrupt, TooManyPending } from '../../src/run/errors.js';
 import { ServiceStopping } from '../../src/errors.js';
 import type { HttpDeps } from '../../src/http/app.js';
@@ -187,6 +187,15 @@ describe('A request that cannot be served', () => {
     }
     expect(system.timers()).to.equal(0);
     expect(faults).to.deep.equal([]);
+  });
+
+  it('because the outcome of an append is unknown says so by its code, and other failures by none', async () => {
+    const codeOf = async (error: Error): Promise<unknown> => {
+      await serve(() => Promise.reject(error));
+      return rest.problem(await rest.post('/api/councils/run', { input_topic: 'x' }), 503).code;
+    };
+    expect(await codeOf(new AppendOutcomeUnknown({ stream: 'run-x' }))).to.equal('outcome_unknown');
+    expect(await codeOf(new LogUnavailable())).to.equal(undefined);
   });
 
   for (const [what, ready] of [

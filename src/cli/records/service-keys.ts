@@ -1,5 +1,6 @@
 /** The keys of a running service, by its client. */
-import { ConflictError, NotFoundError } from '../../client/errors.js';
+import type { ProblemCode } from '../../client/errors.js';
+import { CouncilError as ServiceError } from '../../client/errors.js';
 import { KeyTaken, KeyUnknown } from '../../keys/errors.js';
 import { isKeyName } from '../../keys/key-request.js';
 import type { KeyBook } from '../commands/keys-usage.js';
@@ -20,26 +21,22 @@ export function serviceKeys(url: string, { signal, ...service }: ServiceKeysOpti
   return {
     async add({ name, scopes, expires }) {
       const adding = keys.add({ name, scopes, signal, ...(expires !== null && { expiresIn: expires }) });
-      return (await meaning(adding, ConflictError, () => new KeyTaken({ name }))).key;
+      return (await meaning(adding, 'key_taken', () => new KeyTaken({ name }))).key;
     },
     list: () => keys.list({ signal }),
     async revoke(name) {
       // An invalid name may not even be a valid part of the path.
       if (!isKeyName(name)) throw new KeyUnknown({ name });
-      await meaning(keys.revoke(name, { signal }), NotFoundError, () => new KeyUnknown({ name }));
+      await meaning(keys.revoke(name, { signal }), 'key_unknown', () => new KeyUnknown({ name }));
     },
   };
 }
 
-/** Translates a refusal of one class. */
-async function meaning<T>(
-  sent: Promise<T>,
-  kind: typeof ConflictError | typeof NotFoundError,
-  error: () => Error,
-): Promise<T> {
+/** Translates a refusal with one code. */
+async function meaning<T>(sent: Promise<T>, code: ProblemCode, error: () => Error): Promise<T> {
   try {
     return await sent;
   } catch (refusal) {
-    throw refusal instanceof kind ? error() : refusal;
+    throw refusal instanceof ServiceError && refusal.code === code ? error() : refusal;
   }
 }

@@ -1,6 +1,6 @@
 /** The records of a running service, read by its client. */
 import type { ForkPlan, ForkRequest, FoldedRun, Run } from '../../client/client.js';
-import { InvalidError, NotFoundError, UnexpectedAnswerError } from '../../client/errors.js';
+import { CouncilError as ServiceError, InvalidError, UnexpectedAnswerError } from '../../client/errors.js';
 import { readExport } from '../../audit/export.js';
 import { RunCorrupt, RunUnknown } from '../../run/errors.js';
 import type { RunStart } from '../../generated/schemas.js';
@@ -91,7 +91,7 @@ function assertPathPart(runId: string): void {
   if (/^\.{0,2}$/.test(runId)) throw new RunUnknown({ runId });
 }
 
-/** Turns the 404 of an unknown run into RunUnknown. Any other 404 is no answer of a council service. */
+/** Turns the answer for an unknown run into RunUnknown. */
 async function orRunUnknown<T>(runId: string, answer: Promise<T>): Promise<T> {
   try {
     return await answer;
@@ -110,5 +110,5 @@ async function* withRunUnknown<T>(runId: string, items: AsyncIterable<T>): Async
 }
 
 function meaning(error: unknown, runId: string): unknown {
-  return error instanceof NotFoundError && error.detail.includes(runId) ? new RunUnknown({ runId }) : error;
+  return error instanceof ServiceError && error.code === 'run_unknown' ? new RunUnknown({ runId }) : error;
 }

@@ -127,6 +127,18 @@ describe('The exit code of the commands on a run', () => {
     expect(unknownOther.code).to.equal(4);
   });
 
+  it('is 1 where the server knows no runs, though its answer holds the id', async () => {
+    const other = createServer((_, answer) =>
+      answer.writeHead(404).end(JSON.stringify({ detail: `No page ${runId}` })),
+    );
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const ended = await council('state', runId, '--url', url);
+    await new Promise((resolve) => other.close(resolve));
+    expect(ended.code).to.equal(1);
+    expectOneLine(ended, /^No page/);
+  });
+
   it('is 5 where a service runs, or no log is, and 2 of verify', async () => {
     const empty = join(bench.path, 'empty');
     const strange = join(bench.path, 'strange');
@@ -228,6 +240,9 @@ describe('The exit code of the commands on a run', () => {
     const lost = await fork('lose');
     expect(lost.code).to.equal(1);
     expectOneLine(lost, /^Cannot tell whether the fork of run "\S+" has started: Cannot reach/);
+    const doubtful = await fork('doubt');
+    expect(doubtful.code).to.equal(1);
+    expectOneLine(doubtful, /^Cannot tell whether the fork of run "\S+" has started: Not now/);
     const refused = await fork('refuse');
     expect(refused.code).to.equal(3);
     expectOneLine(refused, /^Not now$/m);
