@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The `council` command. In a checkout it first brings `dist` up to date; an installed package has no sources to build. */
+/** The `council` command. In a checkout it builds `dist` first; an installed package has no sources to build. */
 import { existsSync } from 'node:fs';
 
 const builder = new URL('../build.mjs', import.meta.url);
@@ -8,6 +8,6 @@ try {
   await import('../../dist/src/cli/main.js');
 } catch (fault) {
   process.stderr.write(`${fault.stack}\n`);
-  // `verify` exits 1 for an invalid record, so a fault of the program exits 2 there.
+  // `verify` exits 1 for a record that is not valid, so an error of the program exits 2.
   process.exitCode = process.argv[2] === 'verify' ? 2 : 1;
 }

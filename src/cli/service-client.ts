@@ -1,15 +1,15 @@
-/** The client of the service that a command calls. */
+/** The client of a running service, as the commands use it. */
 import type { ClientSystem, RetryOptions, RunEvent } from '../client/client.js';
 import { CouncilClient } from '../client/client.js';
 import { AWAY_MS, ServiceLost, isAway, isUnsent } from './service-faults.js';
 
 export interface ServiceOptions {
-  /** The API key; null: none. */
+  /** The API key, or null if the user has none. */
   readonly key: string | null;
   readonly system: ClientSystem;
 }
 
-/** A client of the service at an address. Its calls are made once, unless `retry` says otherwise. */
+/** A client of the service at an address. It makes each call once, unless the retry options say otherwise. */
 export function serviceClient(url: string, { key, system, ...retry }: ServiceOptions & RetryOptions): CouncilClient {
   return new CouncilClient({
     ...{ url, system, retry: { callMs: 0, streamMs: AWAY_MS, ...retry } },
@@ -17,7 +17,7 @@ export function serviceClient(url: string, { key, system, ...retry }: ServiceOpt
   });
 }
 
-/** Notifies the user once per outage that the command retries, and why. */
+/** Tells the user once per outage that the command tries again, and why. */
 export function notifyOnce(notify: (text: string) => void): NonNullable<RetryOptions['onWait']> {
   return ({ error, failures }) => {
     const { message } = error;
@@ -26,17 +26,15 @@ export function notifyOnce(notify: (text: string) => void): NonNullable<RetryOpt
   };
 }
 
-// Follows a run at a service to its end, over connections that may break.
-
 export interface FollowOptions extends ServiceOptions {
   readonly notify: (text: string) => void;
-  /** Ends the events, without an error. */
+  /** Ends the iteration without an error. */
   readonly signal: AbortSignal;
-  /** Whether the run is known to exist; otherwise an unreachable service is not retried. */
+  /** Whether the run is known to exist. If not, the first failure to reach the service ends the iteration. */
   readonly isKnown: boolean;
 }
 
-/** A run's events, each exactly once. @throws {ServiceLost} or the service's refusal */
+/** The events of a run, each exactly once, over connections that may break. @throws {ServiceLost | ServiceError} */
 export async function* followEvents(url: string, runId: string, options: FollowOptions): AsyncGenerator<RunEvent> {
   const { notify, signal } = options;
   let { isKnown } = options;

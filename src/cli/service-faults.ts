@@ -1,4 +1,4 @@
-/** What failures of a service mean for a command. Does not load the client, for commands that call no service. */
+/** What failures of a service mean for a command. Loads only the errors of the client, not the client. */
 import {
   CouncilError as ServiceError,
   UnauthorizedError,
@@ -7,19 +7,19 @@ import {
 } from '../client/errors.js';
 import { CouncilError } from '../errors.js';
 
-/** How long an unreachable service is waited for, in milliseconds. */
+/** How long a command waits for an unreachable service, in milliseconds. */
 export const AWAY_MS = 30_000;
 
-/** The service has stayed away for too long. */
+/** The service was unreachable for too long. */
 export class ServiceLost extends CouncilError<{ readonly runId: string }> {
   readonly code = 'cli.service-lost';
   constructor({ runId }: { readonly runId: string }) {
     const seconds = AWAY_MS / 1_000;
-    super(`Cannot follow run "${runId}", it may go on: the service has been away for ${seconds} s`, { runId });
+    super(`Cannot follow run "${runId}", which may continue: the service was unreachable for ${seconds} s`, { runId });
   }
 }
 
-/** Whether an error says that the service is unreachable, or about to stop. */
+/** Whether the service is unreachable, overloaded or about to stop. */
 export function isAway(error: unknown): error is ServiceError {
   return error instanceof UnreachableError || error instanceof UnavailableError;
 }
@@ -30,16 +30,16 @@ export function isOutcomeUnknown(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.code === 'outcome_unknown';
 }
 
-/** Errors of connections that were never made: nothing was sent. */
+/** Error codes of a connection that could not be made, so that nothing was sent. */
 const UNSENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'];
 
-/** Whether a connection could not be made, so that nothing was sent. */
+/** Whether the connection could not be made, so that nothing was sent. */
 export function isUnsent({ cause: failure }: ServiceError): boolean {
   const cause = failure instanceof Error ? failure.cause : null;
   return cause instanceof Error && 'code' in cause && UNSENT.includes(String(cause.code));
 }
 
-/** A hint for a user whose key is missing or refused; '' for any other error. */
+/** Where the commands read a key that is missing or refused, or '' for any other error. */
 export function keyHint(error: unknown): string {
-  return error instanceof UnauthorizedError ? ' (the council commands take a key from COUNCIL_KEY)' : '';
+  return error instanceof UnauthorizedError ? ' (the council commands read the key from COUNCIL_KEY)' : '';
 }

@@ -41,7 +41,7 @@ describe('The approval prompt of God Mode', () => {
     shown.length = 0;
   });
 
-  it('reads no further than it is asked, however much is written', async () => {
+  it('reads only the lines that it needs from endless input', async () => {
     let read = 0;
     const endless = new Readable({
       highWaterMark: 1024,
@@ -55,17 +55,17 @@ describe('The approval prompt of God Mode', () => {
     endless.destroy();
   });
 
-  it('takes answers in full or begun, and says what it takes of any other', async () => {
+  it('accepts answers in full or abbreviated, and lists them after another answer', async () => {
     const { ask } = promptOn(Readable.from(['yes\n', '\n', 'A\n', 'rej\n']));
     expect(await ask(STATE)).to.deep.equal({ action: 'approve' });
     expect(await ask(STATE)).to.deep.equal({ action: 'reject' });
     expect(shown.filter((text) => text.includes('is no answer'))).to.deep.equal([
-      '"yes" is no answer: approve, reject and edit are, in full or begun.',
-      '"" is no answer: approve, reject and edit are, in full or begun.',
+      '"yes" is no answer: type approve, reject or edit, or a, r, e.',
+      '"" is no answer: type approve, reject or edit, or a, r, e.',
     ]);
   });
 
-  it('takes what follows an answer as a comment, unless it is too long', async () => {
+  it('reads the rest of the line as a comment, unless it is too long', async () => {
     const { ask } = promptOn(
       Readable.from([`approve ${'x'.repeat(2_001)}\n`, 'a  Fine by me.\n', 'edit Shorter\n']),
       async () => 'Short.',
@@ -76,7 +76,7 @@ describe('The approval prompt of God Mode', () => {
     expect(await ask(STATE)).to.deep.equal({ action: 'modify', override, comment: 'Shorter' });
   });
 
-  it('takes an edited draft when its input has ended meanwhile, then answers no more', async () => {
+  it('accepts an edited draft after its input has ended, then returns no more answers', async () => {
     const { ask } = promptOn(Readable.from(['edit\n']), async (text) => {
       await new Promise((resolve) => setImmediate(resolve));
       return `${text} And deep.`;
@@ -88,7 +88,7 @@ describe('The approval prompt of God Mode', () => {
     expect(await ask(STATE)).to.equal(null);
   });
 
-  it('shows the drafts of branches that differ, and edits each of its own', async () => {
+  it('shows the drafts of branches if they differ, and edits each alone', async () => {
     const edit = async (text: string): Promise<string | null> => (text === 'Right.' ? 'Right!' : null);
     const branches = [
       { node: 'left', current_draft: 'Left.' },
@@ -107,17 +107,17 @@ describe('The approval prompt of God Mode', () => {
       .and.not.include('Waits');
   });
 
-  it('shows who is asked, and who has said what so far', async () => {
+  it('shows the approvers and their votes', async () => {
     const votes = [{ actor: 'ann', action: 'approve' as const, at: '2026-01-01T00:00:00.000Z', comment: null }];
     const asked = { not_by_starter: false, deadline: '2026-01-02T00:00:00.000Z', may_decide: true };
     const { ask } = promptOn(Readable.from(['a\n']));
     await ask({ ...STATE, approvals: { by: ['ann', 'scope:admin'], quorum: 2, votes, ...asked } });
     expect(shown[0]).to.include(
-      '\nAsked: ann, scope:admin; 1 of 2 so far (ann: approve), until 2026-01-02T00:00:00.000Z',
+      '\nApprovers: ann, scope:admin; 1 of 2 votes (ann: approve), until 2026-01-02T00:00:00.000Z',
     );
   });
 
-  it('edits the draft that branches share for all of them', async () => {
+  it('edits a shared draft for all branches at once', async () => {
     const branches = ['left', 'right'].map((node) => ({ node, current_draft: STATE.current_state.current_draft }));
     const { ask } = promptOn(Readable.from(['edit\n']), async () => 'Both.');
     expect(await ask({ ...STATE, next_nodes: ['left', 'right'], branches })).to.deep.equal({
@@ -126,7 +126,7 @@ describe('The approval prompt of God Mode', () => {
     });
   });
 
-  it('asks again after an edit that it was closed during, and gets no answer', async () => {
+  it('returns no answer if it is closed during an edit', async () => {
     const open = promptOn(Readable.from(['edit\n']), async () => {
       open.close();
       return null;

@@ -32,23 +32,25 @@ onEmbeddedLog(() =>
     const check = (folder: string, ...words: readonly string[]) =>
       bench.council(['check', ...words], { env: { DATA_DIR: folder } });
 
-    it('tells that the log of a killed service is whole, and changes nothing', async () => {
+    it('reports the log of a killed service as intact, and changes nothing', async () => {
       const { code, stdout } = await bench.command(['check'], { env: { DATA_DIR: copied('whole') } });
       expect(code, stdout).to.equal(0);
-      expect(stdout).to.match(/events in 1 streams, the last at \d+\nIt is whole\n$/);
+      expect(stdout).to.match(/events in 1 streams, the last at position \d+\nThe log is intact\n$/);
     });
 
-    it('tells how much is missing without the journal, until what there is is accepted', async () => {
+    it('reports how many events are missing without the journal, until --accept-loss', async () => {
       const folder = copied('lost');
       rmSync(join(folder, 'log.sqlite-wal'));
       const lost = await check(folder);
       expect(lost.code).to.equal(1);
-      expect(lost.stdout).to.match(/it ends at event 0: \d+ acknowledged after that are missing\nIt is not whole/);
+      expect(lost.stdout).to.match(
+        /it ends at event 0: \d+ acknowledged after that are missing\nThe log is not intact/,
+      );
       expect((await check(folder, '--accept-loss')).code).to.equal(0);
       expect((await check(folder)).code).to.equal(0);
     });
 
-    it('names the event whose hash does not follow, and exits 1 for it without a reader too', async () => {
+    it('names the event with a wrong hash, and exits 1 also without a reader', async () => {
       const folder = copied('forged');
       damageEvent(folder, requested, ['Trees', 'Frees']);
       const { code, stdout } = await check(folder);
@@ -64,7 +66,7 @@ onEmbeddedLog(() =>
       expect(await full).to.include({ code: 1, stderr: 'Cannot write the output: no space left\n' });
     });
 
-    it('refuses while the service runs, which it names, without a folder, and other words', async () => {
+    it('refuses while a service runs and names it, without a folder, and with wrong words', async () => {
       const folder = copied('running');
       const service = await startService({ dataDir: folder });
       for (const words of [[], ['--accept-loss']]) {

@@ -5,7 +5,7 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import type { Scope } from '../../src/keys/caller.js';
 
-describe('The council commands at a service with keys', () => {
+describe('The council commands against a service with keys', () => {
   let bench: CouncilBench;
   let service: RunningService;
   let keys: Readonly<Record<'ann' | 'eve', string>>;
@@ -28,11 +28,11 @@ describe('The council commands at a service with keys', () => {
   const at = (): readonly string[] => ['--url', service.url];
   const withKey = (key: string): { readonly env: Readonly<Record<string, string>> } => ({ env: { COUNCIL_KEY: key } });
 
-  it('send the key in COUNCIL_KEY, over REST, sockets and event streams', async () => {
+  it('send the key from COUNCIL_KEY over REST, sockets and event streams', async () => {
     const words = ['The sea', '--god', '--json', '--blueprint', bench.pair(), ...at()];
     const ended = await bench.run(words, { ...withKey(keys.ann), input: 'approve\napprove\n' });
     expect(ended.code, ended.stderr).to.equal(0);
-    // Told by the socket alone.
+    // Only the event stream of the run names this node.
     expect(ended.stderr).to.include('reader');
     const { run_id: runId } = resultIn(ended);
     for (const command of ['events', 'tail', 'state', 'verify', 'export']) {
@@ -46,7 +46,7 @@ describe('The council commands at a service with keys', () => {
     expect(refused.stderr).to.equal('The key lacks the scope "run"\n');
   });
 
-  it('say in one line that a key is needed, and exit 2', async () => {
+  it('report a missing key in one line and exit 2', async () => {
     const run = await bench.run(['The sea', ...at()]);
     const events = await bench.council(['events', '00000000-0000-4000-8000-000000000000', ...at()]);
     for (const { code, stdout, stderr } of [run, events]) {

@@ -21,13 +21,13 @@ describe('council run in this process', () => {
 
   afterEach(() => bench.clear());
 
-  it('prints the final draft alone, and a plain line for each node on standard error', async () => {
+  it('prints the final draft alone on standard output, and a plain line for each node on standard error', async () => {
     const drafted = await bench.start([TOPIC], { input: '' }).exit;
     const result = resultIn(await bench.run([TOPIC, '--json']));
     expect(drafted.code).to.equal(0);
     expect(drafted.stdout).to.equal(`${result.final_draft ?? ''}\n`);
     const nodes = [...drafted.stderr.matchAll(/^ +\d+\.\d s {2}(\w+)/gm)].map((line) => line[1]);
-    // On a server steps that take no time may have ended before they are looked at.
+    // On a server, steps that take no time may end before the command reads them.
     onEmbeddedLog(() => {
       expect(nodes).to.deep.equal(['master_agent', 'critic_agent', 'master_agent', 'critic_agent', 'writer_agent']);
       expect(drafted.stderr).to.match(/iteration 1 {2}score \d/);
@@ -44,7 +44,7 @@ describe('council run in this process', () => {
     expect(ended.stdout.trimEnd().split('\n')).to.have.lengthOf(1);
   });
 
-  it('runs a blueprint from a file, branches and all', async () => {
+  it('runs a blueprint with branches from a file', async () => {
     const ended = await bench.run([
       'A cache of sessions',
       '--blueprint',
@@ -64,7 +64,7 @@ describe('council run in this process', () => {
     expect(ended.stderr).to.match(/^Failed after .*critic/m);
   });
 
-  it('cancels the run on SIGINT, and leaves the folder free', async () => {
+  it('cancels the run on SIGINT, and unlocks the folder', async () => {
     const slow = bench.start([TOPIC, '--json'], { env: { OFFLINE_LATENCY_MS: '60000' } });
     await slow.untilTold(/master_agent/);
     slow.signal('SIGINT');
@@ -74,7 +74,7 @@ describe('council run in this process', () => {
     expect(await bench.run([TOPIC])).to.include({ code: 0 });
   });
 
-  it('refuses a held data directory in one line that names the holder and --url', async () => {
+  it('refuses a data directory in use with one line that names its process and --url', async () => {
     const service = await startService({ dataDir: bench.dataDir });
     try {
       const ended = await bench.run([TOPIC]);
@@ -92,10 +92,10 @@ describe('council run in this process', () => {
       const ended = await bench.program('sh', words).exit;
       expect(ended.code).to.equal(1);
       const runId = /^Run (\S+) here/m.exec(ended.stderr)?.[1] ?? '';
-      expect(ended.stderr).to.include(`Cannot write what run "${runId}" has made: ENOSPC`);
+      expect(ended.stderr).to.include(`Cannot write the result of run "${runId}": ENOSPC`);
     });
 
-  it('exits as the run ended when its draft has no reader', async () => {
+  it('exits 0 for a completed run whose draft has no reader', async () => {
     const ended = await bench.program('sh', [
       '-c',
       '{ "$0" "$@"; echo "code $?" >&2; } | true',
@@ -105,7 +105,7 @@ describe('council run in this process', () => {
     expect(ended.stderr).to.match(/^code 0$/m);
   });
 
-  it('keeps control characters of a refusal from the terminal', async () => {
+  it('replaces control characters in an error message', async () => {
     const { code, stderr } = await bench.run(['x', '--blueprint', '\x1b[31m\x9b']);
     expect(code).to.equal(2);
     expect(stderr)
@@ -113,16 +113,16 @@ describe('council run in this process', () => {
       .and.not.match(/[\x1b\x9b]/);
   });
 
-  it('reports runs that were left unfinished, and leaves them', async () => {
+  it('reports unfinished runs, and leaves them for the service', async () => {
     const service = await startService({ dataDir: bench.dataDir, model: NEVER });
     const rest = restClient(service.url);
     const runId = await rest.start();
     await service.stop();
     const ended = await bench.run([TOPIC]);
     expect(ended.code, ended.stderr).to.equal(0);
-    // On a log that instances share, an unfinished run is one of theirs.
+    // On a shared log, an unfinished run may belong to another instance.
     if (eventStoreFor(bench.dataDir) === null)
-      expect(ended.stderr).to.include('Unfinished from before: 1 run, left for `council serve`');
+      expect(ended.stderr).to.include('DATA_DIR holds 1 unfinished run. Continue with `council serve`');
     const later = await startService({ dataDir: bench.dataDir });
     try {
       expect((await restClient(later.url).until(runId, isOver)).status).to.equal('completed');

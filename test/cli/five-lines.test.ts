@@ -11,7 +11,7 @@ import { tempDir } from '../support/temp-dir.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** What the README of the keys types, a line each. */
+/** The lines that a user types, from the README of the keys. */
 function typedLines(): readonly string[] {
   const readme = readFileSync(join(ROOT, 'src/keys/README.md'), 'utf8');
   const [, block = ''] = /## Keys in five lines\n[^`]*```console\n([^`]*)```/.exec(readme) ?? [];
@@ -21,17 +21,17 @@ function typedLines(): readonly string[] {
     .map((line) => line.replace(/^\$ /, ''));
 }
 
-// Where curl is installed.
+// The lines call curl.
 if (spawnSync('curl', ['--version']).status === 0) {
   onEmbeddedLog(() => {
     describe('Keys in five lines', () => {
-      it('do as they are typed, from the first key to its revocation', async () => {
+      it('work as written in the README, from the first key to its revocation', async () => {
         const dir = tempDir();
         const port = await freePort();
         const lines = typedLines().map((line) => line.replace('127.0.0.1:8000', `127.0.0.1:${port}`));
         expect(lines).to.have.length(5);
         const [first = '', start = '', ...others] = lines;
-        // A person waits for the ready line.
+        // A person waits until the service is ready.
         const isReady = `until curl -s -o "$DATA_DIR/ready" http://127.0.0.1:${port}/api/health; do sleep 0.1; done`;
         const script = [
           'set -e',

@@ -11,21 +11,21 @@ describe('council run --god', () => {
 
   afterEach(() => bench.clear());
 
-  it('asks before each node and runs what is approved', async () => {
+  it('asks before each node and runs the approved nodes', async () => {
     const ended = await bench.run(['The sea', '--god', '--blueprint', bench.pair()], { input: 'what?\napprove\na\n' });
     expect(ended.code, ended.stderr).to.equal(0);
     expect(ended.stderr).to.include('Paused before poet').and.include('Paused before reader');
     expect(ended.stderr.match(/approve, reject or edit \(/g)).to.have.lengthOf(3);
   });
 
-  it('fails the run that is rejected, and shows no node as run that was', async () => {
+  it('fails a rejected run, and shows no progress of the rejected node', async () => {
     const ended = await bench.run(['The sea', '--god', '--blueprint', bench.pair()], { input: 'approve\nreject\n' });
     expect(ended).to.include({ code: 1, stdout: '' });
     expect(ended.stderr).to.include('Rejected by the user in God Mode');
     expect(nodesIn(ended.stderr)).to.deep.equal(['poet']);
   });
 
-  it('goes on with the draft as $EDITOR leaves it', async () => {
+  it('continues with the draft that $EDITOR saves', async () => {
     const editor = bench.written('editor.sh', 'echo noise; printf "The sea is deep.\\n" > "$1"\n');
     const env = { EDITOR: `sh ${editor}` };
     const words = ['The sea', '--god', '--blueprint', bench.pair()];
@@ -36,7 +36,7 @@ describe('council run --god', () => {
 
   it('asks again when the editor changes nothing or fails', async () => {
     const words = ['The sea', '--god', '--blueprint', bench.pair()];
-    // Changes nothing at first, and fails the second time.
+    // The first call changes nothing, the second fails.
     const editor = bench.written('editor.sh', `test ! -e "$0.was" && touch "$0.was"\n`);
     const { stderr } = await bench.run(words, { env: { EDITOR: `sh ${editor}` }, input: 'edit\nedit\nreject\n' });
     expect(stderr).to.include('unchanged').and.include(`The editor "sh ${editor}" failed`).and.include('Rejected');
@@ -57,7 +57,7 @@ describe('council run --god', () => {
     expect(ended.stderr).to.match(/^Failed after .*: Cancelled by the user$/m);
   });
 
-  it('shows every node of a frontier', async () => {
+  it('shows every node of parallel branches at a pause', async () => {
     const words = ['A cache of sessions', '--god', '--blueprint', 'schemas/examples/code-review.blueprint.json'];
     const ended = await bench.run(words, { input: 'a\n'.repeat(20) });
     expect(ended.code, ended.stderr).to.equal(0);
@@ -66,7 +66,7 @@ describe('council run --god', () => {
     expect(nodesIn(ended.stderr)).to.include.members(frontier);
   });
 
-  it('takes the edited draft, and leaves the run paused, when its input ends with edit', async () => {
+  it('accepts the edited draft and leaves the run paused when its input ends after edit', async () => {
     const editor = bench.written('editor.sh', 'sleep 0.2; printf "The sea is deep.\\n" > "$1"\n');
     const words = ['The sea', '--god', '--json', '--blueprint', bench.pair()];
     const ended = await bench.run(words, { env: { EDITOR: `sh ${editor}` }, input: 'edit' });
@@ -74,7 +74,7 @@ describe('council run --god', () => {
     expect(resultIn(ended)).to.deep.include({ status: 'paused', next_nodes: ['reader'] });
   });
 
-  it('cancels the run when Ctrl-C comes while the editor is open', async () => {
+  it('cancels the run on Ctrl-C while the editor is open', async () => {
     const editor = bench.written('editor.sh', 'echo open >&2; sleep 1\n');
     const words = ['The sea', '--god', '--blueprint', bench.pair()];
     const editing = bench.start(words, { env: { EDITOR: `sh ${editor}` } });
@@ -91,14 +91,14 @@ describe('council run --god', () => {
     expect(ended.stderr).to.include('there is no terminal for vi, and EDITOR is not set').and.include('Rejected');
   });
 
-  it('completes when its answers never end', async () => {
+  it('completes when its input never ends', async () => {
     const words = [COUNCIL, 'run', 'The sea', '--god', '--blueprint', bench.pair()];
     const ended = await bench.program('sh', ['-c', 'yes approve | "$0" "$@"', process.execPath, ...words]).exit;
     expect(ended.code, ended.stderr).to.equal(0);
   });
 });
 
-/** The nodes that have a line of progress. */
+/** The nodes with a line of progress. */
 function nodesIn(stderr: string): readonly string[] {
   return [...stderr.matchAll(/^ +\d+\.\d s {2}(\w+)/gm)].map(([, node = '']) => node);
 }

@@ -35,7 +35,7 @@ describe('council keys on the folder of a stopped service', () => {
   });
   afterEach(() => dir.remove());
 
-  it('prints the first key alone on standard output, and a service started there asks for it', async () => {
+  it('prints the first key alone on standard output, and the service in that folder needs it', async () => {
     const { code, stdout, stderr } = await ask('add', 'ann', '--scopes', 'admin,read');
     expect(code, stderr).to.equal(0);
     expect(stdout).to.match(KEY_LINE);
@@ -48,13 +48,13 @@ describe('council keys on the folder of a stopped service', () => {
     expect(answers.map(({ status }) => status)).to.deep.equal([401, 200]);
   });
 
-  it('gives a name once, and the first key with admin alone', async () => {
+  it('refuses a name for a second time, and a first key without admin', async () => {
     expectOneLine(await ask('add', 'ann', '--scopes', 'read'), 2, /first key needs the scope admin/);
     await ask('add', 'ann', '--scopes', 'admin');
     expectOneLine(await ask('add', 'ann', '--scopes', 'read'), 2, /"ann": the name was given before/);
   });
 
-  it('lists what was added, without a text, and changes no byte by that', async () => {
+  it('lists the keys without their texts, and changes no byte', async () => {
     const added = await ask('add', 'ann', '--scopes', 'admin');
     const expiring = await ask('add', 'ci', '--scopes', 'run', '--scopes', 'read', '--expires', '30d');
     await ask('revoke', 'ann');
@@ -75,20 +75,20 @@ describe('council keys on the folder of a stopped service', () => {
     }
   });
 
-  it('revokes a key, twice too, and says which there is not', async () => {
+  it('revokes a key, also for a second time, and names an unknown key', async () => {
     await ask('add', 'ann', '--scopes', 'admin');
     expectOneLine(await ask('revoke', 'ann'), 0, /^Key "ann" is revoked$/m);
     expectOneLine(await ask('revoke', 'ann'), 0, /^Key "ann" is revoked$/m);
     expectOneLine(await ask('revoke', 'bob'), 4, /Cannot find key "bob"/);
   });
 
-  it('makes no log to list or revoke in', async () => {
+  it('creates no log to list or to revoke', async () => {
     expectOneLine(await ask('list'), 5, /Cannot read the event log ".*": there is no such file/);
     expectOneLine(await ask('revoke', 'ann'), 5, /there is no such file/);
     expect(existsSync(join(dir.path, 'data'))).to.equal(false);
   });
 
-  it('points at --url while a service runs there, and lets go of the folder in the end', async () => {
+  it('suggests --url while a service runs on the folder, and unlocks the folder after each command', async () => {
     const dataDir = join(dir.path, 'data');
     const service = await startService({ model: scriptedModel(), dataDir, eventStore: null });
     for (const words of [['add', 'ann', '--scopes', 'admin'], ['list'], ['revoke', 'ann']]) {
@@ -99,10 +99,10 @@ describe('council keys on the folder of a stopped service', () => {
     expect((await ask('add', 'bob', '--scopes', 'read')).code).to.equal(0);
   });
 
-  it('exits 2 with the usage for wrong words, in one line for what no key can have', async () => {
+  it('exits 2 with the usage for wrong words, and with one line for an invalid name, scope or expiry', async () => {
     for (const [words, told] of [
       [[], 'add, list or revoke is missing'],
-      [['sing'], 'There is no keys sing'],
+      [['sing'], 'There is no command "keys sing"'],
       [['add'], 'The name of a key is missing'],
       [['add', 'ann'], '--scopes is missing'],
       [['add', 'ann', 'bob', '--scopes', 'read'], 'Too many words'],
@@ -126,8 +126,8 @@ describe('council keys on the folder of a stopped service', () => {
   });
 });
 
-describe('council keys add, when nobody gets the key', () => {
-  it('exits 1 and says that it may be there', async () => {
+describe('council keys add when the new key is lost', () => {
+  it('exits 1 and says that the key may exist', async () => {
     const dir = tempDir();
     const cut = createServer((request) => request.socket.destroy()).listen(0, '127.0.0.1');
     await once(cut, 'listening');
@@ -145,7 +145,7 @@ describe('council keys add, when nobody gets the key', () => {
     dir.remove();
     for (const { code, stderr } of [...unwritten, lost]) {
       expect(code).to.equal(1);
-      expect(stderr).to.match(/^Cannot show key "ann", which may be there: revoke it/);
+      expect(stderr).to.match(/^Cannot show key "ann", which may exist; revoke it: /);
     }
   });
 });
@@ -164,7 +164,7 @@ describe('council keys at a server that refuses with the status of another refus
 });
 
 describe('council keys on the log of a server', () => {
-  it('adds, lists and revokes there, without a folder of its own', async () => {
+  it('adds, lists and revokes keys there, and creates no folder', async () => {
     const dir = tempDir();
     const server: FakeEventStore = await fakeEventStore(join(dir.path, 'server.sqlite'));
     const env = { EVENTSTORE_URL: server.url, EVENTSTORE_PREFIX: 't1', DATA_DIR: join(dir.path, 'data') };
@@ -190,12 +190,12 @@ describe('council keys at a running service', () => {
 
   before(async () => {
     service = await startService({ model: scriptedModel() });
-    // The first key of all, without another.
+    // The first key needs no other key.
     admin = (await ask(null, 'add', 'ann', '--scopes', 'admin')).stdout.trim();
   });
   after(() => service.stop());
 
-  it('adds a key that opens what its scopes say, lists it with who added it, and revokes it', async () => {
+  it('adds a key with the rights of its scopes, lists it, and revokes it with the name of the actor', async () => {
     const { stdout } = await ask(admin, 'add', 'ci', '--scopes', 'read', '--expires', '12h');
     expect(stdout).to.match(KEY_LINE);
     const status = async (): Promise<number> =>
@@ -207,7 +207,7 @@ describe('council keys at a running service', () => {
     expect((await ask(admin, 'list')).stdout).to.match(/^ci +read +revoked [\d-]+ by ann +used /m);
   });
 
-  it('says in one line what is wrong with a key, a name or the address', async () => {
+  it('reports a wrong key, name or address in one line', async () => {
     const reader = (await ask(admin, 'add', 'eve', '--scopes', 'read')).stdout.trim();
     expectOneLine(await ask(null, 'list'), 2, /A key is needed.*COUNCIL_KEY/);
     expectOneLine(await ask(`council_${'x'.repeat(43)}`, 'list'), 2, /The key is unknown.*COUNCIL_KEY/);

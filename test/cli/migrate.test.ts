@@ -30,7 +30,7 @@ describe('council migrate', () => {
   };
   const migrate = (env: Readonly<Record<string, string>>) => bench.council(['migrate'], { env });
 
-  it('moves a service to EventStoreDB with all it has recorded, and may be asked again', async () => {
+  it('copies every record of a service to EventStoreDB, and may be run again', async () => {
     const embedded = await serve({ dataDir: bench.dataDir, eventStore: null });
     const before = restClient(embedded.url);
     const runIds = await Promise.all(Array.from({ length: 5 }, () => before.start()));
@@ -47,7 +47,7 @@ describe('council migrate', () => {
     expect(first.stderr).to.match(/^Copied and verified: \d+ events in 6 streams$/m);
     const again = await migrate(environment);
     expect(again.code).to.equal(0);
-    expect(again.stderr).to.include('there before');
+    expect(again.stderr).to.include('already there');
 
     const moved = await serve({ dataDir: join(bench.path, 'new'), eventStore: { url: server.url, prefix } });
     const after = restClient(moved.url);
@@ -56,7 +56,7 @@ describe('council migrate', () => {
     await moved.stop();
   });
 
-  it('exits 2 without a server to copy to, or a log to copy', async () => {
+  it('exits 2 without a server or without a log', async () => {
     const none = await migrate({ EVENTSTORE_URL: '' });
     expect(none).to.include({ code: 2 });
     expect(none.stderr).to.include('EVENTSTORE_URL');
@@ -65,7 +65,7 @@ describe('council migrate', () => {
     expect(empty.stderr).to.include('DATA_DIR');
   });
 
-  it('is refused while the service runs', async () => {
+  it('refuses while the service runs', async () => {
     await serve({ dataDir: bench.dataDir, eventStore: null });
     const refused = await migrate({ EVENTSTORE_URL: server.url });
     expect(refused).to.include({ code: 1 });

@@ -30,7 +30,7 @@ describe('The output of a run', () => {
     written = '';
   });
 
-  it('is the draft as it is, but to a terminal without what would command it', async () => {
+  it('is the unchanged draft, on a terminal without control characters', async () => {
     await writeResult(RESULT, { stream: stream(false), isJson: false });
     expect(written).to.equal(`${RESULT.final_draft ?? ''}\n`);
     written = '';
@@ -42,7 +42,7 @@ describe('The output of a run', () => {
     expect(JSON.parse(written)).to.include({ status: 'completed' });
   });
 
-  it('is lost when it cannot be written, but not when its reader has gone', async () => {
+  it('fails on a full disk, but not when the reader has closed the pipe', async () => {
     const full = Object.assign(new Error('no space left'), { code: 'ENOSPC' });
     for (const isJson of [false, true]) {
       const lost = await rejectionOf(writeResult(RESULT, { stream: stream(false, full), isJson }));

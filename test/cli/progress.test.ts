@@ -19,7 +19,7 @@ describe('The progress of a run', () => {
 
   afterEach(() => progress.close());
 
-  it('draws the moving line again when it has changed, not before', () => {
+  it('redraws the progress line only when it has changed', () => {
     open(true);
     progress.show(FRONT);
     progress.show(FRONT);
@@ -29,13 +29,13 @@ describe('The progress of a run', () => {
     expect(written).to.have.lengthOf(2);
   });
 
-  it('keeps the moving line in one row', () => {
+  it('keeps the progress line in one row', () => {
     open(true, 20);
     progress.show(FRONT);
     expect(written).to.deep.equal(['\r\x1b[K   0.0 s  left, rig']);
   });
 
-  it('has no timer left and a clean line once it is closed', () => {
+  it('stops its timer and erases its line when it is closed', () => {
     open(true);
     progress.show(FRONT);
     progress.close();
@@ -44,7 +44,7 @@ describe('The progress of a run', () => {
     expect(system.timers()).to.equal(0);
   });
 
-  it('writes a line for each node of a frontier into a pipe, once', () => {
+  it('writes one line for each running node to a pipe', () => {
     open(false);
     progress.show({ ...FRONT, nodes: ['left'] });
     progress.show(FRONT);
@@ -52,7 +52,7 @@ describe('The progress of a run', () => {
     expect(written).to.deep.equal(['   0.0 s  left  iteration 1\n', '   0.0 s  right  iteration 1\n']);
   });
 
-  it('lets no name of a node command the terminal', () => {
+  it('replaces control characters in the name of a node', () => {
     open(true);
     progress.show({ ...FRONT, nodes: ['\x1b[2J\nx'] });
     expect(written.join('').replace('\r\x1b[K', '')).to.not.match(/[\x1b\n]/);

@@ -43,16 +43,16 @@ onEmbeddedLog(() =>
       return ids;
     };
 
-    it('writes all of a whole log, its journal too, into a new one that is served', async () => {
+    it('copies all of an intact log, with its journal, into a new log that a service can use', async () => {
       const to = join(bench.path, 'whole-new');
       const env = { DATA_DIR: copied('whole') };
       const { code, stdout } = await bench.command(['salvage', '--to', to], { env });
       expect(code, stdout).to.equal(0);
-      expect(stdout).to.match(/^Written to .*: \d+ events in \d+ records; 0 left behind\n$/);
+      expect(stdout).to.match(/^Written to .*: \d+ events in \d+ records; 0 omitted\n$/);
       expect(await served(to)).to.deep.equal([...image.runs.keys()]);
     });
 
-    it('leaves behind what a damaged page is of, a line each, and the broken log as it is', async () => {
+    it('omits the records of a corrupt page, one line each, and leaves the corrupt log unchanged', async () => {
       const from = copied('broken');
       const file = join(from, 'log.sqlite');
       const bytes = readFileSync(file);
@@ -63,20 +63,17 @@ onEmbeddedLog(() =>
       const to = join(bench.path, 'broken-new');
       const { code, stdout } = await salvage(from, '--to', to);
       expect(code, stdout).to.equal(1);
-      const left = [...stdout.matchAll(/^left behind: run ([-0-9a-f]+): event \d+: .+$/gm)].map(([, id]) => id);
+      const left = [...stdout.matchAll(/^omitted: run ([-0-9a-f]+): event \d+: .+$/gm)].map(([, id]) => id);
       expect(left).to.include(touched);
       const rest = await served(to);
       expect([...rest, ...left].sort()).to.deep.equal([...image.runs.keys()].sort());
       expect(readFileSync(file).equals(bytes)).to.equal(true);
     });
 
-    it('writes into no folder that holds a log, and asks for one', async () => {
+    it('refuses a folder that holds a log, and a missing folder', async () => {
       const from = copied('taken');
       const taken = await salvage(from, '--to', from);
-      expect([taken.code, taken.stderr]).to.deep.equal([
-        2,
-        `Cannot salvage to "${from}": there is a log in it already\n`,
-      ]);
+      expect([taken.code, taken.stderr]).to.deep.equal([2, `Cannot use folder "${from}": it already holds a log\n`]);
       expect((await salvage(from)).code).to.equal(2);
       expect((await salvage(join(from, 'tmp'), '--to', join(bench.path, 'none'))).code).to.equal(2);
       expect(existsSync(join(bench.path, 'none'))).to.equal(false);

@@ -1,4 +1,4 @@
-/** What stands between a client and a service: it passes everything on, or spoils it. */
+/** A proxy between a client and a service, which forwards a request or spoils it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, request } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';

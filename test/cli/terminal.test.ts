@@ -4,7 +4,7 @@ import type { Child } from '../support/child.js';
 import type { CouncilBench } from '../support/council-command.js';
 import { COUNCIL, councilBench } from '../support/council-command.js';
 
-/** Whether util-linux's script, which gives a command a terminal of its own, is there. */
+/** Whether the program `script` of util-linux is installed, which runs a command on a terminal of its own. */
 const HAS_SCRIPT = String(spawnSync('script', ['--version']).stdout).includes('util-linux');
 
 if (HAS_SCRIPT) describe('council run on a terminal', onTerminal);
@@ -18,7 +18,7 @@ function onTerminal(): void {
 
   afterEach(() => bench.clear());
 
-  /** Both streams of the command come together on the terminal: the standard output of `script`. */
+  /** The standard output of `script` is the terminal, which shows both streams of the command. */
   const typed = (words: readonly string[], env: Readonly<Record<string, string>> = {}): Child => {
     const line = `exec ${[process.execPath, COUNCIL, 'run', ...words].map((word) => `'${word}'`).join(' ')}`;
     return bench.program('script', ['-qec', line, '/dev/null'], { env: { TERM: 'xterm', SHELL: '/bin/sh', ...env } });
@@ -26,7 +26,7 @@ function onTerminal(): void {
   const shows = (terminal: Child, text: string): Promise<void> =>
     terminal.waitFor((lines) => lines.some((line) => line.includes(text)));
 
-  it('moves one line, and leaves it clean', async () => {
+  it('redraws one progress line, and erases it at the end', async () => {
     const { code, stdout } = await typed(['The sea'], { OFFLINE_LATENCY_MS: '300' }).exit;
     expect(code, stdout).to.equal(0);
     expect(stdout).to.match(/\r\x1b\[K +\d+\.\d s {2}master_agent\r\x1b\[K +\d+\.\d s {2}\w+_agent/);
@@ -34,7 +34,7 @@ function onTerminal(): void {
     expect(stdout.slice(stdout.indexOf('Completed'))).to.not.include('\x1b');
   });
 
-  it('takes the answers of God Mode, and the draft from an editor that has the terminal', async () => {
+  it('reads the answers of God Mode, and lends the terminal to the editor', async () => {
     const editor = bench.written('editor.sh', 'printf "Your draft? " >&2; read -r draft; echo "$draft" > "$1"\n');
     const god = typed(['The sea', '--god', '--blueprint', bench.pair()], { EDITOR: `sh ${editor}` });
     await shows(god, 'reject or edit');

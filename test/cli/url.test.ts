@@ -11,7 +11,7 @@ import { startService } from '../support/running-service.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 import { spoiltService, type SpoiltService } from './spoilt-service.js';
 
-/** Far more than an end takes that waits for nobody, in milliseconds. */
+/** Far longer than a command needs to end that waits for nothing, in milliseconds. */
 const SOON_MS = 60_000;
 
 const TOPIC = 'Should our town build a public sauna?';
@@ -26,14 +26,14 @@ describe('council run --url', () => {
   });
 
   afterEach(async () => {
-    // First: a service that still writes would keep its folder from being removed.
+    // Stopped first: a service that still writes keeps its folder from being removed.
     await spoilt?.stop();
     spoilt = undefined;
     await service.stop();
     await bench.clear();
   });
 
-  it('prints what the service makes of the topic, and shows its steps as it does here', async () => {
+  it('prints the same draft and the same steps as a run in this process', async () => {
     service = await startService();
     const remote = await bench.run([TOPIC, '--url', `${service.url}/`]);
     expect(remote.code, remote.stderr).to.equal(0);
@@ -42,7 +42,7 @@ describe('council run --url', () => {
     expect(remote.stderr).to.include(`at ${service.url}`);
     const steps = ({ stderr }: { readonly stderr: string }): readonly (string | undefined)[] =>
       [...stderr.matchAll(/^ *[\d.]+ s {2}(.*_agent.*)$/gm)].map(([, step]) => step);
-    // On a server steps that take no time may have ended before they are looked at.
+    // On a server, steps that take no time may end before the command reads them.
     const [shown, shownHere] = [steps(remote), steps(here)];
     onEmbeddedLog(() => expect([shown.length, shownHere.length]).to.deep.equal([5, 5]));
     const count = Math.min(shown.length, shownHere.length);
@@ -50,7 +50,7 @@ describe('council run --url', () => {
     expect(shown.slice(-count)).to.deep.equal(shownHere.slice(-count));
   });
 
-  it('runs a blueprint that the service does not keep, in God Mode', async () => {
+  it('runs a blueprint in God Mode, which the service does not keep', async () => {
     service = await startService();
     const editor = bench.written('editor.sh', 'printf "The sea is deep.\\n" > "$1"\n');
     const words = ['The sea', '--god', '--blueprint', bench.pair(), '--url', service.url];
@@ -63,7 +63,7 @@ describe('council run --url', () => {
     expect(JSON.parse((await restClient(service.url).get('/api/councils/')).text)).to.deep.equal([]);
   });
 
-  it('cancels the run there on SIGINT', async () => {
+  it('cancels the run at the service on SIGINT', async () => {
     service = await startService();
     const waiting = bench.start(['The sea', '--god', '--json', '--blueprint', bench.pair(), '--url', service.url]);
     await waiting.untilTold(/reject or edit/);
@@ -74,7 +74,7 @@ describe('council run --url', () => {
     expect(await restClient(service.url).poll(runId)).to.include({ error: 'Cancelled by the user' });
   });
 
-  it('goes on when the service is restarted while the run is paused', async () => {
+  it('continues when the service restarts while the run is paused', async () => {
     const dataDir = join(bench.path, 'service');
     service = await startService({ dataDir });
     const waiting = bench.start(['The sea', '--god', '--blueprint', bench.pair(), '--url', service.url]);
@@ -87,7 +87,7 @@ describe('council run --url', () => {
     expect(ended.stderr).to.include('Paused before reader');
   });
 
-  it('exits 1 in one line when no service runs there', async () => {
+  it('exits 1 with one line when no service runs at the address', async () => {
     service = await startService();
     await service.stop();
     const ended = await bench.run([TOPIC, '--url', service.url]);
@@ -95,7 +95,7 @@ describe('council run --url', () => {
     expect(ended.stderr).to.equal(`Cannot reach the service at ${service.url}: is it running?\n`);
   });
 
-  it('says that the connection is lost, and ends soon when the run cannot be cancelled', async () => {
+  it('says that the connection is lost, and ends soon if it cannot cancel the run', async () => {
     service = await startService();
     const waiting = bench.start(['The sea', '--god', '--blueprint', bench.pair(), '--url', service.url]);
     await waiting.untilTold(/reject or edit/);
@@ -109,11 +109,11 @@ describe('council run --url', () => {
     const ended = await waiting.exit;
     expect(Date.now() - cancelledMs).to.be.lessThan(SOON_MS);
     expect(ended).to.include({ code: 1, stdout: '' });
-    expect(ended.stderr).to.match(/^Cannot cancel run "\S+", it may go on: Cannot reach/m);
+    expect(ended.stderr).to.match(/^Cannot cancel run "\S+", which may continue: Cannot reach/m);
     expect(ended.stderr.match(/lost, trying again/g)).to.have.lengthOf(1);
   });
 
-  it('ends soon on SIGTERM when the service is there and says nothing', async () => {
+  it('ends soon on SIGTERM when the service does not answer', async () => {
     service = await startService({ model: offlineModel({ latencyMs: 60_000, system: nodeSystem() }) });
     spoilt = await spoiltService(service.url, ({ url }) => (url?.endsWith('/cancel') === true ? 'hang' : 'pass'));
     const silent = bench.start([TOPIC, '--url', spoilt.url]);
@@ -123,16 +123,16 @@ describe('council run --url', () => {
     const ended = await silent.exit;
     expect(Date.now() - cancelledMs).to.be.lessThan(SOON_MS);
     expect(ended).to.include({ code: 1, stdout: '' });
-    expect(ended.stderr).to.match(/^Cannot cancel run "\S+", it may go on: /m);
+    expect(ended.stderr).to.match(/^Cannot cancel run "\S+", which may continue: /m);
   });
 
-  it('goes on with a run whose blueprint cannot be deleted, and names the blueprint', async () => {
+  it('completes a run whose blueprint cannot be deleted, and names the blueprint', async () => {
     service = await startService();
     spoilt = await spoiltService(service.url, ({ method }) => (method === 'DELETE' ? 'refuse' : 'pass'));
     const words = [TOPIC, '--json', '--blueprint', bench.pair(), '--url', spoilt.url];
     const ended = await bench.run(words);
     expect(ended.code, ended.stderr).to.equal(0);
-    const id = /^Warning: blueprint "(\S+)" stays at the service: Not now$/m.exec(ended.stderr)?.[1] ?? '';
+    const id = /^Warning: cannot delete blueprint "(\S+)" at the service: Not now$/m.exec(ended.stderr)?.[1] ?? '';
     expect((await restClient(service.url).get(`/api/councils/${id}`)).status).to.equal(200);
   });
 

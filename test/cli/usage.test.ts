@@ -1,8 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { CouncilBench } from '../support/council-command.js';
 import { councilBench } from '../support/council-command.js';
 
-describe('council run, used wrongly', () => {
+/** The version in package.json. */
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+  readonly version: string;
+};
+
+describe('council run with wrong words or settings', () => {
   let bench: CouncilBench;
 
   beforeEach(() => {
@@ -11,10 +17,10 @@ describe('council run, used wrongly', () => {
 
   afterEach(() => bench.clear());
 
-  it('exits 2 and shows the usage when it is called another way', async () => {
+  it('exits 2 and shows the usage for wrong words', async () => {
     const faults: readonly (readonly [readonly string[], string])[] = [
       [[], 'A topic is missing'],
-      [['one', 'two'], 'in quotes'],
+      [['one', 'two'], 'Put the topic in quotes'],
       [['--loud', 'x'], '--loud'],
       [['x', '--god'], '--god needs --blueprint'],
       [['x', '--url', 'ftp://x'], '--url takes'],
@@ -28,7 +34,7 @@ describe('council run, used wrongly', () => {
     });
   });
 
-  it('exits 2 in one line for a topic or a blueprint that cannot be taken', async () => {
+  it('exits 2 with one line for a topic or a blueprint that the service refuses', async () => {
     const lost = '{"name":"x","nodes":[{"id":"a"}],"edges":[{"source":"a","target":"b"}]}';
     const faults: readonly (readonly [readonly string[], RegExp])[] = [
       [[''], /Cannot use the topic: .*at least 1 character/],
@@ -45,18 +51,18 @@ describe('council run, used wrongly', () => {
     });
   });
 
-  it('exits 0 for help and version, 2 for a command that it does not know', async () => {
+  it('exits 0 for help and version, and 2 for an unknown command', async () => {
     const ended = (...words: readonly string[]) => bench.command(words);
     for (const words of [['help'], ['--help'], ['-h'], ['serve', '--help']]) {
       const { code, stdout, stderr } = await ended(...words);
       expect([code, stderr]).to.deep.equal([0, '']);
-      expect(stdout).to.include('council serve');
+      expect(stdout).to.match(/^ {2}serve +starts the service$/m);
     }
-    expect(await ended('--version')).to.deep.include({ code: 0, stdout: '0.2.0\n', stderr: '' });
+    expect(await ended('--version')).to.deep.include({ code: 0, stdout: `${version}\n`, stderr: '' });
     expect(await ended('sing')).to.include({ code: 2, stdout: '' });
   });
 
-  it('exits 2 in one line for an unusable setting, 0 for --help', async () => {
+  it('exits 2 with one line for an unusable setting, and 0 for --help', async () => {
     const [setting, help] = await Promise.all([
       bench.start(['x'], { env: { MODEL_PROVIDER: 'oracle' }, input: '' }).exit,
       bench.run(['--help']),

@@ -4,13 +4,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { RunResult } from '../../src/generated/schemas.js';
-import { audit } from '../../src/cli/commands/audit.js';
-import { check } from '../../src/cli/commands/check.js';
-import type { Command, CommandProcess } from '../../src/cli/commands/command.js';
-import { keys } from '../../src/cli/commands/keys.js';
-import { migrate } from '../../src/cli/commands/migrate.js';
-import { run } from '../../src/cli/commands/run.js';
-import { salvage } from '../../src/cli/commands/salvage.js';
+import { COMMANDS } from '../../src/cli/command-table.js';
+import type { CommandProcess } from '../../src/cli/commands/command.js';
 import { schemaCheck } from './schema-check.js';
 import type { Child, ChildExit } from './child.js';
 import { startChild } from './child.js';
@@ -98,9 +93,6 @@ export function councilBench(): CouncilBench {
   };
 }
 
-/** All but those on a run, which one module answers. */
-const COMMANDS: Readonly<Record<string, Command>> = { run, keys, check, salvage, migrate };
-
 /** Runs a command to its end in this process. @param given all of its environment @param parts in place of usual ones */
 export async function commandHere(
   words: readonly string[],
@@ -111,7 +103,8 @@ export async function commandHere(
   const decoder = new TextDecoder();
   const textIn = (text: string | Uint8Array): string =>
     typeof text === 'string' ? text : decoder.decode(text, { stream: true });
-  const command = COMMANDS[words[0] ?? ''] ?? audit;
+  const command = await COMMANDS.find(({ name }) => name === words[0])?.load?.();
+  if (command === undefined) throw new Error(`There is no command "${words[0]}"`);
   const code = await command(words, {
     env,
     stdin: Readable.from(input === '' ? [] : [Buffer.from(input)]),

@@ -3,7 +3,7 @@
  * is JSON, each with its words and what is different in its environment. After each comes a line with END and its exit code.
  */
 import { fileURLToPath } from 'node:url';
-import { audit } from '../../src/cli/commands/audit.js';
+import { COMMANDS } from '../../src/cli/command-table.js';
 
 export interface TerminalCommand {
   readonly words: readonly string[];
@@ -17,7 +17,8 @@ if (process.argv[1] === TERMINAL_COMMANDS) {
   for (const { words, env } of JSON.parse(process.argv[2] ?? '[]') as readonly TerminalCommand[]) {
     const { stdin, stdout, stderr, exit } = process;
     const { signal } = new AbortController();
-    const code = await audit(words, { stdin, stdout, stderr, exit, signal, env: { ...process.env, ...env } });
+    const command = await COMMANDS.find(({ name }) => name === words[0])?.load?.();
+    const code = await command?.(words, { stdin, stdout, stderr, exit, signal, env: { ...process.env, ...env } });
     stdout.write(`${END} ${code}\n`);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * `council check`: tells whether the embedded log of a stopped service is whole: its file, every hash chain in it, and
- * whether it ends where it was last seen to end. With `--accept-loss` a log that has lost its end is taken as it is.
+ * `council check`: checks the embedded log of a stopped service: its file, every hash chain in it, and whether events are
+ * missing at its end. With `--accept-loss` the service starts on a log that has lost its end.
  */
 import { rmSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -13,40 +13,39 @@ import { LogUnreadable } from '../../eventlog/port.js';
 import type { System } from '../../system/system.js';
 import { folderOfLog, openFolderLog } from '../records/folder-log.js';
 import { StreamChains } from '../records/stream-chains.js';
-import { UsageFault } from './command.js';
 import type { CommandProcess } from './command.js';
-import type { Say } from './exit-codes.js';
-import { EXIT, exitOfLogCommand } from './exit-codes.js';
+import { HELP, execute, printLines } from './command.js';
+import { EXIT, UsageFault } from './exit-codes.js';
 
 const USAGE = `Usage: council check [--accept-loss]
 
-Tells whether the log in DATA_DIR is whole; the service is stopped. Exit code 0: it is, 1: it is not.
-  --accept-loss   takes what there is of a log that has lost something: the service then starts on it
-`;
+Checks whether the log in DATA_DIR is complete and intact. The service must be stopped.
+
+  --accept-loss  accept the loss of events at the end of the log, so that the service starts on the rest
+  --help         show this text
+
+Exit code: 0 the log is intact, 1 it is not, 2 wrong usage or setting, 5 DATA_DIR is in use or unreadable.`;
+
+const OPTIONS = { ...HELP, 'accept-loss': { type: 'boolean' } } as const;
 
 /** Most faults reported of a log. */
 const MAX_FAULTS = 20;
 
-export function check([, word, ...rest]: readonly string[], here: CommandProcess): Promise<number> {
-  return exitOfLogCommand(here, async (say) => {
-    if (word === '--help' || word === '-h') {
-      await say(USAGE.trimEnd());
-      return EXIT.done;
-    }
-    if (rest.length > 0 || (word !== undefined && word !== '--accept-loss')) throw new UsageFault(USAGE.trimEnd());
-    const system = nodeSystem();
+export function check(words: readonly string[], here: CommandProcess): Promise<number> {
+  return execute(words, here, { usage: USAGE, options: OPTIONS }, async ({ values, positionals }, { print }) => {
+    if (positionals.length > 0) throw new UsageFault('Too many words');
+    const deps = { system: nodeSystem(), say: printLines(print) };
     const dataDir = folderOfLog(here.env);
-    if (word === '--accept-loss') return await acceptLoss(dataDir, { system, say });
-    return await checkLog(dataDir, { system, say });
+    return values['accept-loss'] === true ? await acceptLoss(dataDir, deps) : await checkLog(dataDir, deps);
   });
 }
 
 interface CheckDeps {
   readonly system: System;
-  readonly say: Say;
+  readonly say: (line: string) => Promise<void>;
 }
 
-/** Forgets what the folder knows of the log; the views are folded again from what is there. */
+/** Forgets the last known end of the log, and the views, which the service rebuilds from the log. */
 async function acceptLoss(folder: string, { system, say }: CheckDeps): Promise<number> {
   const dataDir = openDataDirectory(folder, { pid: process.pid, hostname: hostname(), startedAt: system.now() });
   try {
@@ -54,9 +53,11 @@ async function acceptLoss(folder: string, { system, say }: CheckDeps): Promise<n
     forgetHead(logFile);
     rmSync(viewsDir, { recursive: true, force: true });
     const isLost = (statSync(logFile, { throwIfNoEntry: false })?.size ?? 0) === 0;
-    // An empty file, or a journal without its file, is no log: both make room for a new one.
+    // An empty file, or a journal without its file, is no log: the service needs the place for a new one.
     if (isLost) for (const suffix of ['', '-wal', '-shm']) rmSync(logFile + suffix, { force: true });
-    await say(isLost ? 'There is no log: the service begins a new one' : 'The log is taken as it is');
+    await say(
+      isLost ? 'There is no log. The service starts a new one' : 'The loss is accepted. The service starts on this log',
+    );
     return EXIT.done;
   } finally {
     dataDir.release();
@@ -74,17 +75,21 @@ async function checkLog(folder: string, { system: { sha256 }, say }: CheckDeps):
     const { events, streams, faults } = chainsOf(log, { last, sha256 });
     const found = [...(loss === null ? [] : [loss]), ...log.faults(), ...faults];
     log.assertUnchanged();
-    await say(`${file}: ${events} events in ${streams} streams, the last at ${last}`);
+    await say(`${file}: ${events} events in ${streams} streams, the last at position ${last}`);
     for (const fault of found.slice(0, MAX_FAULTS)) await say(`- ${fault}`);
     if (found.length > MAX_FAULTS) await say(`- and ${found.length - MAX_FAULTS} more`);
-    await say(found.length === 0 ? 'It is whole' : 'It is not whole: `council salvage --to DIR` saves what is');
+    await say(
+      found.length === 0
+        ? 'The log is intact'
+        : 'The log is not intact. Copy the intact records with `council salvage --to DIR`',
+    );
     return found.length === 0 ? EXIT.done : EXIT.failed;
   } finally {
     log.close();
   }
 }
 
-/** Null where it cannot be read. */
+/** The identity of the log, or null if it is unreadable. */
 function identityOf(log: ReadOnlyLog): string | null {
   try {
     return log.end().identity;
@@ -97,7 +102,7 @@ function identityOf(log: ReadOnlyLog): string | null {
 interface Chains {
   readonly events: number;
   readonly streams: number;
-  /** The faults, a line each: events that cannot be read or do not follow, of each stream the first. */
+  /** A line for each unreadable event, and for the first fault in the hash chain of each stream. */
   readonly faults: readonly string[];
 }
 
@@ -107,7 +112,7 @@ function chainsOf({ salvage }: ReadOnlyLog, { last, sha256 }: { last: number; sh
   const faults: string[] = [];
   let events = 0;
   for (const event of salvage.events(last)) {
-    if ('reason' in event) faults.push(`the event at ${event.position} cannot be read (${event.reason})`);
+    if ('reason' in event) faults.push(`the event at position ${event.position} is unreadable (${event.reason})`);
     else chains.take(event);
     events += 1;
   }

@@ -1,18 +1,18 @@
-/** Drives a run for the terminal: by the engine in this process, or a remote service. */
+/** Runs a council for the terminal: with the engine in this process, or at a running service. */
 import type { BlueprintCreate, GodModeState, RunResult, StateOverride } from '../../generated/schemas.js';
 
 export interface RunOptions {
   readonly topic: string;
   readonly isGodMode: boolean;
-  /** Null: the built-in council. */
+  /** The council to run, or null for the built-in council. */
   readonly blueprint: BlueprintCreate | null;
 }
 
-/** The progress of a run, as it is displayed. */
+/** The progress of a run, as the terminal shows it. */
 export interface RunProgress {
-  /** The nodes that run, several in parallel branches; none while the run waits and after its end. */
+  /** The running nodes, several in parallel branches; none while the run waits and after its end. */
   readonly nodes: readonly string[];
-  /** Drafts so far; null before the first. */
+  /** Drafts so far, or null before the first. */
   readonly iteration: number | null;
   readonly score: number | null;
   readonly isPaused: boolean;
@@ -22,22 +22,22 @@ export type Decision = (
   | { readonly action: 'approve' | 'reject' }
   | { readonly action: 'modify'; readonly override: StateOverride }
 ) & {
-  /** The comment of the human; absent: none. */
+  /** The user's comment, if any. */
   readonly comment?: string;
 };
 
 export interface RunDriver {
-  /** Where it runs, in a few words for the user. */
+  /** Where runs take place, for the user: `here, on the offline model`. */
   readonly place: string;
-  /** Starts a run; resolves with its id once it is durable. */
+  /** Starts a run. Resolves with its id once the start is durable. */
   start(request: RunOptions): Promise<string>;
-  /** The run's progress at every change, until it has ended. */
+  /** The progress of the run at every change, until the run ends. */
   follow(runId: string): AsyncIterable<RunProgress>;
-  /** The open pause; null when there is none. */
+  /** The open pause, or null if there is none. */
   pause(runId: string): Promise<GodModeState | null>;
-  /** Decides the pause at a revision; resolves with why it was refused, null when it was taken. */
+  /** Decides the pause at a revision. Resolves with the reason of a refusal, or null if the decision is accepted. */
   decide(runId: string, seq: number, decision: Decision): Promise<string | null>;
-  /** Cancels the run and aborts all other calls; a run that has ended stays as it is. */
+  /** Cancels the run and aborts all other calls. Has no effect on a run that has ended. */
   cancel(runId: string): Promise<void>;
   result(runId: string): Promise<RunResult>;
   close(): Promise<void>;

@@ -1,6 +1,4 @@
-/**
- * Runs a council in this process, on the data directory, as the service would. Unfinished runs there are not touched.
- */
+/** Runs a council in this process, on the data directory, as the service does. It leaves unfinished runs there alone. */
 import type { System } from '../../system/system.js';
 import { compileBlueprint } from '../../blueprint/compile.js';
 import { councilOf } from '../../blueprint/record.js';
@@ -28,12 +26,12 @@ import { queue } from '../../system/async/queue.js';
 export interface EmbeddedOptions {
   readonly dataDir: DataDirectory;
   readonly model: LanguageModel;
-  /** The web search of agents; null: none. */
+  /** The web search of agents, or null if there is none. */
   readonly webSearch: SearchProvider | null;
   readonly system: System;
   /** Shows the user a notice. */
   readonly notify: (text: string) => void;
-  /** Called when the log has failed: the run cannot go on in this process. */
+  /** Called when the log fails: the run cannot continue in this process. */
   readonly onLogBroken: (error: unknown) => void;
 }
 
@@ -44,7 +42,7 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
   const logger = { info: () => undefined, error: onFault };
   const engine = await openEngine(config, { dataDir, model, webSearch, system, logger, onLogBroken });
   const cancelled = new AbortController();
-  // On a shared log, unfinished runs may belong to running instances.
+  // On a shared log, an unfinished run may belong to a running instance.
   if (config.cluster === null) reportUnfinished((await engine.unfinished()).length, notify);
   else engine.beat();
   return {
@@ -75,7 +73,8 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
 }
 
 function reportUnfinished(count: number, notify: EmbeddedOptions['notify']): void {
-  if (count > 0) notify(`Unfinished from before: ${count} ${count === 1 ? 'run' : 'runs'}, left for \`council serve\``);
+  if (count > 0)
+    notify(`DATA_DIR holds ${count} unfinished ${count === 1 ? 'run' : 'runs'}. Continue with \`council serve\``);
 }
 
 function requestOf({ topic, isGodMode, blueprint }: RunOptions, config: Config, system: System): RunRequestedData {
@@ -130,7 +129,7 @@ async function pause({ queries }: Engine, runId: string): Promise<GodModeState |
     : godModeState(pauseView, mayDecide(pauseView.run, ANYONE));
 }
 
-/** Errors of a decision that is refused; the pause stands, or has been replaced. */
+/** Errors of a refused decision: the pause is still open, or another has replaced it. */
 const REFUSALS = [RunNotPaused, PauseMoved, NotApprover];
 
 function messageOf(error: unknown): string {

@@ -1,97 +1,116 @@
 /** `council keys`: adds, lists and revokes keys. */
 import { readConfig, readCouncilKey } from '../../config.js';
-import { CouncilError } from '../../errors.js';
 import type { Key } from '../../generated/schemas.js';
 import { AppendOutcomeUnknown } from '../../eventlog/errors.js';
+import { SCOPES } from '../../keys/caller.js';
+import { expiryIn, scopesOf } from '../../keys/key-request.js';
 import { elementAt } from '../../system/element.js';
 import { nodeSystem } from '../../system/system.js';
-import type { System } from '../../system/system.js';
+import type { KeyBook } from '../records/key-book.js';
 import { isOutcomeUnknown } from '../service-faults.js';
-import type { Print } from '../terminal/printer.js';
-import { OutputFailed, ReaderGone, printable, printableJson, printerOn } from '../terminal/printer.js';
-import type { CommandProcess } from './command.js';
-import { EXIT, exitOfError, messageOf } from './exit-codes.js';
-import type { KeyBook, KeysCommand, WantedKey } from './keys-usage.js';
-import { KEYS_USAGE, parseKeysCommand } from './keys-usage.js';
+import { OutputFailed, ReaderGone, printable, printableJson } from '../terminal/printer.js';
+import type { CommandProcess, Output, Words } from './command.js';
+import { HELP, execute, serviceUrl } from './command.js';
+import { EXIT, OutcomeUnknown, UsageFault } from './exit-codes.js';
 
-/** Runs the command that the arguments name; resolves with the exit code. */
-export async function keys([, ...words]: readonly string[], process: CommandProcess): Promise<number> {
-  const { env, stdout, signal } = process;
-  const notify = (text: string): void => void process.stderr.write(`${printable(text)}\n`);
-  const system = nodeSystem();
-  try {
-    const command = parseKeysCommand(words, system.now());
-    const print = printerOn(stdout);
-    if (command === null) {
-      await print(`${KEYS_USAGE}\n`);
-      return EXIT.done;
-    }
-    const book = await keyBook(command.url, { env, system, signal });
-    await perform(command, { book, print, notify, now: system.now(), isTerminal: stdout.isTTY === true });
-    return EXIT.done;
-  } catch (error) {
-    if (error instanceof ReaderGone) return EXIT.done;
-    if (!signal.aborted || error instanceof KeyLost) notify(messageOf(error, KEYS_USAGE));
-    return signal.aborted ? EXIT.interrupted : exitOfError(error, null);
-  }
+const USAGE = `Usage: council keys add NAME --scopes SCOPE,SCOPE… [--expires 30d] [--url URL]
+       council keys list [--json] [--url URL]
+       council keys revoke NAME [--url URL]
+
+add prints the new key, which cannot be shown again. list shows every key that was ever added, never its text.
+
+  --scopes   of ${SCOPES.join(', ')}; none implies another, the first key needs admin
+  --expires  after 30d, 12h, 90m or 45s; without it the key is valid until it is revoked
+  --json     print the list as JSON
+  --url URL  the running service, for example http://127.0.0.1:8000, with an admin key in COUNCIL_KEY
+  --help     show this text
+
+Without --url the command needs no key and works in the DATA_DIR of a stopped service, or on the log at EVENTSTORE_URL.
+Exit code: 0 done, 1 failed, 2 wrong usage or a refused key, 3 no service or log there, 4 no such key, 5 DATA_DIR cannot
+be used, 130 after Ctrl-C.`;
+
+const OPTIONS = {
+  ...HELP,
+  url: { type: 'string' },
+  json: { type: 'boolean' },
+  scopes: { type: 'string', multiple: true },
+  expires: { type: 'string' },
+} as const;
+
+type Values = Words<typeof OPTIONS>['values'];
+
+interface Given {
+  readonly values: Values;
+  /** The words after `add`, `list` or `revoke`. */
+  readonly names: readonly string[];
 }
 
-/** Loads either the client or the log's adapter, not both. */
-async function keyBook(
-  url: string | null,
-  { env, system, signal }: Pick<CommandProcess, 'env' | 'signal'> & { readonly system: System },
-): Promise<KeyBook> {
-  if (url === null) return (await import('../records/log-keys.js')).logKeys(readConfig(env), system);
-  const { serviceKeys } = await import('../records/service-keys.js');
-  return serviceKeys(url, { key: readCouncilKey(env), system, signal });
-}
-
-interface KeysDeps {
-  readonly book: KeyBook;
-  readonly print: Print;
-  readonly notify: (text: string) => void;
+interface KeysDeps extends Output {
+  readonly book: () => Promise<KeyBook>;
   /** ISO 8601. */
   readonly now: string;
   readonly isTerminal: boolean;
 }
 
-async function perform(command: KeysCommand, deps: KeysDeps): Promise<void> {
-  switch (command.act) {
-    case 'add':
-      return await add(command.wanted, deps);
-    case 'list':
-      return await list(command.isJson, deps);
-    case 'revoke':
-      await deps.book.revoke(command.name);
-      return deps.notify(`Key "${command.name}" is revoked`);
-    default:
-      return command satisfies never;
-  }
+interface Action {
+  readonly run: (given: Given, deps: KeysDeps) => Promise<void>;
+  /** The options that it takes beside `--url` and `--help`. */
+  readonly options: readonly (keyof Values)[];
 }
 
-/** The key may have been added, but its text is lost. */
-class KeyLost extends CouncilError<{ readonly name: string }> {
-  readonly code = 'cli.key-lost';
-  constructor({ name, cause }: { readonly name: string; readonly cause: Error }) {
-    super(`Cannot show key "${name}", which may be there: revoke it (${cause.message})`, { name }, { cause });
-  }
+const ACTIONS = new Map<string, Action>([
+  ['add', { run: add, options: ['scopes', 'expires'] }],
+  ['list', { run: list, options: ['json'] }],
+  ['revoke', { run: revoke, options: [] }],
+]);
+
+export function keys(words: readonly string[], here: CommandProcess): Promise<number> {
+  return execute(words, here, { usage: USAGE, options: OPTIONS }, async ({ values, positionals }, output) => {
+    const [name = '', ...names] = positionals;
+    const action = ACTIONS.get(name);
+    if (action === undefined) {
+      throw new UsageFault(name === '' ? 'add, list or revoke is missing' : `There is no command "keys ${name}"`);
+    }
+    const unknown = Object.keys(values).find((option) => ![...action.options, 'url'].includes(option));
+    if (unknown !== undefined) throw new UsageFault(`council keys ${name} takes no --${unknown}`);
+    const url = values.url === undefined ? null : serviceUrl(values.url);
+    const isTerminal = here.stdout.isTTY === true;
+    const book = (): Promise<KeyBook> => keyBook(url, here);
+    await action.run({ values, names }, { ...output, book, now: nodeSystem().now(), isTerminal });
+    return EXIT.done;
+  });
 }
 
-/** The key alone goes to standard output. @throws {KeyLost} */
-async function add(wanted: WantedKey, { book, print, notify }: KeysDeps): Promise<void> {
-  const { name, scopes, expires } = wanted;
+/** Loads either the client or the adapter of the log, not both. */
+async function keyBook(url: string | null, { env, signal }: CommandProcess): Promise<KeyBook> {
+  const system = nodeSystem();
+  if (url === null) return (await import('../records/log-keys.js')).logKeys(readConfig(env), system);
+  const { serviceKeys } = await import('../records/service-keys.js');
+  return serviceKeys(url, { key: readCouncilKey(env), system, signal });
+}
+
+/** The key is all that goes to standard output. @throws {OutcomeUnknown} */
+async function add({ values, names }: Given, { book, print, notify, now }: KeysDeps): Promise<void> {
+  const name = onlyOne(names);
+  const { scopes: given, expires = null } = values;
+  if (given === undefined) throw new UsageFault('--scopes is missing');
+  // A malformed duration is refused before the command calls a service.
+  if (expires !== null) expiryIn(expires, now);
+  const scopes = scopesOf(given.flatMap((each) => each.split(',')).map((each) => each.trim()));
+  const keysThere = await book();
   try {
-    await print(`${await book.add(wanted)}\n`);
+    await print(`${await keysThere.add({ name, scopes, expires })}\n`);
   } catch (error) {
-    throw isLost(error) ? new KeyLost({ name, cause: error }) : error;
+    if (!isKeyLost(error)) throw error;
+    throw new OutcomeUnknown(`Cannot show key "${name}", which may exist; revoke it`, error);
   }
   const lasting = expires === null ? 'until it is revoked' : `for ${expires}`;
-  notify(`Key "${name}" is added, with ${scopes.join(', ')}, ${lasting}. It is shown this once.`);
-  notify('Send it as "Authorization: Bearer …"; the council commands take it from COUNCIL_KEY.');
+  notify(`Key "${name}" is added, with ${scopes.join(', ')}, valid ${lasting}. It cannot be shown again.`);
+  notify('Send it as "Authorization: Bearer …"; the council commands read it from COUNCIL_KEY.');
 }
 
-/** Whether the text was lost after the key may have been added. */
-function isLost(error: unknown): error is Error {
+/** Whether the text is lost of a key that may have been added. */
+function isKeyLost(error: unknown): error is Error {
   return (
     isOutcomeUnknown(error) ||
     error instanceof ReaderGone ||
@@ -100,9 +119,22 @@ function isLost(error: unknown): error is Error {
   );
 }
 
-async function list(isJson: boolean, { book, print, notify, now, isTerminal }: KeysDeps): Promise<void> {
-  const found = await book.list();
-  if (isJson) {
+async function revoke({ names }: Given, { book, notify }: KeysDeps): Promise<void> {
+  const name = onlyOne(names);
+  await (await book()).revoke(name);
+  notify(`Key "${name}" is revoked`);
+}
+
+function onlyOne([name = '', ...more]: readonly string[]): string {
+  if (name === '') throw new UsageFault('The name of a key is missing');
+  if (more.length > 0) throw new UsageFault('Too many words');
+  return name;
+}
+
+async function list({ values, names }: Given, { book, print, notify, now, isTerminal }: KeysDeps): Promise<void> {
+  if (names.length > 0) throw new UsageFault('Too many words');
+  const found = await (await book()).list();
+  if (values.json === true) {
     const json = JSON.stringify(found);
     return await print(`${isTerminal ? printableJson(json) : json}\n`);
   }
@@ -123,8 +155,8 @@ function keyStatus(key: Key, now: string): string {
   return expiresAt <= now ? `expired ${day(expiresAt)}` : `valid until ${day(expiresAt)}`;
 }
 
-function day(time: string): string {
-  return time.slice(0, 10);
+function day(timestamp: string): string {
+  return timestamp.slice(0, 10);
 }
 
 /** Lines with aligned columns. */

@@ -10,16 +10,19 @@ import { copyLog } from '../../eventsourcing/copy-log.js';
 import { openLog } from '../../eventlog/open.js';
 import { printable } from '../terminal/printer.js';
 import type { CommandProcess } from './command.js';
-import { EXIT, plainMessageOf } from './exit-codes.js';
+import { EXIT, messageOf } from './exit-codes.js';
 
-/** Exits with 1 when the copy is incomplete, with 2 for an unusable setting. */
+/** Exit code: 0 copied, 1 the copy is incomplete, 2 a setting is unusable. A second call copies the rest. */
 export async function migrate(_words: readonly string[], here: CommandProcess): Promise<number> {
   const say = (text: string): void => void here.stderr.write(`${printable(text)}\n`);
   try {
     await copyToServer(here, say);
     return EXIT.done;
   } catch (error) {
-    say(here.signal.aborted && !(error instanceof CouncilError) ? 'Stopped' : plainMessageOf(error));
+    const isStopped = here.signal.aborted && !(error instanceof CouncilError);
+    say(
+      isStopped ? 'Stopped. Run the command again to copy the rest' : messageOf(error, { usage: '', takesUrl: false }),
+    );
     return error instanceof ConfigInvalid ? EXIT.usage : EXIT.failed;
   }
 }
@@ -32,7 +35,7 @@ async function copyToServer({ env, signal }: CommandProcess, say: (text: string)
     throw new ConfigInvalid({ variable: 'EVENTSTORE_URL', value: '', accepted });
   }
   if (!existsSync(join(resolve(folder), 'log.sqlite'))) {
-    throw new ConfigInvalid({ variable: 'DATA_DIR', value: folder, accepted: 'a folder with an embedded log in it' });
+    throw new ConfigInvalid({ variable: 'DATA_DIR', value: folder, accepted: 'a folder with an embedded log' });
   }
   const dataDir = openDataDirectory(folder, { pid: process.pid, hostname: hostname(), startedAt: system.now() });
   const parts = { file: dataDir.logFile, onBroken: () => undefined, system };
@@ -43,11 +46,11 @@ async function copyToServer({ env, signal }: CommandProcess, say: (text: string)
       system,
       sha256: system.sha256,
       signal,
-      // Heartbeats of instances that no longer run.
+      // Heartbeats of instances that have stopped.
       isSkipped: (stream) => stream.startsWith('instance-'),
       onProgress: (count) => say(`${count.toLocaleString('en-US')} events`),
     });
-    const before = found === 0 ? '' : `, ${found.toLocaleString('en-US')} of them there before`;
+    const before = found === 0 ? '' : `, ${found.toLocaleString('en-US')} of them already there`;
     say(
       `Copied and verified: ${events.toLocaleString('en-US')} events in ${streams.toLocaleString('en-US')} streams${before}`,
     );

@@ -1,25 +1,25 @@
-/** Drives a run at a running service, by the client. */
+/** Runs a council at a running service, with the client. */
 import type { CouncilClient, RunEvent } from '../../client/client.js';
 import { ConflictError, CouncilError as ServiceError, UnreachableError, isTerminal } from '../../client/client.js';
-import { CouncilError } from '../../errors.js';
 import type { System } from '../../system/system.js';
 import type { ServiceOptions } from '../service-client.js';
 import { followEvents, serviceClient, notifyOnce } from '../service-client.js';
 import { AWAY_MS, isAway } from '../service-faults.js';
+import { OutcomeUnknown } from './exit-codes.js';
 import type { Decision, RunDriver, RunOptions, RunProgress } from './driver.js';
 
-/** Longest that a cancellation is retried, in milliseconds. */
+/** How long the command tries to cancel a run, in milliseconds. */
 const CANCEL_DEADLINE_MS = 5_000;
 
 export interface RemoteOptions extends ServiceOptions {
   readonly system: System;
   /** Shows the user a notice. */
   readonly notify: (text: string) => void;
-  /** Aborted when the user cancels: from then on only the result is waited for. */
+  /** Aborted when the user cancels. */
   readonly cancelled: AbortSignal;
 }
 
-/** A driver of the service at an address; nothing is sent before the first call. */
+/** A driver of the service at an address. It sends nothing before the first call. */
 export function remoteDriver(url: string, { notify, cancelled, ...service }: RemoteOptions): RunDriver {
   const ended = new AbortController();
   const { signal } = ended;
@@ -69,7 +69,7 @@ interface DecideOptions {
   readonly signal: AbortSignal;
 }
 
-/** Resolves with why the decision was refused; null: it was taken. */
+/** Resolves with the reason of a refusal, or null if the decision is accepted. */
 async function decide(
   council: CouncilClient,
   runId: string,
@@ -100,7 +100,7 @@ async function* progressOf(events: AsyncIterable<RunEvent>): AsyncGenerator<RunP
     } else if (type === 'NodeCompleted') {
       active.delete(data.node);
       if ('score' in data.output) score = data.output.score;
-      // The next node follows in the same append.
+      // The next event starts the next node, in the same append.
       if (active.size === 0) continue;
     } else if (type === 'RunPaused') {
       active.clear();
@@ -112,18 +112,10 @@ async function* progressOf(events: AsyncIterable<RunEvent>): AsyncGenerator<RunP
   }
 }
 
-// Starts a run exactly once, even when answers are lost.
+// Starts a run exactly once, even if answers are lost.
 
-/** Longest that the clean-up after a start is waited for, in milliseconds. */
+/** Time limit of the clean-up after a start, in milliseconds. */
 const CLEAN_UP_DEADLINE_MS = 5_000;
-
-/** It is unknown whether the service has started the run. */
-export class StartUnknown extends CouncilError {
-  readonly code = 'cli.start-unknown';
-  constructor(cause: Error) {
-    super(`Cannot tell whether the run has started: ${cause.message}`, {}, { cause });
-  }
-}
 
 interface StartDeps {
   readonly council: CouncilClient;
@@ -134,14 +126,14 @@ interface StartDeps {
 }
 
 /**
- * Resolves with the id of the run. A blueprint is saved for the start alone: the run keeps it frozen, the service does
- * not; the user is warned of one that cannot be deleted again.
+ * Resolves with the id of the run. It saves a blueprint for the start and deletes it after: the run has its own copy. It
+ * warns the user of a blueprint that it cannot delete.
  *
- * @throws {ServiceError | StartUnknown}
+ * @throws {ServiceError | OutcomeUnknown}
  */
 async function startRun({ topic, isGodMode, blueprint: given }: RunOptions, deps: StartDeps): Promise<string> {
   const { once, notify, signal } = deps;
-  // An unreachable service is not waited for: nothing has begun.
+  // Nothing has started yet, so the command does not wait for an unreachable service.
   await once.health({ signal });
   if (given === null) return await startOnce({ topic, isGodMode, blueprint: null }, deps);
   const { name, nodes, edges, approvals } = given;
@@ -152,7 +144,9 @@ async function startRun({ topic, isGodMode, blueprint: given }: RunOptions, deps
   } finally {
     await once.blueprints
       .delete(id, { signal: AbortSignal.timeout(CLEAN_UP_DEADLINE_MS) })
-      .catch((error: unknown) => notify(`Warning: blueprint "${id}" stays at the service: ${messageOf(error)}`));
+      .catch((error: unknown) =>
+        notify(`Warning: cannot delete blueprint "${id}" at the service: ${messageOf(error)}`),
+      );
   }
 }
 
@@ -163,7 +157,7 @@ async function startOnce(
   try {
     return (await council.runs.start({ topic, godMode, blueprint, signal })).id;
   } catch (error) {
-    throw isAway(error) ? new StartUnknown(error) : error;
+    throw isAway(error) ? new OutcomeUnknown('Cannot tell whether the run has started', error) : error;
   }
 }
 

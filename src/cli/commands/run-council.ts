@@ -1,4 +1,4 @@
-/** Takes a run from start to end on any driver: shows progress and asks for decisions at pauses. */
+/** Runs a council from start to end with any driver: shows the progress and asks for a decision at each pause. */
 import { CouncilError } from '../../errors.js';
 import type { RunResult } from '../../generated/schemas.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
@@ -9,36 +9,36 @@ import { printable } from '../terminal/printer.js';
 
 export interface RunCouncilDeps {
   readonly progress: Progress;
-  /** Asks for a decision at each pause; null outside God Mode. */
+  /** Asks for a decision at each pause, or null outside God Mode. */
   readonly prompt: ApprovalPrompt | null;
   /** Aborted when the user cancels the run. */
   readonly cancelled: AbortSignal;
 }
 
-/** The cancellation could not be delivered. */
-export class CancelLost extends CouncilError<{ readonly runId: string }> {
-  readonly code = 'cli.cancel-lost';
+/** The command cannot cancel the run. */
+export class CancelFailed extends CouncilError<{ readonly runId: string }> {
+  readonly code = 'cli.cancel-failed';
   constructor({ runId, cause }: { readonly runId: string; readonly cause: unknown }) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    super(`Cannot cancel run "${runId}", it may go on: ${reason}`, { runId }, { cause });
+    super(`Cannot cancel run "${runId}", which may continue: ${reason}`, { runId }, { cause });
   }
 }
 
 /**
- * Runs a council; resolves with the run as it ended, or paused as it is when the prompt's input has ended.
+ * Runs a council. Resolves with the result once the run has ended, or once the input of the prompt has ended at a pause.
  *
- * @throws {CancelLost} when a cancellation cannot be delivered
+ * @throws {CancelFailed}
  */
 export async function runCouncil(driver: RunDriver, request: RunOptions, deps: RunCouncilDeps): Promise<RunResult> {
   const { progress, prompt, cancelled } = deps;
   const runId = await driver.start(request);
   progress.say(`Run ${runId} ${driver.place}`);
-  let cancelling: Promise<CancelLost | null> = Promise.resolve(null);
+  let cancelling: Promise<CancelFailed | null> = Promise.resolve(null);
   const cancel = (): void => {
     prompt?.close();
     cancelling = driver.cancel(runId).then(
       () => null,
-      (cause: unknown) => new CancelLost({ runId, cause }),
+      (cause: unknown) => new CancelFailed({ runId, cause }),
     );
   };
   if (cancelled.aborted) cancel();
@@ -46,17 +46,17 @@ export async function runCouncil(driver: RunDriver, request: RunOptions, deps: R
   try {
     await followAndDecide(driver, runId, deps);
   } catch (error) {
-    // A cancellation aborts the other calls: their errors are expected.
+    // A cancellation aborts the other calls, so their errors are expected.
     if (!cancelled.aborted) throw error;
   } finally {
     cancelled.removeEventListener('abort', cancel);
   }
-  const lost = await cancelling;
-  if (lost !== null) throw lost;
+  const failure = await cancelling;
+  if (failure !== null) throw failure;
   return await driver.result(runId);
 }
 
-/** Shows a run and has its pauses decided, until it has ended or the prompt's input has. */
+/** Shows the progress of a run and asks at its pauses, until the run or the input of the prompt ends. */
 async function followAndDecide(
   driver: RunDriver,
   runId: string,
@@ -70,7 +70,7 @@ async function followAndDecide(
   }
 }
 
-/** Prompts until a decision is taken, here or elsewhere. @returns false when the prompt's input has ended */
+/** Asks until the pause is decided, here or elsewhere. @returns false if the input of the prompt has ended */
 async function decidePause(
   driver: RunDriver,
   runId: string,
@@ -86,32 +86,35 @@ async function decidePause(
   return true;
 }
 
-// Writes the result of a run to standard output.
-
-/** Standard output cannot be written, as on a full disk. The run itself is recorded. */
+/** Standard output cannot be written, for example on a full disk. The record of the run is complete. */
 export class OutputLost extends CouncilError<{ readonly runId: string }> {
   readonly code = 'cli.output-lost';
   constructor({ runId, cause }: { readonly runId: string; readonly cause: Error }) {
-    super(`Cannot write what run "${runId}" has made: ${cause.message}. Its record holds it`, { runId }, { cause });
+    super(
+      `Cannot write the result of run "${runId}": ${cause.message}. Its record contains the result`,
+      { runId },
+      { cause },
+    );
   }
 }
 
 export interface Output {
   readonly stream: PrintedStream & { readonly isTTY?: boolean };
-  /** The whole result instead of the final draft. */
+  /** Whether to write the result as JSON instead of the final draft. */
   readonly isJson: boolean;
 }
 
 /**
- * Writes the final draft and nothing else; as it is, except to a terminal. A reader that has gone away is no fault.
+ * Writes the final draft and nothing else: unchanged to a pipe or file, to a terminal without characters that control it.
+ * A closed pipe is no error.
  *
- * @throws {OutputLost} when it cannot be written
+ * @throws {OutputLost}
  */
 export async function writeResult(result: RunResult, { stream, isJson }: Output): Promise<void> {
   const text = isJson ? JSON.stringify(result) : result.final_draft;
   if (text === null) return;
   await write(stream, stream.isTTY ? printable(text) : text, result.run_id);
-  // Written separately: a full disk may take part of the text without an error, but then fails this write.
+  // A separate write: a full disk may accept part of the text without an error, but then fails this one.
   await write(stream, '\n', result.run_id);
 }
 

@@ -1,10 +1,10 @@
-/** `council run`. */
+/** `council run`: runs a council in this process, or at a running service. */
 import { hostname } from 'node:os';
 import type { System } from '../../system/system.js';
 import { nodeSystem } from '../../system/system.js';
 import { readConfig, readCouncilKey } from '../../config.js';
 import { openDataDirectory } from '../../app/data-directory.js';
-import { ConfigInvalid, CouncilError } from '../../errors.js';
+import { ConfigInvalid } from '../../errors.js';
 import { DataDirHeld, isWriteFailed } from '../../eventlog/errors.js';
 import type { RunResult } from '../../generated/schemas.js';
 import { openSchemas } from '../../api/schemas.js';
@@ -15,22 +15,49 @@ import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
 import { openApprovalPrompt, editText } from '../terminal/approval-prompt.js';
 import type { RunDriver } from './driver.js';
 import type { RemoteOptions } from './remote-driver.js';
-import { RunRequestInvalid, readRunRequest, readArguments, USAGE } from './run-request.js';
+import type { RunArguments } from './run-request.js';
+import { readRunRequest } from './run-request.js';
 import { CouncilError as ServiceError } from '../../client/errors.js';
-import { keyHint } from '../service-faults.js';
 import { writeResult, runCouncil } from './run-council.js';
 import { printable } from '../terminal/printer.js';
 import type { Progress } from '../terminal/progress.js';
 import { openProgress } from '../terminal/progress.js';
-import type { RunArguments } from './run-request.js';
-import { UsageFault } from './command.js';
 import type { CommandProcess } from './command.js';
-import { EXIT } from './exit-codes.js';
+import { HELP, parseWords, serviceUrl } from './command.js';
+import { ArgumentInvalid, EXIT, UsageFault, messageOf } from './exit-codes.js';
 
-/** Runs the council that the arguments name; resolves with the exit code. */
+const USAGE = `Usage: council run "<topic>" [options]
+
+Runs a council on a topic. Progress goes to standard error, the final draft alone to standard output.
+
+  --blueprint FILE  run your own council, a blueprint as JSON; it is not saved
+  --god             pause before each step and ask for a decision; needs --blueprint. Answers: approve, reject or edit
+                    (opens the draft in $EDITOR), or a, r, e; the rest of the line is a comment
+  --json            print the result of the run as one JSON object instead of the draft
+  --url URL         run at a running service, for example http://127.0.0.1:8000, instead of in this process
+  --help            show this text
+
+Without --url the run uses DATA_DIR and the settings of the service from the environment.
+Exit code: 0 completed, 1 failed, cancelled or left undecided, 2 wrong usage.`;
+
+const OPTIONS = {
+  ...HELP,
+  blueprint: { type: 'string' },
+  god: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  url: { type: 'string' },
+} as const;
+
+interface RunWords extends RunArguments {
+  readonly isJson: boolean;
+  /** Without trailing slash, or null to run in this process. */
+  readonly url: string | null;
+}
+
+/** Runs the council that the words name; resolves with the exit code. */
 export async function run([, ...words]: readonly string[], here: CommandProcess): Promise<number> {
   try {
-    const args = readArguments(words);
+    const args = readWords(words);
     if (args === null) {
       here.stdout.write(`${USAGE}\n`, () => undefined);
       return EXIT.done;
@@ -43,7 +70,22 @@ export async function run([, ...words]: readonly string[], here: CommandProcess)
   }
 }
 
-async function resultOf(args: RunArguments, here: CommandProcess): Promise<RunResult> {
+/** The meaning of the words, or null for `--help`. @throws {UsageFault} */
+function readWords(words: readonly string[]): RunWords | null {
+  const { values, positionals } = parseWords(words, OPTIONS);
+  if (values.help === true) return null;
+  const [topic, ...more] = positionals;
+  if (topic === undefined) throw new UsageFault('A topic is missing');
+  if (more.length > 0) throw new UsageFault(`Put the topic in quotes: ${positionals.length} words were given`);
+  const blueprintFile = values.blueprint ?? null;
+  if (values.god && blueprintFile === null) {
+    throw new UsageFault('--god needs --blueprint: the built-in council does not pause');
+  }
+  const url = values.url === undefined ? null : serviceUrl(values.url);
+  return { topic, blueprintFile, isGodMode: values.god, isJson: values.json, url };
+}
+
+async function resultOf(args: RunWords, here: CommandProcess): Promise<RunResult> {
   const system = nodeSystem();
   const { signal: cancelled } = here;
   const schemas = openSchemas();
@@ -69,14 +111,14 @@ async function resultOf(args: RunArguments, here: CommandProcess): Promise<RunRe
   }
 }
 
-// Each driver is loaded only when it is used: with --url no engine, and for wrong arguments neither.
+// Each driver is loaded only when it is used: no engine with --url, and neither for wrong arguments.
 
 async function openRemoteDriver(url: string, options: RemoteOptions): Promise<RunDriver> {
   const { remoteDriver } = await import('./remote-driver.js');
   return remoteDriver(url, options);
 }
 
-/** The embedded driver, with the model and the data directory that the environment names; closing it frees both. */
+/** The embedded driver, with the model and the data directory from the settings. Closing the driver frees both. */
 async function openEmbeddedDriver(
   here: CommandProcess,
   system: System,
@@ -90,7 +132,7 @@ async function openEmbeddedDriver(
     startedAt: system.now(),
   });
   const onLogBroken = (error: unknown): void => {
-    notify(`The event log has failed: ${String(error)}`);
+    notify(`The event log failed: ${String(error)}`);
     if (isWriteFailed(error)) endAsKilled();
     here.exit(EXIT.failed);
   };
@@ -116,23 +158,17 @@ function promptOn(progress: Progress, { env, stdin, stderr }: CommandProcess): A
 
 function outcomeOf(result: RunResult, elapsed: string): string {
   const { status, run_id: runId, error, critic_score: score, iteration_count: iterations } = result;
-  if (status === 'failed') return `Failed after ${elapsed}: ${error ?? 'no reason is recorded'}`;
-  if (status !== 'completed') return `Run ${runId} stays ${status}: nobody decides on it here any more`;
+  if (status === 'failed') return `Failed after ${elapsed}: ${error ?? 'the run has no recorded reason'}`;
+  if (status !== 'completed') return `Run ${runId} is ${status}: the answers have ended`;
   return `Completed in ${elapsed}: score ${score ?? 'none'}, iterations ${iterations ?? 0}`;
 }
 
-/** Reports a failure and returns its exit code. */
+/** Reports an error and returns the exit code: 2 for wrong words, arguments, settings or keys, else 1. */
 function refuse(error: unknown, { stderr }: CommandProcess): number {
-  const isTold = error instanceof CouncilError || error instanceof ServiceError;
-  const text = isTold ? error.message : error instanceof Error ? error.stack : String(error);
-  stderr.write(`${printable(text ?? '')}${hintAt(error)}\n`);
-  const isUsage = error instanceof UsageFault || error instanceof RunRequestInvalid || error instanceof ConfigInvalid;
+  const text = messageOf(error, { usage: USAGE, takesUrl: false });
+  const hint = error instanceof DataDirHeld ? '; if it is the service, use it with --url http://HOST:PORT' : '';
+  stderr.write(`${printable(text)}${hint}\n`);
+  const isUsage = [UsageFault, ArgumentInvalid, ConfigInvalid].some((kind) => error instanceof kind);
   const isShutOut = error instanceof ServiceError && (error.status === 401 || error.status === 403);
   return isUsage || isShutOut ? EXIT.usage : EXIT.failed;
-}
-
-function hintAt(error: unknown): string {
-  if (error instanceof UsageFault) return `\n\n${USAGE}`;
-  if (!(error instanceof DataDirHeld)) return keyHint(error);
-  return '; if it is the service, drive it with --url http://HOST:PORT';
 }

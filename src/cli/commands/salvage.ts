@@ -1,6 +1,6 @@
 /**
- * `council salvage --to DIR`: copies every valid stream of a broken log, its hash chain verified, into a new log, and
- * reports each other stream with what is lost of it. The broken file is not changed.
+ * `council salvage --to DIR`: copies every stream of a corrupt log whose hash chain is intact into a new log, and reports
+ * each other stream with its first fault. The corrupt file stays as it is.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -12,34 +12,39 @@ import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { nodeSystem } from '../../system/system.js';
 import { folderOfLog, openFolderLog } from '../records/folder-log.js';
 import { StreamChains } from '../records/stream-chains.js';
-import { UsageFault } from './command.js';
 import type { CommandProcess } from './command.js';
-import type { Say } from './exit-codes.js';
-import { EXIT, exitOfLogCommand } from './exit-codes.js';
+import { HELP, execute, printLines } from './command.js';
+import { ArgumentInvalid, EXIT, UsageFault } from './exit-codes.js';
 
 const USAGE = `Usage: council salvage --to DIR
 
-Writes every whole record of the log in DATA_DIR into a new log in DIR; the service is stopped, and its log stays as it is.
-Tells in a line each what was left behind. Exit code 0: nothing was, 1: something was.
-`;
+Copies every intact record of the log in DATA_DIR into a new log in DIR, and reports each record that it omits on a line.
+The service must be stopped; its log stays as it is.
+
+  --to DIR  the folder of the new log, which must not hold a log yet
+  --help    show this text
+
+Exit code: 0 everything is copied, 1 a record is omitted, 2 wrong usage or setting, 5 DATA_DIR is in use or unreadable.`;
+
+const OPTIONS = { ...HELP, to: { type: 'string' } } as const;
 
 /** Concurrent appends. */
-const AT_ONCE = 500;
+const MAX_APPENDS = 500;
 
-export function salvage([, word, folder, ...rest]: readonly string[], here: CommandProcess): Promise<number> {
-  return exitOfLogCommand(here, async (say) => {
-    if (word === '--help' || word === '-h') {
-      await say(USAGE.trimEnd());
-      return EXIT.done;
-    }
-    if (word !== '--to' || folder === undefined || rest.length > 0) throw new UsageFault(USAGE.trimEnd());
+export function salvage(words: readonly string[], here: CommandProcess): Promise<number> {
+  return execute(words, here, { usage: USAGE, options: OPTIONS }, async ({ values, positionals }, { print }) => {
+    if (positionals.length > 0) throw new UsageFault('Too many words');
+    const { to: folder } = values;
+    if (folder === undefined) throw new UsageFault('--to is missing: the folder of the new log');
     const from = folderOfLog(here.env);
     const target = join(resolve(folder), 'log.sqlite');
-    if (existsSync(target)) throw new UsageFault(`Cannot salvage to "${folder}": there is a log in it already`);
+    if (existsSync(target)) {
+      throw new ArgumentInvalid({ subject: `folder "${folder}"`, reason: 'it already holds a log' });
+    }
     const log = openFolderLog(from);
     try {
       const last = Math.max(log.salvage.last(), knownHead(join(from, 'log.sqlite'))?.position ?? 0);
-      return await salvageLog(log, { target, last, say });
+      return await salvageLog(log, { target, last, say: printLines(print) });
     } finally {
       log.close();
     }
@@ -49,9 +54,9 @@ export function salvage([, word, folder, ...rest]: readonly string[], here: Comm
 interface SalvageOptions {
   /** The file of the new log. */
   readonly target: string;
-  /** The last position there may be. */
+  /** The highest position that an event can have. */
   readonly last: number;
-  readonly say: Say;
+  readonly say: (line: string) => Promise<void>;
 }
 
 async function salvageLog(log: ReadOnlyLog, { target, last, say }: SalvageOptions): Promise<number> {
@@ -61,12 +66,11 @@ async function salvageLog(log: ReadOnlyLog, { target, last, say }: SalvageOption
   const events = await copied(log, { last, chains, target });
   log.assertUnchanged();
   for (const [stream, { revision, reason }] of chains.faults) {
-    await say(`left behind: ${namedAs(stream)}: event ${revision}: ${reason}`);
+    await say(`omitted: ${namedAs(stream)}: event ${revision}: ${reason}`);
   }
-  if (unreadable > 0)
-    await say(`${unreadable} events cannot be read: what they were of and began with them is not known`);
-  const whole = chains.size - chains.faults.size;
-  await say(`Written to ${target}: ${events} events in ${whole} records; ${chains.faults.size} left behind`);
+  if (unreadable > 0) await say(`${unreadable} events are unreadable: their records are unknown and may be missing`);
+  const intact = chains.size - chains.faults.size;
+  await say(`Written to ${target}: ${events} events in ${intact} records; ${chains.faults.size} omitted`);
   return chains.faults.size + unreadable === 0 ? EXIT.done : EXIT.failed;
 }
 
@@ -81,7 +85,7 @@ function chainsOf({ salvage }: ReadOnlyLog, last: number): { chains: StreamChain
   return { chains, unreadable };
 }
 
-/** Copies the whole streams to a new log, in the log's order. Returns how many events. */
+/** Copies the intact streams to a new log, in the order of the log. Returns the number of events. */
 async function copied(
   { salvage }: ReadOnlyLog,
   { last, chains, target }: { readonly last: number; readonly chains: StreamChains; readonly target: string },
@@ -93,10 +97,10 @@ async function copied(
     for (const event of salvage.events(last)) {
       if ('reason' in event || chains.faults.has(event.stream)) continue;
       const { stream, revision } = event;
-      // Begun in order, so that the log takes them in this order.
+      // The log writes concurrent appends in the order of the calls.
       appends.push(copy.append(stream, [newEventOf(event)], revision === 0 ? 'none' : revision - 1));
       events += 1;
-      if (appends.length < AT_ONCE) continue;
+      if (appends.length < MAX_APPENDS) continue;
       await Promise.all(appends);
       appends = [];
     }

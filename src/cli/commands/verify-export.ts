@@ -1,4 +1,4 @@
-/** Verifies an export, alone or against the service's own record. */
+/** Verifies an export, alone or against the record of the service. */
 import type { Difference } from '../../audit/verify.js';
 import { readExport } from '../../audit/export.js';
 import type { VerificationResult } from '../records/record.js';
@@ -7,14 +7,14 @@ import type { VerifyOptions } from '../records/verify-record.js';
 import { verifyEvents } from '../records/verify-record.js';
 
 export interface VerifyExportDeps extends VerifyOptions {
-  /** The lines of the service's record of the run; null: none to compare with. */
+  /** The lines of the service's record of a run, or null to verify the export alone. */
   readonly recorded: ((runId: string) => AsyncGenerator<string>) | null;
 }
 
 /**
  * Verifies the bytes of an export.
  *
- * @throws what the other record's lines throw
+ * @throws what reading the record of the service throws
  */
 export async function verifyExport(
   chunks: AsyncIterable<Uint8Array>,
@@ -29,7 +29,7 @@ export async function verifyExport(
     const read = other === null ? first.lines : compared(first.lines, other, comparison);
     const found = await verifyEvents(runId, readExport(runId, read), { head, sha256 });
     const firstDifference = earlier(found.firstDifference, comparison.difference);
-    return verificationResult({ ...found, firstDifference, isWhole: found.isWhole || comparison.isEqual }, head);
+    return verificationResult({ ...found, firstDifference, isComplete: found.isComplete || comparison.isEqual }, head);
   } finally {
     await other?.return(undefined);
   }
@@ -37,11 +37,11 @@ export async function verifyExport(
 
 interface Comparison {
   difference: Difference | null;
-  /** Whether both end with the same line. */
+  /** Whether the export and the record are equal to the last line. */
   isEqual: boolean;
 }
 
-/** The run id in the first line of an export, '' when it has none, and all lines. */
+/** The run id in the first line of an export, or '' if there is none, and all lines. */
 async function firstOf(
   lines: AsyncGenerator<string>,
 ): Promise<{ readonly runId: string; readonly lines: AsyncIterable<string> }> {
@@ -79,7 +79,7 @@ function parsed(line: string): unknown {
   }
 }
 
-/** Passes the lines through; notes the first difference from the other record. */
+/** Passes the lines through and notes the first difference from the other record. */
 async function* compared(
   lines: AsyncIterable<string>,
   other: AsyncGenerator<string>,
@@ -89,15 +89,16 @@ async function* compared(
   for await (const line of lines) {
     if (comparison.difference === null) {
       const recorded = await other.next();
-      if (recorded.done === true) comparison.difference = { seq, what: "the service's record ends before it" };
-      else if (recorded.value !== line) comparison.difference = { seq, what: "the service's record has another there" };
+      if (recorded.done === true) comparison.difference = { seq, what: 'the record of the service ends before it' };
+      else if (recorded.value !== line)
+        comparison.difference = { seq, what: 'the record of the service has another event there' };
     }
     yield line;
     seq += 1;
   }
   if (comparison.difference !== null) return;
   const isMore = (await other.next()).done !== true;
-  if (isMore) comparison.difference = { seq, what: "the export ends before it, the service's record goes on" };
+  if (isMore) comparison.difference = { seq, what: 'the export ends before it, the record of the service continues' };
   else comparison.isEqual = true;
 }
 

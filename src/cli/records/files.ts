@@ -1,12 +1,12 @@
-/** Reads and writes files of the commands; a file is written completely or not at all. */
+/** Reads and writes the files that the user names. A file is written completely or not at all. */
 import { createReadStream } from 'node:fs';
 import { open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CouncilError } from '../../errors.js';
 
-/** The file cannot be written; an older one of that name is unchanged. */
-export class FileLost extends CouncilError<{ readonly file: string }> {
-  readonly code = 'cli.file-lost';
+/** A file cannot be written. An older file of that name is unchanged. */
+export class FileUnwritable extends CouncilError<{ readonly file: string }> {
+  readonly code = 'cli.file-unwritable';
   constructor({ file, cause }: { readonly file: string; readonly cause: Error }) {
     super(`Cannot write "${file}": ${cause.message}`, { file }, { cause });
   }
@@ -20,7 +20,7 @@ export class FileUnreadable extends CouncilError<{ readonly file: string }> {
   }
 }
 
-/** The bytes of a file, piece by piece; of `input` for `-`. @throws {FileUnreadable} */
+/** The bytes of a file in chunks, or of `input` if the file is `-`. @throws {FileUnreadable} */
 export async function* bytesIn(file: string, input: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     const bytes: AsyncIterable<Uint8Array> = file === '-' ? input : createReadStream(file);
@@ -30,27 +30,27 @@ export async function* bytesIn(file: string, input: AsyncIterable<Uint8Array>): 
   }
 }
 
-/** Writes a file. @throws {FileLost} or what the pieces throw, or the signal's reason; then nothing is left */
+/** Writes a file. After an error nothing is left. @throws {FileUnwritable} or the error of a chunk, or of the signal */
 export async function writeWhole(
   file: string,
   chunks: AsyncIterable<Uint8Array>,
   { uuid, signal }: { readonly uuid: () => string; readonly signal: AbortSignal },
 ): Promise<void> {
-  const orFileLost = <T>(act: Promise<T>): Promise<T> =>
+  const orUnwritable = <T>(act: Promise<T>): Promise<T> =>
     act.catch((cause: unknown) => {
-      throw new FileLost({ file, cause: errorOf(cause) });
+      throw new FileUnwritable({ file, cause: errorOf(cause) });
     });
-  const target = await orFileLost(targetOf(file));
+  const target = await orUnwritable(targetOf(file));
   const temporary = join(dirname(target), `.${basename(target)}.${uuid()}`);
-  const handle = await orFileLost(open(temporary, 'wx'));
+  const handle = await orUnwritable(open(temporary, 'wx'));
   try {
     for await (const chunk of chunks) {
       signal.throwIfAborted();
-      await orFileLost(handle.writeFile(chunk));
+      await orUnwritable(handle.writeFile(chunk));
     }
-    await orFileLost(handle.sync());
+    await orUnwritable(handle.sync());
     await handle.close();
-    await orFileLost(rename(temporary, target));
+    await orUnwritable(rename(temporary, target));
   } catch (error) {
     await handle.close().catch(() => undefined);
     await rm(temporary, { force: true });
@@ -58,11 +58,11 @@ export async function writeWhole(
   }
 }
 
-/** The path to replace: the file behind a link, and no device, pipe or folder. */
+/** The path of the file to replace; follows links. @throws it is a device, a pipe or a folder */
 async function targetOf(file: string): Promise<string> {
   const target = await realpath(file).catch(() => file);
   const found = await stat(target).catch(() => null);
-  if (found !== null && !found.isFile()) throw new Error('it is there, and is no regular file');
+  if (found !== null && !found.isFile()) throw new Error('it exists and is not a regular file');
   return target;
 }
 

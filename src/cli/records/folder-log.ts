@@ -1,4 +1,4 @@
-/** The embedded log in a data directory, found and opened for reading while no service runs on it. */
+/** Finds the embedded log in a data directory and opens it for reading while no service runs on it. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readConfig } from '../../config.js';
@@ -8,7 +8,7 @@ import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { openLogReadOnly } from '../../eventlog/embedded/read-only.js';
 import { DataDirHeld } from '../../eventlog/errors.js';
 
-/** @throws {DataDirHeld} naming the process that has it; else as openLogReadOnly does */
+/** @throws {DataDirHeld} with the process that uses it; else as openLogReadOnly */
 export function openFolderLog(folder: string): ReadOnlyLog {
   const path = resolve(folder);
   try {
@@ -18,11 +18,11 @@ export function openFolderLog(folder: string): ReadOnlyLog {
   }
 }
 
-/** The folder that holds the embedded log. @throws {ConfigInvalid} there is none, or the log is on a server */
+/** The folder of the embedded log. @throws {ConfigInvalid} there is no folder, or the log is on a server */
 export function folderOfLog(env: NodeJS.ProcessEnv): string {
   const { dataDir, eventStore } = readConfig(env);
   if (eventStore !== null) {
-    const accepted = 'nothing: the log of a server is checked by its own means';
+    const accepted = 'an embedded log only: check the log of a server with the tools of the server. No value';
     throw new ConfigInvalid({ variable: 'EVENTSTORE_URL', value: '(set)', accepted });
   }
   if (!existsSync(dataDir)) throw new ConfigInvalid({ variable: 'DATA_DIR', value: dataDir, accepted: 'a folder' });

@@ -1,4 +1,4 @@
-/** The records in the data directory of a stopped service; nothing is written there, and no lock is taken. */
+/** The records in the data directory of a stopped service. Reads without a lock and writes nothing there. */
 import { exportLine } from '../../audit/export.js';
 import { RunCorrupt, RunUnknown } from '../../run/errors.js';
 import { foldedRun } from '../../api/serializers.js';
@@ -10,14 +10,14 @@ import type { RunRecords } from './record.js';
 import { EventUnknown } from './record.js';
 import { openFolderLog } from './folder-log.js';
 
-/** Characters of an export that are gathered into a chunk. */
+/** Characters of an export in a chunk. */
 const CHUNK_CHARS = 64 * 1024;
 
 /**
  * Opens the records in a folder.
  *
- * @throws {DataDirHeld} a process runs on it
- * @throws {LogUnreadable} there is no log, or it cannot be read; also from the calls, when a service has started since
+ * @throws {DataDirHeld} a process uses the folder
+ * @throws {LogUnreadable} there is no log, or it is unreadable; a call throws it too if a service has started since
  */
 export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>): RunRecords {
   const log = openFolderLog(folder);
@@ -39,7 +39,7 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
       return foldedRun(run);
     },
     async verify(runId, head) {
-      // Loaded only by the command that replays.
+      // Only this command replays.
       const { verifyInFolder } = await import('./verify-record.js');
       return await readUnchanged(log, () => verifyInFolder(runId, { log, head, sha256 }));
     },
@@ -47,10 +47,7 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
   };
 }
 
-/**
- * The result of a read during which the file did not change: a service that has started since may have changed it
- * halfway.
- */
+/** Reads, then checks that no service has changed the file meanwhile. @throws {LogUnreadable} the file has changed */
 async function readUnchanged<T>(log: ReadOnlyLog, read: () => Promise<T>): Promise<T> {
   try {
     return await read();

@@ -1,4 +1,4 @@
-/** The keys, read and changed on the log itself: whoever can write the log may do everything. */
+/** Reads and changes the keys on the log itself. It needs no key: a user who can write the log can do everything. */
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -14,10 +14,10 @@ import { expiryIn } from '../../keys/key-request.js';
 import { KeyRing } from '../../keys/state.js';
 import { KeyStore } from '../../keys/store.js';
 import type { System } from '../../system/system.js';
-import type { KeyBook } from '../commands/keys-usage.js';
+import type { KeyBook } from './key-book.js';
 import { openFolderLog } from './folder-log.js';
 
-/** The keys on the log that the settings name; its folder must not be in use. Listing changes nothing. */
+/** The keys on the log that the settings name. No process may use its folder. `list` changes nothing. */
 export function logKeys(config: Pick<Config, 'dataDir' | 'eventStore'>, system: System): KeyBook {
   const change = <T>(act: (keys: KeyStore) => Promise<T>): Promise<T> =>
     onLog(config, system, async (log) => {
@@ -44,9 +44,7 @@ export function logKeys(config: Pick<Config, 'dataDir' | 'eventStore'>, system: 
 
 type Place = Pick<Config, 'dataDir' | 'eventStore'>;
 
-/**
- * Opens the log for some work; its folder is locked meanwhile. @throws {DataDirHeld | LogUnreadable | ConfigInvalid}
- */
+/** Opens the log for some work, and locks its folder meanwhile. @throws {DataDirHeld | LogUnreadable | ConfigInvalid} */
 async function onLog<T>(
   { dataDir: folder, eventStore }: Place,
   system: System,
@@ -89,7 +87,7 @@ async function keysOn(log: Pick<EventLog, 'readStream'>, { sha256 }: System): Pr
   return keys.all().map(keyRecord);
 }
 
-/** A folder without a log has no keys to revoke: no log is created in it. */
+/** Keeps `revoke` from creating a log in an empty folder. @throws {LogUnreadable} */
 function assertLogThere({ dataDir, eventStore }: Place): void {
   const file = logIn(dataDir);
   if (eventStore === null && !existsSync(file)) throw new LogUnreadable({ file, reason: 'there is no such file' });

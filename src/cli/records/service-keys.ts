@@ -1,9 +1,9 @@
-/** The keys of a running service, by its client. */
+/** The keys of a running service, read and changed with its client. */
 import type { ProblemCode } from '../../client/errors.js';
 import { CouncilError as ServiceError } from '../../client/errors.js';
 import { KeyTaken, KeyUnknown } from '../../keys/errors.js';
 import { isKeyName } from '../../keys/key-request.js';
-import type { KeyBook } from '../commands/keys-usage.js';
+import type { KeyBook } from './key-book.js';
 import type { ServiceOptions } from '../service-client.js';
 import { serviceClient } from '../service-client.js';
 
@@ -12,10 +12,7 @@ export interface ServiceKeysOptions extends ServiceOptions {
   readonly signal: AbortSignal;
 }
 
-/**
- * The keys of a running service; without a key of one's own only the first of all can be added. @param url without
- * trailing slash
- */
+/** @param url of the service, without trailing slash */
 export function serviceKeys(url: string, { signal, ...service }: ServiceKeysOptions): KeyBook {
   const { keys } = serviceClient(url, service);
   return {
@@ -25,7 +22,7 @@ export function serviceKeys(url: string, { signal, ...service }: ServiceKeysOpti
     },
     list: () => keys.list({ signal }),
     async revoke(name) {
-      // An invalid name may not even be a valid part of the path.
+      // An invalid name may lead to another path.
       if (!isKeyName(name)) throw new KeyUnknown({ name });
       await meaning(keys.revoke(name, { signal }), 'key_unknown', () => new KeyUnknown({ name }));
     },

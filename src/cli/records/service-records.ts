@@ -1,4 +1,4 @@
-/** The records of a running service, read by its client. */
+/** The records of a running service, read with its client. */
 import type { ForkPlan, ForkRequest, FoldedRun, Run } from '../../client/client.js';
 import { CouncilError as ServiceError, InvalidError, UnexpectedAnswerError } from '../../client/errors.js';
 import { readExport } from '../../audit/export.js';
@@ -22,10 +22,10 @@ export interface ServiceRecordsOptions extends ServiceOptions {
 export interface ServiceRecords extends RunRecords {
   /** A run's export, line by line. */
   lines(runId: string): AsyncGenerator<string>;
-  /** Starts a run that goes on from an event of another. */
+  /** Starts a run that continues another from one of its events. */
   fork(runId: string, request: ForkRequest): Promise<RunStart>;
-  /** Reports what that would do. */
-  foresee(runId: string, request: ForkRequest): Promise<ForkPlan>;
+  /** What a fork would do. Starts nothing. */
+  planFork(runId: string, request: ForkRequest): Promise<ForkPlan>;
 }
 
 /** @param url of the service, without trailing slash */
@@ -45,7 +45,7 @@ export function serviceRecords(url: string, options: ServiceRecordsOptions): Ser
       yield* linesIn(exported(runId), runId);
     } catch (error) {
       if (!(error instanceof RunCorrupt)) throw error;
-      throw new UnexpectedAnswerError(`${url} answers something that is no export`, { status: 200 });
+      throw new UnexpectedAnswerError(`The answer of ${url} is not an export`, { status: 200 });
     }
   }
   const state = async (runId: string, at: number | null): Promise<FoldedRun> =>
@@ -74,19 +74,19 @@ export function serviceRecords(url: string, options: ServiceRecordsOptions): Ser
       const found = await orRunUnknown(runId, runAt(runId).verify({ signal }));
       const { events, head_hash: headHash, first_difference: firstDifference } = found;
       const headSeq = head === null || head === headHash || !found.valid ? null : await seqOf(runId, head);
-      // The service compares the record with its stored view, so that a missing tail would show.
-      return verificationResult({ runId, events, headHash, firstDifference, isWhole: true, headSeq }, head);
+      // The service compares the record with its stored view, so it finds missing events at the end.
+      return verificationResult({ runId, events, headHash, firstDifference, isComplete: true, headSeq }, head);
     },
     async fork(runId, request) {
       const { started } = await orRunUnknown(runId, runAt(runId).fork(request, { signal }));
       return present(started, 'answer to the fork');
     },
-    foresee: (runId, request) => orRunUnknown(runId, runAt(runId).fork(request, { dryRun: true, signal })),
+    planFork: (runId, request) => orRunUnknown(runId, runAt(runId).fork(request, { dryRun: true, signal })),
     close: () => undefined,
   };
 }
 
-/** The client throws a TypeError for an id that would lead elsewhere; for a command it is an unknown id. */
+/** The client throws a TypeError for an id that leads to another path. For a command such an id is unknown. */
 function assertPathPart(runId: string): void {
   if (/^\.{0,2}$/.test(runId)) throw new RunUnknown({ runId });
 }
@@ -100,7 +100,7 @@ async function orRunUnknown<T>(runId: string, answer: Promise<T>): Promise<T> {
   }
 }
 
-/** The same for a stream of items. */
+/** The same for a stream. */
 async function* withRunUnknown<T>(runId: string, items: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* items;

@@ -11,14 +11,14 @@ interface ChainEnd {
 export class StreamChains {
   readonly #sha256: System['sha256'];
   readonly #ends = new Map<string, ChainEnd>();
-  /** The first fault of each faulty stream: its revision, and the reason. */
+  /** By stream, the revision and the reason of its first fault. */
   readonly faults = new Map<string, { readonly revision: number; readonly reason: string }>();
 
   constructor(sha256: System['sha256']) {
     this.#sha256 = sha256;
   }
 
-  /** How many streams there are. */
+  /** Number of streams. */
   get size(): number {
     return this.#ends.size;
   }
@@ -32,11 +32,11 @@ export class StreamChains {
     this.#ends.set(stream, { revision, hash: hashOf(event) });
   }
 
-  /** Notes that a stream has events up to a revision, whether they were read or not. */
+  /** Expects events of a stream up to a revision: a fault, if the last of them was not read. */
   expectEnd(stream: string, revision: number): void {
     const end = this.#ends.get(stream)?.revision ?? -1;
     if (end < revision && !this.faults.has(stream))
-      this.faults.set(stream, { revision: end + 1, reason: 'it cannot be read' });
+      this.faults.set(stream, { revision: end + 1, reason: 'it is unreadable' });
   }
 
   #faultOf(event: RecordedEvent, before: ChainEnd): string | null {
@@ -45,7 +45,7 @@ export class StreamChains {
       const follows = checkLink(before.hash, exportedOf(event), this.#sha256);
       return follows ? null : 'its hash does not follow from the event before it and its own fields';
     } catch (error) {
-      return `it cannot be read (${error instanceof Error ? error.message : String(error)})`;
+      return `it is unreadable (${error instanceof Error ? error.message : String(error)})`;
     }
   }
 }

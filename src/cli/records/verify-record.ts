@@ -12,11 +12,11 @@ import type { VerificationResult, VerifiedRecord } from './record.js';
 import { verificationResult } from './record.js';
 
 export interface VerifyOptions extends Pick<System, 'sha256'> {
-  /** Hash that the last event should have; null: whatever it has. */
+  /** Expected hash of the last event, or null for any. */
   readonly head: string | null;
 }
 
-/** Verifies events by replaying them, and finds the one with the expected head's hash. */
+/** Verifies events by replaying them, and finds the event with the expected hash. */
 export function verifyEvents(
   runId: string,
   events: AsyncIterable<ExportedEvent>,
@@ -25,7 +25,7 @@ export function verifyEvents(
   return verifiedBy((deps) => verifyRecord(runId, events, deps), { runId, ...options });
 }
 
-/** Verifies the record in a folder, and that its parent has the event it was forked from. @throws {RunUnknown} */
+/** Verifies the record in a folder. For a fork it also finds the forked event in the parent. @throws {RunUnknown} */
 export async function verifyInFolder(
   runId: string,
   { log, head, sha256 }: VerifyOptions & { readonly log: ReadOnlyLog },
@@ -47,6 +47,6 @@ async function verifiedBy(
     if (last.hash === head) headSeq = last.seq;
   };
   const { events, headHash, firstDifference, run } = await verify({ machines: machineCache(), sha256, onTaken });
-  const isWhole = run !== null && isFinished(run);
-  return { runId, events, headHash, firstDifference, isWhole, headSeq, parent: run?.request.parent ?? null };
+  const isComplete = run !== null && isFinished(run);
+  return { runId, events, headHash, firstDifference, isComplete, headSeq, parent: run?.request.parent ?? null };
 }

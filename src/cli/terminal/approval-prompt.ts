@@ -1,4 +1,4 @@
-/** The approval prompt of God Mode: shows a pause and reads the decision, line by line, from a terminal or a script. */
+/** The approval prompt of God Mode: shows a pause and reads the decision as lines from a terminal or a script. */
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { GodModeState, StateOverride } from '../../generated/schemas.js';
@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export interface ApprovalPrompt {
-  /** The human's decision; null when the input has ended. */
+  /** The user's decision, or null if the input has ended. */
   ask(state: GodModeState): Promise<Decision | null>;
   /** Ends the input: a pending `ask` resolves with null. May be called twice. */
   close(): void;
@@ -21,22 +21,22 @@ export interface ApprovalPrompt {
 export interface ApprovalPromptDeps {
   readonly input: Readable;
   readonly say: (text: string) => void;
-  /** Opens a text for editing; null when it is unchanged. @throws {Error} when it cannot be edited */
+  /** Opens a text in an editor. Resolves with the new text, or null if it is unchanged. @throws {Error} the editor fails */
   readonly edit: (text: string) => Promise<string | null>;
 }
 
 const QUESTION = 'approve, reject or edit (a, r, e; a comment may follow)?';
-/** Longest comment that is taken, in code points. */
+/** Longest comment accepted, in code points. */
 const MAX_COMMENT_CHARS = 2_000;
 const ANSWERS = ['approve', 'reject', 'edit'] as const;
 
 export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): ApprovalPrompt {
-  // `terminal: false` leaves line editing to the system, and Ctrl-C a signal.
+  // With `terminal: false` the system edits lines, and Ctrl-C stays a signal.
   const reader = createInterface({ input, terminal: false });
   const lines = queue<string>();
   let isClosed = false;
-  // Only while a line is waited for: an editor has the terminal to itself, and a script that never ends stays outside.
-  // The reader's own pause() and resume() throw once it is closed.
+  // The prompt reads only while it waits for a line: an editor needs the terminal for itself, and the input of a script may
+  // never end. pause() and resume() of the reader throw after its close.
   input.pause();
   reader.on('line', (line) => {
     lines.put(line.trim());
@@ -52,7 +52,7 @@ export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): Ap
     return await lines.next();
   };
   const refuse = (word: string): null => {
-    say(`"${word}" is no answer: approve, reject and edit are, in full or begun.`);
+    say(`"${word}" is no answer: type approve, reject or edit, or a, r, e.`);
     return null;
   };
 
@@ -66,7 +66,7 @@ export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): Ap
         const { word, comment } = answerIn(line);
         const action = actionOf(word);
         if (codePoints(comment) > MAX_COMMENT_CHARS) {
-          say(`The comment is too long: at most ${MAX_COMMENT_CHARS} characters are taken.`);
+          say(`The comment is too long: at most ${MAX_COMMENT_CHARS} characters are accepted.`);
           continue;
         }
         const said = comment === '' ? {} : { comment };
@@ -77,13 +77,13 @@ export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): Ap
     },
     close() {
       reader.close();
-      // A pipe reads ahead, paused or not, and would keep the process alive.
+      // A pipe reads ahead even while paused, and would keep the process alive.
       input.destroy();
     },
   };
 }
 
-/** The decision that a human's edit of the drafts makes; null: they are unchanged, or cannot be edited. */
+/** The decision to change the drafts as the user edits them, or null if they are unchanged or the editor fails. */
 async function editDrafts(
   state: GodModeState,
   { say, edit }: Pick<ApprovalPromptDeps, 'say' | 'edit'>,
@@ -91,14 +91,14 @@ async function editDrafts(
   try {
     const override = await overrideBy(edit, draftsOf(state));
     if (override !== null) return { action: 'modify', override };
-    say('The draft is unchanged: nothing is decided.');
+    say('The draft is unchanged, so nothing is decided.');
   } catch (error) {
     say(error instanceof Error ? error.message : String(error));
   }
   return null;
 }
 
-/** A line's first word, and what is said behind it. */
+/** The first word of a line, and the rest as a comment. */
 function answerIn(line: string): { readonly word: string; readonly comment: string } {
   const [word = ''] = line.split(/\s/, 1);
   return { word, comment: line.slice(word.length).trim() };
@@ -109,13 +109,14 @@ function actionOf(word: string): (typeof ANSWERS)[number] | null {
   return ANSWERS.find((each) => each.startsWith(word.toLowerCase())) ?? null;
 }
 
-/** A draft that waiting nodes will work on; `node` is null where all have the same. */
+/** The draft that the waiting nodes receive. */
 interface PendingDraft {
+  /** The node that receives it, or null if all receive the same draft. */
   readonly node: string | null;
   readonly draft: string | null;
 }
 
-/** The drafts of the branches about to run: one, or one for each node where they differ. */
+/** The drafts of the waiting nodes: one for all, or one for each node if they differ. */
 function draftsOf({ next_nodes: next, current_state: state, branches = [] }: GodModeState): readonly PendingDraft[] {
   const own = branches
     .filter(({ node }) => next.includes(node))
@@ -124,7 +125,7 @@ function draftsOf({ next_nodes: next, current_state: state, branches = [] }: God
   return differ ? own : [{ node: null, draft: state.current_draft }];
 }
 
-/** The edited drafts, one after the other; null when none has changed. */
+/** Opens the drafts one after the other. Resolves with the changed ones, or null if none has changed. */
 async function overrideBy(
   edit: ApprovalPromptDeps['edit'],
   drafts: readonly PendingDraft[],
@@ -145,15 +146,15 @@ function pauseText(state: GodModeState): string {
   return `${head}. ${draftsOf(state).map(draftText).join('\n')}${approvalsText(state)}`;
 }
 
-/** The approvers, the votes so far and the deadline; empty without a rule. */
+/** The approvers, the votes so far and the deadline, or '' if the pause has no approval rule. */
 function approvalsText({ approvals }: GodModeState): string {
   if (approvals === undefined) return '';
   const { by, quorum, votes, deadline } = approvals;
   const [first] = votes;
-  const who = by === null ? 'whoever may approve' : by.join(', ');
+  const who = by === null ? 'every approver' : by.join(', ');
   const so = first === undefined ? '' : ` (${votes.map(({ actor }) => actor).join(', ')}: ${first.action})`;
   const until = deadline === null ? '' : `, until ${deadline}`;
-  return `\nAsked: ${who}; ${votes.length} of ${quorum} so far${so}${until}`;
+  return `\nApprovers: ${who}; ${votes.length} of ${quorum} votes${so}${until}`;
 }
 
 function draftText({ node, draft }: PendingDraft): string {
@@ -163,17 +164,18 @@ function draftText({ node, draft }: PendingDraft): string {
 }
 
 export interface EditorChoice {
-  /** A shell command that takes a file, as `$EDITOR` holds it; null when it holds none: `vi`, on a terminal. */
+  /** A shell command that takes a file, from `$EDITOR`, or null for `vi`, which needs a terminal. */
   readonly command: string | null;
-  /** Whether there is a terminal that the editor may have. */
+  /** Whether there is a terminal for the editor. */
   readonly isTerminal: boolean;
 }
 
 /**
- * Opens a text in an editor and waits for its end. Standard output is not the editor's: it belongs to the final draft.
+ * Opens a text in an editor and waits until the editor ends. The editor writes to standard error, because standard output
+ * is for the final draft alone.
  *
- * @returns the new text, null when it is empty or as it was
- * @throws {Error} when there is no editor, or it fails
+ * @returns the new text, or null if it is empty or unchanged
+ * @throws {Error} there is no editor, or it fails
  */
 export async function editText(text: string, choice: EditorChoice): Promise<string | null> {
   const { isTerminal } = choice;
@@ -187,9 +189,9 @@ export async function editText(text: string, choice: EditorChoice): Promise<stri
       stdio: [isTerminal ? 'inherit' : 'ignore', process.stderr, 'inherit'],
     });
     await once(editor, 'close');
-    if (editor.exitCode !== 0) throw new Error(`The editor "${command}" failed: nothing is decided`);
+    if (editor.exitCode !== 0) throw new Error(`The editor "${command}" failed, so nothing is decided`);
     const edited = await readFile(file, 'utf8');
-    // Editors add a line feed at the end; the draft's own end is kept.
+    // Editors add a line feed at the end; the draft keeps its own end.
     const result = text.endsWith('\n') ? edited : edited.replace(/\n$/, '');
     return result === text || result.trim() === '' ? null : result;
   } finally {

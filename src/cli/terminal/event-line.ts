@@ -1,16 +1,16 @@
-/** An event in one line: its place, time, type, node, and the gist of its data. */
+/** An event in one line: number, time, type, node, and a summary of its data. */
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { RunFactType } from '../../run/events.js';
 import { isKeyOf } from '../../system/element.js';
 import { inOneLine } from './printer.js';
 import type { Styler, Style } from './printer.js';
 
-/** Columns of seq, type and node; longer ones push the rest on. */
+/** Columns of seq, type and node; a longer value moves the rest to the right. */
 const [SEQ, TYPE, NODE] = [4, 13, 14];
-/** Characters of a gist, and of a text within it. */
-const [GIST, EXCERPT] = [140, 60];
+/** Characters of a summary, and of a text within it. */
+const [SUMMARY, EXCERPT] = [140, 60];
 
-/** Styles by event type; types that are absent are printed plain. */
+/** Styles by event type; a type without a style is printed plain. */
 const STYLES: Readonly<Partial<Record<RunFactType, Style>>> = {
   RunCompleted: 'green',
   NodeCompleted: 'green',
@@ -22,10 +22,10 @@ const STYLES: Readonly<Partial<Record<RunFactType, Style>>> = {
   GateDecided: 'yellow',
 };
 
-/** Untrusted data: a record may have been written by a later version, or forged. */
+/** Untrusted data: a later version of the service may have written the record, or someone may have forged it. */
 type Data = Readonly<Record<string, unknown>>;
 
-/** @param columns of the terminal; null: as long as it gets */
+/** @param columns of the terminal, or null for no limit */
 export function eventLine(event: ExportedEvent, style: Styler, columns: number | null): string {
   const data: Data = { ...event.data };
   const at = inOneLine(event.at);
@@ -33,15 +33,15 @@ export function eventLine(event: ExportedEvent, style: Styler, columns: number |
   const type = inOneLine(event.type).padEnd(TYPE);
   const node = cut(inOneLine(typeof data['node'] === 'string' ? data['node'] : ''), 40).padEnd(NODE);
   const head = `${seq}  ${at}  ${type}  ${node}  `;
-  const width = columns === null ? GIST : Math.min(GIST, Math.max(20, columns - 1 - head.length));
-  const gist = cut(inOneLine((of(GISTS, event.type) ?? JSON.stringify)(data)), width);
+  const width = columns === null ? SUMMARY : Math.min(SUMMARY, Math.max(20, columns - 1 - head.length));
+  const summary = cut(inOneLine((of(SUMMARIES, event.type) ?? JSON.stringify)(data)), width);
   const typeStyle = of(STYLES, event.type);
   const styledType = typeStyle === undefined ? type : style(typeStyle, type);
-  return `${style('dim', `${seq}  ${at}`)}  ${styledType}  ${style('cyan', node)}  ${gist}`.trimEnd();
+  return `${style('dim', `${seq}  ${at}`)}  ${styledType}  ${style('cyan', node)}  ${summary}`.trimEnd();
 }
 
-/** By event type; of those that are absent, and of a later version's, all data is printed. */
-const GISTS: Readonly<Record<RunFactType, (data: Data) => string>> = {
+/** Summaries by event type. The data of a type of a later version is printed as JSON. */
+const SUMMARIES: Readonly<Record<RunFactType, (data: Data) => string>> = {
   RunRequested: ({ inputTopic, blueprintName, godMode, parent, actor }) => {
     const council = blueprintName === null ? 'built-in council' : `council ${quoted(blueprintName)}`;
     const { runId, at } = recordIn(parent);
@@ -61,7 +61,7 @@ const GISTS: Readonly<Record<RunFactType, (data: Data) => string>> = {
     const { draft, score, feedback } = recordIn(output);
     const { next } = recordIn(route);
     const critique = score === undefined ? excerpt(output) : `score ${textOf(score)} ${quoted(feedback)}`;
-    const made = typeof draft === 'string' ? draftGist(draft) : critique;
+    const made = typeof draft === 'string' ? draftSummary(draft) : critique;
     return `${textOf(next) === '' ? '' : `to ${textOf(next)}: `}${made}`;
   },
   NodeFailed: ({ kind, message, attempt, retryable }) =>
@@ -76,7 +76,7 @@ const GISTS: Readonly<Record<RunFactType, (data: Data) => string>> = {
     return `${textOf(action)} of pause ${textOf(gate)}${by(how === 'deadline' ? 'its deadline' : actor)}${sets}${said(comment)}`;
   },
   RunCompleted: ({ finalDraft, criticScore, iterationCount }) => {
-    const draft = typeof finalDraft === 'string' ? draftGist(finalDraft) : 'no draft';
+    const draft = typeof finalDraft === 'string' ? draftSummary(finalDraft) : 'no draft';
     return `score ${textOf(criticScore)}, ${textOf(iterationCount)} iterations, ${draft}`;
   },
   RunFailed: ({ kind, error, actor }) => `${textOf(kind)}${by(actor)}: ${textOf(error)}`,
@@ -94,7 +94,7 @@ function said(comment: unknown): string {
   return typeof comment === 'string' ? `: ${quoted(comment)}` : '';
 }
 
-function draftGist(draft: string): string {
+function draftSummary(draft: string): string {
   return `draft of ${[...draft].length} characters ${quoted(draft)}`;
 }
 

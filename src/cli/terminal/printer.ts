@@ -1,4 +1,4 @@
-/** Styles text for a terminal; plain text elsewhere. */
+/** Writes to standard output and makes text safe for a terminal: styles, and no characters that control it. */
 import { CouncilError } from '../../errors.js';
 
 const STYLES = {
@@ -11,12 +11,12 @@ const STYLES = {
 } as const;
 
 export type Style = keyof typeof STYLES;
-/** The text in a style, where there are styles. */
+/** Returns the text in a style, or unchanged if the output has no styles. */
 export type Styler = (style: Style, text: string) => string;
 
 export interface TerminalTraits {
   readonly isTerminal: boolean;
-  /** `NO_COLOR` (no-color.org): any text but the empty one turns colours off. */
+  /** `NO_COLOR` (no-color.org): any value but '' turns colours off. */
   readonly noColor: string | undefined;
   /** `TERM`. */
   readonly term: string | undefined;
@@ -27,17 +27,15 @@ export function stylerFor({ isTerminal, noColor = '', term }: TerminalTraits): S
   return (style, text) => `\x1b[${STYLES[style][0]}m${text}\x1b[${STYLES[style][1]}m`;
 }
 
-// Standard output.
-
-/** The reader of the pipe has gone away, as `head` does. */
+/** The reader has closed the pipe, for example `head`. */
 export class ReaderGone extends CouncilError {
   readonly code = 'cli.reader-gone';
   constructor() {
-    super('Nobody reads the output any more', {});
+    super('The reader has closed the output', {});
   }
 }
 
-/** It cannot be written, as on a full disk. */
+/** The output cannot be written, for example on a full disk. */
 export class OutputFailed extends CouncilError {
   readonly code = 'cli.output-failed';
   constructor(cause: Error) {
@@ -49,7 +47,7 @@ export interface PrintedStream {
   write(text: string | Uint8Array, done: (fault?: Error | null) => void): unknown;
 }
 
-/** Writes, one piece after the other. @throws {ReaderGone | OutputFailed} */
+/** Writes a chunk. @throws {ReaderGone | OutputFailed} */
 export type Print = (text: string | Uint8Array) => Promise<void>;
 
 export function printerOn(stream: PrintedStream): Print {
@@ -60,25 +58,22 @@ export function printerOn(stream: PrintedStream): Print {
   };
 }
 
-// Makes text of models and users safe for a terminal: without characters that control it, or reverse the reading
-// direction.
-
 /** Marks, embeddings, overrides and isolates of the bidirectional algorithm (UAX #9, section 2), and line separators. */
-const TURNING = '\\u061C\\u200E\\u200F\\u2028-\\u202E\\u2066-\\u2069';
+const DIRECTION = '\\u061C\\u200E\\u200F\\u2028-\\u202E\\u2066-\\u2069';
 /** Control characters but line feed and tab, direction controls, and unpaired surrogates. */
-const COMMANDING = new RegExp(`(?![\\n\\t])[\\p{Cc}\\p{Cs}${TURNING}]`, 'gu');
+const CONTROLS = new RegExp(`(?![\\n\\t])[\\p{Cc}\\p{Cs}${DIRECTION}]`, 'gu');
 
-/** The text with each such character replaced by U+FFFD; line feed and tab stay. */
+/** Text of models and users, safe for a terminal: replaces each character that controls it by U+FFFD. */
 export function printable(text: string): string {
-  return text.replaceAll(COMMANDING, '\uFFFD');
+  return text.replaceAll(CONTROLS, '\uFFFD');
 }
 
-/** The same in one line: white space of any kind and length becomes a space. */
+/** The same in one line: replaces each run of white space by a space. */
 export function inOneLine(text: string): string {
   return printable(text.replaceAll(/\s+/g, ' ')).trim();
 }
 
-/** A JSON text with each such character, which only a string in it can hold, escaped: the same value. */
+/** A JSON text with those characters escaped, which only its strings can contain. Its value stays the same. */
 export function printableJson(json: string): string {
-  return json.replaceAll(COMMANDING, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return json.replaceAll(CONTROLS, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -1,10 +1,10 @@
-/** The progress of a run on standard error: one moving line on a terminal, a line for each node in a pipe. */
+/** The progress of a run on standard error: on a terminal one line that is redrawn, in a pipe a line for each node. */
 import type { WriteStream } from 'node:tty';
 import type { System } from '../../system/system.js';
 import type { RunProgress } from '../commands/driver.js';
 import { printable } from './printer.js';
 
-/** Interval at which the elapsed time in the moving line is updated, in milliseconds. */
+/** How often the elapsed time is redrawn, in milliseconds. */
 const TICK_MS = 200;
 /** Columns of a terminal that does not report its width. */
 const COLUMNS = 80;
@@ -13,23 +13,23 @@ const ERASE_LINE = '\r\x1b[K';
 
 export interface Progress {
   show(progress: RunProgress): void;
-  /** Writes whole lines; the moving line is drawn again by the next `show`. */
+  /** Writes a message on lines of its own; the next `show` redraws the progress line below it. */
   say(text: string): void;
-  /** Seconds since it was opened, as text. */
+  /** Time since the start, such as `1.5 s`. */
   elapsed(): string;
-  /** Erases the moving line. May be called twice. */
+  /** Erases the progress line. May be called twice. */
   close(): void;
 }
 
-/** Standard error, or a stand-in. */
+/** Standard error, or another stream in tests. */
 export type ProgressStream = Pick<WriteStream, 'write' | 'isTTY' | 'columns'>;
 
 export function openProgress(stream: ProgressStream, system: System): Progress {
   const startMs = system.monotonicMs();
   const elapsed = (): string => `${((system.monotonicMs() - startMs) / 1_000).toFixed(1)} s`;
-  /** In a pipe: the nodes whose lines were written last. */
+  /** In a pipe: the nodes of the last progress. */
   let written: readonly string[] = [];
-  /** The moving line as it stands on the terminal. */
+  /** The progress line on the terminal, or '' if it is erased. */
   let drawn = '';
   let cancelTick = (): void => undefined;
 

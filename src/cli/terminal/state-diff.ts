@@ -1,4 +1,4 @@
-/** What changed between two folded states: field by field, texts line by line. */
+/** The difference between two states of runs: field by field, texts line by line. */
 import type { FoldedRun } from '../../generated/schemas.js';
 import type { Style, Styler } from './printer.js';
 import { inOneLine, printable } from './printer.js';
@@ -7,7 +7,7 @@ import { diffArrays } from 'diff/lib/diff/array.js';
 /** Unchanged lines shown around each change. */
 const CONTEXT = 3;
 
-/** `run_id` and `seq` say which states they are. */
+/** The fields to compare; `run_id` and `seq` identify the state. */
 type Field = Exclude<keyof FoldedRun, 'run_id' | 'seq'>;
 
 type Value = FoldedRun[Field];
@@ -35,7 +35,7 @@ export function stateDiff(from: FoldedRun, to: FoldedRun): StateDiff {
   };
 }
 
-/** Of a name that is a key of a folded run. */
+/** @param name a key of a folded run */
 function isField(name: string): name is Field {
   return name !== 'run_id' && name !== 'seq';
 }
@@ -55,7 +55,7 @@ export function diffText({ from, to, changes }: StateDiff, style: Styler): strin
     .join('');
 }
 
-/** Whether the final draft changed exactly as the current draft, which is shown already. */
+/** Whether the final draft changed exactly as the current draft, whose change is shown too. */
 function isOfDraft({ from, to }: Change, draft: Change | undefined): boolean {
   return draft !== undefined && to === draft.to && (from === null || from === draft.from);
 }
@@ -68,7 +68,7 @@ function fieldText(name: string, change: Change, style: Styler): string {
   return [style('bold', `${name}:`), ...hunks(lineDiff(before, after), style)].join('\n');
 }
 
-/** A list's items are lines too. */
+/** The lines of a text, or of the items of a list. */
 function linesOf(value: Value): readonly string[] {
   if (value === null) return [];
   if (Array.isArray(value)) return value.flatMap((item) => item.split('\n'));
@@ -104,8 +104,7 @@ function lineText({ kind, text }: LineChange, style: Styler): string {
   return kind === 'removed' ? style('red', `  - ${line}`) : style('green', `  + ${line}`);
 }
 
-// A folded run for a reader: a line a field, then its texts.
-
+/** Columns of the name of a field. */
 const NAME = 14;
 
 const STATUS_STYLES: Readonly<Record<FoldedRun['status'], Style>> = {
@@ -128,7 +127,7 @@ export function stateText(run: FoldedRun, style: Styler): string {
     ...(run.error === null ? [] : [field('error', run.error, 'red')]),
     field('topic', run.input_topic),
     field('active node', run.active_node),
-    ...(run.paused ? [field('waits before', run.next_nodes.join(', '), 'yellow')] : []),
+    ...(run.paused ? [field('paused before', run.next_nodes.join(', '), 'yellow')] : []),
     field('iterations', run.iteration_count),
     field('score', run.critic_score),
     field('route', run.route_decision),
@@ -143,16 +142,18 @@ function text(name: string, content: string | null, style: Styler): string {
   return `${style('bold', `${name}:`)}\n${printable(content).replaceAll(/^/gm, '  ')}\n`;
 }
 
-// What changed between two lists of lines: the shortest way from one to the other.
-
 interface LineChange {
   readonly kind: 'same' | 'removed' | 'added';
   readonly text: string;
 }
 
-/** Edits up to which the shortest way is sought; time grows with their square, 0.1 s here. Beyond, all between is replaced. */
+/**
+ * Most changed lines for which the shortest difference is computed: 0.1 s, and the time grows with their square. With more,
+ * everything between the common beginning and the common end counts as replaced.
+ */
 const MAX_EDITS = 1_000;
 
+/** The shortest difference between two lists of lines, up to MAX_EDITS. */
 export function lineDiff(before: readonly string[], after: readonly string[]): readonly LineChange[] {
   const found = diffArrays([...before], [...after], { maxEditLength: MAX_EDITS });
   if (found === undefined) return replaced(before, after);

@@ -16,11 +16,11 @@ import { startService } from '../../support/running-service.js';
 
 const ALL = ['events', 'tail', 'state', 'verify', 'export'] as const;
 
-describe('The exit code of the commands on a run', () => {
+describe('The exit code of the commands on the record of a run', () => {
   let bench: CouncilBench;
   let service: RunningService;
   let runId: string;
-  /** A run of the same service whose record was changed behind its back, and its folder. */
+  /** A folder with a run whose record was changed outside the service. */
   let corruptDir: string;
   let corruptId: string;
 
@@ -57,7 +57,7 @@ describe('The exit code of the commands on a run', () => {
       [['state', runId, 'x'], 'Too many words'],
       [['state', runId, '--at', '-1'], '--at'],
       [['state', runId, '--at', '1.5'], '--at takes the number of an event'],
-      [['events', runId, '--head', '0'], 'council events takes no --head'],
+      [['events', runId, '--head', '0'], "Unknown option '--head'"],
       [['diff', runId], '--from is missing'],
       [['verify', runId, '--head', 'abc'], '--head takes 64 hexadecimal digits'],
       [['fork', runId, '--at', '3'], 'A fork needs --url'],
@@ -70,11 +70,11 @@ describe('The exit code of the commands on a run', () => {
     for (const [words, told] of faults) {
       const ended = await council(...words);
       expect(ended, ended.stderr).to.include({ code: 2, stdout: '' });
-      expect(ended.stderr).to.include(told).and.include('Usage: council events RUN');
+      expect(ended.stderr).to.include(told).and.include(`Usage: council ${words[0]} RUN`);
     }
   });
 
-  it('is 2 for what the service does not take', async () => {
+  it('is 2 for a fork that the service refuses', async () => {
     for (const [words, told] of [
       [['--at', '13'], /the run is completed there/],
       [['--at', '3', '--model', 'nobody=x'], /no such node/],
@@ -89,10 +89,10 @@ describe('The exit code of the commands on a run', () => {
   it('is 0 for --help', async () => {
     const ended = await council('verify', '--help');
     expect(ended).to.include({ code: 0, stderr: '' });
-    expect(ended.stdout).to.include('Of verify: 0 valid, 1 not valid, 2 could not tell');
+    expect(ended.stdout).to.include('Exit code: 0 valid, 1 not valid, 2 could not tell');
   });
 
-  it('is 3 where no service answers, and 2 of verify', async () => {
+  it('is 3 if no service answers, for verify 2', async () => {
     const silent = createServer((_, answer) => answer.writeHead(503).end('{"detail":"Not now"}'));
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const busy = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
@@ -109,12 +109,12 @@ describe('The exit code of the commands on a run', () => {
     }
   });
 
-  it('is 4 for a run or an event that is not there, and 2 of verify', async () => {
+  it('is 4 for an unknown run or event, for verify 2', async () => {
     for (const command of ALL) {
       const ended = await council(command, NO_RUN, '--url', service.url);
       expect(ended.code, command).to.equal(command === 'verify' ? 2 : 4);
       expectOneLine(ended, new RegExp(`^Cannot find run "${NO_RUN}"$`, 'm'));
-      // Of verify it is a file.
+      // For verify such a word is a file.
       if (command === 'verify') continue;
       const elsewhere = await council(command, '..', '--url', service.url);
       expect(elsewhere.code, command).to.equal(4);
@@ -127,7 +127,7 @@ describe('The exit code of the commands on a run', () => {
     expect(unknownOther.code).to.equal(4);
   });
 
-  it('is 1 where the server knows no runs, though its answer holds the id', async () => {
+  it('is 1 if the server is not a council service, even if its 404 contains the id of the run', async () => {
     const other = createServer((_, answer) =>
       answer.writeHead(404).end(JSON.stringify({ detail: `No page ${runId}` })),
     );
@@ -139,7 +139,7 @@ describe('The exit code of the commands on a run', () => {
     expectOneLine(ended, /^No page/);
   });
 
-  it('is 5 where a service runs, or no log is, and 2 of verify', async () => {
+  it('is 5 if a service runs on the folder or the log is missing, for verify 2', async () => {
     const empty = join(bench.path, 'empty');
     const strange = join(bench.path, 'strange');
     for (const folder of [empty, strange]) mkdirSync(folder);
@@ -164,17 +164,17 @@ describe('The exit code of the commands on a run', () => {
     const server = { DATA_DIR: corruptDir, EVENTSTORE_URL: 'esdb://127.0.0.1:2113?tls=false' };
     const elsewhere = await bench.council(['events', corruptId], { env: server });
     expect(elsewhere.code).to.equal(5);
-    expectOneLine(elsewhere, /kept by the server that EVENTSTORE_URL names/);
+    expectOneLine(elsewhere, /the server that EVENTSTORE_URL names keeps the record/);
   });
 
-  it('is 1 for a corrupt record, of which verify shows more', async () => {
+  it('is 1 for a corrupt record, and verify shows the corrupt event', async () => {
     const env = { DATA_DIR: corruptDir };
     for (const command of ALL) {
       const ended = await bench.council([command, corruptId], { env });
       expect(ended.code, command).to.equal(1);
       if (command === 'verify') {
         expect(ended.stdout).to.match(/^not valid: event 4: its hash does not follow/);
-        expect(ended.stdout).to.match(/^4 events bear out before it$/m);
+        expect(ended.stdout).to.match(/^4 valid events before it$/m);
       } else expect(ended.stderr).to.match(/^The record of run "\S+" is damaged at seq 4: its hash does not follow/);
     }
     const out = join(bench.path, 'damaged.ndjson');
@@ -191,16 +191,16 @@ describe('The exit code of the commands on a run', () => {
     await spoilt.stop();
   });
 
-  it('is 1 for output that cannot be written', async () => {
+  it('is 1 if the output cannot be written', async () => {
     const words = ['export', runId, '--url', service.url];
     const lost = await council(...words, '--out', join(bench.path, 'no', 'such.ndjson'));
     expect(lost.code).to.equal(1);
     expectOneLine(lost, /^Cannot write ".*such\.ndjson": ENOENT/);
     for (const place of ['/dev/stdout', bench.path]) {
-      // Its standard output is no place for a test's own.
+      // A process of its own, because /dev/stdout is its standard output.
       const strange = await bench.program(process.execPath, [COUNCIL, ...words, '--out', place], { input: '' }).exit;
       expect(strange.code).to.equal(1);
-      expectOneLine(strange, /^Cannot write ".*": it is there, and is no regular file$/m);
+      expectOneLine(strange, /^Cannot write ".*": it exists and is not a regular file$/m);
     }
     const shell = (line: string) => bench.program('/bin/sh', ['-c', line, process.execPath, COUNCIL, ...words]).exit;
     const full = await shell('"$0" "$@" > /dev/full; echo "exit $?"');
@@ -208,7 +208,7 @@ describe('The exit code of the commands on a run', () => {
     expect(full.stderr).to.match(/^Cannot write the output: .*ENOSPC/);
   });
 
-  it('is 2 of verify for a file that cannot be read, or holds nothing', async () => {
+  it('is 2 of verify for an unreadable or an empty file', async () => {
     const missing = await council('verify', join(bench.path, 'missing.ndjson'));
     expect(missing.code).to.equal(2);
     expectOneLine(missing, /^Cannot read ".*missing\.ndjson": ENOENT/);
@@ -216,7 +216,7 @@ describe('The exit code of the commands on a run', () => {
     expect(await council('verify', bench.path)).to.include({ code: 2, stdout: '' });
   });
 
-  it('is the verdict of verify, also without a reader', async () => {
+  it('is the result of verify also without a reader', async () => {
     for (const [dataDir, subject, code] of [
       [corruptDir, corruptId, 1],
       [corruptDir, NO_RUN, 2],
@@ -228,7 +228,7 @@ describe('The exit code of the commands on a run', () => {
     }
   });
 
-  it('is 1 for a fork that may have started, 3 for one that has not', async () => {
+  it('is 1 for a fork that may have started, and 3 for a fork that has not', async () => {
     const fork = async (fate: Fate) => {
       const spoilt = await spoiltService(service.url, ({ method }) => (method === 'POST' ? fate : 'pass'));
       try {

@@ -5,8 +5,8 @@ import { seededRandom } from '../../support/seeded-random.js';
 const SEED = Number(process.env['SEED'] ?? 20260108);
 const PAIRS = process.env['SOAK'] === undefined ? 3_000 : 100_000;
 
-describe(`What changed between two texts (SEED=${SEED})`, () => {
-  it(`leads from one to the other by the fewest lines, for ${PAIRS} pairs`, () => {
+describe(`The difference between two texts (SEED=${SEED})`, () => {
+  it(`changes the fewest lines, for ${PAIRS} pairs`, () => {
     const random = seededRandom(SEED);
     const some = (): readonly string[] =>
       Array.from({ length: Math.floor(random() * 12) }, () => 'abcd'.charAt(Math.floor(random() * 4)));
@@ -21,7 +21,7 @@ describe(`What changed between two texts (SEED=${SEED})`, () => {
     }
   });
 
-  it('replaces what is all too different, and keeps what is around it', () => {
+  it('replaces everything between the common lines if too many lines differ', () => {
     const lines = (name: string): readonly string[] => [
       'head',
       ...Array.from({ length: 5_000 }, (_, i) => `${name} ${i}`),

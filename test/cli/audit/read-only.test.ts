@@ -19,10 +19,10 @@ const [COMMAND, WORDS] =
 /** Whether no other user can run the command where it lies. */
 const HAS_NOBODY = spawnSync(COMMAND, [...WORDS, COUNCIL, '--version']).status === 0;
 
-describe('The commands on a run, on the folder of a stopped service', () => {
+describe('The commands on the record of a run, in the folder of a stopped service', () => {
   let bench: CouncilBench;
   let dataDir: string;
-  /** Where the commands may put what they need for a moment. */
+  /** The folder for temporary files of the commands. */
   let scratch: string;
 
   beforeEach(() => {
@@ -42,7 +42,7 @@ describe('The commands on a run, on the folder of a stopped service', () => {
     await service.stop();
     return runId;
   };
-  /** Every command on it, here but for those that are to be processes; resolves with what they print. */
+  /** Runs every command, those in `spawned` as processes. Resolves with what each prints. */
   const askAll = async (runId: string, spawned: readonly string[] = []): Promise<readonly string[]> => {
     const all = [
       ['events', runId],
@@ -65,14 +65,14 @@ describe('The commands on a run, on the folder of a stopped service', () => {
     return printed;
   };
 
-  it('change no byte, size, mode or time of it', async () => {
+  it('change no byte, size, mode or time in the folder', async () => {
     const runId = await stopped();
     const before = folderPrint(dataDir);
     await askAll(runId);
     expect(folderPrint(dataDir)).to.deep.equal(before);
   });
 
-  it('read what a killed service has left in its journal, and leave it there', async () => {
+  it('read the journal that a killed service has left, and keep it', async () => {
     const service = bench.program(process.execPath, [MAIN], { env: { DATA_DIR: dataDir, PORT: '0' } });
     const ready = /^listening on (\S+)$/;
     await service.waitFor((lines) => lines.some((line) => ready.test(line)));
@@ -86,7 +86,7 @@ describe('The commands on a run, on the folder of a stopped service', () => {
     const held = await bench.council(['events', runId], { env: { DATA_DIR: dataDir } });
     expect(held.code).to.equal(5);
     expect(held.stderr).to.include(`process ${service.pid ?? ''} on`);
-    // The service is as if it had not been asked.
+    // The refused command has no effect on the service.
     await rest.until(await rest.start('Shrubs'), isOver);
 
     await service.kill();
@@ -108,11 +108,11 @@ describe('The commands on a run, on the folder of a stopped service', () => {
       const ended = await bench.program(COMMAND, words, { env: { DATA_DIR: dataDir } }).exit;
       chmodSync(dataDir, 0o755);
       expect(ended.code, ended.stderr).to.equal(0);
-      expect(ended.stdout).to.match(/^valid: 14 events bear out$/m);
+      expect(ended.stdout).to.match(/^valid: 14 events$/m);
     });
   }
 
-  it('do not need the views, nor look at them', async () => {
+  it('do not read the views', async () => {
     const runId = await stopped();
     changeView(dataDir, runId, ['completed', 'failed']);
     await askAll(runId);

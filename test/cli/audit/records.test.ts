@@ -14,13 +14,13 @@ import { startService } from '../../support/running-service.js';
 import { COMMANDS, wordyModel } from '../../support/wordy-model.js';
 
 const TOPIC = `Trees ${COMMANDS}`;
-/** What no terminal should be given: every control but line feed, and what turns text around. */
+/** Characters that control a terminal or reverse text, but line feed. */
 const COMMANDING = /(?!\n)[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/u;
 
-/** What a pipe without a reader holds. */
+/** Capacity of a pipe without a reader. */
 const PIPE_BYTES = 64 * 1024;
 
-describe('The commands on a run, asked of a service and of its folder', () => {
+describe('The commands on the record of a run, at a service and in its folder', () => {
   let bench: CouncilBench;
   let service: RunningService;
   let rest: RestClient;
@@ -28,7 +28,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
   let forkId: string;
   let pausedId: string;
   let dataDir: string;
-  /** The same words, answered by the service and, once it is stopped, by its folder. */
+  /** The results of each command at the service, to compare with those in the folder of the stopped service. */
   const exits = new Map<string, ChildExit>();
   let questions: Readonly<Record<string, readonly string[]>>;
 
@@ -85,7 +85,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     return (await rest.send('GET', `/api/runs/${id}/events`, { headers })).text;
   };
 
-  it('list every event in a line, whatever its texts hold', async () => {
+  it('list every event on one line, whatever its texts contain', async () => {
     const lines = answer('events').trimEnd().split('\n');
     const events = (await exported(runId))
       .trimEnd()
@@ -99,7 +99,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     expect(answer('events of a paused run')).to.match(/RunPaused .*pause 1, before write\n/);
   });
 
-  it('give no text that would command a terminal or turn lines around', () => {
+  it('print no character that controls a terminal or reverses text', () => {
     for (const name of ['events', 'tail', 'state', 'state at an event', 'diff', 'diff of runs', 'verify']) {
       expect(answer(name), name).to.not.match(COMMANDING);
     }
@@ -107,7 +107,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     expect(answer('state')).to.include('\uFFFDright to left\uFFFD');
   });
 
-  it('export what the events endpoint gives, byte for byte, and list it so as JSON', async () => {
+  it('export and list as JSON the bytes of the events endpoint', async () => {
     const text = await exported(runId);
     for (const name of ['export', 'events as JSON', 'tail as JSON']) expect(answer(name), name).to.equal(text);
     const out = bench.written('run.ndjson', 'something from before');
@@ -116,7 +116,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     expect(readFileSync(out, 'utf8')).to.equal(text);
   });
 
-  it('end quietly when their reader has gone', async () => {
+  it('exit 0 without a message when the reader closes the pipe', async () => {
     for (const command of ['export', 'events', 'tail']) {
       const words = [COUNCIL, command, runId, ...(command === 'export' ? [] : ['--json']), '--url', service.url];
       const line = '{ "$0" "$@"; echo "exit $?" >&2; } | head -c 10';
@@ -126,15 +126,15 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     }
   });
 
-  it('fold the run up to an event as the service does', async () => {
+  it('show the same state after an event as the service', async () => {
     const state = (await rest.get(`/api/runs/${runId}/state?at=6`)).text;
     expect(JSON.parse(answer('state as JSON'))).to.deep.equal(JSON.parse(state));
     expect(answer('state at an event')).to.include('score         6\n').and.include('feedback 1    Draft 1');
     expect(answer('state')).to.match(/^status {8}completed$/m);
-    expect(answer('state of a paused run')).to.match(/^waits before {2}write$/m);
+    expect(answer('state of a paused run')).to.match(/^paused before {1}write$/m);
   });
 
-  it('show what changed between two events, drafts line by line', () => {
+  it('show the difference between two events, drafts line by line', () => {
     const text = answer('diff');
     expect(text).to.include(`--- ${runId} after event 4\n+++ ${runId} after event 10\n`);
     expect(text)
@@ -152,7 +152,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     expect(answer('diff of nothing')).to.match(/The states are the same\.\n$/);
   });
 
-  it('show what a fork does differently from its parent', () => {
+  it('show the difference between a fork and its parent', () => {
     const text = answer('diff of runs');
     expect(text)
       .to.include(`+++ ${forkId} after event 0\n`)
@@ -160,7 +160,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     expect(text).to.match(/^input_topic: Trees .* → Shrubs$/m);
   });
 
-  it('fork as they are asked to, or only say what a fork would do', async () => {
+  it('start a fork with the given changes, or only show what it would do', async () => {
     const [first = ''] = (await exported(forkId)).split('\n');
     const { data } = JSON.parse(first) as { data: { inputTopic: string; parent: object; graph: { nodes: object[] } } };
     expect(data).to.have.property('inputTopic', 'Shrubs');
@@ -174,10 +174,10 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     expect(history).to.have.lengthOf(3);
   });
 
-  it('find the record of each run sound, by the head that the service has', async () => {
+  it('verify the record of each run with the head that the service has', async () => {
     const verified = rest.read(await rest.get(`/api/runs/${runId}/verify`), 200, 'verification.json');
     expect(answer('verify')).to.equal(
-      `valid: ${verified.events} events bear out\nrun   ${runId}\nhead  ${verified.head_hash}\n`,
+      `valid: ${verified.events} events\nrun   ${runId}\nhead  ${verified.head_hash}\n`,
     );
     expect(JSON.parse(answer('verify as JSON'))).to.include({ run_id: forkId, valid: true, first_difference: null });
     for (const [head, code] of [
@@ -188,7 +188,7 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     }
   });
 
-  it('find where an export differs from the record of the service', async () => {
+  it('find the first difference between an export and the record of the service', async () => {
     const lines = (await exported(runId)).split('\n').slice(0, -1);
     const file = join(bench.path, 'kept.ndjson');
     const verify = async (kept: readonly string[]) => {
@@ -198,7 +198,9 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     expect(await verify(lines)).to.include({ code: 0 });
     const cut = await verify(lines.slice(0, 5));
     expect(cut).to.include({ code: 1 });
-    expect(cut.stdout).to.match(/^not valid: event 5: the export ends before it, the service's record goes on$/m);
+    expect(cut.stdout).to.match(
+      /^not valid: event 5: the export ends before it, the record of the service continues$/m,
+    );
     const paused = (await exported(pausedId)).split('\n').slice(0, -1);
     expect((await verify(paused)).stdout).to.match(/^valid: /);
     const strange = (await exported(runId)).replaceAll(runId, '00000000-0000-4000-8000-000000000000').split('\n');
@@ -207,14 +209,17 @@ describe('The commands on a run, asked of a service and of its folder', () => {
     expect(unknown.stderr).to.equal('Cannot find run "00000000-0000-4000-8000-000000000000"\n');
   });
 
-  it('get the same answers from the folder of the stopped service', async () => {
+  it('print the same from the folder of the stopped service', async () => {
     await service.stop();
     for (const [name, words] of Object.entries(questions)) {
       const here = await bench.council(words, { env: { DATA_DIR: dataDir } });
       expect(here, name).to.deep.equal(exits.get(name));
     }
     const waiting = await bench.council(['tail', pausedId], { env: { DATA_DIR: dataDir } });
-    expect(waiting).to.include({ code: 0, stderr: 'The run has not ended: nobody runs it here\n' });
+    expect(waiting).to.include({
+      code: 0,
+      stderr: 'The run has not ended, and no service runs it here. Start the service to continue it\n',
+    });
     expect(waiting.stdout).to.equal(answer('events of a paused run'));
   });
 });

@@ -19,7 +19,7 @@ import { startService } from '../../support/running-service.js';
 import { seededRandom } from '../../support/seeded-random.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
-/** Longest part of an answer before a cut; a run's whole stream is about 14,000 bytes. */
+/** Most bytes of an answer before the proxy cuts it; the stream of a run has about 14,000 bytes. */
 const MAX_PIECE_BYTES = 6_000;
 const PAIR = graphOf('write -> polish');
 
@@ -42,7 +42,7 @@ describe(`council tail (SEED=${SEED})`, () => {
     return (await restClient(service.url).send('GET', `/api/runs/${runId}/events`, { headers })).text;
   };
 
-  it('shows events as they are recorded, and ends with the run', async () => {
+  it('shows events as the service records them, and ends with the run', async () => {
     service = await startService({ eventStore: null });
     const runId = await startGodRun(service.engine, PAIR);
     const seq = await pausedBefore(service.engine, runId, 'write');
@@ -55,7 +55,7 @@ describe(`council tail (SEED=${SEED})`, () => {
     expect(stdout).to.match(/RunCompleted [^\n]*\n$/);
   });
 
-  it('leaves no event out and prints none twice over connections that break', async () => {
+  it('prints every event once over connections that break', async () => {
     const random = seededRandom(SEED);
     service = await startService({
       eventStore: null,
@@ -71,7 +71,7 @@ describe(`council tail (SEED=${SEED})`, () => {
     expect(ended.stderr).to.match(/^(Connection to the service lost, trying again\n)+$/);
   });
 
-  it('goes on where it was when the service is started again', async () => {
+  it('continues after the last event when the service restarts', async () => {
     const dataDir = join(bench.path, 'service');
     service = await startService({ dataDir, eventStore: null });
     const runId = await startGodRun(service.engine, PAIR);
@@ -87,7 +87,7 @@ describe(`council tail (SEED=${SEED})`, () => {
     expect(ended.stderr).to.equal('Connection to the service lost, trying again\n');
   });
 
-  it('ends with 1 and the difference when the record breaks while it is followed', async () => {
+  it('exits 1 with the reason if the record becomes corrupt meanwhile', async () => {
     service = await startService({ eventStore: null });
     const runId = await startGodRun(service.engine, PAIR);
     const seq = await pausedBefore(service.engine, runId, 'write');
@@ -99,12 +99,12 @@ describe(`council tail (SEED=${SEED})`, () => {
     expect(ended.stderr).to.include('damaged');
   });
 
-  it('gives a service up that stays away for half a minute', async () => {
+  it('gives up on a service that is unreachable for half a minute', async () => {
     service = await startService({ eventStore: null });
     const runId = await startGodRun(service.engine, PAIR);
     const paused = await pausedBefore(service.engine, runId, 'write');
     const system = nodeSystem();
-    // Here half a minute takes 300 ms.
+    // This clock runs 100 times as fast: half a minute takes 300 ms.
     const hasty = { ...system, monotonicMs: () => 100 * system.monotonicMs() };
     const notices: string[] = [];
     const { signal } = new AbortController();
@@ -122,13 +122,13 @@ describe(`council tail (SEED=${SEED})`, () => {
     expect(lost).to.be.instanceOf(ServiceLost);
     expect(lost).to.have.property(
       'message',
-      `Cannot follow run "${runId}", it may go on: the service has been away for 30 s`,
+      `Cannot follow run "${runId}", which may continue: the service was unreachable for 30 s`,
     );
     expect(notices).to.deep.equal(['Connection to the service lost, trying again']);
-    expect(exitOfError(lost, 'tail')).to.equal(3);
+    expect(exitOfError(lost)).to.equal(3);
   });
 
-  it('does not count the time of a connection that is still as the time of an outage', async () => {
+  it('does not count the time of a silent connection as an outage', async () => {
     service = await startService({ eventStore: null });
     const rest = restClient(service.url);
     const runId = await rest.start('Trees');
@@ -158,7 +158,7 @@ describe(`council tail (SEED=${SEED})`, () => {
     expect(seqs).to.deep.equal([...lines.keys()]);
   });
 
-  it('is not put off by texts that hold line and paragraph separators', async () => {
+  it('prints texts with line and paragraph separators unchanged', async () => {
     service = await startService({ eventStore: null });
     const rest = restClient(service.url);
     const runId = await rest.start('Trees\u2028and\u2029bushes');
@@ -167,7 +167,7 @@ describe(`council tail (SEED=${SEED})`, () => {
     expect(ended).to.include({ code: 0, stdout: await exported(runId), stderr: '' });
   });
 
-  it('is over at once for a run that has ended, and 130 for Ctrl-C', async () => {
+  it('ends at once for a run that has ended, and exits 130 on Ctrl-C', async () => {
     service = await startService({ eventStore: null });
     const rest = restClient(service.url);
     const runId = await rest.start('Trees');

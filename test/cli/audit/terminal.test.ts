@@ -9,13 +9,13 @@ import type { TerminalCommand } from '../../support/terminal-commands.js';
 import { END, TERMINAL_COMMANDS } from '../../support/terminal-commands.js';
 import { COMMANDS, wordyModel } from '../../support/wordy-model.js';
 
-/** Whether util-linux's script, which gives a command a terminal of its own, is there. */
+/** Whether the program `script` of util-linux is installed, which runs a command on a terminal of its own. */
 const HAS_SCRIPT = String(spawnSync('script', ['--version']).stdout).includes('util-linux');
 
-/** What no terminal should be given: every control but line feed, and what turns text around. */
+/** Characters that control a terminal or reverse text, but line feed. */
 const COMMANDING = /(?!\n)[\p{Cc}\u202A-\u202E\u2066-\u2069]/u;
 
-if (HAS_SCRIPT) describe('The commands on a run, on a terminal', onTerminal);
+if (HAS_SCRIPT) describe('The commands on the record of a run, on a terminal', onTerminal);
 
 function onTerminal(this: Mocha.Suite): void {
   let bench: CouncilBench;
@@ -34,7 +34,7 @@ function onTerminal(this: Mocha.Suite): void {
 
   after(() => bench.clear());
 
-  /** What the terminal is given by a program, without the carriage returns that it adds itself. */
+  /** What a program prints on the terminal, without the carriage returns that the terminal adds. */
   const shownBy = async (words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> => {
     const line = `stty cols 100; exec ${[process.execPath, ...words].map((word) => `'${word}'`).join(' ')}`;
     const given = { env: { TERM: 'xterm', SHELL: '/bin/sh', DATA_DIR: dataDir, ...env } };
@@ -44,7 +44,7 @@ function onTerminal(this: Mocha.Suite): void {
   };
   const typed = (words: readonly string[], env?: Readonly<Record<string, string>>): Promise<string> =>
     shownBy([COUNCIL, ...words], env);
-  /** What each of them gives the terminal when one process runs them all: to start one takes longer than to run them. */
+  /** What each command prints. One process runs them all, because its start takes longer than the commands. */
   const typedTogether = async (commands: readonly TerminalCommand[]): Promise<readonly string[]> => {
     const shown = (await shownBy([TERMINAL_COMMANDS, JSON.stringify(commands)])).split(`${END} 0\n`);
     expect(shown.pop()).to.equal('');
@@ -54,7 +54,7 @@ function onTerminal(this: Mocha.Suite): void {
   /** Text without the colours. */
   const plain = (text: string): string => text.replaceAll(/\x1b\[[0-9]+m/g, '');
 
-  it('have colours, in lines that fit', async () => {
+  it('print colours, and lines that fit the terminal', async () => {
     const events = await typed(['events', runId]);
     expect(events).to.include('\x1b[32mRunCompleted').and.include('\x1b[36mmaster_agent');
     for (const line of plain(events).trimEnd().split('\n')) expect([...line].length).to.be.lessThan(100);
@@ -68,7 +68,7 @@ function onTerminal(this: Mocha.Suite): void {
     expect(changed).to.match(/^\x1b\[31m {2}- Line 20 of .*\x1b\[39m$/m);
   });
 
-  it('have none when NO_COLOR is set or the terminal is dumb, and some when NO_COLOR is empty', async () => {
+  it('print no colours with NO_COLOR or on a dumb terminal, and colours with an empty NO_COLOR', async () => {
     expect(await typed(['events', runId], { NO_COLOR: '1' })).to.not.include('\x1b');
     const [changed, verified] = await typedTogether([
       { words: ['diff', runId, '--from', '4'], env: { TERM: 'dumb' } },
@@ -78,7 +78,7 @@ function onTerminal(this: Mocha.Suite): void {
     expect(verified).to.include('\x1b[32m');
   });
 
-  it('give it nothing that would command it, in JSON the same values in other characters', async () => {
+  it('print no control characters, in JSON the same values with those characters escaped', async () => {
     const texts = [
       ['events', runId],
       ['state', runId],

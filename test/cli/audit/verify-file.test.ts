@@ -17,11 +17,11 @@ const deps = { machines: machineCache(), sha256: nodeSystem().sha256, head: null
 interface Damage {
   readonly name: string;
   readonly bytes: Buffer;
-  /** The first line that is not as it was. */
+  /** The first changed line. */
   readonly at: number;
 }
 
-describe(`council verify, on a file alone (SEED=${SEED})`, () => {
+describe(`council verify on a file (SEED=${SEED})`, () => {
   let bench: CouncilBench;
 
   before(() => {
@@ -40,7 +40,7 @@ describe(`council verify, on a file alone (SEED=${SEED})`, () => {
     return await bench.council(['verify', file, ...words], { env: { DATA_DIR: '/nowhere' } });
   };
 
-  it('exits 0 for every golden history that has ended, from a file or a pipe', async () => {
+  it('exits 0 for every golden history that has ended, as a file and as standard input', async () => {
     expect(histories.length).to.be.greaterThan(10);
     for (const { name, lines } of histories) {
       const found = await verified(bytesOf(lines));
@@ -51,7 +51,7 @@ describe(`council verify, on a file alone (SEED=${SEED})`, () => {
     const { runId } = eventIn(lines[0] ?? '').data as { readonly runId: string };
     const ended = await verify(bytesOf(lines), '--head', head.toUpperCase());
     expect(ended).to.deep.include({ code: 0, stderr: '' });
-    expect(ended.stdout).to.equal(`valid: ${lines.length} events bear out\nrun   ${runId}\nhead  ${head}\n`);
+    expect(ended.stdout).to.equal(`valid: ${lines.length} events\nrun   ${runId}\nhead  ${head}\n`);
     const piped = await bench.council(['verify', '-', '--json'], { input: bytesOf(lines).toString() });
     expect(JSON.parse(piped.stdout)).to.include({ run_id: runId, valid: true, head_hash: head });
   });
@@ -70,7 +70,7 @@ describe(`council verify, on a file alone (SEED=${SEED})`, () => {
     expect([...kinds.keys()]).to.have.members(['flipped', 'dropped', 'swapped', 'doubled', 'cut']);
   });
 
-  it('exits 1 and says where, for one damage of each kind', async () => {
+  it('exits 1 and names the event, for one damage of each kind', async () => {
     const [{ lines } = { lines: [] }] = histories;
     const random = seededRandom(SEED);
     const left = new Set(['flipped', 'dropped', 'swapped', 'doubled', 'cut']);
@@ -83,7 +83,7 @@ describe(`council verify, on a file alone (SEED=${SEED})`, () => {
     }
   });
 
-  it('exits 2 with the head for one that is cut between events, and 1 once it is given the head', async () => {
+  it('exits 2 with the head for an export cut between events, and 1 with --head', async () => {
     const [{ lines } = { lines: [] }] = histories;
     const whole = eventIn(lines.at(-1) ?? '').hash;
     const cut = bytesOf(lines.slice(0, 4));
@@ -100,10 +100,10 @@ describe(`council verify, on a file alone (SEED=${SEED})`, () => {
     expect(await verify(cut, '--head', head)).to.include({ code: 0 });
     const longer = await verify(bytesOf(lines), '--head', head);
     expect(longer.code).to.equal(1);
-    expect(longer.stdout).to.match(/^not valid: event 4: it follows the event with the hash that should be the last/);
+    expect(longer.stdout).to.match(/^not valid: event 4: it follows the event with the expected last hash/);
   });
 
-  it('takes nothing that is not byte for byte an export', async () => {
+  it('rejects every deviation from the bytes of an export', async () => {
     const [{ lines } = { lines: [] }] = histories;
     const text = bytesOf(lines).toString();
     const [first = '', second = ''] = lines;
@@ -132,7 +132,7 @@ function isEnd(line: string): boolean {
   return ['RunCompleted', 'RunFailed'].includes(eventIn(line).type);
 }
 
-/** In chunks that end anywhere, as a pipe gives them. */
+/** The bytes in chunks that end anywhere, as from a pipe. */
 async function* inPieces(bytes: Buffer): AsyncIterable<Uint8Array> {
   for (let from = 0; from < bytes.length; from += 777) yield bytes.subarray(from, from + 777);
 }
@@ -160,7 +160,7 @@ function corrupted(lines: readonly string[], random: () => number): Damage {
   }
 }
 
-/** One bit of a line; one that would make a line break of it is another's. */
+/** Flips one bit in the bytes of a line. */
 function flipped(lines: readonly string[], at: number, random: () => number): Buffer {
   const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
   const start = Buffer.byteLength(

@@ -1,0 +1,87 @@
+/** The commands of `council`. Each is loaded when it is called. */
+import type { Command } from './commands/command.js';
+import { EXIT, VERIFIED } from './commands/exit-codes.js';
+
+export interface CommandRow {
+  readonly name: string;
+  /** The words that follow the name, or null if none may. */
+  readonly words: string | null;
+  /** What it does, for the usage. */
+  readonly does: string;
+  /** Loads the command, or null for the service: a program that starts when it is loaded and sets its own exit code. */
+  readonly load: (() => Promise<Command>) | null;
+  /** Exit code when a signal that aborts the command is repeated, or null if the first signal ends the process. */
+  readonly onSecondSignal: number | null;
+  /** Exit code of an unexpected error. Default: by the kind of the error. */
+  readonly exitOnError?: number;
+}
+
+const RECORD = { onSecondSignal: EXIT.interrupted } as const;
+const FOLDER = { onSecondSignal: null } as const;
+
+export const COMMANDS: readonly CommandRow[] = [
+  { name: 'serve', words: null, does: 'starts the service', load: null, onSecondSignal: null },
+  {
+    ...{ name: 'run', words: '"<topic>" [options]', does: 'runs a council on a topic' },
+    load: async () => (await import('./commands/run.js')).run,
+    onSecondSignal: EXIT.failed,
+  },
+  {
+    ...{ name: 'events', words: 'RUN', does: 'lists the events of a run', ...RECORD },
+    load: async () => (await import('./commands/events.js')).events,
+  },
+  {
+    ...{ name: 'tail', words: 'RUN', does: 'lists the events of a run as they are recorded', ...RECORD },
+    load: async () => (await import('./commands/events.js')).tail,
+  },
+  {
+    ...{ name: 'state', words: 'RUN [--at N]', does: 'shows a run after one of its events', ...RECORD },
+    load: async () => (await import('./commands/state.js')).state,
+  },
+  {
+    ...{ name: 'diff', words: 'RUN [OTHER] …', does: 'shows what differs between two events or runs', ...RECORD },
+    load: async () => (await import('./commands/diff.js')).diff,
+  },
+  {
+    ...{ name: 'verify', words: 'RUN|FILE', does: 'checks a record, or an export of one', ...RECORD },
+    load: async () => (await import('./commands/verify.js')).verify,
+    exitOnError: VERIFIED.cannotTell,
+  },
+  {
+    ...{ name: 'fork', words: 'RUN --at N --url URL …', does: 'starts a run that continues another', ...RECORD },
+    load: async () => (await import('./commands/fork.js')).fork,
+  },
+  {
+    ...{ name: 'export', words: 'RUN [--out FILE]', does: 'writes the events as lines of JSON', ...RECORD },
+    load: async () => (await import('./commands/export.js')).exportRun,
+  },
+  {
+    ...{ name: 'keys', words: 'add|list|revoke …', does: 'adds, lists and revokes API keys', ...RECORD },
+    load: async () => (await import('./commands/keys.js')).keys,
+  },
+  {
+    ...{ name: 'migrate', words: null, does: 'copies the log in DATA_DIR to EVENTSTORE_URL' },
+    load: async () => (await import('./commands/migrate.js')).migrate,
+    onSecondSignal: EXIT.failed,
+  },
+  {
+    ...{ name: 'check', words: '[--accept-loss]', does: 'checks the log in DATA_DIR', ...FOLDER },
+    load: async () => (await import('./commands/check.js')).check,
+  },
+  {
+    ...{ name: 'salvage', words: '--to DIR', does: 'copies what is intact of a corrupt log', ...FOLDER },
+    load: async () => (await import('./commands/salvage.js')).salvage,
+  },
+];
+
+/** Columns of a command and its words. */
+const COLUMNS = 32;
+
+const LINES = COMMANDS.map(({ name, words, does }) => `  ${`${name} ${words ?? ''}`.padEnd(COLUMNS)}${does}\n`);
+
+export const USAGE = `Usage: council COMMAND [words]
+       council --help | --version
+
+${LINES.join('')}
+council COMMAND --help shows the options of a command. migrate, check and salvage need the service to be stopped.
+`;

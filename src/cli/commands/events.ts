@@ -1,0 +1,71 @@
+/** `council events` and `council tail`: list the events of a run. */
+import { exportLine, readExport } from '../../audit/export.js';
+import type { RunRecords } from '../records/record.js';
+import { isTerminal, linesIn } from '../records/record.js';
+import { eventLine } from '../terminal/event-line.js';
+import type { CommandProcess } from './command.js';
+import { EXIT } from './exit-codes.js';
+import { exportTo } from './export.js';
+import type { RecordDeps } from './record-command.js';
+import { JSON_OPTION, PLACES, RECORD_OPTIONS, jsonText, onRecord, runsIn } from './record-command.js';
+
+const JSON_USAGE = '  --json       print each event as one line of JSON';
+
+const EVENTS_USAGE = `Usage: council events RUN [--json] [--url URL]
+
+Lists the events of a run, one line each.
+
+${JSON_USAGE}
+${PLACES}`;
+
+const TAIL_USAGE = `Usage: council tail RUN [--json] [--url URL]
+
+Lists the events of a run as the service records them, until the run ends. Continues after a restart of the service.
+
+${JSON_USAGE}
+${PLACES}`;
+
+const OPTIONS = { ...RECORD_OPTIONS, ...JSON_OPTION } as const;
+
+/** Characters of lines to collect before a write. */
+const PAGE_CHARS = 64 * 1024;
+
+export function events(words: readonly string[], here: CommandProcess): Promise<number> {
+  return onRecord(words, here, { usage: EVENTS_USAGE, options: OPTIONS }, async ({ values, positionals }, deps) => {
+    const [run] = runsIn(positionals);
+    return await deps.reading((records) =>
+      values.json === true ? exportTo(deps, records, run) : listEvents(records, run, deps),
+    );
+  });
+}
+
+async function listEvents(records: RunRecords, run: string, { style, columns, print }: RecordDeps): Promise<number> {
+  let page = '';
+  for await (const event of readExport(run, linesIn(records.export(run), run))) {
+    page += `${eventLine(event, style, columns)}\n`;
+    if (page.length < PAGE_CHARS) continue;
+    await print(page);
+    page = '';
+  }
+  await print(page);
+  return EXIT.done;
+}
+
+export function tail(words: readonly string[], here: CommandProcess): Promise<number> {
+  return onRecord(words, here, { usage: TAIL_USAGE, options: OPTIONS }, async ({ values, positionals }, deps) => {
+    const [run] = runsIn(positionals);
+    const { style, columns, print, notify } = deps;
+    const hasEnded = await deps.reading(async (records) => {
+      let isLast = false;
+      for await (const event of records.follow(run)) {
+        isLast = isTerminal(event);
+        await print(values.json === true ? jsonText(exportLine(event), deps) : `${eventLine(event, style, columns)}\n`);
+      }
+      return isLast;
+    });
+    if (!hasEnded && !here.signal.aborted) {
+      notify('The run has not ended, and no service runs it here. Start the service to continue it');
+    }
+    return EXIT.done;
+  });
+}

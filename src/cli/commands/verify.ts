@@ -1,0 +1,73 @@
+/** `council verify`: checks the record of a run, or an export of one. */
+import { nodeSystem } from '../../system/system.js';
+import { bytesIn } from '../records/files.js';
+import type { VerificationResult } from '../records/record.js';
+import { verificationJson, verificationText } from '../records/record.js';
+import { ReaderGone } from '../terminal/printer.js';
+import type { CommandProcess } from './command.js';
+import { UsageFault, VERIFIED } from './exit-codes.js';
+import type { RecordDeps } from './record-command.js';
+import { JSON_OPTION, RECORD_OPTIONS, onRecord, runsIn, show } from './record-command.js';
+
+const USAGE = `Usage: council verify RUN|FILE [--head HASH] [--json] [--url URL]
+
+Checks the record of a run, or an export of one, which needs no service and no database. An argument that is not the
+id of a run is a file; - is standard input.
+
+  --head HASH  hash of the last event, which finds events that are cut off
+  --json       print the result as one JSON object
+  --url URL    check the record at a running service, for example http://127.0.0.1:8000, instead of the one in
+               DATA_DIR; compare FILE with it
+  --help       show this text
+
+Exit code: 0 valid, 1 not valid, 2 could not tell, for whatever reason, 130 after Ctrl-C.`;
+
+const OPTIONS = { ...RECORD_OPTIONS, ...JSON_OPTION, head: { type: 'string' } } as const;
+
+const SPEC = { usage: USAGE, options: OPTIONS, exitOnError: VERIFIED.cannotTell } as const;
+
+export function verify(words: readonly string[], here: CommandProcess): Promise<number> {
+  return onRecord(words, here, SPEC, async ({ values, positionals }, deps) => {
+    const [subject] = runsIn(positionals, { what: 'A run or a file' });
+    const head = hashIn(values.head);
+    const result = isRunId(subject)
+      ? await deps.reading((records) => records.verify(subject, head))
+      : await verifyFile(subject, { head, here, deps });
+    await showResult(result, values.json === true, deps);
+    if (result.isValid === null) return VERIFIED.cannotTell;
+    return result.isValid ? VERIFIED.valid : VERIFIED.notValid;
+  });
+}
+
+interface FileOptions {
+  readonly head: string | null;
+  readonly here: CommandProcess;
+  readonly deps: RecordDeps;
+}
+
+async function verifyFile(file: string, { head, here, deps }: FileOptions): Promise<VerificationResult> {
+  const { url, service } = deps;
+  const { verifyExport } = await import('./verify-export.js');
+  const recorded = url === null ? null : (await service(url)).lines;
+  return await verifyExport(bytesIn(file, here.stdin), { sha256: nodeSystem().sha256, head, recorded });
+}
+
+async function showResult(result: VerificationResult, isJson: boolean, deps: RecordDeps): Promise<void> {
+  try {
+    await show(isJson ? verificationJson(result) : verificationText(result, deps.style), deps);
+  } catch (error) {
+    // Without a reader the exit code still gives the result.
+    if (!(error instanceof ReaderGone)) throw error;
+  }
+}
+
+/** Run ids are UUIDs. */
+function isRunId(text: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}
+
+function hashIn(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  if (/^[0-9a-f]{64}$/i.test(text)) return text.toLowerCase();
+  throw new UsageFault('--head takes 64 hexadecimal digits');
+}
