@@ -77,7 +77,7 @@ export const COMMANDS: readonly CommandRow[] = [
 /** Columns of a command and its words. */
 const COLUMNS = 32;
 
-const LINES = COMMANDS.map(({ name, words, does }) => `  ${`${name} ${words ?? ''}`.padEnd(COLUMNS)}${does}\n`);
+const LINES = COMMANDS.map(({ name, words, does }) => `  council ${`${name} ${words ?? ''}`.padEnd(COLUMNS)}${does}\n`);
 
 export const USAGE = `Usage: council COMMAND [words]
        council --help | --version

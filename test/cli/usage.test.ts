@@ -56,7 +56,7 @@ describe('council run with wrong words or settings', () => {
     for (const words of [['help'], ['--help'], ['-h'], ['serve', '--help']]) {
       const { code, stdout, stderr } = await ended(...words);
       expect([code, stderr]).to.deep.equal([0, '']);
-      expect(stdout).to.match(/^ {2}serve +starts the service$/m);
+      expect(stdout).to.match(/^ {2}council serve +starts the service$/m);
     }
     expect(await ended('--version')).to.deep.include({ code: 0, stdout: `${version}\n`, stderr: '' });
     expect(await ended('sing')).to.include({ code: 2, stdout: '' });

@@ -9,8 +9,8 @@ const USAGE = `Usage: council diff RUN --from A [--to B] [--json] [--url URL]
 Shows what changed in a run between event A and event B, or what differs between RUN after event A and OTHER after
 event B. Texts are compared line by line.
 
-  --from A     number of the first event, from 0; of RUN and OTHER by default the last
-  --to B       number of the second event; the last by default
+  --from A     number of event A, from 0; the default with OTHER is the last event of RUN
+  --to B       number of event B; the default is the last event
   --json       print the changes as one JSON object
 ${PLACES}`;
 

@@ -148,7 +148,7 @@ async function decide(
   { seq, decision, sha256 }: DecideOptions,
 ): Promise<string | null> {
   if (decision.action === 'modify' && draftsIn(decision.override).some((text) => isLonger(text, MAX_DRAFT_BYTES))) {
-    return `The draft is too long: at most ${MAX_DRAFT_BYTES} bytes are taken`;
+    return `The draft is too long: at most ${MAX_DRAFT_BYTES} bytes are accepted`;
   }
   const choice: GateChoice =
     decision.action === 'modify'

@@ -1,6 +1,6 @@
 /** `council export`: writes the events of a run as lines of JSON. */
 import { nodeSystem } from '../../system/system.js';
-import { writeWhole } from '../records/files.js';
+import { writeAtomically } from '../records/files.js';
 import type { RunRecords } from '../records/record.js';
 import { linesIn } from '../records/record.js';
 import type { CommandProcess } from './command.js';
@@ -23,7 +23,7 @@ export function exportRun(words: readonly string[], here: CommandProcess): Promi
     const { out } = values;
     return await deps.reading(async (records) => {
       if (out === undefined) return await exportTo(deps, records, run);
-      await writeWhole(out, records.export(run), { uuid: nodeSystem().uuid, signal: here.signal });
+      await writeAtomically(out, records.export(run), { uuid: nodeSystem().uuid, signal: here.signal });
       return EXIT.done;
     });
   });

@@ -11,16 +11,15 @@ const USAGE = `Usage: council fork RUN --at N --url URL [options]
 
 Starts a run at the service that continues RUN from event N, and prints its id.
 
-  --at N             number of the event, from 0
-  --topic TEXT       another topic
-  --set KEY=JSON     another value in the state, for example critic_score=8; may be repeated
-  --model NODE=MODEL another model for a node; may be repeated
-  --max-node-executions N
-                     another limit of node executions
-  --dry-run          show what the fork would do, and start nothing
-  --json             print the answer of the service as one JSON object
-  --url URL          the running service, for example http://127.0.0.1:8000
-  --help             show this text
+  --at N                   number of the event, from 0
+  --topic TEXT             another topic
+  --set KEY=JSON           another value in the state, for example critic_score=8; may be repeated
+  --model NODE=MODEL       another model for a node; may be repeated
+  --max-node-executions N  another limit of node executions
+  --dry-run                show what the fork would do, and start nothing
+  --json                   print the answer of the service as one JSON object
+  --url URL                the running service, for example http://127.0.0.1:8000
+  --help                   show this text
 
 Exit code: 0 done, 1 failed or unknown whether the fork has started, 2 wrong usage or refused by the service, 3 no
 service at URL, 4 no such run, 130 after Ctrl-C.`;

@@ -31,7 +31,7 @@ export async function* bytesIn(file: string, input: AsyncIterable<Uint8Array>): 
 }
 
 /** Writes a file. After an error nothing is left. @throws {FileUnwritable} or the error of a chunk, or of the signal */
-export async function writeWhole(
+export async function writeAtomically(
   file: string,
   chunks: AsyncIterable<Uint8Array>,
   { uuid, signal }: { readonly uuid: () => string; readonly signal: AbortSignal },

@@ -72,7 +72,7 @@ function headDifference(events: number, headSeq: number | null): Difference {
 }
 
 const UNFINISHED =
-  'the record ends before the run does, so events may be missing; compare with a hash that you trust (--head HASH)';
+  'the run has not ended in this record, so events may be missing; compare with a hash that you trust (--head HASH)';
 
 export function verificationText(result: VerificationResult, style: Styler): string {
   const { isValid, runId, events, headHash, firstDifference } = result;

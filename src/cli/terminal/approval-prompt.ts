@@ -69,10 +69,10 @@ export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): Ap
           say(`The comment is too long: at most ${MAX_COMMENT_CHARS} characters are accepted.`);
           continue;
         }
-        const said = comment === '' ? {} : { comment };
-        if (action === 'approve' || action === 'reject') return { action, ...said };
+        const withComment = comment === '' ? {} : { comment };
+        if (action === 'approve' || action === 'reject') return { action, ...withComment };
         const decision = action === 'edit' ? await editDrafts(state, { say, edit }) : refuse(word);
-        if (decision !== null) return { ...decision, ...said };
+        if (decision !== null) return { ...decision, ...withComment };
       }
     },
     close() {

@@ -68,12 +68,12 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data) => string>> = {
     `${textOf(kind)}${again(attempt)}${retryable === true ? '' : ', for good'}: ${textOf(message)}`,
   RunPaused: ({ nextNodes, gate }) => `pause ${textOf(gate)}, before ${textOf(nextNodes)}`,
   VoteCast: ({ action, gate, actor, comment }) =>
-    `${textOf(action)} of pause ${textOf(gate)}, one vote${by(actor)}${said(comment)}`,
+    `${textOf(action)} of pause ${textOf(gate)}, one vote${by(actor)}${commentText(comment)}`,
   PauseEscalated: ({ gate, to }) => `pause ${textOf(gate)}, to ${textOf(to)}`,
   GateDecided: ({ action, gate, modifiedState, actor, comment, by: how }) => {
     const changed = Object.keys(recordIn(modifiedState));
     const sets = changed.length === 0 ? '' : `, sets ${changed.join(', ')}`;
-    return `${textOf(action)} of pause ${textOf(gate)}${by(how === 'deadline' ? 'its deadline' : actor)}${sets}${said(comment)}`;
+    return `${textOf(action)} of pause ${textOf(gate)}${by(how === 'deadline' ? 'its deadline' : actor)}${sets}${commentText(comment)}`;
   },
   RunCompleted: ({ finalDraft, criticScore, iterationCount }) => {
     const draft = typeof finalDraft === 'string' ? draftSummary(finalDraft) : 'no draft';
@@ -90,7 +90,7 @@ function by(actor: unknown): string {
   return typeof actor === 'string' ? ` by ${excerpt(actor)}` : '';
 }
 
-function said(comment: unknown): string {
+function commentText(comment: unknown): string {
   return typeof comment === 'string' ? `: ${quoted(comment)}` : '';
 }
 
