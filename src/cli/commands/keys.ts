@@ -109,7 +109,7 @@ async function add({ values, names }: Given, { book, print, notify, now }: KeysD
   notify('Send it as "Authorization: Bearer …"; the council commands read it from COUNCIL_KEY.');
 }
 
-/** Whether the text is lost of a key that may have been added. */
+/** Whether the key may have been added although its text is lost. */
 function isKeyLost(error: unknown): error is Error {
   return (
     isOutcomeUnknown(error) ||

@@ -31,7 +31,7 @@ export interface RecordDeps extends Output {
   readonly service: (url: string) => Promise<ServiceRecords>;
   readonly style: Styler;
   readonly isTerminal: boolean;
-  /** Columns of the terminal, or null if standard output is none. */
+  /** Columns of the terminal, or null if standard output is not a terminal. */
   readonly columns: number | null;
 }
 
@@ -85,7 +85,7 @@ function dataDirOf(env: NodeJS.ProcessEnv): string {
   throw new LogUnreadable({ file: dataDir, reason: 'the server that EVENTSTORE_URL names keeps the record' });
 }
 
-/** The runs that the words name: one, or with `most` 2 one or two. @throws {UsageFault} */
+/** The run ids among the words: one, and with `most` 2 an optional second. @throws {UsageFault} */
 export function runsIn(
   positionals: readonly string[],
   { most = 1, what = 'A run' }: { readonly most?: number; readonly what?: string } = {},
@@ -104,7 +104,7 @@ export function seqIn(name: string, text: string | undefined): number | null {
   throw new UsageFault(`--${name} takes the number of an event, from 0; not "${text}"`);
 }
 
-/** A JSON text as it may be printed: on a terminal without characters that control it. */
+/** A line of JSON to print. On a terminal, the characters that control it are escaped. */
 export function jsonText(json: string, { isTerminal }: Pick<RecordDeps, 'isTerminal'>): string {
   return `${isTerminal ? printableJson(json) : json}\n`;
 }

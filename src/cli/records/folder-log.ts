@@ -22,7 +22,7 @@ export function openFolderLog(folder: string): ReadOnlyLog {
 export function folderOfLog(env: NodeJS.ProcessEnv): string {
   const { dataDir, eventStore } = readConfig(env);
   if (eventStore !== null) {
-    const accepted = 'an embedded log only: check the log of a server with the tools of the server. No value';
+    const accepted = 'only an empty value (this command reads the embedded log)';
     throw new ConfigInvalid({ variable: 'EVENTSTORE_URL', value: '(set)', accepted });
   }
   if (!existsSync(dataDir)) throw new ConfigInvalid({ variable: 'DATA_DIR', value: dataDir, accepted: 'a folder' });

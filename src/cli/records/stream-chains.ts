@@ -23,7 +23,7 @@ export class StreamChains {
     return this.#ends.size;
   }
 
-  /** Takes the next event of the log. */
+  /** Checks the next event of the log. */
   take(event: RecordedEvent): void {
     const { stream, revision } = event;
     if (this.faults.has(stream)) return;
@@ -32,7 +32,7 @@ export class StreamChains {
     this.#ends.set(stream, { revision, hash: hashOf(event) });
   }
 
-  /** Expects events of a stream up to a revision: a fault, if the last of them was not read. */
+  /** Records a fault if the events of a stream up to a revision were not all read. */
   expectEnd(stream: string, revision: number): void {
     const end = this.#ends.get(stream)?.revision ?? -1;
     if (end < revision && !this.faults.has(stream))

@@ -11,12 +11,12 @@ import { isOver, restClient } from '../../support/rest-client.js';
 import { startService } from '../../support/running-service.js';
 
 const MAIN = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
-/** Who may write nowhere: root alone can become so, others are as they are. */
+/** Runs a command without the right to write: root gives up its rights, another user has none. */
 const [COMMAND, WORDS] =
   process.getuid?.() === 0
     ? ['setpriv', ['--reuid', '65534', '--clear-groups', process.execPath]]
     : [process.execPath, []];
-/** Whether no other user can run the command where it lies. */
+/** Whether that user can run the command in this folder. */
 const HAS_NOBODY = spawnSync(COMMAND, [...WORDS, COUNCIL, '--version']).status === 0;
 
 describe('The commands on the record of a run, in the folder of a stopped service', () => {
