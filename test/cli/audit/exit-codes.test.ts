@@ -93,7 +93,10 @@ describe('The exit code of the commands on the record of a run', () => {
   });
 
   it('is 3 if no service answers, for verify 2', async () => {
-    const silent = createServer((_, answer) => answer.writeHead(503).end('{"detail":"Not now"}'));
+    // Closed connections: a call to the stopped server must not find one that the pool of fetch has kept.
+    const silent = createServer((_, answer) =>
+      answer.writeHead(503, { Connection: 'close' }).end('{"detail":"Not now"}'),
+    );
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const busy = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
     for (const command of ALL) {
