@@ -1,16 +1,15 @@
 /**
- * The stored read models as the main thread sees them: calls to the views worker. One rule holds for every failure of a
- * call: the file is closed and deleted, and an empty one is created, into which everything is folded again.
+ * The stored read models as the main thread sees them: calls to the views worker. Its file is derived from the log, and is
+ * recreated after a failure.
  */
 import { dirname } from 'node:path';
-import { ServiceStopping } from '../../errors.js';
 import type { Position } from '../../eventlog/port.js';
 import { keptPosition, LogUnreadable } from '../../eventlog/port.js';
-import { inTime, wait } from '../../system/async/deadline.js';
+import { DerivedFile, REST_MS } from '../../system/derived-file.js';
 import type { System } from '../../system/system.js';
 import type { StartThread } from '../../system/thread.js';
 import { startThread as startNewThread } from '../../system/thread.js';
-import { CallFailed, WorkerRpc } from '../../system/worker-rpc.js';
+import { WorkerRpc } from '../../system/worker-rpc.js';
 import type { DocumentRecord } from '../../documents/events.js';
 import type { DuePause } from '../../run/live/deadlines.js';
 import type { UnfinishedRun } from '../../run/state.js';
@@ -21,11 +20,6 @@ import type { Page, RunSummary } from '../run-summary.js';
 import type { KeyedRun } from './run-table.js';
 import type { FoldedLog, LogRefused } from './views-file.js';
 import type { ViewsRows, ViewsStore } from './views-store.js';
-
-/** Longest wait of a call for a file that is being recreated, in milliseconds: that takes a tenth of a second. */
-const RECREATED_MS = 1_000;
-/** Shortest time between two files, in milliseconds: a disk that fails again and again must not keep a core busy. */
-const REST_MS = 30_000;
 
 export interface ViewsOptions {
   readonly file: string;
@@ -94,7 +88,7 @@ export async function openViews(options: ViewsOptions, deps: ViewsDeps): Promise
     await thread.close();
     throw refusal(ready, dirname(options.file));
   }
-  const views = new Views(thread, options, deps);
+  const views = keptFile(thread, options, deps);
   return {
     checkpoint: ready.checkpoint === null ? null : keptPosition(ready.checkpoint),
     corruptRuns: ready.corruptRuns,
@@ -118,89 +112,28 @@ export async function openViews(options: ViewsOptions, deps: ViewsDeps): Promise
   };
 }
 
-/** Keeps a worker on the file, another one after each failure. */
-class Views {
-  readonly #options: ViewsOptions;
-  readonly #deps: ViewsDeps;
-  readonly #stopping = new AbortController();
-  /** Null while the file is being recreated. */
-  #thread: Thread | null;
-  #recreated: Promise<void> = Promise.resolve();
-  #rested: Promise<void> = Promise.resolve();
+/** The calls to the worker, which outlive its file. */
+function keptFile(thread: Thread, options: ViewsOptions, deps: ViewsDeps): DerivedFile<Thread> {
+  const { system, onLost, onFault } = deps;
+  return new DerivedFile<Thread>(thread, {
+    ...{ system, onLost },
+    recreate: () => recreated(options, deps),
+    onFault: (cause) => onFault(failure(options.file, cause, OUTCOME)),
+    lost: (given) => new ViewsLost(given),
+    harmless: (cause) => (cause.code === 'views.full' ? new ViewsFull({ cause }) : null),
+  });
+}
 
-  constructor(thread: Thread, options: ViewsOptions, deps: ViewsDeps) {
-    this.#thread = thread;
-    this.#options = options;
-    this.#deps = deps;
-  }
+const OUTCOME = `; trying again in ${REST_MS / 1_000} s, lists answer 503 until then`;
 
-  get isOpen(): boolean {
-    return this.#thread !== null;
-  }
-
-  /** @throws {ViewsLost | ViewsFull} */
-  async ask<T>(question: (thread: Thread) => Promise<T>): Promise<T> {
-    const thread = this.#thread ?? (await this.#newThread());
-    try {
-      return await question(thread);
-    } catch (error) {
-      if (error instanceof ServiceStopping) throw error;
-      if (error instanceof CallFailed && error.code === 'views.full') throw new ViewsFull({ cause: error });
-      this.#lose(thread, error);
-      throw new ViewsLost({ cause: error });
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#stopping.abort(new ServiceStopping());
-    if (this.#thread === null) await this.#recreated;
-    await this.#thread?.close();
-  }
-
-  async #newThread(): Promise<Thread> {
-    const { system } = this.#deps;
-    const late = (): Error => new ViewsLost();
-    await inTime(() => this.#recreated, { system, maxMs: RECREATED_MS, signal: this.#stopping.signal, late });
-    if (this.#thread === null) throw new ViewsLost();
-    return this.#thread;
-  }
-
-  /** Of the calls that a failure ends, the first recreates the file. */
-  #lose(failed: Thread, cause: unknown): void {
-    if (this.#thread !== failed) return;
-    this.#thread = null;
-    this.#deps.onLost(cause);
-    this.#recreated = this.#recreate(failed);
-  }
-
-  async #recreate(failed: Thread): Promise<void> {
-    const { system, onFault } = this.#deps;
-    const { signal } = this.#stopping;
-    // Its connection deletes the journal by name when it closes: that must not be the new one's.
-    await failed.close().catch(() => undefined);
-    while (this.#thread === null) {
-      await this.#rested;
-      if (signal.aborted) return;
-      this.#rested = wait(system, REST_MS, signal);
-      try {
-        this.#thread = await this.#created();
-      } catch (cause) {
-        onFault(
-          failure(this.#options.file, cause, `; trying again in ${REST_MS / 1_000} s, lists answer 503 until then`),
-        );
-      }
-    }
-  }
-
-  async #created(): Promise<Thread> {
-    const { thread } = await startedThread({ ...this.#options, isLost: true }, this.#deps);
-    try {
-      for (const each of this.#deps.corruptRuns()) await thread.call('saveCorrupt', each);
-      return thread;
-    } catch (cause) {
-      await thread.close().catch(() => undefined);
-      throw cause;
-    }
+async function recreated(options: ViewsOptions, deps: ViewsDeps): Promise<Thread> {
+  const { thread } = await startedThread({ ...options, isLost: true }, deps);
+  try {
+    for (const each of deps.corruptRuns()) await thread.call('saveCorrupt', each);
+    return thread;
+  } catch (cause) {
+    await thread.close().catch(() => undefined);
+    throw cause;
   }
 }
 
