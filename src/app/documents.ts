@@ -10,6 +10,8 @@ import { documentSearch } from '../search/document-search.js';
 import type { DocumentRecord } from '../documents/events.js';
 import { isDecisive } from '../documents/events.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../embeddings/offline.js';
+import type { Embeddings } from '../embeddings/port.js';
+import type { SearchIndexerOptions } from '../search/indexer.js';
 import { SearchIndexer } from '../search/indexer.js';
 import type { ChunkSearch } from '../search/document-search.js';
 import { openSearchIndex } from '../search/index-client.js';
@@ -26,6 +28,7 @@ import type { Projector } from '../projections/projector.js';
 import type { EngineConfig, EngineDeps } from './context.js';
 import { isLasting, reportFailureOnce } from '../embeddings/provider.js';
 import { wait } from '../system/async/deadline.js';
+import type { StartThread } from '../system/thread.js';
 
 /** How long an append to a document is tried, in milliseconds, before its upload is answered 503. */
 const APPEND_DEADLINE_MS = 10_000;
@@ -85,7 +88,7 @@ export async function documentServices(
   const embeddings = reportFailureOnce(await embeddingsOf(config.embeddings, system), (err) =>
     logger.error({ err }, 'documents: no vectors can be made'),
   );
-  const { model, dimensions } = embeddings;
+  const { model } = embeddings;
   const recordsVectors = model !== OFFLINE_EMBEDDING_MODEL;
   const limits = { ...EXTRACT_LIMITS, timeoutMs: config.pdfTimeoutMs };
   const extractor = deps.extractor ?? pdfExtractor({ system, pid: process.pid, limits });
@@ -102,12 +105,7 @@ export async function documentServices(
   const indexer = new SearchIndexer({
     ...{ log, system, onFault, onIncomplete: completer.complete },
     model: recordsVectors ? model : null,
-    async open() {
-      // An index that fails is opened again after the start: what it holds may lie past the head of then.
-      const at = { ...logInfo, head: await log.head() };
-      const file = join(dataDir.viewsDir, 'passages.sqlite');
-      return await openSearchIndex({ file, log: at, model, dimensions }, startThread);
-    },
+    open: indexOpener({ dataDir, system, logger, startThread, log, logInfo, embeddings, onFault }),
   });
   const filenameOf = (id: string): Promise<string | null> => filenameIn({ history, store }, id);
   let projector: Pick<Projector, 'reached' | 'refolds'> | null = null;
@@ -135,6 +133,34 @@ export async function documentServices(
       await Promise.all([store.stop(), completer.ended(), audits.stop()]);
       await indexer.stop(position);
     },
+  };
+}
+
+interface IndexOpening
+  extends Pick<EngineDeps, 'dataDir' | 'system' | 'logger'>, Pick<DocumentServicesDeps, 'log' | 'logInfo'> {
+  readonly startThread: StartThread | undefined;
+  readonly embeddings: Pick<Embeddings, 'model' | 'dimensions'>;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Opens the search index, with the first document: its file may then lie past the head of the start. */
+function indexOpener({
+  dataDir,
+  log,
+  logInfo,
+  embeddings,
+  logger,
+  ...deps
+}: IndexOpening): SearchIndexerOptions['open'] {
+  const { model, dimensions } = embeddings;
+  return async (lost) => {
+    const at = { ...logInfo, head: await log.head() };
+    const file = join(dataDir.viewsDir, 'passages.sqlite');
+    const onLost = (err: unknown): void => {
+      logger.error({ err }, 'documents: the search index failed; rebuilding it from the log');
+      lost();
+    };
+    return await openSearchIndex({ file, log: at, model, dimensions }, { ...deps, onLost });
   };
 }
 

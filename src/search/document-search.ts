@@ -1,5 +1,7 @@
 /** The search over uploaded documents: as agents see it, and by the index, with a vector and words. */
 import type { Embeddings } from '../embeddings/port.js';
+import { IndexLost } from './errors.js';
+import type { ChunkQuery, ScoredChunk } from './index-client.js';
 import type { SearchIndexer } from './indexer.js';
 
 /** A piece of one page of a document. */
@@ -46,10 +48,9 @@ export function documentSearch({
   return {
     hasChunks: () => feed.hasChunks,
     async search(query, topK, { signal }) {
-      const index = await feed.searchable(signal);
-      if (index === null) return [];
+      if ((await feed.searchable(signal)) === null) return [];
       const vector = recordsVectors ? await vectorOf(query, embeddings, signal) : null;
-      const found = await index.search({ text: query, vector, topK }, { signal });
+      const found = await foundBy(feed, { text: query, vector, topK }, signal);
       const valid = found.filter(({ document }) => !isCorrupt(document));
       return await Promise.all(
         valid.map(async (each): Promise<FoundChunk> => {
@@ -59,6 +60,22 @@ export function documentSearch({
       );
     },
   };
+}
+
+/** What the index finds, once it holds everything again if it is lost meanwhile. */
+async function foundBy(
+  indexer: DocumentSearchDeps['indexer'],
+  query: ChunkQuery,
+  signal: AbortSignal,
+): Promise<readonly ScoredChunk[]> {
+  for (;;) {
+    const index = await indexer.searchable(signal);
+    try {
+      return (await index?.search(query, { signal })) ?? [];
+    } catch (error) {
+      if (!(error instanceof IndexLost)) throw error;
+    }
+  }
 }
 
 async function vectorOf(query: string, { embed }: Embeddings, signal: AbortSignal): Promise<Float32Array | null> {

@@ -1,8 +1,15 @@
-/** The chunk index on the main thread: calls to its worker. */
+/**
+ * The chunk index on the main thread: calls to its worker. Its file is derived from the log, and is recreated after a
+ * failure.
+ */
+import { OFFLINE_EMBEDDING_MODEL } from '../embeddings/offline.js';
 import { orAborted } from '../system/async/deadline.js';
+import { DerivedFile } from '../system/derived-file.js';
+import type { System } from '../system/system.js';
 import type { StartThread } from '../system/thread.js';
-import { startThread } from '../system/thread.js';
+import { startThread as startNewThread } from '../system/thread.js';
 import { WorkerRpc } from '../system/worker-rpc.js';
+import { IndexFull, IndexLost } from './errors.js';
 import type { ChunkRow } from './rows.js';
 
 export interface SearchIndexOptions {
@@ -13,6 +20,20 @@ export interface SearchIndexOptions {
   readonly model: string;
   /** Dimensions of each vector: a multiple of 8, at most 1,024. */
   readonly dimensions: number;
+}
+
+/** What the worker is started with. `isLost`: the file failed and is to be recreated. */
+export interface IndexTask extends SearchIndexOptions {
+  readonly isLost: boolean;
+}
+
+export interface SearchIndexDeps {
+  readonly system: Pick<System, 'after'>;
+  /** Called when the index has failed, with the cause: all documents must be indexed again, in a new file. */
+  readonly onLost: (cause: unknown) => void;
+  /** Called when the file could not be recreated; that is tried again. */
+  readonly onFault: (error: unknown) => void;
+  readonly startThread?: StartThread | undefined;
 }
 
 /** A chunk to add to the index. */
@@ -73,18 +94,19 @@ export interface Counted<T> {
   readonly count: number;
 }
 
+/** `checkpoint` and `incomplete` are those of the file that was opened; one that is recreated is empty. */
 export interface SearchIndex extends IndexProgress {
   /**
    * Resolves once it is written, and visible if it has a checkpoint. Await it before the next write, so that searches
    * are answered in between. Removing a document is one write, about 0.1 ms per chunk.
+   *
+   * @throws {IndexLost | IndexFull}
    */
   write(change: ChunksWrite): Promise<void>;
-  /** The nearest chunks, best first, ties in order of insertion. */
+  /** The nearest chunks, best first, ties in order of insertion. @throws {IndexLost} */
   search(query: ChunkQuery, options?: { readonly signal?: AbortSignal }): Promise<readonly ScoredChunk[]>;
   /** Number of visible chunks, as of the worker's last answer. */
   count(): number;
-  /** Resolves with the reason once the worker has closed or failed. */
-  readonly stopped: Promise<Error>;
   /** May be called twice. */
   close(): Promise<void>;
 }
@@ -96,40 +118,68 @@ const MAX_SEARCHES = 100;
 const MAX_QUERY_UNITS = 4_096;
 const MAX_TOP_K = 100;
 
-/** Starts the index worker on a file; rejects when the file cannot be opened. */
+/** Starts the index worker on a file. A file that cannot be used is recreated; rejects when it can be neither. */
 export async function openSearchIndex(
   options: SearchIndexOptions,
-  start: StartThread = startThread,
+  { startThread = startNewThread, ...deps }: SearchIndexDeps,
 ): Promise<SearchIndex> {
-  const thread = start(new URL('./worker.js', import.meta.url), options);
-  const calls = new WorkerRpc<Counted<IndexProgress>, ServedIndex>(thread, 'The passage index');
   let count = 0;
   const valueOf = async <T>(answer: Promise<Counted<T>>): Promise<T> => {
     const counted = await answer;
     count = counted.count;
     return counted.value;
   };
-  const progress = await valueOf(calls.ready());
+  const started = async (isLost: boolean): Promise<{ thread: IndexThread; progress: IndexProgress }> => {
+    const task: IndexTask = { ...options, isLost };
+    const thread: IndexThread = new WorkerRpc(startThread(new URL('./worker.js', import.meta.url), task), NAME);
+    return { thread, progress: await valueOf(thread.ready()) };
+  };
+  const { thread, progress } = await started(false);
+  const file = new DerivedFile<IndexThread>(thread, {
+    ...deps,
+    recreate: async () => (await started(true)).thread,
+    lost: (given) => new IndexLost(given),
+    harmless: (cause) => (cause.code === 'search.full' ? new IndexFull({ cause }) : null),
+  });
   let searches = 0;
   return {
     ...progress,
     async write(change) {
-      if (change.added.length > MAX_ADDED) {
-        throw new RangeError(`Cannot add ${change.added.length} passages at once: at most ${MAX_ADDED} are`);
-      }
-      await valueOf(calls.call('write', change));
+      assertWritable(change, options);
+      await valueOf(file.ask((of) => of.call('write', change)));
     },
     async search({ text, topK, ...query }, { signal } = {}) {
       signal?.throwIfAborted();
+      assertDimensions(query.vector, options);
       if (searches >= MAX_SEARCHES) throw new Error(`Cannot search passages: ${MAX_SEARCHES} searches wait`);
       const bounded = { text: text.slice(0, MAX_QUERY_UNITS), topK: Math.min(topK, MAX_TOP_K) };
       searches += 1;
-      const found = valueOf(calls.call('search', { ...query, ...bounded }));
+      const found = valueOf(file.ask((of) => of.call('search', { ...query, ...bounded })));
       const counted = found.finally(() => (searches -= 1));
       return signal === undefined ? counted : orAborted(counted, signal);
     },
     count: () => count,
-    stopped: calls.stopped,
-    close: () => calls.close(),
+    close: () => file.close(),
   };
+}
+
+type IndexThread = WorkerRpc<Counted<IndexProgress>, ServedIndex>;
+
+const NAME = 'The passage index';
+
+/** Checked here: an error of the worker's counts as a failure of the file. */
+function assertWritable({ added }: ChunksWrite, options: SearchIndexOptions): void {
+  if (added.length > MAX_ADDED) {
+    throw new RangeError(`Cannot add ${added.length} passages at once: at most ${MAX_ADDED} are`);
+  }
+  for (const { vector } of added) {
+    assertDimensions(vector, options);
+    if (vector === null && options.model !== OFFLINE_EMBEDDING_MODEL)
+      throw new TypeError(`Cannot add a passage without its vector of "${options.model}"`);
+  }
+}
+
+function assertDimensions(vector: Float32Array | null, { model, dimensions }: SearchIndexOptions): void {
+  if (vector === null || vector.length === dimensions) return;
+  throw new RangeError(`Cannot use a vector of ${vector.length} dimensions: those of "${model}" have ${dimensions}`);
 }

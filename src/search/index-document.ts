@@ -8,6 +8,8 @@ import type { NewChunk, SearchIndex } from './index-client.js';
 import type { Chunk } from '../documents/chunk.js';
 import { VECTORS_PER_EVENT, vectorFromBase64 } from '../embeddings/port.js';
 
+export type WritableIndex = Pick<SearchIndex, 'write'>;
+
 export interface IndexDocumentDeps {
   readonly log: Pick<EventLog, 'readStream'>;
   readonly system: Pick<System, 'sha256'>;
@@ -23,7 +25,7 @@ export interface IndexDocumentDeps {
  * Throws the errors of the log and the index.
  */
 export async function indexDocument(
-  index: SearchIndex,
+  index: WritableIndex,
   recorded: RecordedEvent,
   options: IndexDocumentDeps,
 ): Promise<void> {
@@ -37,7 +39,7 @@ export async function indexDocument(
 }
 
 async function replace(
-  index: SearchIndex,
+  index: WritableIndex,
   recorded: RecordedEvent,
   { log, system, model, onIncomplete }: IndexDocumentDeps,
 ): Promise<void> {

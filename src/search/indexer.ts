@@ -8,9 +8,11 @@ import { CouncilError, ServiceStopping } from '../errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { keptPosition } from '../eventlog/port.js';
 import { wait } from '../system/async/deadline.js';
+import { REST_MS } from '../system/derived-file.js';
 import { isDecisive } from '../documents/events.js';
-import type { SearchIndex } from './index-client.js';
-import type { IndexDocumentDeps } from './index-document.js';
+import { IndexLost } from './errors.js';
+import type { ChunksWrite, SearchIndex } from './index-client.js';
+import type { IndexDocumentDeps, WritableIndex } from './index-document.js';
 import { indexDocument } from './index-document.js';
 
 /** Wait before a retry, in milliseconds. */
@@ -21,8 +23,8 @@ const MAX_WAITING = 1_000;
 export interface SearchIndexerOptions extends IndexDocumentDeps {
   readonly log: EventLog;
   readonly system: Pick<System, 'after' | 'sha256'>;
-  /** Opens the index. */
-  readonly open: () => Promise<SearchIndex>;
+  /** Opens the index. `onLost` must be called when it has failed, and a new file is created in its place. */
+  readonly open: (onLost: () => void) => Promise<SearchIndex>;
   readonly maxWaiting?: number | undefined;
 }
 
@@ -34,8 +36,8 @@ export class SearchIndexer {
   readonly #dropped = new Set<string>();
   readonly #waiters = waiters();
   #index: SearchIndex | null = null;
-  /** Why there is no index any more, if it has stopped by itself. */
-  #failure = new Error('The index of passages is not open');
+  /** Aborted when the index is lost: what is under way then was meant for the lost file. */
+  #kept = new AbortController();
   /** Everything up to here is in the index; null: unknown or nothing. */
   #position: Position | null = null;
   /** Up to here the log has no documents. */
@@ -129,21 +131,16 @@ export class SearchIndexer {
 
   /** @param position of the projector: stored as checkpoint if everything up to it is indexed */
   async stop(position: Position | null): Promise<void> {
-    const isWhole = this.isCaughtUp;
     this.#stopping.abort();
     this.#wake();
     await this.#running;
+    const isWhole = this.isCaughtUp;
     this.#waiters.end();
     const { onFault } = this.#options;
     const isBehind = position === null || (this.#position !== null && position < this.#position);
     if (isWhole && !isBehind) await this.#index?.write({ added: [], removed: [], checkpoint: position }).catch(onFault);
-    await this.#close();
-  }
-
-  async #close(): Promise<void> {
-    const index = this.#index;
+    await this.#index?.close().catch(onFault);
     this.#index = null;
-    await index?.close().catch(this.#options.onFault);
   }
 
   async #run(): Promise<void> {
@@ -155,11 +152,12 @@ export class SearchIndexer {
         await this.#takeIn(await this.#opened());
         isFailing = false;
       } catch (error) {
-        // A repeated failure is reported once. An index that fails is reopened.
+        // A write waits for the new file by itself, and the loss is reported.
+        if (error instanceof IndexLost) continue;
+        // A repeated failure is reported once.
         if (!isFailing && !this.#isStopping) onFault(error);
         isFailing = true;
-        if (!(error instanceof CouncilError)) await this.#close();
-        await wait(system, RETRY_MS, signal);
+        await wait(system, this.#index === null && !(error instanceof CouncilError) ? REST_MS : RETRY_MS, signal);
       }
     }
   }
@@ -171,38 +169,45 @@ export class SearchIndexer {
 
   async #opened(): Promise<SearchIndex> {
     if (this.#index !== null) return this.#index;
-    const index = await this.#options.open();
-    const checkpoint = index.checkpoint === null ? this.#emptyUntil : keptPosition(index.checkpoint);
-    const before = this.#position;
-    this.#position = checkpoint;
-    // What the file lacks (it was rebuilt, or lost its newest writes) is read again.
-    if (before !== null && !this.#holds(before)) {
-      this.#unread ??= before;
-      if (this.#goal === null || this.#goal < before) this.#goal = before;
-    }
-    void index.stopped.then((error) => this.#lose(index, error));
+    const index = await this.#options.open(() => this.#lose());
+    this.#resume(index.checkpoint === null ? this.#emptyUntil : keptPosition(index.checkpoint));
     index.incomplete.forEach(this.#options.onIncomplete);
     return (this.#index = index);
   }
 
-  /** Forgets an index that has stopped by itself. */
-  #lose(index: SearchIndex, error: Error): void {
-    if (this.#index !== index) return;
-    this.#index = null;
-    this.#failure = error;
+  #lose(): void {
+    this.#resume(this.#emptyUntil);
+    this.#kept.abort(new IndexLost());
+    this.#kept = new AbortController();
     this.#wake();
   }
 
+  /** Goes on from what the file holds. What it lacks (it was rebuilt, or lost its newest writes) is read again. */
+  #resume(checkpoint: Position | null): void {
+    const before = this.#position;
+    this.#position = checkpoint;
+    if (before === null || this.#holds(before)) return;
+    this.#unread ??= before;
+    if (this.#goal === null || this.#goal < before) this.#goal = before;
+  }
+
+  /** Indexes until it is stopped. @throws {IndexLost} */
   async #takeIn(index: SearchIndex): Promise<void> {
+    const { signal: kept } = this.#kept;
+    const write = async (change: ChunksWrite): Promise<void> => {
+      kept.throwIfAborted();
+      await index.write(change);
+      kept.throwIfAborted();
+    };
     this.#settle();
     while (!this.#isStopping) {
-      if (this.#index !== index) throw this.#failure;
+      kept.throwIfAborted();
       const [next] = this.#waiting;
-      if (this.#dropped.size > 0) await this.#takeOut(index);
-      else if (this.#unread !== null) await this.#catchUp(index, this.#unread);
+      if (this.#dropped.size > 0) await this.#takeOut({ write });
+      else if (this.#unread !== null) await this.#catchUp({ write }, this.#unread, kept);
       else if (next === undefined) await new Promise<void>((resolve) => (this.#wake = resolve));
       else {
-        await this.#put(index, next);
+        await this.#put({ write }, next);
         if (this.#waiting[0] === next) this.#waiting.shift();
       }
       this.#settle();
@@ -210,24 +215,25 @@ export class SearchIndexer {
   }
 
   /** Indexes the events before the first waiting one, from the log. */
-  async #catchUp(index: SearchIndex, until: Position): Promise<void> {
+  async #catchUp(index: WritableIndex, until: Position, kept: AbortSignal): Promise<void> {
     for await (const event of this.#options.log.readAll(this.#position, { categories: ['document'] })) {
       if (this.#isStopping) return;
       if (event.position > until) break;
       if (isDecisive(event)) await this.#put(index, event);
     }
+    kept.throwIfAborted();
     if (!this.#holds(until)) this.#position = until;
     // Unless more has become unread meanwhile.
     if (this.#unread === until) this.#unread = null;
   }
 
-  async #put(index: SearchIndex, event: RecordedEvent): Promise<void> {
+  async #put(index: WritableIndex, event: RecordedEvent): Promise<void> {
     if (this.#holds(event.position)) return;
     await indexDocument(index, event, this.#options);
     this.#position = event.position;
   }
 
-  async #takeOut(index: SearchIndex): Promise<void> {
+  async #takeOut(index: WritableIndex): Promise<void> {
     const removed = [...this.#dropped];
     await index.write({ added: [], removed, checkpoint: this.#position });
     for (const documentId of removed) this.#dropped.delete(documentId);

@@ -4,7 +4,7 @@
  * power cut may lose the newest rows, which are folded again, but never the file. Vectors stay in the file, with one
  * byte per dimension in memory. All of it is the index worker.
  */
-import { rmSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { normalised } from '../embeddings/port.js';
@@ -20,6 +20,7 @@ import type {
   ChunksWrite,
   Counted,
   IndexProgress,
+  IndexTask,
   ScoredChunk,
   ServedIndex,
   SearchIndexOptions,
@@ -28,7 +29,10 @@ import type { Int8Index } from './int8-index.js';
 import { codeOf, int8Index } from './int8-index.js';
 import type { MessagePort } from 'node:worker_threads';
 import { parentPort, workerData } from 'node:worker_threads';
+import { present } from '../system/element.js';
+import { fieldOf } from '../system/untrusted.js';
 import { serveRpc } from '../system/worker-rpc.js';
+import { IndexFull } from './errors.js';
 
 /** Raise it when the meaning of rows or the splitting of words changes: the file is then rebuilt. */
 const INDEX_VERSION = '3';
@@ -38,7 +42,15 @@ const RESCORED = 300;
 /** Rows of each ranking that are fused. */
 const RANKED = 100;
 
-const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;';
+/**
+ * `cell_size_check` finds a damaged page when it is read, before its cells are used. `busy_timeout` (milliseconds): another
+ * program that looks into the file may hold a lock for a moment.
+ */
+const SETTINGS = `PRAGMA busy_timeout = 1000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+  PRAGMA cell_size_check = ON;`;
+/** SQLite's default. */
+const PAGE_BYTES = 4_096;
+
 const META = 'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;';
 
 export interface SearchStore {
@@ -53,8 +65,8 @@ export interface SearchStore {
  * Opens the file, or rebuilds it when it belongs to another log, version or embedding model, is ahead of the log, or
  * holds what cannot be read: vectors of two models are never in one file.
  */
-function openSearchStore(options: SearchIndexOptions): SearchStore {
-  const found = open(options);
+function openSearchStore(options: IndexTask): SearchStore {
+  const found = options.isLost ? null : open(options);
   if (found === null) return storeOf(openAnew(options), options);
   try {
     return storeOf(found, options);
@@ -88,7 +100,7 @@ function storeOf(database: DatabaseSyncInstance, options: SearchIndexOptions): S
         database.exec('COMMIT');
       } catch (error) {
         if (database.isTransaction) database.exec('ROLLBACK');
-        throw error;
+        throw fieldOf(error, 'errcode') === SQLITE_FULL ? new IndexFull({ cause: error }) : error;
       }
       hidden = change.checkpoint === null ? changed : NOTHING;
       if (change.checkpoint === null) return;
@@ -154,17 +166,17 @@ function found(
   const query = ranking === 'text' ? null : vectors.ofQuery(text, vector);
   const near = query === null ? [] : scan.nearest(query, RESCORED);
   const byVector = near
-    .map(({ key }) => ({ key, score: query === null ? 0 : dot(query, rows.vector(key)) }))
+    .map(({ key }) => ({
+      key,
+      score: query === null ? 0 : dot(query, present(rows.vector(key), 'vector of a passage')),
+    }))
     .filter(({ score }) => score > 0)
     .sort(byScore)
     .slice(0, RANKED);
   const byWords = ranking === 'vector' ? [] : words.nearest(text, RANKED, shown);
   return reciprocalRankFusion([byVector, byWords])
     .slice(0, topK)
-    .flatMap(({ key, score }) => {
-      const row = rows.find(key);
-      return row === null ? [] : [{ ...row, score }];
-    });
+    .map(({ key, score }) => ({ ...present(rows.find(key), 'row of a passage'), score }));
 }
 
 /** Pending removals and additions, which take effect with the next checkpoint. */
@@ -181,37 +193,36 @@ function loadedScan(rows: ChunkRows, dimensions: number): Int8Index {
   return scan;
 }
 
-/** Given vectors, checked, or computed ones for the offline model. */
+/** Given vectors, or computed ones for the offline model. */
 function vectorsOf({ model, dimensions }: SearchIndexOptions) {
   const isOffline = model === OFFLINE_EMBEDDING_MODEL;
-  const checked = (vector: Float32Array): Float32Array | null => {
-    if (vector.length === dimensions) return normalised(vector);
-    throw new RangeError(`Cannot use a vector of ${vector.length} dimensions: those of "${model}" have ${dimensions}`);
-  };
   return {
     ofChunk(text: string, given: Float32Array | null): Float32Array {
-      if (given !== null) return checked(given) ?? new Float32Array(dimensions);
-      if (isOffline) return offlineVector(text);
-      throw new TypeError(`Cannot add a passage without its vector of "${model}"`);
+      return given === null ? offlineVector(text) : (normalised(given) ?? new Float32Array(dimensions));
     },
     /** Null: only words rank. */
     ofQuery(text: string, given: Float32Array | null): Float32Array | null {
-      if (given !== null) return checked(given);
-      return isOffline ? normalised(offlineVector(text)) : null;
+      const vector = given ?? (isOffline ? offlineVector(text) : null);
+      return vector && normalised(vector);
     },
   };
 }
 
-function dot(one: Float32Array, other: Float32Array | null): number {
+function dot(one: Float32Array, other: Float32Array): number {
   let sum = 0;
-  if (other !== null) for (let at = 0; at < one.length; at += 1) sum += (one[at] ?? 0) * (other[at] ?? 0);
+  for (let at = 0; at < one.length; at += 1) sum += (one[at] ?? 0) * (other[at] ?? 0);
   return sum;
 }
+
+/** SQLITE_FULL of https://sqlite.org/rescode.html */
+const SQLITE_FULL = 13;
 
 /** The existing file; null when it cannot be used: missing, corrupt, or folded from something else. */
 function open({ file, log, model, dimensions }: SearchIndexOptions): DatabaseSyncInstance | null {
   let database: DatabaseSyncInstance | null = null;
   try {
+    // SQLite reads the rest of a page that is cut off as zeroes.
+    if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) % PAGE_BYTES !== 0) return null;
     database = new DatabaseSync(file);
     database.exec(SETTINGS);
     const wanted = { identity: log.identity, version: INDEX_VERSION, model, dimensions: String(dimensions) };
@@ -262,10 +273,10 @@ function reciprocalRankFusion(rankings: readonly (readonly Scored[])[]): readonl
 }
 
 // Else it was imported for `serve`.
-if (parentPort !== null && workerData !== undefined) serve(parentPort, workerData as SearchIndexOptions);
+if (parentPort !== null && workerData !== undefined) serve(parentPort, workerData as IndexTask);
 
-/** Serves the index to whoever has the other end of a port: answers one call after the other. */
-export function serve(port: MessagePort, options: SearchIndexOptions): void {
+/** Serves the index over a message port: answers one call after the other. */
+export function serve(port: MessagePort, options: IndexTask): void {
   const store = openSearchStore(options);
   const counted = <T>(value: T): Counted<T> => ({ value, count: store.count() });
   const api: ServedIndex = {

@@ -3,8 +3,8 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DIMENSIONS } from '../../src/embeddings/port.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
-import { openSearchIndex, type SearchIndex } from '../../src/search/index-client.js';
-import { filledIndex } from '../support/filled-index.js';
+import type { SearchIndex } from '../../src/search/index-client.js';
+import { filledIndex, openSoundIndex } from '../support/filled-index.js';
 import { realChunks, realQueries } from '../support/real-texts.js';
 import { recallOf } from '../support/recall.js';
 import { seededRandom } from '../support/seeded-random.js';
@@ -45,7 +45,7 @@ async function measured(texts: readonly string[], { requests }: Effort): Promise
   const file = join(dir.path, 'passages.sqlite');
   const log = { identity: 'bench', head: '1' };
   const open = (): Promise<SearchIndex> =>
-    openSearchIndex({ file, log, model: OFFLINE_EMBEDDING_MODEL, dimensions: DIMENSIONS });
+    openSoundIndex({ file, log, model: OFFLINE_EMBEDDING_MODEL, dimensions: DIMENSIONS });
   let index = await open();
   try {
     const delay = watchLoopDelay();

@@ -1,11 +1,12 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
-import { readdirSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { nodeSystem } from '../../src/system/system.js';
 import { startThread } from '../../src/system/thread.js';
 import { geminiModel } from '../../src/models/gemini/client.js';
+import { damageOpen } from '../support/damaged-file.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
 import { documentsIn, read, readingOf, saveReadingCouncil, startReading } from '../support/reading-council.js';
@@ -20,21 +21,42 @@ import { idOf, pdfWith, upload, uploaded } from '../support/upload-client.js';
 const TREES = pdfWith(['Oaks grow slowly in the shade.']);
 const STONES = pdfWith(['Granite is hard.']);
 
+const SEARCH = '/api/documents/search?q=oaks';
+
 describe('A search index of chunks that fails', () => {
   const system = nodeSystem();
+  const recreatedSoon = (ms: number): number => (ms === 30_000 ? 200 : ms);
+  const soon = { ...system, after: (ms: number, call: () => void) => system.after(recreatedSoon(ms), call) };
   let dir: TempDir;
   let provider: FakeProvider;
   let service: RunningService;
 
   const serve = async (overrides: ServiceOverrides = {}): Promise<void> => {
-    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x', system: system });
-    service = await startService({ dataDir: dir.path, model, embeddings: { name: 'offline' }, ...overrides });
+    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x', system });
+    service = await startService({
+      dataDir: dir.path,
+      model,
+      embeddings: { name: 'offline' },
+      system: soon,
+      ...overrides,
+    });
   };
-  /** Keeps the index from being written, until it is called. */
-  const lockIndex = (): (() => void) => {
-    const database = new DatabaseSync(join(dir.path, 'views', 'passages.sqlite'));
-    database.exec('BEGIN IMMEDIATE');
-    return () => database.close();
+  const folder = (): string => join(dir.path, 'views');
+  const index = (): string => join(folder(), 'passages.sqlite');
+  /** Damages the index, and keeps it from being recreated until the result is called. */
+  const loseIndex = (): (() => void) => {
+    damageOpen(
+      index(),
+      (bytes) => bytes.fill(0, 4_096),
+      () => 0,
+    );
+    const aside = join(dir.path, 'aside');
+    renameSync(folder(), aside);
+    writeFileSync(folder(), 'no folder');
+    return () => {
+      rmSync(folder());
+      renameSync(aside, folder());
+    };
   };
 
   beforeEach(async () => {
@@ -49,50 +71,55 @@ describe('A search index of chunks that fails', () => {
     dir.remove();
   });
 
-  it('is opened again and still finds every document that came since the start', async () => {
+  it('because another program holds it is recreated, and holds every document', async () => {
     await uploaded(service.url, TREES);
-    const unlock = lockIndex();
-    const second = upload(service.url, STONES);
-    await untilTrue(() => service.faults.length > 0);
-    unlock();
-    expect((await second).status).to.equal(200);
+    const other = new DatabaseSync(index());
+    other.exec('BEGIN IMMEDIATE');
+    expect((await upload(service.url, STONES)).status).to.equal(200);
+    other.close();
+    expect(service.faults).to.have.length(1);
     expect(documentsIn((await read(service.url, provider)).hits)).to.deep.equal([idOf(TREES), idOf(STONES)].sort());
   });
 
   it('makes searches of agents wait, but loses nothing and lets the instance go on working', async () => {
     await uploaded(service.url, TREES);
-    const unlock = lockIndex();
+    const restore = loseIndex();
     const second = upload(service.url, STONES);
-    await untilTrue(() => service.faults.length > 0);
+    await untilTrue(() => service.faults.length > 1);
     expect((await restClient(service.url).get('/api/health/ready')).status, 'ready').to.equal(200);
     const runId = await startReading(service.url);
     await untilTrue(async () => (await restClient(service.url).poll(runId)).status === 'running');
-    unlock();
+    restore();
     expect((await second).status).to.equal(200);
     const reading = await readingOf(service.url, runId, provider);
     expect(reading).to.deep.include({ tools: ['pdfReader'], error: null });
     expect(documentsIn(reading.hits)).to.include(idOf(TREES));
   });
 
-  it('for long has uploads answered 503 that free their slot and file, until it works again', async () => {
+  it('for long has uploads and searches answered 503 that free their slot and file, until it works again', async () => {
     await uploaded(service.url, TREES);
     await service.stop();
-    // What is waited for ten seconds is waited for half of one; a PDF has all its time.
-    await serve({ system: { ...system, after: (ms, call) => system.after(ms === 10_000 ? 500 : ms, call) } });
-    const unlock = lockIndex();
+    // What is waited for five or ten seconds is waited for half of one; a PDF has all its time.
+    const shorter = (ms: number): number => (ms === 5_000 || ms === 10_000 ? 500 : recreatedSoon(ms));
+    await serve({ system: { ...system, after: (ms, call) => system.after(shorter(ms), call) } });
+    const rest = restClient(service.url);
+    expect((await rest.get(SEARCH)).status).to.equal(200);
+    const restore = loseIndex();
+    expect(rest.problem(await rest.get(SEARCH), 503)).to.have.property('detail');
     // More of them than have room at a time.
     for (let turn = 0; turn < 9; turn += 1) {
       const reply = await upload(service.url, STONES);
-      expect(restClient(service.url).problem(reply, 503).detail).to.match(/cannot be searched yet/);
+      expect(rest.problem(reply, 503).detail).to.match(/cannot be searched yet/);
       expect(reply.headers.get('Retry-After')).to.match(/^\d+$/);
       expect(readdirSync(join(dir.path, 'tmp'))).to.deep.equal([]);
     }
-    unlock();
+    restore();
     await untilTrue(async () => (await upload(service.url, STONES)).status === 200);
     expect((await uploaded(service.url, STONES)).message).to.match(/^Nothing was added/);
+    expect((await rest.get(SEARCH)).status).to.equal(200);
   });
 
-  it('by itself, without being written, is opened again', async () => {
+  it('by itself, without being written, is recreated', async () => {
     await service.stop();
     await serve({ startThread });
     const spawned = new Promise<Worker>((resolve) => process.once('worker', resolve));

@@ -7,12 +7,14 @@ import { FULL_TEXT_SCHEMA, fullText } from '../../src/search/rows.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
 import {
   MAX_ADDED,
-  openSearchIndex,
   type ScoredChunk,
   type NewChunk,
   type SearchIndex,
   type SearchIndexOptions,
 } from '../../src/search/index-client.js';
+import { onSmallDisks, smallDisk } from '../support/small-disk.js';
+import { IndexFull } from '../../src/search/errors.js';
+import { openSoundIndex } from '../support/filled-index.js';
 import { realChunks, realQueries } from '../support/real-texts.js';
 import { rejectionOf } from '../support/rejection.js';
 import { seededRandom } from '../support/seeded-random.js';
@@ -41,7 +43,7 @@ describe(`Search index of chunks (SEED=${SEED})`, () => {
     await index?.close();
     const log = { identity: 'log-1', head: '9' };
     const setup = { file: join(dir.path, file), log, model: OFFLINE_EMBEDDING_MODEL, dimensions: 768, ...changed };
-    index = await openSearchIndex(setup, startWarmThread);
+    index = await openSoundIndex(setup, startWarmThread);
     return index;
   }
 
@@ -182,6 +184,28 @@ describe(`Search index of chunks (SEED=${SEED})`, () => {
     mkdirSync(join(dir.path, 'passages.sqlite'));
     expect((await open()).checkpoint).to.equal(null);
   });
+
+  onSmallDisks(() =>
+    it('keeps its file on a full disk, answers searches, and is written once there is room', async () => {
+      const disk = smallDisk(4 * 1024 * 1024);
+      try {
+        const log = { identity: 'log-1', head: '9' };
+        const file = join(disk.path, 'passages.sqlite');
+        index = await openSoundIndex({ file, log, model: OFFLINE_EMBEDDING_MODEL, dimensions: 768 }, startWarmThread);
+        await index.write({ added: passages('a', ['a sauna']), ...AT_1 });
+        disk.fill();
+        const more = { added: passages('b', TEXTS.slice(0, 200)), removed: [], checkpoint: '2' };
+        expect(await rejectionOf(index.write(more))).to.be.instanceOf(IndexFull);
+        expect(await textsOf(index, 'sauna')).to.deep.equal(['a sauna']);
+        disk.clear();
+        await index.write(more);
+        expect(index.count()).to.equal(201);
+        await index.close();
+      } finally {
+        disk.remove();
+      }
+    }),
+  );
 
   it('ranks by words alone if a query lacks an external vector, and adds no chunk without one', async () => {
     const other = await open({ model: 'elsewhere', dimensions: 8 });

@@ -7,13 +7,16 @@ import type { DocumentFact } from '../../src/documents/events.js';
 import { documentIdOf, documentStream } from '../../src/documents/events.js';
 import { appendFacts, headAt } from '../../src/eventsourcing/handle-command.js';
 import { DIMENSIONS } from '../../src/embeddings/port.js';
-import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
+import { OFFLINE_EMBEDDING_MODEL, offlineEmbeddings } from '../../src/embeddings/offline.js';
+import { documentSearch } from '../../src/search/document-search.js';
+import { IndexFull, IndexLost } from '../../src/search/errors.js';
 import { SearchIndexer } from '../../src/search/indexer.js';
 import type { SearchIndex } from '../../src/search/index-client.js';
 import { openSearchIndex } from '../../src/search/index-client.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog, Position } from '../../src/eventlog/port.js';
 import { lastEvent } from '../../src/eventlog/port.js';
+import { damageOpen } from '../support/damaged-file.js';
 import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
@@ -50,12 +53,17 @@ describe('SearchIndexer', () => {
   ): SearchIndexer => {
     const feed = new SearchIndexer({
       ...{ log: from, system, model, onIncomplete: () => undefined, maxWaiting },
-      async open() {
+      async open(lost) {
         opened += 1;
         const at = { identity: await log.identity(), head: await log.head() };
         const file = join(dir.path, 'passages.sqlite');
         const setup = { file, log: at, model: model ?? OFFLINE_EMBEDDING_MODEL, dimensions: DIMENSIONS };
-        return decorate(await openSearchIndex(setup, startWarmThread));
+        const onLost = (cause: unknown): void => {
+          faults.push(cause);
+          lost();
+        };
+        const onFault = (error: unknown): void => void faults.push(error);
+        return decorate(await openSearchIndex(setup, { system, startThread: startWarmThread, onLost, onFault }));
       },
       onFault: (error) => faults.push(error),
     });
@@ -185,21 +193,77 @@ describe('SearchIndexer', () => {
     expect(faults).to.have.lengthOf(1);
   });
 
-  it('reopens an index that fails, and loses nothing', async () => {
+  it('indexes everything again in the new file of an index that fails, and searches wait for it', async () => {
+    await record('a', 'Oaks are old.');
+    const last = await record('b', 'Oaks are tall.');
+    const feed = feedOf();
+    feed.start(last, { hasDocuments: true });
+    feed.markHistoryDelivered();
+    await feed.reached(last);
+    const damaged = (bytes: Buffer<ArrayBuffer>): Buffer<ArrayBuffer> => bytes.fill(0, 4_096);
+    damageOpen(join(dir.path, 'passages.sqlite'), damaged, () => 0);
+    const search = documentSearch({
+      ...{ indexer: feed, recordsVectors: false, isCorrupt: () => false, filenameOf: async () => null },
+      embeddings: offlineEmbeddings(),
+    });
+    const signal = new AbortController().signal;
+    const passages = await search.search('oaks', 20, { signal });
+    expect(passages.map(({ document }) => document).sort()).to.deep.equal(['a', 'b']);
+    expect([opened, faults.length]).to.deep.equal([1, 1]);
+    const third = await record('c', 'Oaks are wide.');
+    await tell(feed, last);
+    await feed.reached(third);
+    expect(await found(feed)).to.deep.equal(['a', 'b', 'c']);
+  });
+
+  it('never takes a document into the new file alone: what is under way at a failure begins again', async () => {
+    let hold: Promise<void> | null = null;
+    let isHeld = false;
+    const slow = changedLog(log, {
+      async *readStream(stream, range) {
+        isHeld = hold !== null;
+        await hold;
+        yield* log.readStream(stream, range);
+      },
+    });
+    const first = await record('a', 'Oaks are old.');
+    const feed = feedOf(slow);
+    feed.start(first, { hasDocuments: true });
+    feed.markHistoryDelivered();
+    await feed.reached(first);
+    let go: () => void = () => undefined;
+    hold = new Promise((resolve) => (go = resolve));
+    const last = await record('b', 'Oaks are tall.');
+    await tell(feed, first);
+    await untilTrue(() => isHeld);
+    damageOpen(
+      join(dir.path, 'passages.sqlite'),
+      (bytes) => bytes.fill(0, 4_096),
+      () => 0,
+    );
+    expect(await rejectionOf(found(feed))).to.be.instanceOf(IndexLost);
+    expect(await found(feed)).to.deep.equal([]);
+    hold = null;
+    go();
+    await feed.reached(last);
+    expect(await found(feed)).to.deep.equal(['a', 'b']);
+  });
+
+  it('keeps an index whose disk is full, and tries again', async () => {
     const position = await record('a', 'Oaks.');
     let writes = 0;
     const feed = feedOf(log, null, (index) => ({
       ...index,
       async write(change) {
         writes += 1;
-        if (writes === 2) throw new Error('The disk is full');
+        if (writes === 2) throw new IndexFull();
         await index.write(change);
       },
     }));
     feed.start(position, { hasDocuments: true });
     await untilTrue(() => feed.isCaughtUp);
     expect(await found(feed)).to.deep.equal(['a']);
-    expect([opened, faults.map(String)]).to.deep.equal([2, ['Error: The disk is full']]);
+    expect([opened, faults.map(String)]).to.deep.equal([1, [String(new IndexFull())]]);
   });
 
   it('leaves out a damaged document, reports it, and takes in the others', async () => {

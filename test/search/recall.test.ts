@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { codeOf, int8Index } from '../../src/search/int8-index.js';
 import { DIMENSIONS } from '../../src/embeddings/port.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
-import { openSearchIndex } from '../../src/search/index-client.js';
-import { filledIndex } from '../support/filled-index.js';
+import { filledIndex, openSoundIndex } from '../support/filled-index.js';
 import { realChunks, realQueries } from '../support/real-texts.js';
 import { recallOf } from '../support/recall.js';
 import { seededRandom } from '../support/seeded-random.js';
@@ -24,7 +23,7 @@ describe(`Nearest chunks of real texts (SEED=${SEED})`, () => {
       model: OFFLINE_EMBEDDING_MODEL,
       dimensions: DIMENSIONS,
     };
-    const index = await openSearchIndex(setup);
+    const index = await openSoundIndex(setup);
     try {
       const texts = realChunks(PASSAGES);
       await filledIndex(index, texts);

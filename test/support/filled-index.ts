@@ -1,4 +1,7 @@
-import type { SearchIndex } from '../../src/search/index-client.js';
+import type { SearchIndex, SearchIndexOptions } from '../../src/search/index-client.js';
+import { openSearchIndex } from '../../src/search/index-client.js';
+import { nodeSystem } from '../../src/system/system.js';
+import type { StartThread } from '../../src/system/thread.js';
 
 const AT_ONCE = 64;
 
@@ -9,4 +12,12 @@ export async function filledIndex(index: SearchIndex, texts: readonly string[]):
     const added = part.map((text, at) => ({ document: 'd', chunk: from + at, page: 1, text, vector: null }));
     await index.write({ added, removed: [], checkpoint: '1' });
   }
+}
+
+/** Opens an index whose file must not fail. */
+export function openSoundIndex(options: SearchIndexOptions, startThread?: StartThread): Promise<SearchIndex> {
+  const fail = (error: unknown): never => {
+    throw error;
+  };
+  return openSearchIndex(options, { system: nodeSystem(), onLost: fail, onFault: fail, startThread });
 }

@@ -1,0 +1,72 @@
+/** Ways to damage a SQLite file: pages by themselves, ranges of pages, and cuts. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { DatabaseSync } from '@photostructure/sqlite';
+
+export const IS_SOAK = process.env['SOAK'] !== undefined;
+export const PAGE = 4_096;
+
+type Bytes = Buffer<ArrayBuffer>;
+
+/** What damage does to some bytes of a file. */
+const KINDS = {
+  zeroes: (bytes: Bytes) => bytes.fill(0),
+  'random bytes': (bytes: Bytes, random: () => number) => bytes.forEach((_, at) => (bytes[at] = random() * 256)),
+} as const;
+
+type Kind = keyof typeof KINDS;
+
+const BOTH = Object.keys(KINDS) as readonly Kind[];
+
+export interface Damage {
+  readonly title: string;
+  readonly apply: (file: Bytes, random: () => number) => Bytes;
+}
+
+function overwritten(kind: Kind, from: number, to: number): Damage {
+  return {
+    title: `${kind} from ${from} to ${to}`,
+    apply(file, random) {
+      KINDS[kind](file.subarray(from, to), random);
+      return file;
+    },
+  };
+}
+
+export function cut(length: number): Damage {
+  return { title: `cut to ${length}`, apply: (file) => file.subarray(0, length) };
+}
+
+/** Some bytes in each way in the soak, else in one of them, which alternates. */
+function ways(at: number, [from, to]: readonly [number, number]): readonly Damage[] {
+  return (IS_SOAK ? BOTH : [BOTH[at % 2] ?? 'zeroes']).map((kind) => overwritten(kind, from, to));
+}
+
+/** Pages by themselves, one of `every`. */
+export function pagesOf(size: number, every: number): readonly Damage[] {
+  return Array.from({ length: Math.ceil(size / PAGE / every) }, (_, at) => at).flatMap((at) =>
+    ways(at, [at * every * PAGE, (at * every + 1) * PAGE]),
+  );
+}
+
+/** Ranges of pages, and cuts at the end of a page: at the end of each in the soak. */
+export function rangesOf(size: number): readonly Damage[] {
+  const half = Math.floor(size / PAGE / 2) * PAGE;
+  const cuts = IS_SOAK ? Array.from({ length: size / PAGE }, (_, page) => page * PAGE) : [0, half, size - PAGE];
+  const ranges = [
+    [half, size],
+    [PAGE, half],
+    [0, size],
+    [half, half + 3 * PAGE],
+  ] as const;
+  // The other way round in a file of an odd number of pages.
+  return [...ranges.flatMap((range, at) => ways(at + size / PAGE, range)), ...cuts.map(cut)];
+}
+
+/** Damages a view that the service has open. Another connection's write has the service read its pages again. */
+export function damageOpen(file: string, apply: Damage['apply'], random: () => number): void {
+  const database = new DatabaseSync(file);
+  database.exec(`PRAGMA busy_timeout = 10000; INSERT OR REPLACE INTO meta VALUES ('touched', '');
+    PRAGMA wal_checkpoint(TRUNCATE)`);
+  database.close();
+  writeFileSync(file, apply(readFileSync(file), random));
+}
