@@ -73,6 +73,7 @@ function recordsOn(log: EventLog): EventLog {
     subscribe: (after, following) => log.subscribe(after, following),
     identity: () => log.identity(),
     head: () => log.head(),
+    hasGaps: () => log.hasGaps(),
     ping: () => log.ping(),
     close: () => log.close(),
   };

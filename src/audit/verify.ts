@@ -5,7 +5,7 @@ import { RunCorrupt } from '../run/errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
-import { lastEvent } from '../eventlog/port.js';
+import { lastEvent, mayHaveLostEnd } from '../eventlog/port.js';
 import type { RunSummary } from '../projections/run-summary.js';
 import { summaryOf } from '../projections/run-summary.js';
 import { runStream } from '../run/events.js';
@@ -18,7 +18,7 @@ import type { System } from '../system/system.js';
 export type RunVerification = Pick<Verified, 'events' | 'headHash' | 'firstDifference'>;
 
 export interface VerifyRunDeps extends ReplayDeps {
-  readonly log: Pick<EventLog, 'readStream'>;
+  readonly log: Pick<EventLog, 'readStream' | 'hasGaps'>;
   /** The stored view of a run, up to date with the log at the call; null when there is none. */
   readonly stored: (runId: string) => Promise<RunSummary | null>;
   /** Replaces a stored view that differs from the fold. */
@@ -46,14 +46,14 @@ export async function verifyRun(runId: string, deps: VerifyRunDeps): Promise<Run
     },
   });
   if (verified.events === 0 && verified.firstDifference === null && recorded === null && stored === null) return null;
-  const recordDifference = verified.firstDifference ?? cutOff(verified, { recorded, stored });
+  const recordDifference = verified.firstDifference ?? (await cutOff(verified, { recorded, stored }, log));
   const { events, headHash, run } = verified;
   if (recordDifference !== null) {
     onCorrupt(new RunCorrupt({ runId, seq: recordDifference.seq, reason: recordDifference.what }));
     return { events, headHash, firstDifference: recordDifference };
   }
   deps.onValid(runId);
-  const difference = viewDifference(viewed, { recorded, stored });
+  const difference = viewDifference(viewed, { recorded, stored }, verified);
   if (difference !== null && run !== null) await deps.replaceView(stored, summaryOf(run));
   const ofParent = await parentDifference(run?.request.parent ?? null, deps);
   return { events, headHash, firstDifference: ofParent ?? difference };
@@ -76,16 +76,28 @@ interface Before {
 }
 
 /**
- * Detects a truncated record: it ends before an event that it once had. A stored view that is ahead of its record counts
- * as a witness, because a forged view cannot be told from a cut record, and replacing it would hide the loss.
+ * Detects a truncated record: it ends before an event that it once had. Where the log may have lost that event, a stored
+ * view that is ahead of its record counts as a witness; elsewhere the view is wrong.
  */
-function cutOff({ events }: Verified, { recorded, stored }: Before): Difference | null {
-  const seen = Math.max(recorded ?? -1, stored?.seq ?? -1);
+async function cutOff(
+  { events }: Verified,
+  { recorded, stored }: Before,
+  log: VerifyRunDeps['log'],
+): Promise<Difference | null> {
+  const isWitness = await mayHaveLostEnd(log, events - 1);
+  const seen = Math.max(recorded ?? -1, isWitness ? (stored?.seq ?? -1) : -1);
   return seen < events ? null : { seq: events, what: endsBefore(seen) };
 }
 
-function viewDifference(viewed: RunState | null, { recorded, stored }: Before): Difference | null {
+function viewDifference(
+  viewed: RunState | null,
+  { recorded, stored }: Before,
+  { events }: Verified,
+): Difference | null {
   if (recorded === null) return null;
+  if (stored !== null && stored.seq >= events) {
+    return { seq: events, what: 'the stored view of the run is ahead of its record' };
+  }
   if (stored === null) return { seq: 0, what: 'no view of the run is stored that can be read' };
   if (stored.seq < recorded) return { seq: stored.seq + 1, what: 'the stored view of the run does not hold it' };
   if (viewed !== null && canonical(summaryOf(viewed)) === canonical(stored)) return null;
@@ -132,7 +144,7 @@ export function verifyRecord(runId: string, events: AsyncIterable<ExportedEvent>
 /** The same of the events on a log, whose hashes are computed over the very texts that are stored. */
 export function verifyStored(
   runId: string,
-  { log, ...deps }: VerifyDeps & Pick<VerifyRunDeps, 'log'>,
+  { log, ...deps }: VerifyDeps & { readonly log: Pick<EventLog, 'readStream'> },
 ): Promise<Verified> {
   return replayed(runId, deps, async (replayer, taken) => {
     for await (const event of readChecked(log, runId, deps)) {

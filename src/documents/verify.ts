@@ -5,7 +5,7 @@ import type { System } from '../system/system.js';
 import { present } from '../system/element.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
-import { lastEvent } from '../eventlog/port.js';
+import { lastEvent, mayHaveLostEnd } from '../eventlog/port.js';
 import { DocumentCorrupt } from './errors.js';
 import type { DocumentRecord } from './events.js';
 import { documentStatusOf, documentStream, isDecisive, readDocument, recordAfter } from './events.js';
@@ -19,7 +19,7 @@ export interface DocumentCheck {
 }
 
 export interface VerifyDocumentDeps {
-  readonly log: Pick<EventLog, 'readStream'>;
+  readonly log: Pick<EventLog, 'readStream' | 'hasGaps'>;
   readonly sha256: System['sha256'];
   /** The stored view of a document, up to date with the log at the call; null when there is none. */
   readonly stored: (documentId: string) => Promise<DocumentRecord | null>;
@@ -43,8 +43,7 @@ export async function verifyDocument(documentId: string, deps: VerifyDocumentDep
   const stored = await deps.stored(documentId);
   const record = await wholeRecord(documentId, deps);
   const { events, headHash, decisive: turns } = record;
-  const known = Math.max(recorded, stored?.seq ?? -1);
-  const corruption = record.corruption ?? cutOff(documentId, events, known);
+  const corruption = record.corruption ?? (await cutOff(documentId, events, { recorded, stored, log }));
   if (corruption === null && events === 0) return null;
   if (corruption !== null) {
     if (record.corruption !== null && (await isValidSince(documentId, deps))) onValid(documentId);
@@ -97,10 +96,20 @@ async function wholeRecord(documentId: string, { log, sha256 }: VerifyDocumentDe
 }
 
 /**
- * Detects a truncated record: it ends before an event that it once had. A stored view that is ahead of its record counts
- * as a witness, because a forged view cannot be told from a cut record, and replacing it would hide the loss.
+ * Detects a truncated record: it ends before an event that it once had. Where the log may have lost that event, a stored
+ * view that is ahead of its record counts as a witness; elsewhere the view is wrong.
  */
-function cutOff(documentId: string, events: number, known: number): DocumentCorrupt | null {
+async function cutOff(
+  documentId: string,
+  events: number,
+  {
+    recorded,
+    stored,
+    log,
+  }: { readonly recorded: number; readonly stored: DocumentRecord | null } & Pick<VerifyDocumentDeps, 'log'>,
+): Promise<DocumentCorrupt | null> {
+  const isWitness = await mayHaveLostEnd(log, events - 1);
+  const known = Math.max(recorded, isWitness ? (stored?.seq ?? -1) : -1);
   if (known < events) return null;
   const reason = `the record ends before it, and has gone on to event ${known} once`;
   return new DocumentCorrupt({ documentId, seq: events, reason });

@@ -109,6 +109,9 @@ export interface EventLog {
   /** Position of the newest event, `null` when the log is empty. */
   head(): Promise<Position | null>;
 
+  /** Whether events were missing in the middle of it when it was opened: a stream may then have lost its last ones. */
+  hasGaps(): Promise<boolean>;
+
   /** A real round trip to the storage. */
   ping(): Promise<void>;
 
@@ -147,6 +150,15 @@ export async function lastEvent(
   const range = { direction: 'backwards', max: 1, ...(upTo !== undefined && { from: upTo }) } as const;
   for await (const event of log.readStream(stream, range)) return event;
   return null;
+}
+
+/**
+ * Whether a stream may have lost events after its last one, which a view has had: else the view is wrong.
+ *
+ * @param last revision of the last event; -1: it has none
+ */
+export async function mayHaveLostEnd(log: Pick<EventLog, 'hasGaps'>, last: number): Promise<boolean> {
+  return last < 0 || (await log.hasGaps());
 }
 
 /**

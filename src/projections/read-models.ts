@@ -33,7 +33,7 @@ export interface ReadModelsOptions extends ViewsOptions {
 export interface ReadModels {
   readonly history: History;
   readonly corruptRuns: CorruptRuns;
-  /** Of what is shown: a record that ends before an event of its stored row is corrupt. */
+  /** For what is shown: it compares the end of a record with its stored row, see `RunReaderOptions.seen`. */
   readonly reader: RunReader;
   readonly views: RunViews;
   /** Closes the file; what is not written is folded again. */

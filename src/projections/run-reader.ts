@@ -3,7 +3,7 @@ import type { System } from '../system/system.js';
 import { RunCorrupt } from '../run/errors.js';
 import type { VerifiedRange } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
-import { lastEvent } from '../eventlog/port.js';
+import { lastEvent, mayHaveLostEnd } from '../eventlog/port.js';
 import type { RunEvent } from '../run/events.js';
 import { runStream } from '../run/events.js';
 import { endsBefore } from '../run/replay.js';
@@ -17,8 +17,8 @@ export interface RunReaderOptions {
   readonly sha256: System['sha256'];
   readonly corruptRuns: Pick<CorruptRuns, 'found' | 'assertNotCorrupt'>;
   /**
-   * Revision of an event that a run has had, as something else than its record knows: a record that ends before it has
-   * lost its tail. Null: nothing is known of the run. Default: of no run.
+   * Revision of the last event of a run as its view has it, or null if there is no view. A record that ends before it is
+   * corrupt, where the log may have lost that event. Default: null for every run.
    */
   readonly seen?: (runId: string) => Promise<number | null>;
 }
@@ -110,7 +110,7 @@ export class RunReader {
     return readChecked(log, runId, { sha256, ...range });
   }
 
-  /** @throws {RunCorrupt} for a run that was found corrupt, or whose record ends before an event that it has had */
+  /** @throws {RunCorrupt} for a run that was found corrupt, or whose record may have lost an event that a view has had */
   async assertReaches(runId: string): Promise<void> {
     const { log, corruptRuns, seen: seenOf } = this.#options;
     corruptRuns.assertNotCorrupt(runId);
@@ -118,7 +118,8 @@ export class RunReader {
     const seen = (await seenOf?.(runId)) ?? null;
     if (seen === null) return;
     const last = (await lastEvent(log, runStream(runId)))?.revision ?? -1;
-    if (last < seen) throw this.#noted(new RunCorrupt({ runId, seq: last + 1, reason: endsBefore(seen) }));
+    if (last < seen && (await mayHaveLostEnd(log, last)))
+      throw this.#noted(new RunCorrupt({ runId, seq: last + 1, reason: endsBefore(seen) }));
   }
 
   #noted(error: unknown): unknown {

@@ -5,6 +5,7 @@ import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
+import { mayHaveLostEnd } from '../eventlog/port.js';
 import type { MachineCache } from './machine.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import { assertFollows, assertRunEvent, currentEvent, readChecked, verified } from './stream.js';
@@ -126,10 +127,18 @@ export async function replayRun(
   }
 }
 
-/** @throws {RunCorrupt} when a replayed run, null where there is none, ends before an event that it once had */
-export function assertReaches(runId: string, replayed: Replay | null, seen: number): void {
-  const events = (replayed?.snapshot.context.run.head.seq ?? -1) + 1;
-  if (seen >= events) throw new RunCorrupt({ runId, seq: events, reason: endsBefore(seen) });
+/**
+ * @param replayed null: there is no such run
+ * @throws {RunCorrupt} the run ends before an event that a view has had, and the log may have lost that event
+ */
+export async function assertReaches(
+  runId: string,
+  replayed: Replay | null,
+  { seen, log }: { readonly seen: number; readonly log: Pick<EventLog, 'hasGaps'> },
+): Promise<void> {
+  const last = replayed?.snapshot.context.run.head.seq ?? -1;
+  if (last >= seen || !(await mayHaveLostEnd(log, last))) return;
+  throw new RunCorrupt({ runId, seq: last + 1, reason: endsBefore(seen) });
 }
 
 /** What is wrong with a record that ends before an event that it once had. */

@@ -181,7 +181,7 @@ export function withProgress(run: RunState, change: Partial<RunProgress>): RunSt
 export interface UnfinishedRun {
   readonly runId: string;
   readonly owner: string | null;
-  /** An event it is known to have had: a record that ends before is corrupt. Absent: nothing is known. */
+  /** Revision of its last event as a view has it. Absent: nothing is known. */
   readonly seq?: number;
 }
 

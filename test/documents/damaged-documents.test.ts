@@ -177,6 +177,7 @@ describe('A document', () => {
       for (const sql of [
         `UPDATE documents SET record = json_set(record, '$.filename', 'other.pdf') ${where}`,
         `UPDATE documents SET record = json_set(record, '$.seq', 0) ${where}`,
+        `UPDATE documents SET record = json_set(record, '$.seq', 99) ${where}`,
         `DELETE FROM documents ${where}`,
       ]) {
         await whileStopped(() => changeViews(dir.path, sql));

@@ -160,7 +160,7 @@ describe('An append that finds no room', () => {
   it('is not written, leaves no trace in memory, and the next that fits is', () => {
     const dir = tempDir();
     const file = join(dir.path, 'log.sqlite');
-    const database = openLogFile(file);
+    const { database } = openLogFile(file);
     const store = new EmbeddedStore(database, 0, () => 0);
     const { written, full } = OUTCOME;
     expect(store.append(appendOf('run-1', 10))).to.deep.equal([written, 0, 1]);

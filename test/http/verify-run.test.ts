@@ -130,6 +130,7 @@ describe('GET /api/runs/{run_id}/verify', () => {
         [changed('finalDraft', "'Bears'"), seq],
         [changed('error', "'None'"), seq],
         [changed('seq', '3'), 4],
+        [changed('seq', '99'), seq + 1],
         [`DELETE FROM runs ${where}`, 0],
       ] as const) {
         await whileStopped(() => changeViews(dir.path, sql));

@@ -150,6 +150,25 @@ onEmbeddedLog(() =>
       expect(ids.map(({ id }) => id)).to.include.members([running, paused]);
     });
 
+    it('that is ahead of its run is no damage of the run: it is read, decided on and taken up', async () => {
+      const model = scriptedModel(() => 'hold');
+      await service.stop();
+      await serve(model);
+      const [ended, running] = [await service.engine.unfinished(), await rest.start()];
+      const paused = await startGodRun(service.engine, graphOf('write'));
+      await model.called(1);
+      await pausedBefore(service.engine, paused, 'write');
+      expect(ended).to.deep.equal([]);
+      await whileStopped(() => changeViews(dir.path, `UPDATE runs SET summary = json_set(summary, '$.seq', 999)`));
+      expect(await rest.until(running, isOver)).to.include({ status: 'completed' });
+      for (const path of ['events', 'state', 'stream']) {
+        expect((await rest.get(`/api/runs/${running}/${path}`)).status, path).to.equal(200);
+      }
+      expect((await rest.post(`/api/councils/run/${paused}/approve`, { action: 'approve' })).status).to.equal(200);
+      expect(await rest.until(paused, isOver)).to.include({ status: 'completed' });
+      expect(service.faults).to.deep.equal([]);
+    });
+
     it('does not make a damaged run a sound one when it is what is noted of the damage', async () => {
       const runId = await finished();
       const [requested] = await recordOf(service.engine.log, runId);

@@ -244,6 +244,7 @@ export function openLine(
   };
 
   return {
+    hasGaps: async () => false,
     async append(stream, events, expected) {
       checkAppend(stream, events, expected);
       if (!stream.startsWith('run-')) return await keep(append(stream, events, expected));

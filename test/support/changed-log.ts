@@ -9,6 +9,7 @@ export function changedLog(log: EventLog, changes: Partial<EventLog>): EventLog 
     subscribe: (after, following) => log.subscribe(after, following),
     identity: () => log.identity(),
     head: () => log.head(),
+    hasGaps: () => log.hasGaps(),
     ping: () => log.ping(),
     close: () => log.close(),
     ...changes,

@@ -7,7 +7,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { isRow, numberIn, textIn } from './cells.js';
 import type { KnownHead } from './head-file.js';
 import { headFileOf, knownHead, lossOf } from './head-file.js';
-import { SALVAGE, assertIndexed } from './index-check.js';
+import { SALVAGE, findGaps } from './index-check.js';
 import { faultOf } from './faults.js';
 
 /** Marks the file as an event log of this service ("CRSL"), so that no other database is mistaken for one. */
@@ -53,13 +53,19 @@ const TABLES = `
   CREATE TABLE log (identity TEXT NOT NULL) STRICT;
 `;
 
+interface OpenedFile {
+  readonly database: DatabaseSyncInstance;
+  /** Whether events are missing in the middle of it. */
+  readonly hasGaps: boolean;
+}
+
 /**
  * Opens a log's file for this process alone, creating it when it is missing.
  *
  * @throws {Error} another process has it open ("database is locked"), it cannot be opened, it is not a log, or it has lost
  *   what its head file knows
  */
-export function openLogFile(file: string): DatabaseSyncInstance {
+export function openLogFile(file: string): OpenedFile {
   const known = knownHead(file);
   if (!existsSync(file)) {
     if (known !== null)
@@ -77,8 +83,7 @@ export function openLogFile(file: string): DatabaseSyncInstance {
     const end = endOf(database);
     const loss = known && lossOf(end, known);
     if (loss !== null) throw new Error(`${loss}: ${REMEDY}`);
-    assertIndexed(database, { position: end.position, isAfterKill });
-    return database;
+    return { database, hasGaps: findGaps(database, { position: end.position, isAfterKill }) };
   } catch (error) {
     database.close();
     throw remedied(error);

@@ -23,19 +23,22 @@ const NAMES = `
   FROM streams NOT INDEXED`;
 
 /**
+ * Checks the indexes; returns whether events are missing, as after they were deleted by SQL.
+ *
  * @param position of the newest event
  * @param isAfterKill whether a journal was left: then no event was deleted by SQL since
  * @throws {Error} it is damaged, or after a kill lacks events
  */
-export function assertIndexed(
+export function findGaps(
   database: DatabaseSyncInstance,
   { position, isAfterKill }: { readonly position: number; readonly isAfterKill: boolean },
-): void {
-  if (isDense(database, position)) return;
+): boolean {
+  if (isDense(database, position)) return false;
   // Slow, but seldom: after events were deleted by SQL the file is whole, and their streams show the loss.
   const [fault = 'ok'] = faultsOf(database, 1);
   if (fault !== 'ok') throw new Error(`${fault.replaceAll(/\s+/g, ' ')}: ${SALVAGE}`);
   if (isAfterKill) throw new Error(`events are missing in the middle of it: ${SALVAGE}`);
+  return true;
 }
 
 /** What to do about a damaged file. */

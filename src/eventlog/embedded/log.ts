@@ -54,13 +54,14 @@ export async function openEmbeddedLog({
     throw new LogUnreadable({ file, reason });
   }
   const link = new EmbeddedLink(file, start(new URL('./worker.js', import.meta.url), file));
-  const { identity, head } = await link.opened();
-  return new EmbeddedLog(link, { identity, head, onBroken, onDamaged, onFull });
+  const { identity, head, hasGaps } = await link.opened();
+  return new EmbeddedLog(link, { identity, head, hasGaps, onBroken, onDamaged, onFull });
 }
 
 interface OpenedLog {
   readonly identity: string;
   readonly head: number;
+  readonly hasGaps: boolean;
   readonly onBroken: (fault: LogUnavailable) => void;
   readonly onDamaged: (fault: LogDamaged) => void;
   readonly onFull: (isFull: boolean) => void;
@@ -69,6 +70,7 @@ interface OpenedLog {
 class EmbeddedLog implements EventLog {
   readonly #link: EmbeddedLink;
   readonly #identity: string;
+  readonly #hasGaps: boolean;
   readonly #feed = liveFeed();
   readonly #queue: AppendQueue;
   /** Ordinal of the newest event whose append has been acknowledged, 0 for none. */
@@ -81,9 +83,10 @@ class EmbeddedLog implements EventLog {
   readonly #onFull: (isFull: boolean) => void;
   #isFull = false;
 
-  constructor(link: EmbeddedLink, { identity, head, onBroken, onDamaged, onFull }: OpenedLog) {
+  constructor(link: EmbeddedLink, { identity, head, hasGaps, onBroken, onDamaged, onFull }: OpenedLog) {
     this.#link = link;
     this.#identity = identity;
+    this.#hasGaps = hasGaps;
     this.#head = head;
     this.#onFull = onFull;
     this.#queue = new AppendQueue({
@@ -137,6 +140,11 @@ class EmbeddedLog implements EventLog {
   async head(): Promise<Position | null> {
     this.#checkOpen();
     return this.#head === 0 ? null : positionOf(this.#head);
+  }
+
+  async hasGaps(): Promise<boolean> {
+    this.#checkOpen();
+    return this.#hasGaps;
   }
 
   async ping(): Promise<void> {

@@ -92,7 +92,7 @@ export type Request =
 
 /** From the worker: first `opened` or `refused`, unrequested; then one reply per request. */
 export type Reply =
-  | { readonly kind: 'opened'; readonly identity: string; readonly head: number }
+  | { readonly kind: 'opened'; readonly identity: string; readonly head: number; readonly hasGaps: boolean }
   | { readonly kind: 'refused'; readonly held: boolean; readonly reason: string }
   /** `isFull`: the disk has no room for every append. */
   | { readonly kind: 'appended'; readonly outcomes: readonly number[]; readonly isFull: boolean }

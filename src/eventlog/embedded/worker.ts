@@ -24,7 +24,7 @@ if (parentPort !== null && typeof file === 'string') serve(parentPort, file);
 export function serve(port: MessagePort, file: string): void {
   const reply = (message: Reply): void => port.postMessage(message);
   try {
-    const database = openLogFile(file);
+    const { database, hasGaps } = openLogFile(file);
     const { identity, position } = endOf(database);
     const store = new EmbeddedStore(database, position, () => freeBytes(dirname(file)));
     const headFile = new HeadFile(file, identity);
@@ -37,7 +37,7 @@ export function serve(port: MessagePort, file: string): void {
       // Without its port the thread has nothing to wait for, and ends.
       if (message.kind === 'close') port.close();
     });
-    reply({ kind: 'opened', identity, head: position });
+    reply({ kind: 'opened', identity, head: position, hasGaps });
   } catch (error) {
     const reason = reasonOf(error);
     reply({ kind: 'refused', held: reason.includes('database is locked'), reason });

@@ -139,6 +139,11 @@ class EventStoreLog implements EventLog {
     );
   }
 
+  /** The server keeps each event until its whole stream is deleted. */
+  async hasGaps(): Promise<boolean> {
+    return false;
+  }
+
   async ping(): Promise<void> {
     this.#checkOpen();
     await roundTrip(this.#reader);

@@ -344,7 +344,7 @@ export class RunRegistry {
     const known = this.#known.get(runId);
     const replayed = await this.#replayOnceAvailable(runId);
     if (known !== undefined) {
-      assertReaches(runId, replayed, known);
+      await assertReaches(runId, replayed, { seen: known, log: this.#deps.log });
       this.#options.onWhole?.(runId);
     }
     return replayed;
