@@ -1,36 +1,38 @@
 /**
- * The text of a page's annotations, which is no part of the page's own text: values of form fields and free text, at
- * their places, and notes. pdfjs hands annotations out as untyped data.
+ * The text of a page's annotations, which its content does not hold: values of form fields and free text, at their
+ * places, and notes. pdfjs returns annotations as untyped data.
  */
 import { elementAt } from '../system/element.js';
 import { fieldOf, listOf } from '../system/untrusted.js';
 import { readable } from './layout/glyph-text.js';
+import { textOfPages } from './layout/page-text.js';
 import type { TextRun } from './layout/text-run.js';
 
-export interface AnnotationText {
+/** Text of a page, or of its annotations alone. */
+export interface PageContents {
   readonly runs: readonly TextRun[];
-  /** Comments, in the order of the file: by whom, and what they say. */
+  /** Comments with their authors, in the order of the file. */
   readonly notes: readonly string[];
 }
 
 const NOTES_HEADING = 'Notes on this page:';
 
-/** Numbers of pdfjs for the kinds of annotations that hold no comment. */
+/** Numbers of pdfjs for the kinds of annotations that are not comments. */
 const LINK = 2;
 const FREE_TEXT = 3;
 const POPUP = 16;
 const WIDGET = 20;
-/** Points: the em of a field that fits its text to its size, and of free text without one. */
+/** Largest em of a field that fits its text to its height, and of free text without a size, in points. */
 const LARGEST_EM = 10;
-/** Share of a field's height that its letters take, and ems from one line to the next. */
+/** Share of a field's height that its letters take; ems from one line to the next. */
 const EM_OF_HEIGHT = 0.75;
 const LINE_STEP = 1.2;
-/** Ems from a line's middle down to its baseline, and the average width of a letter. */
+/** Ems from a line's middle down to its baseline; the average width of a letter in ems. */
 const HALF_LETTER = 0.35;
 const LETTER_WIDTH = 0.5;
 
-/** What the annotations of a page say that a reader sees. Links, pop-ups, buttons, signatures and passwords say nothing. */
-export function textOfAnnotations(annotations: readonly unknown[]): AnnotationText {
+/** The text that a reader sees in the annotations of a page. Links, pop-ups, push buttons and signatures have none. */
+export function textOfAnnotations(annotations: readonly unknown[]): PageContents {
   const runs: TextRun[] = [];
   const notes: string[] = [];
   for (const annotation of annotations) {
@@ -42,8 +44,13 @@ export function textOfAnnotations(annotations: readonly unknown[]): AnnotationTe
   return { runs, notes };
 }
 
-/** The text of a page with its notes under a heading of their own. */
-export function withNotes(text: string, notes: readonly string[]): string {
+/** The text of each page: its runs in reading order, then its notes under a heading of their own. */
+export function textsOfContents(pages: readonly PageContents[]): readonly string[] {
+  const texts = textOfPages(pages.map(({ runs }) => runs));
+  return pages.map(({ notes }, index) => withNotes(elementAt(texts, index), notes));
+}
+
+function withNotes(text: string, notes: readonly string[]): string {
   if (notes.length === 0) return text;
   const said = notes.map((note) =>
     note
@@ -54,7 +61,7 @@ export function withNotes(text: string, notes: readonly string[]): string {
   return [text, NOTES_HEADING, ...said].join('\n\n').trim();
 }
 
-/** The value of a form field as it is shown; for check boxes and radio buttons that are on, what they export. */
+/** The value that a form field shows; of a check box or radio button that is on, the value it exports. */
 function valueOf(field: unknown): string {
   if (fieldOf(field, 'hidden') === true || fieldOf(field, 'password') === true) return '';
   const value = fieldOf(field, 'fieldValue');
@@ -127,7 +134,7 @@ function sizeOf(annotation: unknown, height: number): number {
   return typeof size === 'number' && size > 0 ? size : Math.min(LARGEST_EM, height * EM_OF_HEIGHT);
 }
 
-/** Where a line begins that stands so high in a rectangle, whose y grows upwards; that of runs grows downwards. */
+/** The start of a line at a height above the lower side of a rectangle. In PDF y grows upwards, in runs downwards. */
 function placeIn(rect: readonly number[], angle: number, above: number): Pick<TextRun, 'x' | 'baseline'> {
   const [left = 0, bottom = 0, right = 0, top = 0] = rect;
   switch (angle) {

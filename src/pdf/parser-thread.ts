@@ -6,7 +6,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { elementAt } from '../system/element.js';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ChildMessage, ChildOptions } from './child-protocol.js';
-import { withNotes } from './annotations.js';
+import { textsOfContents } from './annotations.js';
 import { textOfPages } from './layout/page-text.js';
 
 /** `workerData` of the thread. The bytes have a buffer of their own. */
@@ -38,17 +38,15 @@ async function parse({ options, bytes }: ParserTask, send: Send): Promise<void> 
   const { pdfjsRuns } = await import('./pdfjs.js');
   const found = await pdfjsRuns(bytes, options);
   if (found.kind !== 'pages') return send(found);
-  const texts = textOfPages(found.pages.map(({ runs }) => runs)).map((text, index) =>
-    withNotes(text, elementAt(found.pages, index).notes),
-  );
+  const texts = textsOfContents(found.pages);
   if (found.wrapper !== null && isPlaceholder(texts)) send({ kind: found.wrapper });
   else sendTexts(texts, options, send);
 }
 
-/** UTF-16 units of the longest placeholder. Those of Adobe's programs have 700. */
+/** Most UTF-16 units of a placeholder. Those of Adobe's programs have 700. */
 const LONGEST_PLACEHOLDER = 2_000;
 
-/** Whether pages that stand in for something else hold no more than the advice to open it with another program. */
+/** Whether the pages around a form or a portfolio only tell the reader to open it with another program. */
 function isPlaceholder(texts: readonly string[]): boolean {
   return texts.length === 1 && elementAt(texts, 0).length <= LONGEST_PLACEHOLDER;
 }

@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type * as pdfjsModule from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { fieldOf, listOf } from '../system/untrusted.js';
+import type { PageContents } from './annotations.js';
 import { textOfAnnotations } from './annotations.js';
 import type { TextRun } from './layout/text-run.js';
 
@@ -19,21 +20,15 @@ export type PdfjsPages =
   | {
       readonly kind: 'pages';
       readonly pages: readonly PageContents[];
-      /** What the document is beside its pages, which then may be a placeholder; null for most documents. */
+      /** The form or portfolio in the document, whose pages may then be a placeholder; null for most documents. */
       readonly wrapper: Wrapper | null;
     }
-  /** It does not open without a password. What its owner forbids is no reason to refuse it. */
+  /** It does not open without a password. Restrictions of its owner are ignored. */
   | { readonly kind: 'encrypted' }
   | { readonly kind: 'too-many-pages'; readonly found: number };
 
-/** A form or other files, which only some viewers show in place of the pages. */
+/** A form, or a collection of files, that only some viewers show in place of the pages. */
 export type Wrapper = 'xfa-form' | 'portfolio';
-
-export interface PageContents {
-  /** Of the page and its form fields. */
-  readonly runs: readonly TextRun[];
-  readonly notes: readonly string[];
-}
 
 /** @throws {Error} the file cannot be read */
 export async function pdfjsRuns(bytes: Uint8Array, { maxPages }: { maxPages: number }): Promise<PdfjsPages> {
@@ -66,7 +61,7 @@ async function contentsOfPages(document: PdfDocument): Promise<readonly PageCont
   return pages;
 }
 
-/** Forms made for XFA have no fields of their own, and files in a portfolio are attachments. */
+/** An XFA form without form fields of its own, or a portfolio, whose files are attachments; null for other documents. */
 async function wrapperOf(document: PdfDocument): Promise<Wrapper | null> {
   try {
     const { info } = await document.getMetadata();
