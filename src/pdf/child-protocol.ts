@@ -14,7 +14,7 @@ export interface ChildOptions {
   readonly maxMemoryBytes: number;
   /** Megabytes of the parser's JavaScript heap. */
   readonly maxHeapMb: number;
-  /** Milliseconds of processor time, of all its threads together, at which it ends itself. */
+  /** Milliseconds of processor time, of all its threads together, after which it ends itself. */
   readonly maxProcessorMs: number;
   readonly maxPages: number;
   /** UTF-16 code units of all pages. */
@@ -25,7 +25,7 @@ export interface ChildOptions {
 export type ChildMessage =
   | { readonly kind: 'page'; readonly text: string }
   | { readonly kind: 'done' }
-  /** It does not open without a password. */
+  /** The file does not open without a password. */
   | { readonly kind: 'encrypted' }
   | { readonly kind: 'xfa-form' }
   | { readonly kind: 'portfolio' }

@@ -23,7 +23,7 @@ export class ExtractionBusy extends CouncilError<{ limit: number }> {
   }
 }
 
-/** The text was not extracted within the limit of processor time, or within the longer one of the clock. */
+/** The extraction took longer than the limit of processor time, or than the longer limit on the clock. */
 export class ExtractionTimedOut extends CouncilError<{ processorMs: number; clockMs: number }> {
   readonly code = 'pdf.timed-out';
   constructor(data: { processorMs: number; clockMs: number }) {

@@ -78,7 +78,7 @@ export interface ExtractLimits {
   readonly maxPages: number;
   /** UTF-16 code units of all pages. */
   readonly maxTextUnits: number;
-  /** Milliseconds of processor time for each parser's process. On the clock it has `CLOCK_FACTOR` times as long. */
+  /** Milliseconds of processor time for each parser's process, which has `CLOCK_FACTOR` times as long on the clock. */
   readonly timeoutMs: number;
   /** Megabytes of resident memory of a child, watched by the child itself. */
   readonly maxMemoryMb: number;

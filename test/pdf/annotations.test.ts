@@ -6,7 +6,7 @@ import { readBy } from '../support/read-pdf.js';
 const rect = (x: number, y: number, width: number, height = 16): string =>
   `/Rect [${x} ${PAGE.height - y - height} ${x + width} ${PAGE.height - y}]`;
 const widget = (entries: string): string => `/Subtype /Widget /F 4 ${entries}`;
-/** Appearances of a button's states, which name what it exports. */
+/** Appearances of a button's states, which name the value it exports. */
 const states = (name: string): string => `/AP << /N << /${name} 7 0 R /Off 7 0 R >> >>`;
 
 const textOf = async (labels: readonly string[], annotations: readonly string[]): Promise<string> => {
@@ -14,8 +14,8 @@ const textOf = async (labels: readonly string[], annotations: readonly string[])
   return (await readBy('pdfjs', file))[0] ?? '';
 };
 
-describe('What the annotations of a PDF say', () => {
-  it('is in the text beside its label: values of text fields and of choices as they are shown', async () => {
+describe('The text of the annotations of a PDF', () => {
+  it('stands beside its label: values of text fields and of choices as they are shown', async () => {
     const text = await textOf(
       ['Name', 'Country', 'Colours', 'Remarks'],
       [
@@ -37,7 +37,7 @@ describe('What the annotations of a PDF say', () => {
     expect(text).to.include('Colours');
   });
 
-  it('is what check boxes and radio buttons export that are on, and nothing of those that are off', async () => {
+  it('has the values of check boxes and radio buttons that are on, and nothing of those that are off', async () => {
     const text = await textOf(
       ['Married', 'Retired', 'Plan'],
       [

@@ -123,7 +123,7 @@ describe('Columns of justified text', () => {
   });
 });
 
-/** Words in lines of one width: each is drawn alone, and the spaces between them share what is left of the line. */
+/** Words in lines of one width. Each is drawn alone; the spaces between them share the rest of the line. */
 function justified(
   text: string,
   { x, y, width, size = 9 }: { readonly x: number; readonly y: number; readonly width: number; readonly size?: number },
@@ -151,12 +151,12 @@ function bottomOf(texts: readonly PlacedText[]): number {
   return Math.max(...texts.map(({ y }) => y));
 }
 
-/** From the top of the page, as programs draw that know no columns. */
+/** In rows from the top, the order of programs that know no columns. */
 function byRows(texts: readonly PlacedText[]): readonly PlacedText[] {
   return texts.toSorted((one, other) => one.y - other.y || one.x - other.x);
 }
 
-/** As a PDF holds text from right to left: in the order of its glyphs from the left. */
+/** The glyphs of right-to-left text in their order from the left, as a PDF holds them. */
 function backwards(placed: PlacedText): PlacedText {
   return { ...placed, text: [...placed.text].toReversed().join('') };
 }

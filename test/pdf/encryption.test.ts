@@ -7,7 +7,7 @@ import { CIPHERS, encryptedPdf } from '../support/encrypted-pdf.js';
 import { rejectionOf } from '../support/rejection.js';
 
 const LINES = ['Oaks grow slowly.'];
-/** A busy machine may take its time. */
+/** Ample time for a busy machine. */
 const PATIENT = { ...EXTRACT_LIMITS, timeoutMs: 300_000 };
 
 describe('An encrypted PDF whose owner forbids copying', () => {

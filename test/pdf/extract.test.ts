@@ -116,7 +116,7 @@ describe('Extraction in child processes', () => {
     expect(await reading).to.have.property('code', 'pdf.timed-out');
   });
 
-  it('takes the placeholder of an XFA form and the cover of a portfolio for no text, and reads pages that are more', async () => {
+  it('refuses the placeholder of an XFA form and the cover of a portfolio, but not longer ones', async () => {
     const advice = linesAt(
       ['Please wait...', 'If this message is not eventually replaced by the proper contents, get another viewer.'],
       { x: 50, y: 100 },

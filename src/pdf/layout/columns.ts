@@ -15,9 +15,9 @@ export type Part =
   | { readonly isColumns: true; readonly left: readonly Segment[]; readonly right: readonly Segment[] }
   | { readonly isColumns: false; readonly segments: readonly Segment[] };
 
-/** Places where a gutter is looked for before a straight edge, in ems. */
+/** Distances before a straight edge at which the search tries a gutter, in ems. */
 const BEFORE_EDGE = [0.2, 0.6, 1];
-/** Edges tried on a page: a bound against pages made to be slow. */
+/** Most edges tried on a page: a bound against hostile pages. */
 const MOST_EDGES = 60;
 
 /** The page cut at the gutter that parts the most lines, or null if it has none. */

@@ -1,7 +1,7 @@
 /**
- * Text that runs from right to left, and such text within other text and the other way round. PDFs hold glyphs in any
- * order, so pieces of a line are put into reading order by where they stand: a small part of the Unicode
- * bidirectional algorithm (UAX #9), from display order back to reading order.
+ * Reading order of lines with right-to-left text, alone or mixed with left-to-right text. PDFs hold glyphs in any order,
+ * so this sorts the pieces of a line by their places: a small part of the Unicode bidirectional algorithm (UAX #9), from
+ * display order back to reading order.
  */
 import { elementAt } from '../../system/element.js';
 
@@ -17,7 +17,7 @@ const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Sc
 const LETTER = /\p{L}/gu;
 const DIGIT = /\p{Nd}/u;
 
-/** Ems between pieces of a phrase at the most; numbers are one only when they touch. */
+/** Widest gap between the pieces of a phrase, and between those of a number, in ems. */
 const WIDEST_SPACE = 2;
 const TOUCH = 0.16;
 
@@ -28,7 +28,7 @@ export function isRightToLeft(text: string): boolean {
 }
 
 /**
- * Whether a line runs from right to left: its first and last letters do. Where they differ it runs as its page does.
+ * Whether a line runs from right to left, as its first and last letters do. If these differ, it runs as its page does.
  *
  * @param pieces from left to right
  */
@@ -80,14 +80,14 @@ function phrasesIn<T extends Piece>(pieces: readonly T[], isBackwards: boolean):
   return groups;
 }
 
-/** Whether a piece is of one phrase with the one before it. */
+/** Whether a piece belongs to the phrase of the piece before it. */
 function isJoined(pieces: readonly Piece[], kinds: readonly Kind[], index: number): boolean {
   const [before, piece] = [elementAt(pieces, index - 1), elementAt(pieces, index)];
   const isWord = [kinds[index - 1], kinds[index]].some((kind) => kind === 'forwards' || kind === 'backwards');
   return piece.left - before.right <= (isWord ? WIDEST_SPACE : TOUCH) * Math.max(before.size, piece.size);
 }
 
-/** A text whose characters are in the order in which they are shown, from the left, as it is read. */
+/** Puts a text whose characters are in display order, from the left, into reading order. */
 export function fromDisplayOrder(text: string): string {
   if (text.match(RIGHT_TO_LEFT) === null) return text;
   const characters = [...text].map((each, index) => ({ text: each, left: index, right: index + 1, size: 1 }));
@@ -99,7 +99,7 @@ export function fromDisplayOrder(text: string): string {
 
 const BRACKETS = ['()', '[]', '{}', '«»'] as const;
 
-/** A line from right to left with brackets that open before they close: many fonts name them as they look. */
+/** Turns the brackets of a right-to-left line that close before they open: many fonts name them by their shape. */
 export function withBrackets(line: string): string {
   if (!isRightToLeft(line)) return line;
   return BRACKETS.reduce((text, pair) => {

@@ -6,7 +6,7 @@
  * choose stays as it is: superscripts, fractions, circled numbers, full-width letters, signs such as \u2122.
  */
 const FORM_OF_FONT = /[\uFB00-\uFB4F\uFB50-\uFDFF\uFE10-\uFE19\uFE30-\uFE48\uFE70-\uFEFC\u2F00-\u2FD5\u2E9F\u2EF3]/gu;
-/** Marks that stand alone are taken apart into a space or a tatweel and the mark. */
+/** NFKC turns a mark that stands alone into a space or a tatweel and the mark. */
 const CARRIED_MARK = /^[ \u0640](?=\p{M})/u;
 /** CJK radicals and the ideographs that look like them (Unicode's EquivalentUnifiedIdeograph), in turn. */
 const RADICALS =
@@ -43,8 +43,8 @@ const COMBINING: Readonly<Record<string, string>> = {
 };
 
 /**
- * The text of a line: forms of fonts replaced by the letters they stand for, accents put on their letters, every run of spaces one space,
- * tabs kept, nothing unreadable, well-formed UTF-16 in canonical composition (NFC).
+ * The text of a line: forms of fonts replaced by the letters they stand for, accents put on their letters, every run of
+ * spaces one space, tabs kept, nothing unreadable, well-formed UTF-16 in canonical composition (NFC).
  */
 export function readable(line: string): string {
   return line

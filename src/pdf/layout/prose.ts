@@ -13,7 +13,7 @@ import type { Segment } from './segments.js';
 export const LINES_OF_A_COLUMN = 3;
 /** Characters the middle line of a column has at least; letters of scripts without spaces count double. */
 const CHARACTERS_OF_A_LINE = 15;
-/** Share of the characters of a side that are prose. */
+/** Least share of the characters of a side that makes the side prose. */
 const PROSE = 0.8;
 /** The width of a column is the width that this share of its lines do not exceed: few lines stick out. */
 const MOST_LINES = 0.95;
@@ -36,10 +36,10 @@ const CROSSING_ROWS = 0.15;
 /** Rows have cells when gaps make up this share of them, and this share of the gaps stands above other gaps. */
 const MANY_GAPS = 0.1;
 const SHARED_GAPS = 0.5;
-/** Rows that are not prose are cells beside prose when they are so few, or this share of them stands on its lines. */
+/** Rows beside prose are cells if they are fewer than this, or if this share of them stands on lines of the prose. */
 const FEW_ROWS = 6;
 const SHARED_LINES = 0.6;
-/** They are no cells when they are so many times the lines of the prose: parts of a figure. */
+/** Rows that exceed the lines of the prose by this factor are parts of a figure, not cells. */
 const MANY_ROWS = 1.5;
 /** Baselines of cells in a row differ by up to this share of the em. */
 const CELL_DRIFT = 0.15;
@@ -138,12 +138,12 @@ function haveCells(rows: readonly Row[], width: number): boolean {
 
 type Gap = Pick<Segment, 'left' | 'right'>;
 
-/** What a row leaves empty between its segments. */
+/** The gaps between the segments of a row. */
 function gapsOf(row: Row): readonly Gap[] {
   return row.slice(1).map((next, index) => ({ left: elementAt(row, index).right, right: next.left }));
 }
 
-/** Length of what two lists of gaps have in common; both are sorted. */
+/** Length that two sorted lists of gaps have in common. */
 function sharedLength(gaps: readonly Gap[], others: readonly Gap[]): number {
   let [shared, from] = [0, 0];
   for (const gap of gaps) {
@@ -172,7 +172,7 @@ function isStraight(rows: readonly Row[]): boolean {
   return most >= Math.min(rows.length * STRAIGHT_LINES, ENOUGH_STRAIGHT_LINES);
 }
 
-/** Of the longest lines, without the few that stick out. */
+/** Width of the longest rows, without the few that stick out. */
 function usualWidth(rows: readonly Row[]): number {
   const widths = rows.map(widthOf).sort((one, other) => one - other);
   return elementAt(widths, Math.ceil(widths.length * MOST_LINES) - 1);

@@ -12,7 +12,7 @@ import type { Segment } from './segments.js';
 /** Rows that belong together, from the top. */
 export type Block = readonly Row[];
 
-/** Columns in columns looked for: a bound against pages made to be slow. */
+/** Most levels of columns within columns: a bound against hostile pages. */
 const DEEPEST = 6;
 
 /** The blocks of a page in reading order. */

@@ -1,4 +1,4 @@
-/** Rows of a page, and the figures of it that several steps of the layout need. */
+/** Rows of a page, and measures of them that several steps of the layout share. */
 import { elementAt } from '../../system/element.js';
 import type { Segment } from './segments.js';
 
@@ -14,7 +14,7 @@ export function rowsOf(segments: readonly Segment[]): readonly Row[] {
   return rowsOfSorted(sorted);
 }
 
-/** The same of segments that are sorted by their baselines. */
+/** Rows of segments that are sorted by their baselines. */
 export function rowsOfSorted(sorted: readonly Segment[]): readonly Row[] {
   const rows: { readonly baseline: number; readonly size: number; readonly segments: Segment[] }[] = [];
   for (const segment of sorted) {
@@ -31,7 +31,7 @@ export function baselineOf(row: Row): number {
   return largest(row.map(({ baseline }) => baseline));
 }
 
-/** Without the spaces between its segments. */
+/** Width of a row's segments, without the gaps between them. */
 export function coveredOf(row: Row): number {
   return row.reduce((sum, { left, right }) => sum + right - left, 0);
 }

@@ -52,7 +52,7 @@ interface Growing {
   size: number;
 }
 
-/** Segments of upright runs, in no order. Blank runs only separate others. Lines of both directions run as the page. */
+/** Segments of upright runs, in no order. Blank runs only separate others. A line of both directions runs as its page. */
 export function segmentsOf(runs: readonly TextRun[], isPageBackwards: boolean): readonly Segment[] {
   const placed = runs.map((run, order) => ({ ...run, order })).filter(isUsable);
   const done: Growing[] = [];
@@ -136,7 +136,7 @@ function finished({ runs, right, baseline, size }: Growing, isPageBackwards: boo
   return { text: textOf(runs, isPageBackwards), left: elementAt(runs, 0).x, right, baseline, size };
 }
 
-/** Runs from left to right as they are read, with spaces where there are gaps. */
+/** The text of runs that are sorted from left to right: in reading order, with spaces for gaps. */
 function textOf(runs: readonly TextRun[], isPageBackwards: boolean): string {
   if (runs.length === 1) return elementAt(runs, 0).text;
   const pieces = runs.map((run) => ({ ...run, left: run.x, right: run.x + run.width }));
