@@ -98,7 +98,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'views.behind': { status: 503, retryAfterSeconds: 1 },
   'pdf.refused': { status: 422 },
   'pdf.busy': { status: 503, retryAfterSeconds: 5 },
-  // Longer than a client retries by itself: the same file takes about as long again.
+  // Longer than the client library retries by default, because the same file takes about as long again.
   'pdf.timed-out': { status: 503, retryAfterSeconds: 60 },
   // From making a document's vectors; a model that fails within a run is reported in the run's own events.
   'model.failed': { status: 503, retryAfterSeconds: 10 },
@@ -143,6 +143,11 @@ export function problemOf(error: unknown, requestId: string): ProblemAnswer {
     },
     headers: wait === undefined ? {} : { 'Retry-After': String(wait) },
   };
+}
+
+/** Whether an error is a fault of the service: a refusal, an outage or a stop is none. */
+export function isFault(error: unknown): boolean {
+  return problemOf(error, '').status === 500;
 }
 
 function refusalAnswer({ message, data: { status, errors, headers = {} } }: RequestRefused): ProblemAnswer {

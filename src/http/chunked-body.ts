@@ -1,6 +1,6 @@
 /** Long answers: sent in chunks as fast as the client reads, so that none is ever in memory as a whole. */
 import type { ServerResponse } from 'node:http';
-import { problemOf } from '../api/problems.js';
+import { isFault } from '../api/problems.js';
 import { whenClosed } from './answer.js';
 import type { HttpContext } from './route.js';
 
@@ -47,7 +47,7 @@ export async function* chunkedBody(
     }
   } catch (error) {
     // The answer has begun: all that is left is to break it off. A client that has gone is no fault, nor is an outage.
-    if (!response.destroyed && problemOf(error, '').status === 500) http.onFault(http.system.uuid(), error);
+    if (!response.destroyed && isFault(error)) http.onFault(http.system.uuid(), error);
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 /** Server-sent events (WHATWG HTML, section 9.2) as an answer that is read as fast as its client takes it. */
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { problemOf } from '../api/problems.js';
+import { isFault } from '../api/problems.js';
 import { whenClosed } from './answer.js';
 import type { HttpContext } from './route.js';
 
@@ -40,7 +40,7 @@ export interface EventSink {
   send(event: ServerEvent): Promise<void>;
   /** Sends the cursor the stream has reached: a client that is cut off resumes after it. */
   place(id: string): void;
-  /** Begins the answer though there is nothing to send yet; `send` and `place` begin it too. */
+  /** Begins the answer before there is anything to send; `send` and `place` begin it too. */
   begin(): void;
   /** Aborts when the client has gone. */
   readonly signal: AbortSignal;
@@ -56,8 +56,7 @@ export interface EventStreamOptions {
 }
 
 /**
- * The body of an answer, as soon as there is something to send: before that nothing is answered, so that a record which
- * cannot be read becomes a problem.
+ * The body of an answer. It resolves when `tell` begins the answer, so an error before that becomes a problem answer.
  *
  * @throws what `tell` throws before the answer begins
  */
@@ -77,7 +76,7 @@ export async function eventStream({
     queue.close();
     http.unsent.forget(reader);
   });
-  // Sent first, and the headers with it.
+  // The first bytes, sent with the headers.
   queue.put(Buffer.from(`retry: ${RETRY_MS}\n\n`));
   const { begun, begin, fail } = beginning();
   const send = (event: ServerEvent): Promise<void> => {
@@ -109,7 +108,7 @@ export async function eventStream({
   return queue.body;
 }
 
-/** The beginning of an answer; `fail` returns false when it has begun. */
+/** A promise that `begin` resolves and `fail` rejects. `fail` returns false if `begin` was called before. */
 function beginning() {
   let hasBegun = false;
   let begin = (): void => undefined;
@@ -125,11 +124,6 @@ function beginning() {
     };
   });
   return { begun, begin, fail };
-}
-
-/** Whether an error is a fault of the service: an outage or a stop is none. */
-function isFault(error: unknown): boolean {
-  return problemOf(error, '').status === 500;
 }
 
 const encoded = new WeakMap<ServerEvent, Buffer>();
@@ -230,7 +224,7 @@ class StreamQueue {
     this.#notifyEmptied();
   }
 
-  /** Resolves once everything has left the body too, or nothing more is going to be taken. */
+  /** Resolves once the response has taken everything from the body, or takes nothing more. */
   emptied(): Promise<void> {
     if (this.#isEmpty || this.#isClosed) return Promise.resolve();
     return new Promise((resolve) => this.#emptied.push(resolve));
