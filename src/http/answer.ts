@@ -28,7 +28,7 @@ export interface SendingDeps {
   readonly unsent: Pick<UnsentBytes, 'grew' | 'forget'>;
 }
 
-/** Sends an answer. What its client has not taken counts against the bound on unsent bytes. */
+/** Sends an answer. Bytes that the client has not taken count against the limit of unsent bytes. */
 export function sendAnswer(
   ctx: Context,
   { status, body, type = 'json', headers = {} }: Answer,
@@ -52,7 +52,7 @@ export function sendAnswer(
   if (typeof text === 'string') ctx.length = Buffer.byteLength(text);
 }
 
-/** Counts what is left of a whole answer when all of it was handed to its socket. */
+/** Counts the unsent rest of an answer, once all of it is in the buffer of the response. */
 function countUnsent(response: ServerResponse, unsent: SendingDeps['unsent']): void {
   if (response.writableLength === 0) return;
   const reader = { unsentBytes: () => response.writableLength, cutOff: () => response.destroy() };

@@ -7,7 +7,7 @@ import type { HttpContext } from './route.js';
 
 export type AnsweringDeps = Pick<HttpContext, 'system' | 'corsOrigins' | 'onFault' | 'unsent'>;
 
-/** Middleware: sets the headers of every answer, refuses an unreadable target or Host, and answers what is thrown. */
+/** Middleware: sets the headers of every answer, refuses an unreadable target or Host, and turns errors into answers. */
 export async function answering(ctx: Context, next: Next, http: AnsweringDeps): Promise<void> {
   ctx.set({ 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' });
   allowOrigin(ctx, http.corsOrigins);

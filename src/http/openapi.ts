@@ -192,7 +192,7 @@ function queryParameters(
   return Object.entries(properties).map(([name, { description, ...rest }]) => ({
     name,
     in: 'query',
-    // A parameter with a default is in the schema's list of what a query holds once it is read.
+    // The schema also requires parameters with a default: a query holds them once it is parsed.
     required: Array.isArray(required) && required.includes(name) && rest.default === undefined,
     description,
     schema: components.placed(rest, schema),

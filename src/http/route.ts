@@ -147,7 +147,7 @@ export interface Route {
   /** Whether the last part of its path, a word, may be an id too: other methods are for that. */
   readonly isAlsoId?: boolean;
   readonly access: Access;
-  /** Whether load balancers ask it: no limit of requests holds for it, and any Host is accepted. */
+  /** Whether load balancers probe it: it has no request limit and accepts any Host. */
   readonly isProbe?: boolean;
   /** Unique; OpenAPI's operationId. */
   readonly name: string;

@@ -1,4 +1,4 @@
-/** What is served before the log has been read: health. Everything else is refused with the reason. */
+/** The app of a service whose engine is not open yet: answers health and refuses everything else with the reason. */
 import type { RequestListener } from 'node:http';
 import type { Context } from 'koa';
 import Koa from 'koa';
@@ -16,7 +16,7 @@ export function isOfHealth(target: string): boolean {
   return HEALTH_PATH.test(target);
 }
 
-/** @param isAway whether the log was found to be away; else it has not been asked yet */
+/** @param isAway whether the log failed to answer; false before it was asked */
 export function startingApp(deps: AnsweringDeps, isAway: () => boolean): RequestListener {
   const app = new Koa();
   // Only failures while an answer is written reach this: the client has gone.

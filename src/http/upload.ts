@@ -25,7 +25,7 @@ const MAX_FORM_MS = 240_000;
 const MAX_NAME = 255;
 
 export interface Upload {
-  /** The last part of what was sent, after any `/` or `\`; never a path. Spaces stand for control characters. */
+  /** The part of the sent name after the last `/` or `\`, so never a path. Spaces replace control characters. */
   readonly filename: string;
   /** Lower-case hex SHA-256 of its bytes. */
   readonly id: string;
@@ -180,7 +180,7 @@ class FormReading {
       this.#filenames.push(filename);
       part.on('data', (data: Buffer) => (this.fileBytes += data.length));
       if (this.#filenames.length > 1 || !isPdfName(filename)) return;
-      // Formidable reads names by rules of its own, and takes a part without a media type for text.
+      // Formidable reads names by other rules, and takes a part without a media type for text.
       part.name = name;
       part.mimetype ??= 'application/octet-stream';
       form._handlePart(part);
@@ -217,7 +217,7 @@ class FormReading {
   }
 }
 
-/** Names of a part and of its file; the file's name is without folders, of any system. */
+/** Names of a part and of its file; the file's name without folders, in the notation of any system. */
 function namesOf(part: Part): Disposition {
   // The types leave `headers` out.
   const header = fieldOf(fieldOf(part, 'headers'), 'content-disposition');

@@ -140,7 +140,7 @@ export function serveRichChannel(peer: Peer, target: RichTarget, options: RichCh
   const { socket } = peer;
   const { sendQueue, slices } = options;
   const { signal, leave, end, endInTurn } = endingOf(peer, slices);
-  /** Returns a promise if the client has to take what was sent before it is sent more. Holds no message meanwhile. */
+  /** Sends messages. The promise, if there is one, resolves once the client may be sent more; it holds no message. */
   const push = (messages: readonly Message[]): void | Promise<void> => {
     if (signal.aborted) return;
     const { sent, onSent } = sending();
@@ -183,7 +183,7 @@ async function sendRun(
   const run = await queries.find(runId);
   if (run === null) return false;
   const translator = new MessageTranslator(runId, after);
-  // Sent with the first event: before the record was read nothing is.
+  // Sent with the first event, so that a run whose record cannot be read gets no message.
   let greeting: readonly ChannelMessage[] = [connectedMessage(runId, run.status)];
   const listening = tokens.subscribe(runId, (token) => void push(translator.token(token)));
   const onEvent = (event: RunEvent): void | Promise<void> => {

@@ -157,7 +157,7 @@ function pinging({ system, slices }: Pick<ChannelServerOptions, 'system' | 'slic
   };
 }
 
-/** The connection of an upgrade, and what of it was read beyond the request. */
+/** The connection of an upgrade, and the bytes read after the request. */
 interface Connection {
   readonly socket: Duplex;
   readonly head: Buffer;
@@ -168,7 +168,7 @@ interface Upgrade extends Connection {
   readonly target: UpgradeTarget;
 }
 
-/** The channel that an upgrade is for; null: it was refused, or passed on as a request without an offer. */
+/** The channel that an upgrade is for, or null after refusing the upgrade or serving it as an ordinary request. */
 function targetOf(
   request: IncomingMessage,
   { socket, head }: Connection,
@@ -189,7 +189,7 @@ function targetOf(
   return null;
 }
 
-/** The sender of an upgrade; null: the log cannot be reached, so that it cannot be known now. */
+/** The caller of an upgrade, or null if the log, which knows the keys, cannot be reached. */
 async function callerOf(request: IncomingMessage, rules: AuthenticationRules): Promise<Grant | null> {
   try {
     return await authenticate(request, { access: 'read', isReading: false, takesTicket: true }, rules);
@@ -199,7 +199,7 @@ async function callerOf(request: IncomingMessage, rules: AuthenticationRules): P
   }
 }
 
-/** Opens a socket and closes it with 1013: a browser shows that code to its page, but no status of a refused upgrade. */
+/** Opens a socket and closes it with 1013: browsers pass that code to the page, but no status of a refused upgrade. */
 function closeForLater(sockets: WebSocketServer, request: IncomingMessage, { socket, head }: Connection): void {
   if (sockets.clients.size >= MAX_SOCKETS) return refuse(socket, 503, 'No further sockets are taken');
   sockets.handleUpgrade(request, socket, head, (client) => {

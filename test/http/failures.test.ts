@@ -228,7 +228,7 @@ describe('A request that cannot be served', () => {
   }
 });
 
-/** What a list does that is read as it is taken. */
+/** A lazily read list, whose first item fails. */
 function later(always: () => Promise<never>): () => AsyncGenerator<never> {
   return async function* () {
     yield await always();

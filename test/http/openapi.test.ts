@@ -93,7 +93,7 @@ describe('GET /api/openapi.json', () => {
     }
   });
 
-  it('requires the parameters of a query without which a request is refused', () => {
+  it('marks as required the query parameters without which the service refuses a request', () => {
     const operations = Object.values(record(at('/paths'))).flatMap((item) => Object.values(record(item)).map(record));
     const required = operations.flatMap(({ operationId, parameters }) => {
       const inQuery = Object.values(record(parameters))

@@ -13,9 +13,9 @@ import { onEmbeddedLog } from '../support/test-event-store.js';
 
 const PROBE = new URL('../bench/memory-probe.js', import.meta.url).href;
 const CLIENTS = 60;
-/** What the service may hold for one client of a run: what is on its way to it, which others may share. */
+/** Most bytes that the service may hold for one client of a run: data on its way, which clients may share. */
 const MAX_BYTES_A_CLIENT = 300_000;
-/** The same for a feed, which shares nothing: the event on its way, as it is stored, read and sent. */
+/** The same for a client of the feed, which shares nothing: an event on its way, as it is stored, read and sent. */
 const MAX_BYTES_A_FEED = 1_000_000;
 const UPGRADE =
   'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
@@ -50,13 +50,13 @@ onEmbeddedLog(() =>
         await readAll();
         const before = await heldBytes();
         clients = await Promise.all(Array.from({ length: CLIENTS }, () => opened(path, headers)));
-        // While one client reads the whole record, the service has the time to read it for the others too.
+        // Reading the whole record once gives the service time to read ahead for the others.
         await readAll();
         expect((await heldBytes()) - before).to.be.below(CLIENTS * maxBytes);
       });
     }
 
-    /** A connection on which a stream has begun, and on which nothing more is read. */
+    /** A connection with an open stream, of which the client reads no more. */
     async function opened(path: string, headers: string): Promise<Socket> {
       const { hostname, port } = new URL(service.url);
       const socket = connect(Number(port), hostname);
@@ -72,7 +72,7 @@ onEmbeddedLog(() =>
       expect(await channel.closed).to.equal(1000);
     }
 
-    /** What the service's main thread holds after collections, on the heap and beside it: one does not free all buffers. */
+    /** Bytes that the service's main thread holds after collections: one collection does not free all buffers. */
     async function heldBytes(): Promise<number> {
       const answers: number[] = [];
       for (let count = 0; count < 3; count += 1) {

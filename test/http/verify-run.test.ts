@@ -146,7 +146,7 @@ describe('GET /api/runs/{run_id}/verify', () => {
       expect(await verify(runId)).to.include(NONE);
     });
 
-    it('has a stored view that cannot be read rebuilt, and compares that', async () => {
+    it('rebuilds a stored view that cannot be read, and compares the new one', async () => {
       const runId = await finished();
       for (const text of ["'{}'", "x'00'"]) {
         await whileStopped(() => changeViews(dir.path, `UPDATE runs SET summary = ${text} WHERE id = '${runId}'`));

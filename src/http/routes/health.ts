@@ -7,7 +7,7 @@ import type { HttpContext, Route } from '../route.js';
 /** The answer of health. */
 export const HEALTHY: Health = { status: 'ok', service: 'council-run-service' };
 
-/** The answer of readiness to a service that cannot take work. */
+/** The refusal of a readiness probe. */
 export function notReady(reason: string): RequestRefused {
   return new RequestRefused(`Not ready: ${reason}`, { status: 503, headers: { 'Retry-After': '1' } });
 }
