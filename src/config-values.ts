@@ -33,7 +33,7 @@ export function secret(variable: string, value: string | null): string | null {
   throw new ConfigInvalid({ variable, value: HIDDEN, accepted: 'a key of visible ASCII characters without spaces' });
 }
 
-/** Control characters are refused: a line of a file that Windows wrote ends in a carriage return. */
+/** Refuses control characters: lines of a file that was written on Windows end in a carriage return. */
 export function plainText(variable: string, value: string): string {
   if (isPlainText(value)) return value;
   throw new ConfigInvalid({ variable, value, accepted: 'a text without control characters' });
@@ -95,8 +95,8 @@ export function connectionString(variable: string, value: string): string {
   const [wrong] = options.split('&').filter((option) => option !== '' && !isConnectionOption(option));
   const isPort = (host: string): boolean =>
     /^[^:]+$/.test(host) || (/:0*([1-9]\d{0,4})$/.test(host) && Number(host.split(':')[1]) < 65_536);
-  const isForm = hosts !== '' && hosts.split(',').every(isPort) && isOneName && wrong === undefined;
-  if (isForm && isPlainText(value)) return value;
+  const isWellFormed = hosts !== '' && hosts.split(',').every(isPort) && isOneName && wrong === undefined;
+  if (isWellFormed && isPlainText(value)) return value;
   const names = Object.keys(CONNECTION_OPTIONS).join(', ');
   const form = 'esdb://[user:password@]host[:port][,host[:port]]... with ?option=value&... or esdb+discover://name';
   const accepted =

@@ -25,7 +25,7 @@ export interface Config {
   readonly embeddings: OfflineEmbeddingsSettings | GeminiSettings | OpenAiSettings;
   /** Null: agents cannot search the web. */
   readonly webSearch: TavilySettings | SearxngSettings | null;
-  /** Processor time for the text of an uploaded PDF, in milliseconds. */
+  /** Processor time to extract the text of an uploaded PDF, in milliseconds. */
   readonly pdfTimeoutMs: number;
   /** Deadline of one call to the model, in milliseconds. */
   readonly modelTimeoutMs: number;

@@ -359,10 +359,10 @@ describe('Settings', () => {
     });
   }
 
-  describe('that end in a carriage return, as lines of a file of Windows do,', () => {
-    /** A value of each setting that differs from its default, and what it needs beside it. */
+  describe('with a carriage return at the end, as from a file that was written on Windows,', () => {
     const openAi = { MODEL_PROVIDER: 'openai', OPENAI_MODEL: 'm', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' };
     const gemini = { GEMINI_API_KEY: KEY };
+    /** A value of each setting that differs from its default, and other settings that it needs. */
     const values: readonly [variable: string, value: string, beside?: Environment][] = [
       ['HOST', 'localhost'],
       ['PORT', '1'],
@@ -391,7 +391,7 @@ describe('Settings', () => {
       ['MAX_ACTIVE_RUNS', '7'],
     ];
     for (const [variable, value, beside = {}] of values) {
-      it(`${variable}=${value.replace(KEY, 'KEY')}: are read without it, or refused by name`, () => {
+      it(`such as ${variable}=${value.replace(KEY, 'KEY')}, are read without it or refused by name`, () => {
         const plain = readConfig({ ...beside, [variable]: value });
         let read = null;
         try {

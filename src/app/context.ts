@@ -31,7 +31,7 @@ export interface EngineDeps {
   readonly logger: Logger;
   /** Called once when the log can take nothing more in this process, which has to be restarted. */
   readonly onLogBroken?: (error: unknown) => void;
-  /** Called during the start when the log is found to be away, with true, and when it is reached after that. */
+  /** Called during the start: with true when the log does not answer, with false when it answers after that. */
   readonly onLogAway?: (isAway: boolean) => void;
   /** Called with each run that ends, on whatever instance; perhaps more than once. Must not throw. */
   readonly onRunEnded?: (runId: string) => void;

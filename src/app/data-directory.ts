@@ -38,7 +38,7 @@ export interface DataDirectory {
   readonly viewsDir: string;
   /** Swept at every start. */
   readonly tmpDir: string;
-  /** Whether the folder was there before and other users of the machine may look into it. */
+  /** Whether the folder existed before and other users of the machine have access to it. */
   readonly isExposed: boolean;
   /**
    * Notes the instance that runs here from now on.
@@ -64,17 +64,17 @@ const STORAGE_FAILURES: ReadonlySet<string> = new Set([
   ...['ESTALE', 'ENOTCONN', 'ETIMEDOUT', 'EHOSTDOWN', 'ENODEV', 'ENXIO'],
 ]);
 
-/** Permissions that no file of this process gives: those of the group and of all others. Without meaning on Windows. */
+/** Permission bits of the group and of all other users, which no file of this process has. Windows has no such bits. */
 const OTHERS = 0o077;
 
-/** Keeps what this process creates from now on to its own user: files are 0600, folders 0700, whatever the umask was. */
+/** Makes all that this process creates from now on private to its user: files are 0600, folders 0700. */
 export function keepPrivate(): void {
   process.umask(OTHERS);
 }
 
 /**
- * Takes the data directory, creating what is missing. All files that this process creates afterwards are private. The lock is a file lock that the system drops with the process,
- * however it ends.
+ * Takes the data directory, creating what is missing. All files that this process creates afterwards are private. The
+ * lock is a file lock that the system drops with the process, however it ends.
  *
  * @throws {DataDirHeld} naming the process that holds it
  * @throws {DataDirFailed} when its storage fails

@@ -164,7 +164,7 @@ function indexOpener({
   };
 }
 
-/** Name of a document's file, read from the log while the stored views are lost; null: there is no such document. */
+/** The name of a document's file, or null if there is no such document. Reads the log while the stored views are lost. */
 async function filenameIn(
   { history, store }: { readonly history: History; readonly store: DocumentStore },
   id: string,
@@ -175,11 +175,11 @@ async function filenameIn(
 
 async function startIndexer(indexer: SearchIndexer, history: History): Promise<void> {
   const hasDocuments = await history.hasDocuments().catch(onLostViews(() => false));
-  // Once the views are lost the checkpoint is null: all documents are delivered again.
+  // After a loss the checkpoint is null, so the projector delivers all documents again.
   indexer.start(history.checkpoint, { hasDocuments });
 }
 
-/** Answers in place of the stored views if these are lost. */
+/** Handles an error of the stored views: answers in their place if they are lost, else throws it again. */
 function onLostViews<T>(answer: () => T | Promise<T>): (error: unknown) => T | Promise<T> {
   return (error) => {
     if (error instanceof ViewsLost) return answer();

@@ -238,7 +238,7 @@ function corruptionNoted(
   };
 }
 
-/** Opens the log and reads the keys, as soon as it can be reached. @throws {KeysCorrupt} the log is closed again */
+/** Opens the log and reads the keys, once the log answers. @throws {KeysCorrupt} after closing the log */
 async function reachedRecord(
   config: EngineConfig,
   deps: EngineDeps,

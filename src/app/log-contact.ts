@@ -1,17 +1,17 @@
-/** Outages of the log: the first calls, repeated until the log answers, and what the service logs of them. */
+/** Outages of the log: repeats the first calls until the log answers, and logs each outage once. */
 import { LogUnavailable, SubscriptionDropped } from '../eventlog/errors.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import type { EngineDeps } from './context.js';
 
 export interface LogContact {
-  /** The result of a call to the log, once the log can be reached. @throws all errors but LogUnavailable */
+  /** Repeats a call until the log answers. @throws every error of the call but LogUnavailable */
   ask<T>(call: () => Promise<T>): Promise<T>;
 }
 
-/** What is logged when the log is found to be in a state. */
+/** Log lines by the state of the log. */
 const LINES = {
   away: 'the event log cannot be reached: waiting for it',
-  denied: 'the event log refuses this service: waiting for it; check the user and password in EVENTSTORE_URL',
+  denied: 'the event log refuses this service: check the user and password in EVENTSTORE_URL; trying again',
 };
 
 /** Logs each change of the log's state once, however often a call fails. */
@@ -48,13 +48,13 @@ export function logContact({
   return { ask: (call) => retryWhileUnavailable(() => noted(call), { system, signal }) };
 }
 
-/** Logs a fault of the read models; an outage of the log, which ends by itself, in one line. */
+/** Logs faults of the read models. An outage of the log ends by itself, so its line has a reason and no stack. */
 export function readingFault(logger: EngineDeps['logger']): (error: unknown) => void {
   return (error) => {
     const isOutage = error instanceof SubscriptionDropped || error instanceof LogUnavailable;
-    if (!isOutage) logger.error({ err: error }, 'read models: fault');
-    else
-      logger.error({ reason: deepestOf(error).message }, 'read models: the event log sends nothing, subscribing again');
+    if (isOutage)
+      logger.error({ reason: deepestOf(error).message }, 'read models: lost the event log, subscribing again');
+    else logger.error({ err: error }, 'read models: fault');
   };
 }
 
@@ -63,7 +63,7 @@ function deepestOf(error: Error): Error {
   return error.cause instanceof Error ? deepestOf(error.cause) : error;
 }
 
-/** Codes of gRPC for PERMISSION_DENIED and UNAUTHENTICATED. */
+/** The gRPC status codes PERMISSION_DENIED and UNAUTHENTICATED. */
 const DENIALS: readonly unknown[] = [7, 16];
 
 function isDenial(error: Error): boolean {

@@ -1,4 +1,4 @@
-/** The embedded log that a folder holds while the record is on a server: it is not read, so that what it holds is told. */
+/** The embedded log in the folder of a service on a server: the service does not read it and says what it holds. */
 import { existsSync } from 'node:fs';
 import { ConfigInvalid } from '../errors.js';
 import { openLogReadOnly } from '../eventlog/embedded/read-only.js';
@@ -12,32 +12,33 @@ import type { System } from '../system/system.js';
 
 export interface LogInFolderDeps {
   readonly system: Pick<System, 'sha256'>;
-  /** The keys of the log that is used. */
+  /** The keys of the server's log. */
   readonly keys: readonly Key[];
 }
 
 /**
- * The warning about an embedded log that is not read, or null if there is none.
+ * The warning about an unused embedded log, or null if there is none.
  *
- * @throws {ConfigInvalid} it holds a key that the log in use has not: the service would no longer ask for it
+ * @throws {ConfigInvalid} if it holds a key that the server's log lacks: the service would no longer know that key
  */
 export async function noticeOfLog(file: string, { system, keys }: LogInFolderDeps): Promise<string | null> {
   if (!existsSync(file)) return null;
   const found = await contentsOf(file, system);
-  if (typeof found === 'string') return `${file} is not read, as EVENTSTORE_URL is set. ${found}`;
+  const unread = `EVENTSTORE_URL is set, so the service does not read ${file}`;
+  if (typeof found === 'string') return `${unread}. ${found}`;
   const known = new Set(keys.map(({ hash }) => hash));
   const missing = found.keys.filter(({ hash }) => !known.has(hash));
   if (missing.length === 0) {
     const what = CATEGORIES.map((name) => counted(found.streams.get(name) ?? 0, name)).join(', ');
-    return `${file} holds ${what} and is not read, as EVENTSTORE_URL is set: copy it with "council migrate" if you have not, then move it away`;
+    return `${unread}, which holds ${what}: copy it with "council migrate" if you have not, then move it away`;
   }
   const accepted =
-    `a log that has the ${counted(missing.length, 'key')} of ${file} ` +
+    `a server whose log has the ${counted(missing.length, 'key')} of ${file} ` +
     '(stop the service and copy that log with "council migrate", or move the file away)';
   throw new ConfigInvalid({ variable: 'EVENTSTORE_URL', value: '(hidden)', accepted });
 }
 
-/** Categories of the streams that are told, each of which is also the word for one of its records. */
+/** Categories of streams that the warning counts. Each is also the English word for one of its records. */
 const CATEGORIES = ['run', 'blueprint', 'document'];
 
 interface Contents {
@@ -45,7 +46,7 @@ interface Contents {
   readonly streams: ReadonlyMap<string, number>;
 }
 
-/** What a log holds, or why it cannot be read. */
+/** The contents of a log, or the reason why it cannot be read. */
 async function contentsOf(file: string, { sha256 }: LogInFolderDeps['system']): Promise<Contents | string> {
   let log: ReadOnlyLog | null = null;
   try {

@@ -26,7 +26,7 @@ import { serveChannels } from '../ws/upgrade.js';
 import { serveStart } from './starting.js';
 import { OFFLINE_MODEL } from '../models/offline.js';
 
-/** How long requests wait at the start for runs that are read and checked, in milliseconds; then they are served. */
+/** How long the start holds requests back while it reads and checks unfinished runs, in milliseconds. */
 const MAX_START_MS = 2_000;
 /** How long a start endpoint waits for the log, in milliseconds, before it answers 503. */
 const APPEND_DEADLINE_MS = 10_000;
@@ -48,14 +48,14 @@ export interface ServiceDeps extends EngineDeps {
   readonly logger: Logger & StartLogger;
   /** Limit on open files, connections included; absent or null: unknown. */
   readonly maxFiles?: number | null;
-  /** Called once with the service's address: when requests are served, or refused because the log is away. */
+  /** Called once with the service's address, when it serves requests or refuses them because the log is away. */
   readonly onListening?: (url: string) => void;
 }
 
 /**
- * Listens, opens the engine and serves it; resolves once runs can be started. While the log cannot be reached, health is
- * answered and everything else is 503. Unfinished runs are taken up before it resolves, but where much has to be folded
- * first: then the service is not ready meanwhile, and what changes a run waits.
+ * Listens, opens the engine and serves it; resolves once runs can be started. While the log cannot be reached, the
+ * service answers health and refuses everything else with 503. It checks unfinished runs before it resolves, for
+ * `MAX_START_MS` at most; commands on runs wait until the engine has taken those runs up.
  *
  * @throws {ConfigInvalid} when the address cannot be listened on, or is open to others while there are no keys
  * @throws {LogDamaged} when what has to be folded cannot be read
@@ -72,7 +72,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
     ...deps,
     onRunEnded: (runId) => edge.limits.ended(runId),
     onLogAway(isAway) {
-      starting.turn(isAway);
+      starting.setAway(isAway);
       announce();
     },
   });
@@ -113,7 +113,7 @@ function serverOf({ maxFiles = null, system, logger }: ServiceDeps): Server {
   return server.on('clientError', refuseUnreadable).on('checkExpectation', refuseExpectation);
 }
 
-/** Reports once where the service is reached. */
+/** A function that reports the service's address at its first call. */
 function announcementOf(
   url: string,
   { dataDir, model, logger, onListening = () => undefined }: ServiceDeps,
@@ -136,7 +136,7 @@ interface Served {
   readonly deps: ServiceDeps;
 }
 
-/** Gives a server's requests and upgrades to the engine. */
+/** Lets the engine serve a server's requests and upgrades. */
 function serveEngine(server: Server, { engine, takenUp, edge, config, deps }: Served): ChannelServer {
   const { queries, feed, views, tokens, slices } = engine;
   const { verify, genealogy, prompt, blueprints, blueprintList, documents, documentList, logFeed, inbox } = engine;
@@ -225,21 +225,20 @@ function assertGuarded(
   throw new ConfigInvalid({ variable: 'HOST', value: host, accepted });
 }
 
-/** The warning about an embedded log beside that of a server, or null if there is none. @throws {ConfigInvalid} */
+/** The warning about an unused embedded log, or null if there is none. @throws {ConfigInvalid} */
 async function noticeIn(
   { eventStore }: Config,
   { authenticator }: Engine,
   { dataDir, system }: ServiceDeps,
 ): Promise<string | null> {
   if (eventStore === null) return null;
-  // Loaded on use alone.
+  // Only a service on a server loads it.
   const { noticeOfLog } = await import('./log-in-folder.js');
   return await noticeOfLog(dataDir.logFile, { system, keys: authenticator.keys.list() });
 }
 
 function warnOfExposure({ dataDir: { path }, logger }: Pick<ServiceDeps, 'dataDir' | 'logger'>): void {
-  const remedy = 'run chmod -R go-rwx on it';
-  logger.warn({ dataDir: path }, `DATA_DIR: other users of this machine may look into this folder, ${remedy}`);
+  logger.warn({ dataDir: path }, 'DATA_DIR: other users of this machine have access to it; run chmod -R go-rwx on it');
 }
 
 /** Warns where `AUTH=off` opens the service to other machines, or has no effect. */
@@ -249,7 +248,7 @@ function warnOfAuth(
   { address, logger }: { readonly address: string; readonly logger: StartLogger },
 ): void {
   if (auth === 'on') return;
-  if (!isOpen) logger.warn({}, 'AUTH=off is passed over: a key was added once, so that one is needed');
+  if (!isOpen) logger.warn({}, 'AUTH=off has no effect: the log holds keys, so requests need one');
   else if (!isLoopbackAddress(address))
     logger.warn({ host }, `AUTH=off: whoever reaches ${host} may do everything, no key is asked for`);
 }
@@ -299,7 +298,7 @@ async function stopService({ server, channels, engine }: StopParts): Promise<voi
 
 interface StopParts {
   readonly server: Server;
-  /** Null: they were not served yet, so that sockets which wait are left to the end of the process. */
+  /** Or null if they were not served yet. Sockets that wait then end with the process. */
   readonly channels: ChannelServer | null;
   readonly engine: Engine;
 }

@@ -1,4 +1,4 @@
-/** A server before the log has been read: it answers health, keeps the first requests, refuses them while the log is away. */
+/** A server before its engine is open: answers health, queues other requests, refuses them while the log is away. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { AnsweringDeps } from '../http/answering.js';
@@ -7,39 +7,38 @@ import { isOfHealth, startingApp } from '../http/starting.js';
 import { deferChannels } from '../ws/upgrade.js';
 
 export interface Starting {
-  /** Answers what was kept, and all else that comes while the log is away, with 503; sockets are closed with 1013. */
-  turn(isAway: boolean): void;
-  /** Leaves the server to its other listeners, which are given what was kept. */
+  /** While the log is away, answers queued and later requests with 503 and closes sockets with 1013. */
+  setAway(isAway: boolean): void;
+  /** Leaves the queued and all later requests to the server's other listeners. */
   end(): void;
 }
 
 /**
- * Serves a server from now on. Nothing but health is answered, so that nothing is open before the keys are known.
- * Requests that come before the log was asked are kept: that takes a moment. Their number is bounded by that of
- * connections.
+ * Serves health on a server from now on, and nothing else before the keys are known. Until the log has answered or failed
+ * for the first time, other requests wait in a queue, which the limit of connections bounds.
  */
 export function serveStart(server: Server, deps: AnsweringDeps & SourceRules): Starting {
   let isAway = false;
-  let kept: (() => void)[] = [];
+  let queue: (() => void)[] = [];
   const app = startingApp(deps, () => isAway);
   const defer = deferChannels({ ...deps, server, onFault: (error) => deps.onFault(deps.system.uuid(), error) });
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (isAway || isOfHealth(request.url ?? '')) app(request, response);
-    else kept.push(() => void server.emit('request', request, response));
+    else queue.push(() => void server.emit('request', request, response));
   };
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     if (isAway) return defer(request, socket, head);
     socket.on('error', () => socket.destroy());
-    kept.push(() => void server.emit('upgrade', request, socket, head));
+    queue.push(() => void server.emit('upgrade', request, socket, head));
   };
   const release = (): void => {
-    const due = kept;
-    kept = [];
+    const due = queue;
+    queue = [];
     for (const each of due) each();
   };
   server.on('request', onRequest).on('upgrade', onUpgrade);
   return {
-    turn(nowAway) {
+    setAway(nowAway) {
       isAway = nowAway;
       if (isAway) release();
     },

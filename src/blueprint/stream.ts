@@ -62,7 +62,7 @@ export function checkedBlueprint(linked: LinkedEvent, sha256: System['sha256']):
   return blueprintAfter(linked.event);
 }
 
-/** A blueprint as the log has it; null when it is deleted or unknown. @throws {BlueprintCorrupt} */
+/** A blueprint as the log has it, or null if it is deleted or unknown. @throws {BlueprintCorrupt} */
 export async function currentBlueprint(
   blueprintId: string,
   { log, sha256 }: { readonly log: Pick<EventLog, 'readStream'>; readonly sha256: System['sha256'] },

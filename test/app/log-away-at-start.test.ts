@@ -40,7 +40,7 @@ describe('A service that starts while the server of its log is away', () => {
     });
   }
 
-  /** What the service logs of the log's state, in order. */
+  /** Messages of the service about its event log, in order. */
   const told = (): readonly string[] =>
     child.lines
       .filter((line) => line.startsWith('{'))
@@ -96,7 +96,7 @@ describe('A service that starts while the server of its log is away', () => {
     });
   }
 
-  it('is open to no one before it knows whether there are keys, and refuses its address once it knows', async () => {
+  it('serves no one before it can read the keys, and exits with code 2 on an open address if there are none', async () => {
     await server.kill();
     start({ HOST: '0.0.0.0' });
     const url = (await addressOf(child)).replace('0.0.0.0', '127.0.0.1');

@@ -10,10 +10,10 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 
-/** More reads than any answer needs before it begins. */
+/** More reads than any answer needs before it begins. The tests let the log go away after each number of reads. */
 const MOST_READS = 12;
 
-describe('What is opened while the log goes away', () => {
+describe('A service whose log goes away while a client opens a stream', () => {
   let service: RunningService;
   let log: LeavingLog;
   const runs: Record<string, string> = {};
@@ -37,7 +37,7 @@ describe('What is opened while the log goes away', () => {
 
   for (const which of ['live', 'finished', 'paused']) {
     for (const query of ['', '?events=all']) {
-      it(`closes the socket${query} of a ${which} run with 1013 and says nothing before`, async () => {
+      it(`closes the socket${query} of a ${which} run with 1013, before any message`, async () => {
         for (let reads = 0; reads <= MOST_READS; reads += 1) {
           log.leaveAfter(reads);
           const channel = openChannel(service.url, `/ws/council/${runs[which]}${query}`);
@@ -93,7 +93,7 @@ describe('What is opened while the log goes away', () => {
     });
   }
 
-  it('answers nothing new at the end of a live run that is known, but 503', async () => {
+  it('answers 503, not an empty stream, to a client that has all events of a live run', async () => {
     const head = (await restClient(service.url).get(`/api/runs/${runs['live']}/events`)).headers.get('ETag') ?? '';
     const after = head.replaceAll('"', '');
     log.leaveAfter(0);
@@ -106,7 +106,7 @@ describe('What is opened while the log goes away', () => {
   });
 
   for (const path of ['/api/feed', '/api/feed?from=head', '/api/approvals/stream', '/api/approvals/stream?from=head']) {
-    it(`answers ${path} with 503 and Retry-After, or tells what it has read`, async () => {
+    it(`answers ${path} with 503 and Retry-After, or with what it has read`, async () => {
       let isAnswered = false;
       for (let reads = 0; reads <= MOST_READS && !isAnswered; reads += 1) {
         log.leaveAfter(reads);

@@ -14,7 +14,7 @@ import { startService } from '../support/running-service.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
-describe('A service on a server, over the folder of an embedded log', () => {
+describe('A service with EVENTSTORE_URL whose folder holds an embedded log', () => {
   let bench: CouncilBench;
   let server: FakeEventStore;
 
@@ -39,7 +39,7 @@ describe('A service on a server, over the folder of an embedded log', () => {
   const told = ({ lines }: RunningService): readonly string[] =>
     lines.map(({ msg }) => msg).filter((msg) => msg.includes('log.sqlite'));
 
-  it('is refused when that log holds keys the server has not, until they are copied', async () => {
+  it('refuses to start while that log holds keys that the server lacks, until they are copied', async () => {
     await served(false, async ({ url }) => {
       const added = await fetch(`${url}/api/keys`, {
         method: 'POST',
@@ -66,7 +66,7 @@ describe('A service on a server, over the folder of an embedded log', () => {
     });
   });
 
-  it('starts where that log holds no keys, and tells once what is in it', async () => {
+  it('starts if that log holds no keys, and warns once with what it holds', async () => {
     await served(false, async ({ url }) => {
       const rest = restClient(url);
       for (const topic of ['Trees', 'Seas']) await rest.until(await rest.start(topic), isOver);
@@ -81,7 +81,7 @@ describe('A service on a server, over the folder of an embedded log', () => {
     });
   });
 
-  it('says nothing where there is no such log', async () => {
+  it('logs no warning if there is no such log', async () => {
     await served(true, async (service) => void expect(told(service)).to.deep.equal([]));
   });
 });

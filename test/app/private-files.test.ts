@@ -10,7 +10,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-/** What a service with an embedded log keeps while it serves. */
+/** Files of a service with an embedded log while it serves. */
 const KEPT = [
   ...['holder.json', 'lock.sqlite', 'log.sqlite', 'log.sqlite-head', 'log.sqlite-wal', 'tmp', 'views'],
   ...['views/views.sqlite', 'views/views.sqlite-shm', 'views/views.sqlite-wal'],
@@ -32,7 +32,7 @@ if (process.platform !== 'win32') {
       dir.remove();
     });
 
-    /** A service that has ended a run. */
+    /** Starts a service and lets it complete a run. */
     async function serve(umask: string): Promise<void> {
       const script = `umask ${umask}; exec "$0" "$1"`;
       const environment = { PATH: process.env['PATH'], PORT: '0', DATA_DIR: path };
@@ -59,7 +59,7 @@ if (process.platform !== 'win32') {
       });
     }
 
-    it('lie in a folder that others may read only where it was so before, which is told once', async () => {
+    it('are private even in an older folder that others may read, of which the service warns once', async () => {
       mkdirSync(path, { recursive: true });
       chmodSync(path, 0o755);
       await serve('022');

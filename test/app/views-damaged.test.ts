@@ -105,7 +105,7 @@ describe('Stored views that are damaged', () => {
     expect(await listing).to.deep.equal([...ids].sort());
   });
 
-  it('while it is stopped are rebuilt at its start, whatever part it is', async () => {
+  it('while the service is stopped are rebuilt at its start, whichever part is damaged', async () => {
     const dir = tempDir();
     const first = await startService({ dataDir: dir.path });
     const ids = [await restClient(first.url).start(), await restClient(first.url).start()];
