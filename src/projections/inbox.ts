@@ -23,7 +23,7 @@ import type { RunSummary } from './run-summary.js';
 
 /** Rows of paused runs read at a time. */
 const ROWS_AT_ONCE = 50;
-/** Records folded at a time for one caller: the pauses are held until the caller takes them. */
+/** Records folded at a time for one caller: their pauses stay in memory until the caller takes them. */
 const FOLDED_AT_ONCE = 4;
 
 /** An open pause. */
@@ -127,7 +127,7 @@ export class Inbox {
     return found;
   }
 
-  /** The same, read as they are taken: few are in memory at a time. */
+  /** The pauses of `list`, read as the caller takes them, so that few are in memory at a time. */
   async *waiting({ since, limit, ...filter }: InboxQuery, caller: Caller): AsyncGenerator<WaitingPause> {
     // Before all pauses of that moment: of these the run that was started last comes first.
     const first: RunPlace | null = since === null ? null : { value: since, createdAt: '9', id: '' };

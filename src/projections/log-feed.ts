@@ -76,12 +76,12 @@ export class LogFeed {
     this.#deps = deps;
   }
 
-  /** @param from a cursor; `head`: only what comes; null: all @throws {LogUnavailable} */
+  /** @param from a cursor, `head` for only later events, or null for all events @throws {LogUnavailable} */
   async start(from: string | null): Promise<FeedStart> {
     const { log, cursors } = this.#deps;
     const read = from === null || from === 'head' ? null : cursors.read(from);
     if (typeof read === 'string') return read;
-    // Also asked where it is not needed: a log that cannot be reached is told at once.
+    // Read even where it is not needed, so that a client learns at once that the log cannot be reached.
     const head = await log.head();
     if (read === null) return from === null || head === null ? BEGINNING : { after: head, cursor: cursors.of(head) };
     return head === null || read.position > head ? 'ahead' : { after: read.position, cursor: from };

@@ -227,7 +227,7 @@ export class Projector {
     return run;
   }
 
-  /** What the link of an event is checked with; null: it need not be checked. */
+  /** The link of an event to check, or null if it need not be checked. */
   #linkOf(recorded: RecordedEvent): RecordedLink | null {
     const { sha256 = null } = this.#options;
     return this.#caughtUp || sha256 === null ? null : { recorded, sha256 };
@@ -257,7 +257,7 @@ export class Projector {
   }
 }
 
-/** Checks the link of a run's first event: after its row is noted, so that the list can show the run as corrupt. */
+/** Checks the link of a run's first event. Called once its row is noted, so that the list can show the run as corrupt. */
 function assertBegins(runId: string, { revision }: RecordedEvent, link: RecordedLink | null): void {
   if (link !== null && revision === 0) assertRecordedFollows(runId, null, link);
 }

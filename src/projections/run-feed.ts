@@ -1,7 +1,7 @@
 /**
  * Streams a run's events to its watchers: from the log up to its head, then live from the projector's subscription, many
- * of them in slices. A watcher is given a piece of the record and the next one only when it has taken that: nothing is
- * held for it meanwhile.
+ * of them in slices. A watcher gets the next piece of the record only when it has taken the one before; meanwhile the
+ * feed holds nothing for it.
  */
 import type { System } from '../system/system.js';
 import type { Listening } from '../system/async/broadcast.js';
@@ -143,13 +143,14 @@ export class RunFeed {
 
   /** Delivers the log's events after the last one; it must hold all that the subscription has heard. */
   async #readOn(runId: string, watcher: Watcher, heard: number): Promise<void> {
-    for (let given: Given | null = null; !watcher.isOver; await given.taken) {
-      given = await this.#giveNext(runId, watcher);
+    while (!watcher.isOver) {
+      const given = await this.#giveNext(runId, watcher);
       if (given === null) return await this.#assertWhole(runId, watcher, heard);
+      await given.taken;
     }
   }
 
-  /** At the head of a record; a record that ends with the run's last event needs no check. */
+  /** Checks, at the head, that the record has lost no events. A record with the run's last event needs no check. */
   async #assertWhole(runId: string, watcher: Watcher, heard: number): Promise<void> {
     if (watcher.isOver) return;
     await this.#deps.reader.assertReaches(runId);
@@ -158,8 +159,8 @@ export class RunFeed {
   }
 
   /**
-   * Gives the next piece of the record; null when there is none. A function of its own, so that no event is held while the
-   * watcher takes the piece.
+   * Gives the next piece of the record, or returns null if there is none. A separate function, so that no event stays in
+   * memory while the watcher takes the piece.
    */
   async #giveNext(runId: string, watcher: Watcher): Promise<Given | null> {
     const { events } = await this.#pieces.read(runId, watcher);
@@ -173,9 +174,9 @@ export class RunFeed {
   }
 }
 
-/** A piece of the record that was given to a watcher. */
+/** A piece of the record on its way to a watcher. */
 interface Given {
-  /** Resolves once the watcher has taken it. */
+  /** Resolves once the watcher has taken the piece. */
   readonly taken: Promise<unknown>;
 }
 

@@ -19,8 +19,8 @@ import type { ViewsClient } from './views/views-client.js';
 /** Longest a change waits to be written, in milliseconds. */
 const WRITE_BEHIND_MS = 100;
 /**
- * The same while history is folded, when most runs change many times meanwhile and only the last change is written. After
- * a crash so much is folded again.
+ * Longest a change waits to be written while history is folded, in milliseconds. Most runs change several times in that
+ * time, and only the last change is written. After a crash this much is folded again.
  */
 const FOLDED_BEHIND_MS = 5_000;
 /** Changed rows at which they are written without waiting longer. */
@@ -40,9 +40,9 @@ export interface HistoryDeps {
   readonly onFault: (error: unknown) => void;
 }
 
-/** Where a summary comes from. */
+/** The origin of a summary. */
 interface Origin {
-  /** Whether it is folded from history: then later events of the same run are near. */
+  /** Whether it is folded from history, where more events of the run soon follow. */
   readonly isHistory: boolean;
 }
 
@@ -175,7 +175,7 @@ export class History {
     this.#checkpoint = null;
   }
 
-  /** Null also while the stored rows are lost: the caller reads the log. */
+  /** A run's row, or null if there is none or the stored rows are lost: then the caller reads the log. */
   async find(runId: string): Promise<RunSummary | null> {
     const noted = this.#changed.get(runId) ?? this.#writing.get(runId);
     if (noted !== undefined || !this.#views.isOpen) return noted ?? null;
@@ -187,7 +187,7 @@ export class History {
     }
   }
 
-  /** A run as it is stored, with everything that has been put; null when there is none. */
+  /** A run as it is stored, with everything that has been put, or null if there is none. */
   async stored(runId: string): Promise<RunSummary | null> {
     await this.#show();
     return await this.#views.find(runId);
@@ -217,7 +217,7 @@ export class History {
     return await this.#views.deadlines(max);
   }
 
-  /** The next of the runs that wait for a human after a key, in the order in which they came: at most 1,000. */
+  /** The runs after a key that wait for a human, at most 1,000, in the order of their first events. */
   async paused(after: number): Promise<readonly KeyedRun[]> {
     await this.#show();
     return await this.#views.paused(after);

@@ -29,7 +29,7 @@ const FOLDS_AT_A_TIME = 16;
 /** Events of a run, one after the other. */
 export interface RunPiece {
   readonly events: readonly RunEvent[];
-  /** Whether events that are recorded later cannot belong to it. */
+  /** Whether it is full: no event that is recorded later belongs to it. */
   readonly isFinal: boolean;
 }
 
@@ -76,8 +76,8 @@ export class RunReader {
    * The next events of a run, as many as `maxChars` of stored data hold and at least one; none at the head. It does not
    * assert that the record reaches its end: see `assertReaches`.
    *
-   * @param previousHash hash of the event before the first; null when the caller does not know it
-   * @throws {RunCorrupt} when the first event is invalid; before a later one the piece ends
+   * @param previousHash hash of the event before the first, or null if the caller does not know it
+   * @throws {RunCorrupt} if the first event is invalid; before an invalid later event the piece ends
    */
   async piece(
     runId: string,

@@ -77,7 +77,7 @@ export class RunViews {
   }
 
   /**
-   * The same for a run in memory: at once. Null when it is not in memory and does not begin by this event.
+   * The same at once, or null if the run is not in memory and this is not its first event.
    */
   applyHeld(runId: string, event: RunEvent, link: RecordedLink | null = null): RunState | null {
     const begins = event.type === 'RunRequested' && !this.#loading.has(runId);
@@ -85,7 +85,7 @@ export class RunViews {
     return view && this.#advance(runId, view, event, link);
   }
 
-  /** Revision of the last folded event of a run; null: it is not in memory. */
+  /** Revision of the last folded event of a run, or null if the run is not in memory. */
   headSeq(runId: string): number | null {
     return this.#views.get(runId)?.run.head.seq ?? null;
   }

@@ -20,9 +20,9 @@ export interface WhenFoldedDeps extends UntilFoldedDeps {
 }
 
 /**
- * Asks once everything is folded, and again when the views were lost meanwhile.
+ * Asks once everything is folded, and asks again if the views were lost meanwhile.
  *
- * @throws {ViewsBehind} when folding takes too long
+ * @throws {ViewsBehind} if that takes longer than 5 s
  */
 export async function whenFolded<T>(deps: WhenFoldedDeps, ask: () => Promise<T>): Promise<T> {
   const late = (): Error => new ViewsBehind();
@@ -32,9 +32,9 @@ export async function whenFolded<T>(deps: WhenFoldedDeps, ask: () => Promise<T>)
 }
 
 /**
- * The same, however long it takes.
+ * The same without a time limit.
  *
- * @throws {ServiceStopping} by the signal, or the service folds no more
+ * @throws {ServiceStopping} if the signal aborts or the projector stops
  */
 export async function untilFolded<T>(
   { log, projector }: UntilFoldedDeps,
@@ -45,13 +45,13 @@ export async function untilFolded<T>(
     const { refolds } = projector;
     await projector.reached(await log.head(), signal);
     const answer = await unlessLost(ask);
-    // One that came while the views were lost may be from the new ones, still empty.
+    // After a loss an answer may come from the new views, which are still empty.
     if (answer !== null && projector.refolds === refolds) return answer.value;
   }
   throw new ServiceStopping();
 }
 
-/** The same, and waits for a log that is away. @throws {ServiceStopping} */
+/** As `untilFolded`, and waits while the log is away. @throws {ServiceStopping} */
 export async function untilAnswered<T>(
   { system, ...deps }: WhenFoldedDeps,
   ask: () => Promise<T>,
@@ -70,6 +70,7 @@ export async function whileFolded<T>(deps: WhenFoldedDeps, refolds: number, ask:
   return answer !== null && deps.projector.refolds === refolds ? answer.value : await whenFolded(deps, ask);
 }
 
+/** An answer, or null if the views are lost. */
 async function unlessLost<T>(ask: () => Promise<T>): Promise<{ readonly value: T } | null> {
   try {
     return { value: await ask() };

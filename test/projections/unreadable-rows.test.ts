@@ -113,14 +113,14 @@ onEmbeddedLog(() =>
       expect(service.faults).to.have.length(1);
     });
 
-    it('shows the run as failed after the rebuild when its record is corrupt, after a further start too', async () => {
+    it('of a run with a corrupt record is shown as failed after the rebuild, and after a further start', async () => {
       const runId = await finished();
       const [requested] = await recordOf(service.engine.log, runId);
       await whileStopped(() => {
         damageEvent(dir.path, requested?.id ?? '', ['Trees', 'Bears']);
         changeViews(dir.path, `UPDATE runs SET summary = '${NO_JSON}' WHERE id = '${runId}'`);
       });
-      /** Of the whole list, which meets the row, and then of the filter. */
+      /** Ids of the failed runs, after a list that reads the damaged row. */
       const failed = async (): Promise<readonly string[]> => {
         await lists();
         return rest.read(await rest.get('/api/runs/?status=failed'), 200, 'history-list.json').map(({ id }) => id);

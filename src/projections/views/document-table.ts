@@ -25,7 +25,7 @@ export interface DocumentTable {
   save(row: DocumentRow): void;
   /** Newest first, ties by id ascending. @throws {RowUnreadable} */
   list(page: Page): readonly DocumentRecord[];
-  /** Null: there is none. @throws {RowUnreadable} */
+  /** A document, or null if there is none. @throws {RowUnreadable} */
   find(id: string): DocumentRecord | null;
 }
 

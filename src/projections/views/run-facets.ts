@@ -1,6 +1,6 @@
 /**
- * What runs are filtered and ordered by, in a narrow table beside the runs, with their full text. It holds what a list
- * shows: a corrupt run has failed, without a score and a draft. Runs inside the views worker.
+ * The columns that runs are filtered and ordered by, in a narrow table beside the runs, and the full text of runs. Both
+ * hold what a list shows: a corrupt run is failed and has no score and no draft. Runs inside the views worker.
  */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { indexTermsOf } from '../../embeddings/words.js';
@@ -38,7 +38,7 @@ export const FACETS_SCHEMA = `
 `;
 
 export interface FacetTable {
-  /** Stores what a run is found by, if it has changed. */
+  /** Stores the facets and the full text of a run, as far as they have changed. */
   save(key: number, run: RunSummary, isCorrupt: boolean): void;
 }
 

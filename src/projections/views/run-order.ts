@@ -13,7 +13,7 @@ export interface Condition {
 export interface IndexedCondition extends Condition {
   /** Tells SQLite which index to read: `INDEXED BY …`. */
   readonly hint: string;
-  /** Whether the rows that meet the condition are in the index by the time of their start. */
+  /** Whether the index orders the rows that meet the condition by the time of their start. */
   readonly isByTime: boolean;
 }
 
@@ -101,7 +101,7 @@ function behindValue(after: RunPlace | undefined, { column, direction, times }: 
   const tie = allOf(behind(after, times));
   const sql = `${column} ${compare}= ? AND (${column} ${compare} ? OR ${tie.sql})`;
   const range = condition(sql, value, value, ...tie.values);
-  // Of both columns of the index, so that no run with the cursor's score is read in vain.
+  // A range over both columns of the index skips the runs before the cursor that have its score.
   const isSameDirection = column === 'score';
   return isSameDirection ? [condition(`(${column}, created_at) ${compare}= (?, ?)`, value, createdAt), range] : [range];
 }

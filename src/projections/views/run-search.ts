@@ -10,10 +10,10 @@ import type { IndexedCondition, Part, Value } from './run-order.js';
 import { folded, wordsOf } from '../../embeddings/words.js';
 import { fieldOf } from '../../system/untrusted.js';
 
-/** The runs that meet a condition are counted up to this number. Sorting fewer takes at most 25 ms of processor time. */
+/** The search counts the runs of a condition up to this number. Sorting fewer takes at most 25 ms of processor time. */
 const MAX_COUNTED = 20_000;
 
-/** Runs that are compared with the words of a query at first, for each wanted run; then eight times as many, and so on. */
+/** Runs in the first span that is compared with the words of a query, for each wanted run; and the growth of a span. */
 const FIRST_SPAN = 4;
 const SPAN_GROWTH = 8;
 
@@ -93,8 +93,8 @@ export class RunSearch {
   }
 
   /**
-   * Compares the first runs of a part with the words, and more of them while too few hold the words. In each order runs
-   * of about the same time are next to each other, so their keys are close together, and FTS5 reads only these.
+   * Compares the first runs of a part, a span, with the words, and a longer span while too few runs hold the words. In
+   * each order runs of about the same time are neighbours, so their keys are close together, and FTS5 reads only those.
    */
   #firstKeys({ hint, where, columns, order }: Part, { conditions, match }: WordSelection, wanted: number) {
     const { sql, values } = allOf([...conditions.filter((each) => each.hint !== BY_WORDS), ...where]);
@@ -146,8 +146,8 @@ function keysIn(rows: readonly unknown[]): readonly number[] {
 }
 
 /**
- * The index by which the fewest runs are read. One that holds the runs in the order of the page is read until the page is
- * full; of any other, all runs that meet its condition are read and sorted.
+ * The index with which SQLite reads the fewest runs. It reads an index in the order of the page until the page is full;
+ * with any other index it reads and sorts all runs that meet the condition.
  */
 function hintFor(
   part: Part,

@@ -39,7 +39,7 @@ export interface RunTable {
   save(run: RunSummary): void;
   /** Finds a stored run by what it is now. */
   refresh(id: string): void;
-  /** Null: there is none. @throws {RowUnreadable} */
+  /** A run, or null if there is none. @throws {RowUnreadable} */
   find(id: string): RunSummary | null;
   /** @throws {RowUnreadable} */
   list(query: RunListQuery): readonly RunSummary[];

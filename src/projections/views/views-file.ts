@@ -52,7 +52,7 @@ export interface LogRefused {
   readonly file: string;
 }
 
-/** Opens the file; null when its rows cannot be used: missing, corrupt, of another log or of another version. */
+/** Opens the file. Returns null if it must be recreated: it is missing, corrupt, of another log or of another version. */
 export function openViewsFile(file: string, log: FoldedLog): DatabaseSyncInstance | LogRefused | null {
   let database: DatabaseSyncInstance | null = null;
   try {
@@ -76,7 +76,7 @@ function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Whether rows can be used, cannot, or show that the log is not the one they were folded from. */
+/** Whether the rows can be used; null if the file must be recreated, or why the log does not fit its file. */
 function useOf(database: DatabaseSyncInstance, log: FoldedLog): 'usable' | LogRefused | null {
   const identity = metaIn(database, 'identity');
   if (identity === null) return null;

@@ -23,7 +23,7 @@ export function serve(port: MessagePort, { file, log, isLost }: ViewsTask): void
   serveRpc(port, { ready, api });
 }
 
-/** The tables of an opened file; null when they cannot be read, and the file is to be recreated. */
+/** The store of an opened file, or null if its tables cannot be read and the file must be recreated. */
 function usable(database: DatabaseSyncInstance): ViewsStore | null {
   try {
     return viewsStore(database);

@@ -75,7 +75,7 @@ describe('Stored views that fail', () => {
     expect([lost.length, faults.length]).to.deep.equal([1, 0]);
   });
 
-  it('name the corrupt runs again, whose rows a filter takes for failed ones', async () => {
+  it('name the corrupt runs again, so that a filter finds these as failed', async () => {
     await failTogether();
     await views.write({ runs: [summary('a'), summary('b')], blueprints: [], documents: [] }, null);
     expect((await views.list(FAILED)).map(({ id }) => id)).to.deep.equal(['b']);
@@ -84,7 +84,7 @@ describe('Stored views that fail', () => {
     expect(views.corruptRuns).to.deep.equal([CORRUPT]);
   });
 
-  it('and cannot be recreated are tried again after 30 s, no earlier; calls wait 1 s for them', async () => {
+  it('and cannot be recreated are recreated 30 s later, no earlier; meanwhile a call waits 1 s for them', async () => {
     const aside = join(dir.path, 'aside');
     renameSync(folder, aside);
     writeFileSync(folder, 'no folder');
@@ -121,7 +121,7 @@ describe('Stored views that fail', () => {
     expect(lost).to.have.length(2);
   });
 
-  it('and cannot be recreated end with the service', async () => {
+  it('and cannot be recreated do not keep the service from ending', async () => {
     rmSync(folder, { recursive: true });
     writeFileSync(folder, 'no folder');
     await failTogether();
