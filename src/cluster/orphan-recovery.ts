@@ -3,8 +3,8 @@
  * stopping instance has released, or whose owner is suspected to be dead. Instances do not agree on who takes a run: each
  * waits a random time, and the first append at the exact revision wins.
  *
- * Runs become known by the feed of the log, and by what this instance appends or reads before the feed delivers it. Of two
- * states of a run the one with the higher revision counts.
+ * It learns of runs from the feed of the log, and from what this instance appends or reads before the feed delivers it.
+ * Of two states of a run it keeps the one with the higher revision.
  */
 import type { System } from '../system/system.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
@@ -18,7 +18,7 @@ import { BoundedMap } from '../system/bounded-map.js';
 const IN_TURN_MS = { from: 0, to: 150 };
 const OUT_OF_TURN_MS = { from: 250, to: 500 };
 
-/** Most runs at rest whose revision is remembered for a feed that lags; one that is forgotten may be read again. */
+/** Most runs at rest whose revision it remembers for a lagging feed. A run beyond that may be read again. */
 const MAX_AT_REST = 20_000;
 
 export interface OrphanRecoveryOptions {
@@ -43,7 +43,7 @@ export class OrphanRecovery {
   readonly #options: OrphanRecoveryOptions;
   /** The unfinished runs. Bounded, because each instance bounds its pending and active runs. */
   readonly #runs = new Map<string, UnfinishedRun>();
-  /** Revision at which this instance has seen a run at rest, by run: the feed may still deliver events before it. */
+  /** Revision at which this instance saw a run at rest, by run: the feed may still deliver events before it. */
   readonly #seenAtRest = new BoundedMap<string, number>(MAX_AT_REST);
   /** Cancels the scheduled attempt to take a run, by run. */
   readonly #offers = new Map<string, () => void>();
@@ -74,14 +74,14 @@ export class OrphanRecovery {
     this.#atRest = null;
   }
 
-  /** Follows a run after the feed has delivered one of its events; an event before a state that is known changes nothing. */
+  /** Follows a run after the feed has delivered one of its events. Ignores events older than the known state. */
   recorded(run: RunState): void {
     if (this.#isOlder(run)) return;
     this.#seenAtRest.delete(run.runId);
     this.#follow(run);
   }
 
-  /** Follows a run whose state this instance has appended or read; the feed may deliver its last event later. */
+  /** Follows a run that this instance has appended to or read; the feed may deliver its last event later. */
   learned(run: RunState): void {
     if (this.#isOlder(run)) return;
     if (isAtRest(run)) this.#seenAtRest.set(run.runId, run.head.seq);
@@ -131,7 +131,7 @@ export class OrphanRecovery {
     this.#withdraw(runId);
   }
 
-  /** The run if this instance may try to take it; else null. */
+  /** The run, or null if this instance must not try to take it. */
   #orphan(runId: string): UnfinishedRun | null {
     const { instanceId, isSuspect, registry } = this.#options;
     const run = this.#runs.get(runId);

@@ -136,7 +136,7 @@ describe('Instances on one log', () => {
       { maxActiveRuns: 1 },
     );
     const runIds = await startAt(first, 6);
-    // Queued ones are held too: nothing offers them again while they wait.
+    // The registry holds queued runs too, so nothing offers them again while they wait.
     const held = (): readonly string[] => runIds.filter((runId) => first.registry.holds(runId));
     expect(held()).to.deep.equal(runIds);
     const second = await open();

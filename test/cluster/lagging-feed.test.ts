@@ -102,7 +102,7 @@ describe('An instance whose feed lags behind the log', () => {
   const readsOf = ({ reads }: Instance, runIds: readonly string[]): readonly number[] =>
     runIds.map((runId) => reads.get(runId) ?? 0);
 
-  it('reads each run once that it has taken and ended before its feed tells of that', async () => {
+  it('reads each run once that it takes and ends before its feed delivers that', async () => {
     const model = holdsFirst();
     const instance = await open(model, { maxActiveRuns: 1 });
     const runIds = await startAt(instance, 8);
@@ -116,7 +116,7 @@ describe('An instance whose feed lags behind the log', () => {
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started']);
   });
 
-  it('reads no run again that it has cancelled before its feed tells of that', async () => {
+  it('reads no run again that it cancels before its feed delivers that', async () => {
     const model = holdsFirst();
     const instance = await open(model, { maxActiveRuns: 1 });
     const [first = '', ...waiting] = await startAt(instance, 4);
@@ -129,7 +129,7 @@ describe('An instance whose feed lags behind the log', () => {
     expect(readsOf(instance, waiting)).to.deep.equal([0, 0, 0]);
   });
 
-  it('reads each run once that it finds at another, and takes it when that one releases it', async () => {
+  it('reads a run once that another instance owns, and takes it when its owner releases it', async () => {
     const model = scriptedModel((_, index) => (index < 2 ? 'hold' : { text: 'Draft' }));
     const other = await open(model, { maxActiveRuns: 1 });
     const instance = await open(scriptedModel(() => ({ text: 'Draft' })));
@@ -150,7 +150,7 @@ describe('An instance whose feed lags behind the log', () => {
   });
 });
 
-/** Answers all calls but the first at once. */
+/** A model that holds the first call and answers the others at once. */
 function holdsFirst(): ScriptedModel {
   return scriptedModel((_, index) => (index === 0 ? 'hold' : { text: 'Draft' }));
 }

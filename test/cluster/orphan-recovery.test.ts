@@ -13,7 +13,7 @@ describe('A recovery', () => {
   let recovery: OrphanRecovery;
   let taken: string[];
   let left: string[];
-  /** Of the runs that are taken. */
+  /** Revisions that the records of the taken runs must reach. */
   let revisions: (number | undefined)[];
   let held: Set<string>;
   let dead: Set<string>;
@@ -147,7 +147,7 @@ describe('A recovery', () => {
     ['it is paused', paused],
     ['another owns it', running],
   ] as const) {
-    it(`does not offer a run again once it is known that ${what}, though the feed delivers earlier events`, () => {
+    it(`does not offer a run again once it has learned that ${what}, though the feed delivers earlier events`, () => {
       recovery.learned(later());
       recovery.recorded(pending());
       recovery.check();
@@ -158,21 +158,21 @@ describe('A recovery', () => {
     });
   }
 
-  it('takes a run that its owner releases after it was found with that owner', () => {
+  it('takes a run once the feed delivers that its owner has released it', () => {
     recovery.learned(running());
     recovery.recorded(pending());
     recovery.recorded(released());
     expect(settle()).to.deep.equal([RUN_ID]);
   });
 
-  it('offers no run to which the feed has come further than an earlier read', () => {
+  it('ignores a read of a run that is older than what the feed has delivered', () => {
     recovery.recorded(running());
     recovery.learned(pending());
     recovery.check();
     expect(settle()).to.deep.equal([]);
   });
 
-  it('tells how far the record of a run must reach that it offers', () => {
+  it('offers a run with the revision that its record must reach', () => {
     recovery.know([{ runId: 'old', owner: null, seq: 3 }]);
     recovery.recorded(released());
     settle();
