@@ -4,8 +4,8 @@
 const BREAKING = /[\p{Cc}\u2028\u2029]+/gu;
 
 /**
- * A text as a label: in one line, with a space for line breaks and control characters. Requests with such a label are
- * refused; it may come from an id, or from a graph that was frozen before labels were restricted.
+ * A label in one line: a space replaces line breaks and control characters. The service refuses requests with labels that
+ * hold them, but an id may hold them, and so may a graph that an older version recorded.
  */
 export function labelInOneLine(label: string): string {
   return label.replace(BREAKING, ' ');

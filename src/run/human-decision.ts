@@ -18,7 +18,7 @@ import { effectiveOverride, routeUnderOverride } from './override.js';
 import type { RunPause, RunState } from './state.js';
 import { openPauseOf } from './state.js';
 
-/** A choice, with the override as it was sent; absent: none was, or it is not applied. */
+/** A choice with the override as it was sent. That is absent if there was none or it is not applied. */
 export type SentChoice = GateChoice & Pick<GateDecidedData, 'sentState'>;
 
 /** What is decided, by whom and why, and the hashes by which a repeated request is recognized. */
@@ -164,7 +164,8 @@ function continuationOf(
 }
 
 /**
- * A choice reduced to its effect, with what was sent: of an override only what differs from what is shown at the pause.
+ * A choice reduced to its effect, beside the override as it was sent. The effect of an override is its difference to what
+ * the pause shows.
  *
  * @throws {OverrideRefused} when the override is not allowed
  */
@@ -174,7 +175,7 @@ export function effectiveChoice(run: RunState, { nextNodes }: RunPause, choice: 
   return { action: 'modify', modifiedState, sentState: sentBeside(modifiedState, choice.modifiedState) };
 }
 
-/** Largest override as it was sent and as it is applied together, in bytes of JSON: they share an append with other facts. */
+/** Largest size of the sent and the applied override together, in bytes of JSON: both share an append with other facts. */
 const MAX_STATES_BYTES = 384 * 1024;
 
 /** The override as it was sent; of a large one only the keys that are not applied. */

@@ -105,7 +105,7 @@ function overrideBranch(
 
 /**
  * The effective part of an override: without the keys and branches whose value is already the one shown, so that sending
- * back what was shown changes nothing. A route decision counts beside a changed score in any case.
+ * back what was shown changes nothing. A route decision beside a changed score always counts.
  *
  * @param shown nodes about to run
  * @throws {OverrideRefused} when it names a branch that is not about to run, changes a read-only field, or sets more
@@ -146,7 +146,7 @@ function withoutShown({ progress }: RunState, override: StateOverride): StateOve
   if (override.current_draft === shown.draft) delete left.current_draft;
   if (override.critic_score === shown.score) delete left.critic_score;
   if (override.iteration_count === iterationCount) delete left.iteration_count;
-  // Beside another score the route that is shown is a decision: without it the run follows the score.
+  // Beside a changed score the shown route is a decision, too: without it the run would follow the score.
   if (left.critic_score === undefined && override.route_decision === shown.verdict) delete left.route_decision;
   if (feedback !== undefined && isShown(feedback, shown)) delete left.feedback_history;
   return left;

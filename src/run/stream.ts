@@ -91,7 +91,7 @@ export function assertFollows(
   verified({ runId, seq: event.seq }, () => assertLink(before.hash, event, sha256));
 }
 
-/** The same of a recorded event, over the very text that is stored; `before` is null for the first event of a run. */
+/** The same for a recorded event, checked over its stored text; `before` is null for the first event of a run. */
 export function assertRecordedFollows(
   runId: string,
   before: Pick<StreamHead, 'hash'> | null,

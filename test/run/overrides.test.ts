@@ -193,7 +193,7 @@ describe('An override of single branches', () => {
     });
   });
 
-  it('is recorded as it was sent beside what was effective', () => {
+  it('is recorded as it was sent, beside its effective part', () => {
     const sent = { current_draft: 'Mine', iteration_count: 1, feedback_history: [] };
     const [decided] = before().whenModified(sent).facts;
     expect(decided?.data).to.deep.include({ modifiedState: { current_draft: 'Mine' }, sentState: sent });
@@ -201,7 +201,7 @@ describe('An override of single branches', () => {
     expect(without?.data).not.to.have.property('sentState');
   });
 
-  it('too large to be recorded twice is recorded once, with what was sent and not effective beside it', () => {
+  it('too large to be recorded twice is recorded as its effective part, beside the other keys as sent', () => {
     const text = 'x'.repeat(90_000);
     const [decided] = before().whenModified({ current_draft: text, input_topic: text, iteration_count: 1 }).facts;
     expect(decided?.data).to.deep.include({

@@ -40,7 +40,7 @@ export interface RegistryOptions {
   readonly isSuspect: (instanceId: string) => boolean;
   /** Called when a run is no longer live here, with its last state. */
   readonly onLeft: (run: RunState) => void;
-  /** Called with the state of a run that is not live here, once it is appended or read; perhaps before the feed delivers it. */
+  /** Called with the state of a run that is not live here, once it is appended or read: the feed may deliver it later. */
   readonly onLearned?: (run: RunState) => void;
   /** Runs that are not continued; one found corrupt on its replay is added. */
   readonly corruptRuns: KnownCorruptRuns;
