@@ -18,9 +18,9 @@ const RUNS = new RegExp(
 );
 
 /**
- * What a fold removes: characters without a shape (soft hyphen, zero-width space and joiners, direction marks), tatweel,
- * and the marks of accents, niqqud and tashkil. The voicing marks of kana and the vowel signs of Indic and Thai scripts
- * stay: they make another letter.
+ * Characters that a fold removes: those without a shape (soft hyphen, zero-width space and joiners, direction marks),
+ * tatweel, and the marks of accents, niqqud and tashkil. It keeps the voicing marks of kana and the vowel signs of Indic
+ * and Thai scripts, which make another letter.
  */
 const REMOVED =
   /\p{Default_Ignorable_Code_Point}|\u0640|(?![\u3099\u309a])(?=\p{M})[\p{sc=Inherited}\p{sc=Hebrew}\p{sc=Arabic}\p{sc=Syriac}]/gu;
@@ -53,7 +53,7 @@ export function wordsOf(text: string): readonly string[] {
   return termsOf(text, { hasCharacters: false });
 }
 
-/** The distinct words of a text, and each single character of the scripts that are indexed as pairs. */
+/** The distinct words of a text, and also each character of the scripts whose words are pairs of characters. */
 export function indexTermsOf(text: string): ReadonlySet<string> {
   return new Set(termsOf(text, { hasCharacters: true }));
 }

@@ -136,7 +136,7 @@ export function hashOf({ metadata }: RecordedEvent): string {
   return metadata['hash'] ?? '';
 }
 
-/** Why a record is corrupt. */
+/** The reason of a corruption that the hash chain shows. */
 export const BROKEN_LINK = 'its hash does not follow from the event before it and its own fields';
 
 /** Whether an event's hash follows from the hash before it and its own fields. */
@@ -173,9 +173,9 @@ export interface VerifiedRange {
   readonly from?: number | undefined;
   /** Most events; default: all. */
   readonly max?: number | undefined;
-  /** Hash of the event before the first, where the caller has verified it; default: that event is read for its hash. */
+  /** Hash of the event before the first, if the caller has verified it; default: reads that event for its hash. */
   readonly previousHash?: string | undefined;
-  /** Ends after the event with which the stored data reach this many characters; default: no bound. */
+  /** Ends after the event whose stored data reach this many characters in all; default: no bound. */
   readonly maxChars?: number | undefined;
   /** See `StreamRange`. */
   readonly pageChars?: number | undefined;
@@ -215,10 +215,10 @@ export async function* readVerified<E extends ExportedEvent>(
   return false;
 }
 
-/** What is read of the stream: the event before the first too, unless its hash is known. */
+/** The range to read of the stream: with the event before the first, unless its hash is known. */
 function readingOf({ from = 0, max, previousHash, pageChars }: VerifiedRange): {
   readonly first: number;
-  /** Hash of the event before the first that is read, or null if it is not known. */
+  /** Hash of the event before the range, or null if it is not known. */
   readonly hash: string | null;
   readonly range: StreamRange;
 } {

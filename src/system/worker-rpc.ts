@@ -30,7 +30,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** What a call threw in the thread. */
+/** An error that a call threw in the thread. */
 export class CallFailed extends Error {
   /** The `code` of the thrown error, if it has one. */
   readonly code: unknown;

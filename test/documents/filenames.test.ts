@@ -6,7 +6,7 @@ import { BOUNDARY, formOf, partOf, pdfWith, UPLOAD } from '../support/upload-cli
 
 const TREES = pdfWith(['Oaks grow slowly in the shade.']);
 
-/** What a client sent for a file, as captured on the wire, and the name the file had. */
+/** The parameters that a client sent for a file, captured on the wire, and the name of the file. */
 const CAPTURED: readonly (readonly [client: string, parameters: string, filename: string])[] = [
   ['.NET 10 and PowerShell 7.6', "name=file; filename=x.pdf; filename*=utf-8''x.pdf", 'x.pdf'],
   [
@@ -78,7 +78,7 @@ describe('The name of an uploaded file', () => {
     });
   }
 
-  it('makes a part with filename* alone a file, without a media type too', async () => {
+  it('makes a part with filename* alone a file, even without a media type', async () => {
     const reply = await send('name="file"; filename*=utf-8\'\'x.pdf', []);
     expect(rest.read(reply, 200, 'upload-result.json')).to.include({ filename: 'x.pdf', chunks_ingested: 1 });
   });

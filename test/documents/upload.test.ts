@@ -373,7 +373,7 @@ describe('POST /api/councils/upload-pdf', () => {
   });
 });
 
-/** A file whose only page asks for another program. */
+/** A file whose only page asks the reader to open it with another program. */
 function placeholder(catalog: string): Buffer {
   return pdfOf([linesAt(['Please wait...'], { x: 50, y: 100 })], { catalog });
 }

@@ -100,7 +100,7 @@ export function subscribeContract(current: CurrentLog, open: OpenLog): void {
       expect(ids).to.deep.equal(idsOf(await all(log.readAll(before, { categories: [category] }))));
     });
 
-    it('gives the events of some types alone, of history and of what is appended', async () => {
+    it('gives only the events of the wanted types, from history and from later appends', async () => {
       const { log } = current();
       const category = freshCategory(current());
       const before = await log.head();

@@ -7,7 +7,7 @@ import type { AllRange, RecordedEvent, StreamRange } from '../port.js';
 
 /** Most events on a page. */
 const PAGE_EVENTS = 512;
-/** Most characters on a page, where the reader sets no bound of its own. */
+/** Most characters on a page if the reader sets no bound of its own; a larger event has a page of its own. */
 export const PAGE_CHARS = 1024 * 1024;
 
 /** Most positions scanned for one page when filtering by category: about 4 ms. */
@@ -142,14 +142,14 @@ export async function* streamPages(
   range: StreamRange,
 ): AsyncIterable<RecordedEvent> {
   const backwards = range.direction === 'backwards';
-  const { pageChars, max = Number.MAX_SAFE_INTEGER } = range;
-  let left = max;
+  const { pageChars } = range;
+  let left = range.max ?? Number.MAX_SAFE_INTEGER;
   // `async`, so that a page that throws at once rejects instead: the events before a damaged page are yielded first.
   const read = async (from: number | null): Promise<Page> =>
     await page({ of: 'stream', stream, from, backwards, max: left, chars: pageChars ?? PAGE_CHARS });
   const pageAfter = (end: number): ReadPage => {
     const readNext = (): Promise<Page> => read(backwards ? end - 1 : end + 1);
-    // Prefetch while this page is worked on, unless the reader bounds what is held for it.
+    // Reads the next page while the reader works on this one, unless the reader limits the memory that is held for it.
     return pageChars === undefined ? prefetched(readNext) : readNext;
   };
   for (let next = left > 0 ? read(range.from ?? null) : null; next !== null;) {
