@@ -51,10 +51,10 @@ async function bringUpToDate(name, sources, make) {
   utimesSync(mark, startedAt, startedAt);
 }
 
-/** What a build leaves; other files in dist are the drafts of a build beside this one. */
+/** Files that a build makes; other files in dist are drafts of a concurrent build. */
 const OUTPUT = /\.(js|js\.map|d\.ts|css|html)$/;
 
-/** In milliseconds. A file that is removed or renamed changes its folder. */
+/** In milliseconds. Folders count too, because removing or renaming a file changes only its folder. */
 function timeOfLastChange(sources) {
   const paths = sources.map((source) => join(root, source)).filter((path) => existsSync(path));
   const entries = paths.filter((path) => statSync(path).isDirectory()).flatMap(entriesUnder);
@@ -62,7 +62,7 @@ function timeOfLastChange(sources) {
   return Math.max(...all.filter((path) => !path.startsWith(GENERATED)).map((path) => statSync(path).mtimeMs));
 }
 
-/** Made from the schemas for the type check, not a source. */
+/** Types that the type check makes from the schemas: no sources. */
 const GENERATED = join(root, 'src/generated');
 
 /** JavaScript of a folder's modules, each with its source map. */
@@ -78,7 +78,7 @@ async function validators() {
   return Object.entries(VALIDATORS).map(([name, textOf]) => [`src/generated/${name}.js`, textOf()]);
 }
 
-/** Types beside the client and of the schemas it names. Packages of a developer make them: a start works without. */
+/** Types of the client and of the schemas that it names. devDependencies make them, so a start works without. */
 async function clientTypes() {
   const sources = filesUnder(join(root, 'src/client')).filter((path) => /(?<!\.d)\.ts$/.test(path));
   if (sources.length === 0 || !isInstalled('typescript') || !isInstalled('json-schema-to-typescript')) return [];
@@ -93,7 +93,7 @@ async function clientTypes() {
   return [...declarations, ['src/generated/schemas.d.ts', await schemaTypes()]];
 }
 
-/** Made of each source alone, without a program: what the client exports names its types. */
+/** Made from each source alone, without a type check, because every export of the client states its type. */
 function declarationsOf(ts, path) {
   const { outputText, diagnostics = [] } = ts.transpileDeclaration(readFileSync(path, 'utf8'), {
     fileName: path,
@@ -173,7 +173,7 @@ function entriesUnder(folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true });
 }
 
-/** A process that reads the file meanwhile reads the old text or the new one. */
+/** Writes a file in one step: a concurrent reader gets the old text or the new one. */
 function replace(path, text) {
   mkdirSync(dirname(path), { recursive: true });
   const draft = `${path}.${randomUUID()}`;

@@ -31,7 +31,7 @@ describe('The build', () => {
     writeFileSync(inHouse(path), text);
     later(inHouse(path));
   };
-  /** Dates a change after the last build, however coarse the file system's clock is. */
+  /** Dates a change after the last build, even on a file system with a coarse clock. */
   const later = (path: string): void => {
     const time = new Date(Date.now() + 2_000);
     utimesSync(path, time, time);
@@ -72,7 +72,7 @@ describe('The build', () => {
     expect(String(failure)).to.include('src/failing.ts:5:');
   });
 
-  it('names the file and the line of a syntax error, and builds again once it is mended', async () => {
+  it('names the file and line of a syntax error, and builds again once it is fixed', async () => {
     write('src/greeting.ts', 'export const greeting = ;\n');
     expect(String(await rejectionOf(build()))).to.include('src/greeting.ts:1:');
     write('src/greeting.ts', 'export const greeting = "good day";\n');
@@ -103,7 +103,7 @@ describe('The build', () => {
     expect(read('dist/src/generated/schemas.d.ts')).to.include('export interface RunResult');
   });
 
-  it('needs no package of a developer', async () => {
+  it('needs no devDependencies', async () => {
     cpSync(join(root, 'schemas'), inHouse('schemas'), { recursive: true });
     write('src/client/run.ts', 'export const idOf = (run: { readonly id: string }): string => run.id;\n');
     rmSync(inHouse('node_modules'));
@@ -116,7 +116,7 @@ describe('The build', () => {
     expect(built()).not.to.include('src/client/run.d.ts');
   });
 
-  it('refuses what the client exports without naming its type', async () => {
+  it('refuses an export of the client that does not state its type', async () => {
     cpSync(join(root, 'schemas'), inHouse('schemas'), { recursive: true });
     write('src/client/run.ts', 'export const length = [1].length;\n');
     expect(String(await rejectionOf(build()))).to.match(/types of src\/client\/run\.ts: .*explicit type/);
@@ -131,7 +131,7 @@ describe('The build', () => {
     expect(statesOf(inHouse('dist'))).to.deep.equal(before);
   });
 
-  it('follows a source that changes, and removes what has no source left', async () => {
+  it('builds a changed source again, and removes files whose source is gone', async () => {
     await build('--all');
     write('src/greeting.ts', 'export const greeting: string = "good day";\n');
     rmSync(inHouse('src/deep'), { recursive: true });

@@ -20,7 +20,7 @@ const MAX_GZIP_BYTES = 12_000;
 /** How a package of ES modules is not expected to be found: `attw --profile esm-only`. */
 const NOT_ESM: readonly string[] = ['node10', 'node16-cjs'];
 
-/** What a fresh clone holds of the project and `npm pack` needs; `dist` is not there. */
+/** Files of a fresh clone that `npm pack` needs; a clone has no `dist`. */
 const CLONE = ['src', 'schemas', 'package.json', 'package-lock.json', 'README.md', 'LICENSE'];
 
 interface Packed {
@@ -78,7 +78,7 @@ describe('The packages made in a fresh clone', () => {
     expect(client.files).to.include.members(['dist/client/client.js', 'dist/client/client.d.ts']);
   });
 
-  it('give a command that runs where the package lies', async () => {
+  it('give a command that runs from the unpacked package', async () => {
     const place = join(dir.path, 'installed');
     mkdirSync(place);
     writeFileSync(join(place, 'service.tgz'), service.tarball);
