@@ -77,7 +77,7 @@ export function summaryLine(
 
 async function main(from: number, to: number): Promise<void> {
   const startedMs = performance.now();
-  // The soak, which starts this in several processes, shrinks a failure itself.
+  // The soak starts this in several processes and shrinks a failure itself.
   const tally = await playSeeds(from, to, { isShrunk: process.send === undefined });
   if (process.send !== undefined) process.send({ tally });
   else process.stdout.write(`${summaryLine(`${from} to ${to}`, tally, performance.now() - startedMs)}\n`);

@@ -13,7 +13,7 @@ export interface Encryption {
 }
 
 interface Security {
-  /** Of the file. */
+  /** The key of the file. */
   readonly key: Buffer;
   /** Entries of the encryption dictionary. */
   readonly entries: string;
@@ -63,7 +63,7 @@ function security(cipher: Exclude<Cipher, 'aes-256'>, password: string): Securit
   };
 }
 
-/** Revision 6. Salts and key are any bytes. */
+/** Revision 6. Salts and key may be any bytes. */
 function security256(password: string): Security {
   const key = createHash('sha256').update('a key of 256 bits').digest();
   const [validation, wrapping] = [Buffer.from('validate'), Buffer.from('key salt')];

@@ -10,7 +10,7 @@ import { given, graphOf, playOut, RUN_ID, wrote } from './given.js';
 const NODES = 50;
 const DRAFT = 'x'.repeat(120_000);
 
-/** Characters of the drafts of the run, at least: 18 million. */
+/** Least number of characters in the drafts of the run: 18 million. */
 export const LARGE_RUN_CHARS = 3 * NODES * DRAFT.length;
 
 /** Records a finished run of many large drafts in the embedded log of a folder; its id is `RUN_ID`. */

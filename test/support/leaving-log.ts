@@ -2,10 +2,10 @@ import { LogUnavailable } from '../../src/eventlog/errors.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { changedLog } from './changed-log.js';
 
-/** A log whose server goes away for those who read: after some reads more, or at once. Subscriptions under way go on. */
+/** A log whose server goes away: reads fail, at once or after some more reads. Running subscriptions go on. */
 export interface LeavingLog {
   decorate(log: EventLog): EventLog;
-  /** @param reads how many more are answered */
+  /** @param reads the number of reads that still succeed */
   leaveAfter(reads: number): void;
   comeBack(): void;
 }
