@@ -157,6 +157,8 @@ async function bundled(options) {
     charset: 'utf8',
     logLevel: 'warning',
     legalComments: 'none',
+    // The options that matter to esbuild: a container's build has no tsconfig.json.
+    tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
   });
   return outputFiles.map(({ path, text }) => [relative(dist, path), text]);
 }
