@@ -19,7 +19,6 @@ import type { EngineDeps } from './context.js';
 import type { CorruptDocuments } from '../documents/verify.js';
 import type { DocumentCheck, VerifyDocumentDeps } from '../documents/verify.js';
 import { verifyDocument } from '../documents/verify.js';
-import type { DocumentRecord } from '../documents/events.js';
 import { documentIdOf } from '../documents/events.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
@@ -144,8 +143,8 @@ export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
     const projector = projectorOf();
     return projector === null ? ask() : tasks.untilEnd(({ signal }) => wait({ log, projector, system }, ask, signal));
   };
-  const documents = (page: Page): Promise<readonly DocumentRecord[]> =>
-    asked(() => history.documents(page), untilAnswered);
+  const documentIds = (page: Page): Promise<readonly string[]> =>
+    asked(async () => (await history.documents(page)).map(({ id }) => id), untilAnswered);
   const audit = (documentId: string, replaceView: VerifyDocumentDeps['replaceView']): Promise<DocumentCheck | null> =>
     verifyDocument(documentId, {
       ...{ log, sha256: system.sha256, replaceView },
@@ -174,19 +173,11 @@ export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
       const id = documentIdOf(stream);
       if (id !== null && corruptDocuments.has(id)) void tasks.track(recheck(id));
     },
-    check: () => check.start(listed(documents)),
+    check: () => check.start(listed(documentIds)),
     async stop() {
       await Promise.all([check.stop(), tasks.end()]);
     },
   };
-}
-
-async function* listed(documents: (page: Page) => Promise<readonly DocumentRecord[]>): AsyncGenerator<string> {
-  for (let offset = 0; ; offset += PAGE) {
-    const page = await documents({ limit: PAGE, offset });
-    for (const { id } of page) yield id;
-    if (page.length < PAGE) return;
-  }
 }
 
 // Compares the stored views of blueprints with the log, only at the start.
@@ -232,16 +223,17 @@ export function blueprintAudits({
   const onFault = (err: unknown): void => logger.error({ err }, 'blueprints: the check of their views has ended');
   const check = recordCheck({ verify: verifySound, system, onFault });
   return {
-    check: () => check.start(listedBlueprints((page) => asked(() => history.blueprintIds(page)))),
+    check: () => check.start(listed((page) => asked(() => history.blueprintIds(page)))),
     async stop() {
       await Promise.all([check.stop(), tasks.end()]);
     },
   };
 }
 
-async function* listedBlueprints(blueprintIds: (page: Page) => Promise<readonly string[]>): AsyncGenerator<string> {
+/** The ids of a list, page by page. */
+async function* listed(idsOf: (page: Page) => Promise<readonly string[]>): AsyncGenerator<string> {
   for (let offset = 0; ; offset += PAGE) {
-    const ids = await blueprintIds({ limit: PAGE, offset });
+    const ids = await idsOf({ limit: PAGE, offset });
     yield* ids;
     if (ids.length < PAGE) return;
   }
