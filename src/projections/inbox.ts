@@ -152,13 +152,13 @@ export class Inbox {
     first: RunPlace | null,
     caller: Caller,
   ): AsyncGenerator<readonly string[]> {
-    for (let after = first, isLast = false; !isLast;) {
+    for (let after = first; ;) {
       const runs = await this.#paused(blueprintId, after);
       const ids = runs.flatMap((run) => (!isMine || isApprover(run.actor, run.approvers, caller) ? [run.id] : []));
-      const last = runs.at(-1);
-      isLast = last === undefined || runs.length < ROWS_AT_ONCE;
-      if (last !== undefined) after = placeOf(last, 'waiting');
       for (let at = 0; at < ids.length; at += FOLDED_AT_ONCE) yield ids.slice(at, at + FOLDED_AT_ONCE);
+      const last = runs.at(-1);
+      if (last === undefined || runs.length < ROWS_AT_ONCE) return;
+      after = placeOf(last, 'waiting');
     }
   }
 
