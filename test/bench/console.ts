@@ -19,9 +19,9 @@ import type { Effort, Figure, Part } from './figure.js';
 import { figure, unmeasured } from './figure.js';
 import { percentile } from './statistics.js';
 
-/** Issue 16, "Numbers". */
+/** The goals of the console: see README.md. */
 const TARGETS = {
-  size: { atMost: 100 },
+  size: { atMost: 110 },
   firstPaint: { atMost: 1_000 },
   interactive: { atMost: 1_500 },
   feed: { atMost: 50 },
