@@ -228,8 +228,8 @@ function provider(setting: Setting): ModelSettings {
   const name = oneOf('MODEL_PROVIDER', setting('MODEL_PROVIDER') ?? fallback, ['gemini', 'openai', 'offline']);
   const chosen = { gemini, openai: openAi, offline: { name: 'offline' as const, latencyMs } }[name];
   if (chosen !== null) return chosen;
-  const needed = name === 'gemini' ? '"gemini" with GEMINI_API_KEY' : `"openai" with ${OPENAI_NEEDS}`;
-  throw new ConfigInvalid({ variable: 'MODEL_PROVIDER', value: name, accepted: `"offline", or ${needed} set,` });
+  const needed = name === 'gemini' ? 'GEMINI_API_KEY too' : `${OPENAI_NEEDS} too`;
+  throw new ConfigInvalid({ variable: 'MODEL_PROVIDER', value: name, accepted: `"offline", or set ${needed}` });
 }
 
 /** Null: it cannot be chosen as things are set. */

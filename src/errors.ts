@@ -23,7 +23,7 @@ export class ConfigInvalid extends CouncilError<{ variable: string; value: strin
   readonly code = 'config.invalid';
   constructor(data: { variable: string; value: string; accepted: string }) {
     const shown = JSON.stringify(data.value.slice(0, 200));
-    super(`Cannot use ${data.variable}=${shown}: ${data.accepted} is accepted`, data);
+    super(`Cannot use ${data.variable}=${shown}: use ${data.accepted}`, data);
   }
 }
 

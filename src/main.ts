@@ -6,7 +6,7 @@ import { readConfig } from './config.js';
 import { openDataDirectory } from './app/data-directory.js';
 import { maxOpenFiles } from './app/connection-bound.js';
 import { ConfigInvalid, CouncilError } from './errors.js';
-import { isWriteFailed } from './eventlog/errors.js';
+import { DataDirHeld, isWriteFailed } from './eventlog/errors.js';
 import { languageModel } from './models/provider.js';
 import type { Service } from './app/service.js';
 import { endAsKilled, onSignals } from './system/signals.js';
@@ -69,7 +69,8 @@ function endFaulty(): never {
 function refuse(error: unknown): never {
   const isExpected = error instanceof CouncilError;
   const text = error instanceof Error ? (isExpected ? error.message : (error.stack ?? error.message)) : String(error);
-  process.stderr.write(`${text}\n`);
+  const hint = error instanceof DataDirHeld ? '. Stop it, or set DATA_DIR to another folder' : '';
+  process.stderr.write(`${text}${hint}\n`);
   process.exit(error instanceof ConfigInvalid ? EXIT_CONFIG : EXIT_FAULT);
 }
 

@@ -102,7 +102,7 @@ export function openDataDirectory(folder: string, holder: Holder): DataDirectory
     throw new ConfigInvalid({
       variable: 'DATA_DIR',
       value: folder,
-      accepted: `a folder this process may write to (${reason})`,
+      accepted: `a folder that this process may write to (${reason})`,
     });
   }
 }

@@ -220,8 +220,7 @@ function assertGuarded(
 ): void {
   if (!isOpen || auth === 'off' || isLoopbackAddress(address)) return;
   const accepted =
-    'without keys only a loopback address (add a key with "council keys add", ' +
-    'or set AUTH=off to let everybody do everything)';
+    'a loopback address, or add a key with "council keys add", ' + 'or set AUTH=off to allow every caller everything';
   throw new ConfigInvalid({ variable: 'HOST', value: host, accepted });
 }
 
@@ -279,7 +278,7 @@ function addressFault(error: Error, { host, port }: { readonly host: string; rea
     return new ConfigInvalid({
       variable: 'PORT',
       value: String(port),
-      accepted: `a port that is free to use (${code})`,
+      accepted: `another port, or 0 for any free one (${code})`,
     });
   }
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN') {

@@ -177,7 +177,7 @@ describe('The process', () => {
       const refusal = await refusalHere({ dataDir: dir.path, decorate, ...settings });
       expect([...open]).to.deep.equal([]);
       expect(refusal).to.be.instanceOf(ConfigInvalid);
-      expect(refusal.message).to.include(`HOST="${settings.host}"`).and.include('is accepted');
+      expect(refusal.message).to.include(`HOST="${settings.host}"`).and.include(': use ');
     });
   }
 
@@ -191,7 +191,7 @@ describe('The process', () => {
       const { code, stderr } = await run(environment).ended;
       expect(code).to.equal(2);
       expect(stderr.trim().split('\n')).to.have.lengthOf(1);
-      expect(stderr).to.include(variable).and.include('is accepted');
+      expect(stderr).to.include(variable).and.include(': use ');
     });
   }
 });
