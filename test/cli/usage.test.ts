@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
 import type { CouncilBench } from '../support/council-command.js';
 import { councilBench } from '../support/council-command.js';
 
