@@ -3,11 +3,9 @@ import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
 import { inTime } from '../system/async/deadline.js';
 import { callAborted } from './port.js';
-import type { Pass } from './circuit-breaker.js';
-import { circuitBreaker } from './circuit-breaker.js';
+import type { CallOutcome, Outage, Pass } from './circuit-breaker.js';
+import { circuitBreaker, outageMet, outageWait, outlasted } from './circuit-breaker.js';
 import { isAnswer, isOutage } from './failed-exchange.js';
-import type { Outage } from './circuit-breaker.js';
-import { outageMet, outageWait, outlasted } from './circuit-breaker.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
 import type { ModelUse } from './fair-semaphore.js';
 import { fairSemaphore } from './fair-semaphore.js';
@@ -69,21 +67,17 @@ export function boundedModel(
   async function askInTurn(request: ModelRequest, options: CallOptions, pass: Pass): Promise<Answered | null> {
     const name = request.model ?? model.defaultModel;
     await semaphore.enter({ runId: options.runId, model: name }, options.signal).catch((error: unknown) => {
-      pass.givenUp();
+      pass.report('unknown');
       throw error;
     });
     try {
       if (pass.isRevoked()) return null;
       const startedMs = await begun(options, system);
       const answer = await askInTime(model, request, options, system);
-      pass.answered();
+      pass.report('answered');
       return { answer, startedMs };
     } catch (error) {
-      const failure = outageIn(error, outageMs);
-      if (failure !== null) pass.failed(failure);
-      else if (options.signal.aborted || !(error instanceof ModelFailed)) pass.givenUp();
-      else if (isAnswer(error.data.kind)) pass.answered();
-      else pass.unanswered(error);
+      pass.report(outcomeOf(error, options.signal));
       throw error;
     } finally {
       semaphore.leave(name);
@@ -132,6 +126,14 @@ interface Answered {
 /** The failure, if it is an outage of the server and outages are waited out; else null. */
 function outageIn(error: unknown, outageMs: number): ModelFailed | null {
   return outageMs > 0 && error instanceof ModelFailed && isOutage(error.data.kind) ? error : null;
+}
+
+/** How a call ended that has thrown. */
+function outcomeOf(error: unknown, signal: AbortSignal): CallOutcome {
+  if (!(error instanceof ModelFailed)) return 'unknown';
+  if (isOutage(error.data.kind)) return error;
+  if (signal.aborted) return 'unknown';
+  return isAnswer(error.data.kind) ? 'answered' : error;
 }
 
 function askInTime(

@@ -1,253 +1,158 @@
-/**
- * Circuit breakers for models whose servers are out, or time out again and again: one caller at a time probes the server,
- * the others wait. A probe that hangs lets the next begin after ten seconds.
- */
+/** Circuit breakers for models whose servers are out: one caller at a time probes a server, the others wait. */
 import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
 import type { Backoff } from '../system/async/retry.js';
 import { backoffMs, honouredMs } from '../system/async/retry.js';
+import { isOutage } from './failed-exchange.js';
 import { callAborted } from './port.js';
 
-/** Permission to call a model once. Exactly one of its other methods must be called afterwards. */
+/** How a call ended: the failure, or `answered`, or `unknown` if the call was cancelled or not made. */
+export type CallOutcome = 'answered' | 'unknown' | ModelFailed;
+
+/** Permission to call a model once. */
 export interface Pass {
-  /** Whether the server has gone out since: the call must not be made, the caller enters again. */
+  /** Whether the server has gone out since: the call must not be made, and the caller enters again. */
   isRevoked(): boolean;
-  /** The server has answered, even if with a refusal. */
-  answered(): void;
-  /** The server is out. */
-  failed(failure: ModelFailed): void;
-  /** No answer came in time, or the reason is unknown: that closes no circuit, and opens one only when it is a habit. */
-  unanswered(failure: ModelFailed): void;
-  /** The call was not made or was cancelled: nothing is known about the server. */
-  givenUp(): void;
+  /** Reports how the call ended; every pass needs exactly one report. */
+  report(outcome: CallOutcome): void;
 }
 
-interface CircuitDeps {
-  readonly system: Pick<System, 'after' | 'monotonicMs' | 'now' | 'random'>;
-  /** The server is back: the circuit is removed. */
-  readonly onClosed: () => void;
-  /** A pass while the circuit is closed. */
-  readonly freePass: () => Pass;
-}
-
-/**
- * First wait between two probes, in milliseconds; doubles with each failure, up to the longest.
- */
+/** First wait between two probes, in milliseconds; doubles with each failure, up to the longest. */
 const BACKOFF: Backoff = { firstMs: 500, longestMs: 10_000 };
-/** Time over which the waiting calls are spread when a server is back, in milliseconds, to spare the server. */
-const SPREAD_MS = 1_000;
-/** Timeouts of a model in a row, without an answer between, that count as an outage. By default one run alone makes fewer. */
-const MAX_TIMEOUTS = 10;
-/** Models whose timeouts are counted; past it the one that timed out first is forgotten. */
-const MAX_COUNTED_MODELS = 1_000;
-/** How long a circuit without waiters stays open after its next probe was due, in milliseconds. */
+/** How long a circuit without callers stays open after its next probe was due, in milliseconds. */
 const MEMORY_MS = 10_000;
 
-interface Waiter {
-  readonly since: string;
-  /** Its budget is spent: it only waits for the result of the probe in flight. */
-  isExpired: boolean;
-  /** Stops waiting: removes its timer and signal listener. */
-  leave(): void;
-  resolve(pass: Pass): void;
-  reject(failure: ModelFailed): void;
-  readonly signal: AbortSignal;
-}
-
+/** The open circuit of one model. */
 class Circuit {
-  readonly model: string;
-  readonly #deps: CircuitDeps;
+  readonly #system: CircuitBreakerOptions['system'];
   #failure: ModelFailed;
-  /** Consecutive failed probes. */
+  /** Failures in a row. */
   #failures = 0;
-  /** When the next probe is due, on the monotonic clock. */
+  /** When the last failure came, on the monotonic clock. */
+  #failedMs = 0;
+  /** When the next probe is due, on the monotonic clock. While a probe hangs the next one is due as well. */
   #dueMs = 0;
   /** Whether the server itself asked for that wait (Retry-After). */
   #isAsked = false;
-  /** The probe whose result is waited for; null: none. */
-  #probing: Pass | null = null;
-  #isClosed = false;
-  /** In order of arrival; the first makes the next probe. At most the model calls of all active runs. */
-  readonly #waiters = new Set<Waiter>();
-  #cancelProbe: () => void = () => undefined;
+  /** Probes under way. */
+  #probes = 0;
+  /** Functions that wake the waiting callers, in order of arrival. At most the model calls of all active runs. */
+  readonly #waiting = new Set<() => void>();
+  /** Cancels the timer of the next probe; null without one. It is set while callers wait. */
+  #cancelTimer: (() => void) | null = null;
 
   /** @param failure of the call that found the server out */
-  constructor(model: string, failure: ModelFailed, deps: CircuitDeps) {
-    this.model = model;
-    this.#deps = deps;
+  constructor(failure: ModelFailed, system: CircuitBreakerOptions['system']) {
+    this.#system = system;
     this.#failure = failure;
-    this.#recordFailure(failure);
+    this.fail(failure);
   }
 
-  /** The failure of the last probe. */
   get failure(): ModelFailed {
     return this.#failure;
   }
 
-  /** The rest of the wait that the server asked for, in milliseconds; undefined: it asked for none. */
+  /** The rest of the wait that the server asked for, in milliseconds, or undefined if it asked for none. */
   get retryAfterMs(): number | undefined {
-    const leftMs = this.#dueMs - this.#deps.system.monotonicMs();
+    const leftMs = this.#dueMs - this.#system.monotonicMs();
     return this.#isAsked && leftMs > 0 ? leftMs : undefined;
   }
 
-  /** Whether nobody has waited for so long that the failure is out of date. */
+  get #isDue(): boolean {
+    return this.#system.monotonicMs() >= this.#dueMs;
+  }
+
+  /** Whether the failure is out of date, because no caller has probed for so long. */
   get isForgotten(): boolean {
-    return this.#isIdle && this.#deps.system.monotonicMs() > this.#dueMs + MEMORY_MS;
+    const isOld = this.#system.monotonicMs() > this.#dueMs + MEMORY_MS;
+    return isOld && this.#probes === 0 && this.#waiting.size === 0;
   }
 
-  /** A pass to probe now, if a probe is due and nobody else is to make it; else null. */
-  tryProbe(): Pass | null {
-    return this.#isIdle && this.#deps.system.monotonicMs() >= this.#dueMs ? this.#probe() : null;
+  /** Whether a caller whose budget ends at `endsMs` may probe now: when a probe is due, or at the end of its budget. */
+  mayProbe(endsMs: number): boolean {
+    const isLast = endsMs <= this.#system.monotonicMs() && this.#probes === 0 && !this.#isAsked;
+    return this.#isDue || (isLast && this.#failedMs < endsMs);
   }
 
-  /**
-   * Waits until the server is back or it is the caller's turn to probe, at the latest when its outage's budget ends.
-   *
-   * @throws {ModelFailed} `aborted` by the signal; not retryable when the outage has outlasted its budget
-   */
-  wait({ since, endsMs }: OutageWait, signal: AbortSignal): Promise<Pass> {
-    const { system } = this.#deps;
-    return new Promise((resolve, reject) => {
-      const giveUp = (): void => {
-        waiter.leave();
-        reject(callAborted(signal));
-        this.#scheduleProbe();
-      };
-      const leave = (): void => {
-        this.#waiters.delete(waiter);
-        cancelBudget();
-        signal.removeEventListener('abort', giveUp);
-      };
-      const waiter: Waiter = { since, isExpired: false, leave, resolve, reject, signal };
-      const leftMs = Math.max(0, endsMs - system.monotonicMs());
-      const cancelBudget = system.after(leftMs, () => this.#expire(waiter));
-      signal.addEventListener('abort', giveUp, { once: true });
-      this.#waiters.add(waiter);
-      this.#scheduleProbe();
-    });
+  /** Whether the outage has outlasted a budget that ends at `endsMs`. A probe under way is waited for. */
+  hasOutlasted(endsMs: number): boolean {
+    return endsMs <= this.#system.monotonicMs() && this.#probes === 0;
   }
 
-  get #isIdle(): boolean {
-    return this.#probing === null && this.#waiters.size === 0;
+  /** Begins a probe. If it hangs, the next probe is due after the longest wait between two. */
+  beginProbe(): void {
+    this.#probes += 1;
+    this.#setDue(BACKOFF.longestMs);
+    this.#isAsked = false;
   }
 
-  /**
-   * A budget is spent: the waiter makes a last probe, or waits for the one in flight; within a Retry-After it fails.
-   */
-  #expire(waiter: Waiter): void {
-    waiter.isExpired = true;
-    if (this.#probing !== null) return;
-    if (this.retryAfterMs === undefined) return this.#letProbe(waiter);
-    this.#refuse(waiter);
-    this.#scheduleProbe();
+  endProbe(): void {
+    this.#probes -= 1;
   }
 
-  #letProbe(waiter: Waiter): void {
-    waiter.leave();
-    waiter.resolve(this.#probe());
-  }
-
-  #refuse(waiter: Waiter): void {
-    waiter.leave();
-    const { model, failure } = this;
-    waiter.reject(outlasted(failure, { model, since: waiter.since, now: this.#deps.system.now() }));
-  }
-
-  /** One that hangs holds the others up only as long as the longest wait between two: then the next may probe too. */
-  #probe(): Pass {
-    const { system } = this.#deps;
-    this.#cancelProbe();
-    /** Whether it was this probe whose result is waited for; now none is. */
-    const release = (): boolean => {
-      cancelHold();
-      const isAwaited = this.#probing === probe;
-      if (isAwaited) this.#probing = null;
-      return isAwaited;
-    };
-    const failed = (failure: ModelFailed): void => {
-      if (!release()) return;
-      this.#recordFailure(failure);
-      for (const waiter of this.#waiters) if (waiter.isExpired) this.#refuse(waiter);
-      this.#scheduleProbe();
-    };
-    const giveUp = (): void => {
-      if (!release()) return;
-      this.#dueMs = system.monotonicMs();
-      this.#scheduleProbe();
-    };
-    const probe: Pass = {
-      isRevoked: () => false,
-      answered: () => {
-        release();
-        this.#close();
-      },
-      failed,
-      unanswered: failed,
-      givenUp: giveUp,
-    };
-    const cancelHold = system.after(BACKOFF.longestMs, giveUp);
-    this.#probing = probe;
-    return probe;
-  }
-
-  #recordFailure(failure: ModelFailed): void {
-    const { system } = this.#deps;
+  /** The server is out, still or again. */
+  fail(failure: ModelFailed): void {
     const waitMs = backoffMs(BACKOFF, this.#failures + 1);
     // At least half of the wait: with full jitter some waits would be near zero.
-    const drawnMs = (waitMs * (1 + system.random())) / 2;
+    const drawnMs = (waitMs * (1 + this.#system.random())) / 2;
     const askedMs = honouredMs(failure.data.retryAfterMs);
     this.#failure = failure;
     this.#failures += 1;
+    this.#failedMs = this.#system.monotonicMs();
     this.#isAsked = askedMs >= drawnMs;
-    this.#dueMs = system.monotonicMs() + Math.max(drawnMs, askedMs);
+    this.#setDue(Math.max(drawnMs, askedMs));
   }
 
-  /** Schedules the first waiter to probe when that is due. */
-  #scheduleProbe(): void {
-    this.#cancelProbe();
-    if (this.#probing !== null || this.#waiters.size === 0) return;
-    const { system } = this.#deps;
-    this.#cancelProbe = system.after(Math.max(0, this.#dueMs - system.monotonicMs()), () => {
-      const [first] = this.#waiters;
-      if (first !== undefined) this.#letProbe(first);
+  /** Makes the next probe due now. */
+  retryNow(): void {
+    this.#setDue(0);
+  }
+
+  /** Resolves when a probe is due or has ended, at the latest when the budget ends or the signal aborts. */
+  wait(endsMs: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#waiting.delete(wake);
+        if (this.#waiting.size === 0) this.#stopTimer();
+        cancelBudget();
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      const leftMs = endsMs - this.#system.monotonicMs();
+      const cancelBudget = leftMs > 0 ? this.#system.after(leftMs, wake) : () => undefined;
+      signal.addEventListener('abort', wake);
+      this.#waiting.add(wake);
+      this.#cancelTimer ??= this.#system.after(this.#dueMs - this.#system.monotonicMs(), () => this.retryNow());
     });
   }
 
-  #close(): void {
-    this.#cancelProbe();
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#deps.onClosed();
-    for (const waiter of this.#waiters) {
-      waiter.leave();
-      this.#goOnSoon(waiter);
-    }
+  /** Wakes all waiting callers. */
+  wake(): void {
+    for (const wake of this.#waiting) wake();
   }
 
-  #goOnSoon({ signal, resolve, reject }: Waiter): void {
-    const { system, freePass } = this.#deps;
-    const cancel = system.after(system.random() * SPREAD_MS, () => {
-      signal.removeEventListener('abort', giveUp);
-      resolve(freePass());
-    });
-    const giveUp = (): void => {
-      cancel();
-      reject(callAborted(signal));
-    };
-    signal.addEventListener('abort', giveUp, { once: true });
+  #setDue(inMs: number): void {
+    this.#dueMs = this.#system.monotonicMs() + inMs;
+    this.#stopTimer();
+    this.wake();
+  }
+
+  #stopTimer(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
   }
 }
 
 export interface CircuitBreakerOptions {
-  /** Budget of the outages that begin here, in milliseconds. */
+  /** Budget of the outages that begin here, in milliseconds, or 0 if an outage is a failure like any other. */
   readonly outageMs: number;
-  readonly system: CircuitDeps['system'];
-  /** Told with the failure when a model's server is found out, and with null when it has answered again. */
+  readonly system: Pick<System, 'after' | 'monotonicMs' | 'now' | 'random'>;
+  /** Called with the failure when a model's server goes out, and with null when it answers again. */
   readonly onOutage: (model: string, failure: ModelFailed | null) => void;
 }
 
 export interface EnterOptions {
-  /** The outage that the caller waits out; null: it knows of none. */
+  /** The outage that the caller waits out, or null if it knows of none. */
   readonly outage: OutageWait | null;
   /** Cancels the wait. */
   readonly signal: AbortSignal;
@@ -255,7 +160,8 @@ export interface EnterOptions {
 
 export interface CircuitBreaker {
   /**
-   * Waits until a model may be called: not at all while its circuit is closed, else as `Circuit.wait` describes.
+   * Waits until the caller may call a model: not at all while its circuit is closed, else until a probe has been answered
+   * or the caller may probe.
    *
    * @throws {ModelFailed} `aborted` by the signal; with `outageMs` at once when the circuit is open and the caller
    * waits out no outage yet; not retryable when its outage has outlasted its budget
@@ -271,10 +177,8 @@ export interface CircuitBreaker {
  * callers at once, and no caller gives up on a server that has just come back.
  */
 export function circuitBreaker({ outageMs, system, onOutage }: CircuitBreakerOptions): CircuitBreaker {
-  /** The open circuits. One that is out of date is dropped when it is accessed, or when another opens. */
+  /** The open circuits. One that is forgotten is dropped when it is accessed, or when another opens. */
   const circuits = new Map<string, Circuit>();
-  /** Timeouts since a model last answered. */
-  const timeouts = new Map<string, number>();
 
   const circuitOf = (model: string): Circuit | undefined => {
     if (circuits.get(model)?.isForgotten === true) circuits.delete(model);
@@ -283,42 +187,48 @@ export function circuitBreaker({ outageMs, system, onOutage }: CircuitBreakerOpt
   const open = (model: string, failure: ModelFailed): void => {
     for (const each of circuits.keys()) circuitOf(each);
     if (circuits.has(model)) return;
-    const onClosed = (): void => {
-      // A probe that hung may be answered when its circuit is forgotten and another has opened.
-      if (circuits.get(model) !== circuit) return;
-      circuits.delete(model);
-      onOutage(model, null);
-    };
-    const circuit = new Circuit(model, failure, { system, onClosed, freePass: () => freePass(model) });
-    circuits.set(model, circuit);
-    timeouts.delete(model);
+    circuits.set(model, new Circuit(failure, system));
     onOutage(model, failure);
+  };
+  const close = (model: string, circuit: Circuit): void => {
+    circuits.delete(model);
+    onOutage(model, null);
+    circuit.wake();
   };
   const freePass = (model: string): Pass => ({
     isRevoked: () => circuits.has(model),
-    answered: () => void timeouts.delete(model),
-    failed: (failure) => open(model, failure),
-    unanswered: (failure) => {
-      if (failure.data.kind !== 'timeout' || outageMs === 0) return;
-      const count = (timeouts.get(model) ?? 0) + 1;
-      timeouts.set(model, count);
-      if (count >= MAX_TIMEOUTS) open(model, failure);
-      const [first] = timeouts.keys();
-      if (first !== undefined && timeouts.size > MAX_COUNTED_MODELS) timeouts.delete(first);
+    report(outcome) {
+      if (outageMs > 0 && outcome instanceof ModelFailed && isOutage(outcome.data.kind)) open(model, outcome);
     },
-    givenUp: () => undefined,
   });
+  const probe = (model: string, circuit: Circuit): Pass => {
+    circuit.beginProbe();
+    return {
+      isRevoked: () => false,
+      report(outcome) {
+        circuit.endProbe();
+        // A probe that hung may end when its circuit has been closed and another has opened.
+        if (circuits.get(model) !== circuit) return;
+        if (outcome === 'answered') close(model, circuit);
+        else if (outcome === 'unknown') circuit.retryNow();
+        else circuit.fail(outcome);
+      },
+    };
+  };
 
   return {
     async enter(model, { outage, signal }) {
-      if (signal.aborted) throw callAborted(signal);
-      const circuit = circuitOf(model);
-      if (circuit === undefined) return freePass(model);
-      const pass = circuit.tryProbe();
-      if (pass !== null) return pass;
-      if (outage !== null) return await circuit.wait(outage, signal);
-      const { failure, retryAfterMs } = circuit;
-      throw outageMet(failure, { outageMs, retryAfterMs });
+      for (;;) {
+        if (signal.aborted) throw callAborted(signal);
+        const circuit = circuitOf(model);
+        if (circuit === undefined) return freePass(model);
+        const endsMs = outage?.endsMs ?? Number.POSITIVE_INFINITY;
+        if (circuit.mayProbe(endsMs)) return probe(model, circuit);
+        const { failure, retryAfterMs } = circuit;
+        if (outage === null) throw outageMet(failure, { outageMs, retryAfterMs });
+        if (circuit.hasOutlasted(endsMs)) throw outlasted(failure, { model, since: outage.since, now: system.now() });
+        await circuit.wait(endsMs, signal);
+      }
     },
     open: () => [...circuits.keys()].filter((model) => circuits.get(model)?.isForgotten === false),
   };
@@ -330,7 +240,7 @@ export function circuitBreaker({ outageMs, system, onOutage }: CircuitBreakerOpt
 export interface Outage {
   /** When the node first met it, ISO 8601. */
   readonly since: string;
-  /** How long it is waited for from then on, in milliseconds. */
+  /** How long the node waits for the server from then on, in milliseconds. */
   readonly budgetMs: number;
 }
 
