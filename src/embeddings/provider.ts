@@ -1,8 +1,6 @@
 import { ConfigInvalid, ModelFailed } from '../errors.js';
 import type { EmbeddingOptions, Embeddings } from './port.js';
 import { DIMENSIONS, inBatches } from './port.js';
-import type { PlainHttpGuardOptions } from '../models/plain-http.js';
-import { plainHttpGuard } from '../models/plain-http.js';
 import type { System } from '../system/system.js';
 import type { Config } from '../config.js';
 import type { EmbeddingDeps, EmbeddingSource } from './http-call.js';
@@ -62,29 +60,13 @@ export async function embeddingsOf(
           accepted: MODEL_NAMES,
         });
       }
-      return guarded(geminiEmbeddings({ ...settings, limits: EMBEDDING_LIMITS, system }), {
-        baseUrl: settings.baseUrl,
-        setting: 'GEMINI_BASE_URL',
-        system,
-      });
+      return geminiEmbeddings({ ...settings, limits: EMBEDDING_LIMITS, system });
     }
     case 'openai':
-      return guarded(openAiEmbeddings({ ...settings, limits: EMBEDDING_LIMITS, system }), {
-        baseUrl: settings.baseUrl,
-        setting: 'OPENAI_BASE_URL',
-        system,
-      });
+      return openAiEmbeddings({ ...settings, limits: EMBEDDING_LIMITS, system });
     default:
       return settings satisfies never;
   }
-}
-
-function guarded(embeddings: Embeddings, options: PlainHttpGuardOptions): Embeddings {
-  const guard = plainHttpGuard(options);
-  return {
-    ...embeddings,
-    embed: (texts, options) => guard(() => embeddings.embed(texts, options), options.signal),
-  };
 }
 
 // Embeddings of Gemini over plain HTTP: the SDK's types lack `outputDimensionality`, and it hides headers.

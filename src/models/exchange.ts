@@ -120,10 +120,11 @@ function thrownFailure(error: unknown, server: ModelServer): ModelFailed {
     const what = error.message.startsWith('Unexpected end') ? 'empty or cut off' : 'no JSON';
     return failure(server, `the body of its answer is ${what}`, { kind: 'unreadable_answer', retryable: true });
   }
-  const found = fieldOf(fieldOf(error, 'cause'), 'code');
+  const cause = fieldOf(error, 'cause');
+  const found = fieldOf(cause, 'code');
   const code = typeof found === 'string' ? found : null;
   const { why, kind, retryable } = kindOfConnection(code);
-  const named = code === null ? why : `${why} (${code})${hintOfConnection(code, server.addressSetting)}`;
+  const named = code === null ? why : `${why} (${code})${hintOfConnection(cause, server.addressSetting)}`;
   return failure(server, named, { kind, retryable });
 }
 

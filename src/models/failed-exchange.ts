@@ -16,13 +16,17 @@ export function kindOfConnection(code: string | null): FaultKind & { readonly wh
   return CONNECTIONS.find(({ codes }) => code !== null && codes.test(code)) ?? OTHER_CONNECTION;
 }
 
-/** A hint for an address that does not speak TLS; empty for other failures. @param setting that holds the address */
-export function hintOfConnection(code: string | null, setting: string): string {
-  return code !== null && NO_TLS.test(code) ? plainHttpHint(setting) : '';
-}
-
-export function plainHttpHint(setting: string): string {
-  return `; the server may speak plain HTTP: check ${setting}, http:// for https://`;
+/**
+ * A hint for a server that ended the TLS handshake in a way that servers of plain HTTP do; empty for other failures.
+ *
+ * @param error of the connection
+ * @param setting that holds the address
+ */
+export function hintOfConnection(error: unknown, setting: string): string {
+  const [code, said] = [fieldOf(error, 'code'), fieldOf(error, 'message')];
+  const isPlain = typeof code === 'string' && NO_TLS.test(code);
+  const isClosed = code === 'ECONNRESET' && typeof said === 'string' && said.startsWith(CLOSED_IN_HANDSHAKE);
+  return isPlain || isClosed ? `; the server may speak plain HTTP: check ${setting}, http:// for https://` : '';
 }
 
 /** Whether a server's message says that it has no such model: routers answer that with 400. */
@@ -116,6 +120,9 @@ const CONNECTIONS = [
 
 /** OpenSSL has received something other than TLS. */
 const NO_TLS = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL|HTTP_REQUEST)$|^EPROTO$/;
+
+/** Node's message for a connection that is closed in the TLS handshake; its code is that of any reset. */
+const CLOSED_IN_HANDSHAKE = 'Client network socket disconnected before secure TLS connection';
 
 /** As worded by LiteLLM, OpenRouter, Mistral, DeepSeek, llama.cpp, llama-swap, vLLM and others. */
 const MODEL_UNKNOWN = new RegExp(

@@ -3,8 +3,6 @@ import type { System } from '../system/system.js';
 import type { Config } from '../config.js';
 import { ConfigInvalid } from '../errors.js';
 import { offlineModel } from './offline.js';
-import type { PlainHttpGuardOptions } from './plain-http.js';
-import { plainHttpGuard } from './plain-http.js';
 import type { LanguageModel } from './port.js';
 
 /**
@@ -24,18 +22,13 @@ export async function languageModel(
       if (!isModelName(provider.model)) {
         throw new ConfigInvalid({ variable: 'GEMINI_MODEL', value: provider.model, accepted: MODEL_NAMES });
       }
-      return guarded(geminiModel({ ...provider, system }), { ...provider, setting: 'GEMINI_BASE_URL', system });
+      return geminiModel({ ...provider, system });
     }
     case 'openai': {
       const { openAiModel } = await import('./openai/client.js');
-      return guarded(openAiModel({ ...provider, system }), { ...provider, setting: 'OPENAI_BASE_URL', system });
+      return openAiModel({ ...provider, system });
     }
     default:
       return provider satisfies never;
   }
-}
-
-function guarded(model: LanguageModel, options: PlainHttpGuardOptions): LanguageModel {
-  const guard = plainHttpGuard(options);
-  return { ...model, ask: (request, { signal }) => guard(() => model.ask(request, { signal }), signal) };
 }

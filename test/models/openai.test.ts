@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import type { ModelFailed } from '../../src/errors.js';
 import { openAiModel } from '../../src/models/openai/client.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/port.js';
@@ -368,6 +370,17 @@ describe('An OpenAI-compatible server', () => {
       const { data, message } = await failureOf(ask());
       expect(data).to.deep.equal({ kind: 'tls_failed', retryable: false });
       expect(message).to.include('plain HTTP: check OPENAI_BASE_URL, http:// for https://');
+    });
+
+    it('closed in the TLS handshake is connection_lost, with a hint at plain HTTP', async () => {
+      const closing = createServer((socket) => socket.once('data', () => socket.end()));
+      await new Promise<void>((resolve) => closing.listen(0, '127.0.0.1', resolve));
+      const { port } = closing.address() as AddressInfo;
+      model = modelAt(`https://127.0.0.1:${port}`);
+      const { data, message } = await failureOf(ask());
+      expect(data).to.deep.equal({ kind: 'connection_lost', retryable: true });
+      expect(message).to.include('plain HTTP: check OPENAI_BASE_URL, http:// for https://');
+      await new Promise((resolve) => closing.close(resolve));
     });
   });
 
