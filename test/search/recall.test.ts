@@ -34,7 +34,7 @@ describe(`Nearest chunks of real texts (SEED=${SEED})`, () => {
     }
   });
 
-  it('are scored by the kernel as by plain loops, row after row, after removals too', () => {
+  it('are scored by bytes nearly as by the whole vectors, after removals too', () => {
     const random = seededRandom(SEED);
     const vector = (): Float32Array => Float32Array.from({ length: DIMENSIONS }, () => random() - 0.5);
     const vectors = Array.from({ length: 2_000 }, vector);
