@@ -10,6 +10,7 @@ import type * as ViewErrors from '../projections/errors.js';
 import type * as PdfErrors from '../pdf/errors.js';
 import type * as RunErrors from '../run/errors.js';
 import { isKeyOf } from '../system/element.js';
+import { reasonOf } from '../system/untrusted.js';
 
 export interface Refusal {
   readonly status: number;
@@ -133,7 +134,7 @@ export interface ProblemAnswer {
 export function problemOf(error: unknown, requestId: string): ProblemAnswer {
   if (error instanceof RequestRefused) return refusalAnswer(error);
   const row = error instanceof CouncilError && isKeyOf(TABLE, error.code) ? TABLE[error.code] : FAULT;
-  const detail = row.detail ?? (error instanceof Error ? error.message : String(error));
+  const detail = row.detail ?? reasonOf(error);
   const wait = row.retryAfterSeconds;
   return {
     status: row.status,

@@ -4,6 +4,7 @@ import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { validators as longRequests } from '../generated/long-requests.js';
 import { validators as requests } from '../generated/requests.js';
 import type { Schemas as SchemaTypes } from '../generated/schemas.js';
+import { isRecord } from '../system/untrusted.js';
 
 /** Name of a file in schemas/. */
 export type SchemaName = keyof SchemaTypes;
@@ -71,9 +72,4 @@ export function readRecord(file: URL): JsonSchema {
   const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
   if (isRecord(value)) return value;
   throw new Error(`Cannot read ${file.pathname}: it holds no JSON object`);
-}
-
-/** Whether a value is a JSON object. */
-export function isRecord(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

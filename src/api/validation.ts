@@ -8,6 +8,7 @@ import { elementAt, isKeyOf, present } from '../system/element.js';
 import { brokenRules } from './problems.js';
 import { MAX_BLUEPRINT_BYTES, isBlueprintId, repeatedNode } from '../blueprint/record.js';
 import type { JsonSchema, SchemaName, SchemaRegistry } from './schemas.js';
+import { isRecord } from '../system/untrusted.js';
 
 /** Most broken rules reported in one answer. */
 const MAX_REPORTED = 20;
@@ -266,8 +267,4 @@ function fieldsAt({ schemas, file }: SchemaLocation, ref: string): Fields {
 
 function isNull(value: unknown): boolean {
   return value === null;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

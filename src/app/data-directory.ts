@@ -14,7 +14,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { ConfigInvalid, CouncilError } from '../errors.js';
-import { fieldOf, listOf } from '../system/untrusted.js';
+import { fieldOf, listOf, reasonOf } from '../system/untrusted.js';
 import { DataDirHeld } from '../eventlog/errors.js';
 
 const HOLDER_FILE = 'holder.json';
@@ -97,7 +97,7 @@ export function openDataDirectory(folder: string, holder: Holder): DataDirectory
     return { path, logFile: join(path, 'log.sqlite'), viewsDir, tmpDir, isExposed, succeed, release };
   } catch (error) {
     if (error instanceof DataDirHeld || error instanceof DataDirFailed) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     if (isOfStorage(error)) throw new DataDirFailed({ path, reason }, { cause: error });
     throw new ConfigInvalid({
       variable: 'DATA_DIR',
@@ -155,7 +155,7 @@ function lockedDatabase(path: string): DatabaseSyncInstance {
     database?.close();
     if (isBusy(error)) throw new DataDirHeld({ path, holder: dataDirectoryHolder(path) });
     if (isOfStorage(error)) throw error;
-    const reason = `its file lock.sqlite is damaged (${error instanceof Error ? error.message : String(error)}): remove it while no service runs there`;
+    const reason = `its file lock.sqlite is damaged (${reasonOf(error)}): remove it while no service runs there`;
     throw new DataDirFailed({ path, reason }, { cause: error });
   }
 }

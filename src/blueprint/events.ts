@@ -7,7 +7,7 @@ import { blueprintEvents } from '../generated/recorded-events.js';
 import { rolesOf } from '../council/roles.js';
 import { defaultEdgeId } from './record.js';
 import { isTooLong } from './record.js';
-import { fieldOf } from '../system/untrusted.js';
+import { fieldOf, reasonOf } from '../system/untrusted.js';
 
 export type BlueprintFact = {
   [T in keyof BlueprintFacts]: { readonly type: T; readonly data: BlueprintFacts[T] };
@@ -85,7 +85,7 @@ function recordIn({ type, data, stream, revision }: Source): Blueprint {
     if (saved.blueprint.id !== blueprintId) throw new Error(`it holds the record of "${saved.blueprint.id}"`);
     return blueprintOf(saved.blueprint);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = reasonOf(cause);
     throw new BlueprintCorrupt({ blueprintId, seq: revision, reason }, { cause });
   }
 }

@@ -5,7 +5,7 @@ import { lastEvent } from '../eventlog/port.js';
 import { headAt } from '../eventsourcing/handle-command.js';
 import { BROKEN_LINK, GENESIS_HASH, hashOf, isLinked } from '../eventsourcing/hash-chain.js';
 import type { Blueprint, BlueprintVersion } from '../generated/schemas.js';
-import { fieldOf } from '../system/untrusted.js';
+import { fieldOf, reasonOf } from '../system/untrusted.js';
 import { BlueprintCorrupt } from './errors.js';
 import { blueprintAfter, blueprintIdOf, blueprintStream } from './events.js';
 
@@ -81,7 +81,7 @@ export function assertLinked({ event, before }: LinkedEvent, sha256: System['sha
   try {
     if (isLinked(previousHash, event, sha256)) return;
   } catch (cause) {
-    throw corrupt(cause instanceof Error ? cause.message : String(cause), cause);
+    throw corrupt(reasonOf(cause), cause);
   }
   throw corrupt(BROKEN_LINK);
 }

@@ -9,6 +9,7 @@ import { readVerified } from '../eventsourcing/hash-chain.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
 import { DocumentCorrupt } from './errors.js';
+import { reasonOf } from '../system/untrusted.js';
 
 export type DocumentFact = {
   [T in keyof DocumentFacts]: { readonly type: T; readonly data: DocumentFacts[T] };
@@ -71,7 +72,7 @@ function assertDocumentEvent(event: ExportedEvent): asserts event is ExportedEve
 }
 
 function corruption(at: { readonly documentId: string; readonly seq: number }, cause: unknown): DocumentCorrupt {
-  return new DocumentCorrupt({ ...at, reason: cause instanceof Error ? cause.message : String(cause) }, { cause });
+  return new DocumentCorrupt({ ...at, reason: reasonOf(cause) }, { cause });
 }
 
 /** A document as it is listed. */

@@ -7,7 +7,7 @@ import { componentsOf } from './components.js';
 import { serviceInfo } from './openapi.js';
 import type { Route } from './route.js';
 import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
-import { isRecord } from '../api/schemas.js';
+import { isRecord } from '../system/untrusted.js';
 
 /** GET /api/asyncapi.json. */
 export function asyncApiRoute(schemas: SchemaRegistry): Route {

@@ -4,7 +4,7 @@
  * used. So nothing refers into the middle of a schema, which generators do not follow.
  */
 import type { DataByType, JsonSchema, SchemaRegistry } from '../api/schemas.js';
-import { isRecord } from '../api/schemas.js';
+import { isRecord } from '../system/untrusted.js';
 
 /** A part of a document. */
 export type Json = Readonly<Record<string, unknown>>;

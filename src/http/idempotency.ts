@@ -110,7 +110,10 @@ export async function startOnce(
   const { uuid, sha256 } = http.system;
   const runId = key === null ? uuid() : keyedRunId({ ...keyScope(ctx), key }, sha256);
   const run = { runId, keyHash, bodyHash, actor: caller.actor };
-  const begun = await http.inTime(started({ ctx, http, caller }, { run, sentHash, begin }), outcomeUnknown(runId));
+  const begun = await http.inTime(
+    started({ ctx, http, caller }, { run, sentHash, begin }),
+    outcomeUnknown(runStream(runId)),
+  );
   return { status: 202, body: runStart(begun) };
 }
 
@@ -130,7 +133,7 @@ async function started(
   return begun;
 }
 
-/** The error for a request that the log has not acknowledged in time. */
-export function outcomeUnknown(runId: string): () => AppendOutcomeUnknown {
-  return () => new AppendOutcomeUnknown({ stream: runStream(runId) });
+/** The error for a request whose append to a stream the log has not acknowledged in time. */
+export function outcomeUnknown(stream: string): () => AppendOutcomeUnknown {
+  return () => new AppendOutcomeUnknown({ stream });
 }

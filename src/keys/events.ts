@@ -8,6 +8,7 @@ import type { ExportedEvent, SealedEvent } from '../eventsourcing/hash-chain.js'
 import { exportedOf, readVerified } from '../eventsourcing/hash-chain.js';
 import type { System } from '../system/system.js';
 import { KeysCorrupt } from './errors.js';
+import { reasonOf } from '../system/untrusted.js';
 
 /** A fact of one of the types in `Facts`. */
 type FactOf<Facts> = {
@@ -67,5 +68,5 @@ function readerOf<Facts>(validators: EventValidators<Facts>): EventReader<Sealed
 }
 
 function corruption(stream: string, seq: number, cause: unknown): KeysCorrupt {
-  return new KeysCorrupt({ stream, seq, reason: cause instanceof Error ? cause.message : String(cause) }, { cause });
+  return new KeysCorrupt({ stream, seq, reason: reasonOf(cause) }, { cause });
 }

@@ -13,6 +13,7 @@ import type { RunEvent, RunFact, Upcast } from './events.js';
 import { runIdOf, runStream, upcast } from './events.js';
 import { evolve, firstState } from './evolve.js';
 import type { RunState } from './state.js';
+import { reasonOf } from '../system/untrusted.js';
 
 /** Facts of a run, and the place in its stream that they follow; null: it has no event yet. */
 export function factsAfter(head: StreamHead | null, runId: string, facts: readonly RunFact[]): FactsAfter<RunFact> {
@@ -154,5 +155,5 @@ export function verified<T>(at: { readonly runId: string; readonly seq: number }
 
 function corruption(at: { readonly runId: string; readonly seq: number }, cause: unknown): RunCorrupt {
   if (cause instanceof RunCorrupt) return cause;
-  return new RunCorrupt({ ...at, reason: cause instanceof Error ? cause.message : String(cause) }, { cause });
+  return new RunCorrupt({ ...at, reason: reasonOf(cause) }, { cause });
 }

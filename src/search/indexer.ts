@@ -7,7 +7,7 @@ import type { System } from '../system/system.js';
 import { CouncilError, ServiceStopping } from '../errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { keptPosition } from '../eventlog/port.js';
-import { wait } from '../system/async/deadline.js';
+import { abortReason, wait } from '../system/async/deadline.js';
 import { REST_MS } from '../system/derived-file.js';
 import { isDecisive } from '../documents/events.js';
 import { IndexLost } from './errors.js';
@@ -280,7 +280,9 @@ function waiters(): Waiters {
     until(holds, signal) {
       if (holds()) return Promise.resolve();
       return new Promise((resolve, reject) => {
-        const abort = (): void => waiter.settle(reasonOf(signal));
+        const abort = (): void => {
+          if (signal !== undefined) waiter.settle(abortReason(signal));
+        };
         const waiter: Waiter = {
           holds,
           settle(error) {
@@ -304,9 +306,4 @@ function waiters(): Waiters {
       for (const { settle } of waiting) settle(new ServiceStopping());
     },
   };
-}
-
-function reasonOf(signal: AbortSignal | undefined): Error {
-  const reason: unknown = signal?.reason;
-  return reason instanceof Error ? reason : new Error('The wait was aborted');
 }

@@ -2,7 +2,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import { ServiceStopping } from '../errors.js';
 import type { Thread } from './thread.js';
-import { fieldOf } from './untrusted.js';
+import { fieldOf, reasonOf } from './untrusted.js';
 
 /** A function that can be called from another thread: its arguments and its result are cloned. */
 type Callable = (...given: never[]) => unknown;
@@ -140,7 +140,7 @@ function answered({ id, name, given }: Call, api: object): object {
     const value: unknown = Reflect.apply(member, api, given);
     return { id, ok: true, value };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = reasonOf(error);
     return { id, ok: false, message, code: fieldOf(error, 'code') };
   }
 }

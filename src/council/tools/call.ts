@@ -6,6 +6,7 @@ import type { ToolArguments, ToolCalledData, ToolHit } from '../../generated/sch
 import type { ToolCall } from '../../models/port.js';
 import type { Tool } from './tool.js';
 import { section } from '../prompt.js';
+import { isRecord } from '../../system/untrusted.js';
 
 /** What is recorded of a call; step, attempt and node are the caller's. */
 export type CallRecord = Omit<ToolCalledData, 'step' | 'attempt' | 'node'>;
@@ -125,10 +126,6 @@ function readObject(json: string): Readonly<Record<string, unknown>> | null {
   } catch {
     return null;
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function bounded(text: string, maxChars: number): string {

@@ -4,6 +4,7 @@
  */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { isRow, numberIn, textIn } from './cells.js';
+import { reasonOf } from '../../system/untrusted.js';
 
 /** By the index alone, stream by stream. Keys of streams and positions of events are dense, from 1; revisions from 0. */
 const ENTRIES = `
@@ -73,6 +74,6 @@ export function faultsOf(database: DatabaseSyncInstance, max: number): readonly 
     const rows: readonly unknown[] = database.prepare(`PRAGMA integrity_check(${max})`, { returnArrays: true }).all();
     return rows.map((row) => textIn(isRow(row) ? row : [], 0)).filter((line) => line !== 'ok');
   } catch (error) {
-    return [error instanceof Error ? error.message : String(error)];
+    return [reasonOf(error)];
   }
 }

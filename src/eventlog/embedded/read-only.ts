@@ -19,6 +19,7 @@ import { pageReader } from './pages.js';
 import { streamPages } from './pages.js';
 import type { Salvage } from './salvage.js';
 import { salvageOf } from './salvage.js';
+import { fieldOf, reasonOf } from '../../system/untrusted.js';
 
 export interface ReadOnlyLog extends Pick<EventLog, 'readStream'> {
   /** Its name, and the position of its newest event, 0 for none. @throws {LogUnreadable} */
@@ -143,11 +144,9 @@ function explained<T>(file: string, act: () => T): T {
     return act();
   } catch (error) {
     if (error instanceof DataDirHeld) throw error;
-    throw new LogUnreadable({ file, reason: reasonOf(error) }, { cause: error });
+    throw new LogUnreadable(
+      { file, reason: fieldOf(error, 'code') === 'ENOENT' ? 'there is no such file' : reasonOf(error) },
+      { cause: error },
+    );
   }
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return 'code' in error && error.code === 'ENOENT' ? 'there is no such file' : error.message;
 }

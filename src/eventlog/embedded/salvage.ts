@@ -5,6 +5,7 @@ import { isRow, numberIn, textIn } from './cells.js';
 import type { Page, PageQuery } from './messages.js';
 import { eventsOn } from './messages.js';
 import { PAGE_CHARS, pageReader } from './pages.js';
+import { reasonOf } from '../../system/untrusted.js';
 
 /** A place in the log whose event cannot be read. */
 export interface UnreadableEvent {
@@ -81,8 +82,4 @@ function attempted<T>(act: () => T): T | null {
   } catch {
     return null;
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

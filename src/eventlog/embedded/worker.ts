@@ -12,6 +12,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { parentPort, workerData } from 'node:worker_threads';
 import { pageReader } from './pages.js';
 import { EmbeddedStore } from './store.js';
+import { reasonOf } from '../../system/untrusted.js';
 
 /** Time between two looks at whether the file is still there, in milliseconds. */
 const LOOK_MS = 1_000;
@@ -143,8 +144,4 @@ function answerer({ database, store, headFile, place }: Opened, port: MessagePor
         return request satisfies never;
     }
   };
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

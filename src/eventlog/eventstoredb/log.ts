@@ -27,6 +27,7 @@ import { untilDeadline } from '../../system/async/deadline.js';
 import type { Backoff } from '../../system/async/retry.js';
 import { backoffMs } from '../../system/async/retry.js';
 import { wait } from '../../system/async/deadline.js';
+import { reasonOf } from '../../system/untrusted.js';
 
 /**
  * Longest wait for an answer, in milliseconds. The server gives up a write after 2 s, so less would leave more outcomes
@@ -210,7 +211,7 @@ function connectionTo(url: string, options: Omit<ConstructorParameters<typeof Co
     throw new ConfigInvalid({
       variable: 'EVENTSTORE_URL',
       value: '(hidden)',
-      accepted: `a connection string that can be used (${error instanceof Error ? error.message : String(error)})`,
+      accepted: `a connection string that can be used (${reasonOf(error)})`,
     });
   }
 }

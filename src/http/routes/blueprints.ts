@@ -6,7 +6,7 @@ import { councilOf } from '../../blueprint/record.js';
 import type { RouterContext } from '@koa/router';
 import { rolesOf } from '../../council/roles.js';
 import type { IsExpected } from '../../blueprint/store.js';
-import { AppendOutcomeUnknown } from '../../eventlog/errors.js';
+import { outcomeUnknown } from '../idempotency.js';
 import { BlueprintUnknown } from '../../blueprint/errors.js';
 import type { Blueprint, BlueprintValidation } from '../../generated/schemas.js';
 import { BODY_LIMITS, assertRules } from '../../api/validation.js';
@@ -71,7 +71,10 @@ function createRoute(http: HttpContext): Route {
       const draft = await body.read(ctx);
       assertRules(draft);
       const id = draft.id ?? http.system.uuid();
-      const blueprint = await http.inTime(http.blueprints.create({ ...draft, id }, { actor }), outcomeUnknown(id));
+      const blueprint = await http.inTime(
+        http.blueprints.create({ ...draft, id }, { actor }),
+        outcomeUnknown(blueprintStream(id)),
+      );
       http.log.info({ blueprintId: id, actor }, 'blueprint created');
       const headers = { Location: `/api/councils/${id}`, ...tagOf(blueprint, http) };
       return { status: 201, body: blueprint, headers };
@@ -124,7 +127,7 @@ function putRoute(http: HttpContext): Route {
       assertRules(change);
       const id = blueprintIdIn(ctx);
       const by = { actor, isExpected: ifMatchOf(ctx, http) };
-      const blueprint = await http.inTime(http.blueprints.update(id, change, by), outcomeUnknown(id));
+      const blueprint = await http.inTime(http.blueprints.update(id, change, by), outcomeUnknown(blueprintStream(id)));
       http.log.info({ blueprintId: id, actor, version: blueprint.version }, 'blueprint updated');
       return { status: 200, body: blueprint, headers: tagOf(blueprint, http) };
     },
@@ -145,7 +148,7 @@ function deleteRoute(http: HttpContext): Route {
     async handle(ctx, { actor }) {
       const id = blueprintIdIn(ctx);
       const by = { actor, isExpected: ifMatchOf(ctx, http) };
-      await http.inTime(http.blueprints.remove(id, by), outcomeUnknown(id));
+      await http.inTime(http.blueprints.remove(id, by), outcomeUnknown(blueprintStream(id)));
       http.log.info({ blueprintId: id, actor }, 'blueprint deleted');
       return { status: 204, body: null };
     },
@@ -165,10 +168,6 @@ function tagOf(blueprint: Blueprint, http: HttpContext): ReturnType<typeof tagge
 function ifMatchOf(ctx: RouterContext, http: HttpContext): IsExpected | null {
   const matches = ifMatch(ctx);
   return matches === null ? null : (current) => matches(digestOf(current, http));
-}
-
-function outcomeUnknown(blueprintId: string): () => AppendOutcomeUnknown {
-  return () => new AppendOutcomeUnknown({ stream: blueprintStream(blueprintId) });
 }
 
 /** Pages of versions made at a time; each holds a few megabytes of records at most. */

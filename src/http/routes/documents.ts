@@ -1,5 +1,5 @@
 /** Documents that agents read: upload, list, show, verify, delete. */
-import { AppendOutcomeUnknown } from '../../eventlog/errors.js';
+import { outcomeUnknown } from '../idempotency.js';
 import type { FoundPassage, UploadResult } from '../../generated/schemas.js';
 import { DocumentUnknown } from '../../documents/errors.js';
 import { documentStream, isDocumentId } from '../../documents/events.js';
@@ -239,8 +239,7 @@ function deleteRoute(http: HttpContext): Route {
     problems: [503],
     async handle(ctx, { actor }) {
       const documentId = documentIdIn(ctx);
-      const late = (): Error => new AppendOutcomeUnknown({ stream: documentStream(documentId) });
-      await http.inTime(http.documents.remove(documentId, actor), late);
+      await http.inTime(http.documents.remove(documentId, actor), outcomeUnknown(documentStream(documentId)));
       http.log.info({ documentId, actor }, 'document deleted');
       return { status: 204, body: null };
     },

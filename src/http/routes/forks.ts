@@ -19,6 +19,7 @@ import { runIdIn } from '../route.js';
 import { outcomeUnknown } from '../idempotency.js';
 import { startWithin } from '../limits.js';
 import { forkPlan, runStart } from '../../api/serializers.js';
+import { runStream } from '../../run/events.js';
 
 /** Parents read at a time, each from its beginning. */
 const PARENTS_AT_A_TIME = 4;
@@ -59,7 +60,7 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
       assertBoundNotReached(requested, boundReached(facts));
       if (isDry) return { status: 200, body: forkPlan(planFork(facts)) };
       const starting = startWithin({ ctx, http, caller }, requested, () => http.registry.start(requested));
-      const begun = await http.inTime(starting, outcomeUnknown(requested.runId));
+      const begun = await http.inTime(starting, outcomeUnknown(runStream(requested.runId)));
       http.log.info({ runId: begun.runId, parent: begun.parent, actor: caller.actor }, 'run forked');
       return { status: 202, body: runStart(begun) };
     },

@@ -13,6 +13,7 @@ import type { HttpContext, Route } from '../route.js';
 import { isRunId, runIdText } from '../route.js';
 import { outcomeUnknown } from '../idempotency.js';
 import { decisionResult, godModeState } from '../../api/serializers.js';
+import { runStream } from '../../run/events.js';
 
 /** Place of the override in a decision's body. */
 const AT = ['body', 'modified_state'];
@@ -55,7 +56,7 @@ function approveRoute(http: HttpContext): Route {
       });
       const answer = await http.inTime(
         deciding.catch((error: unknown) => refuseOverride(error, AT)),
-        outcomeUnknown(runId),
+        outcomeUnknown(runStream(runId)),
       );
       const said = answer.status === 'paused' ? 'vote cast' : 'pause decided';
       if (!answer.isRepeated) http.log.info({ runId, action: request.action, actor: caller.actor }, said);

@@ -5,7 +5,7 @@ import { KeyEnded, KeyNotFirst, KeyRefused, KeyUnknown } from '../../keys/errors
 import { KEYS_STREAM } from '../../keys/events.js';
 import type { KeyRequest } from '../../keys/key-request.js';
 import { expiryAt, expiryIn, scopesOf } from '../../keys/key-request.js';
-import { AppendOutcomeUnknown } from '../../eventlog/errors.js';
+import { outcomeUnknown } from '../idempotency.js';
 import { keyRecord, newKey } from '../../api/serializers.js';
 import { keyNeeded, keyRefused } from '../../api/authentication.js';
 import { RequestRefused, brokenRules } from '../../api/problems.js';
@@ -62,7 +62,7 @@ function addRoute(http: HttpContext): Route {
           async () => authenticator.keys.add(requested(sent, system.now()), { actor, isFirst: actor === null }),
           sent,
         ),
-        outcomeUnknown,
+        outcomeUnknown(KEYS_STREAM),
       );
       const { name } = added.key;
       log.info({ key: name, scopes: [...added.key.scopes], actor }, 'key added');
@@ -117,10 +117,6 @@ async function unlessEnded<T>(change: () => Promise<T>): Promise<T> {
   }
 }
 
-function outcomeUnknown(): AppendOutcomeUnknown {
-  return new AppendOutcomeUnknown({ stream: KEYS_STREAM });
-}
-
 function revokeRoute(http: HttpContext): Route {
   return {
     method: 'DELETE',
@@ -135,7 +131,7 @@ function revokeRoute(http: HttpContext): Route {
       const name = parameterIn(ctx, 'name');
       if (actor === null) throw new KeyUnknown({ name });
       const revoking = unlessEnded(() => http.authenticator.keys.revoke(name, actor));
-      await http.inTime(revoking, outcomeUnknown);
+      await http.inTime(revoking, outcomeUnknown(KEYS_STREAM));
       http.log.info({ key: name, actor }, 'key revoked');
       return { status: 204, body: null };
     },

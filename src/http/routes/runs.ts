@@ -23,6 +23,7 @@ import type { FieldError, Graph, HistoryQuery, RunRequest, TryRequest } from '..
 import { cursorLink, pageOf, queryOf } from '../query.js';
 import { NO_MOMENT, momentIn } from '../moment.js';
 import { fieldOf } from '../../system/untrusted.js';
+import { runStream } from '../../run/events.js';
 
 /** POST /api/councils/run, GET /api/councils/run/{run_id} and POST /api/councils/run/{run_id}/cancel. */
 export function runRoutes(http: HttpContext): readonly Route[] {
@@ -111,7 +112,7 @@ function cancelRoute(http: HttpContext): Route {
     async handle(ctx, { actor }) {
       await body.read(ctx);
       const runId = runIdIn(ctx);
-      const run = await http.inTime(http.registry.cancel(runId, actor), outcomeUnknown(runId));
+      const run = await http.inTime(http.registry.cancel(runId, actor), outcomeUnknown(runStream(runId)));
       http.log.info({ runId, actor }, 'run cancelled');
       return { status: 200, body: runResult(summaryOf(run)) };
     },

@@ -20,6 +20,7 @@ import type { Page, RunSummary } from '../run-summary.js';
 import type { KeyedRun } from './run-table.js';
 import type { FoldedLog, LogRefused } from './views-file.js';
 import type { ViewsRows, ViewsStore } from './views-store.js';
+import { reasonOf } from '../../system/untrusted.js';
 
 export interface ViewsOptions {
   readonly file: string;
@@ -146,7 +147,7 @@ async function startedThread(
 }
 
 function failure(file: string, cause: unknown, outcome = ''): ViewsFailed {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = reasonOf(cause);
   return new ViewsFailed({ file, reason: reason + outcome }, { cause });
 }
 

@@ -30,6 +30,7 @@ import { reportOf } from './attempts.js';
 import type { OwnAppends } from './own-appends.js';
 import { currentEvent, factsAfter, readRun } from '../stream.js';
 import type { TokenBus } from './tokens.js';
+import { reasonOf } from '../../system/untrusted.js';
 
 /** What every run of an instance works with. */
 export interface RunActorDeps {
@@ -247,7 +248,7 @@ export class RunActor {
   #fault(error: unknown): void {
     if (error instanceof LogClosed || this.#isStopped) return;
     this.#deps.onFault(this.run.runId, error);
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     this.send({ type: 'FailRun', error: reason }).catch((again: unknown) => this.#deps.onFault(this.run.runId, again));
   }
 }

@@ -39,7 +39,7 @@ export interface GivenUp {
  */
 export function inTime<T>(
   work: (call: Pick<AbortController, 'signal'>) => Promise<T>,
-  { system, maxMs, signal, late, aborted = reasonOf }: Deadline & GivenUp,
+  { system, maxMs, signal, late, aborted = abortReason }: Deadline & GivenUp,
 ): Promise<T> {
   if (signal?.aborted === true) return Promise.reject(aborted(signal));
   const call = new AbortController();
@@ -89,7 +89,7 @@ export async function untilDeadline<T>(
 export async function orAborted<T>(
   promise: Promise<T>,
   signal: AbortSignal,
-  aborted: (signal: AbortSignal) => Error = reasonOf,
+  aborted: (signal: AbortSignal) => Error = abortReason,
 ): Promise<T> {
   if (signal.aborted) throw aborted(signal);
   let leave = (): void => undefined;
@@ -110,6 +110,7 @@ export async function settledWithin(work: Promise<unknown>, { system, maxMs }: D
   await Promise.race([work, wait(system, maxMs, settled.signal)]).finally(() => settled.abort());
 }
 
-function reasonOf({ reason }: AbortSignal): Error {
+/** The reason of an aborted signal, as an error. */
+export function abortReason({ reason }: AbortSignal): Error {
   return reason instanceof Error ? reason : new Error('The work was aborted', { cause: reason });
 }
