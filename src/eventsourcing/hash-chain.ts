@@ -90,7 +90,6 @@ export function sealEvents<F extends Fact>(head: ChainHead, facts: readonly F[],
       occurredAt: at,
     };
     events.push({ id, type, data: text, metadata });
-    // In the order of `exportedOf`: sealed and read events are of one shape to the engine, and so is their fold.
     const sealed = { seq, id, type, at, data, hash };
     if (isOf(fact, sealed)) exported.push(sealed);
     causationId = id;

@@ -65,10 +65,8 @@ function headOf({ seq, hash, id }: RunEvent): StreamHead {
 
 /** The state after an event; the event must be the next of the same run. */
 export function evolve(state: RunState, event: RunEvent): RunState {
-  const { runId, createdAt, request, plan, phase, ownership, progress, decisions } = changed(state, event);
   const effort = effortAfter(state.effort, event, openPauseOf(state)?.pausedAt ?? null);
-  // Always of one shape: Node 20 copies the next faster then.
-  return { runId, createdAt, request, plan, head: headOf(event), phase, ownership, progress, decisions, effort };
+  return { ...changed(state, event), head: headOf(event), effort };
 }
 
 function changed(state: RunState, event: RunEvent): RunState {
