@@ -32,10 +32,14 @@ interface Waiting {
 
 /** An error that a call threw in the thread. */
 export class CallFailed extends Error {
-  /** The `code` of the thrown error, if it has one. */
+  /** The message of the thrown error. */
+  readonly reason: string;
+  /** Its `code`, if it has one. */
   readonly code: unknown;
-  constructor(message: string, code: unknown) {
-    super(message);
+  /** @param what runs in the thread */
+  constructor(what: string, { message, code }: { readonly message: string; readonly code: unknown }) {
+    super(`${what} failed: ${message}`);
+    this.reason = message;
     this.code = code;
   }
 }
@@ -86,9 +90,11 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
   }
 
   async #close(): Promise<void> {
-    if (this.#failure !== null) return;
-    await this.#call('close', []);
-    await this.#exited;
+    try {
+      if (this.#failure === null) await this.#call('close', []);
+    } finally {
+      await this.#exited;
+    }
   }
 
   #call<T>(name: string, given: readonly unknown[]): Promise<T> {
@@ -109,7 +115,7 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
     const caller = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
     if (answer.ok) caller?.resolve(answer.value);
-    else caller?.reject(new CallFailed(`${this.#what} failed: ${answer.message}`, answer.code));
+    else caller?.reject(new CallFailed(this.#what, answer));
   }
 
   #fail(error: Error): void {

@@ -181,8 +181,8 @@ describe('Embedded log: failures', () => {
     const subscription = following(log, null);
     await subscription.waitFor((seen) => eventsIn(seen).length === 1);
     const died = new Promise((resolve) => worker.once('exit', resolve));
-    // What is no request ends the thread with an exception. It is sent first, the append in the same turn behind it.
-    setImmediate(() => worker.postMessage('no request'));
+    // A message that is no call ends the thread with an exception. It is sent before the append, in the same turn.
+    setImmediate(() => worker.postMessage(null));
     const underWay = rejectionOf(log.append('run-1', numbered(1), 0));
     await new Promise((resolve) => setImmediate(resolve));
     const waiting = rejectionOf(log.append('run-2', numbered(1), 'none'));

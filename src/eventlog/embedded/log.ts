@@ -15,12 +15,13 @@ import type {
 } from '../port.js';
 import { LogUnreadable, checkAppend } from '../port.js';
 import { AppendQueue, recordedOf } from './append-queue.js';
-import type { AppendBatch, Page, PageQuery, Reply, Request } from './messages.js';
-import { eventsOn, isReply, ordinalOf, positionOf } from './messages.js';
+import type { AppendBatch, FaultCode, LogReady, Page, PageQuery, ServedLog } from './messages.js';
+import { eventsOn, ordinalOf, positionOf } from './messages.js';
 import { follow, liveFeed } from './subscription.js';
 import { PAGE_CHARS, allPages, streamPages } from './pages.js';
-import type { StartThread, Thread } from '../../system/thread.js';
+import type { StartThread } from '../../system/thread.js';
 import { startThread } from '../../system/thread.js';
+import { CallFailed, WorkerRpc } from '../../system/worker-rpc.js';
 import { dirname } from 'node:path';
 
 /**
@@ -53,12 +54,28 @@ export async function openEmbeddedLog({
     const reason = `there is no such file, but "${viewsOf}" was made from one: restore it, or delete that folder to begin anew`;
     throw new LogUnreadable({ file, reason });
   }
-  const link = new EmbeddedLink(file, start(new URL('./worker.js', import.meta.url), file));
-  const { identity, head, hasGaps } = await link.opened();
-  return new EmbeddedLog(link, { identity, head, hasGaps, onBroken, onDamaged, onFull });
+  const thread: LogThread = new WorkerRpc(
+    start(new URL('./worker.js', import.meta.url), file),
+    "The event log's thread",
+  );
+  const ready = await thread.ready().catch((cause: unknown) => {
+    throw new LogUnavailable({ cause });
+  });
+  if ('identity' in ready) return new EmbeddedLog(thread, { file, ...ready, onBroken, onDamaged, onFull });
+  await thread.close();
+  if (ready.isHeld) throw new DataDirHeld({ path: dirname(file), holder: 'another process' });
+  throw new LogUnreadable({ file, reason: ready.refused });
 }
 
+type LogThread = WorkerRpc<LogReady, ServedLog>;
+
+/** Most reads without an answer; further ones are refused. Appends come in batches, one at a time. */
+const MAX_READS = 10_000;
+/** Time between two looks at whether the file is still in its place, in milliseconds. */
+const LOOK_MS = 1_000;
+
 interface OpenedLog {
+  readonly file: string;
   readonly identity: string;
   readonly head: number;
   readonly hasGaps: boolean;
@@ -68,45 +85,38 @@ interface OpenedLog {
 }
 
 class EmbeddedLog implements EventLog {
-  readonly #link: EmbeddedLink;
-  readonly #identity: string;
-  readonly #hasGaps: boolean;
+  readonly #thread: LogThread;
+  readonly #opened: OpenedLog;
   readonly #feed = liveFeed();
   readonly #queue: AppendQueue;
   /** Ordinal of the newest event whose append has been acknowledged, 0 for none. */
   #head: number;
   /** Why calls are refused: closed, or failed. */
   #ended: Error | null = null;
+  #isBroken = false;
   #closing: Promise<void> | null = null;
   /** The first damage found. */
   #damage: LogDamaged | null = null;
-  readonly #onFull: (isFull: boolean) => void;
   #isFull = false;
+  /** Reads without an answer. */
+  #reads = 0;
+  readonly #looking: NodeJS.Timeout;
 
-  constructor(link: EmbeddedLink, { identity, head, hasGaps, onBroken, onDamaged, onFull }: OpenedLog) {
-    this.#link = link;
-    this.#identity = identity;
-    this.#hasGaps = hasGaps;
-    this.#head = head;
-    this.#onFull = onFull;
+  constructor(thread: LogThread, opened: OpenedLog) {
+    this.#thread = thread;
+    this.#opened = opened;
+    this.#head = opened.head;
     this.#queue = new AppendQueue({
       write: (batch) => this.#write(batch),
       onWritten: (append, appended) => {
         this.#head = appended.ordinal;
         if (this.#feed.hasListeners()) this.#feed.publish(recordedOf(append, appended));
       },
-      refusal: (fault) => (fault === 'full' ? new LogFull() : link.damaged('an append met it')),
+      refusal: (fault) => (fault === 'full' ? new LogFull() : this.#damaged('an append met it')),
     });
-    link.onDamage((damage) => {
-      this.#damage = damage;
-      onDamaged(damage);
-    });
-    link.onFault((fault) => {
-      this.#ended ??= fault;
-      this.#queue.refuse(fault);
-      this.#feed.close(fault);
-      onBroken(fault);
-    });
+    void thread.stopped.then((cause) => this.#break(cause));
+    // Also while the log is idle: another process may already have begun a log in its place.
+    this.#looking = setInterval(() => void this.#look(), LOOK_MS).unref();
   }
 
   async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
@@ -134,7 +144,7 @@ class EmbeddedLog implements EventLog {
 
   async identity(): Promise<string> {
     this.#checkOpen();
-    return this.#identity;
+    return this.#opened.identity;
   }
 
   async head(): Promise<Position | null> {
@@ -144,12 +154,12 @@ class EmbeddedLog implements EventLog {
 
   async hasGaps(): Promise<boolean> {
     this.#checkOpen();
-    return this.#hasGaps;
+    return this.#opened.hasGaps;
   }
 
   async ping(): Promise<void> {
     this.#checkOpen();
-    await this.#link.request({ kind: 'ping' });
+    await this.#read(() => this.#thread.call('ping'));
     this.#noteRoom(true);
     if (this.#damage !== null) throw this.#damage;
   }
@@ -160,164 +170,100 @@ class EmbeddedLog implements EventLog {
   }
 
   async #close(): Promise<void> {
+    clearInterval(this.#looking);
     this.#ended ??= new LogClosed();
     await this.#queue.idle();
     this.#feed.close(this.#ended);
-    await this.#link.close();
+    try {
+      await this.#thread.close();
+    } catch (error) {
+      // Of a broken log that is known already.
+      if (!this.#isBroken) throw new LogUnavailable({ cause: error });
+    }
   }
 
   async #write(batch: AppendBatch): Promise<readonly number[]> {
-    const reply = await this.#link.request({ kind: 'append', batch });
-    if (reply.kind !== 'appended') throw new Error(`The event log's thread answered an append with "${reply.kind}"`);
-    this.#noteRoom(!reply.isFull);
-    return reply.outcomes;
+    const { outcomes, isFull } = await this.#answered(this.#thread.call('append', batch));
+    this.#noteRoom(!isFull);
+    return outcomes;
   }
 
   async #page(query: PageQuery): Promise<Page> {
     this.#checkOpen();
-    const reply = await this.#link.request({ kind: 'page', query });
-    if (reply.kind !== 'page') throw new Error(`The event log's thread answered a read with "${reply.kind}"`);
-    return reply.page;
+    return this.#read(() => this.#thread.call('page', query));
+  }
+
+  async #look(): Promise<void> {
+    await this.#read(() => this.#thread.call('look')).catch(() => undefined);
+  }
+
+  /** @throws {LogUnavailable} the read failed, or too many wait */
+  async #read<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#reads >= MAX_READS) throw new LogUnavailable();
+    this.#reads += 1;
+    try {
+      return await this.#answered(call());
+    } finally {
+      this.#reads -= 1;
+    }
+  }
+
+  /** The thread's answer. @throws {LogUnavailable | LogDamaged | LogFull} */
+  async #answered<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw this.#errorOf(error);
+    }
+  }
+
+  #errorOf(error: unknown): Error {
+    if (!(error instanceof CallFailed)) return this.#break(error);
+    const code = error.code as FaultCode;
+    switch (code) {
+      case 'damage':
+        return this.#damaged(error.reason);
+      case 'full':
+        return new LogFull();
+      case 'failed':
+        return new LogUnavailable({ cause: error });
+      case 'gone':
+        return this.#break(error);
+      case 'broken':
+        return this.#break(new WriteFailed(error.reason));
+      default:
+        return code satisfies never;
+    }
+  }
+
+  /** The error for what cannot be read. */
+  #damaged(reason: string): LogDamaged {
+    const damage = new LogDamaged({ file: this.#opened.file, reason });
+    if (this.#damage === null) this.#opened.onDamaged(damage);
+    this.#damage ??= damage;
+    return damage;
+  }
+
+  /** Refuses everything from now on: the thread has failed for good. */
+  #break(cause: unknown): LogUnavailable {
+    const fault = new LogUnavailable({ cause });
+    if (this.#isBroken) return fault;
+    this.#isBroken = true;
+    this.#ended ??= fault;
+    clearInterval(this.#looking);
+    this.#queue.refuse(fault);
+    this.#feed.close(fault);
+    if (this.#closing === null) this.#opened.onBroken(fault);
+    return fault;
   }
 
   #noteRoom(hasRoom: boolean): void {
     if (this.#isFull !== hasRoom) return;
     this.#isFull = !hasRoom;
-    this.#onFull(this.#isFull);
+    this.#opened.onFull(this.#isFull);
   }
 
   #checkOpen(): void {
     if (this.#ended !== null) throw this.#ended;
-  }
-}
-
-// The embedded log's connection to its thread: requests go out, replies come back in the same order.
-
-/** Most requests without a reply; further reads are refused. Appends come in batches, one at a time. */
-const MAX_REQUESTS = 10_000;
-
-interface Awaited {
-  readonly resolve: (reply: Reply) => void;
-  readonly reject: (error: Error) => void;
-}
-
-/** Owns the thread. Once it has failed, all requests, pending and later ones, are refused for good. */
-class EmbeddedLink {
-  readonly #file: string;
-  readonly #thread: Thread;
-  #awaited: Awaited[] = [];
-  #fault: LogUnavailable | null = null;
-  #onFault: (fault: LogUnavailable) => void = () => undefined;
-  #onDamage: (damage: LogDamaged) => void = () => undefined;
-  #resolveExited: () => void = () => undefined;
-  readonly #exited = new Promise<void>((resolve) => (this.#resolveExited = resolve));
-
-  constructor(file: string, thread: Thread) {
-    this.#file = file;
-    this.#thread = thread;
-    this.#thread.on('message', (message) => this.#receive(message));
-    this.#thread.on('error', (cause) => this.#fail(cause));
-    this.#thread.on('exit', () => {
-      this.#resolveExited();
-      this.#fail(new Error("The event log's thread has ended"));
-    });
-  }
-
-  /**
-   * Resolves once the worker has opened the file.
-   *
-   * @throws {DataDirHeld} another process has it open
-   * @throws {LogUnreadable} it is unusable
-   */
-  async opened(): Promise<Extract<Reply, { kind: 'opened' }>> {
-    const reply = await this.#next();
-    const file = this.#file;
-    if (reply.kind === 'opened') return reply;
-    await this.#exited;
-    if (reply.kind !== 'refused') throw new Error(`Cannot open the event log "${file}": ${reply.kind}`);
-    if (reply.held) throw new DataDirHeld({ path: dirname(file), holder: 'another process' });
-    throw new LogUnreadable({ file, reason: reply.reason });
-  }
-
-  /** Calls back when the worker or its storage fails. */
-  onFault(callback: (fault: LogUnavailable) => void): void {
-    this.#onFault = callback;
-  }
-
-  /** Calls back when something stored is found damaged, the first time. */
-  onDamage(callback: (damage: LogDamaged) => void): void {
-    this.#onDamage = callback;
-  }
-
-  /** The error for what cannot be read. */
-  damaged(reason: string): LogDamaged {
-    const damage = new LogDamaged({ file: this.#file, reason });
-    this.#onDamage(damage);
-    this.#onDamage = () => undefined;
-    return damage;
-  }
-
-  /**
-   * @throws {LogUnavailable} the read failed, too many requests wait, or the log has failed for good
-   * @throws {LogDamaged} what is asked for is damaged
-   * @throws {LogFull} to a ping: there is still no room
-   */
-  async request(request: Request): Promise<Reply> {
-    if (this.#fault !== null) throw this.#fault;
-    const isRead = request.kind === 'page' || request.kind === 'ping';
-    if (isRead && this.#awaited.length >= MAX_REQUESTS) throw new LogUnavailable();
-    this.#thread.postMessage(request);
-    const reply = await this.#next();
-    if (reply.kind === 'failed') throw this.#errorOf(reply);
-    return reply;
-  }
-
-  #errorOf({ fault, reason }: Extract<Reply, { kind: 'failed' }>): Error {
-    switch (fault) {
-      case 'damage':
-        return this.damaged(reason);
-      case 'full':
-        return new LogFull();
-      case null:
-        return new LogUnavailable({ cause: new Error(reason) });
-      default:
-        return fault satisfies never;
-    }
-  }
-
-  /**
-   * Lets the thread close the file, once all that was asked for is answered, and resolves once it has ended. It ends by
-   * itself: one that is terminated while it is in native code takes the process with it.
-   *
-   * @throws {LogUnavailable} the file could not be closed
-   */
-  async close(): Promise<void> {
-    this.#onFault = () => undefined;
-    try {
-      if (this.#fault === null) await this.request({ kind: 'close' });
-      else this.#thread.postMessage({ kind: 'close' } satisfies Request);
-    } finally {
-      await this.#exited;
-    }
-  }
-
-  #next(): Promise<Reply> {
-    return new Promise((resolve, reject) => this.#awaited.push({ resolve, reject }));
-  }
-
-  #receive(message: unknown): void {
-    if (!isReply(message)) return this.#fail(new TypeError("The event log's thread sent no answer"));
-    if (message.kind === 'broken')
-      return this.#fail(message.isGone ? new Error(message.reason) : new WriteFailed(message.reason));
-    this.#awaited.shift()?.resolve(message);
-  }
-
-  #fail(cause: unknown): void {
-    if (this.#fault !== null) return;
-    this.#fault = new LogUnavailable({ cause });
-    const awaited = this.#awaited;
-    this.#awaited = [];
-    for (const { reject } of awaited) reject(this.#fault);
-    this.#onFault(this.#fault);
   }
 }

@@ -83,51 +83,39 @@ const TEXTS_PER_EVENT = 4;
 /** Numbers per event on a page. */
 const NUMBERS_PER_EVENT = 2;
 
-/** Requests to the worker. Each is answered once, in order. */
-export type Request =
-  | { readonly kind: 'append'; readonly batch: AppendBatch }
-  | { readonly kind: 'page'; readonly query: PageQuery }
-  | { readonly kind: 'ping' }
-  | { readonly kind: 'close' };
+/** What the worker sends once it has opened the file, or why it could not. */
+export type LogReady =
+  | { readonly identity: string; readonly head: number; readonly hasGaps: boolean }
+  | {
+      readonly refused: string;
+      /** Another process has it open. */
+      readonly isHeld: boolean;
+    };
 
-/** From the worker: first `opened` or `refused`, unrequested; then one reply per request. */
-export type Reply =
-  | { readonly kind: 'opened'; readonly identity: string; readonly head: number; readonly hasGaps: boolean }
-  | { readonly kind: 'refused'; readonly held: boolean; readonly reason: string }
-  /** `isFull`: the disk has no room for every append. */
-  | { readonly kind: 'appended'; readonly outcomes: readonly number[]; readonly isFull: boolean }
-  | { readonly kind: 'page'; readonly page: Page }
-  | { readonly kind: 'done' }
-  /** A read failed; nothing else is affected. */
-  | { readonly kind: 'failed'; readonly fault: FileFault | null; readonly reason: string }
-  /** Nothing more is written: a write failed and what the file holds is uncertain, or it is gone from its place. */
-  | { readonly kind: 'broken'; readonly isGone: boolean; readonly reason: string };
-
-const REPLY_KINDS: Readonly<Record<Reply['kind'], true>> = {
-  opened: true,
-  refused: true,
-  appended: true,
-  page: true,
-  done: true,
-  failed: true,
-  broken: true,
-};
-
-const REQUEST_KINDS: Readonly<Record<Request['kind'], true>> = { append: true, page: true, ping: true, close: true };
-
-/** Whether a message is a reply; only its kind is checked, because both ends are the same program. */
-export function isReply(message: unknown): message is Reply {
-  return hasKind(message) && Object.hasOwn(REPLY_KINDS, message.kind);
+/** What became of a batch. */
+export interface BatchOutcome {
+  /** Numbers per append as `NUMBERS_PER_OUTCOME` says. */
+  readonly outcomes: readonly number[];
+  /** The disk has no room for every append. */
+  readonly isFull: boolean;
 }
 
-/** Whether a message is a request; only its kind is checked. */
-export function isRequest(message: unknown): message is Request {
-  return hasKind(message) && Object.hasOwn(REQUEST_KINDS, message.kind);
+/** What the worker serves, one call after the other. Its errors have a `FaultCode` as `code`. */
+export interface ServedLog {
+  append(batch: AppendBatch): BatchOutcome;
+  page(query: PageQuery): Page;
+  /** Fails with `full` while the disk has no room for every append. */
+  ping(): void;
+  /** Fails once the file is gone from its place. */
+  look(): void;
+  close(): void;
 }
 
-function hasKind(message: unknown): message is { readonly kind: string } {
-  return typeof message === 'object' && message !== null && 'kind' in message && typeof message.kind === 'string';
-}
+/**
+ * Why a call failed. `broken`: a write failed and what the file holds is uncertain; `gone`: the file is gone from its
+ * place. After these two nothing more is written and every call fails alike; after the others nothing else is affected.
+ */
+export type FaultCode = FileFault | 'failed' | 'broken' | 'gone';
 
 // Positions of the embedded log: numbers inside, zero-padded text outside, so that `<` compares them.
 

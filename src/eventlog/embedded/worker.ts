@@ -6,16 +6,13 @@ import { dirname } from 'node:path';
 import { faultOf } from './faults.js';
 import { endOf, openLogFile } from './file.js';
 import { HeadFile } from './head-file.js';
-import type { Reply, Request } from './messages.js';
-import { isRequest } from './messages.js';
+import type { FaultCode, LogReady, ServedLog } from './messages.js';
 import type { MessagePort } from 'node:worker_threads';
 import { parentPort, workerData } from 'node:worker_threads';
 import { pageReader } from './pages.js';
 import { EmbeddedStore } from './store.js';
-import { reasonOf } from '../../system/untrusted.js';
-
-/** Time between two looks at whether the file is still there, in milliseconds. */
-const LOOK_MS = 1_000;
+import { fieldOf, reasonOf } from '../../system/untrusted.js';
+import { serveRpc } from '../../system/worker-rpc.js';
 
 const file: unknown = workerData;
 // Else it was imported for `serve`.
@@ -23,27 +20,29 @@ if (parentPort !== null && typeof file === 'string') serve(parentPort, file);
 
 /** Serves the log in a file over a message port. */
 export function serve(port: MessagePort, file: string): void {
-  const reply = (message: Reply): void => port.postMessage(message);
+  let opened: Opened;
   try {
-    const { database, hasGaps } = openLogFile(file);
-    const { identity, position } = endOf(database);
-    const store = new EmbeddedStore(database, position, () => freeBytes(dirname(file)));
-    const headFile = new HeadFile(file, identity);
-    // Its place on the disk is taken before anything is acknowledged, not when that is full.
-    headFile.reached(position);
-    const answer = answerer({ database, store, headFile, place: placeOf(file) }, port);
-    port.on('message', (message: unknown) => {
-      if (!isRequest(message)) throw new TypeError('The event log sent its thread no request');
-      answer(message);
-      // Without its port the thread has nothing to wait for, and ends.
-      if (message.kind === 'close') port.close();
-    });
-    reply({ kind: 'opened', identity, head: position, hasGaps });
+    opened = open(file);
   } catch (error) {
     const reason = reasonOf(error);
-    reply({ kind: 'refused', held: reason.includes('database is locked'), reason });
-    port.close();
+    const ready: LogReady = { refused: reason, isHeld: fieldOf(error, 'errcode') === SQLITE_BUSY };
+    return serveRpc(port, { ready, api: { close: () => undefined } });
   }
+  const { identity, store, hasGaps } = opened;
+  serveRpc(port, { ready: { identity, head: store.head, hasGaps } satisfies LogReady, api: served(opened) });
+}
+
+/** SQLITE_BUSY of https://sqlite.org/rescode.html */
+const SQLITE_BUSY = 5;
+
+function open(file: string): Opened {
+  const { database, hasGaps } = openLogFile(file);
+  const { identity, position } = endOf(database);
+  const store = new EmbeddedStore(database, position, () => freeBytes(dirname(file)));
+  const headFile = new HeadFile(file, identity);
+  // Its place on the disk is taken before anything is acknowledged, not when that is full.
+  headFile.reached(position);
+  return { identity, hasGaps, database, store, headFile, place: placeOf(file) };
 }
 
 function freeBytes(folder: string): number {
@@ -51,11 +50,18 @@ function freeBytes(folder: string): number {
   return bavail * bsize;
 }
 
-class FileGone extends Error {}
+/** The error of a call, with its code. */
+class LogFault extends Error {
+  readonly code: FaultCode;
+  constructor(code: FaultCode, cause: unknown) {
+    super(reasonOf(cause));
+    this.code = code;
+  }
+}
 
 /** Notices that the file under its name is no longer the one that is open: what is written then would be lost. */
 interface Place {
-  /** @throws {Error} it is gone, or another lies there */
+  /** @throws {LogFault} `gone`: it is gone, or another lies there */
   assertHeld(): void;
 }
 
@@ -64,7 +70,7 @@ function placeOf(file: string): Place {
   return {
     assertHeld() {
       if (isStill(opened, file)) return;
-      throw new FileGone(`"${file}" was removed or replaced while it was open`);
+      throw new LogFault('gone', `"${file}" was removed or replaced while it was open`);
     },
   };
 }
@@ -80,68 +86,65 @@ function isStill(opened: Stats, file: string): boolean {
 }
 
 interface Opened {
+  readonly identity: string;
+  readonly hasGaps: boolean;
   readonly database: DatabaseSyncInstance;
   readonly store: EmbeddedStore;
   readonly headFile: HeadFile;
   readonly place: Place;
 }
 
-function answerer({ database, store, headFile, place }: Opened, port: MessagePort) {
-  const reply = (message: Reply): void => port.postMessage(message);
+function served({ database, store, headFile, place }: Opened): ServedLog {
   const read = pageReader(database);
-  let broken: Extract<Reply, { kind: 'broken' }> | null = null;
+  let broken: LogFault | null = null;
 
   /** A failed write is not retried: what a second try reports as durable may not be (lost page cache after fsync). */
-  function write(act: () => void): void {
+  function written<T>(act: () => T): T {
+    if (broken !== null) throw broken;
     try {
-      act();
+      return act();
     } catch (error) {
-      broken = { kind: 'broken', isGone: error instanceof FileGone, reason: reasonOf(error) };
-      reply(broken);
+      broken = error instanceof LogFault ? error : new LogFault('broken', error);
+      throw broken;
     }
   }
 
-  // Also while the log is idle: another process may already have begun a log in its place.
-  const look = setInterval(() => broken ?? write(() => place.assertHeld()), LOOK_MS).unref();
-  port.once('close', () => clearInterval(look));
-
-  function attempt(act: () => Reply): void {
+  function attempted<T>(act: () => T): T {
+    if (broken !== null) throw broken;
     try {
-      reply(act());
+      return act();
     } catch (error) {
-      reply({ kind: 'failed', fault: faultOf(error), reason: reasonOf(error) });
+      throw new LogFault(faultOf(error) ?? 'failed', error);
     }
   }
 
-  return (request: Request): void => {
-    if (broken !== null) return reply(broken);
-    switch (request.kind) {
-      case 'append':
-        return write(() => {
-          const outcomes = store.append(request.batch);
-          place.assertHeld();
-          headFile.reached(store.head);
-          reply({ kind: 'appended', outcomes, isFull: store.isFull });
-          store.checkpointWhenDue();
+  return {
+    append: (batch) =>
+      written(() => {
+        const outcomes = store.append(batch);
+        place.assertHeld();
+        headFile.reached(store.head);
+        // After the answer: a checkpoint takes long, and the writers need not wait for it. The next call reports a failure.
+        queueMicrotask(() => {
+          try {
+            written(() => store.checkpointWhenDue());
+          } catch {
+            // It is kept as `broken`.
+          }
         });
-      case 'page':
-        return attempt(() => ({ kind: 'page', page: read(request.query) }));
-      case 'ping':
-        return write(() => {
-          place.assertHeld();
-          attempt(() => {
-            store.ping();
-            return store.isFull ? { kind: 'failed', fault: 'full', reason: 'there is little room' } : { kind: 'done' };
-          });
-        });
-      case 'close':
-        return attempt(() => {
-          headFile.close();
-          database.close();
-          return { kind: 'done' };
-        });
-      default:
-        return request satisfies never;
-    }
+        return { outcomes, isFull: store.isFull };
+      }),
+    page: (query) => attempted(() => read(query)),
+    ping() {
+      written(() => place.assertHeld());
+      attempted(() => store.ping());
+      if (store.isFull) throw new LogFault('full', 'there is little room');
+    },
+    look: () => written(() => place.assertHeld()),
+    close: () =>
+      attempted(() => {
+        headFile.close();
+        database.close();
+      }),
   };
 }
