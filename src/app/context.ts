@@ -23,10 +23,6 @@ export interface EngineDeps {
   readonly model: LanguageModel;
   /** What agents search the web with; absent: nothing. */
   readonly webSearch?: SearchProvider | null;
-  /** What agents search documents with; absent: what was uploaded here. */
-  readonly chunkSearch?: ChunkSearch | null;
-  /** What has the text of uploaded files; absent: child processes. */
-  readonly extractor?: PdfExtractor;
   readonly system: System;
   readonly logger: Logger;
   /** Called once when the log can take nothing more in this process, which has to be restarted. */
@@ -35,16 +31,24 @@ export interface EngineDeps {
   readonly onLogAway?: (isAway: boolean) => void;
   /** Called with each run that ends, on whatever instance; perhaps more than once. Must not throw. */
   readonly onRunEnded?: (runId: string) => void;
-  /** Starts the threads of the log, the stored read models and the passage index. Default: new ones. */
-  readonly startThread?: StartThread;
-  /** The compiled charts, which engines may share. Default: its own. */
-  readonly charts?: MachineCache;
-  /** The scheduler that notifies watchers in time slices. Default: a new one. */
-  readonly slices?: Slices | undefined;
-  /** Opens the record. Default: the one the settings name. */
-  readonly openLog?: typeof openLog;
-  /** Opens the stored read models. Default: a file in the data directory. */
-  readonly openViews?: typeof openViews;
+  /** What tests replace. */
+  readonly overrides?: Partial<EngineOverrides>;
+}
+
+/** Parts of an engine that tests replace. */
+export interface EngineOverrides {
+  /** What agents search documents with, else what was uploaded here. */
+  readonly chunkSearch: ChunkSearch;
+  /** What has the text of uploaded files, else child processes. */
+  readonly extractor: PdfExtractor;
+  /** Starts the threads of the log, the stored read models and the passage index. */
+  readonly startThread: StartThread;
+  /** The compiled charts, which engines may share. */
+  readonly charts: MachineCache;
+  /** The scheduler that notifies watchers in time slices. */
+  readonly slices: Slices;
+  readonly openLog: typeof openLog;
+  readonly openViews: typeof openViews;
 }
 
 export type EngineConfig = Pick<

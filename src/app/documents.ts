@@ -77,12 +77,12 @@ export interface DocumentServicesDeps {
   readonly instanceId: string;
 }
 
-type DocumentDeps = Pick<EngineDeps, 'dataDir' | 'extractor' | 'system' | 'logger' | 'startThread'>;
+type DocumentDeps = Pick<EngineDeps, 'dataDir' | 'system' | 'logger' | 'overrides'>;
 
 /** @throws {ConfigInvalid} for embeddings that cannot be used */
 export async function documentServices(
   config: Pick<EngineConfig, 'embeddings' | 'pdfTimeoutMs'>,
-  { dataDir, system, logger, startThread, ...deps }: DocumentDeps,
+  { dataDir, system, logger, overrides = {} }: DocumentDeps,
   { log, logInfo, history, instanceId }: DocumentServicesDeps,
 ): Promise<DocumentServices> {
   const embeddings = reportFailureOnce(await embeddingsOf(config.embeddings, system), (err) =>
@@ -91,7 +91,7 @@ export async function documentServices(
   const { model } = embeddings;
   const recordsVectors = model !== OFFLINE_EMBEDDING_MODEL;
   const limits = { ...EXTRACT_LIMITS, timeoutMs: config.pdfTimeoutMs };
-  const extractor = deps.extractor ?? pdfExtractor({ system, pid: process.pid, limits });
+  const extractor = overrides.extractor ?? pdfExtractor({ system, pid: process.pid, limits });
   const corruptDocuments = trackCorrupt(logger, (documentId) => indexer.drop(documentId));
   const isCorrupt = (documentId: string): boolean => corruptDocuments.has(documentId);
   const recording = { embeddings, recordsVectors, appendDeadlineMs: APPEND_DEADLINE_MS };
@@ -105,7 +105,7 @@ export async function documentServices(
   const indexer = new SearchIndexer({
     ...{ log, system, onFault, onIncomplete: completer.complete },
     model: recordsVectors ? model : null,
-    open: indexOpener({ dataDir, system, logger, startThread, log, logInfo, embeddings, onFault }),
+    open: indexOpener({ dataDir, system, logger, startThread: overrides.startThread, log, logInfo, embeddings, onFault }),
   });
   const filenameOf = (id: string): Promise<string | null> => filenameIn({ history, store }, id);
   let projector: Pick<Projector, 'reached' | 'refolds'> | null = null;

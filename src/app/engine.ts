@@ -98,8 +98,8 @@ export interface Engine {
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid} when the record cannot be opened
  */
 export async function openEngine(config: EngineConfig, deps: EngineDeps): Promise<Engine> {
-  const { dataDir, system, logger, openViews: open, startThread, charts = machineCache() } = deps;
-  const { slices = new Slices(system) } = deps;
+  const { dataDir, system, logger, overrides = {} } = deps;
+  const { openViews: open, startThread, charts = machineCache(), slices = new Slices(system) } = overrides;
   const instanceId = system.uuid();
   const { log, authenticator, ...logInfo } = await reachedRecord(config, deps, instanceId);
   const onFault = readingFault(logger);
@@ -112,11 +112,11 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const { history, corruptRuns, reader, views } = models;
   const tokens = tokenBus(slices, logger);
   const library = await documentServices(config, deps, { log, logInfo, history, instanceId });
-  const runDeps = { chunkSearch: library.chunkSearch, ...deps };
+  const chunkSearch = overrides.chunkSearch ?? library.chunkSearch;
   const ownAppends = new OwnAppends();
   const onWhole = (runId: string): void => audits.isWhole(runId);
-  const wiring = { log, tokens, charts, corruptRuns, ownAppends, instanceId, onWhole, reader };
-  const { registry, cluster, unreachableModels, modelUses } = runServices(config, runDeps, wiring);
+  const wiring = { log, tokens, charts, chunkSearch, corruptRuns, ownAppends, instanceId, onWhole, reader };
+  const { registry, cluster, unreachableModels, modelUses } = runServices(config, deps, wiring);
   const deadlines = pauseDeadlines({ registry, history, cluster, corruptRuns, system, logger });
   const { feed, logFeed } = feedsOf({ log, ...logInfo, reader, corruptRuns, system, slices, onFault });
   const projector = new Projector({

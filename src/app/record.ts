@@ -25,10 +25,11 @@ export interface OpenedRecord {
 /** Opens the log that the settings name; it is asked until it answers. @throws {LogUnreadable | ConfigInvalid} */
 export async function openRecord(
   config: EngineConfig,
-  { dataDir, system, logger, onLogBroken = () => undefined, openLog = openNamed, startThread }: EngineDeps,
+  { dataDir, system, logger, onLogBroken = () => undefined, overrides = {} }: EngineDeps,
   contact: LogContact,
 ): Promise<OpenedRecord> {
   const watch = { ...logWatch(logger), onBroken: onLogBroken };
+  const { openLog = openNamed, startThread } = overrides;
   const opened = await openLog({ ...placeOf(config, dataDir), ...watch, system, startThread });
   const log = config.eventStore === null ? recordsOn(opened) : opened;
   const logInfo = await contact.ask(async () => ({ identity: await log.identity(), head: await log.head() }));

@@ -25,6 +25,7 @@ export interface RunServicesDeps {
   readonly log: EventLog;
   readonly tokens: TokenBus;
   readonly charts: MachineCache;
+  readonly chunkSearch: ChunkSearch;
   readonly corruptRuns: CorruptRuns;
   readonly ownAppends: OwnAppends;
   readonly instanceId: string;
@@ -47,8 +48,8 @@ export interface RunServices {
 /** The runs of this instance, and its place among others. */
 export function runServices(
   { maxActiveRuns, maxModelCalls, modelOutageMs, cluster: times }: EngineConfig,
-  { dataDir, model, webSearch = null, chunkSearch = null, system, logger }: EngineDeps,
-  { log, tokens, charts, corruptRuns, ownAppends, instanceId, onWhole, reader }: RunServicesDeps,
+  { dataDir, model, webSearch = null, system, logger }: EngineDeps,
+  { log, tokens, charts, chunkSearch, corruptRuns, ownAppends, instanceId, onWhole, reader }: RunServicesDeps,
 ): RunServices {
   const bounded = boundedModel(withOffline(model, system), {
     maxCalls: maxModelCalls,

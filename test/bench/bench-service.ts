@@ -30,7 +30,7 @@ export async function openBenchService({
       model,
       system,
       logger: { info: () => undefined, warn: () => undefined, error: (fields) => void faults.push(fields) },
-      openLog: async (at) => overheard(await openEmbeddedLog(at), onAppended),
+      overrides: { openLog: async (at) => overheard(await openEmbeddedLog(at), onAppended) },
     },
   );
   const stop = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 /** One of the instances: the whole engine of `src/app`, life after life, on one place of storage. */
 import type { Engine } from '../../src/app/engine.js';
 import { openEngine } from '../../src/app/engine.js';
-import type { EngineDeps } from '../../src/app/context.js';
+import type { EngineDeps, EngineOverrides } from '../../src/app/context.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { machineCache } from '../../src/run/machine.js';
 import { Slices } from '../../src/system/async/slices.js';
@@ -17,7 +17,10 @@ export interface InstanceDeps {
   readonly scheduler: Scheduler;
   readonly storage: Storage;
   readonly model: (process: Process, instance: Instance) => LanguageModel;
-  readonly tools: (process: Process, instance: Instance) => Pick<EngineDeps, 'webSearch' | 'chunkSearch'>;
+  readonly tools: (
+    process: Process,
+    instance: Instance,
+  ) => Pick<EngineDeps, 'webSearch'> & Pick<EngineOverrides, 'chunkSearch'>;
   /** Something went wrong that no fault explains. */
   readonly onFault: (what: string, error: unknown) => void;
   /** A life was stopped; `timers`: how many it has left behind. */
@@ -144,6 +147,7 @@ export class Instance implements Line {
 
   async #boot(process: Process): Promise<void> {
     const { plan, scheduler, storage, model, tools } = this.#deps;
+    const { webSearch = null, chunkSearch } = tools(process, this);
     const engine = await openEngine(
       {
         maxActiveRuns: plan.maxActiveRuns,
@@ -157,18 +161,21 @@ export class Instance implements Line {
       {
         dataDir: this.#dataDir(),
         model: model(process, this),
-        ...tools(process, this),
+        webSearch,
         system: process.system,
-        charts,
-        // One watcher at a time: there are few.
-        slices: new Slices(process.system, { sliceMs: 0 }),
         logger: { info: () => undefined, error: (fields, message) => this.#logged(fields, message) },
-        openLog: () =>
-          Promise.resolve(openLine(storage, scheduler, { line: this, process, longestMs: plan.pace.latencyMs })),
-        openViews: () =>
-          Promise.resolve(
-            openStoredViews(this.views, scheduler, { process, onWritten: () => this.#rowsWritten(process) }),
-          ),
+        overrides: {
+          chunkSearch,
+          charts,
+          // One watcher at a time: there are few.
+          slices: new Slices(process.system, { sliceMs: 0 }),
+          openLog: () =>
+            Promise.resolve(openLine(storage, scheduler, { line: this, process, longestMs: plan.pace.latencyMs })),
+          openViews: () =>
+            Promise.resolve(
+              openStoredViews(this.views, scheduler, { process, onWritten: () => this.#rowsWritten(process) }),
+            ),
+        },
       },
     );
     this.opening = engine;

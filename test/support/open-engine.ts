@@ -13,7 +13,7 @@ import type { PdfExtractor } from '../../src/pdf/extract.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { frozenGraph, requestedRun } from '../../src/run/request.js';
 import type { Engine } from '../../src/app/engine.js';
-import type { EngineDeps } from '../../src/app/context.js';
+import type { EngineOverrides } from '../../src/app/context.js';
 import { openEngine } from '../../src/app/engine.js';
 import type { Graph, RunRequestedData } from '../../src/generated/schemas.js';
 import { eventStoreFor } from './test-event-store.js';
@@ -34,7 +34,7 @@ export interface OpenEngineOptions {
   /** Set where several engines share a log. */
   readonly cluster?: ClusterSettings;
   /** Opens its log. Default: the embedded one in the folder. */
-  readonly openLog?: EngineDeps['openLog'];
+  readonly openLog?: EngineOverrides['openLog'];
   /** Stands between the engine and its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
@@ -65,12 +65,14 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       dataDir,
       model: options.model,
       webSearch: options.webSearch ?? null,
-      ...(options.chunkSearch !== undefined && { chunkSearch: options.chunkSearch }),
-      ...(options.extractor !== undefined && { extractor: options.extractor }),
       system,
-      startThread: startWarmThread,
       logger: { info: () => undefined, error: (fields) => void faults.push(fields) },
-      openLog: async (at) => decorate(await open(at)),
+      overrides: {
+        ...(options.chunkSearch !== undefined && { chunkSearch: options.chunkSearch }),
+        ...(options.extractor !== undefined && { extractor: options.extractor }),
+        startThread: startWarmThread,
+        openLog: async (at) => decorate(await open(at)),
+      },
     },
   ).catch((error: unknown) => {
     dataDir.release();

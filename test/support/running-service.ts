@@ -66,11 +66,13 @@ export async function startService({
   const starting = start(config, {
     dataDir,
     system: clock,
-    startThread,
-    slices,
-    extractor,
     model: model ?? offlineModel({ system: clock }),
-    openLog: async (at) => decorate(await openLog(at)),
+    overrides: {
+      startThread,
+      ...(slices !== undefined && { slices }),
+      extractor,
+      openLog: async (at) => decorate(await openLog(at)),
+    },
     logger: {
       info: (fields, msg) => void lines.push({ ...fields, msg }),
       warn: (fields, msg) => void lines.push({ ...fields, msg }),
