@@ -1,6 +1,5 @@
 /** What an engine works with: the data directory, the model, the clock, the logger, and what tests replace. */
 import type { System } from '../system/system.js';
-import type { Slices } from '../system/async/slices.js';
 import type { StartThread } from '../system/thread.js';
 import type { Config } from '../config.js';
 import type { DataDirectory } from './data-directory.js';
@@ -45,8 +44,6 @@ export interface EngineOverrides {
   readonly startThread: StartThread;
   /** The compiled charts, which engines may share. */
   readonly charts: MachineCache;
-  /** The scheduler that notifies watchers in time slices. */
-  readonly slices: Slices;
   readonly openLog: typeof openLog;
   readonly openViews: typeof openViews;
 }

@@ -105,7 +105,16 @@ export async function documentServices(
   const indexer = new SearchIndexer({
     ...{ log, system, onFault, onIncomplete: completer.complete },
     model: recordsVectors ? model : null,
-    open: indexOpener({ dataDir, system, logger, startThread: overrides.startThread, log, logInfo, embeddings, onFault }),
+    open: indexOpener({
+      dataDir,
+      system,
+      logger,
+      startThread: overrides.startThread,
+      log,
+      logInfo,
+      embeddings,
+      onFault,
+    }),
   });
   const filenameOf = (id: string): Promise<string | null> => filenameIn({ history, store }, id);
   let projector: Pick<Projector, 'reached' | 'refolds'> | null = null;

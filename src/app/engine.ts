@@ -9,7 +9,6 @@ import { logContact, readingFault } from './log-contact.js';
 import { pauseDeadlines } from './deadlines.js';
 import type { DataDirectory } from './data-directory.js';
 import { RunCorrupt } from '../run/errors.js';
-import { Slices } from '../system/async/slices.js';
 import type { Documents, DocumentServices } from './documents.js';
 import { documentServices } from './documents.js';
 import { DocumentCorrupt } from '../documents/errors.js';
@@ -59,8 +58,6 @@ export interface Engine {
   readonly views: RunViews;
   /** The events of runs as they are recorded. */
   readonly feed: RunFeed;
-  /** The scheduler that notifies watchers in time slices. */
-  readonly slices: Slices;
   /** The events of all runs in the log's order. */
   readonly logFeed: LogFeed;
   readonly inbox: Inbox;
@@ -99,7 +96,7 @@ export interface Engine {
  */
 export async function openEngine(config: EngineConfig, deps: EngineDeps): Promise<Engine> {
   const { dataDir, system, logger, overrides = {} } = deps;
-  const { openViews: open, startThread, charts = machineCache(), slices = new Slices(system) } = overrides;
+  const { openViews: open, startThread, charts = machineCache() } = overrides;
   const instanceId = system.uuid();
   const { log, authenticator, ...logInfo } = await reachedRecord(config, deps, instanceId);
   const onFault = readingFault(logger);
@@ -107,10 +104,10 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const onCorrupt = (error: RunCorrupt): void => giveUp(error, { logger, cluster, shown: [feed, models.views] });
   const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
   const isLive = (runId: string): boolean => registry.live(runId) !== null;
-  const reading = { log: folded, system, slices, onCorrupt, onLost, onFault, isLive, open, startThread };
+  const reading = { log: folded, system, onCorrupt, onLost, onFault, isLive, open, startThread };
   const models = await modelsOf(log, dataDir, reading);
   const { history, corruptRuns, reader, views } = models;
-  const tokens = tokenBus(slices, logger);
+  const tokens = tokenBus(logger);
   const library = await documentServices(config, deps, { log, logInfo, history, instanceId });
   const chunkSearch = overrides.chunkSearch ?? library.chunkSearch;
   const ownAppends = new OwnAppends();
@@ -118,7 +115,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const wiring = { log, tokens, charts, chunkSearch, corruptRuns, ownAppends, instanceId, onWhole, reader };
   const { registry, cluster, unreachableModels, modelUses } = runServices(config, deps, wiring);
   const deadlines = pauseDeadlines({ registry, history, cluster, corruptRuns, system, logger });
-  const { feed, logFeed } = feedsOf({ log, ...logInfo, reader, corruptRuns, system, slices, onFault });
+  const { feed, logFeed } = feedsOf({ log, ...logInfo, reader, corruptRuns, system, onFault });
   const projector = new Projector({
     ...{ log, views, history, ownAppends, system, sha256: system.sha256 },
     ...eventsTo({ cluster, deadlines, corruptRuns, instanceId }),
@@ -140,13 +137,14 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
     async check(unfinished) {
       await Promise.all([audits.check(unfinished), library.check(), savedCouncils.check()]);
     },
-    ...{ log, registry, queries, tokens, views, feed, slices, logFeed, inbox, blueprints, authenticator },
+    ...{ log, registry, queries, tokens, views, feed, logFeed, inbox, blueprints, authenticator },
     ...{ unreachableModels, modelUses, ...listsOf({ ...folding, corruptDocuments: library.corruptDocuments }) },
     isReady: readiness({ log, projector, library, history, cluster, system }),
     ...recoveryOf({ ...folding, caughtUp, stopping, cluster, deadlines, registry, corruptRuns, logger }),
     async stop() {
       stopping.abort();
-      stopNotifying({ slices, feed, logFeed });
+      feed.stop();
+      logFeed.stop();
       await Promise.all([cluster?.stop(), audits.stop(), savedCouncils.stop()]);
       // Together: what acts on a deadline waits for the log until the registry stops.
       await Promise.all([deadlines.stop(), registry.stop(), blueprints.stop(), authenticator.stop()]);
@@ -157,17 +155,14 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   };
 }
 
-function tokenBus(slices: Slices, logger: EngineDeps['logger']): TokenBus {
-  return new TokenBus({
-    slices,
-    onFault: (runId, error) => logger.error({ runId, err: error }, 'tokens: fault'),
-  });
+function tokenBus(logger: EngineDeps['logger']): TokenBus {
+  return new TokenBus({ onFault: (runId, error) => logger.error({ runId, err: error }, 'tokens: fault') });
 }
 
-function feedsOf({ identity, reader, slices, ...deps }: FeedsDeps): Pick<Engine, 'feed' | 'logFeed'> {
+function feedsOf({ identity, reader, ...deps }: FeedsDeps): Pick<Engine, 'feed' | 'logFeed'> {
   const { sha256 } = deps.system;
   return {
-    feed: new RunFeed({ reader, sha256, slices }),
+    feed: new RunFeed({ reader, sha256 }),
     logFeed: new LogFeed({ ...deps, cursors: feedCursors(identity, sha256) }),
   };
 }
@@ -175,13 +170,6 @@ function feedsOf({ identity, reader, slices, ...deps }: FeedsDeps): Pick<Engine,
 interface FeedsDeps extends Omit<RunFeedDeps, 'sha256'>, Omit<LogFeedDeps, 'cursors' | 'system'> {
   readonly identity: string;
   readonly system: EngineDeps['system'];
-}
-
-/** Delivers pending notifications and stops sending new ones. */
-function stopNotifying({ slices, feed, logFeed }: Pick<Engine, 'slices' | 'feed' | 'logFeed'>): void {
-  slices.stop();
-  feed.stop();
-  logFeed.stop();
 }
 
 /** Stops a run that was found corrupt: it is no longer run, and nothing more of it is shown. */

@@ -138,7 +138,7 @@ interface Served {
 
 /** Lets the engine serve a server's requests and upgrades. */
 function serveEngine(server: Server, { engine, takenUp, edge, config, deps }: Served): ChannelServer {
-  const { queries, feed, views, tokens, slices } = engine;
+  const { queries, feed, views, tokens } = engine;
   const { verify, genealogy, prompt, blueprints, blueprintList, documents, documentList, logFeed, inbox } = engine;
   const rules = { ...edge, ...accessRules(engine, config, deps.system) };
   const app = httpApp({
@@ -157,7 +157,7 @@ function serveEngine(server: Server, { engine, takenUp, edge, config, deps }: Se
   });
   server.on('request', app);
   return serveChannels(server, {
-    ...{ ...rules, views, feed, queries, tokens, slices },
+    ...{ ...rules, views, feed, queries, tokens },
     onFault: (error) => edge.onFault(null, error),
   });
 }

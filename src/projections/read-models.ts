@@ -1,6 +1,5 @@
 /** Opens the stored read models of this process with the reader they use. */
 import type { System } from '../system/system.js';
-import type { Slices } from '../system/async/slices.js';
 import type { StartThread } from '../system/thread.js';
 import type { RunCorrupt } from '../run/errors.js';
 import type { EventLog } from '../eventlog/port.js';
@@ -15,8 +14,6 @@ export interface ReadModelsOptions extends ViewsOptions {
   /** The log they are folded from, which `log` names. */
   readonly from: EventLog;
   readonly system: Pick<System, 'after' | 'sha256'>;
-  /** The scheduler that notifies the watchers of runs. */
-  readonly slices: Slices;
   /** Called once per run, when it is found corrupt. */
   readonly onCorrupt: (error: RunCorrupt) => void;
   /** Called when the stored views have failed, with the cause: they have to be folded again. */
@@ -44,7 +41,6 @@ export interface ReadModels {
 export async function openReadModels({
   from,
   system,
-  slices,
   onCorrupt,
   onLost,
   onFault,
@@ -73,9 +69,6 @@ export async function openReadModels({
     ...readerOptions,
     seen: async (runId) => (isLive(runId) ? null : (views.headSeq(runId) ?? (await history.find(runId))?.seq ?? null)),
   });
-  const views: RunViews = new RunViews(source, {
-    slices,
-    assertReaches: (runId) => reader.assertReaches(runId),
-  });
+  const views: RunViews = new RunViews(source, { assertReaches: (runId) => reader.assertReaches(runId) });
   return { history, corruptRuns, reader, views, close: () => stored.close() };
 }

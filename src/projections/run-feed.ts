@@ -1,12 +1,9 @@
 /**
- * Streams a run's events to its watchers: from the log up to its head, then live from the projector's subscription, many
- * of them in slices. A watcher gets the next piece of the record only when it has taken the one before; meanwhile the
- * feed holds nothing for it.
+ * Streams a run's events to its watchers: from the log up to its head, then live from the projector's subscription. A
+ * watcher gets the next piece of the record only when it has taken the one before; meanwhile the feed holds nothing for it.
  */
 import type { System } from '../system/system.js';
-import type { Listening } from '../system/async/broadcast.js';
 import { Broadcast } from '../system/async/broadcast.js';
-import type { Slices } from '../system/async/slices.js';
 import { RunCorrupt } from '../run/errors.js';
 import { ServiceStopping } from '../errors.js';
 import { checkLink } from '../eventsourcing/hash-chain.js';
@@ -53,8 +50,8 @@ interface Watcher {
   next: number;
   /** Hash of the last event given; null before the first. */
   hash: string | null;
-  /** Set while it receives live events; otherwise it reads the log. */
-  live: Listening | null;
+  /** Ends the receiving of live events; null while it reads the log. */
+  live: (() => void) | null;
   isOver: boolean;
   /** Ends the wait for live events: it is over, or there is something to read. */
   wake: () => void;
@@ -65,7 +62,6 @@ interface Watcher {
 export interface RunFeedDeps {
   readonly reader: Pick<RunReader, 'assertReaches' | 'piece'>;
   readonly sha256: System['sha256'];
-  readonly slices: Slices;
 }
 
 export class RunFeed {
@@ -131,7 +127,7 @@ export class RunFeed {
   }
 
   #enter(runId: string, watcher: Watcher): { readonly audience: Audience; readonly leave: () => void } {
-    const audience = this.#audiences.get(runId) ?? newAudience(this.#deps.slices);
+    const audience = this.#audiences.get(runId) ?? newAudience();
     this.#audiences.set(runId, audience);
     audience.watchers.add(watcher);
     const leave = (): void => {
@@ -180,8 +176,8 @@ interface Given {
   readonly taken: Promise<unknown>;
 }
 
-function newAudience(slices: Slices): Audience {
-  return { heard: -1, watchers: new Set(), live: new Broadcast(slices) };
+function newAudience(): Audience {
+  return { heard: -1, watchers: new Set(), live: new Broadcast() };
 }
 
 /** Follows no event that a watcher may have, so every watcher that receives it reads the log. */
@@ -241,7 +237,7 @@ function rouse(watcher: Watcher): void {
 }
 
 function leaveLive(watcher: Watcher): void {
-  watcher.live?.leave();
+  watcher.live?.();
   watcher.live = null;
 }
 

@@ -1,9 +1,8 @@
 /**
  * The folded runs in memory, fed by the projector, read by sockets and the history; a watched run has a small store,
- * which notifies its watchers in slices. Paused and finished runs leave memory unless they are watched; they are folded
+ * which notifies its watchers. Paused and finished runs leave memory unless they are watched; they are folded
  * from the log again on demand.
  */
-import type { Slices } from '../system/async/slices.js';
 import type { RunCorrupt } from '../run/errors.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
@@ -34,7 +33,6 @@ interface View {
 }
 
 export interface RunViewsOptions {
-  readonly slices: Slices;
   /** Default: enough for what is under way. */
   readonly bounds?: UnwatchedBounds;
   /** Asked before a run is shown: see run-reader.ts. */
@@ -45,16 +43,14 @@ export class RunViews {
   readonly #reader: Pick<RunReader, 'fold' | 'events'>;
   readonly #assertReaches: RunReader['assertReaches'];
   readonly #bounds: UnwatchedBounds;
-  readonly #slices: Slices;
   readonly #views = new Map<string, View>();
   /** Views with a watcher; they do not count against the bound. */
   #watched = 0;
   #text = 0;
   readonly #loading = new Map<string, Promise<View | null>>();
 
-  constructor(reader: Pick<RunReader, 'fold' | 'events'>, options: RunViewsOptions) {
+  constructor(reader: Pick<RunReader, 'fold' | 'events'>, options: RunViewsOptions = {}) {
     this.#reader = reader;
-    this.#slices = options.slices;
     this.#bounds = options.bounds ?? BOUNDS;
     this.#assertReaches = options.assertReaches ?? (async () => undefined);
   }
@@ -133,12 +129,12 @@ export class RunViews {
       leave();
       return true;
     }
-    view.store ??= runStore(view.run, this.#slices);
-    const listening = view.store.watchers.listen((news, hasMore) =>
-      news.kind === 'state' ? onState(news.run, hasMore) : onCorrupt(),
+    view.store ??= runStore(view.run);
+    const stopListening = view.store.watchers.listen((news) =>
+      news.kind === 'state' ? onState(news.run) : onCorrupt(),
     );
     signal.addEventListener('abort', () => {
-      listening.leave();
+      stopListening();
       leave();
     });
     onState(view.run);

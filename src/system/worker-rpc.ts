@@ -52,8 +52,11 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
   #lastId = 0;
   #failure: Error | null = null;
   #closed: Promise<void> | null = null;
+  #resolveStopped: (error: Error) => void = () => undefined;
   #resolveExited: () => void = () => undefined;
   readonly #exited = new Promise<void>((resolve) => (this.#resolveExited = resolve));
+  /** Resolves with the reason once the thread has stopped, also by `close`. */
+  readonly stopped = new Promise<Error>((resolve) => (this.#resolveStopped = resolve));
 
   /** @param what runs there, as errors name it */
   constructor(thread: Thread, what: string) {
@@ -120,6 +123,7 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
 
   #fail(error: Error): void {
     this.#failure ??= error;
+    this.#resolveStopped(error);
     for (const caller of this.#waiting.values()) caller.reject(error);
     this.#waiting.clear();
   }

@@ -15,7 +15,6 @@ import {
   connectedMessage,
   unknownRunMessage,
 } from './messages.js';
-import type { Slices } from '../system/async/slices.js';
 import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { Token, TokenBus } from '../run/live/tokens.js';
@@ -25,36 +24,27 @@ import type { SendQueue, Peer } from './send-queue.js';
 export interface ChannelOptions {
   readonly views: Pick<RunViews, 'watch'>;
   readonly sendQueue: Pick<SendQueue, 'send'>;
-  readonly slices: Pick<Slices, 'postpone'>;
   readonly onFault: (error: unknown) => void;
 }
 
 /** Serves a run's channel on an open socket. */
-export function serveChannel(peer: Peer, runId: string, { views, sendQueue, slices, onFault }: ChannelOptions): void {
-  const { signal, leave, end, endInTurn } = endingOf(peer, slices);
+export function serveChannel(peer: Peer, runId: string, { views, sendQueue, onFault }: ChannelOptions): void {
+  const { signal, leave, end } = endingOf(peer);
   let announced: Announced | null = null;
 
   const push = (messages: readonly ChannelMessage[]): void => {
     if (messages.length > 0 && !sendQueue.send(peer, messages)) leave();
   };
-  /** To be written together. */
-  let due: ChannelMessage[] = [];
-  const onState = (run: RunState, hasMore = false): void => {
+  const onState = (run: RunState): void => {
     const announcement = announcedOnce(run, announced ?? NOTHING_ANNOUNCED);
-    if (announced === null) due.push(connectedMessage(runId, run.phase.status));
-    due.push(...announcement.messages);
+    const greeting = announced === null ? [connectedMessage(runId, run.phase.status)] : [];
     announced = announcement.announced;
-    if (hasMore && !announcement.isLast) return;
-    push(due);
-    due = [];
-    if (announcement.isLast) endInTurn();
+    push([...greeting, ...announcement.messages]);
+    if (announcement.isLast) end(CLOSE_NORMAL);
   };
 
   // The corruption has been logged, once for all sockets.
-  const onDamaged = (): void => {
-    push(due);
-    end(CLOSE_FAULT);
-  };
+  const onDamaged = (): void => end(CLOSE_FAULT);
   views.watch(runId, { onState, onCorrupt: onDamaged, signal }).then(
     (isKnown) => {
       if (isKnown) return;
@@ -79,11 +69,9 @@ interface Ending {
   /** Sends nothing more on a socket that is closed elsewhere. */
   leave(): void;
   end(code: number): void;
-  /** Closes the socket in a later slice, after all watchers were notified: closing takes longer than notifying. */
-  endInTurn(): void;
 }
 
-function endingOf({ socket }: Peer, slices: ChannelOptions['slices']): Ending {
+function endingOf({ socket }: Peer): Ending {
   const over = new AbortController();
   const leave = (): void => over.abort(OVER);
   socket.on('close', leave);
@@ -93,10 +81,6 @@ function endingOf({ socket }: Peer, slices: ChannelOptions['slices']): Ending {
     end(code) {
       socket.close(code);
       leave();
-    },
-    endInTurn() {
-      leave();
-      slices.postpone(() => socket.close(CLOSE_NORMAL));
     },
   };
 }
@@ -125,7 +109,6 @@ export interface RichChannelOptions {
   readonly queries: Pick<RunQueries, 'find'>;
   readonly tokens: Pick<TokenBus, 'subscribe'>;
   readonly sendQueue: Pick<SendQueue, 'send'>;
-  readonly slices: Pick<Slices, 'postpone'>;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -138,14 +121,14 @@ interface RichTarget {
 /** Serves the rich stream of a run on an open socket. */
 export function serveRichChannel(peer: Peer, target: RichTarget, options: RichChannelOptions): void {
   const { socket } = peer;
-  const { sendQueue, slices } = options;
-  const { signal, leave, end, endInTurn } = endingOf(peer, slices);
+  const { sendQueue } = options;
+  const { signal, leave, end } = endingOf(peer);
   /** Sends messages. The promise, if there is one, resolves once the client may be sent more; it holds no message. */
   const push = (messages: readonly Message[]): void | Promise<void> => {
     if (signal.aborted) return;
     const { sent, onSent } = sending();
     if (!sendQueue.send(peer, messages, onSent)) leave();
-    if (messages.some(isEnd)) endInTurn();
+    if (messages.some(isEnd)) end(CLOSE_NORMAL);
     return socket.bufferedAmount > PAUSE_BYTES ? sent : undefined;
   };
   sendRun(target, { ...options, push, signal }).then(
@@ -185,10 +168,8 @@ async function sendRun(
   const translator = new MessageTranslator(runId, after);
   // Sent with the first event, so that a run whose record cannot be read gets no message.
   let greeting: readonly ChannelMessage[] = [connectedMessage(runId, run.status)];
-  const listening = tokens.subscribe(runId, (token) => void push(translator.token(token)));
+  const stopListening = tokens.subscribe(runId, (token) => void push(translator.token(token)));
   const onEvent = (event: RunEvent): void | Promise<void> => {
-    // Tokens written before the event are sent before it.
-    listening?.catchUp();
     const messages = [...greeting, ...translator.event(event)];
     greeting = [];
     return push(messages);
@@ -196,7 +177,7 @@ async function sendRun(
   try {
     await feed.follow(runId, { from: 0, onEvent, signal });
   } finally {
-    listening?.leave();
+    stopListening?.();
   }
   return true;
 }

@@ -4,7 +4,6 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
 import type { System } from '../system/system.js';
-import type { Slices } from '../system/async/slices.js';
 import type { Limits } from '../api/limits.js';
 import { askerOf } from '../api/limits.js';
 import type { Authenticator } from '../keys/authenticator.js';
@@ -37,7 +36,6 @@ export interface ChannelServerOptions
   extends Omit<ChannelOptions & RichChannelOptions, 'sendQueue'>, SourceRules, AuthenticationRules {
   readonly authenticator: AuthenticationRules['authenticator'] & Pick<Authenticator, 'watch'>;
   readonly system: Pick<System, 'after' | 'soon' | 'uuid'>;
-  readonly slices: Pick<Slices, 'forEach' | 'postpone'>;
   readonly limits: Pick<Limits, 'request'>;
   readonly unsent: SendQueueOptions['unsent'];
 }
@@ -127,8 +125,8 @@ async function openSockets(): Promise<WebSocketServer> {
   return sockets;
 }
 
-/** Pings every socket, a crowd in slices, and ends those that no longer answer. */
-function pinging({ system, slices }: Pick<ChannelServerOptions, 'system' | 'slices'>): {
+/** Pings every socket, and ends those that no longer answer. */
+function pinging({ system }: Pick<ChannelServerOptions, 'system'>): {
   watch(client: WebSocket): void;
   stop(): void;
 } {
@@ -138,11 +136,10 @@ function pinging({ system, slices }: Pick<ChannelServerOptions, 'system' | 'slic
     missed.set(client, count + 1);
     client.ping();
   };
-  let isStopped = false;
-  const rest = (): void => {
-    if (!isStopped) cancel = system.after(PING_MS, beat);
+  const beat = (): void => {
+    for (const each of missed) ping(each);
+    cancel = system.after(PING_MS, beat);
   };
-  const beat = (): void => slices.forEach(missed, ping, rest);
   let cancel = system.after(PING_MS, beat);
   return {
     watch(client) {
@@ -150,10 +147,7 @@ function pinging({ system, slices }: Pick<ChannelServerOptions, 'system' | 'slic
       client.on('close', () => missed.delete(client));
       missed.set(client, 0);
     },
-    stop() {
-      isStopped = true;
-      cancel();
-    },
+    stop: () => cancel(),
   };
 }
 

@@ -15,7 +15,6 @@ import type { ViewsClient } from '../../src/projections/views/views-client.js';
 import { openViews } from '../../src/projections/views/views-client.js';
 import { machineCache } from '../../src/run/machine.js';
 import { nodeSystem } from '../../src/system/system.js';
-import { Slices } from '../../src/system/async/slices.js';
 import { changedLog } from '../support/changed-log.js';
 import { manualSystem } from '../support/manual-system.js';
 import { readerOf } from '../support/reader-of.js';
@@ -54,7 +53,7 @@ describe('The background check of records', () => {
     // It never starts, as if the log were away.
     projector = new Projector({
       log,
-      views: new RunViews(readerOf(log), { slices: new Slices(system) }),
+      views: new RunViews(readerOf(log)),
       history,
       system,
       onFault,

@@ -5,7 +5,6 @@ import { connect } from 'node:net';
 import { expect } from 'chai';
 import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import { nodeSystem } from '../../src/system/system.js';
-import { Slices } from '../../src/system/async/slices.js';
 import { httpApp } from '../../src/http/app.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { FollowOptions } from '../../src/projections/run-feed.js';
@@ -105,7 +104,7 @@ describe('A client of the rich stream that does not read', () => {
         log: { info: () => undefined },
       }),
     );
-    const rich = { feed, queries: { find }, tokens: { subscribe: () => null }, slices: new Slices(system) };
+    const rich = { feed, queries: { find }, tokens: { subscribe: () => null } };
     const channels = serveChannels(server, { views: { watch: never }, ...rich, system, ...source, onFault });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
-import { Slices } from '../../src/system/async/slices.js';
 import { BlueprintStore } from '../../src/blueprint/store.js';
 import { BlueprintCorrupt } from '../../src/blueprint/errors.js';
 import { ServiceStopping } from '../../src/errors.js';
@@ -58,7 +57,7 @@ describe('Projector', () => {
     history = new History({ views: stored, system: hasty, onFault });
     projector = new Projector({
       log: from,
-      views: new RunViews(readerOf(log), { slices: new Slices(nodeSystem()) }),
+      views: new RunViews(readerOf(log)),
       history,
       system: hasty,
       onFault,

@@ -15,7 +15,6 @@ import { openStoryLog, recordedStory } from '../support/story-log.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
-import { slicesOf } from '../support/slices-of.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260107);
 const IS_SOAK = process.env['SOAK'] !== undefined;
@@ -46,7 +45,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
   beforeEach(() => fresh());
 
   /** A feed of a log that holds nothing yet, and that takes its time to be read. */
-  function fresh(pace: () => Promise<void> = () => Promise.resolve(), units = 50): void {
+  function fresh(pace: () => Promise<void> = () => Promise.resolve()): void {
     recorded = [];
     const read = async function* (_stream: string, { from = 0 } = {}): AsyncGenerator<RecordedEvent> {
       for (let seq = from; seq < recorded.length; seq += 1) {
@@ -55,7 +54,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
         if (event !== undefined) yield event;
       }
     };
-    feed = new RunFeed({ reader: readerOf(changedLog(log, { readStream: read })), sha256, slices: slicesOf(units) });
+    feed = new RunFeed({ reader: readerOf(changedLog(log, { readStream: read })), sha256 });
   }
 
   /** Records an event and tells of it. */
@@ -90,7 +89,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
     const idle = async (turns: number): Promise<void> => {
       for (let turn = 0; turn < turns; turn += 1) await nextTurn();
     };
-    fresh(() => idle(pick(2)), 1 + pick(3));
+    fresh(() => idle(pick(2)));
     const watching = Array.from({ length: 8 }, async () => {
       await idle(pick(40));
       const from = pick(3) === 0 ? Math.min(pick(recorded.length + 1), story.length - 1) : 0;

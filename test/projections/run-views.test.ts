@@ -19,14 +19,12 @@ import { seededRandom } from '../support/seeded-random.js';
 import { openStoryLog, recordedStory, storyReader, tell } from '../support/story-log.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
-import { slicesOf } from '../support/slices-of.js';
 import type { RunState } from '../../src/run/state.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const SCHEDULES = IS_SOAK ? 5_000 : 30;
 const { uuid } = nodeSystem();
-const slices = slicesOf(50);
 
 describe(`RunViews (SEED=${SEED})`, () => {
   let dir: TempDir;
@@ -68,7 +66,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
       },
     });
     const reader = storyReader(log);
-    const views = new RunViews(storyReader(slow), { slices: slicesOf(1 + pick(3)) });
+    const views = new RunViews(storyReader(slow));
     const runId = uuid();
     let recorded = 1 + pick(4);
     await tell(log, runId, story, 0, recorded);
@@ -128,7 +126,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
         events: (_: string, { from = 0 } = {}) => Readable.from(events.slice(from, recorded)),
       };
       // Whatever nobody watches leaves memory with its next event.
-      const views = new RunViews(reader, { slices, bounds: { runs: 0, text: 0 } });
+      const views = new RunViews(reader, { bounds: { runs: 0, text: 0 } });
       const told: number[] = [];
       const watching = views.watch(runId, {
         onState: ({ head }) => told.push(head.seq),
@@ -150,14 +148,14 @@ describe(`RunViews (SEED=${SEED})`, () => {
   });
 
   it('answers false for a run that does not exist and keeps nothing of it', async () => {
-    const views = new RunViews(storyReader(log), { slices });
+    const views = new RunViews(storyReader(log));
     const watcher = { onState: () => undefined, signal: new AbortController().signal };
     expect(await views.watch(uuid(), watcher)).to.equal(false);
     expect(views.size).to.equal(0);
   });
 
   it('holds a finished run as long as somebody watches it', async () => {
-    const views = new RunViews(storyReader(log), { slices });
+    const views = new RunViews(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, story.length);
     const [first, second] = [new AbortController(), new AbortController()];
@@ -171,7 +169,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
   });
 
   it('keeps nothing for a watcher who leaves while the run is loaded', async () => {
-    const views = new RunViews(storyReader(log), { slices });
+    const views = new RunViews(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, story.length);
     const leaving = new AbortController();
@@ -184,7 +182,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
   });
 
   it('tells nothing more to a watcher who has left', async () => {
-    const views = new RunViews(storyReader(log), { slices });
+    const views = new RunViews(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, 4);
     const events = await recordOf(log, runId);
@@ -222,16 +220,13 @@ describe(`RunViews (SEED=${SEED})`, () => {
 
   it('folds no run from the log again while 4,000 unfinished ones move', async () => {
     let folds = 0;
-    const views = new RunViews(
-      {
-        ...storyReader(log),
-        fold: async () => {
-          folds += 1;
-          return null;
-        },
+    const views = new RunViews({
+      ...storyReader(log),
+      fold: async () => {
+        folds += 1;
+        return null;
       },
-      { slices },
-    );
+    });
     const runs = await manyRuns(4_000, 3);
     for (const seq of [0, 1, 2]) for (const { id, events } of runs) await views.apply(id, elementAt(events, seq));
     expect(folds).to.equal(0);
@@ -245,10 +240,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
       { runs: 3, text: Number.MAX_SAFE_INTEGER },
       { runs: 100, text: 4 * 'The sea'.length },
     ]) {
-      const views = new RunViews(
-        { ...storyReader(log), fold: async () => null, async *events() {} },
-        { slices, bounds },
-      );
+      const views = new RunViews({ ...storyReader(log), fold: async () => null, async *events() {} }, { bounds });
       const leaving = new AbortController();
       const [one] = runs;
       await views.apply(present(first, 'run'), elementAt(present(one, 'run').events, 0));
@@ -275,7 +267,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
   }
 
   it('passes over events that it has folded already', async () => {
-    const views = new RunViews(storyReader(log), { slices });
+    const views = new RunViews(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, 8);
     const events = await recordOf(log, runId);

@@ -4,7 +4,6 @@ import { openEngine } from '../../src/app/engine.js';
 import type { EngineDeps, EngineOverrides } from '../../src/app/context.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { machineCache } from '../../src/run/machine.js';
-import { Slices } from '../../src/system/async/slices.js';
 import type { Plan } from './faults.js';
 import { Process } from './scheduler.js';
 import type { Scheduler } from './scheduler.js';
@@ -167,8 +166,6 @@ export class Instance implements Line {
         overrides: {
           chunkSearch,
           charts,
-          // One watcher at a time: there are few.
-          slices: new Slices(process.system, { sliceMs: 0 }),
           openLog: () =>
             Promise.resolve(openLine(storage, scheduler, { line: this, process, longestMs: plan.pace.latencyMs })),
           openViews: () =>

@@ -1,6 +1,5 @@
 /** The real service on a free port and a folder of its own: what tests of the edges talk to. */
 import { hostname } from 'node:os';
-import type { Slices } from '../../src/system/async/slices.js';
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { StartThread } from '../../src/system/thread.js';
@@ -26,8 +25,6 @@ export interface ServiceOverrides extends Partial<Config> {
   readonly extractor?: PdfExtractor;
   /** Default: those that have served before. */
   readonly startThread?: StartThread;
-  /** How those who watch are told. Default: as in production. */
-  readonly slices?: Slices;
   /** Stands between the service and its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
@@ -52,7 +49,6 @@ export async function startService({
   system,
   extractor = rememberingExtractor(),
   startThread = startWarmThread,
-  slices,
   decorate = (log) => log,
   ...overrides
 }: ServiceOverrides = {}): Promise<RunningService> {
@@ -69,7 +65,6 @@ export async function startService({
     model: model ?? offlineModel({ system: clock }),
     overrides: {
       startThread,
-      ...(slices !== undefined && { slices }),
       extractor,
       openLog: async (at) => decorate(await openLog(at)),
     },

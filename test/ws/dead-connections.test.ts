@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { WebSocket } from 'ws';
-import { Slices } from '../../src/system/async/slices.js';
 import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import { elementAt } from '../../src/system/element.js';
 import { serveChannels } from '../../src/ws/upgrade.js';
@@ -23,7 +22,7 @@ describe('A socket whose client has died', () => {
     const channels = serveChannels(server, {
       views: { watch: () => Promise.resolve(true) },
       ...{ feed: { follow: never }, queries: { find: never }, tokens: { subscribe: never } },
-      ...{ system, slices: new Slices(system), unsent: new UnsentBytes(), limits: NO_LIMITS },
+      ...{ system, unsent: new UnsentBytes(), limits: NO_LIMITS },
       ...{ isOwnHost: () => true, corsOrigins: [], onFault: never },
       ...NO_KEYS,
     });

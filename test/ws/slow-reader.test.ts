@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { Slices } from '../../src/system/async/slices.js';
 import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { compileChart } from '../../src/run/machine.js';
@@ -36,7 +35,6 @@ describe('A channel whose client does not read', () => {
       views,
       ...rich,
       system,
-      slices: new Slices(system),
       isOwnHost: () => true,
       corsOrigins: [],
       limits: NO_LIMITS,

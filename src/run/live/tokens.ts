@@ -1,8 +1,6 @@
 /** Streams drafts, as they are written, to the current listeners. Nothing is kept for later, nothing recorded. */
 import type { TokenSink } from '../../council/step.js';
-import type { Listening } from '../../system/async/broadcast.js';
 import { Broadcast } from '../../system/async/broadcast.js';
-import type { Slices } from '../../system/async/slices.js';
 
 /** A piece of a draft. A node's next attempt restarts its draft, and so does a later turn of the same attempt. */
 export interface Token {
@@ -31,7 +29,6 @@ const FIRST_CHARS = 16;
 const MAX_CHARS = 8 * 1024;
 
 export interface TokenBusDeps {
-  readonly slices: Slices;
   readonly onFault: (runId: string, error: unknown) => void;
 }
 
@@ -47,11 +44,11 @@ export class TokenBus {
   /**
    * Listens to a run's tokens from its next call to a model; if the run has a listener already, from the next token.
    *
-   * @returns the listener's handle; null when there are too many listeners
+   * @returns ends the listening; or null when there are too many listeners
    */
-  subscribe(runId: string, listener: TokenListener): Listening | null {
+  subscribe(runId: string, listener: TokenListener): (() => void) | null {
     if (this.#count >= MAX_LISTENERS) return null;
-    const audience = this.#audiences.get(runId) ?? new Broadcast<Token>(this.#deps.slices);
+    const audience = this.#audiences.get(runId) ?? new Broadcast<Token>();
     this.#audiences.set(runId, audience);
     this.#count += 1;
     let isGone = false;
@@ -59,11 +56,11 @@ export class TokenBus {
       if (isGone) return;
       isGone = true;
       this.#count -= 1;
-      listening.leave();
+      stopListening();
       if (audience.size === 0) this.#audiences.delete(runId);
     };
     // An error of a listener must not fail the call to the model.
-    const listening = audience.listen((token) => {
+    const stopListening = audience.listen((token) => {
       try {
         listener(token);
       } catch (error) {
@@ -71,7 +68,7 @@ export class TokenBus {
         this.#deps.onFault(runId, error);
       }
     });
-    return { catchUp: () => listening.catchUp(), leave };
+    return leave;
   }
 
   /** Where a call to a model sends its text; null while the run has no listeners: the answer need not be streamed. */
