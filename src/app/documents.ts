@@ -90,6 +90,7 @@ export async function documentServices(
   );
   const { model } = embeddings;
   const recordsVectors = model !== OFFLINE_EMBEDDING_MODEL;
+  const { startThread } = overrides;
   const limits = { ...EXTRACT_LIMITS, timeoutMs: config.pdfTimeoutMs };
   const extractor = overrides.extractor ?? pdfExtractor({ system, pid: process.pid, limits });
   const corruptDocuments = trackCorrupt(logger, (documentId) => indexer.drop(documentId));
@@ -105,16 +106,7 @@ export async function documentServices(
   const indexer = new SearchIndexer({
     ...{ log, system, onFault, onIncomplete: completer.complete },
     model: recordsVectors ? model : null,
-    open: indexOpener({
-      dataDir,
-      system,
-      logger,
-      startThread: overrides.startThread,
-      log,
-      logInfo,
-      embeddings,
-      onFault,
-    }),
+    open: indexOpener({ ...{ dataDir, system, logger, log, logInfo, embeddings, onFault }, startThread }),
   });
   const filenameOf = (id: string): Promise<string | null> => filenameIn({ history, store }, id);
   let projector: Pick<Projector, 'reached' | 'refolds'> | null = null;
