@@ -13,9 +13,12 @@ export interface Starting {
   end(): void;
 }
 
+/** Most requests in the queue; further ones are answered 503. One connection may send any number of them in advance. */
+const MAX_QUEUED = 1_000;
+
 /**
  * Serves health on a server from now on, and nothing else before the keys are known. Until the log has answered or failed
- * for the first time, other requests wait in a queue, which the limit of connections bounds.
+ * for the first time, other requests wait in a queue.
  */
 export function serveStart(server: Server, deps: AnsweringDeps & SourceRules): Starting {
   let isAway = false;
@@ -23,7 +26,7 @@ export function serveStart(server: Server, deps: AnsweringDeps & SourceRules): S
   const app = startingApp(deps, () => isAway);
   const defer = deferChannels({ ...deps, server, onFault: (error) => deps.onFault(deps.system.uuid(), error) });
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    if (isAway || isOfHealth(request.url ?? '')) app(request, response);
+    if (isAway || isOfHealth(request.url ?? '') || queue.length >= MAX_QUEUED) app(request, response);
     else queue.push(() => void server.emit('request', request, response));
   };
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {

@@ -1,0 +1,37 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
+import { serveStart } from '../../src/app/starting.js';
+import { nodeSystem } from '../../src/system/system.js';
+import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
+import { untilTrue } from '../support/until-true.js';
+
+const SENT = 3_000;
+const MAX_QUEUED = 1_000;
+
+describe('A server before its engine is open', () => {
+  it('queues at most 1,000 requests, however many a connection sends in advance', async () => {
+    let seen = 0;
+    const server = createServer().on('request', () => (seen += 1));
+    const starting = serveStart(server, {
+      ...{ system: nodeSystem(), unsent: new UnsentBytes(), corsOrigins: [], isOwnHost: () => true },
+      onFault: () => expect.fail('Nothing fails'),
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    try {
+      client.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(SENT));
+      await untilTrue(() => seen > MAX_QUEUED);
+      let served = 0;
+      server.on('request', () => (served += 1));
+      starting.end();
+      expect(served).to.equal(MAX_QUEUED);
+    } finally {
+      client.destroy();
+      server.close();
+    }
+  });
+});
