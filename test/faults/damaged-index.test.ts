@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
-import { cut, damageOpen, IS_SOAK, pagesOf, rangesOf } from '../support/damaged-file.js';
+import { cut, damageWhileOpen, IS_SOAK, pagesOf, rangesOf } from '../support/damaged-file.js';
 import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
@@ -105,14 +105,13 @@ describe('A service whose search index of documents is damaged', () => {
     it(`while it is open finds the same passages, whatever part of a ${name} file is damaged`, async () => {
       const path = join(dir.path, `open-${name}`);
       await filled(path, size);
-      const random = seededRandom(10);
-      await withService(path, async ({ url }) => {
-        const told = await answersOf(url);
-        const { length } = readFileSync(join(path, FILE));
-        for (const { title, apply } of [...pagesOf(length, size.every), ...rangesOf(length)]) {
-          damageOpen(join(path, FILE), apply, random);
-          expect(await answersOf(url), title).to.deep.equal(told);
-        }
+      const file = join(path, FILE);
+      const told = await withService(path, ({ url }) => answersOf(url));
+      const { length } = readFileSync(file);
+      await damageWhileOpen([...pagesOf(length, size.every), ...rangesOf(length)], {
+        ...{ file, seed: 10 },
+        withService: (act) => withService(path, act),
+        check: async ({ url }, title) => expect(await answersOf(url), title).to.deep.equal(told),
       });
     });
   }

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
-import { cut, damageOpen, IS_SOAK, pagesOf, rangesOf } from '../support/damaged-file.js';
+import { cut, damageWhileOpen, IS_SOAK, pagesOf, rangesOf } from '../support/damaged-file.js';
 import { graphOf } from '../support/given.js';
 import { pausedBefore, startGodRun } from '../support/god-run.js';
 import { instantModel } from '../support/instant-model.js';
@@ -127,15 +127,12 @@ onEmbeddedLog(() =>
       const paths = await filled('open', SIZES.small);
       const path = join(dir.path, 'open');
       const file = join(path, 'views', 'views.sqlite');
-      const random = seededRandom(8);
-      await withService(path, async ({ url }) => {
-        const rest = restClient(url);
-        const told = await answersOf(rest, paths);
-        const { length } = readFileSync(file);
-        for (const { title, apply } of [...pagesOf(length, IS_SOAK ? 1 : 8), ...rangesOf(length)]) {
-          damageOpen(file, apply, random);
-          expect(await answersOf(rest, paths), title).to.deep.equal(told);
-        }
+      const told = await withService(path, ({ url }) => answersOf(restClient(url), paths));
+      const { length } = readFileSync(file);
+      await damageWhileOpen([...pagesOf(length, IS_SOAK ? 1 : 8), ...rangesOf(length)], {
+        ...{ file, seed: 8 },
+        withService: (act) => withService(path, act),
+        check: async ({ url }, title) => expect(await answersOf(restClient(url), paths), title).to.deep.equal(told),
       });
     });
   }),

@@ -1,6 +1,8 @@
 /** Ways to damage a SQLite file: pages by themselves, ranges of pages, and cuts. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from '@photostructure/sqlite';
+import type { RunningService } from './running-service.js';
+import { seededRandom } from './seeded-random.js';
 
 export const IS_SOAK = process.env['SOAK'] !== undefined;
 export const PAGE = 4_096;
@@ -69,4 +71,35 @@ export function damageOpen(file: string, apply: Damage['apply'], random: () => n
     PRAGMA wal_checkpoint(TRUNCATE)`);
   database.close();
   writeFileSync(file, apply(readFileSync(file), random));
+}
+
+export interface WhileOpen {
+  readonly file: string;
+  readonly seed: number;
+  readonly withService: (act: (service: RunningService) => Promise<void>) => Promise<void>;
+  readonly check: (service: RunningService, title: string) => Promise<unknown>;
+}
+
+/** Damages a view again and again while a service has it open: another service on a whole file after unmet damage. */
+export async function damageWhileOpen(
+  damages: readonly Damage[],
+  { file, seed, withService, check }: WhileOpen,
+): Promise<void> {
+  const random = seededRandom(seed);
+  const whole = readFileSync(file);
+  const left = [...damages];
+  while (left.length > 0) {
+    for (const journal of ['-wal', '-shm']) rmSync(file + journal, { force: true });
+    writeFileSync(file, whole);
+    await withService(async (service) => {
+      for (let isMet = true; isMet;) {
+        const next = left.shift();
+        if (next === undefined) return;
+        const known = service.faults.length;
+        damageOpen(file, next.apply, random);
+        await check(service, next.title);
+        isMet = service.faults.length > known;
+      }
+    });
+  }
 }
