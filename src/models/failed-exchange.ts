@@ -23,9 +23,10 @@ export function kindOfConnection(code: string | null): FaultKind & { readonly wh
  * @param setting that holds the address
  */
 export function hintOfConnection(error: unknown, setting: string): string {
-  const [code, said] = [fieldOf(error, 'code'), fieldOf(error, 'message')];
+  const code = fieldOf(error, 'code');
   const isPlain = typeof code === 'string' && NO_TLS.test(code);
-  const isClosed = code === 'ECONNRESET' && typeof said === 'string' && said.startsWith(CLOSED_IN_HANDSHAKE);
+  // Of all resets, Node describes the connection only in that of a handshake which the server has cut off.
+  const isClosed = code === 'ECONNRESET' && error instanceof Error && 'localAddress' in error;
   return isPlain || isClosed ? `; the server may speak plain HTTP: check ${setting}, http:// for https://` : '';
 }
 
@@ -120,9 +121,6 @@ const CONNECTIONS = [
 
 /** OpenSSL has received something other than TLS. */
 const NO_TLS = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL|HTTP_REQUEST)$|^EPROTO$/;
-
-/** Node's message for a connection that is closed in the TLS handshake; its code is that of any reset. */
-const CLOSED_IN_HANDSHAKE = 'Client network socket disconnected before secure TLS connection';
 
 /** As worded by LiteLLM, OpenRouter, Mistral, DeepSeek, llama.cpp, llama-swap, vLLM and others. */
 const MODEL_UNKNOWN = new RegExp(
