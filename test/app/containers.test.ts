@@ -82,10 +82,10 @@ describe('The compose file', () => {
     for (const [, image = ''] of images) expect(image).to.match(/:\d+\.\d+/);
   });
 
-  it('lets instances know the client through the proxy alone', () => {
+  it('names the client by its address, not by what it wrote itself', () => {
     expect(instance).to.match(/\n {6}TRUSTED_PROXIES: \$\{TRUSTED_PROXIES:-10\.0\.0\.0\/8,/);
-    expect(textOf(PROXY)).to.include('proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;');
-    expect(textOf(PROXY)).to.include('proxy_set_header X-Forwarded-Proto $forwarded_proto;');
+    expect(textOf(PROXY)).to.include('proxy_set_header X-Forwarded-For $remote_addr;');
+    expect(textOf(PROXY)).to.include('proxy_set_header X-Forwarded-Proto $scheme;');
   });
 
   it('holds the council command', () => {

@@ -250,7 +250,7 @@ describe('Vectors of texts', () => {
     expect(await modelOf(openai)).to.equal('offline-hash-2');
     expect(await modelOf({ ...openai, OPENAI_EMBEDDING_MODEL: 'e' })).to.equal('e');
     const wrong = rejectionOf(modelOf({ GEMINI_API_KEY: KEY, GEMINI_EMBEDDING_MODEL: '../files' }));
-    expect(String(await wrong)).to.match(/Cannot use GEMINI_EMBEDDING_MODEL="\.\.\/files": a name of letters/);
+    expect(String(await wrong)).to.match(/Cannot use GEMINI_EMBEDDING_MODEL="\.\.\/files": use a name of letters/);
     expect(() => readConfig({ OPENAI_EMBEDDING_MODEL: 'a b' })).to.throw(/^Cannot use OPENAI_EMBEDDING_MODEL="a b": /);
   });
 });

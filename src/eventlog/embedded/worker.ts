@@ -14,6 +14,9 @@ import { EmbeddedStore } from './store.js';
 import { fieldOf, reasonOf } from '../../system/untrusted.js';
 import { serveRpc } from '../../system/worker-rpc.js';
 
+/** SQLITE_BUSY of https://sqlite.org/rescode.html */
+const SQLITE_BUSY = 5;
+
 const file: unknown = workerData;
 // Else it was imported for `serve`.
 if (parentPort !== null && typeof file === 'string') serve(parentPort, file);
@@ -31,9 +34,6 @@ export function serve(port: MessagePort, file: string): void {
   const { identity, store, hasGaps } = opened;
   serveRpc(port, { ready: { identity, head: store.head, hasGaps } satisfies LogReady, api: served(opened) });
 }
-
-/** SQLITE_BUSY of https://sqlite.org/rescode.html */
-const SQLITE_BUSY = 5;
 
 function open(file: string): Opened {
   const { database, hasGaps } = openLogFile(file);
