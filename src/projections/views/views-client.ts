@@ -27,8 +27,9 @@ export interface ViewsOptions {
   readonly log: FoldedLog;
 }
 
-/** What the worker is started with. `isLost`: the file failed and is to be recreated. */
+/** The task of the worker. */
 export interface ViewsTask extends ViewsOptions {
+  /** Whether the file failed and the worker must recreate it. */
   readonly isLost: boolean;
 }
 
@@ -96,19 +97,19 @@ export async function openViews(options: ViewsOptions, deps: ViewsDeps): Promise
     get isOpen() {
       return views.isOpen;
     },
-    write: (rows, checkpoint) => views.ask((of) => of.call('write', rows, checkpoint)),
-    find: (runId) => views.ask((of) => of.call('find', runId)),
-    list: (query) => views.ask((of) => of.call('list', query)),
-    count: (filter) => views.ask((of) => of.call('count', filter)),
-    unfinished: () => views.ask((of) => of.call('unfinished')),
-    paused: (after) => views.ask((of) => of.call('paused', after)),
-    deadlines: (max) => views.ask((of) => of.call('deadlines', max)),
-    blueprintIds: (page) => views.ask((of) => of.call('blueprintIds', page)),
-    blueprintRecords: (ids) => views.ask((of) => of.call('blueprintRecords', ids)),
-    documents: (page) => views.ask((of) => of.call('documents', page)),
-    document: (id) => views.ask((of) => of.call('document', id)),
-    saveCorrupt: (corruption) => views.ask((of) => of.call('saveCorrupt', corruption)),
-    removeCorrupt: (runId) => views.ask((of) => of.call('removeCorrupt', runId)),
+    write: (rows, checkpoint) => views.ask((thread) => thread.call('write', rows, checkpoint)),
+    find: (runId) => views.ask((thread) => thread.call('find', runId)),
+    list: (query) => views.ask((thread) => thread.call('list', query)),
+    count: (filter) => views.ask((thread) => thread.call('count', filter)),
+    unfinished: () => views.ask((thread) => thread.call('unfinished')),
+    paused: (after) => views.ask((thread) => thread.call('paused', after)),
+    deadlines: (max) => views.ask((thread) => thread.call('deadlines', max)),
+    blueprintIds: (page) => views.ask((thread) => thread.call('blueprintIds', page)),
+    blueprintRecords: (ids) => views.ask((thread) => thread.call('blueprintRecords', ids)),
+    documents: (page) => views.ask((thread) => thread.call('documents', page)),
+    document: (id) => views.ask((thread) => thread.call('document', id)),
+    saveCorrupt: (corruption) => views.ask((thread) => thread.call('saveCorrupt', corruption)),
+    removeCorrupt: (runId) => views.ask((thread) => thread.call('removeCorrupt', runId)),
     close: () => views.close(),
   };
 }
