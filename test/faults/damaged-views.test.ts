@@ -20,7 +20,7 @@ interface Size {
   readonly runs: number;
   /** Words of a topic, most of them in no other: a row of many has overflow pages. */
   readonly words: number;
-  /** Of how many pages one is damaged by itself. */
+  /** One of this many pages is damaged by itself. */
   readonly every: number;
 }
 
@@ -30,7 +30,7 @@ const SIZES: Readonly<Record<'small' | 'large', Size>> = {
   large: { runs: IS_SOAK ? 60 : 24, words: IS_SOAK ? 400 : 800, every: IS_SOAK ? 1 : 50 },
 };
 
-/** Words, most of them of this run alone. */
+/** Words, most of which no other run has. */
 function topicOf(run: number, words: number): string {
   return Array.from({ length: words }, (_, at) => (at === 0 ? `wave${run % 7}` : `w${run}x${at}`)).join(' ');
 }
