@@ -42,18 +42,25 @@ export function readiness({
   };
 }
 
+/** Heads kept to measure the lag, and the least time between two: together they cover more than `MAX_LAG_MS`. */
+const MAX_HEADS = 12;
+const HEAD_EVERY_MS = 1_000;
+
 /**
- * Measures how long the read models have been behind, in milliseconds: since the first head was given to it that they
- * have not reached. The more often it is asked, the more exact it is.
+ * Measures how long the read models have been behind, in milliseconds: since the oldest head that it was given and that
+ * they have not reached. It sees a lag only from the first question on, and to about a second.
  */
 function lagMeter({
   projector,
   system,
 }: Pick<ReadinessDeps, 'projector' | 'system'>): (head: Position | null) => number {
-  let missing: { readonly head: Position | null; readonly sinceMs: number } | null = null;
+  const missing: { readonly head: Position | null; readonly sinceMs: number }[] = [];
   return (head) => {
     const nowMs = system.monotonicMs();
-    if (missing === null || projector.hasReached(missing.head)) missing = { head, sinceMs: nowMs };
-    return projector.hasReached(missing.head) ? 0 : nowMs - missing.sinceMs;
+    const last = missing.at(-1);
+    const isDue = last === undefined || nowMs - last.sinceMs >= HEAD_EVERY_MS;
+    if (isDue && missing.length < MAX_HEADS) missing.push({ head, sinceMs: nowMs });
+    while (missing[0] !== undefined && projector.hasReached(missing[0].head)) missing.shift();
+    return missing[0] === undefined ? 0 : nowMs - missing[0].sinceMs;
   };
 }
