@@ -61,13 +61,16 @@ function withNotes(text: string, notes: readonly string[]): string {
   return [text, NOTES_HEADING, ...said].join('\n\n').trim();
 }
 
-/** The value that a form field shows; of a check box or radio button that is on, the value it exports. */
+/**
+ * The value that a form field shows; of a check box or radio button that is on, the value it exports. pdfjs does not
+ * give a value that is a stream; the field's appearance shows it.
+ */
 function valueOf(field: unknown): string {
   if (fieldOf(field, 'hidden') === true || fieldOf(field, 'password') === true) return '';
   const value = fieldOf(field, 'fieldValue');
   switch (fieldOf(field, 'fieldType')) {
     case 'Tx':
-      return textIn(value);
+      return textIn(value) || drawnTextOf(field);
     case 'Ch':
       return listOf(value)
         .map((each) => displayed(field, textIn(each)))
@@ -99,6 +102,11 @@ function noteOf(annotation: unknown): readonly string[] {
 
 function contentsOf(annotation: unknown): string {
   return textIn(fieldOf(fieldOf(annotation, 'contentsObj'), 'str'));
+}
+
+/** The text in an annotation's appearance. */
+function drawnTextOf(annotation: unknown): string {
+  return listOf(fieldOf(annotation, 'textContent')).map(textIn).join('\n');
 }
 
 function textIn(value: unknown): string {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { linesAt, PAGE, pdfOf } from '../support/pdf-writer.js';
+import type { PdfOptions } from '../support/pdf-writer.js';
+import { linesAt, PAGE, pdfOf, streamOf } from '../support/pdf-writer.js';
 import { readBy } from '../support/read-pdf.js';
 
 /** A rectangle on the page, y from its top. */
@@ -9,8 +10,19 @@ const widget = (entries: string): string => `/Subtype /Widget /F 4 ${entries}`;
 /** Appearances of a button's states, which name the value it exports. */
 const states = (name: string): string => `/AP << /N << /${name} 7 0 R /Off 7 0 R >> >>`;
 
-const textOf = async (labels: readonly string[], annotations: readonly string[]): Promise<string> => {
-  const file = pdfOf([linesAt(labels, { x: 50, y: 100 }, 30)], { annotations: [annotations] });
+/** An appearance of these lines. */
+const appearance = (lines: readonly string[]): Buffer => {
+  const shown = lines.map((line) => `(${line}) Tj 0 -12 Td`).join(' ');
+  const entries = '/Type /XObject /Subtype /Form /BBox [0 0 200 40] /Resources << /Font << /F1 3 0 R >> >>';
+  return streamOf(Buffer.from(`BT /F1 10 Tf 2 28 Td ${shown} ET`), {}, entries);
+};
+
+const textOf = async (
+  labels: readonly string[],
+  annotations: readonly string[],
+  options: PdfOptions = {},
+): Promise<string> => {
+  const file = pdfOf([linesAt(labels, { x: 50, y: 100 }, 30)], { annotations: [annotations], ...options });
   return (await readBy('pdfjs', file))[0] ?? '';
 };
 
@@ -96,5 +108,17 @@ describe('The text of the annotations of a PDF', () => {
       );
     const file = pdfOf([side], { annotations: [[turned(88, 'Ada'), turned(118, 'London')]] });
     expect((await readBy('pdfjs', file))[0]?.split(/\s+/)).to.deep.equal(['Name', 'Ada', 'Town', 'London']);
+  });
+
+  it('has the value of a field that is a stream, as its appearance shows it', async () => {
+    const text = await textOf(
+      ['Remarks', 'Account'],
+      [
+        widget(`/FT /Tx /Ff 4096 /T (remarks) /V OBJECT_0 /AP << /N OBJECT_1 >> ${rect(150, 88, 200, 40)}`),
+        widget(`/FT /Tx /Ff 8192 /T (secret) /V OBJECT_0 /AP << /N OBJECT_1 >> ${rect(150, 140, 200)}`),
+      ],
+      { objects: [streamOf(Buffer.from('As long as a stream')), appearance(['As long', 'as a stream'])] },
+    );
+    expect(text.split(/\s+/).join(' ')).to.equal('Remarks As long as a stream Account');
   });
 });

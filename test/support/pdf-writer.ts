@@ -26,6 +26,8 @@ export interface PdfOptions {
   readonly annotations?: readonly (readonly string[])[];
   /** Entries of the catalog; `FIELDS` stands for the references of all widgets. */
   readonly catalog?: string;
+  /** More objects. `OBJECT_0` in dictionaries stands for the reference of the first. */
+  readonly objects?: readonly (string | Buffer)[];
   /** Entries the trailer has beside Root and Size. */
   readonly trailer?: string;
 }
@@ -37,7 +39,7 @@ export function pdfOf(pages: readonly (readonly PlacedText[])[], options: PdfOpt
   const font = anyFont(pages.flat().map(({ text }) => text));
   const first = 8;
   const kids = pages.map((_, index) => `${first + 2 * index} 0 R`).join(' ');
-  const { annotations = [], catalog = '/AcroForm << /Fields [FIELDS] >>' } = options;
+  const { annotations = [], catalog = '/AcroForm << /Fields [FIELDS] >>', objects: more = [] } = options;
   const references = referencesOf(annotations, first + 2 * pages.length);
   const widgets = annotations.flat().flatMap((each, index) => (each.includes('/Widget') ? [index] : []));
   const fields = widgets.map((index) => references.flat()[index]).join(' ');
@@ -59,8 +61,14 @@ export function pdfOf(pages: readonly (readonly PlacedText[])[], options: PdfOpt
       streamOf(Buffer.from(scale + content, 'latin1'), options),
     );
   }
-  objects.push(...annotations.flat().map((each) => `<< /Type /Annot ${each} >>`));
-  return fileOf(objects, options.trailer);
+  objects.push(...annotations.flat().map((each) => `<< /Type /Annot ${each} >>`), ...more);
+  return fileOf(referring(objects, first + 2 * pages.length + annotations.flat().length), options.trailer);
+}
+
+/** Objects with references in place of `OBJECT_0` and so on, numbered from `first`. */
+function referring(objects: readonly (string | Buffer)[], first: number): readonly (string | Buffer)[] {
+  const reference = (_: string, index: string): string => `${first + Number(index)} 0 R`;
+  return objects.map((object) => (typeof object === 'string' ? object.replaceAll(/OBJECT_(\d+)/g, reference) : object));
 }
 
 /** References of lists of objects that are numbered one after the other. */
