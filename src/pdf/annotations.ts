@@ -38,7 +38,7 @@ export function textOfAnnotations(annotations: readonly unknown[]): PageContents
   for (const annotation of annotations) {
     const kind = fieldOf(annotation, 'annotationType');
     if (kind === WIDGET) runs.push(...runsAt(annotation, valueOf(annotation)));
-    else if (kind === FREE_TEXT) runs.push(...runsAt(annotation, contentsOf(annotation)));
+    else if (kind === FREE_TEXT) runs.push(...runsAt(annotation, contentsOf(annotation) || drawnTextOf(annotation)));
     else if (kind !== LINK && kind !== POPUP) notes.push(...noteOf(annotation));
   }
   return { runs, notes };
@@ -100,8 +100,10 @@ function noteOf(annotation: unknown): readonly string[] {
   return [author === '' ? contents : `${author}: ${contents}`];
 }
 
+/** Its plain text, else its rich text without the marks. */
 function contentsOf(annotation: unknown): string {
-  return textIn(fieldOf(fieldOf(annotation, 'contentsObj'), 'str'));
+  const [plain, rich] = ['contentsObj', 'richText'].map((name) => textIn(fieldOf(fieldOf(annotation, name), 'str')));
+  return plain || rich || '';
 }
 
 /** The text in an annotation's appearance. */

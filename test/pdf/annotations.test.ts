@@ -121,4 +121,27 @@ describe('The text of the annotations of a PDF', () => {
     );
     expect(text.split(/\s+/).join(' ')).to.equal('Remarks As long as a stream Account');
   });
+
+  it('is the rich text or the appearance of free text and of notes without plain text', async () => {
+    const rich = (words: string): string =>
+      `/RC (<?xml version="1.0"?><body xmlns="http://www.w3.org/1999/xhtml"><p>${words}</p></body>)`;
+    const text = await textOf(
+      ['First line', 'Middle line', 'Last line'],
+      [
+        `/Subtype /FreeText /DA (/Helv 10 Tf 0 g) ${rich('typed <b>richly</b>')} ${rect(50, 107, 300)}`,
+        `/Subtype /FreeText /DA (/Helv 10 Tf 0 g) /AP << /N OBJECT_0 >> ${rect(50, 137, 300)}`,
+        `/Subtype /Text /T (Ada) ${rich('Is this so?')} ${rect(400, 88, 20)}`,
+      ],
+      { objects: [appearance(['only drawn'])] },
+    );
+    expect(text.split(/\n+/)).to.deep.equal([
+      'First line',
+      'typed richly',
+      'Middle line',
+      'only drawn',
+      'Last line',
+      'Notes on this page:',
+      'Ada: Is this so?',
+    ]);
+  });
 });
