@@ -3,7 +3,7 @@
  * places, and notes. pdfjs returns annotations as untyped data.
  */
 import { elementAt } from '../system/element.js';
-import { fieldOf, listOf } from '../system/untrusted.js';
+import { fieldOf, isRecord, listOf } from '../system/untrusted.js';
 import { readable } from './layout/glyph-text.js';
 import { textOfPages } from './layout/page-text.js';
 import type { TextRun } from './layout/text-run.js';
@@ -13,9 +13,12 @@ export interface PageContents {
   readonly runs: readonly TextRun[];
   /** Comments with their authors, in the order of the file. */
   readonly notes: readonly string[];
+  /** Names and values of form fields that are on no page. They stand on the last page. */
+  readonly fields?: readonly string[];
 }
 
 const NOTES_HEADING = 'Notes on this page:';
+const FIELDS_HEADING = 'Form fields without a place on a page:';
 
 /** Numbers of pdfjs for the kinds of annotations that are not comments. */
 const LINK = 2;
@@ -44,21 +47,57 @@ export function textOfAnnotations(annotations: readonly unknown[]): PageContents
   return { runs, notes };
 }
 
-/** The text of each page: its runs in reading order, then its notes under a heading of their own. */
-export function textsOfContents(pages: readonly PageContents[]): readonly string[] {
-  const texts = textOfPages(pages.map(({ runs }) => runs));
-  return pages.map(({ notes }, index) => withNotes(elementAt(texts, index), notes));
+/**
+ * Names and values of the form fields whose widgets pdfjs did not give with any page. A value that another widget of
+ * the field shows on a page is left out.
+ * @param fields of pdfjs's `getFieldObjects`: for each name, its widgets
+ * @param placed the ids of all annotations of the pages
+ */
+export function fieldsWithoutPlace(fields: unknown, placed: ReadonlySet<unknown>): readonly string[] {
+  if (!isRecord(fields)) return [];
+  return Object.entries(fields).flatMap(([name, widgets]) => {
+    const isPlaced = (widget: unknown): boolean => placed.has(fieldOf(widget, 'id'));
+    const shown = new Set(['', ...listOf(widgets).filter(isPlaced).map(valueOfWidget)]);
+    const values = listOf(widgets).map(valueOfWidget);
+    return [...new Set(values)].filter((value) => !shown.has(value)).map((value) => `${name}: ${value}`);
+  });
 }
 
-function withNotes(text: string, notes: readonly string[]): string {
-  if (notes.length === 0) return text;
-  const said = notes.map((note) =>
-    note
+/** As `valueOf`, for what `getFieldObjects` tells of a field, which has other names there. */
+function valueOfWidget(widget: unknown): string {
+  if (fieldOf(widget, 'hidden') === true || fieldOf(widget, 'password') === true) return '';
+  const value = textIn(fieldOf(widget, 'value'));
+  switch (fieldOf(widget, 'type')) {
+    case 'text':
+      return value;
+    case 'combobox':
+    case 'listbox':
+      return displayed(fieldOf(widget, 'items'), value);
+    case 'checkbox':
+    case 'radiobutton':
+      return value !== 'Off' && value === fieldOf(widget, 'exportValues') ? value : '';
+    default:
+      return '';
+  }
+}
+
+/** The text of each page: its runs in reading order, then its notes and fields under headings of their own. */
+export function textsOfContents(pages: readonly PageContents[]): readonly string[] {
+  const texts = textOfPages(pages.map(({ runs }) => runs));
+  return pages.map(({ notes, fields = [] }, index) =>
+    withList(withList(elementAt(texts, index), NOTES_HEADING, notes), FIELDS_HEADING, fields),
+  );
+}
+
+function withList(text: string, heading: string, items: readonly string[]): string {
+  if (items.length === 0) return text;
+  const lines = items.map((item) =>
+    item
       .split(/\r\n?|\n/)
       .map(readable)
       .join('\n'),
   );
-  return [text, NOTES_HEADING, ...said].join('\n\n').trim();
+  return [text, heading, ...lines].join('\n\n').trim();
 }
 
 /**
@@ -73,7 +112,7 @@ function valueOf(field: unknown): string {
       return textIn(value) || drawnTextOf(field);
     case 'Ch':
       return listOf(value)
-        .map((each) => displayed(field, textIn(each)))
+        .map((each) => displayed(fieldOf(field, 'options'), textIn(each)))
         .join('\n');
     case 'Btn':
       return isOn(field, value) ? textIn(value) : '';
@@ -82,8 +121,8 @@ function valueOf(field: unknown): string {
   }
 }
 
-function displayed(field: unknown, exported: string): string {
-  const chosen = listOf(fieldOf(field, 'options')).find((option) => fieldOf(option, 'exportValue') === exported);
+function displayed(options: unknown, exported: string): string {
+  const chosen = listOf(options).find((option) => fieldOf(option, 'exportValue') === exported);
   return textIn(fieldOf(chosen, 'displayValue')) || exported;
 }
 

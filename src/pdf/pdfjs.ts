@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import type * as pdfjsModule from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { fieldOf, listOf } from '../system/untrusted.js';
 import type { PageContents } from './annotations.js';
-import { textOfAnnotations } from './annotations.js';
+import { fieldsWithoutPlace, textOfAnnotations } from './annotations.js';
 import type { TextRun } from './layout/text-run.js';
 
 type Pdfjs = typeof pdfjsModule;
@@ -44,13 +44,14 @@ export async function pdfjsRuns(bytes: Uint8Array, { maxPages }: { maxPages: num
   return { kind: 'pages', pages: await contentsOfPages(document), wrapper: await wrapperOf(document) };
 }
 
-/** A page that cannot be read counts as empty, unless all fail. */
+/** A page that cannot be read counts as empty, unless all fail. Form fields that are on no page stand on the last. */
 async function contentsOfPages(document: PdfDocument): Promise<readonly PageContents[]> {
   const pages: PageContents[] = [];
+  const placed = new Set<unknown>();
   let [hasReadOne, failure]: [boolean, unknown] = [false, new Error('It has no pages')];
   for (let number = 1; number <= document.numPages; number += 1) {
     try {
-      pages.push(await contentsOfPage(document, number));
+      pages.push(await contentsOfPage(document, number, placed));
       hasReadOne = true;
     } catch (error) {
       pages.push({ runs: [], notes: [] });
@@ -58,7 +59,17 @@ async function contentsOfPages(document: PdfDocument): Promise<readonly PageCont
     }
   }
   if (!hasReadOne) throw failure;
-  return pages;
+  const fields = fieldsWithoutPlace(await fieldsOf(document), placed);
+  return pages.map((page, index) => (index === pages.length - 1 ? { ...page, fields } : page));
+}
+
+/** Broken form fields do not keep a document from being read. */
+async function fieldsOf(document: PdfDocument): Promise<unknown> {
+  try {
+    return await document.getFieldObjects();
+  } catch {
+    return null;
+  }
 }
 
 /** An XFA form without form fields of its own, or a portfolio, whose files are attachments; null for other documents. */
@@ -72,10 +83,13 @@ async function wrapperOf(document: PdfDocument): Promise<Wrapper | null> {
   }
 }
 
-async function contentsOfPage(document: PdfDocument, number: number): Promise<PageContents> {
+/** Adds the ids of the page's annotations to `placed`. */
+async function contentsOfPage(document: PdfDocument, number: number, placed: Set<unknown>): Promise<PageContents> {
   const page = await document.getPage(number);
   const { items } = await page.getTextContent({ disableNormalization: true });
-  const { runs, notes } = textOfAnnotations(await annotationsOf(page));
+  const annotations = await annotationsOf(page);
+  for (const annotation of annotations) placed.add(fieldOf(annotation, 'id'));
+  const { runs, notes } = textOfAnnotations(annotations);
   page.cleanup();
   return { runs: [...runsOf(items), ...runs], notes };
 }

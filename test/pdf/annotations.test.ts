@@ -144,4 +144,38 @@ describe('The text of the annotations of a PDF', () => {
       'Ada: Is this so?',
     ]);
   });
+
+  it('has the values of fields that are on no page, once, at the end of the last page', async () => {
+    const parent = '/FT /Btn /Ff 32768 /T (plan) /V /Gold /Kids [OBJECT_5 OBJECT_6]';
+    const text = await textOf(
+      ['Account'],
+      [
+        widget(`/FT /Tx /T (account) /V (A-17) ${rect(150, 88, 100)}`),
+        widget(`/Parent OBJECT_8 ${rect(150, 118, 100)}`),
+      ],
+      {
+        catalog: '/AcroForm << /Fields [FIELDS OBJECT_0 OBJECT_1 OBJECT_2 OBJECT_3 OBJECT_4 OBJECT_7 OBJECT_8] >>',
+        objects: [
+          `<< ${widget(`/FT /Tx /T (customer) /V (Ada) /DV (Nobody) ${rect(0, 0, 10)}`)} >>`,
+          `<< ${widget(`/FT /Tx /T (empty) /DV (Nobody) ${rect(0, 0, 10)}`)} >>`,
+          `<< ${widget(`/FT /Tx /Ff 8192 /T (secret) /V (hunter2) ${rect(0, 0, 10)}`)} >>`,
+          `<< ${widget(`/FT /Ch /Ff 131072 /T (country) /Opt [[(de) (Germany)]] /V (de) ${rect(0, 0, 10)}`)} >>`,
+          `<< ${parent} >>`,
+          `<< ${widget(`/Parent OBJECT_4 /AS /Gold ${states('Gold')} ${rect(0, 0, 10)}`)} >>`,
+          `<< ${widget(`/Parent OBJECT_4 /AS /Off ${states('Silver')} ${rect(0, 0, 10)}`)} >>`,
+          `<< /Subtype /Widget /F 2 /FT /Tx /T (hidden) /V (unseen) ${rect(0, 0, 10)} >>`,
+          `<< /FT /Tx /T (town) /V (London) /Kids [11 0 R OBJECT_9] >>`,
+          `<< ${widget(`/Parent OBJECT_8 ${rect(0, 0, 10)}`)} >>`,
+        ],
+      },
+    );
+    expect(text.split(/\s*\n+/)).to.deep.equal([
+      'Account\tA-17',
+      'London',
+      'Form fields without a place on a page:',
+      'customer: Ada',
+      'country: Germany',
+      'plan: Gold',
+    ]);
+  });
 });
