@@ -41,9 +41,9 @@ function sentence(data: PdfRefusal): string {
     case 'encrypted':
       return 'it is encrypted and does not open without a password';
     case 'xfa-form':
-      return 'it is an XFA form, and its page only asks to wait for the form; print the form to a PDF and send that';
+      return 'it is an XFA form, and its one short page seems only to ask to wait; print the form to a PDF and send that';
     case 'portfolio':
-      return 'it is a portfolio, and its page is only the cover of other files; send those files';
+      return 'it is a portfolio, and its one short page seems only to be the cover of other files; send those files';
     case 'too-many-pages':
       return `it has ${data.found} pages, at most ${data.limit} are taken`;
     case 'too-large':

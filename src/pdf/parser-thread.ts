@@ -6,6 +6,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { elementAt } from '../system/element.js';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ChildMessage, ChildOptions } from './child-protocol.js';
+import type { Wrapper } from './pdfjs.js';
 import { textsOfContents } from './annotations.js';
 import { textOfPages } from './layout/page-text.js';
 
@@ -39,16 +40,16 @@ async function parse({ options, bytes }: ParserTask, send: Send): Promise<void> 
   const found = await pdfjsRuns(bytes, options);
   if (found.kind !== 'pages') return send(found);
   const texts = textsOfContents(found.pages);
-  if (found.wrapper !== null && isPlaceholder(texts)) send({ kind: found.wrapper });
+  if (found.wrapper !== null && isPlaceholder(texts, found.wrapper)) send({ kind: found.wrapper });
   else sendTexts(texts, options, send);
 }
 
-/** Most UTF-16 units of a placeholder. Those of Adobe's programs have 700. */
-const LONGEST_PLACEHOLDER = 2_000;
+/** Most UTF-16 units of a placeholder. Those of Adobe's programs have about 700 and 120 in English. */
+const LONGEST_PLACEHOLDER: Readonly<Record<Wrapper, number>> = { 'xfa-form': 1_200, portfolio: 400 };
 
-/** Whether the pages around a form or a portfolio only tell the reader to open it with another program. */
-function isPlaceholder(texts: readonly string[]): boolean {
-  return texts.length === 1 && elementAt(texts, 0).length <= LONGEST_PLACEHOLDER;
+/** Whether a document is so short that it probably only says to open the form or portfolio with another program. */
+function isPlaceholder(texts: readonly string[], wrapper: Wrapper): boolean {
+  return texts.length === 1 && elementAt(texts, 0).length <= LONGEST_PLACEHOLDER[wrapper];
 }
 
 function sendTexts(texts: readonly string[], options: ParserTask['options'], send: Send): void {

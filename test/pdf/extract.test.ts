@@ -138,6 +138,22 @@ describe('Extraction in child processes', () => {
     expect(await told(2, portfolio)).to.equal('2 pages');
   });
 
+  it('reads an XFA form or a portfolio whose one page has more text than a placeholder', async () => {
+    const told = async (units: number, catalog: string): Promise<string> => {
+      const lines = Array.from({ length: Math.ceil(units / 50) }, () => 'x'.repeat(49));
+      const file = pdfOf([linesAt(lines, { x: 50, y: 50 })], { catalog });
+      return await extractor()
+        .extract(() => Promise.resolve(file))
+        .then(({ pages: read }) => `${read.length} pages`, reasonIn);
+    };
+    const form = '/AcroForm << /Fields [] /XFA 7 0 R >> /NeedsRendering true';
+    const portfolio = '/Collection << /Type /Collection /View /D >>';
+    expect(await told(1_000, form)).to.equal('xfa-form');
+    expect(await told(1_500, form)).to.equal('1 pages');
+    expect(await told(300, portfolio)).to.equal('portfolio');
+    expect(await told(500, portfolio)).to.equal('1 pages');
+  });
+
   it('works on so many at once, lets so many wait in their order, and refuses the next', async () => {
     const busy = extractor({ maxChildren: 1, maxWaiting: 2 });
     const [read, told]: [number[], string[]] = [[], []];
