@@ -38,9 +38,12 @@ function unquoted(value: string): string {
   return /^".*"$/s.test(value) ? value.slice(1, -1).replace(/\\(["\\])/g, '$1') : value;
 }
 
-/** The value of `charset'language'percent-encoded`, or null if it is not valid (RFC 8187, section 3.2). */
+/**
+ * The value of `charset'language'percent-encoded`, or null if it is not valid (RFC 8187, section 3.2): a `%` without two
+ * hexadecimal digits makes it invalid.
+ */
 function extendedValue(value: string): string | null {
-  const [, charset = '', encoded = ''] = /^(utf-8|iso-8859-1)'[^']*'(.+)$/is.exec(value) ?? [];
+  const [, charset = '', encoded = ''] = /^(utf-8|iso-8859-1)'[^']*'((?:[^%]|%[\da-f]{2})+)$/i.exec(value) ?? [];
   if (encoded === '') return null;
   try {
     return new TextDecoder(charset, { fatal: true }).decode(Buffer.from(percentDecoded(encoded), 'latin1'));

@@ -39,6 +39,8 @@ const OTHERS: readonly (readonly [what: string, parameters: string, filename: st
   ['filename* in Latin-1', 'name="file"; filename*=iso-8859-1\'\'%C4.pdf', 'Ä.pdf'],
   ['filename* in an unknown charset', 'name="file"; filename="a.pdf"; filename*=klingon\'\'%C4.pdf', 'a.pdf'],
   ['filename* that is no UTF-8', 'name="file"; filename="a.pdf"; filename*=utf-8\'\'%C4.pdf', 'a.pdf'],
+  ['filename* with a wrong escape', 'name="file"; filename="b.pdf"; filename*=UTF-8\'\'%ZZ.pdf', 'b.pdf'],
+  ['filename* with a cut escape', 'name="file"; filename="b.pdf"; filename*=UTF-8\'\'a.pdf%4', 'b.pdf'],
   ['filename* with a path', 'name="file"; filename*=utf-8\'\'..%2F..%5Cx.pdf', 'x.pdf'],
   ['filename* with control characters', 'name="file"; filename*=utf-8\'\'a%00%0A%E2%80%A8b.pdf', 'a b.pdf'],
   [
