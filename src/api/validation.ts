@@ -47,7 +47,7 @@ function fieldError(error: DefinedError, source: Source): FieldError {
     case 'maxItems':
       return { loc, msg: `List should have at most ${error.params.limit} items`, type: 'too_long' };
     case 'pattern':
-      return { loc, msg: `String should match ${error.params.pattern}`, type: 'string_pattern_mismatch' };
+      return { loc, msg: `String should ${patternRule(error.params.pattern)}`, type: 'string_pattern_mismatch' };
     case 'enum':
       return { loc, msg: `Input should be one of ${JSON.stringify(error.params.allowedValues)}`, type: 'enum' };
     case 'additionalProperties':
@@ -55,6 +55,13 @@ function fieldError(error: DefinedError, source: Source): FieldError {
     default:
       return { loc, msg: `Input ${error.message ?? 'is not valid'}`, type: 'value_error' };
   }
+}
+
+/** The pattern of a node's label in `blueprint-node.json`. */
+const ONE_LINE = String.raw`^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$`;
+
+function patternRule(pattern: string): string {
+  return pattern === ONE_LINE ? 'be one line without control characters' : `match ${pattern}`;
 }
 
 /** @param wanted types of JSON, as the schema lists them */

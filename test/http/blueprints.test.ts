@@ -438,7 +438,11 @@ describe('Blueprints over REST', () => {
       ];
       for (const reply of replies) {
         const { errors } = rest.problem(reply, 422);
-        expect(errors?.[0]?.loc, JSON.stringify(label)).to.deep.equal(['body', 'nodes', 1, 'label']);
+        expect(errors?.[0], JSON.stringify(label)).to.deep.equal({
+          loc: ['body', 'nodes', 1, 'label'],
+          msg: 'String should be one line without control characters',
+          type: 'string_pattern_mismatch',
+        });
       }
     }
     expect((await get(id)).version).to.equal(1);
