@@ -11,7 +11,7 @@ import { RUNS_SCHEMA } from './run-table.js';
 import { textOf } from './stored-row.js';
 
 /** Raise it when the meaning of rows changes: the file is then rebuilt. */
-const VIEWS_VERSION = '18';
+const VIEWS_VERSION = '19';
 
 /**
  * `cell_size_check` finds a damaged page when it is read, before its cells are used. `busy_timeout` (milliseconds): another
@@ -40,7 +40,8 @@ export interface FoldedLog {
   /** Newest position. */
   readonly head: string | null;
   /**
-   * Its file, which is refused when rows were folded from another log or past its head; absent: they are folded again.
+   * The embedded log's file, which is refused when rows were folded from another embedded log or past its head. Absent for
+   * a server: the rows are folded again.
    */
   readonly file?: string;
 }
@@ -80,6 +81,8 @@ function sizeOf(file: string): number {
 function useOf(database: DatabaseSyncInstance, log: FoldedLog): 'usable' | LogRefused | null {
   const identity = metaIn(database, 'identity');
   if (identity === null) return null;
+  // The rows of a server's log say nothing about what the embedded log has held.
+  if (log.file !== undefined && metaIn(database, 'source') === 'server') return null;
   const checkpoint = metaIn(database, 'checkpoint');
   const isBehind = checkpoint !== null && (log.head === null || checkpoint > log.head);
   if (identity !== log.identity || isBehind) {
@@ -87,6 +90,11 @@ function useOf(database: DatabaseSyncInstance, log: FoldedLog): 'usable' | LogRe
     return log.file === undefined ? null : { refused, file: log.file };
   }
   return metaIn(database, 'version') === VIEWS_VERSION ? 'usable' : null;
+}
+
+/** The kind of log that rows come from, as the file's metadata names it. */
+function sourceOf({ file }: Pick<FoldedLog, 'file'>): 'embedded' | 'server' {
+  return file === undefined ? 'server' : 'embedded';
 }
 
 /** A value of the file's metadata. */
@@ -100,14 +108,15 @@ function isConsistent(database: DatabaseSyncInstance): boolean {
 }
 
 /** Deletes what lies in the file's place and creates an empty file. */
-export function createViewsFile(file: string, identity: string): DatabaseSyncInstance {
+export function createViewsFile(file: string, log: Omit<FoldedLog, 'head'>): DatabaseSyncInstance {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(file + suffix, { force: true, recursive: true });
   const database = new DatabaseSync(file);
   database.exec(SETTINGS);
   database.exec('BEGIN');
   database.exec(SCHEMA);
   const save = database.prepare('INSERT INTO meta VALUES (?, ?)');
-  save.run('identity', identity);
+  save.run('identity', log.identity);
+  save.run('source', sourceOf(log));
   save.run('version', VIEWS_VERSION);
   database.exec('COMMIT');
   return database;

@@ -18,7 +18,7 @@ export function serve(port: MessagePort, { file, log, isLost }: ViewsTask): void
     serveRpc(port, { ready: opened satisfies ViewsReady, api: { close: () => undefined } });
     return;
   }
-  const api = (opened && usable(opened)) ?? viewsStore(createViewsFile(file, log.identity));
+  const api = (opened && usable(opened)) ?? viewsStore(createViewsFile(file, log));
   const ready = { checkpoint: api.checkpoint, corruptRuns: api.corruptRuns() } satisfies ViewsReady;
   serveRpc(port, { ready, api });
 }

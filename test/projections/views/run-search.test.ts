@@ -36,7 +36,7 @@ describe(`Runs that are looked for (SEED=${SEED})`, () => {
   beforeEach(() => {
     dir = tempDir();
     asked = [];
-    database = createViewsFile(join(dir.path, 'views.sqlite'), 'log');
+    database = createViewsFile(join(dir.path, 'views.sqlite'), { identity: 'log' });
     store = viewsStore(recording(database));
   });
   afterEach(() => {
