@@ -118,7 +118,7 @@ function nameOf(option: string): string {
 }
 
 /** Whatever the text looks like, nothing before an `@` is shown, and no value of an option. */
-function withoutSecrets(value: string): string {
+export function withoutSecrets(value: string): string {
   const [, scheme = ''] = /^([a-z]+(?:\+[a-z]+)?:\/\/)/.exec(value) ?? [];
   const at = value.lastIndexOf('@');
   const shown = at < 0 ? value : `${scheme}${HIDDEN}${value.slice(at)}`;

@@ -7,6 +7,7 @@ import type { ChunkSearch } from '../search/document-search.js';
 import type { PdfExtractor } from '../pdf/extract.js';
 import type { openLog } from '../eventlog/open.js';
 import type { openViews } from '../projections/views/views-client.js';
+import type { KeyStore } from '../keys/store.js';
 import type { LanguageModel } from '../models/port.js';
 import type { MachineCache } from '../run/machine.js';
 import type { SearchProvider } from '../council/tools/web-search.js';
@@ -28,6 +29,8 @@ export interface EngineDeps {
   readonly onLogBroken?: (error: unknown) => void;
   /** Called during the start: with true when the log does not answer, with false when it answers after that. */
   readonly onLogAway?: (isAway: boolean) => void;
+  /** Called with the keys of the log, before the engine changes anything else in `dataDir`. A rejection ends the start. */
+  readonly onKeys?: (keys: KeyStore) => Promise<void>;
   /** Called with each run that ends, on whatever instance; perhaps more than once. Must not throw. */
   readonly onRunEnded?: (runId: string) => void;
   /** What tests replace. */

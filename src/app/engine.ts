@@ -226,13 +226,13 @@ function corruptionNoted(
   };
 }
 
-/** Opens the log and reads the keys, once the log answers. @throws {KeysCorrupt} after closing the log */
+/** Opens the log and reads the keys, once the log answers. Closes the log if it throws. @throws {KeysCorrupt | ConfigInvalid} */
 async function reachedRecord(
   config: EngineConfig,
   deps: EngineDeps,
   instanceId: string,
 ): Promise<OpenedRecord & Pick<Engine, 'authenticator'>> {
-  const { system, logger } = deps;
+  const { system, logger, onKeys } = deps;
   const contact = logContact(deps);
   const record = await openRecord(config, deps, contact);
   const { log } = record;
@@ -240,6 +240,7 @@ async function reachedRecord(
   const authenticator = new Authenticator({ log, system, instanceId, onFault });
   try {
     await contact.ask(() => authenticator.keys.load());
+    await onKeys?.(authenticator.keys);
     return { ...record, authenticator };
   } catch (error) {
     await log.close();

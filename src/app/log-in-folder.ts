@@ -1,5 +1,6 @@
 /** The embedded log in the folder of a service on a server: the service does not read it and says what it holds. */
 import { existsSync } from 'node:fs';
+import { withoutSecrets } from '../config-values.js';
 import { ConfigInvalid } from '../errors.js';
 import { openLogReadOnly } from '../eventlog/embedded/read-only.js';
 import type { ReadOnlyLog } from '../eventlog/embedded/read-only.js';
@@ -12,6 +13,8 @@ import type { System } from '../system/system.js';
 
 export interface LogInFolderDeps {
   readonly system: Pick<System, 'sha256'>;
+  /** The server's connection string. */
+  readonly url: string;
   /** The keys of the server's log. */
   readonly keys: readonly Key[];
 }
@@ -19,23 +22,28 @@ export interface LogInFolderDeps {
 /**
  * The warning about an unused embedded log, or null if there is none.
  *
- * @throws {ConfigInvalid} if it holds a key that the server's log lacks: the service would no longer know that key
+ * @throws {ConfigInvalid} if it holds a key that the server's log lacks, or cannot be read and so may hold one: the service
+ *   would no longer ask for that key
  */
-export async function noticeOfLog(file: string, { system, keys }: LogInFolderDeps): Promise<string | null> {
+export async function noticeOfLog(file: string, { system, url, keys }: LogInFolderDeps): Promise<string | null> {
   if (!existsSync(file)) return null;
+  const refusal = (accepted: string): ConfigInvalid =>
+    new ConfigInvalid({ variable: 'EVENTSTORE_URL', value: withoutSecrets(url), accepted });
   const found = await contentsOf(file, system);
-  const unread = `EVENTSTORE_URL is set, so the service does not read ${file}`;
-  if (typeof found === 'string') return `${unread}. ${found}`;
+  if (typeof found === 'string') {
+    const why = `because the service cannot check the keys in it (${found.replaceAll(/\s+/g, ' ')})`;
+    throw refusal(`this server after you repair ${file} or move it away, ${why}`);
+  }
   const known = new Set(keys.map(({ hash }) => hash));
   const missing = found.keys.filter(({ hash }) => !known.has(hash));
   if (missing.length === 0) {
     const what = CATEGORIES.map((name) => counted(found.streams.get(name) ?? 0, name)).join(', ');
-    return `${unread}, which holds ${what}: copy it with "council migrate" if you have not, then move it away`;
+    return `EVENTSTORE_URL is set, so the service does not read ${file}, which holds ${what}: copy it with "council migrate" if you have not, then move it away`;
   }
-  const accepted =
-    `a server whose log has the ${counted(missing.length, 'key')} of ${file} ` +
-    '(stop the service and copy that log with "council migrate", or move the file away)';
-  throw new ConfigInvalid({ variable: 'EVENTSTORE_URL', value: '(hidden)', accepted });
+  throw refusal(
+    `"council migrate" to copy ${file} to this server first, because that log has ` +
+      `${counted(missing.length, 'key')} that the server lacks, or move that file away`,
+  );
 }
 
 /** Categories of streams that the warning counts. Each is also the English word for one of its records. */

@@ -18,6 +18,7 @@ import { canonical } from '../eventsourcing/canonical-json.js';
 import type { AuthenticationRules } from '../api/authentication.js';
 import { limitsOf } from '../api/limits.js';
 import { failedKeys } from '../keys/failed-keys.js';
+import type { KeyStore } from '../keys/store.js';
 import { addressList } from '../system/address-list.js';
 import { isLoopbackAddress } from '../system/host-name.js';
 import { ownHosts } from '../api/request-source.js';
@@ -75,13 +76,13 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
       starting.setAway(isAway);
       announce();
     },
+    async onKeys(keys) {
+      assertGuarded(config, { address, isOpen: keys.isOpen });
+      await checkLogInFolder(config, keys, deps);
+    },
   });
   const engine = await guarded({ stop: async () => shut(server) }, () => opening);
   const started = { stop: () => stopService({ server, channels: null, engine }) };
-  const notice = await guarded(started, () => {
-    assertGuarded(config, { address, isOpen: engine.authenticator.isOpen });
-    return noticeIn(config, engine, deps);
-  });
   const checking = checkedRuns(engine);
   await guarded(started, () => settledWithin(checking, { system, maxMs: MAX_START_MS }));
   const takenUp = checking.then((unfinished) => engine.recover(unfinished));
@@ -89,7 +90,6 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   const channels = serveEngine(server, { engine, takenUp, edge, config, deps });
   starting.end();
   announce();
-  if (notice !== null) logger.warn({}, notice);
   if (deps.dataDir.isExposed) warnOfExposure(deps);
   warnOfAuth(config, engine.authenticator.isOpen, { address, logger });
   return { url, engine, stop: () => stopService({ server, channels, engine }) };
@@ -224,16 +224,17 @@ function assertGuarded(
   throw new ConfigInvalid({ variable: 'HOST', value: host, accepted });
 }
 
-/** The warning about an unused embedded log, or null if there is none. @throws {ConfigInvalid} */
-async function noticeIn(
+/** Warns of an embedded log in the folder of a service on a server. @throws {ConfigInvalid} if its keys could get lost */
+async function checkLogInFolder(
   { eventStore }: Config,
-  { authenticator }: Engine,
-  { dataDir, system }: ServiceDeps,
-): Promise<string | null> {
-  if (eventStore === null) return null;
+  keys: KeyStore,
+  { dataDir, system, logger }: ServiceDeps,
+): Promise<void> {
+  if (eventStore === null) return;
   // Only a service on a server loads it.
   const { noticeOfLog } = await import('./log-in-folder.js');
-  return await noticeOfLog(dataDir.logFile, { system, keys: authenticator.keys.list() });
+  const notice = await noticeOfLog(dataDir.logFile, { system, url: eventStore.url, keys: keys.list() });
+  if (notice !== null) logger.warn({}, notice);
 }
 
 function warnOfExposure({ dataDir: { path }, logger }: Pick<ServiceDeps, 'dataDir' | 'logger'>): void {

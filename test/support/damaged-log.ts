@@ -28,6 +28,11 @@ export function changeView(dataDir: string, runId: string, [piece, other]: reado
   change(file, `UPDATE runs SET summary = replace(summary, ${from}, ${to}) WHERE id = '${runId}'`);
 }
 
+/** Changes the log by a statement of SQL. */
+export function changeLog(dataDir: string, sql: string): void {
+  change(join(dataDir, 'log.sqlite'), sql);
+}
+
 /** Changes the stored views by a statement of SQL. */
 export function changeViews(dataDir: string, sql: string): void {
   change(join(dataDir, 'views', 'views.sqlite'), sql);
