@@ -157,7 +157,7 @@ describe('The text of the annotations of a PDF', () => {
         catalog: '/AcroForm << /Fields [FIELDS OBJECT_0 OBJECT_1 OBJECT_2 OBJECT_3 OBJECT_4 OBJECT_7 OBJECT_8] >>',
         objects: [
           `<< ${widget(`/FT /Tx /T (customer) /V (Ada) /DV (Nobody) ${rect(0, 0, 10)}`)} >>`,
-          `<< ${widget(`/FT /Tx /T (empty) /DV (Nobody) ${rect(0, 0, 10)}`)} >>`,
+          `<< ${widget(`/FT /Tx /T (empty) ${rect(0, 0, 10)}`)} >>`,
           `<< ${widget(`/FT /Tx /Ff 8192 /T (secret) /V (hunter2) ${rect(0, 0, 10)}`)} >>`,
           `<< ${widget(`/FT /Ch /Ff 131072 /T (country) /Opt [[(de) (Germany)]] /V (de) ${rect(0, 0, 10)}`)} >>`,
           `<< ${parent} >>`,
