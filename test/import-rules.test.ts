@@ -51,12 +51,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   system: { ...PURE, ours: ['errors'], node: ['node:crypto', 'node:net', 'node:perf_hooks', 'node:worker_threads'] },
 
   eventlog: { ...ADAPTER, ours: ['errors', 'system'], npm: ['@photostructure/sqlite'] },
-  // Nothing outside the folder knows the wire.
-  'eventlog/eventstoredb': {
-    ...ADAPTER,
-    ours: ['errors', 'system', 'eventlog'],
-    npm: ['@grpc/grpc-js', 'protobufjs'],
-  },
+  // Nothing outside the folder knows the client.
+  'eventlog/eventstoredb': { ...ADAPTER, ours: ['errors', 'system', 'eventlog'], npm: ['@eventstore/db-client'] },
   eventsourcing: { ...PURE, ours: ['errors', 'system', 'eventlog'] },
 
   models: { ...ADAPTER, ours: ['errors', 'system'], npm: ['@google/generative-ai'] },
@@ -254,12 +250,12 @@ describe('Import rules, on invented sources', () => {
     ]);
   });
 
-  it('keep the wire of EventStoreDB in its folder', () => {
-    const source = `import { Client } from '@grpc/grpc-js';`;
-    expect(found({ 'eventlog/eventstoredb/connection.ts': source })).to.deep.equal([]);
+  it('keep the client of EventStoreDB in its folder', () => {
+    const source = `import { EventStoreDBClient } from '@eventstore/db-client';`;
+    expect(found({ 'eventlog/eventstoredb/clients.ts': source })).to.deep.equal([]);
     expect(found({ 'eventlog/open.ts': source, 'app/engine.ts': source })).to.deep.equal([
-      'src/eventlog/open.ts may not import @grpc/grpc-js',
-      'src/app/engine.ts may not import @grpc/grpc-js',
+      'src/eventlog/open.ts may not import @eventstore/db-client',
+      'src/app/engine.ts may not import @eventstore/db-client',
     ]);
   });
 

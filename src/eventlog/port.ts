@@ -167,11 +167,15 @@ export async function mayHaveLostEnd(log: Pick<EventLog, 'hasGaps'>, last: numbe
  */
 export function flatMetadata(json: string): Readonly<Record<string, string>> {
   try {
-    const metadata: unknown = JSON.parse(json);
-    return isFlat(metadata) ? metadata : {};
+    return flatTexts(JSON.parse(json));
   } catch {
     return {};
   }
+}
+
+/** Metadata as flat texts, none if it is anything else. */
+export function flatTexts(metadata: unknown): Readonly<Record<string, string>> {
+  return isFlat(metadata) ? metadata : {};
 }
 
 function isFlat(metadata: unknown): metadata is Readonly<Record<string, string>> {

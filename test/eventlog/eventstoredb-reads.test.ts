@@ -1,21 +1,15 @@
-import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import { expect } from 'chai';
-import { nodeSystem } from '../../src/system/system.js';
 import { LogUnavailable, SubscriptionDropped } from '../../src/eventlog/errors.js';
-import { positionOf } from '../../src/eventlog/eventstoredb/read-message.js';
-import { eventIn } from '../../src/eventlog/eventstoredb/read-message.js';
-import { streamNames } from '../../src/eventlog/eventstoredb/read-message.js';
-import { decodeReadAnswer } from '../../src/eventlog/eventstoredb/wire.js';
+import { eventIn, positionOf, streamNames } from '../../src/eventlog/eventstoredb/names.js';
 import type { EventLog, NewEvent, RecordedEvent } from '../../src/eventlog/port.js';
 import type { ReadFate } from '../support/event-store-calls.js';
-import { eventAnswer } from '../support/event-store-messages.js';
 import { rejectionOf } from '../support/rejection.js';
 import { untilTrue } from '../support/until-true.js';
 import { all, eventsIn, idsOf, newEvent, numbered, until } from './contract-bench.js';
 import { eventStoreBench, heldDeadline, MOST_MS, SHORT_MS, surely } from './eventstoredb-bench.js';
 import { following } from './open-subscription.js';
 
-const SEVENTH = { commit: { low: 7, high: 0 }, prepare: { low: 7, high: 0 } };
+const SEVENTH = { commit: 7n, prepare: 7n };
 const NEVER = new AbortController().signal;
 
 /** More than the sockets between hold, so that a reader is in the middle of it. */
@@ -135,14 +129,38 @@ describe('EventStoreDB log: reads', () => {
   });
 
   it('do not show the mark that a deleted stream leaves', () => {
-    const event = { ...newEvent(), revision: 0, position: positionOf(SEVENTH), stream: 'run-1' };
-    const tombstone = eventAnswer('run-1', event, 7);
-    tombstone.getEvent()?.getEvent()?.setStreamRevision('9223372036854775807');
-    const read = (answer: streamsPb.ReadResp) => eventIn(decodeReadAnswer(answer.serializeBinary()), streamNames(''));
-    expect(read(tombstone)?.stream).to.equal(null);
-    expect(read(eventAnswer('run-1', event, 7))).to.deep.equal(event);
-    expect(read(eventAnswer('run-1', { ...event, type: '$>' }, 7))?.stream).to.equal(null);
-    expect(read(new streamsPb.ReadResp())).to.equal(null);
+    const { id, type, metadata } = newEvent();
+    const event = { streamId: 'run-1', id, type, metadata, data: { n: 1 }, revision: 0n, position: SEVENTH };
+    const read = (changed: object) =>
+      eventIn({ event: { ...event, isJson: true, created: new Date(0), ...changed } }, streamNames(''));
+    const shown = { stream: 'run-1', id, type, metadata, data: '{"n":1}', revision: 0, position: positionOf(SEVENTH) };
+    expect(read({})).to.deep.equal(shown);
+    expect(read({ revision: 9223372036854775807n })?.stream).to.equal(null);
+    expect(read({ type: '$>' })?.stream).to.equal(null);
+    expect(eventIn({}, streamNames(''))).to.equal(null);
+  });
+
+  it('give data that is no JSON as its text, and metadata that is none as no metadata', () => {
+    const bytes = new Uint8Array(Buffer.from('text'));
+    const event = { streamId: 'run-1', id: newEvent().id, type: 'A', revision: 0n, position: SEVENTH, data: bytes };
+    const read = eventIn(
+      { event: { ...event, metadata: bytes, isJson: false, created: new Date(0) } },
+      streamNames(''),
+    );
+    expect(read).to.include({ data: 'text' }).and.to.deep.include({ metadata: {} });
+  });
+
+  it('that are left early leave nothing behind for which the end of the log waits', async () => {
+    const deadline = heldDeadline();
+    const log = bench.log(await bench.server(), { system: deadline.system });
+    await log.append('run-1', numbered(3), 'none');
+    for await (const _ of log.readStream('run-1')) {
+      // By then the answers to the read have come too.
+      await log.ping();
+      break;
+    }
+    await until(log.subscribe(null, { signal: NEVER }), (seen) => seen.length === 2);
+    await log.close();
   });
 });
 
@@ -193,57 +211,6 @@ describe('EventStoreDB log: subscriptions', () => {
     await stop();
     expect(idsOf(eventsIn(collected))).to.deep.equal(idsOf(events));
     expect(collected.filter(({ kind }) => kind === 'caughtUp')).to.have.length(1);
-  });
-
-  it('come in pages while events come densely, and one by one again after, each event once', async () => {
-    const server = await bench.server();
-    // By a clock that stands still, events come as densely as can be.
-    const log = bench.log(server, { system: { ...nodeSystem(), monotonicMs: () => 0 } });
-    let pages = 0;
-    server.behave({
-      read(kind) {
-        pages += kind === 'all' ? 1 : 0;
-        return 'answered';
-      },
-    });
-    const { collected, waitFor, stop } = following(log, null);
-    await waitFor((seen) => seen.some(({ kind }) => kind === 'caughtUp'));
-    const events: NewEvent[] = [];
-    for (const stream of ['run-1', 'run-2']) {
-      const before = pages;
-      for (let last: number | 'none' = 'none'; pages === before;) {
-        const some = numbered(100);
-        last = (await log.append(stream, some, last)).revision;
-        events.push(...some);
-      }
-      await waitFor((seen) => eventsIn(seen).length === events.length);
-      await untilTrue(() => server.subscriptions() === 1);
-      const single = newEvent();
-      await log.append(`${stream}-after`, [single], 'none');
-      events.push(single);
-      await waitFor((seen) => eventsIn(seen).length === events.length);
-    }
-    await stop();
-    expect(idsOf(eventsIn(collected))).to.deep.equal(idsOf(events));
-  });
-
-  it('give each event of a large page once, and end when their reader leaves in the middle', async () => {
-    const server = await bench.server();
-    const log = bench.log(server, { system: { ...nodeSystem(), monotonicMs: () => 0 } });
-    const events = numbered(1_400);
-    const seen: string[] = [];
-    let appended = Promise.resolve();
-    for await (const followed of log.subscribe(null, { signal: NEVER })) {
-      if (followed.kind === 'caughtUp') appended = appendAll(log, 'run-1', events);
-      if (followed.kind !== 'event') continue;
-      seen.push(followed.event.id);
-      // From here on it is read in pages: the next one finds all the rest.
-      if (seen.length === 150) await appended;
-      if (seen.length % 100 === 0) await new Promise(setImmediate);
-      if (seen.length === 1_250) break;
-    }
-    expect(seen).to.deep.equal(idsOf(events).slice(0, 1_250));
-    await untilTrue(() => server.subscriptions() === 0);
   });
 
   it('begin where their log was named, whatever others had appended to the server before', async () => {

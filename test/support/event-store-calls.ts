@@ -1,20 +1,25 @@
 /** The calls of EventStoreDB's streams service, answered out of a storage as 23.10 does, but for what a script says. */
-import type { BatchAppendReq, BatchAppendResp, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { AppendReq, AppendResp, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
-import type { Metadata, ServerDuplexStream, ServerWritableStream, ServiceError } from '@grpc/grpc-js';
+import type { Metadata, sendUnaryData, ServerReadableStream, ServerWritableStream, ServiceError } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
+import { RevisionConflict } from '../../src/eventlog/errors.js';
 import type { AskedAppend } from './event-store-messages.js';
 import {
+  accessDenied,
   askedIn,
   caughtUpAnswer,
   checkpointAnswer,
   confirmedAnswer,
+  conflicting,
   eventAnswer,
-  failed,
   notFoundAnswer,
   notLeader,
+  notReady,
   refused,
   serviceError,
+  streamDeleted,
+  timedOut,
   written,
 } from './event-store-messages.js';
 import type { ServerEvent, ServerStorage } from './event-store-storage.js';
@@ -24,7 +29,6 @@ export type AppendFate =
   | 'answered'
   | 'written, then silence'
   | 'written, then reset'
-  | 'written, then the stream ends'
   | 'silence'
   | 'reset'
   | 'not ready'
@@ -33,11 +37,11 @@ export type AppendFate =
   | 'stream deleted';
 
 /** What a writer is told of an append that was not written. */
-const REFUSALS: Readonly<Partial<Record<AppendFate, Parameters<typeof failed>[1]>>> = {
-  'not ready': 'NotReady',
-  'timed out': 'Timeout',
-  'access denied': 'AccessDenied',
-  'stream deleted': 'StreamDeleted',
+const REFUSALS: Readonly<Partial<Record<AppendFate, (stream: string) => ServiceError>>> = {
+  'not ready': notReady,
+  'timed out': timedOut,
+  'access denied': accessDenied,
+  'stream deleted': streamDeleted,
 };
 
 export type ReadFate =
@@ -63,7 +67,7 @@ export interface Script {
 }
 
 export interface Calls {
-  batchAppend(call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>): void;
+  append(call: ServerReadableStream<AppendReq, AppendResp>, answer: sendUnaryData<AppendResp>): void;
   read(call: ServerWritableStream<ReadReq, ReadResp>): void;
   /** Ends every subscription under way: with an error of the server, or silently. */
   endSubscriptions(how: 'too slow' | 'unavailable' | 'silently'): void;
@@ -82,36 +86,35 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
   /** Appends being written: a second copy goes unanswered, as on a real server. */
   const underWay = new Set<string>();
 
-  function batchAppend(call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>): void {
+  function append(call: ServerReadableStream<AppendReq, AppendResp>, answer: sendUnaryData<AppendResp>): void {
+    const messages: AppendReq[] = [];
     call.on('error', () => undefined);
-    call.on('end', () => call.end());
-    call.on('data', (request: BatchAppendReq) => {
+    call.on('data', (message: AppendReq) => messages.push(message));
+    call.on('end', () => {
+      // A call that was cut off ends too, perhaps in the middle.
+      if (call.cancelled) return;
       const elsewhere = leaderElsewhere(call);
-      if (elsewhere === null) void append(call, request);
-      else call.emit('error', elsewhere);
+      if (elsewhere === null) void write(askedIn(messages), answer);
+      else answer(elsewhere);
     });
   }
 
-  async function append(
-    call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>,
-    request: BatchAppendReq,
-  ): Promise<void> {
-    const asked = askedIn(request);
+  async function write(asked: AskedAppend, answer: sendUnaryData<AppendResp>): Promise<void> {
     const key = `${asked.stream} ${asked.events.map(({ id }) => id).join(' ')}`;
     if (underWay.has(key)) return;
     underWay.add(key);
     try {
       const fate = (await script().append?.(asked)) ?? 'answered';
       const refusal = REFUSALS[fate];
-      if (refusal !== undefined) return void call.write(failed(request, refusal));
+      if (refusal !== undefined) return answer(refusal(asked.stream));
       if (fate === 'silence') return;
       if (fate === 'reset') return reset();
-      const answer = written(request, await storage.append(asked));
-      if (fate === 'answered') call.write(answer);
+      const told = written(await storage.append(asked));
+      if (fate === 'answered') answer(null, told);
       else if (fate === 'written, then reset') reset();
-      else if (fate === 'written, then the stream ends') call.end();
     } catch (error) {
-      call.write(refused(request, error));
+      if (error instanceof RevisionConflict) answer(null, conflicting(error.data));
+      else answer(refused(error));
     } finally {
       underWay.delete(key);
     }
@@ -213,7 +216,7 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
   }
 
   return {
-    batchAppend,
+    append,
     read,
     endSubscriptions(how) {
       for (const call of [...subscriptions]) {
@@ -243,11 +246,11 @@ function streamIn(request: ReadReq): string {
 function errorOf(fate: ReadFate): ServiceError | null {
   switch (fate) {
     case 'not ready':
-      return serviceError(status.UNAVAILABLE, 'Server Is Not Ready');
+      return notReady();
     case 'busy for a moment':
       return serviceError(status.UNKNOWN, 'Unexpected ReadAllResult: Error');
     case 'access denied':
-      return serviceError(status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
+      return accessDenied();
     default:
       return null;
   }

@@ -1,13 +1,11 @@
 /** The messages of EventStoreDB's streams service from the server's side, as 23.10 was seen to send them. */
 import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
-import statusPb from '@eventstore/db-client/generated/status_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { ServiceError } from '@grpc/grpc-js';
 import { Metadata, status } from '@grpc/grpc-js';
-import anyPb from 'google-protobuf/google/protobuf/any_pb.js';
-import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
-import { AppendInvalid, AppendTooLarge, RevisionConflict } from '../../src/eventlog/errors.js';
+import type { RevisionConflict } from '../../src/eventlog/errors.js';
+import { AppendInvalid, AppendTooLarge } from '../../src/eventlog/errors.js';
 import type { ExpectedRevision, NewEvent, RecordedEvent } from '../../src/eventlog/port.js';
 
 /** Largest append of a server with its default settings. */
@@ -26,73 +24,78 @@ export interface Placed {
   readonly ordinal: number;
 }
 
-/** What a batch append asks. */
-export function askedIn(request: streamsPb.BatchAppendReq): AskedAppend {
-  const options = request.getOptions() ?? new streamsPb.BatchAppendReq.Options();
-  const position = Number(options.getStreamPosition());
+/** What the messages of an append ask: first the options, then each event. */
+export function askedIn([head, ...messages]: readonly streamsPb.AppendReq[]): AskedAppend {
+  const options = head?.getOptions() ?? new streamsPb.AppendReq.Options();
   return {
     stream: Buffer.from(options.getStreamIdentifier()?.getStreamName_asU8() ?? []).toString(),
-    expected: options.hasNoStream() ? 'none' : options.hasAny() ? 'any' : position,
-    events: request.getProposedMessagesList().map((message) => ({
-      id: message.getId()?.getString() ?? '',
-      type: message.getMetadataMap().get('type') ?? '',
-      data: Buffer.from(message.getData_asU8()).toString(),
-      metadata: JSON.parse(Buffer.from(message.getCustomMetadata_asU8()).toString()) as Record<string, string>,
-    })),
+    expected: options.hasNoStream() ? 'none' : options.hasAny() ? 'any' : Number(options.getRevision()),
+    events: messages.map((each) => {
+      const message = each.getProposedMessage() ?? new streamsPb.AppendReq.ProposedMessage();
+      return {
+        id: message.getId()?.getString() ?? '',
+        type: message.getMetadataMap().get('type') ?? '',
+        data: Buffer.from(message.getData_asU8()).toString(),
+        metadata: JSON.parse(Buffer.from(message.getCustomMetadata_asU8()).toString() || '{}') as Record<
+          string,
+          string
+        >,
+      };
+    }),
   };
 }
 
 /** That an append was written. */
-export function written(request: streamsPb.BatchAppendReq, { revision, ordinal }: Placed): streamsPb.BatchAppendResp {
-  const position = new sharedPb.AllStreamPosition();
+export function written({ revision, ordinal }: Placed): streamsPb.AppendResp {
+  const position = new streamsPb.AppendResp.Position();
   position.setCommitPosition(String(ordinal));
   position.setPreparePosition(String(ordinal));
-  const success = new streamsPb.BatchAppendResp.Success();
+  const success = new streamsPb.AppendResp.Success();
   success.setCurrentRevision(String(revision));
   success.setPosition(position);
-  const answer = answerTo(request);
+  const answer = new streamsPb.AppendResp();
   answer.setSuccess(success);
   return answer;
 }
 
-/** That an append was not written, and why. */
-export function refused(request: streamsPb.BatchAppendReq, error: unknown): streamsPb.BatchAppendResp {
-  if (error instanceof RevisionConflict) return failed(request, 'WrongExpectedVersion', conflictBytes(error.data));
-  if (error instanceof AppendTooLarge) {
-    const limit = new sharedPb.MaximumAppendSizeExceeded();
-    limit.setMaxappendsize(MAX_APPEND_BYTES);
-    return failed(request, 'MaximumAppendSizeExceeded', limit.serializeBinary());
-  }
-  if (error instanceof AppendInvalid) {
-    const bad = new sharedPb.BadRequest();
-    bad.setMessage(error.data.reason);
-    return failed(request, 'BadRequest', bad.serializeBinary());
-  }
-  return failed(request, 'Unknown');
+/** That an append was not written because the stream is at another revision. */
+export function conflicting({ expected, actual }: RevisionConflict['data']): streamsPb.AppendResp {
+  const conflict = new streamsPb.AppendResp.WrongExpectedVersion();
+  if (actual === 'none') conflict.setCurrentNoStream(new sharedPb.Empty());
+  else conflict.setCurrentRevision(String(actual));
+  if (expected === 'none') conflict.setExpectedNoStream(new sharedPb.Empty());
+  else conflict.setExpectedRevision(String(expected));
+  const answer = new streamsPb.AppendResp();
+  answer.setWrongExpectedVersion(conflict);
+  return answer;
 }
 
-/** An answer with an error of this name, in the package event_store.client; `NotReady` carries no details, as measured. */
-export function failed(
-  request: streamsPb.BatchAppendReq,
-  name:
-    | 'WrongExpectedVersion'
-    | 'MaximumAppendSizeExceeded'
-    | 'BadRequest'
-    | 'Unknown'
-    | 'Timeout'
-    | 'AccessDenied'
-    | 'StreamDeleted'
-    | 'NotReady',
-  bytes: Uint8Array = new Uint8Array(),
-): streamsPb.BatchAppendResp {
-  const details = new anyPb.Any();
-  details.pack(bytes, name === 'NotReady' ? 'google.protobuf.Empty' : `event_store.client.${name}`);
-  const error = new statusPb.Status();
-  error.setMessage(name === 'NotReady' ? 'Server Is Not Ready' : name);
-  error.setDetails(details);
-  const answer = answerTo(request);
-  answer.setError(error);
-  return answer;
+/** That an append was not written, and why. */
+export function refused(error: unknown): ServiceError {
+  if (error instanceof AppendTooLarge)
+    return serviceError(status.INVALID_ARGUMENT, 'Maximum Append Size Exceeded.', {
+      exception: 'maximum-append-size-exceeded',
+      'maximum-append-size': String(MAX_APPEND_BYTES),
+    });
+  if (error instanceof AppendInvalid) return serviceError(status.INVALID_ARGUMENT, error.data.reason);
+  return serviceError(status.UNKNOWN, String(error));
+}
+
+export function notReady(): ServiceError {
+  return serviceError(status.UNAVAILABLE, 'Server Is Not Ready');
+}
+
+export function accessDenied(): ServiceError {
+  return serviceError(status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
+}
+
+export function streamDeleted(stream: string): ServiceError {
+  const trailer = { exception: 'stream-deleted', 'stream-name': stream };
+  return serviceError(status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, trailer);
+}
+
+export function timedOut(): ServiceError {
+  return serviceError(status.ABORTED, 'Operation timed out: Commit phase timeout');
 }
 
 /** An event read. */
@@ -190,22 +193,6 @@ export function notLeader(leaderPort: number): ServiceError {
     'leader-endpoint-host': '127.0.0.1',
     'leader-endpoint-port': String(leaderPort),
   });
-}
-
-function answerTo(request: streamsPb.BatchAppendReq): streamsPb.BatchAppendResp {
-  const answer = new streamsPb.BatchAppendResp();
-  answer.setCorrelationId(request.getCorrelationId());
-  answer.setStreamIdentifier(request.getOptions()?.getStreamIdentifier());
-  return answer;
-}
-
-function conflictBytes({ expected, actual }: RevisionConflict['data']): Uint8Array {
-  const conflict = new sharedPb.WrongExpectedVersion();
-  if (actual === 'none') conflict.setCurrentNoStream(new emptyPb.Empty());
-  else conflict.setCurrentStreamRevision(String(actual));
-  if (expected === 'none') conflict.setExpectedNoStream(new emptyPb.Empty());
-  else conflict.setExpectedStreamPosition(String(expected));
-  return conflict.serializeBinary();
 }
 
 function identifier(stream: string): sharedPb.StreamIdentifier {

@@ -1,30 +1,29 @@
-/** Parses the connection strings of EventStoreDB and KurrentDB. */
+/** Reads the connection strings of EventStoreDB and KurrentDB into the options of the client. */
 import { readFileSync } from 'node:fs';
-import type { ChannelCredentials, ChannelOptions } from '@grpc/grpc-js';
-import { credentials } from '@grpc/grpc-js';
+import type { ChannelCredentialOptions, Credentials, EndPoint } from '@eventstore/db-client';
 
 export interface Address {
-  /** `host:port`, at least one. */
-  readonly hosts: readonly string[];
-  /** Whether the hosts form a cluster and are asked which node leads it. */
-  readonly isCluster: boolean;
-  readonly security: ChannelCredentials;
-  readonly channelOptions: ChannelOptions;
-  /** Metadata of each call. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** The password, in each form that a server comes to know. */
+  readonly hosts: readonly EndPoint[];
+  /** Whether the one host is a DNS name of all nodes of a cluster. */
+  readonly isDiscovered: boolean;
+  /** Times in milliseconds, but for the gossip timeout, which is in seconds. */
+  readonly options: Readonly<Record<keyof typeof DEFAULTS, number>> & { readonly connectionName: string };
+  readonly channel: ChannelCredentialOptions;
+  /**
+   * Sent with every call over TLS. Without TLS the client sends no credentials; they only make it send each append as a
+   * call of its own.
+   */
+  readonly credentials: Credentials;
+  /** The password, in each form in which a server receives it. */
   readonly secrets: readonly string[];
-  /** How often all hosts are asked for the leader, the pause between rounds, and the timeout of one question. */
-  readonly discovery: { readonly maxAttempts: number; readonly intervalMs: number; readonly timeoutMs: number };
 }
 
 /**
- * Defaults. The next call repeats a failed discovery, so few attempts suffice; the gossip timeout is in seconds, the
- * others are milliseconds. A connection that answers no ping is given up after interval and timeout, 12 s; a call is
- * given up long before.
+ * One attempt to find the leader: the next call makes another, and a closing log waits for the one under way. A
+ * connection that answers no ping is closed after interval and timeout, 12 s.
  */
 const DEFAULTS = {
-  maxDiscoverAttempts: 5,
+  maxDiscoverAttempts: 1,
   discoveryInterval: 200,
   gossipTimeout: 1,
   keepAliveInterval: 10_000,
@@ -33,14 +32,14 @@ const DEFAULTS = {
 
 const DEFAULT_PORT = 2113;
 
-/** Most bytes of an answer: other programs may have written events of up to 16 MiB. */
-const MAX_RECEIVED = 17 * 1024 * 1024;
+const NOBODY: Credentials = { username: 'nobody', password: 'nobody' };
 
 const FORM =
   /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?:(?<user>[^:@/?]+):(?<password>[^:@/?]+)@)?(?<hosts>[^@/?]+)\/*(?:\?(?<options>.*))?$/;
 
 /**
- * Option names may be in any case, with dashes or underscores; unknown options are ignored.
+ * Option names may be in any case, with dashes or underscores; the configuration refuses unknown ones. The client is
+ * given no string, because it prints the whole of one that it finds fault with.
  *
  * @throws {Error} the string cannot be used; the message quotes nothing that could be secret
  */
@@ -55,36 +54,22 @@ export function addressIn(url: string): Address {
     return number;
   };
   const isSecure = textOf('tls') !== 'false';
-  const names = hosts.split(',').map(withPort);
+  const credentials = credentialsOf(user, password);
+  if (isSecure && credentials === null) throw new Error('it needs user:password@ before the host, or ?tls=false');
   return {
-    hosts: names,
-    isCluster: discover !== undefined || names.length > 1,
-    security: isSecure ? secured(textOf) : credentials.createInsecure(),
-    channelOptions: {
-      // -1 turns it off.
-      'grpc.keepalive_time_ms': numberOf('keepAliveInterval'),
-      ...(numberOf('keepAliveTimeout') >= 0 && { 'grpc.keepalive_timeout_ms': numberOf('keepAliveTimeout') }),
-      'grpc.max_receive_message_length': MAX_RECEIVED,
-      // Otherwise channels share sockets, and a new one would inherit the hung socket of the one it replaces.
-      'grpc.use_local_subchannel_pool': 1,
-      // A channel that is closed after a refused connection still tries once more, and nobody closes the socket if that
-      // succeeds: it shall try at once, not when the server is back.
-      'grpc.initial_reconnect_backoff_ms': 1,
+    hosts: hosts.split(',').map(endPoint),
+    isDiscovered: discover !== undefined,
+    options: {
+      maxDiscoverAttempts: numberOf('maxDiscoverAttempts'),
+      discoveryInterval: numberOf('discoveryInterval'),
+      gossipTimeout: numberOf('gossipTimeout'),
+      keepAliveInterval: numberOf('keepAliveInterval'),
+      keepAliveTimeout: numberOf('keepAliveTimeout'),
+      connectionName: textOf('connectionName') ?? 'council-run-service',
     },
-    headers: {
-      'connection-name': textOf('connectionName') ?? 'council-run-service',
-      'requires-leader': 'true',
-      // A password is never sent unencrypted.
-      ...(isSecure &&
-        user !== undefined &&
-        password !== undefined && { authorization: `Basic ${basic(user, password)}` }),
-    },
-    secrets: secretsOf(user, password),
-    discovery: {
-      maxAttempts: numberOf('maxDiscoverAttempts'),
-      intervalMs: numberOf('discoveryInterval'),
-      timeoutMs: numberOf('gossipTimeout') * 1_000,
-    },
+    channel: isSecure ? certificates(textOf) : { insecure: true },
+    credentials: credentials ?? NOBODY,
+    secrets: credentials === null ? [] : [credentials.password, basic(credentials)],
   };
 }
 
@@ -97,29 +82,33 @@ function flat(name: string): string {
   return name.trim().toLowerCase().replace(/[_-]/g, '');
 }
 
-function withPort(host: string): string {
-  const [name = '', port = String(DEFAULT_PORT), ...more] = host.trim().split(':');
+function endPoint(host: string): EndPoint {
+  const [address = '', port = String(DEFAULT_PORT), ...more] = host.trim().split(':');
   const isPort = /^\d{1,5}$/.test(port) && Number(port) < 65_536;
-  if (name === '' || !isPort || more.length > 0) throw new Error('a host is no name, or its port none');
-  return `${name}:${port}`;
+  if (address === '' || !isPort || more.length > 0) throw new Error('a host is no name, or its port none');
+  return { address, port: Number(port) };
+}
+
+function credentialsOf(user: string | undefined, password: string | undefined): Credentials | null {
+  if (user === undefined || password === undefined) return null;
+  return { username: decodeURIComponent(user), password: decodeURIComponent(password) };
 }
 
 /** User and password as RFC 7617 encodes them. */
-function basic(user: string, password: string): string {
-  return Buffer.from(`${decodeURIComponent(user)}:${decodeURIComponent(password)}`).toString('base64');
+function basic({ username, password }: Credentials): string {
+  return Buffer.from(`${username}:${password}`).toString('base64');
 }
 
-function secretsOf(user: string | undefined, password: string | undefined): readonly string[] {
-  return user === undefined || password === undefined ? [] : [decodeURIComponent(password), basic(user, password)];
-}
-
-function secured(textOf: (name: string) => string | undefined): ChannelCredentials {
-  const [authority, certificate, key] = ['tlsCAFile', 'userCertFile', 'userKeyFile'].map((name) => {
+function certificates(textOf: (name: string) => string | undefined): ChannelCredentialOptions {
+  const [rootCertificate, userCertFile, userKeyFile] = ['tlsCAFile', 'userCertFile', 'userKeyFile'].map((name) => {
     const file = textOf(name);
     return file === undefined ? null : contentOf(file);
   });
-  if ((certificate === null) !== (key === null)) throw new Error('userCertFile goes with userKeyFile');
-  return credentials.createSsl(authority, key, certificate);
+  if (!userCertFile !== !userKeyFile) throw new Error('userCertFile goes with userKeyFile');
+  return {
+    ...(rootCertificate && { rootCertificate }),
+    ...(userCertFile && userKeyFile && { userCertFile, userKeyFile }),
+  };
 }
 
 function contentOf(file: string): Buffer {

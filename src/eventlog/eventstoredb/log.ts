@@ -1,42 +1,38 @@
 /** The event log on EventStoreDB or KurrentDB behind the EventLog port: for many processes at once. */
+import { setMaxListeners } from 'node:events';
 import type { System } from '../../system/system.js';
-import { AppendOutcomeUnknown, LogClosed, LogUnavailable, RevisionConflict } from '../errors.js';
+import { untilDeadline, wait } from '../../system/async/deadline.js';
+import type { Backoff } from '../../system/async/retry.js';
+import { backoffMs } from '../../system/async/retry.js';
 import { ConfigInvalid } from '../../errors.js';
-import { checkAppend } from '../port.js';
+import { AppendOutcomeUnknown, LogClosed, LogUnavailable, RevisionConflict } from '../errors.js';
 import type {
   AllRange,
   Appended,
   EventLog,
   ExpectedRevision,
   Followed,
-  SubscribeOptions,
   NewEvent,
   Position,
   RecordedEvent,
   StreamRange,
+  SubscribeOptions,
 } from '../port.js';
-import { categoryOf } from '../port.js';
+import { categoryOf, checkAppend } from '../port.js';
 import type { CheckedAppend } from './appender.js';
 import { Appender, MAX_WAITING } from './appender.js';
-import { Connection } from './connection.js';
-import { follow } from './subscription.js';
-import type { LogName, Reader } from './reads.js';
-import { allEvents, headPosition, nameIn, roundTrip, streamEvents } from './reads.js';
-import { streamNames } from './read-message.js';
-import { untilDeadline } from '../../system/async/deadline.js';
-import type { Backoff } from '../../system/async/retry.js';
-import { backoffMs } from '../../system/async/retry.js';
-import { wait } from '../../system/async/deadline.js';
-import { reasonOf } from '../../system/untrusted.js';
+import { Clients } from './clients.js';
+import { addressIn } from './connection-string.js';
+import { streamNames } from './names.js';
+import type { KnownHead, LogName, Reader } from './reads.js';
+import { nameIn, newestHead, roundTrip, streamEvents } from './reads.js';
+import { allEvents, follow } from './subscription.js';
 
 /**
  * Longest wait for an answer, in milliseconds. The server gives up a write after 2 s, so less would leave more outcomes
  * unknown; calls pending at a leader's death fail only after this time.
  */
 export const DEADLINE_MS = 2_500;
-
-/** Longest time to find this log's newest event among those of other logs, in milliseconds. */
-const LONGEST_HEAD_MS = 30_000;
 
 export interface EventStoreOptions {
   /** Connection string: `esdb://` or `kurrentdb://`, with credentials and TLS settings where needed. */
@@ -45,7 +41,7 @@ export interface EventStoreOptions {
   readonly prefix?: string;
   /** How many of its newest events a stream keeps, by category; set when a stream is created. Default: all. */
   readonly keepLast?: Readonly<Record<string, number>>;
-  /** How long any call may take to be answered, in milliseconds. Default: 2,500. */
+  /** How long the server may leave any call without an answer, in milliseconds. Default: 2,500. */
   readonly deadlineMs?: number;
   readonly system: Pick<System, 'after' | 'monotonicMs' | 'uuid'>;
 }
@@ -58,40 +54,55 @@ export interface EventStoreOptions {
  */
 export function openEventStoreLog(options: EventStoreOptions): EventLog {
   const { url, prefix = '', keepLast = {}, deadlineMs = DEADLINE_MS, system } = options;
-  const connection = connectionTo(url, { system, deadlineMs });
-  const deps = { connection, names: streamNames(prefix), system, deadlineMs };
-  const appender = new Appender({ connection, system, deadlineMs });
-  const newId = (): string => system.uuid();
-  const reader: Reader = { ...deps, naming: new Naming(deps, appender, newId) };
-  return new EventStoreLog(reader, appender, { keepLast, newId });
+  const closing = new AbortController();
+  // Each read and each subscription listens.
+  setMaxListeners(0, closing.signal);
+  const reader = { clients: clientsOf(url), names: streamNames(prefix), system, deadlineMs, closing: closing.signal };
+  return new EventStoreLog(reader, { keepLast, newId: () => system.uuid(), closing });
 }
 
-interface StreamSettings {
+function clientsOf(url: string): Clients {
+  try {
+    return new Clients(addressIn(url));
+  } catch (error) {
+    throw new ConfigInvalid({
+      variable: 'EVENTSTORE_URL',
+      value: '(hidden)',
+      accepted: `a connection string that can be used (${error instanceof Error ? error.message : String(error)})`,
+    });
+  }
+}
+
+interface Settings {
   readonly keepLast: Readonly<Record<string, number>>;
+  /** Makes version-4 UUIDs. */
   readonly newId: () => string;
+  readonly closing: AbortController;
 }
 
 class EventStoreLog implements EventLog {
   readonly #reader: Reader;
   readonly #appender: Appender;
-  readonly #settings: StreamSettings;
-  #closing: Promise<void> | null = null;
+  readonly #settings: Settings;
+  readonly #naming: Naming;
+  #closed: Promise<void> | null = null;
   /** Appends that wait for the log's name to be read or for their stream's settings to be written. */
   readonly #prepared = new Set<Promise<Appended>>();
   #isNamed = false;
-  /** How long the server may take to find the newest event, in milliseconds. */
-  #headTimeoutMs: number;
+  #head: KnownHead | null = null;
 
-  constructor(reader: Reader, appender: Appender, settled: StreamSettings) {
+  constructor(reader: Reader, settings: Settings) {
+    const { clients, system, deadlineMs } = reader;
     this.#reader = reader;
-    this.#headTimeoutMs = reader.deadlineMs;
-    this.#appender = appender;
-    this.#settings = settled;
+    this.#settings = settings;
+    this.#appender = new Appender({ clients, system, deadlineMs, roundTrip: () => roundTrip(reader) });
+    this.#naming = new Naming(reader, this.#appender, settings.newId);
   }
 
   async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
     this.#checkOpen();
-    const append = { stream, events, expected, metadata: checkAppend(stream, events, expected) };
+    checkAppend(stream, events, expected);
+    const append = { stream, events, expected };
     const kept = expected === 'none' ? this.#settings.keepLast[categoryOf(stream)] : undefined;
     if (this.#isNamed && kept === undefined) return await this.#append(append);
     if (this.#prepared.size >= MAX_WAITING) throw new LogUnavailable();
@@ -107,37 +118,24 @@ class EventStoreLog implements EventLog {
 
   async *readAll(after: Position | null, range: AllRange = {}): AsyncIterable<RecordedEvent> {
     this.#checkOpen();
-    yield* allEvents(this.#reader, after, range);
+    yield* allEvents(this.#reader, { after, begin: this.#begin }, range);
   }
 
   subscribe(after: Position | null, following: SubscribeOptions): AsyncIterable<Followed> {
-    return follow(this.#reader, after, following);
+    return follow(this.#reader, { after, begin: this.#begin }, following);
   }
 
   async identity(): Promise<string> {
     this.#checkOpen();
-    return (await this.#reader.naming.name()).identity;
+    return (await this.#naming.name()).identity;
   }
 
   async head(): Promise<Position | null> {
     this.#checkOpen();
-    try {
-      const head = await headPosition({ ...this.#reader, deadlineMs: this.#headTimeoutMs });
-      this.#headTimeoutMs = this.#reader.deadlineMs;
-      return head;
-    } catch (error) {
-      this.#extendHeadTimeout();
-      throw error;
-    }
-  }
-
-  /** A server that answers other calls in time is busy skipping the events of other logs: it gets more time. */
-  #extendHeadTimeout(): void {
-    const next = Math.min(LONGEST_HEAD_MS, 2 * this.#headTimeoutMs);
-    roundTrip(this.#reader).then(
-      () => (this.#headTimeoutMs = next),
-      () => undefined,
-    );
+    const found = await newestHead(this.#reader, this.#head ?? { upTo: await this.#begin(), head: null });
+    // Of two searches at once the one that has begun later has searched further.
+    if (this.#head === null || found.upTo > this.#head.upTo) this.#head = found;
+    return found.head;
   }
 
   /** The server keeps each event until its whole stream is deleted. */
@@ -151,23 +149,27 @@ class EventStoreLog implements EventLog {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
+    this.#closed ??= this.#close();
+    return this.#closed;
   }
 
   async #close(): Promise<void> {
+    const { clients, system, deadlineMs } = this.#reader;
     await Promise.allSettled(this.#prepared);
     await this.#appender.stop();
-    this.#reader.connection.close();
+    this.#settings.closing.abort(new LogClosed());
+    await clients.close(system, deadlineMs);
   }
 
+  readonly #begin = async (): Promise<Position> => (await this.#naming.name()).position;
+
   async #prepare(stream: string, kept: number | undefined): Promise<void> {
-    await this.#reader.naming.name();
+    await this.#naming.name();
     this.#isNamed = true;
     if (kept !== undefined) await this.#keepLast(stream, kept);
   }
 
-  async #append(append: CheckedAppend & { readonly expected: ExpectedRevision }): Promise<Appended> {
+  async #append(append: CheckedAppend): Promise<Appended> {
     const { stream } = append;
     try {
       return await this.#appender.append(append, this.#reader.names.toServer(stream));
@@ -193,39 +195,26 @@ class EventStoreLog implements EventLog {
     const events = [{ ...settings, metadata: {} }];
     const serverStream = `$$${this.#reader.names.toServer(stream)}`;
     try {
-      await this.#appender.append({ stream, events, expected: 'any', metadata: ['{}'] }, serverStream);
+      await this.#appender.append({ stream, events, expected: 'any' }, serverStream);
     } catch (cause) {
       throw new LogUnavailable({ cause });
     }
   }
 
   #checkOpen(): void {
-    if (this.#closing !== null) throw new LogClosed();
-  }
-}
-
-function connectionTo(url: string, options: Omit<ConstructorParameters<typeof Connection>[0], 'url'>): Connection {
-  try {
-    return new Connection({ ...options, url });
-  } catch (error) {
-    throw new ConfigInvalid({
-      variable: 'EVENTSTORE_URL',
-      value: '(hidden)',
-      accepted: `a connection string that can be used (${reasonOf(error)})`,
-    });
+    if (this.#closed !== null) throw new LogClosed();
   }
 }
 
 /**
  * Reads the log's name on first use, or writes one. The name is a random id in a stream of its own, written before
- * anything else by the first process: the log begins at its position, whatever the server holds for others. `newId`
- * makes version-4 UUIDs.
+ * anything else by the first process: the log begins at its position, whatever the server holds for others.
  */
 class Naming {
   readonly #name: () => Promise<LogName>;
   #known: Promise<LogName> | null = null;
 
-  constructor(reader: Omit<Reader, 'naming'>, appender: Appender, newId: () => string) {
+  constructor(reader: Reader, appender: Appender, newId: () => string) {
     this.#name = () => nameOf(reader, appender, newId);
   }
 
@@ -241,15 +230,17 @@ class Naming {
   }
 }
 
-async function nameOf(reader: Omit<Reader, 'naming'>, appender: Appender, newId: () => string): Promise<LogName> {
+async function nameOf(reader: Reader, appender: Appender, newId: () => string): Promise<LogName> {
   const found = await nameIn(reader);
   if (found !== null) return found;
   const identity = newId();
   const event = { id: newId(), type: 'LogNamed', data: JSON.stringify({ identity }), metadata: {} };
   const stream = reader.names.identityStream;
   try {
-    const append = { stream, events: [event], expected: 'none', metadata: ['{}'] } as const;
-    return { identity, position: (await appender.append(append, stream)).position };
+    return {
+      identity,
+      position: (await appender.append({ stream, events: [event], expected: 'none' }, stream)).position,
+    };
   } catch (error) {
     if (!(error instanceof RevisionConflict)) throw error;
     return await untilVisible(() => nameIn(reader), reader);

@@ -1,24 +1,24 @@
 /** Reads that survive a lost connection: they continue where they were if the server comes back in time. */
+import type { ResolvedEvent, StreamingRead } from '@eventstore/db-client';
+import { BACKWARDS, END, FORWARDS, START, StreamDeletedError, StreamNotFoundError } from '@eventstore/db-client';
 import type { System } from '../../system/system.js';
+import { wait } from '../../system/async/deadline.js';
 import { LogClosed, LogUnavailable } from '../errors.js';
-import { orAborted, wait } from '../../system/async/deadline.js';
-import type { AllRange, Position, RecordedEvent, StreamRange } from '../port.js';
-import type { Connection } from './connection.js';
-import { faultOf } from './connection.js';
-import type { StreamNames } from './read-message.js';
-import { NEWEST_OF_ALL, eventIn, isOurs, readAllMessage, readLastMessage, readStreamMessage } from './read-message.js';
-import type { ReadAnswer, ReadRequest } from './wire.js';
-import { read } from './wire.js';
-import type { ClientReadableStream } from '@grpc/grpc-js';
+import type { Position, RecordedEvent, StreamRange } from '../port.js';
+import type { Client, Clients } from './clients.js';
+import { isDenied } from './clients.js';
+import { idleTimeout, ServerSilent } from './idle-timeout.js';
+import type { ReadEvent, StreamNames } from './names.js';
+import { eventIn, isOurs } from './names.js';
 
 export interface Reader {
-  readonly connection: Connection;
+  readonly clients: Clients;
   readonly names: StreamNames;
   readonly system: Pick<System, 'after' | 'monotonicMs'>;
   /** How long the server may send nothing while an answer is expected, in milliseconds. */
   readonly deadlineMs: number;
-  /** Knows at which position of the server this log begins. */
-  readonly naming: { name(): Promise<LogName> };
+  /** Aborts with LogClosed. */
+  readonly closing: AbortSignal;
 }
 
 /** The log's name and its position: all other events of the log come after it. */
@@ -32,114 +32,101 @@ export const RETRY_MS = 100;
 
 const EVERYTHING = Number.MAX_SAFE_INTEGER;
 
+/** Begins a read on a client. */
+type Begin = (client: Client) => StreamingRead<ResolvedEvent>;
+
+const FROM_LEADER = { requiresLeader: true } as const;
+
 /** A stream's events. */
 export async function* streamEvents(
   reader: Reader,
   { serverStream, stream }: { readonly serverStream: string; readonly stream: string },
   range: StreamRange,
 ): AsyncGenerator<RecordedEvent> {
-  const backwards = range.direction === 'backwards';
+  const direction = range.direction === 'backwards' ? BACKWARDS : FORWARDS;
   let from = range.from ?? null;
   let left = range.max ?? EVERYTHING;
-  if (left <= 0) return;
-  const next = (): ReadRequest | null =>
-    left > 0 && from !== -1 ? readStreamMessage({ serverStream, from, backwards, max: left }) : null;
-  for await (const answer of answers(reader, next)) {
-    const read = eventIn(answer, reader.names);
-    if (read === null) continue;
-    from = backwards ? read.revision - 1 : read.revision + 1;
+  const next = (): Begin | null => {
+    if (left <= 0 || from === -1) return null;
+    const fromRevision = from !== null ? BigInt(from) : direction === FORWARDS ? START : END;
+    const maxCount = left;
+    return (client) => client.readStream(serverStream, { ...FROM_LEADER, direction, fromRevision, maxCount });
+  };
+  for await (const read of eventsOf(reader, next)) {
+    from = direction === FORWARDS ? read.revision + 1 : read.revision - 1;
     left -= 1;
     yield { ...read, stream };
   }
 }
 
-/** The events of all streams after a position, up to the head as it is now. */
-export async function* allEvents(
-  reader: Reader,
-  after: Position | null,
-  range: AllRange,
-): AsyncGenerator<RecordedEvent> {
-  const { names } = reader;
-  const { categories } = range;
-  const until = await headPosition(reader);
-  let seen = after ?? (await reader.naming.name()).position;
-  let left = range.max ?? EVERYTHING;
-  if (until === null) return;
-  // One more, because the server includes the event at the position.
-  const next = (): ReadRequest | null =>
-    left > 0 && seen < until
-      ? readAllMessage(seen, { names, ...(categories && { categories }), max: Math.min(left + 1, EVERYTHING) })
-      : null;
-  for await (const answer of answers(reader, next)) {
-    const read = eventIn(answer, names);
-    if (read === null || read.position <= seen) continue;
-    if (read.position > until) return;
-    seen = read.position;
-    if (!isOurs(read) || !names.isWanted(read.stream, categories ?? null)) continue;
-    left -= 1;
-    yield read;
-    if (left === 0) return;
-  }
+/** Up to where the server's log has been searched for this log's newest event, and that event's position, if any. */
+export interface KnownHead {
+  readonly upTo: Position;
+  readonly head: Position | null;
 }
 
-/** Position of this log's newest event. The server skips what other logs have appended since. */
-export async function headPosition(reader: Reader): Promise<Position | null> {
-  const { position: begin } = await reader.naming.name();
-  // One event suffices, unless it is the log's name or the tombstone of a deleted stream.
-  for (const max of [1, EVERYTHING]) {
-    for await (const answer of answers(reader, () => readLastMessage(reader.names, max))) {
-      const read = eventIn(answer, reader.names);
-      if (read === null) continue;
-      if (read.position <= begin) return null;
-      if (isOurs(read)) return read.position;
+/**
+ * Searches for this log's newest event, backwards from the server's newest, down to where it was searched before: the
+ * server cannot leave out the events of other logs here.
+ */
+export async function newestHead(reader: Reader, known: KnownHead): Promise<KnownHead> {
+  let upTo: Position | null = null;
+  // One event suffices, unless others have appended since.
+  for (const maxCount of [1, EVERYTHING]) {
+    for await (const read of eventsOf(reader, () => allBackwards(maxCount))) {
+      upTo ??= read.position;
+      if (read.position <= known.upTo) return { upTo, head: known.head };
+      if (isOurs(read)) return { upTo, head: read.position };
     }
   }
-  return null;
+  return { upTo: upTo ?? known.upTo, head: known.head };
 }
 
-/** Resolves once the server has answered. */
+/** Resolves once the server has answered. @throws {LogUnavailable | LogClosed} */
 export async function roundTrip(reader: Reader): Promise<void> {
-  for await (const _ of answers(reader, () => NEWEST_OF_ALL)) return;
+  for await (const _ of eventsOf(reader, () => allBackwards(1))) return;
 }
 
-/** The log's name, null when it has none yet. */
-export async function nameIn(reader: Omit<Reader, 'naming'>): Promise<LogName | null> {
-  const { names } = reader;
-  const first = readStreamMessage({ serverStream: names.identityStream, from: null, backwards: false, max: 1 });
-  for await (const answer of answers(reader, () => first)) {
-    const event = eventIn(answer, names);
-    const named: unknown = JSON.parse(event?.data ?? 'null');
-    if (event === null || typeof named !== 'object' || named === null || !('identity' in named)) continue;
-    return { identity: String(named.identity), position: event.position };
+function allBackwards(maxCount: number): Begin {
+  return (client) => client.readAll({ ...FROM_LEADER, direction: BACKWARDS, fromPosition: END, maxCount });
+}
+
+/** The log's name, or null if it has none yet. */
+export async function nameIn(reader: Reader): Promise<LogName | null> {
+  const first: Begin = (client) => client.readStream(reader.names.identityStream, { ...FROM_LEADER, maxCount: 1 });
+  for await (const { data, position } of eventsOf(reader, () => first)) {
+    const named: unknown = JSON.parse(data);
+    if (typeof named !== 'object' || named === null || !('identity' in named)) continue;
+    return { identity: String(named.identity), position };
   }
   return null;
 }
 
 /**
- * Answers to a request, which is repeated after a failure: `next` then gives the rest of it, null when nothing is left.
+ * The events of a read, which is begun again after a failure: `next` then begins with the rest of it, or gives null if
+ * nothing is left. A stream that is missing or deleted has none.
  *
- * @throws {LogUnavailable} nothing came within the deadline @throws {LogClosed}
+ * @throws {LogUnavailable} nothing came within the deadline, or access is denied @throws {LogClosed}
  */
-async function* answers(reader: Omit<Reader, 'naming'>, next: () => ReadRequest | null): AsyncGenerator<ReadAnswer> {
-  const { connection, system, deadlineMs } = reader;
-  const waiting = idleTimeout(system, deadlineMs);
+async function* eventsOf(reader: Reader, next: () => Begin | null): AsyncGenerator<ReadEvent> {
+  const { clients, system, deadlineMs, closing } = reader;
+  const waiting = idleTimeout(system, deadlineMs, [closing]);
   let last: unknown = null;
   try {
-    for (let request = next(); request !== null; request = next()) {
+    for (let begin = next(); begin !== null; begin = next()) {
       try {
-        for await (const answer of answersTo(request, connection, waiting.signal)) {
+        for await (const event of once(reader, begin, waiting.signal)) {
           waiting.pause();
-          yield answer;
+          yield event;
           waiting.resume();
         }
         return;
       } catch (error) {
-        const fault = faultOf(error);
-        if (fault === 'missing' || fault === 'deleted') return;
-        if (error instanceof LogClosed) throw error;
-        // Of a server that could not be reached, the earlier error says more than its silence.
+        if (error instanceof StreamNotFoundError || error instanceof StreamDeletedError) return;
+        if (closing.aborted) throw new LogClosed();
+        // Of a server that cannot be reached, the earlier error says more than its silence.
         if (last === null || !(error instanceof ServerSilent)) last = error;
-        if (fault === 'denied' || waiting.signal.aborted) throw new LogUnavailable({ cause: last });
+        if (isDenied(error) || waiting.signal.aborted) throw new LogUnavailable({ cause: clients.redacted(last) });
       }
       await wait(system, RETRY_MS, waiting.signal);
     }
@@ -148,155 +135,26 @@ async function* answers(reader: Omit<Reader, 'naming'>, next: () => ReadRequest 
   }
 }
 
-// One read call to the server and its answers, with a timeout for a server that sends none.
-
-/** The reason for ending a call whose server sends nothing. */
-class ServerSilent extends Error {
-  constructor(deadlineMs: number) {
-    super(`The server said nothing for ${deadlineMs} ms`);
-  }
-}
-
-/** Answers, and UTF-16 units of data, at which a batch is full. */
-const BATCH = 250;
-const BATCH_CHARS = 1024 * 1024;
-
-/**
- * Makes the call and yields its answers as they come; those not consumed yet wait at the server, apart from socket
- * buffers. Leaving the loop ends the call on both sides. Throws the call's error, which has been reported to the
- * connection, or the signal's reason.
- */
-export function answersTo(
-  request: ReadRequest,
-  connection: Connection,
-  signal: AbortSignal,
-): AsyncGenerator<ReadAnswer> {
-  return exchange(request, connection, { signal, answersIn: (call): AsyncIterable<ReadAnswer> => call });
-}
-
-interface BatchOptions {
-  /** Called for each answer as it arrives. */
-  readonly onAnswer: () => void;
-  /** Whether a batch is what has come together; else it waits to be full, or for the end. */
-  readonly asTheyCome?: boolean;
-}
-
-/** A read's answers in non-empty batches: one wait for many answers. */
-export function batchesTo(
-  request: ReadRequest,
-  connection: Connection,
-  { signal, ...options }: BatchOptions & { readonly signal: AbortSignal },
-): AsyncGenerator<readonly ReadAnswer[]> {
-  return exchange(request, connection, { signal, answersIn: (call) => batchesOf(call, options) });
-}
-
-type Call = ClientReadableStream<ReadAnswer>;
-
-async function* exchange<T>(
-  request: ReadRequest,
-  connection: Connection,
-  { signal, answersIn: heard }: { readonly signal: AbortSignal; readonly answersIn: (call: Call) => AsyncIterable<T> },
-): AsyncGenerator<T> {
+/** The events of one call, which ends on both sides with the loop, or with the signal. */
+async function* once({ clients, names }: Reader, begin: Begin, signal: AbortSignal): AsyncGenerator<ReadEvent> {
   signal.throwIfAborted();
-  const route = await orAborted(connection.route(), signal);
-  const call = connection.begin(route, (streams, metadata, options) => read(streams, request, { metadata, options }));
-  const leave = (): void => call.cancel();
+  const { client, release } = clients.borrow();
+  const source = begin(client);
+  const leave = (): void => void source.destroy(signal.reason as Error);
   signal.addEventListener('abort', leave);
+  // An error after the end of the loop concerns no one.
+  source.on('error', () => undefined);
   try {
-    yield* heard(call);
-  } catch (error) {
-    if (signal.reason instanceof ServerSilent) connection.replace(route);
-    signal.throwIfAborted();
-    connection.failed(route, error);
-    throw error;
+    const answers: AsyncIterable<ResolvedEvent> = source.iterator({ destroyOnReturn: false });
+    for await (const resolved of answers) {
+      const event = eventIn(resolved, names);
+      if (event !== null) yield event;
+    }
   } finally {
     signal.removeEventListener('abort', leave);
-    call.cancel();
+    source.cancel().catch(() => undefined);
+    // The client keeps each call until its answers are read, also those that were there before the call was cancelled.
+    source.resume();
+    release();
   }
-}
-
-async function* batchesOf(
-  call: Call,
-  { onAnswer, asTheyCome = false }: BatchOptions,
-): AsyncGenerator<readonly ReadAnswer[]> {
-  let batch: ReadAnswer[] = [];
-  let chars = 0;
-  const failed = new AbortController();
-  let wake = (): void => undefined;
-  call.on('error', (error) => {
-    failed.abort(error);
-    wake();
-  });
-  call.on('end', () => wake());
-  call.on('data', (answer: ReadAnswer) => {
-    onAnswer();
-    batch.push(answer);
-    chars += answer.event?.event?.data.length ?? 0;
-    if (batch.length < BATCH && chars < BATCH_CHARS) {
-      // What came with it is taken with it.
-      if (asTheyCome && batch.length === 1) setImmediate(() => wake());
-      return;
-    }
-    // Paused, so that nothing is pushed to the batch while it is being consumed.
-    call.pause();
-    wake();
-  });
-  while (!call.readableEnded) {
-    await new Promise<void>((resolve) => (wake = resolve));
-    failed.signal.throwIfAborted();
-    call.pause();
-    if (batch.length > 0) yield batch;
-    failed.signal.throwIfAborted();
-    batch = [];
-    chars = 0;
-    call.resume();
-  }
-}
-
-export interface IdleTimeout {
-  /** Aborts with ServerSilent when the timeout expires, or with the outer signal. */
-  readonly signal: AbortSignal;
-  /** Stops the clock while an answer is processed. */
-  pause(): void;
-  /** Restarts the clock: the server is waited for again. */
-  resume(): void;
-  end(): void;
-}
-
-/**
- * Expires after the deadline, counted from now and from each answer; once answers come it may take up to twice as long,
- * because a timer per answer would cost more than reading it.
- *
- * @param outer aborts it too; unlike with AbortSignal.any, no listener stays on it after `end`
- */
-export function idleTimeout(system: Pick<System, 'after'>, deadlineMs: number, outer?: AbortSignal): IdleTimeout {
-  const over = new AbortController();
-  const leave = (): void => over.abort(outer?.reason);
-  if (outer?.aborted === true) leave();
-  outer?.addEventListener('abort', leave);
-  let isPaused = false;
-  let isFresh = false;
-  let cancel = (): void => undefined;
-  const set = (): void => {
-    cancel = system.after(deadlineMs, () => {
-      if (!isPaused && !isFresh) return over.abort(new ServerSilent(deadlineMs));
-      isFresh = false;
-      set();
-    });
-  };
-  set();
-  return {
-    signal: over.signal,
-    pause() {
-      isPaused = true;
-    },
-    resume() {
-      isPaused = false;
-      isFresh = true;
-    },
-    end() {
-      cancel();
-      outer?.removeEventListener('abort', leave);
-    },
-  };
 }

@@ -1,32 +1,88 @@
-/** A subscription to all events of this log: one call that never ends by itself. */
-import type { System } from '../../system/system.js';
-import { LogClosed, SubscriptionDropped } from '../errors.js';
+/** Reads of all events of this log, up to the newest or without an end: both are subscriptions of the server. */
+import { LogClosed, LogUnavailable, SubscriptionDropped } from '../errors.js';
 import { wait } from '../../system/async/deadline.js';
-import type { Followed, SubscribeOptions, Position } from '../port.js';
-import { isOfTypes } from '../port.js';
 import { oneByOne } from '../one-by-one.js';
-import { faultOf } from './connection.js';
-import { idleTimeout } from './reads.js';
-import { positionOf } from './read-message.js';
-import { batchesTo } from './reads.js';
-import { readAllMessage, subscribeMessage } from './read-message.js';
+import type { AllRange, Followed, Position, RecordedEvent, SubscribeOptions } from '../port.js';
+import { isOfTypes } from '../port.js';
+import { isDenied, isTooSlow } from './clients.js';
+import type { Delivered } from './collected.js';
+import { Collected } from './collected.js';
+import type { IdleTimeout } from './idle-timeout.js';
+import { idleTimeout, ServerSilent } from './idle-timeout.js';
+import type { ReadEvent } from './names.js';
+import { eventIn, filterOf, isOurs, serverPositionOf } from './names.js';
 import type { Reader } from './reads.js';
 import { RETRY_MS } from './reads.js';
-import { eventIn, isOurs } from './read-message.js';
-import type { ReadAnswer } from './wire.js';
 
 /** Events skipped here before the subscriber is sent a checkpoint; the server sends its own for those it skips. */
 const CHECKPOINT_EVERY = 1_000;
 
-/** Live events within a time, in milliseconds, at which reading switches to pages: 2,500 a second. */
-const MANY = 100;
-const MANY_WITHIN_MS = 40;
-/** Most events of a page, milliseconds between two pages, and the page size below which reading is live again. */
-const PAGE = 1_000;
-const PAGE_EVERY_MS = 20;
-const FEW = 10;
+/** Where a reader begins. */
+export interface Beginning {
+  /** Exclusive, or null for the beginning of this log. */
+  readonly after: Position | null;
+  /** Gives the position at which this log begins, which the server may have to be asked for. */
+  readonly begin: () => Promise<Position>;
+}
 
-/** How far reading has come, and how many events were skipped since the last checkpoint. */
+/**
+ * The events of all streams after a position, up to the newest: by a subscription, because the server cannot leave out
+ * events in a plain read.
+ *
+ * @throws {LogUnavailable} nothing came within the deadline, or access is denied @throws {LogClosed}
+ */
+export async function* allEvents(reader: Reader, from: Beginning, range: AllRange): AsyncGenerator<RecordedEvent> {
+  const waiting = idleTimeout(reader.system, reader.deadlineMs, []);
+  const rest = { after: from.after, left: range.max ?? Infinity };
+  let cause: unknown = new ServerSilent(reader.deadlineMs);
+  try {
+    while (!waiting.signal.aborted) {
+      try {
+        yield* upToNewest(reader, { ...from, range, rest, waiting });
+        return;
+      } catch (error) {
+        if (!(error instanceof SubscriptionDropped)) throw error;
+        if (error.cause instanceof LogClosed) throw error.cause;
+        cause = error.cause;
+        if (isDenied(cause)) break;
+        await wait(reader.system, RETRY_MS, waiting.signal);
+      }
+    }
+  } finally {
+    waiting.end();
+  }
+  throw new LogUnavailable({ cause });
+}
+
+interface Reading extends Pick<Beginning, 'begin'> {
+  readonly range: AllRange;
+  /** What is left to read, should the subscription be dropped. */
+  readonly rest: { after: Position | null; left: number };
+  readonly waiting: IdleTimeout;
+}
+
+/** @throws {SubscriptionDropped} before it has come to the newest event */
+async function* upToNewest(
+  reader: Reader,
+  { begin, range: { categories }, rest, waiting }: Reading,
+): AsyncGenerator<RecordedEvent> {
+  if (rest.left <= 0) return;
+  const following = { ...(categories && { categories }), signal: waiting.signal };
+  for await (const followed of follow(reader, { after: rest.after, begin }, following)) {
+    if (followed.kind === 'caughtUp') return;
+    rest.after = followed.kind === 'event' ? followed.event.position : followed.position;
+    if (followed.kind === 'event') {
+      rest.left -= 1;
+      waiting.pause();
+      yield followed.event;
+    }
+    if (rest.left === 0) return;
+    waiting.resume();
+  }
+  throw new SubscriptionDropped({ last: rest.after }, { cause: waiting.signal.reason });
+}
+
+/** How far a subscription has come, and how many events were skipped since the last checkpoint. */
 interface Progress {
   seen: Position;
   passed: number;
@@ -35,187 +91,148 @@ interface Progress {
 
 /**
  * Follows the log as the port demands. Events that the subscriber has not consumed wait at the server; a subscriber
- * dropped for being too slow is subscribed again where it was, without noticing. A lost connection ends the
- * subscription, because a subscriber that relies on being caught up must learn that it is not.
+ * that the server drops for being too slow is subscribed again where it was, without noticing. A lost connection ends
+ * the subscription, because a subscriber that relies on being caught up must learn that it is not.
  *
  * @throws {SubscriptionDropped} the connection is lost or cannot be made in time, or the log is closed
  */
-export function follow(reader: Reader, after: Position | null, following: SubscribeOptions): AsyncIterable<Followed> {
-  return oneByOne(followedFrom(reader, after, following), following.signal);
+export function follow(reader: Reader, from: Beginning, following: SubscribeOptions): AsyncIterable<Followed> {
+  return oneByOne(followedFrom(reader, from, following), following.signal);
 }
 
 async function* followedFrom(
   reader: Reader,
-  after: Position | null,
+  { after, begin }: Beginning,
   following: SubscribeOptions,
 ): AsyncGenerator<readonly Followed[]> {
   const { signal } = following;
   let last = after;
   try {
-    const progress: Progress = { seen: after ?? (await reader.naming.name()).position, passed: 0, isCaughtUp: false };
-    for await (const answers of answersFrom(reader, progress, following)) {
-      const batch: Followed[] = [];
-      for (const answer of answers) {
-        const followed = followedIn(answer, { reader, progress, following });
-        if (followed === null) continue;
-        if (followed.kind === 'event') last = followed.event.position;
-        else if (followed.kind === 'checkpoint') last = followed.position;
-        batch.push(followed);
+    if (reader.closing.aborted) throw new LogClosed();
+    const progress: Progress = { seen: after ?? (await begin()), passed: 0, isCaughtUp: false };
+    for await (const batch of lasting(reader, progress, following)) {
+      const followed = batch.flatMap((delivered) => followedIn(delivered, { reader, progress, following }) ?? []);
+      for (const each of followed) {
+        if (each.kind === 'event') last = each.event.position;
+        else if (each.kind === 'checkpoint') last = each.position;
       }
-      yield batch;
+      yield followed;
     }
   } catch (cause) {
-    if (!signal.aborted) throw new SubscriptionDropped({ last }, { cause });
+    if (signal.aborted) return;
+    const reason = cause instanceof LogClosed ? cause : reader.clients.redacted(cause);
+    throw new SubscriptionDropped({ last }, { cause: reason });
   }
 }
 
-/** Answers as they come while events are few, in pages while they are many. */
-async function* answersFrom(
+/**
+ * What a subscription delivers. It is made again while the server does not confirm it within the deadline, and after
+ * the server has dropped a slow subscriber that did make progress.
+ */
+async function* lasting(
   reader: Reader,
   progress: Progress,
   following: SubscribeOptions,
-): AsyncGenerator<readonly ReadAnswer[]> {
-  while (!following.signal.aborted) {
-    yield* liveAnswers(reader, progress, following);
-    yield* pagedAnswers(reader, progress, following);
-  }
-}
-
-/**
- * Answers to a live subscription. It is repeated while the server has not answered within the deadline, and after the
- * server has dropped a slow subscriber that did make progress. Ends when live events come too densely.
- */
-async function* liveAnswers(
-  { connection, names, system, deadlineMs }: Reader,
-  progress: Progress,
-  { signal, ...wanted }: SubscribeOptions,
-): AsyncGenerator<readonly ReadAnswer[]> {
-  let waiting = idleTimeout(system, deadlineMs, signal);
+): AsyncGenerator<readonly Delivered[]> {
+  const renewed = (): IdleTimeout => idleTimeout(reader.system, reader.deadlineMs, [following.signal, reader.closing]);
+  let waiting = renewed();
   try {
     for (;;) {
-      const density = new Density(system);
-      let answered = 0;
-      try {
-        const request = subscribeMessage(progress.seen, { names, ...wanted });
-        // After the first answer, silence only means that nothing is appended.
-        const options = { signal: waiting.signal, onAnswer: waiting.pause, asTheyCome: true };
-        for await (const answers of density.while(batchesTo(request, connection, options))) {
-          answered += answers.length;
-          yield answers;
-        }
-        if (density.isDense) return;
-        throw new Error('The server ended the subscription');
-      } catch (error) {
-        const isTooSlow = faultOf(error) === 'too-slow' && answered > 1;
-        if (waiting.signal.aborted || isFinal(error) || (answered > 0 && !isTooSlow)) throw error;
-        if (isTooSlow) {
-          waiting.end();
-          waiting = idleTimeout(system, deadlineMs, signal);
-        }
-      }
-      await wait(system, RETRY_MS, waiting.signal);
-    }
-  } finally {
-    waiting.end();
-  }
-}
-
-/** Measures how densely live events come. */
-class Density {
-  readonly #system: Pick<System, 'monotonicMs'>;
-  #isLive = false;
-  #count = 0;
-  #sinceMs = 0;
-
-  constructor(system: Pick<System, 'monotonicMs'>) {
-    this.#system = system;
-  }
-
-  /** Whether events arrive so densely that reading pages is cheaper. */
-  isDense = false;
-
-  /** The answers until events are dense. */
-  async *while(batches: AsyncIterable<readonly ReadAnswer[]>): AsyncGenerator<readonly ReadAnswer[]> {
-    for await (const answers of batches) {
-      yield answers;
-      for (const answer of answers) this.#take(answer);
-      if (this.isDense) return;
-    }
-  }
-
-  #take({ caughtUp, event }: ReadAnswer): void {
-    // History comes in batches anyway.
-    this.#isLive ||= caughtUp !== null;
-    if (!this.#isLive || event === null) return;
-    this.#count += 1;
-    if (this.#count % MANY !== 1) return;
-    const nowMs = this.#system.monotonicMs();
-    this.isDense ||= this.#count > 1 && nowMs - this.#sinceMs < MANY_WITHIN_MS;
-    this.#sinceMs = nowMs;
-  }
-}
-
-/**
- * Pages of new events, read every few milliseconds: a live event costs server and service three times as much as one on
- * a page. Ends when events are few.
- */
-async function* pagedAnswers(
-  { connection, names, system, deadlineMs }: Reader,
-  progress: Progress,
-  { signal, ...wanted }: SubscribeOptions,
-): AsyncGenerator<readonly ReadAnswer[]> {
-  const waiting = idleTimeout(system, deadlineMs, signal);
-  try {
-    for (let count = PAGE; count >= FEW;) {
-      count = 0;
-      const request = readAllMessage(progress.seen, { names, ...wanted, max: PAGE });
-      const options = { signal: waiting.signal, onAnswer: waiting.resume };
-      for await (const answers of batchesTo(request, connection, options)) {
-        count += answers.length;
+      const met = { isConfirmed: false, hasProgress: false };
+      const onMessage = (): void => {
+        // From now on silence only means that nothing is appended.
+        met.isConfirmed = true;
         waiting.pause();
-        yield answers;
-        waiting.resume();
+      };
+      try {
+        const wanted = { ...following, signal: waiting.signal };
+        for await (const batch of deliveries(reader, { after: progress.seen, wanted, onMessage })) {
+          met.hasProgress = true;
+          yield batch;
+        }
+      } catch (error) {
+        const isSlow = met.hasProgress && isTooSlow(error);
+        if (waiting.signal.aborted || isDenied(error) || (met.isConfirmed && !isSlow)) throw error;
+        if (isSlow) {
+          waiting.end();
+          waiting = renewed();
+        }
       }
-      waiting.pause();
-      if (count < PAGE) await wait(system, PAGE_EVERY_MS, signal);
-      waiting.resume();
-      signal.throwIfAborted();
+      await wait(reader.system, RETRY_MS, waiting.signal);
     }
   } finally {
     waiting.end();
   }
-}
-
-function isFinal(error: unknown): boolean {
-  return error instanceof LogClosed || faultOf(error) === 'denied';
 }
 
 function followedIn(
-  answer: ReadAnswer,
+  delivered: Delivered,
   { reader, progress, following }: { reader: Reader; progress: Progress; following: SubscribeOptions },
 ): Followed | null {
-  const { names } = reader;
-  if (answer.caughtUp !== null && !progress.isCaughtUp) {
+  if (delivered === 'caughtUp') {
+    if (progress.isCaughtUp) return null;
     progress.isCaughtUp = true;
     return { kind: 'caughtUp' };
   }
-  if (answer.checkpoint !== null) return checkpointAt(progress, positionOf(answer.checkpoint));
-  const read = eventIn(answer, names);
-  if (read === null) return null;
-  // A page begins with the event at the position, which was yielded before.
-  if (read.position <= progress.seen) return null;
-  progress.seen = read.position;
-  const { categories = null, types } = following;
-  if (isOurs(read) && names.isWanted(read.stream, categories) && isOfTypes(read.type, types)) {
-    progress.passed = 0;
-    return { kind: 'event', event: read };
-  }
-  progress.passed += 1;
-  return progress.passed < CHECKPOINT_EVERY ? null : checkpointAt(progress, read.position);
+  progress.seen = positionIn(delivered);
+  const isEvent = isWanted(delivered, reader, following);
+  progress.passed = isEvent || typeof delivered === 'string' ? 0 : progress.passed + 1;
+  if (isEvent) return { kind: 'event', event: delivered };
+  if (progress.passed > 0 && progress.passed < CHECKPOINT_EVERY) return null;
+  progress.passed = 0;
+  return { kind: 'checkpoint', position: progress.seen };
 }
 
-function checkpointAt(progress: Progress, position: Position): Followed {
-  progress.seen = position;
-  progress.passed = 0;
-  return { kind: 'checkpoint', position };
+// One subscription of the server.
+
+function positionIn(delivered: ReadEvent | Position): Position {
+  return typeof delivered === 'string' ? delivered : delivered.position;
+}
+
+function isWanted(
+  delivered: ReadEvent | Position,
+  { names }: Reader,
+  { categories, types }: SubscribeOptions,
+): delivered is RecordedEvent {
+  if (typeof delivered === 'string' || !isOurs(delivered)) return false;
+  return names.isWanted(delivered.stream, categories ?? null) && isOfTypes(delivered.type, types);
+}
+
+interface Call {
+  /** Exclusive. */
+  readonly after: Position;
+  /** Its signal ends the subscription with the signal's reason. */
+  readonly wanted: SubscribeOptions;
+  /** Called for each message of the server as it arrives. */
+  readonly onMessage: () => void;
+}
+
+/** What one call delivers, in batches of what comes together; leaving the loop ends the call on both sides. */
+async function* deliveries(
+  { clients, names }: Reader,
+  { after, wanted, onMessage }: Call,
+): AsyncGenerator<readonly Delivered[]> {
+  const { signal } = wanted;
+  signal.throwIfAborted();
+  const fromPosition = serverPositionOf(after);
+  const { client, release } = clients.borrow();
+  const filter = filterOf(names, wanted, (position) => collected.tell(position));
+  const source = client.subscribeToAll({ requiresLeader: true, fromPosition, filter });
+  const collected = new Collected({ source, eventIn: (resolved) => eventIn(resolved, names), onMessage });
+  const leave = (): void => collected.end(signal.reason);
+  signal.addEventListener('abort', leave);
+  try {
+    for (;;) {
+      const batch = await collected.next();
+      signal.throwIfAborted();
+      yield batch;
+    }
+  } finally {
+    signal.removeEventListener('abort', leave);
+    collected.end(new Error('The reader has left'));
+    source.unsubscribe().catch(() => undefined);
+    // The client keeps each call until its answers are read.
+    source.resume();
+    release();
+  }
 }

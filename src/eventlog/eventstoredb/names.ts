@@ -1,0 +1,117 @@
+/** Names, positions and events of the log in the client's terms. */
+import type { AllStreamResolvedEvent, Filter, Position as ServerPosition, ResolvedEvent } from '@eventstore/db-client';
+import { eventTypeFilter, streamNameFilter } from '@eventstore/db-client';
+import { present } from '../../system/element.js';
+import type { Position, RecordedEvent, SubscribeOptions } from '../port.js';
+import { categoryOf, flatTexts } from '../port.js';
+
+/** Holds the identity of the log; readers never see its events. */
+const IDENTITY_STREAM = 'log-identity';
+
+/** Matches no stream: names hold no control characters. */
+const NO_STREAM = '\u0000';
+
+export interface StreamNames {
+  /** The stream's name on the server. */
+  toServer(stream: string): string;
+  /** The stream's name in this log, or null if the stream belongs to another log, to the server, or is the identity's. */
+  fromServer(serverStream: string): string | null;
+  readonly identityStream: string;
+  /** Prefixes of all wanted streams, and perhaps of some others, or null if every stream without a `$` is wanted. */
+  serverPrefixes(categories: readonly string[] | null): readonly string[] | null;
+  /** Whether a stream is of one of the categories; null stands for all. */
+  isWanted(stream: string, categories: readonly string[] | null): boolean;
+}
+
+/** @param prefix of every name on the server; holds no dash */
+export function streamNames(prefix: string): StreamNames {
+  return {
+    toServer: (stream) => prefix + stream,
+    fromServer(serverStream) {
+      if (serverStream.startsWith('$') || !serverStream.startsWith(prefix)) return null;
+      const stream = serverStream.slice(prefix.length);
+      return stream === IDENTITY_STREAM || stream === '' ? null : stream;
+    },
+    identityStream: prefix + IDENTITY_STREAM,
+    serverPrefixes(categories) {
+      if (categories === null) return prefix === '' ? null : [prefix];
+      return categories.length === 0 ? [NO_STREAM] : categories.map((category) => prefix + category);
+    },
+    isWanted: (stream, categories) => categories === null || categories.includes(categoryOf(stream)),
+  };
+}
+
+/**
+ * Events that the server scans for one page of a subscription, and pages between two checkpoints: a checkpoint about
+ * every thousand events, as in the embedded log.
+ */
+const WINDOW = { maxSearchWindow: 500, checkpointInterval: 2 };
+
+/**
+ * Leaves out events that are certainly not wanted; the caller checks the rest. The server filters by streams or by
+ * types: by types only where all streams are of this log.
+ */
+export function filterOf(
+  names: StreamNames,
+  { categories, types }: Pick<SubscribeOptions, 'categories' | 'types'>,
+  onCheckpoint: (position: Position) => void,
+): Filter {
+  const window = {
+    ...WINDOW,
+    checkpointReached: (_: unknown, position: ServerPosition) => onCheckpoint(positionOf(position)),
+  };
+  if (types !== undefined && names.serverPrefixes(null) === null)
+    return eventTypeFilter({ regex: `^(?:${types.join('|')})$`, ...window });
+  const prefixes = names.serverPrefixes(categories ?? null);
+  return prefixes === null
+    ? streamNameFilter({ regex: '^[^$]', ...window })
+    : streamNameFilter({ prefixes: [...prefixes], ...window });
+}
+
+/** An event as it was read; its stream is null if it is not part of this log. */
+export type ReadEvent = Omit<RecordedEvent, 'stream'> & { readonly stream: string | null };
+
+export function isOurs(read: ReadEvent): read is RecordedEvent {
+  return read.stream !== null;
+}
+
+/** The event that the client has read, or null if it has read none. */
+export function eventIn({ event }: ResolvedEvent | AllStreamResolvedEvent, names: StreamNames): ReadEvent | null {
+  if (event === undefined) return null;
+  const { id, type, data, metadata } = event;
+  const revision = Number(event.revision);
+  // The tombstone of a deleted stream has the greatest revision there is.
+  const isForReaders = !type.startsWith('$') && Number.isSafeInteger(revision);
+  return {
+    stream: isForReaders ? names.fromServer(event.streamId) : null,
+    id,
+    type,
+    data: data instanceof Uint8Array ? Buffer.from(data).toString() : JSON.stringify(data),
+    metadata: flatTexts(metadata),
+    revision,
+    position: positionOf(present(event.position, 'position of an event')),
+  };
+}
+
+// Positions of EventStoreDB: commit and prepare position inside, fixed-width text outside, comparable with `<`.
+
+/** Hex digits of a 64-bit number. */
+const DIGITS = 16;
+const TEXT = /^[0-9a-f]{32}$/;
+
+/** The position of an event in the server's log. */
+export function positionOf({ commit, prepare }: ServerPosition): Position {
+  const text = hex(commit);
+  // The two differ only for events written in a transaction, which current clients do not use.
+  return (text + (commit === prepare ? text : hex(prepare))) as Position;
+}
+
+/** @throws {TypeError} for a position of another kind of log */
+export function serverPositionOf(position: Position): ServerPosition {
+  if (!TEXT.test(position)) throw new TypeError(`No position of this log: "${position}"`);
+  return { commit: BigInt(`0x${position.slice(0, DIGITS)}`), prepare: BigInt(`0x${position.slice(DIGITS)}`) };
+}
+
+function hex(number: bigint): string {
+  return number.toString(16).padStart(DIGITS, '0');
+}
