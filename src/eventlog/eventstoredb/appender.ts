@@ -180,7 +180,9 @@ function hasSameIds(one: CheckedAppend, other: CheckedAppend): boolean {
 
 function proposed({ id, type, data, metadata }: NewEvent): EventData {
   const value = JSON.parse(data) as Record<string, unknown>;
-  return { id, type, contentType: 'application/json', data: value, metadata: { ...metadata } };
+  // As bytes, because the client would carry text through base64.
+  const bytes = new TextEncoder().encode(JSON.stringify(metadata));
+  return { id, type, contentType: 'application/json', data: value, metadata: bytes };
 }
 
 /** The error for an append that is certainly not written, or null if it may be. */
