@@ -58,6 +58,19 @@ describe('EventStoreDB log: its name and its streams', () => {
     expect((await one.head()) ?? '').to.equal((await all(one.readStream('run-1'))).at(-1)?.position);
   });
 
+  it('finds its newest event among those of another log, whichever has recorded more', async () => {
+    const server = await bench.server();
+    const [small, large] = [bench.log(server, { prefix: 'small' }), bench.log(server, { prefix: 'large' })];
+    const { position: first } = await small.append('run-1', numbered(2), 'none');
+    const { position: last } = await large.append('run-1', numbered(700), 'none');
+    expect(await small.head()).to.equal(first);
+    expect(await small.head()).to.equal(first);
+    const { position: second } = await small.append('run-1', numbered(1), 1);
+    expect(await small.head()).to.equal(second);
+    expect(await large.head()).to.equal(last);
+    expect(await bench.log(server, { prefix: 'none' }).head()).to.equal(null);
+  });
+
   it('keeps of some categories what it is told to, and goes on counting', async () => {
     const log = bench.log(await bench.server(), { keepLast: { instance: 1 } });
     for (let beat = 0; beat < 5; beat += 1) {

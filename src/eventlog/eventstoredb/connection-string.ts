@@ -54,6 +54,7 @@ export function addressIn(url: string): Address {
     return number;
   };
   const isSecure = textOf('tls') !== 'false';
+  const channel = isSecure ? certificates(textOf) : { insecure: true };
   const credentials = credentialsOf(user, password);
   if (isSecure && credentials === null) throw new Error('it needs user:password@ before the host, or ?tls=false');
   return {
@@ -67,7 +68,7 @@ export function addressIn(url: string): Address {
       keepAliveTimeout: numberOf('keepAliveTimeout'),
       connectionName: textOf('connectionName') ?? 'council-run-service',
     },
-    channel: isSecure ? certificates(textOf) : { insecure: true },
+    channel,
     credentials: credentials ?? NOBODY,
     secrets: credentials === null ? [] : [credentials.password, basic(credentials)],
   };

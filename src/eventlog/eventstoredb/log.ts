@@ -23,9 +23,11 @@ import type { CheckedAppend } from './appender.js';
 import { Appender, MAX_WAITING } from './appender.js';
 import { Clients } from './clients.js';
 import { addressIn } from './connection-string.js';
+import type { KnownHead } from './head.js';
+import { newestHead } from './head.js';
 import { streamNames } from './names.js';
-import type { KnownHead, LogName, Reader } from './reads.js';
-import { nameIn, newestHead, roundTrip, streamEvents } from './reads.js';
+import type { LogName, Reader } from './reads.js';
+import { nameIn, roundTrip, streamEvents } from './reads.js';
 import { allEvents, follow } from './subscription.js';
 
 /**

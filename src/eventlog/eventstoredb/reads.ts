@@ -9,7 +9,7 @@ import type { Client, Clients } from './clients.js';
 import { isDenied } from './clients.js';
 import { idleTimeout, ServerSilent } from './idle-timeout.js';
 import type { ReadEvent, StreamNames } from './names.js';
-import { eventIn, isOurs } from './names.js';
+import { eventIn } from './names.js';
 
 export interface Reader {
   readonly clients: Clients;
@@ -59,36 +59,17 @@ export async function* streamEvents(
   }
 }
 
-/** Up to where the server's log has been searched for this log's newest event, and that event's position, if any. */
-export interface KnownHead {
-  readonly upTo: Position;
-  readonly head: Position | null;
-}
-
-/**
- * Searches for this log's newest event, backwards from the server's newest, down to where it was searched before: the
- * server cannot leave out the events of other logs here.
- */
-export async function newestHead(reader: Reader, known: KnownHead): Promise<KnownHead> {
-  let upTo: Position | null = null;
-  // One event suffices, unless others have appended since.
-  for (const maxCount of [1, EVERYTHING]) {
-    for await (const read of eventsOf(reader, () => allBackwards(maxCount))) {
-      upTo ??= read.position;
-      if (read.position <= known.upTo) return { upTo, head: known.head };
-      if (isOurs(read)) return { upTo, head: read.position };
-    }
-  }
-  return { upTo: upTo ?? known.upTo, head: known.head };
+/** The server's events of all logs, newest first. */
+export function newestFirst(reader: Reader, maxCount = EVERYTHING): AsyncGenerator<ReadEvent> {
+  return eventsOf(
+    reader,
+    () => (client) => client.readAll({ ...FROM_LEADER, direction: BACKWARDS, fromPosition: END, maxCount }),
+  );
 }
 
 /** Resolves once the server has answered. @throws {LogUnavailable | LogClosed} */
 export async function roundTrip(reader: Reader): Promise<void> {
-  for await (const _ of eventsOf(reader, () => allBackwards(1))) return;
-}
-
-function allBackwards(maxCount: number): Begin {
-  return (client) => client.readAll({ ...FROM_LEADER, direction: BACKWARDS, fromPosition: END, maxCount });
+  for await (const _ of newestFirst(reader, 1)) return;
 }
 
 /** The log's name, or null if it has none yet. */
