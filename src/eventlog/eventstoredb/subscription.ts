@@ -42,8 +42,8 @@ export async function* allEvents(reader: Reader, from: Beginning, range: AllRang
         return;
       } catch (error) {
         if (!(error instanceof SubscriptionDropped)) throw error;
-        if (error.cause instanceof LogClosed) throw error.cause;
         cause = error.cause;
+        if (cause instanceof LogClosed || cause instanceof LogUnavailable) throw cause;
         if (isDenied(cause)) break;
         await wait(reader.system, RETRY_MS, waiting.signal);
       }
@@ -120,8 +120,8 @@ async function* followedFrom(
     }
   } catch (cause) {
     if (signal.aborted) return;
-    const reason = cause instanceof LogClosed ? cause : reader.clients.redacted(cause);
-    throw new SubscriptionDropped({ last }, { cause: reason });
+    const isOfPort = cause instanceof LogClosed || cause instanceof LogUnavailable;
+    throw new SubscriptionDropped({ last }, { cause: isOfPort ? cause : reader.clients.redacted(cause) });
   }
 }
 
