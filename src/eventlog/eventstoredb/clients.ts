@@ -53,6 +53,7 @@ interface Member {
 export class Clients {
   readonly #address: Address;
   readonly #members: Member[] = [];
+  #made = 0;
 
   constructor(address: Address) {
     this.#address = address;
@@ -80,6 +81,14 @@ export class Clients {
     }
   }
 
+  /** Gives up a client whose server says nothing: its reads and subscriptions end, the next call connects elsewhere. */
+  replace(client: Client): void {
+    const at = this.#members.findIndex((member) => member.client === client);
+    if (at < 0) return;
+    this.#members.splice(at, 1);
+    client.close().catch(() => undefined);
+  }
+
   /** An error of a client without the credentials: a server may quote what it refuses. */
   redacted(error: unknown): Error {
     const words = error instanceof Error ? error.message : String(error);
@@ -99,9 +108,10 @@ export class Clients {
 
   #added(): Member {
     const { channel, credentials } = this.#address;
-    const connection = connectionOf(this.#address, this.#members.length);
+    const connection = connectionOf(this.#address, this.#made);
     const member = { client: new Client({ connection, channel, credentials }), calls: 0 };
     this.#members.push(member);
+    this.#made += 1;
     return member;
   }
 }
@@ -109,7 +119,7 @@ export class Clients {
 /** Clients of equal options would share a socket, so each has another keep-alive timeout. */
 function connectionOf({ hosts, isDiscovered, options }: Address, index: number): SingleNodeOptions {
   const { keepAliveTimeout } = options;
-  const own = { ...options, keepAliveTimeout: (keepAliveTimeout < 0 ? NEVER_MS : keepAliveTimeout) + index };
+  const own = { ...options, keepAliveTimeout: (keepAliveTimeout < 0 ? NEVER_MS : keepAliveTimeout) + (index % 1_000) };
   const [first = { address: '', port: 0 }] = hosts;
   const connection: SingleNodeOptions | DNSClusterOptions | GossipClusterOptions = isDiscovered
     ? { ...own, discover: first }

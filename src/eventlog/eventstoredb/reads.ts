@@ -131,6 +131,9 @@ async function* once({ clients, names }: Reader, begin: Begin, signal: AbortSign
       const event = eventIn(resolved, names);
       if (event !== null) yield event;
     }
+  } catch (error) {
+    if (error instanceof ServerSilent) clients.replace(client);
+    throw error;
   } finally {
     signal.removeEventListener('abort', leave);
     source.cancel().catch(() => undefined);
