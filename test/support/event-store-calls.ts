@@ -90,13 +90,14 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
     const messages: AppendReq[] = [];
     call.on('error', () => undefined);
     call.on('data', (message: AppendReq) => messages.push(message));
-    call.on('end', () => {
-      // A call that was cut off ends too, perhaps in the middle.
+    const answerCall = (): void => {
       if (call.cancelled) return;
       const elsewhere = leaderElsewhere(call);
       if (elsewhere === null) void write(askedIn(messages), answer);
       else answer(elsewhere);
-    });
+    };
+    // A call that was cut off ends too, perhaps between its messages, and says that it is cancelled a turn later.
+    call.on('end', () => setImmediate(answerCall));
   }
 
   async function write(asked: AskedAppend, answer: sendUnaryData<AppendResp>): Promise<void> {
