@@ -250,7 +250,7 @@ function warnOfAuth(
   if (auth === 'on') return;
   if (!isOpen) logger.warn({}, 'AUTH=off has no effect: the log holds keys, so requests need one');
   else if (!isLoopbackAddress(address))
-    logger.warn({ host }, `AUTH=off: whoever reaches ${host} may do everything, no key is asked for`);
+    logger.warn({ host }, `AUTH=off: every client that reaches ${host} may do everything without a key`);
 }
 
 /** The address that HOST names. @throws {ConfigInvalid} when it names none */

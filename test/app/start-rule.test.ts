@@ -34,7 +34,7 @@ describe('The start of a service on an address that is not loopback', () => {
   it('goes through with AUTH=off, and warns once', async () => {
     const { lines } = await start({ host: '0.0.0.0', auth: 'off' });
     const told = lines.map(({ msg }) => msg).filter((msg) => msg.includes('AUTH'));
-    expect(told).to.deep.equal(['AUTH=off: whoever reaches 0.0.0.0 may do everything, no key is asked for']);
+    expect(told).to.deep.equal(['AUTH=off: every client that reaches 0.0.0.0 may do everything without a key']);
   });
 
   it('goes through with a key, which is needed then, whatever AUTH says', async () => {

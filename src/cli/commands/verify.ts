@@ -20,7 +20,7 @@ id of a run is a file; - is standard input.
                DATA_DIR; compare FILE with it
   --help       show this text
 
-Exit code: 0 valid, 1 not valid, 2 could not tell, for whatever reason, 130 after Ctrl-C.`;
+Exit code: 0 valid, 1 not valid, 2 could not tell, 130 after Ctrl-C.`;
 
 const OPTIONS = { ...RECORD_OPTIONS, ...JSON_OPTION, head: { type: 'string' } } as const;
 
