@@ -9,7 +9,7 @@ export interface FieldChange {
   readonly after: unknown;
 }
 
-/** Fields told apart; beyond, what holds them is told as a whole. */
+/** Most fields compared one by one. Beyond that, the diff shows the object or list that holds them as one change. */
 const MOST_FIELD_CHANGES = 500;
 
 /**
@@ -41,7 +41,7 @@ function partsOf(before: unknown, after: unknown): readonly Part[] | null {
   return names.map((name) => ({ name, before: old.get(name), after: young.get(name) }));
 }
 
-/** Parts by name, of a list by the ids of its items; null: it is looked at as a whole. */
+/** The parts of an object by name or of a list by item id, or null if the value has no such parts. */
 function namedParts(value: unknown): ReadonlyMap<string, unknown> | null {
   if (typeof value !== 'object' || value === null) return null;
   if (!Array.isArray(value)) return new Map(Object.entries(value));

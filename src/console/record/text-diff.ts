@@ -102,7 +102,7 @@ function joined(runs: readonly Run[]): readonly Run[] {
   return all;
 }
 
-/** Lines that were rewritten are told word by word, each by itself. */
+/** Compares rewritten lines word by word, each with its own counterpart. */
 function blocksOf(run: Run, budget: Budget): readonly DiffBlock[] {
   const { isSame, old, young } = run;
   if (isSame || old.length === 0 || young.length === 0) return segmentsOf(run, '\n').map((segment) => [segment]);

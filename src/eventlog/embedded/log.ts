@@ -115,7 +115,7 @@ class EmbeddedLog implements EventLog {
       refusal: (fault) => (fault === 'full' ? new LogFull() : this.#damaged('an append met it')),
     });
     void thread.stopped.then((cause) => this.#break(cause));
-    // Also while the log is idle: another process may already have begun a log in its place.
+    // Even while the log is idle, another process may create a log in the place of a removed file.
     this.#looking = setInterval(() => void this.#look(), LOOK_MS).unref();
   }
 

@@ -32,7 +32,8 @@ const DEFAULTS = {
 
 const DEFAULT_PORT = 2113;
 
-const NOBODY: Credentials = { username: 'nobody', password: 'nobody' };
+/** Select the unary append where the string names no user. Without TLS the client does not send them. */
+const UNSENT: Credentials = { username: 'nobody', password: 'nobody' };
 
 const FORM =
   /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?:(?<user>[^:@/?]+):(?<password>[^:@/?]+)@)?(?<hosts>[^@/?]+)\/*(?:\?(?<options>.*))?$/;
@@ -69,7 +70,7 @@ export function addressIn(url: string): Address {
       connectionName: textOf('connectionName') ?? 'council-run-service',
     },
     channel,
-    credentials: credentials ?? NOBODY,
+    credentials: credentials ?? UNSENT,
     secrets: credentials === null ? [] : [credentials.password, basic(credentials)],
   };
 }
