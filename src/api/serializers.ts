@@ -152,13 +152,13 @@ function usage({ byModel, ...total }: RunTotals): NonNullable<HistoryRecord['usa
   };
 }
 
-function counts({ calls, repeatedCalls, toldCalls, inputTokens, outputTokens }: Omit<ModelEffort, 'model'>) {
+function counts({ calls, repeatedCalls, meteredCalls, inputTokens, outputTokens }: Omit<ModelEffort, 'model'>) {
   return {
     input_tokens: inputTokens,
     output_tokens: outputTokens,
     calls,
     repeated_calls: repeatedCalls,
-    untold_calls: calls - toldCalls,
+    unmetered_calls: calls - meteredCalls,
   };
 }
 

@@ -10,7 +10,7 @@ export interface ModelEffort {
   /** Attempts that were not the first of their step. */
   readonly repeatedCalls: number;
   /** Calls whose tokens are in the sums; of the others the provider told nothing, or they failed, were lost or are under way. */
-  readonly toldCalls: number;
+  readonly meteredCalls: number;
   /** Sums over the calls that told them; null: none did. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
@@ -85,7 +85,7 @@ function ended(effort: RunEffort, { step, usage }: { readonly step: number; read
   if (at === undefined) return effort;
   // What a provider does not tell is recorded as 0, which no call costs.
   const isTold = usage !== undefined && usage.inputTokens + usage.outputTokens > 0;
-  const change = isTold ? { ...NOTHING, ...usage, toldCalls: 1 + at.rounds } : NOTHING;
+  const change = isTold ? { ...NOTHING, ...usage, meteredCalls: 1 + at.rounds } : NOTHING;
   const { models, open, waitedMs } = counted(effort, at, change);
   return { models, open: open.slice(0, -1), waitedMs };
 }
@@ -105,7 +105,7 @@ function waited({ models, open, waitedMs }: RunEffort, pausedAt: string, at: str
 /** Counts to add; 0 tokens are none that were told. */
 type Change = { readonly [Count in Exclude<keyof ModelEffort, 'model'>]: number };
 
-const NOTHING: Change = { calls: 0, repeatedCalls: 0, toldCalls: 0, inputTokens: 0, outputTokens: 0 };
+const NOTHING: Change = { calls: 0, repeatedCalls: 0, meteredCalls: 0, inputTokens: 0, outputTokens: 0 };
 
 function added(models: readonly ModelEffort[], model: string, change: Change): readonly ModelEffort[] {
   if (!models.some((each) => each.model === model)) return [...models, withChange(noneOf(model), change)];
@@ -113,7 +113,7 @@ function added(models: readonly ModelEffort[], model: string, change: Change): r
 }
 
 function noneOf(model: string): ModelEffort {
-  return { model, calls: 0, repeatedCalls: 0, toldCalls: 0, inputTokens: null, outputTokens: null };
+  return { model, calls: 0, repeatedCalls: 0, meteredCalls: 0, inputTokens: null, outputTokens: null };
 }
 
 function withChange(before: ModelEffort, change: Change): ModelEffort {
@@ -121,7 +121,7 @@ function withChange(before: ModelEffort, change: Change): ModelEffort {
     model: before.model,
     calls: before.calls + change.calls,
     repeatedCalls: before.repeatedCalls + change.repeatedCalls,
-    toldCalls: before.toldCalls + change.toldCalls,
+    meteredCalls: before.meteredCalls + change.meteredCalls,
     inputTokens: sumOf(before.inputTokens, change.inputTokens),
     outputTokens: sumOf(before.outputTokens, change.outputTokens),
   };
@@ -134,10 +134,10 @@ function sumOf(before: number | null, tokens: number): number | null {
 
 /** What a run has cost in all, and by model. */
 export function usageOf({ models }: RunEffort): RunTotals {
-  const { calls, repeatedCalls, toldCalls, inputTokens, outputTokens } = models.reduce(
+  const { calls, repeatedCalls, meteredCalls, inputTokens, outputTokens } = models.reduce(
     (sum, each) =>
       withChange(sum, { ...each, inputTokens: each.inputTokens ?? 0, outputTokens: each.outputTokens ?? 0 }),
     noneOf(''),
   );
-  return { calls, repeatedCalls, toldCalls, inputTokens, outputTokens, byModel: [...models] };
+  return { calls, repeatedCalls, meteredCalls, inputTokens, outputTokens, byModel: [...models] };
 }

@@ -214,12 +214,12 @@ export function tokenWords(usage: NodeUsage | null): string {
 }
 
 /** What a run has used: calls and tokens, no money. */
-export function usageWords({ calls, repeatedCalls, toldCalls, inputTokens, outputTokens }: RunTotals): string {
+export function usageWords({ calls, repeatedCalls, meteredCalls, inputTokens, outputTokens }: RunTotals): string {
   const again = repeatedCalls === 0 ? '' : ` (${repeatedCalls} repeated)`;
   const asked = `${countOf(calls, 'call')}${again}`;
   if (inputTokens === null && outputTokens === null) return `${asked}, tokens not told`;
   const tokens = tokenWords({ inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0 });
-  return `${asked}, ${tokens}${toldCalls < calls ? `, ${calls - toldCalls} not told` : ''}`;
+  return `${asked}, ${tokens}${meteredCalls < calls ? `, ${calls - meteredCalls} not told` : ''}`;
 }
 
 // Parts of sentences.
