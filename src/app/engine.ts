@@ -73,7 +73,7 @@ export interface Engine {
   /**
    * Whether the read models keep up with the log and can be written.
    *
-   * @throws {LogUnavailable | LogClosed | LogFull | LogDamaged} when the log does not answer, takes nothing or is damaged
+   * @throws {LogUnavailable | LogClosed | LogFull | LogCorrupt} when the log does not answer, takes nothing or is damaged
    */
   isReady(): Promise<boolean>;
   readonly unreachableModels: RunServices['unreachableModels'];

@@ -24,7 +24,7 @@ export interface ReadinessDeps {
 /**
  * Whether the log answers, and the read models have caught up since the start, are not far behind and can be written.
  *
- * @throws {LogUnavailable | LogClosed | LogFull | LogDamaged} when the log does not answer, takes nothing or is damaged
+ * @throws {LogUnavailable | LogClosed | LogFull | LogCorrupt} when the log does not answer, takes nothing or is damaged
  */
 export function readiness({
   log,

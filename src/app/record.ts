@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OpenLogOptions } from '../eventlog/open.js';
 import { openLog as openNamed } from '../eventlog/open.js';
-import { LogDamaged } from '../eventlog/errors.js';
+import { LogCorrupt } from '../eventlog/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import type { EngineConfig, EngineDeps } from './context.js';
 import type { DataDirectory } from './data-directory.js';
@@ -37,9 +37,9 @@ export async function openRecord(
 }
 
 /** Logs damage and a full disk of the embedded log, which is served on. */
-function logWatch(logger: EngineDeps['logger']): Pick<OpenLogOptions, 'onDamaged' | 'onFull'> {
+function logWatch(logger: EngineDeps['logger']): Pick<OpenLogOptions, 'onCorrupt' | 'onFull'> {
   return {
-    onDamaged: (err) => logger.error({ err }, 'the event log is damaged: serving what is not touched by it'),
+    onCorrupt: (err) => logger.error({ err }, 'the event log is damaged: serving what is not touched by it'),
     onFull(isFull) {
       if (isFull) logger.error({}, "the event log's disk is full: nothing new is taken, runs wait");
       else logger.info({}, "the event log's disk has room again");
@@ -98,7 +98,7 @@ async function* read(events: AsyncIterable<RecordedEvent>, { stream, seq }: Plac
 }
 
 function recordFault(error: unknown, { stream, seq }: Place): unknown {
-  if (!(error instanceof LogDamaged)) return error;
+  if (!(error instanceof LogCorrupt)) return error;
   const [runId, documentId, blueprintId] = [runIdOf(stream), documentIdOf(stream), blueprintIdOf(stream)];
   const reason = error.message;
   if (runId !== null) return new RunCorrupt({ runId, seq, reason }, { cause: error });

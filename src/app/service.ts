@@ -59,7 +59,7 @@ export interface ServiceDeps extends EngineDeps {
  * `MAX_START_MS` at most; commands on runs wait until the engine has taken those runs up.
  *
  * @throws {ConfigInvalid} when the address cannot be listened on, or is open to others while there are no keys
- * @throws {LogDamaged} when what has to be folded cannot be read
+ * @throws {LogCorrupt} when what has to be folded cannot be read
  */
 export async function startService(config: Config, deps: ServiceDeps): Promise<Service> {
   const { system, logger, onLogBroken = () => undefined } = deps;

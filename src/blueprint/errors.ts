@@ -27,7 +27,7 @@ export class BlueprintTooLarge extends CouncilError<{ blueprintId: string; bytes
 
 /** An event of a blueprint's stream cannot be read. The blueprint can still be deleted. */
 export class BlueprintCorrupt extends CouncilError<{ blueprintId: string; seq: number; reason: string }> {
-  readonly code = 'blueprint.damaged';
+  readonly code = 'blueprint.corrupt';
   constructor(data: { blueprintId: string; seq: number; reason: string }, options?: ErrorOptions) {
     super(`The record of blueprint "${data.blueprintId}" is damaged at seq ${data.seq}: ${data.reason}`, data, options);
   }

@@ -11,7 +11,7 @@ export class DocumentUnknown extends CouncilError<{ documentId: string }> {
 
 /** An event of a document's stream is not one this service writes, or does not follow from the previous one. */
 export class DocumentCorrupt extends CouncilError<{ documentId: string; seq: number; reason: string }> {
-  readonly code = 'document.damaged';
+  readonly code = 'document.corrupt';
   constructor(data: { documentId: string; seq: number; reason: string }, options?: ErrorOptions) {
     super(`The record of document "${data.documentId}" is damaged at seq ${data.seq}: ${data.reason}`, data, options);
   }

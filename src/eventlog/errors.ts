@@ -63,8 +63,8 @@ export class LogFull extends CouncilError {
 }
 
 /** What the log has stored is not as it was left, and cannot be read or appended to there. Certainly not written. */
-export class LogDamaged extends CouncilError<{ readonly file: string }> {
-  readonly code = 'log.damaged';
+export class LogCorrupt extends CouncilError<{ readonly file: string }> {
+  readonly code = 'log.corrupt';
   constructor({ file, reason }: { readonly file: string; readonly reason: string }) {
     const remedy =
       'stop the service, let `council check` tell more, and restore it or save what is whole by `council salvage`';

@@ -2,7 +2,7 @@
 import type { System } from '../system/system.js';
 import type { StartThread } from '../system/thread.js';
 import type { EventStoreSettings } from '../config.js';
-import type { LogDamaged, LogUnavailable } from './errors.js';
+import type { LogCorrupt, LogUnavailable } from './errors.js';
 import { openEmbeddedLog } from './embedded/log.js';
 import type { EventLog } from './port.js';
 
@@ -21,7 +21,7 @@ export interface OpenLogOptions {
   /** Called once when the embedded log has failed for this process; never for a server, which may come back. */
   readonly onBroken: (fault: LogUnavailable) => void;
   /** Called once when something in the embedded log's file is found damaged. */
-  readonly onDamaged?: (fault: LogDamaged) => void;
+  readonly onCorrupt?: (fault: LogCorrupt) => void;
   /** Called when the embedded log's disk is found full, and when there is room again. */
   readonly onFull?: (isFull: boolean) => void;
   readonly system: Pick<System, 'after' | 'monotonicMs' | 'uuid'>;

@@ -28,7 +28,7 @@ export interface Acknowledged extends Appended {
 /**
  * Appends with the same ids and revision until the log acknowledges or refuses, waiting between tries.
  *
- * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogFull | LogDamaged | LogClosed} certainly not written
+ * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogFull | LogCorrupt | LogClosed} certainly not written
  */
 export async function appendWithRetry(
   log: EventLog,

@@ -108,7 +108,7 @@ export interface AppendDeps extends SealDeps {
  * append whose outcome was unknown is found or made.
  *
  * @param signal ends the retries: the last error is thrown, and the outcome may stay unknown
- * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogFull | LogDamaged | LogClosed} certainly not written
+ * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogFull | LogCorrupt | LogClosed} certainly not written
  */
 export async function appendFacts<F extends Fact>(
   deps: AppendDeps,

@@ -61,7 +61,7 @@ export class KeysContended extends CouncilError {
 
 /** An event of a stream of keys, sessions or tickets cannot be read. */
 export class KeysCorrupt extends CouncilError<{ stream: string; seq: number; reason: string }> {
-  readonly code = 'key.damaged';
+  readonly code = 'key.corrupt';
   constructor(data: { stream: string; seq: number; reason: string }, options?: ErrorOptions) {
     super(`The record of the keys is damaged at seq ${data.seq} of "${data.stream}": ${data.reason}`, data, options);
   }

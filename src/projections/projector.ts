@@ -3,7 +3,7 @@ import type { System } from '../system/system.js';
 import { blueprintIdOf } from '../blueprint/events.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { assertLinked, linkedEvent } from '../blueprint/stream.js';
-import { LogClosed, LogDamaged, SubscriptionDropped } from '../eventlog/errors.js';
+import { LogClosed, LogCorrupt, SubscriptionDropped } from '../eventlog/errors.js';
 import { RunCorrupt } from '../run/errors.js';
 import { ServiceStopping } from '../errors.js';
 import { DocumentCorrupt } from '../documents/errors.js';
@@ -79,7 +79,7 @@ export class Projector {
     return this.#refolds;
   }
 
-  /** Starts folding; resolves once history is caught up. @throws {LogDamaged} it cannot be read to its end */
+  /** Starts folding; resolves once history is caught up. @throws {LogCorrupt} it cannot be read to its end */
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#running = this.#run(resolve, reject);
@@ -128,7 +128,7 @@ export class Projector {
     this.#waiters.clear();
   }
 
-  async #run(onCaughtUp: () => void, onDamage: (damage: LogDamaged) => void): Promise<void> {
+  async #run(onCaughtUp: () => void, onDamage: (damage: LogCorrupt) => void): Promise<void> {
     const { system, onFault } = this.#options;
     const read = (arrived: () => void): Promise<void> => this.#read(arrived, onCaughtUp);
     const onError = (error: unknown): void => {
@@ -263,7 +263,7 @@ function assertBegins(runId: string, { revision }: RecordedEvent, link: Recorded
 }
 
 /** The damage that ended a subscription; null: it was something else. */
-function damageIn(error: unknown): LogDamaged | null {
+function damageIn(error: unknown): LogCorrupt | null {
   const cause = error instanceof SubscriptionDropped ? error.cause : error;
-  return cause instanceof LogDamaged ? cause : null;
+  return cause instanceof LogCorrupt ? cause : null;
 }

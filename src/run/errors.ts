@@ -19,7 +19,7 @@ export class RunFinished extends CouncilError<{ runId: string; status: string; a
 
 /** A run's stream is not valid: a broken hash chain, or a transition its chart does not allow. */
 export class RunCorrupt extends CouncilError<{ runId: string; seq: number; reason: string }> {
-  readonly code = 'run.damaged';
+  readonly code = 'run.corrupt';
   constructor(data: { runId: string; seq: number; reason: string }, options?: ErrorOptions) {
     super(`The record of run "${data.runId}" is damaged at seq ${data.seq}: ${data.reason}`, data, options);
   }

@@ -44,8 +44,8 @@ export function serveChannel(peer: Peer, runId: string, { views, sendQueue, onFa
   };
 
   // The corruption has been logged, once for all sockets.
-  const onDamaged = (): void => end(CLOSE_FAULT);
-  views.watch(runId, { onState, onCorrupt: onDamaged, signal }).then(
+  const onCorrupt = (): void => end(CLOSE_FAULT);
+  views.watch(runId, { onState, onCorrupt: onCorrupt, signal }).then(
     (isKnown) => {
       if (isKnown) return;
       push([unknownRunMessage(runId)]);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LogDamaged } from '../../src/eventlog/errors.js';
+import { LogCorrupt } from '../../src/eventlog/errors.js';
 import { instantModel } from '../support/instant-model.js';
 import { recordOf } from '../support/record-of.js';
 import { rejectionOf } from '../support/rejection.js';
@@ -76,7 +76,7 @@ onEmbeddedLog(() =>
       expect(rest.problem(await rest.get('/api/health/ready'), 503).detail).to.equal(
         'Not ready: the event log is damaged',
       );
-      const told = service.faults.filter((fault) => Reflect.get(fault, 'err') instanceof LogDamaged);
+      const told = service.faults.filter((fault) => Reflect.get(fault, 'err') instanceof LogCorrupt);
       expect(told).to.have.length(1);
     });
 
@@ -87,7 +87,7 @@ onEmbeddedLog(() =>
       damage(eventId);
       rmSync(join(dir.path, 'views'), { recursive: true });
       const refused = await rejectionOf(serve());
-      expect(refused).to.be.instanceOf(LogDamaged);
+      expect(refused).to.be.instanceOf(LogCorrupt);
       expect(String(refused)).to.include('council check').and.include('council salvage').and.not.include('\n');
     });
   }),

@@ -1,6 +1,6 @@
 /** The embedded log: SQLite in a worker thread behind the EventLog port. For one process, with nothing to install. */
 import { existsSync } from 'node:fs';
-import { DataDirHeld, LogClosed, LogDamaged, LogFull, LogUnavailable, WriteFailed } from '../errors.js';
+import { DataDirHeld, LogClosed, LogCorrupt, LogFull, LogUnavailable, WriteFailed } from '../errors.js';
 import type {
   AllRange,
   Appended,
@@ -35,7 +35,7 @@ export async function openEmbeddedLog({
   viewsOf = null,
   startThread: start = startThread,
   onBroken = () => undefined,
-  onDamaged = () => undefined,
+  onCorrupt = () => undefined,
   onFull = () => undefined,
 }: {
   readonly file: string;
@@ -46,7 +46,7 @@ export async function openEmbeddedLog({
   /** Called once when a write has failed or the thread has died: appends are refused until the file is opened again. */
   readonly onBroken?: (fault: LogUnavailable) => void;
   /** Called once when something stored is found damaged: what is not touched by it is served on. */
-  readonly onDamaged?: (fault: LogDamaged) => void;
+  readonly onCorrupt?: (fault: LogCorrupt) => void;
   /** Called when the disk is found full, and when there is room again. */
   readonly onFull?: (isFull: boolean) => void;
 }): Promise<EventLog> {
@@ -61,7 +61,7 @@ export async function openEmbeddedLog({
   const ready = await thread.ready().catch((cause: unknown) => {
     throw new LogUnavailable({ cause });
   });
-  if ('identity' in ready) return new EmbeddedLog(thread, { file, ...ready, onBroken, onDamaged, onFull });
+  if ('identity' in ready) return new EmbeddedLog(thread, { file, ...ready, onBroken, onCorrupt, onFull });
   await thread.close();
   if (ready.isHeld) throw new DataDirHeld({ path: dirname(file), holder: 'another process' });
   throw new LogUnreadable({ file, reason: ready.refused });
@@ -80,7 +80,7 @@ interface OpenedLog {
   readonly head: number;
   readonly hasGaps: boolean;
   readonly onBroken: (fault: LogUnavailable) => void;
-  readonly onDamaged: (fault: LogDamaged) => void;
+  readonly onCorrupt: (fault: LogCorrupt) => void;
   readonly onFull: (isFull: boolean) => void;
 }
 
@@ -96,7 +96,7 @@ class EmbeddedLog implements EventLog {
   #isBroken = false;
   #closing: Promise<void> | null = null;
   /** The first damage found. */
-  #damage: LogDamaged | null = null;
+  #damage: LogCorrupt | null = null;
   #isFull = false;
   /** Reads without an answer. */
   #reads = 0;
@@ -208,7 +208,7 @@ class EmbeddedLog implements EventLog {
     }
   }
 
-  /** The thread's answer. @throws {LogUnavailable | LogDamaged | LogFull} */
+  /** The thread's answer. @throws {LogUnavailable | LogCorrupt | LogFull} */
   async #answered<T>(answer: Promise<T>): Promise<T> {
     try {
       return await answer;
@@ -237,9 +237,9 @@ class EmbeddedLog implements EventLog {
   }
 
   /** The error for what cannot be read. */
-  #damaged(reason: string): LogDamaged {
-    const damage = new LogDamaged({ file: this.#opened.file, reason });
-    if (this.#damage === null) this.#opened.onDamaged(damage);
+  #damaged(reason: string): LogCorrupt {
+    const damage = new LogCorrupt({ file: this.#opened.file, reason });
+    if (this.#damage === null) this.#opened.onCorrupt(damage);
     this.#damage ??= damage;
     return damage;
   }

@@ -1,6 +1,6 @@
 /** Whether the process answers, and whether it can take work. */
 import type { Health, Readiness } from '../../generated/schemas.js';
-import { LogDamaged, LogFull } from '../../eventlog/errors.js';
+import { LogCorrupt, LogFull } from '../../eventlog/errors.js';
 import { RequestRefused } from '../../api/problems.js';
 import type { HttpContext, Route } from '../route.js';
 
@@ -58,7 +58,7 @@ async function unreadiness(http: HttpContext): Promise<string | null> {
   try {
     return (await http.inTime(http.ready())) ? null : late;
   } catch (error) {
-    if (error instanceof LogDamaged) return 'the event log is damaged';
+    if (error instanceof LogCorrupt) return 'the event log is damaged';
     if (error instanceof LogFull) return 'the disk of the event log is full';
     return late;
   }

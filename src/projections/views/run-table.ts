@@ -51,7 +51,7 @@ export interface RunTable {
   deadlines(max: number): readonly DuePause[];
 }
 
-export function runTable(database: DatabaseSyncInstance, isDamaged: (id: string) => boolean): RunTable {
+export function runTable(database: DatabaseSyncInstance, isCorrupt: (id: string) => boolean): RunTable {
   const upsert = database.prepare(
     `INSERT INTO runs (id, created_at, status, summary) VALUES (?, ?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, status = excluded.status,
@@ -66,7 +66,7 @@ export function runTable(database: DatabaseSyncInstance, isDamaged: (id: string)
   const search = new RunSearch(database);
   const save = (run: RunSummary): void => {
     upsert.run(run.id, run.createdAt, run.status, JSON.stringify(run));
-    facets.save(Number(fieldOf(keyOf.get(run.id), 'key')), run, isDamaged(run.id));
+    facets.save(Number(fieldOf(keyOf.get(run.id), 'key')), run, isCorrupt(run.id));
   };
   const find = (id: string): RunSummary | null => {
     const row: unknown = byId.get(id);
