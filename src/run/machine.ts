@@ -155,30 +155,13 @@ const FACTS: Readonly<Record<RunEvent['type'], Readonly<Partial<Record<Place, Ne
   NodeFailed: { active: 'idle' },
 };
 
-/** Facts that require more of the run than the chart's state. */
-const GUARDED: ReadonlySet<string> = new Set<RunEvent['type']>([
-  'NodeStarted',
-  'RunPaused',
-  'VoteCast',
-  'PauseEscalated',
-  'GateDecided',
-  'RunCompleted',
-]);
-
 interface Transition {
   readonly target?: string;
   readonly actions: 'adopt';
-  readonly guard?: 'mayFollow';
+  readonly guard: 'mayFollow';
 }
 
-/** The facts that may come at each place, each with a transition that has no target yet. */
-const PLACES = new Map<string, (readonly [fact: string, next: Next, transition: Transition])[]>();
-for (const [fact, nextAt] of Object.entries(FACTS)) {
-  const transition: Transition = { actions: 'adopt', ...(GUARDED.has(fact) && { guard: 'mayFollow' }) };
-  for (const [place, next] of Object.entries(nextAt)) {
-    PLACES.set(place, [...(PLACES.get(place) ?? []), [fact, next, transition]]);
-  }
-}
+const STAY: Transition = { actions: 'adopt', guard: 'mayFollow' };
 
 /** The transitions of a place. @param node state key of the node it belongs to @param targets names of states there */
 function factsAt(
@@ -187,10 +170,11 @@ function factsAt(
   targets: Partial<Record<NonNullable<Next>, string>> = STATES,
 ): Readonly<Record<string, Transition>> {
   const transitions: Record<string, Transition> = {};
-  for (const [fact, next, transition] of PLACES.get(place) ?? []) {
+  for (const [fact, nextAt] of Object.entries(FACTS)) {
+    const next = nextAt[place];
+    if (next === undefined) continue;
     const target = next === null ? undefined : targets[next];
-    const name = node === undefined ? fact : `${fact}.${node}`;
-    transitions[name] = target === undefined ? transition : { target, ...transition };
+    transitions[node === undefined ? fact : `${fact}.${node}`] = target === undefined ? STAY : { target, ...STAY };
   }
   return transitions;
 }
