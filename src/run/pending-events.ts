@@ -2,7 +2,7 @@
 import type { System } from '../system/system.js';
 import type { PromptInput, ToolName } from '../models/port.js';
 import type { Toolbox } from '../council/tools/tool.js';
-import type { RunEvent, RunFact } from './events.js';
+import type { RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { FrontierNode, RunState } from './state.js';
 import type { RenderedPrompt } from '../council/prompt.js';
@@ -41,8 +41,6 @@ export class PendingEvents {
   readonly #chart: Chart;
   readonly #facts: RunFact[] = [];
   #snapshot: RunSnapshot;
-  /** Written, but not applied yet: the state after the last fact is often not needed. */
-  #pending: RunEvent | null = null;
 
   constructor(chart: Chart, snapshot: RunSnapshot, context: DecisionContext) {
     this.#chart = chart;
@@ -54,33 +52,20 @@ export class PendingEvents {
     return this.snapshot.context.run;
   }
 
-  /**
-   * The snapshot after the facts; the state's last event has neither id nor hash yet.
-   *
-   * @throws {TransitionRefused} when the chart does not allow the last fact in its state
-   */
+  /** The snapshot after the facts; the state's last event has neither id nor hash yet. */
   get snapshot(): RunSnapshot {
-    this.#apply();
     return this.#snapshot;
   }
 
-  /** The facts written so far. @throws {TransitionRefused} when the chart does not allow the last fact in its state */
   get facts(): readonly RunFact[] {
-    this.#apply();
     return this.#facts;
   }
 
-  /** Adds a fact. @throws {TransitionRefused} when the chart does not allow the fact before it */
+  /** Adds a fact. @throws {TransitionRefused} when the chart does not allow it */
   write(fact: RunFact): void {
     const { seq } = this.run.head;
-    this.#pending = { seq: seq + 1, id: '', at: this.context.at, hash: '', ...fact };
+    this.#snapshot = this.#chart.next(this.#snapshot, { seq: seq + 1, id: '', at: this.context.at, hash: '', ...fact });
     this.#facts.push(fact);
-  }
-
-  /** Applies the last fact to the snapshot. */
-  #apply(): void {
-    if (this.#pending !== null) this.#snapshot = this.#chart.next(this.#snapshot, this.#pending);
-    this.#pending = null;
   }
 }
 
