@@ -130,44 +130,24 @@ function claimed(state: RunState, { at, data }: Of<'RunClaimed'>): Ownership {
   return { epoch: data.epoch, owner: data.instanceId, takeovers: takeovers + (takesOver ? 1 : 0) };
 }
 
-// The two events of every step are folded field by field: Node 20 is slow to spread objects of so many fields.
-
 function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>): RunProgress {
   const { progress } = state;
   const { node, step, attempt, delayMs, tools } = data;
+  const started = { attempt, startedAt, delayMs, tools, active: true };
   if (progress.frontier.some((each) => each.step === step)) {
-    const again = { attempt, startedAt, delayMs, tools, active: true };
-    const frontier = changeStep(progress, step, (each) => ({ ...each, ...again }));
+    const frontier = changeStep(progress, step, (each) => ({ ...each, ...started }));
     return { ...progress, frontier, activeNode: node };
   }
   const branch = branchInto(state, node, step);
   const stillRunning = progress.frontier.filter((each) => each.active);
-  const started: FrontierNode = {
-    node,
-    step,
-    attempt,
-    failures: 0,
-    outage: null,
-    startedAt,
-    delayMs,
-    tools,
-    active: true,
-    branch,
-  };
   const [first] = stillRunning;
-  const { inputTopic, iterationCount, scores, sources, pauses, ended } = progress;
   return {
-    inputTopic,
+    ...progress,
     steps: Math.max(progress.steps, step),
-    iterationCount,
-    scores,
-    sources,
-    pauses,
     isApproved: false,
     activeNode: node,
-    frontier: [...stillRunning, started],
+    frontier: [...stillRunning, { node, step, failures: 0, outage: null, ...started, branch }],
     arrivals: progress.arrivals.filter((each) => each.node !== node),
-    ended,
     shown: first === undefined ? branch : first.branch,
   };
 }
@@ -175,30 +155,16 @@ function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>
 function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): RunState {
   const { progress, ownership } = state;
   const { step, node, output, route } = data;
-  const { branch, scores, iterationCount } = afterOutput(state, step, output);
-  const active = false;
-  const frontier = changeStep(progress, step, ({ attempt, failures, outage, startedAt, delayMs, tools }) => {
-    return { node, step, attempt, failures, outage, startedAt, delayMs, tools, active, branch };
-  });
-  const { arrivals, ended } = leave(state, { node, step, branch, next: route.next });
-  const shown = frontier[0]?.step === step ? branch : progress.shown;
-  const { inputTopic, steps, sources, pauses, isApproved, activeNode } = progress;
+  const { branch, ...counts } = afterOutput(state, step, output);
   return {
     ...state,
-    ownership: ownership.takeovers === 0 ? ownership : { ...ownership, takeovers: 0 },
+    ownership: { ...ownership, takeovers: 0 },
     progress: {
-      inputTopic,
-      steps,
-      iterationCount,
-      scores,
-      sources,
-      pauses,
-      isApproved,
-      activeNode,
-      frontier,
-      arrivals,
-      ended,
-      shown,
+      ...progress,
+      ...counts,
+      ...leave(state, { node, step, branch, next: route.next }),
+      frontier: changeStep(progress, step, (each) => ({ ...each, active: false, branch })),
+      shown: progress.frontier[0]?.step === step ? branch : progress.shown,
     },
   };
 }
