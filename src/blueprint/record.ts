@@ -7,6 +7,7 @@ import type {
   SavedEdge,
   SavedNode,
 } from '../generated/schemas.js';
+import { jsonBytes } from '../graph/limits.js';
 import { labelInOneLine } from '../graph/label.js';
 import { rolesOf } from '../council/roles.js';
 import { approvalIssues } from './approvals.js';
@@ -103,7 +104,7 @@ const MAX_RECORD_BYTES = 500 * 1024;
 
 /** Whether a record might not fit its append. */
 export function isTooLong(record: BlueprintRecord): boolean {
-  return new TextEncoder().encode(JSON.stringify(record)).length > MAX_RECORD_BYTES;
+  return jsonBytes(record) > MAX_RECORD_BYTES;
 }
 
 /**
@@ -123,7 +124,7 @@ export function sentBytes({ name, nodes, edges, approvals }: Council): number {
     edges: edges.length === 0 ? undefined : edges.map((edge, at) => sentEdge(edge, plain.edges[at])),
     approvals,
   };
-  return new TextEncoder().encode(JSON.stringify(sent)).length;
+  return jsonBytes(sent);
 }
 
 function sentEdge(edge: Council['edges'][number], defaults: object | undefined): object {

@@ -8,7 +8,8 @@ import { boundReached, callsLeft, shareOf } from './tools/call.js';
 import type { ToolSpending } from './tools/call.js';
 import { withoutThoughts } from './thoughts.js';
 import type { ToolKit } from './tools/call.js';
-import { executeCall, utf8Bytes } from './tools/call.js';
+import { executeCall } from './tools/call.js';
+import { utf8Bytes } from '../graph/limits.js';
 import { elementAt } from '../system/element.js';
 
 export interface ConversationDeps {

@@ -36,52 +36,22 @@ export interface NodeDefaults {
   readonly maxAttempts: number;
 }
 
-/** Length of a text's JSON form in bytes of UTF-8, quotes and escapes included. Builds no copy of the text. */
-export function jsonBytes(text: string): number {
-  let bytes = 2;
-  for (let at = 0; at < text.length; at += 1) {
-    const unit = text.charCodeAt(at);
-    if (unit >= 0xd800 && unit <= 0xdbff && isLowSurrogate(text.charCodeAt(at + 1))) {
-      bytes += 4;
-      at += 1;
-    } else bytes += bytesOfUnit(unit);
-  }
-  return bytes;
+/** Bytes of a text in UTF-8. */
+export function utf8Bytes(text: string): number {
+  return new TextEncoder().encode(text).length;
 }
 
-/** The most that `jsonBytes` can come to: six bytes a UTF-16 code unit, and the quotes. */
-export function mostJsonBytes({ length }: string): number {
-  return length * 6 + 2;
+/** Bytes of a value's JSON text in UTF-8. */
+export function jsonBytes(value: unknown): number {
+  return utf8Bytes(JSON.stringify(value));
 }
 
-/** Whether a text's JSON form is longer than so many bytes; counts only texts long enough to be. */
+/** Whether a text's JSON form is longer than so many bytes; a UTF-16 code unit takes at most 6. */
 export function isLonger(text: string, bytes: number): boolean {
-  return mostJsonBytes(text) > bytes && jsonBytes(text) > bytes;
+  return text.length * 6 + 2 > bytes && jsonBytes(text) > bytes;
 }
 
-/** Code points of a text, counted without a copy of it; a lone surrogate counts as one. */
+/** Code points of a text; a lone surrogate counts as one. */
 export function codePoints(text: string): number {
-  let count = 0;
-  for (let at = 0; at < text.length; at += 1, count += 1) {
-    const point = text.codePointAt(at);
-    if (point !== undefined && point > 0xffff) at += 1;
-  }
-  return count;
+  return [...text].length;
 }
-
-function bytesOfUnit(unit: number): number {
-  if (unit < 0x20) return HAS_SHORT_ESCAPE.has(unit) ? 2 : 6;
-  if (unit === QUOTE || unit === BACKSLASH) return 2;
-  if (unit < 0x80) return 1;
-  if (unit < 0x800) return 2;
-  return unit >= 0xd800 && unit <= 0xdfff ? 6 : 3;
-}
-
-function isLowSurrogate(unit: number): boolean {
-  return unit >= 0xdc00 && unit <= 0xdfff;
-}
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-/** \b \t \n \f \r; the other control characters are written as \u00xx. */
-const HAS_SHORT_ESCAPE: ReadonlySet<number> = new Set([0x08, 0x09, 0x0a, 0x0c, 0x0d]);

@@ -2,7 +2,7 @@
  * What travels along the edges of a graph: the draft, score and feedback of one branch. Branches part at a fork and
  * are joined where they meet again.
  */
-import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, isLonger, jsonBytes, mostJsonBytes } from '../graph/limits.js';
+import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, isLonger, jsonBytes } from '../graph/limits.js';
 
 /** A critic's route decision on a draft; a human may override it. */
 export type Verdict = 'approve' | 'rework';
@@ -197,56 +197,10 @@ export function verdictOf(score: number | null, passScore: number): Verdict | nu
   return score >= passScore ? 'approve' : 'rework';
 }
 
-/** All feedback in the state, as a JSON list, is cut to its limit by dropping the oldest. */
+/** Feedback within its limit: the oldest is dropped until the list's JSON text fits. */
 export function boundedFeedback(feedback: readonly Feedback[]): readonly Feedback[] {
-  return isSurelyShort(feedback) ? feedback : withoutOldest(feedback, listBytes(feedback));
+  // Each item is followed by a comma or the closing bracket.
+  let bytes = 1;
+  const dropped = feedback.findLastIndex(({ text }) => (bytes += jsonBytes(text) + 1) > MAX_ALL_FEEDBACK_BYTES);
+  return dropped < 0 ? feedback : feedback.slice(dropped + 1);
 }
-
-/** A bounded list with one more: only the new text is counted, for a run may be reworked a thousand times. */
-export function withFeedback(bounded: readonly Feedback[], added: Feedback): readonly Feedback[] {
-  // Copied once; spread into a literal, a long list is copied again for the one that follows it.
-  const feedback = bounded.concat([added]);
-  const bytes = counted.get(bounded);
-  if (bytes === undefined && feedback.length <= FEW && isSurelyShort(feedback)) return feedback;
-  return withoutOldest(feedback, (bytes ?? listBytes(bounded)) + itemBytes(added));
-}
-
-/** Longest list that is looked through for each that is added: the bytes of a longer one are known. */
-const FEW = 32;
-
-/** Bytes of bounded lists as JSON. A list never changes. */
-const counted = new WeakMap<readonly Feedback[], number>();
-
-function withoutOldest(feedback: readonly Feedback[], allBytes: number): readonly Feedback[] {
-  let bytes = allBytes;
-  let dropped = 0;
-  for (const each of feedback) {
-    if (bytes <= MAX_ALL_FEEDBACK_BYTES) break;
-    bytes -= itemBytes(each);
-    dropped += 1;
-  }
-  const bounded = dropped === 0 ? feedback : feedback.slice(dropped);
-  counted.set(bounded, bytes);
-  return bounded;
-}
-
-function listBytes(feedback: readonly Feedback[]): number {
-  return feedback.reduce((sum, each) => sum + itemBytes(each), COMMA);
-}
-
-function itemBytes({ text }: Feedback): number {
-  return jsonBytes(text) + COMMA;
-}
-
-/** Whether a list is within its limit however its texts are escaped. */
-function isSurelyShort(feedback: readonly Feedback[]): boolean {
-  let most = COMMA;
-  for (const { text } of feedback) {
-    most += mostJsonBytes(text) + COMMA;
-    if (most > MAX_ALL_FEEDBACK_BYTES) return false;
-  }
-  return true;
-}
-
-/** Bytes of a separator in a JSON list; both brackets together count as one more, since the last item has no comma. */
-const COMMA = 1;

@@ -16,7 +16,7 @@ import { PendingEvents } from './pending-events.js';
 import { routeOf } from './node-route.js';
 import { startAgain, startNode } from './node-start.js';
 import { afterOutput } from './output.js';
-import { routingFacts } from './output.js';
+import { conditionFacts } from './output.js';
 import type { FrontierNode, RunState } from './state.js';
 import { delayLeft, isFinished, isFrontierDone, iterationShown, labelOf } from './state.js';
 
@@ -95,7 +95,7 @@ function resumeWork(pending: PendingEvents, others: readonly string[]): void {
   const stuck = run.progress.ended.find(({ node }) => run.plan.edgesFrom(node).length > 0);
   const outstanding = run.progress.frontier.filter((each) => each.active);
   if (stuck !== undefined) {
-    failWithoutRoute(pending, stuck.node, routingFacts(stuck.branch, run.progress.iterationCount));
+    failWithoutRoute(pending, stuck.node, conditionFacts(stuck.branch, run.progress.iterationCount));
   } else if (outstanding.length > 0) {
     for (const each of outstanding) startAgain(pending, each, delayLeft(each, context.at));
     startFrontier(pending, others);
@@ -133,7 +133,7 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
     data: { node: at.node, route: route ?? { next: [], reason: 'no condition holds' }, ...result },
   });
   if (route === null) {
-    failWithoutRoute(pending, at.node, routingFacts(branch, iterationCount));
+    failWithoutRoute(pending, at.node, conditionFacts(branch, iterationCount));
   } else if (isFrontierDone(pending.run)) {
     advance(pending);
   }

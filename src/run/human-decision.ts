@@ -5,6 +5,7 @@
 import type { GateAction, GateChoice, GateDecidedData, RunResumedData, StateOverride } from '../generated/schemas.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ApprovalRule } from '../graph/approvals.js';
+import { jsonBytes } from '../graph/limits.js';
 import type { Caller } from '../keys/caller.js';
 import { approversOf, isDue, refusalOf, ruleAt, votesFor } from './approvals.js';
 import { humanSource } from './branch.js';
@@ -180,6 +181,6 @@ const MAX_STATES_BYTES = 384 * 1024;
 
 /** The override as it was sent; of a large one only the keys that are not applied. */
 function sentBeside(applied: StateOverride, sent: StateOverride): StateOverride {
-  if (new TextEncoder().encode(JSON.stringify([applied, sent])).length <= MAX_STATES_BYTES) return sent;
+  if (jsonBytes([applied, sent]) <= MAX_STATES_BYTES) return sent;
   return Object.fromEntries(Object.entries(sent).filter(([key]) => !Object.hasOwn(applied, key)));
 }

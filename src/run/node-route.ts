@@ -4,7 +4,7 @@ import type { Arrival, RunProgress, RunState } from './state.js';
 import { withProgress } from './state.js';
 import { routeAfter } from '../graph/routing.js';
 import type { Route } from '../generated/schemas.js';
-import { isBeyondRework, routingFacts } from './output.js';
+import { isBeyondRework, conditionFacts } from './output.js';
 
 /** A branch that leaves a node, and the nodes it goes to; none: it ends. */
 export interface Leaving {
@@ -60,8 +60,8 @@ export function routeOf(
   { node, branch, iterationCount }: { readonly node: string; readonly branch: Branch; readonly iterationCount: number },
 ): Route | null {
   const { plan } = run;
-  const route = routeAfter(plan, node, routingFacts(branch, iterationCount));
+  const route = routeAfter(plan, node, conditionFacts(branch, iterationCount));
   const isCorrected = branch.score !== branch.givenScore && branch.verdict !== 'rework' && isBeyondRework(run, branch);
   if (route === null || !isCorrected || !route.next.some((target) => plan.leadsBack(node, target))) return route;
-  return routeAfter(plan, node, routingFacts({ ...branch, score: branch.givenScore }, iterationCount));
+  return routeAfter(plan, node, conditionFacts({ ...branch, score: branch.givenScore }, iterationCount));
 }

@@ -1,39 +1,28 @@
-/** What a node's output does to its branch, and the facts that conditions read from it. */
+/** A branch after a node's output, and what conditions read from it. */
 import type { ConditionFacts } from '../graph/condition.js';
 import { codePoints } from '../graph/limits.js';
 import { present } from '../system/element.js';
 import type { Branch } from './branch.js';
-import { verdictOf, withFeedback } from './branch.js';
+import { boundedFeedback, verdictOf } from './branch.js';
 import type { NodeOutput } from '../generated/schemas.js';
 import type { RunProgress, RunState } from './state.js';
 
-/** The facts for conditions. The draft's length is counted only when a condition first asks for it. */
-export function routingFacts(branch: Branch, iteration: number): ConditionFacts {
-  return new RoutingFacts(branch, iteration);
-}
-
-class RoutingFacts implements ConditionFacts {
-  readonly route: Branch['verdict'];
-  readonly score: number | null;
-  readonly iteration: number;
-  readonly #draft: string | null;
-  #counted: number | null = null;
-
-  constructor({ verdict, score, draft }: Branch, iteration: number) {
-    this.route = verdict;
-    this.score = score;
-    this.iteration = iteration;
-    this.#draft = draft;
-  }
-
-  get draftLength(): number {
-    return (this.#counted ??= this.#draft === null ? 0 : codePoints(this.#draft));
-  }
+/** What the conditions of edges read. The draft's length is counted once, when a condition first reads it. */
+export function conditionFacts({ verdict, score, draft }: Branch, iteration: number): ConditionFacts {
+  let length: number | null = null;
+  return {
+    route: verdict,
+    score,
+    iteration,
+    get draftLength() {
+      return (length ??= codePoints(draft ?? ''));
+    },
+  };
 }
 
 /**
  * The node's branch and the run's counters after its output. Used both to decide a route before the output is recorded and
- * in the fold. Branches are built field by field, which is faster on Node 20.
+ * in the fold.
  *
  * @throws when the run has no such step in its frontier
  */
@@ -46,39 +35,25 @@ export function afterOutput(
   const { scores, iterationCount } = progress;
   const ran = progress.frontier.find((each) => each.step === step);
   if (ran === undefined) throw new Error(`Run "${state.runId}" has no step ${step} under way`);
+  const { node, branch } = ran;
   const from = String(step);
   if ('draft' in output) {
-    const { score, scoreFrom, scoreBy, givenScore, feedback, verdict, forks } = ran.branch;
-    const branch = {
-      draft: output.draft,
-      draftFrom: from,
-      draftBy: ran.node,
-      score,
-      scoreFrom,
-      scoreBy,
-      givenScore,
-      feedback,
-      verdict,
-      forks,
-    };
-    return { branch, scores, iterationCount: iterationCount + (plan.node(ran.node).countsIteration ? 1 : 0) };
+    const drafted = { ...branch, draft: output.draft, draftFrom: from, draftBy: node };
+    return { branch: drafted, scores, iterationCount: iterationCount + (plan.node(node).countsIteration ? 1 : 0) };
   }
-  const { score, feedback } = output;
-  const times = timesScored(scores, ran.node) + 1;
-  const { draft, draftFrom, draftBy, forks } = ran.branch;
-  const branch: Branch = {
-    draft,
-    draftFrom,
-    draftBy,
+  const { score, feedback: text } = output;
+  const { maxIterations, passScore } = request.limits;
+  const times = timesScored(scores, node) + 1;
+  const scored = {
+    ...branch,
     score,
     scoreFrom: from,
-    scoreBy: ran.node,
+    scoreBy: node,
     givenScore: score,
-    feedback: withFeedback(ran.branch.feedback, { from, text: feedback }),
-    verdict: times >= request.limits.maxIterations ? 'approve' : verdictOf(score, request.limits.passScore),
-    forks,
+    feedback: boundedFeedback([...branch.feedback, { from, text }]),
+    verdict: times >= maxIterations ? 'approve' : verdictOf(score, passScore),
   };
-  return { branch, scores: { ...scores, [ran.node]: times }, iterationCount };
+  return { branch: scored, scores: { ...scores, [node]: times }, iterationCount };
 }
 
 /** Whether the critic that scored a branch has scored `maxIterations` times: then only a human can ask for rework. */

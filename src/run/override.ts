@@ -5,7 +5,7 @@
 import type { Route, StateOverride } from '../generated/schemas.js';
 import type { Branch, Fork } from './branch.js';
 import { boundedFeedback, verdictOf } from './branch.js';
-import { isBeyondRework, routingFacts } from './output.js';
+import { isBeyondRework, conditionFacts } from './output.js';
 import { liveBranches } from './pause-view.js';
 import type { Arrival, FrontierNode, RunState } from './state.js';
 import { withProgress } from './state.js';
@@ -207,7 +207,7 @@ export function routeUnderOverride(run: RunState, override: StateOverride, at: O
   const branch = frontier[0]?.branch ?? last.branch;
   const route = routeOf(run, { node: last.node, branch, iterationCount });
   if (route !== null) return { route, nextNodes: nextFrontier(rerouted(run, route.next)) };
-  const reason = noRoute(last.node, routingFacts(branch, iterationCount));
+  const reason = noRoute(last.node, conditionFacts(branch, iterationCount));
   throw new OverrideRefused({ runId: run.runId, place: [], kind: 'no_route', reason });
 }
 

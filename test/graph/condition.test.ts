@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { ConditionFacts } from '../../src/graph/condition.js';
 import { ConditionInvalid, MAX_CONDITION_CHARS, parseCondition } from '../../src/graph/condition.js';
 import { EMPTY_BRANCH } from '../../src/run/branch.js';
-import { routingFacts } from '../../src/run/output.js';
+import { conditionFacts } from '../../src/run/output.js';
 import { seededRandom } from '../support/seeded-random.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
@@ -76,7 +76,7 @@ describe('A condition', () => {
 
   it('counts code points as draft_length, 0 without a draft', () => {
     const isLong = (length: number, draft: string | null): boolean =>
-      parseCondition(`draft_length == ${length}`).holds(routingFacts({ ...EMPTY_BRANCH, draft }, 0));
+      parseCondition(`draft_length == ${length}`).holds(conditionFacts({ ...EMPTY_BRANCH, draft }, 0));
     expect([isLong(3, '🌳é\n'), isLong(1, '\ud800'), isLong(0, null)]).to.deep.equal([true, true, true]);
   });
 

@@ -4,7 +4,7 @@ import { planOf } from '../../src/graph/plan.js';
 import { routeAfter } from '../../src/graph/routing.js';
 import type { Graph } from '../../src/generated/schemas.js';
 import { EMPTY_BRANCH } from '../../src/run/branch.js';
-import { routingFacts } from '../../src/run/output.js';
+import { conditionFacts } from '../../src/run/output.js';
 import { graphWith } from '../support/given.js';
 
 const edgesTo = (conditions: readonly (string | null)[]): Graph['edges'] =>
@@ -17,7 +17,7 @@ describe('The route after a node', () => {
     const plan = planOf(graphWith([{ id: 'a' }, { id: 'b' }, { id: 'c' }], edgesTo(conditions)));
     const draft = 'é'.repeat((MAX_DRAFT_BYTES - 2) / 2);
     const started = performance.now();
-    const route = routeAfter(plan, 'a', routingFacts({ ...EMPTY_BRANCH, draft }, 1));
+    const route = routeAfter(plan, 'a', conditionFacts({ ...EMPTY_BRANCH, draft }, 1));
     expect(performance.now() - started).to.be.lessThan(10_000);
     expect(route).to.deep.equal({ next: ['c'], reason: 'condition draft_length > 9' });
   });
@@ -29,6 +29,6 @@ describe('The route after a node', () => {
       },
     }) as string;
     const plan = planOf(graphWith([{ id: 'a' }, { id: 'b' }, { id: 'c' }], edgesTo(['approve', null])));
-    expect(routeAfter(plan, 'a', routingFacts({ ...EMPTY_BRANCH, draft }, 1))?.next).to.deep.equal(['c']);
+    expect(routeAfter(plan, 'a', conditionFacts({ ...EMPTY_BRANCH, draft }, 1))?.next).to.deep.equal(['c']);
   });
 });

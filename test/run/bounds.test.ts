@@ -2,10 +2,7 @@ import { expect } from 'chai';
 import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES, jsonBytes } from '../../src/graph/limits.js';
 import type { Story } from '../support/given.js';
 import { attemptOf, given, graphOf, playOut, resumed, scored, wrote } from '../support/given.js';
-import type { Feedback } from '../../src/run/branch.js';
-import { boundedFeedback, withFeedback } from '../../src/run/branch.js';
 import { failureOf } from '../../src/run/state.js';
-import { seededRandom } from '../support/seeded-random.js';
 import { wholeOf } from '../support/whole-run.js';
 
 const ring = graphOf('a -> b; b -> a');
@@ -123,19 +120,6 @@ describe('A joined draft', () => {
 });
 
 describe('All feedback', () => {
-  it('is cut to the same by one after the other as by all at once', () => {
-    const random = seededRandom(7);
-    const letters = ['a', 'ü', '\n', '"', '\u0001', '😀'];
-    const textOf = (): string => letters[Math.floor(random() * 6)]?.repeat(Math.floor(random() * 3_000)) ?? '';
-    const all = Array.from({ length: 60 }, (_, at) => ({ from: String(at), text: textOf() }));
-    let bounded: readonly Feedback[] = [];
-    for (const [at, added] of all.entries()) {
-      bounded = withFeedback(bounded, added);
-      expect(bounded).to.deep.equal(boundedFeedback(all.slice(0, at + 1)));
-    }
-    expect(bounded).to.have.length.within(2, 59);
-  });
-
   const loop = graphOf(`
     write -> judge?
     judge? -rework-> write

@@ -5,6 +5,7 @@ import type { System } from '../../system/system.js';
 import type { ToolArguments, ToolCalledData, ToolHit } from '../../generated/schemas.js';
 import type { ToolCall } from '../../models/port.js';
 import type { Tool } from './tool.js';
+import { utf8Bytes } from '../../graph/limits.js';
 import { section } from '../prompt.js';
 import { isRecord } from '../../system/untrusted.js';
 
@@ -52,11 +53,6 @@ export async function executeCall(call: ToolCall, kit: ToolKit, options: CallOpt
     durationMs: Math.round(monotonicMs() - startedMs),
   });
   return text;
-}
-
-/** Length of a text in bytes of UTF-8. */
-export function utf8Bytes(text: string): number {
-  return new TextEncoder().encode(text).length;
 }
 
 interface CallResult {

@@ -1,5 +1,6 @@
 /** Tools of nodes: which are granted and recorded, what a tool is, and how it renders what it has found. */
 import type { NodeTools, ToolArguments, ToolHit } from '../../generated/schemas.js';
+import { utf8Bytes } from '../../graph/limits.js';
 import type { PromptInput, ToolDeclaration, ToolName } from '../../models/port.js';
 
 /** The tools of a node as its start is recorded: `webSearch: unavailable` is one it is granted and does not have now. */
@@ -111,10 +112,10 @@ export function renderItems<Hit>(
   let room = maxBytes;
   for (const { attributes, text, hit } of items) {
     const [head, body, tail] = [opening(tag, attributes), escaped(text), `\n</${tag}>`];
-    const bodyRoom = room - byteLength(head) - byteLength(tail) - BETWEEN.length;
-    if (bodyRoom < byteLength(body) && (hits.length > 0 || bodyRoom < MIN_CUT_BYTES)) break;
+    const bodyRoom = room - utf8Bytes(head) - utf8Bytes(tail) - BETWEEN.length;
+    if (bodyRoom < utf8Bytes(body) && (hits.length > 0 || bodyRoom < MIN_CUT_BYTES)) break;
     const whole = `${head}${cutTo(body, bodyRoom)}${tail}`;
-    room -= byteLength(whole) + BETWEEN.length;
+    room -= utf8Bytes(whole) + BETWEEN.length;
     written.push(whole);
     hits.push(hit);
   }
@@ -147,14 +148,10 @@ const OUR_TAGS = /<(?=[\s/]{0,8}(?:passage|page|tool_result|topic|draft|feedback
 
 /** The beginning of a text that takes at most so many bytes of UTF-8; cuts no character in two. */
 function cutTo(text: string, maxBytes: number): string {
-  if (byteLength(text) <= maxBytes) return text;
+  if (utf8Bytes(text) <= maxBytes) return text;
   const bytes = new TextEncoder().encode(text).subarray(0, Math.max(0, maxBytes - CUT.length));
   // A character cut in two at the end is dropped by a decoder that expects more.
   return `${new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true })}${CUT}`;
-}
-
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).length;
 }
 
 const BETWEEN = '\n\n';
