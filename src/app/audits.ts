@@ -26,7 +26,7 @@ import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { currentBlueprint } from '../blueprint/stream.js';
 import type { UntilFoldedDeps } from '../projections/when-folded.js';
 import { untilAnswered, untilFolded } from '../projections/when-folded.js';
-import { taskTracker } from '../system/async/task-tracker.js';
+import { TaskTracker } from '../system/async/task-tracker.js';
 
 export interface RunAudits {
   /** Reads and checks a run's whole record, and the stored view of it; null when nothing is known of the run. */
@@ -54,12 +54,11 @@ export interface AuditsDeps
 export function runAudits(deps: AuditsDeps): RunAudits {
   const { log, charts, corruptRuns, logger, system, reader, history, projector } = deps;
   const { sha256 } = system;
-  const tasks = taskTracker();
+  const tasks = new TaskTracker();
   const folding = { log, projector, system };
-  const asked = <T>(ask: () => Promise<T>): Promise<T> =>
-    tasks.untilEnd(({ signal }) => untilFolded(folding, ask, signal));
+  const asked = <T>(ask: () => Promise<T>): Promise<T> => untilFolded(folding, ask, tasks.signal);
   const paused = (after: number): Promise<readonly KeyedRun[]> =>
-    tasks.untilEnd(({ signal }) => untilAnswered(folding, () => history.paused(after), signal));
+    untilAnswered(folding, () => history.paused(after), tasks.signal);
   const audit = (runId: string, replaceView: VerifyRunDeps['replaceView']): Promise<RunVerification | null> =>
     verifyRun(runId, {
       ...{ log, machines: charts, sha256, replaceView },
@@ -138,10 +137,10 @@ export interface DocumentAuditsDeps extends Pick<EngineDeps, 'system' | 'logger'
 
 export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
   const { log, history, corruptDocuments, projector: projectorOf, system, logger } = deps;
-  const tasks = taskTracker();
+  const tasks = new TaskTracker();
   const asked = <T>(ask: () => Promise<T>, wait: typeof untilAnswered): Promise<T> => {
     const projector = projectorOf();
-    return projector === null ? ask() : tasks.untilEnd(({ signal }) => wait({ log, projector, system }, ask, signal));
+    return projector === null ? ask() : wait({ log, projector, system }, ask, tasks.signal);
   };
   const documentIds = (page: Page): Promise<readonly string[]> =>
     asked(async () => (await history.documents(page)).map(({ id }) => id), untilAnswered);
@@ -158,7 +157,7 @@ export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
   const check = recordCheck({ verify: verifyQuietly, system, onFault });
   const recheck = async (documentId: string): Promise<void> => {
     try {
-      await tasks.untilEnd(({ signal }) => retryWhileUnavailable(() => verifyQuietly(documentId), { system, signal }));
+      await retryWhileUnavailable(() => verifyQuietly(documentId), { system, signal: tasks.signal });
     } catch (err) {
       if (!tasks.isEnding) logger.error({ documentId, err }, 'document: its changed record could not be verified');
     }
@@ -196,9 +195,8 @@ export function blueprintAudits({
   system,
   logger,
 }: Pick<AuditsDeps, 'log' | 'history' | 'projector' | 'system' | 'logger'>): BlueprintAudits {
-  const tasks = taskTracker();
-  const asked = <T>(ask: () => Promise<T>): Promise<T> =>
-    tasks.untilEnd(({ signal }) => untilAnswered({ log, projector, system }, ask, signal));
+  const tasks = new TaskTracker();
+  const asked = <T>(ask: () => Promise<T>): Promise<T> => untilAnswered({ log, projector, system }, ask, tasks.signal);
   const storedOf = async (id: string): Promise<string | null> => {
     const [stored = null] = await asked(() => history.blueprintRecords([id]));
     return stored;

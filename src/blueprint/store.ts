@@ -9,8 +9,8 @@ import { ServiceStopping } from '../errors.js';
 import type { Blueprint, BlueprintCreate, BlueprintUpdate } from '../generated/schemas.js';
 import { appendFacts, handleCommand, headAt } from '../eventsourcing/handle-command.js';
 import type { EventLog } from '../eventlog/port.js';
-import { turns } from '../system/async/turns.js';
-import { taskTracker } from '../system/async/task-tracker.js';
+import { KeyedSequencer } from '../system/async/sequencer.js';
+import { TaskTracker } from '../system/async/task-tracker.js';
 import type { BlueprintFact } from './events.js';
 import { blueprintOf, blueprintStream, isKeptAfter, recordedBlueprint } from './events.js';
 import type { Saving } from './record.js';
@@ -50,8 +50,8 @@ export interface BlueprintStoreOptions {
 export class BlueprintStore {
   readonly #options: BlueprintStoreOptions;
   /** Changes in flight by blueprint. */
-  readonly #changes = turns();
-  readonly #tasks = taskTracker();
+  readonly #changes = new KeyedSequencer();
+  readonly #tasks = new TaskTracker();
 
   constructor(options: BlueprintStoreOptions) {
     this.#options = options;
@@ -123,7 +123,7 @@ export class BlueprintStore {
 
   /** One change of a blueprint at a time here; changes elsewhere show as conflicts. */
   async #change<F extends BlueprintFact>(blueprintId: string, decide: Decide<F>): Promise<F> {
-    if (this.#changes.waiting(blueprintId) > MAX_WAITING) throw new BlueprintContended({ blueprintId });
+    if (this.#changes.count(blueprintId) > MAX_WAITING) throw new BlueprintContended({ blueprintId });
     return await this.#tasks.track(this.#changes.run(blueprintId, () => this.#untilAppended(blueprintId, decide)));
   }
 
@@ -143,7 +143,7 @@ export class BlueprintStore {
   async #append<F extends BlueprintFact>(blueprintId: string, fact: F, last: LinkedEvent | null): Promise<F> {
     const after = { stream: blueprintStream(blueprintId), subject: blueprintId, head: last && headAt(last.event) };
     try {
-      await this.#tasks.untilEnd(({ signal }) => appendFacts(this.#options, { ...after, facts: [fact] }, signal));
+      await appendFacts(this.#options, { ...after, facts: [fact] }, this.#tasks.signal);
       return fact;
     } catch (error) {
       throw error instanceof AppendTooLarge ? tooLargeForLog(blueprintId, error) : error;

@@ -10,8 +10,8 @@ import type { Position, RecordedEvent } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
 import type { System } from '../system/system.js';
 import { untilDeadline } from '../system/async/deadline.js';
-import { turns } from '../system/async/turns.js';
-import { taskTracker } from '../system/async/task-tracker.js';
+import { KeyedSequencer } from '../system/async/sequencer.js';
+import { TaskTracker } from '../system/async/task-tracker.js';
 import { chunkedPages } from './chunk.js';
 import { DocumentContended, DocumentCorrupt, DocumentUnknown } from './errors.js';
 import type { DocumentFact } from './events.js';
@@ -64,8 +64,8 @@ export interface Ingested {
 export class DocumentStore {
   readonly #options: DocumentStoreOptions;
   /** Ingestions by document. */
-  readonly #turns = turns();
-  readonly #tasks = taskTracker();
+  readonly #uploads = new KeyedSequencer();
+  readonly #tasks = new TaskTracker();
   readonly #stopping = new AbortController();
 
   constructor(options: DocumentStoreOptions) {
@@ -148,9 +148,9 @@ export class DocumentStore {
 
   /** Runs work one after the other per document. A failure of the model fails the waiting work too, without retries. */
   #inTurn<T>(documentId: string, work: () => Promise<T>): Promise<T> {
-    const turn = this.#turns.run(documentId, (failed) => {
+    const turn = this.#uploads.run(documentId, (previousError) => {
       if (this.#tasks.isEnding) throw new ServiceStopping();
-      if (failed instanceof ModelFailed) throw failed;
+      if (previousError instanceof ModelFailed) throw previousError;
       return work();
     });
     return this.#tasks.track(turn);
@@ -207,9 +207,10 @@ export class DocumentStore {
   async #append(documentId: string, facts: readonly DocumentFact[], head: StreamHead | null) {
     const { system, appendDeadlineMs } = this.#options;
     const after = { stream: documentStream(documentId), subject: documentId, head, facts };
-    return await this.#tasks.untilEnd(({ signal }) =>
-      untilDeadline((own) => appendFacts(this.#options, after, own), { system, maxMs: appendDeadlineMs, signal }),
-    );
+    const { signal } = this.#tasks;
+    return await untilDeadline((own) => appendFacts(this.#options, after, own), {
+      ...{ system, maxMs: appendDeadlineMs, signal },
+    });
   }
 
   /** Continues a fold to the head; from null, starts at the first event in force. @throws {DocumentCorrupt} */

@@ -105,7 +105,7 @@ async function exchanged(
   const late = (): ModelFailed =>
     failure(source, `none came within ${limits.timeoutMs} ms`, { kind: 'timeout', retryable: true });
   return await inTime(
-    (own) => exchange({ ...call, server: serverOf(source), signal: own.signal, now: system.now }, { read: jsonIn }),
+    (own) => exchange({ ...call, server: serverOf(source), signal: own, now: system.now }, { read: jsonIn }),
     { system, maxMs: limits.timeoutMs, signal, late },
   );
 }

@@ -54,20 +54,3 @@ export function retryWhileUnavailable<T>(ask: () => Promise<T>, retryPolicy: Ret
   };
   return retry(ask, waitMs, retryPolicy);
 }
-
-/**
- * Retries until a controller aborts. Its signal is not asked for before something has failed: Node makes it on first
- * access, at many times the cost of the controller, and most appends succeed at once.
- */
-export function retryUntil(
-  end: Pick<AbortController, 'signal'>,
-  { system, waitsForRoom }: Omit<RetryPolicy, 'signal'>,
-): RetryPolicy {
-  return {
-    system,
-    waitsForRoom: waitsForRoom ?? false,
-    get signal() {
-      return end.signal;
-    },
-  };
-}

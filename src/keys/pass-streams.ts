@@ -7,7 +7,7 @@ import { appendFacts } from '../eventsourcing/handle-command.js';
 import type { ExportedEvent, Fact, SealedEvent } from '../eventsourcing/hash-chain.js';
 import type { System } from '../system/system.js';
 import { semaphore } from '../system/async/semaphore.js';
-import { taskTracker } from '../system/async/task-tracker.js';
+import { TaskTracker } from '../system/async/task-tracker.js';
 import { KeysCorrupt, LookupsCrowded } from './errors.js';
 import type { EventReader } from './events.js';
 
@@ -47,7 +47,7 @@ export function passStreams<F extends Fact>(
 ): PassStreams<F> {
   const { log, system } = deps;
   const reads = semaphore(READS_AT_A_TIME, { maxWaiting: MAX_WAITING_READS, full: () => new LookupsCrowded() });
-  const tasks = taskTracker();
+  const tasks = new TaskTracker();
   const prefix = `${category}-`;
   return {
     idOf: (stream) => (stream.startsWith(prefix) ? stream.slice(prefix.length) : null),
@@ -67,7 +67,7 @@ export function passStreams<F extends Fact>(
     },
     async append(id, fact, before) {
       const facts = { stream: prefix + id, subject: id, head: before.at(-1) ?? null, facts: [fact] };
-      await tasks.track(tasks.untilEnd(({ signal }) => appendFacts(deps, facts, signal)));
+      await tasks.track(appendFacts(deps, facts, tasks.signal));
     },
     stop: () => tasks.end(),
   };

@@ -7,8 +7,8 @@ import { appendFacts, handleCommand } from '../eventsourcing/handle-command.js';
 import { GENESIS_HASH, checkLink } from '../eventsourcing/hash-chain.js';
 import type { System } from '../system/system.js';
 import { present } from '../system/element.js';
-import { line } from '../system/async/turns.js';
-import { taskTracker } from '../system/async/task-tracker.js';
+import { Sequencer } from '../system/async/sequencer.js';
+import { TaskTracker } from '../system/async/task-tracker.js';
 import { ServiceStopping } from '../errors.js';
 import {
   KeyEnded,
@@ -63,9 +63,9 @@ export class KeyStore {
   readonly #options: KeyStoreOptions;
   readonly #ring = new KeyRing();
   /** Serializes the changes of this instance: at once they would conflict with each other. */
-  readonly #changes = line();
-  readonly #reads = line();
-  readonly #tasks = taskTracker();
+  readonly #changes = new Sequencer();
+  readonly #reads = new Sequencer();
+  readonly #tasks = new TaskTracker();
   readonly #stopping = new AbortController();
   readonly #fresh: FreshReads;
   readonly #listeners = new Set<() => void>();
@@ -236,7 +236,7 @@ export class KeyStore {
   async #append(fact: KeyFact | null): Promise<void> {
     if (fact === null) return;
     const after = { stream: KEYS_STREAM, subject: 'all', head: this.#ring.head, facts: [fact] };
-    const { recorded } = await this.#tasks.untilEnd(({ signal }) => appendFacts(this.#options, after, signal));
+    const { recorded } = await appendFacts(this.#options, after, this.#tasks.signal);
     this.#adopt(recorded);
   }
 

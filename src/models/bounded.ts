@@ -143,9 +143,9 @@ function askInTime(
   system: Pick<System, 'after'>,
 ): Promise<ModelAnswer> {
   const late = (): ModelFailed => timedOut(request.model ?? model.defaultModel, timeoutMs);
-  const ask = (call: Pick<AbortController, 'signal'>): Promise<ModelAnswer> => {
+  const ask = (own: AbortSignal): Promise<ModelAnswer> => {
     request.onStart?.();
-    return model.ask(request, call);
+    return model.ask(request, { signal: own });
   };
   return inTime(ask, { system, maxMs: timeoutMs, late, signal, aborted: callAborted });
 }

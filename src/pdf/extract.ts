@@ -4,7 +4,7 @@
 import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';
 import { semaphore } from '../system/async/semaphore.js';
-import { taskTracker } from '../system/async/task-tracker.js';
+import { TaskTracker } from '../system/async/task-tracker.js';
 import { ExtractionBusy, ExtractionTimedOut, PdfRefused } from './errors.js';
 import type { ChildEnd, ChildOptions, Parser } from './child-protocol.js';
 import { messageReader } from './child-protocol.js';
@@ -42,7 +42,7 @@ export function pdfExtractor({
   run?: RunParser;
 }): PdfExtractor {
   const stopping = new AbortController();
-  const tasks = taskTracker();
+  const tasks = new TaskTracker();
   const children = semaphore(limits.maxChildren, {
     maxWaiting: limits.maxWaiting,
     full: () => new ExtractionBusy({ limit: limits.maxWaiting }),

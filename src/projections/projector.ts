@@ -1,5 +1,6 @@
 /** The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come. */
 import type { System } from '../system/system.js';
+import { orAborted } from '../system/async/deadline.js';
 import { blueprintIdOf } from '../blueprint/events.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { assertLinked, linkedEvent } from '../blueprint/stream.js';
@@ -110,14 +111,8 @@ export class Projector {
   async reached(position: Position | null, signal?: AbortSignal): Promise<void> {
     if (position === null || this.hasReached(position)) return;
     if (this.#stopping.signal.aborted || signal?.aborted === true) throw new ServiceStopping();
-    await new Promise<void>((resolve, reject) => {
-      const waiter = { position, resolve, reject };
-      this.#waiters.add(waiter);
-      signal?.addEventListener('abort', () => {
-        this.#waiters.delete(waiter);
-        reject(new ServiceStopping());
-      });
-    });
+    const folded = new Promise<void>((resolve, reject) => this.#waiters.add({ position, resolve, reject }));
+    await (signal === undefined ? folded : orAborted(folded, signal, () => new ServiceStopping()));
   }
 
   async stop(): Promise<void> {

@@ -9,7 +9,7 @@ import { runStream } from '../run/events.js';
 import { endsBefore } from '../run/replay.js';
 import type { RunState } from '../run/state.js';
 import { foldRun, readChecked } from '../run/stream.js';
-import { places } from '../system/async/semaphore.js';
+import { semaphore } from '../system/async/semaphore.js';
 import type { CorruptRuns } from './corrupt-runs.js';
 
 export interface RunReaderOptions {
@@ -35,7 +35,7 @@ export interface RunPiece {
 
 export class RunReader {
   readonly #options: RunReaderOptions;
-  readonly #folds = places(FOLDS_AT_A_TIME);
+  readonly #folds = semaphore(FOLDS_AT_A_TIME);
 
   constructor(options: RunReaderOptions) {
     this.#options = options;
@@ -46,7 +46,7 @@ export class RunReader {
     const { log, sha256 } = this.#options;
     await this.assertReaches(runId);
     try {
-      return await this.#folds.within(() => foldRun(log, runId, { sha256, ...(to !== undefined && { to }) }));
+      return await this.#folds.run(() => foldRun(log, runId, { sha256, ...(to !== undefined && { to }) }));
     } catch (error) {
       throw this.#noted(error);
     }
@@ -66,7 +66,7 @@ export class RunReader {
   async folded<T>(runId: string, fold: (events: AsyncIterable<RunEvent>) => Promise<T>, max?: number): Promise<T> {
     await this.assertReaches(runId);
     try {
-      return await this.#folds.within(() => fold(this.#checked(runId, { max })));
+      return await this.#folds.run(() => fold(this.#checked(runId, { max })));
     } catch (error) {
       throw this.#noted(error);
     }

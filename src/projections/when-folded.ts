@@ -26,7 +26,7 @@ export interface WhenFoldedDeps extends UntilFoldedDeps {
  */
 export async function whenFolded<T>(deps: WhenFoldedDeps, ask: () => Promise<T>): Promise<T> {
   const late = (): Error => new ViewsBehind();
-  return await inTime(({ signal }) => untilFolded(deps, ask, signal), {
+  return await inTime((signal) => untilFolded(deps, ask, signal), {
     ...{ system: deps.system, maxMs: MAX_WAIT_MS, late },
   });
 }

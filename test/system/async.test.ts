@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { inTime, settledWithin, untilDeadline } from '../../src/system/async/deadline.js';
 import { backoffMs, providerWaitMs, retry } from '../../src/system/async/retry.js';
 import { semaphore } from '../../src/system/async/semaphore.js';
-import { turns } from '../../src/system/async/turns.js';
+import { KeyedSequencer } from '../../src/system/async/sequencer.js';
 import type { ManualSystem } from '../support/manual-system.js';
 import { manualSystem } from '../support/manual-system.js';
 import { rejectionOf } from '../support/rejection.js';
@@ -26,8 +26,8 @@ describe('Work in time', () => {
   it('rejects at the deadline and aborts, even if the work never settles', async () => {
     let signal: AbortSignal | undefined;
     const working = inTime(
-      (call) => {
-        ({ signal } = call);
+      (own) => {
+        signal = own;
         return never;
       },
       { system, maxMs: 10, late },
@@ -108,22 +108,22 @@ describe('A semaphore', () => {
   });
 });
 
-describe('Turns', () => {
-  it('do the work of one name in order, report the failure before it, and forget idle names', async () => {
-    const lines = turns();
+describe('A keyed sequencer', () => {
+  it('runs the tasks of one key in order, passes on the error before, and forgets idle keys', async () => {
+    const sequencer = new KeyedSequencer();
     const done: string[] = [];
-    const failing = lines.run('one', async () => {
+    const failing = sequencer.run('one', async () => {
       await Promise.resolve();
       done.push('first');
       throw late();
     });
-    const told = lines.run('one', (failed) => done.push(String(failed)));
-    const last = lines.run('one', (failed) => done.push(String(failed)));
-    const other = lines.run('other', () => done.push('other'));
-    expect(lines.waiting('one')).to.equal(3);
+    const second = sequencer.run('one', (error) => done.push(String(error)));
+    const last = sequencer.run('one', (error) => done.push(String(error)));
+    const other = sequencer.run('other', () => done.push('other'));
+    expect(sequencer.count('one')).to.equal(3);
     expect(await rejectionOf(failing)).to.have.property('message', 'late');
-    await Promise.all([told, last, other]);
+    await Promise.all([second, last, other]);
     expect(done).to.deep.equal(['other', 'first', 'Error: late', 'null']);
-    expect([lines.waiting('one'), lines.waiting('other')]).to.deep.equal([0, 0]);
+    expect([sequencer.count('one'), sequencer.count('other')]).to.deep.equal([0, 0]);
   });
 });

@@ -12,11 +12,11 @@ import { executeStep } from '../../council/step.js';
 import type { CallRecord } from '../../council/tools/call.js';
 import { LogClosed } from '../../eventlog/errors.js';
 import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
-import { appendWithRetry, retryUntil, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
+import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
 import { handleCommand, sealAppend } from '../../eventsourcing/handle-command.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
-import { line } from '../../system/async/turns.js';
+import { Sequencer } from '../../system/async/sequencer.js';
 import { wait } from '../../system/async/deadline.js';
 import type { Assignment, PendingEvents } from '../pending-events.js';
 import { callOf, decisionContext } from '../pending-events.js';
@@ -68,13 +68,13 @@ export class RunActor {
   readonly #retryPolicy: RetryPolicy;
   #releasing = false;
   /** At most one command per node in flight and one per waiting request. */
-  readonly #commands = line();
+  readonly #commands = new Sequencer();
 
   constructor(chart: Chart, snapshot: RunSnapshot, deps: RunActorDeps) {
     this.#chart = chart;
     this.#deps = deps;
     // No caller would retry, so the actor itself continues once the disk has room.
-    this.#retryPolicy = retryUntil(this.#stopping, { system: deps.system, waitsForRoom: true });
+    this.#retryPolicy = { system: deps.system, waitsForRoom: true, signal: this.#stopping.signal };
     this.#live = createActor(runActorLogic, { snapshot });
     this.#live.start();
   }

@@ -5,7 +5,7 @@
  */
 import { ServiceStopping } from '../../errors.js';
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
-import { appendWithRetry, retryUntil, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
+import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
 import { sealAppend } from '../../eventsourcing/handle-command.js';
 import { settledWithin } from '../../system/async/deadline.js';
 import type { Decided, RunActorDeps } from './actor.js';
@@ -27,9 +27,9 @@ import type { RunState, UnfinishedRun } from '../state.js';
 import { factsAfter } from '../stream.js';
 import type { KnownCorruptRuns, Replay } from '../replay.js';
 import { assertReaches, replayRun } from '../replay.js';
-import { places } from '../../system/async/semaphore.js';
+import { semaphore } from '../../system/async/semaphore.js';
 import { RefCount } from '../../system/async/ref-count.js';
-import { taskTracker } from '../../system/async/task-tracker.js';
+import { TaskTracker } from '../../system/async/task-tracker.js';
 
 /** How long stop() waits for the log to take the releases, in milliseconds; runs not released by then are recovered as orphans. */
 const RELEASE_DEADLINE_MS = 5_000;
@@ -86,10 +86,10 @@ export class RunRegistry {
   readonly #appending = new RefCount();
   /** What is known of runs that are queued to be taken up: see `UnfinishedRun.seq`. */
   readonly #known = new Map<string, number>();
-  readonly #taking = places(TAKEN_AT_ONCE);
+  readonly #taking = semaphore(TAKEN_AT_ONCE);
   readonly #repeatedVotes = repeatedVotes();
   /** Admissions, claims and commands, so that stop() can wait for them. */
-  readonly #tasks = taskTracker();
+  readonly #tasks = new TaskTracker();
 
   constructor(deps: Omit<RunActorDeps, 'onLeft'>, machines: MachineCache, options: RegistryOptions) {
     this.#options = options;
@@ -280,7 +280,7 @@ export class RunRegistry {
       isSuspect: this.#options.isSuspect,
       onRefused: (run) => this.#options.onLearned?.(run),
     };
-    return await this.#taking.within(async () => !this.#tasks.isEnding && (await takeRun(deps)));
+    return await this.#taking.run(async () => !this.#tasks.isEnding && (await takeRun(deps)));
   }
 
   /** Appends facts to a run that is not live here, or to a new one; if they claim the run, its actor starts. */
@@ -308,7 +308,7 @@ export class RunRegistry {
     const to = outcomeOf(replayed, { start, recorded: sealed.recorded });
     const append = { before, events: sealed.recorded, after: to.context.run };
     const { isRepeated } = await ownAppends.during(append, () =>
-      this.#tasks.untilEnd((end) => appendWithRetry(log, sealed, retryUntil(end, { system, waitsForRoom }))),
+      appendWithRetry(log, sealed, { system, waitsForRoom, signal: this.#tasks.signal }),
     );
     if (!claimsRun(facts)) {
       this.noticed(runId, append.after.head.seq);
@@ -353,7 +353,7 @@ export class RunRegistry {
   /** Retries for as long as the log is unavailable: no caller waits for the result. */
   #replayOnceAvailable(runId: string): Promise<Replay | null> {
     const { system } = this.#deps;
-    return this.#tasks.untilEnd((end) => retryWhileUnavailable(() => this.#replay(runId), retryUntil(end, { system })));
+    return retryWhileUnavailable(() => this.#replay(runId), { system, signal: this.#tasks.signal });
   }
 
   async #replayForWork(runId: string): Promise<Replay | null> {

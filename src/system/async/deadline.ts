@@ -35,10 +35,10 @@ export interface GivenUp {
  * What the work gives. Settles by the deadline even if the work never does: rejects first and only then aborts the work,
  * so that its own error about the abort, or a later result, is dropped.
  *
- * @param work is given the controller, not its signal: Node creates the signal on first access, and not all work needs it
+ * @param work receives a signal that aborts at the deadline, or with the outer signal
  */
 export function inTime<T>(
-  work: (call: Pick<AbortController, 'signal'>) => Promise<T>,
+  work: (signal: AbortSignal) => Promise<T>,
   { system, maxMs, signal, late, aborted = abortReason }: Deadline & GivenUp,
 ): Promise<T> {
   if (signal?.aborted === true) return Promise.reject(aborted(signal));
@@ -58,7 +58,7 @@ export function inTime<T>(
       signal?.removeEventListener('abort', withdraw);
     };
     signal?.addEventListener('abort', withdraw);
-    work(call).then(
+    work(call.signal).then(
       (result) => {
         end();
         resolve(result);

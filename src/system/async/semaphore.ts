@@ -1,14 +1,19 @@
-/** A counting semaphore: some may be in at a time, the others wait in order. */
+/** A counting semaphore: at most `permits` tasks run at a time, the others wait in order. */
 export interface Semaphore {
-  /** Resolves once a permit is free, with the function that releases it; throws when too many wait already. */
+  /** Resolves once a permit is free, with the function that releases it. @throws the error of `full` */
   acquire(): Promise<() => void>;
+  /** Runs a task with a permit. @throws the error of `full` */
+  run<T>(task: () => Promise<T>): Promise<T>;
 }
 
-/** @param full the error for one more than `maxWaiting` */
-export function semaphore(
-  permits: number,
-  { maxWaiting, full }: { readonly maxWaiting: number; readonly full: () => Error },
-): Semaphore {
+/** How many tasks may wait for a permit, and the error for one more. */
+export interface WaitLimit {
+  readonly maxWaiting: number;
+  readonly full: () => Error;
+}
+
+/** @param limit default: the caller bounds how many wait */
+export function semaphore(permits: number, limit?: WaitLimit): Semaphore {
   const waiting: (() => void)[] = [];
   let free = permits;
   const release = (): void => {
@@ -16,28 +21,18 @@ export function semaphore(
     if (next === undefined) free += 1;
     else next();
   };
+  async function acquire(): Promise<() => void> {
+    if (free > 0) free -= 1;
+    else if (limit !== undefined && waiting.length >= limit.maxWaiting) throw limit.full();
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    return release;
+  }
   return {
-    async acquire() {
-      if (free > 0) free -= 1;
-      else if (waiting.length >= maxWaiting) throw full();
-      else await new Promise<void>((resolve) => waiting.push(resolve));
-      return release;
-    },
-  };
-}
-
-/** Runs a bounded number of tasks at a time; the rest wait in order. The caller bounds how many wait. */
-export interface Places {
-  within<T>(work: () => Promise<T>): Promise<T>;
-}
-
-export function places(count: number): Places {
-  const permits = semaphore(count, { maxWaiting: Number.POSITIVE_INFINITY, full: () => new Error('No place') });
-  return {
-    async within(work) {
-      const release = await permits.acquire();
+    acquire,
+    async run(task) {
+      await acquire();
       try {
-        return await work();
+        return await task();
       } finally {
         release();
       }

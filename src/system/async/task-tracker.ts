@@ -1,49 +1,37 @@
-/** Tracks tasks in flight: a stop aborts those that wait and lets the others finish. */
+import { setMaxListeners } from 'node:events';
 
-export interface TaskTracker {
-  readonly isEnding: boolean;
-  /** Keeps work until it is done. */
-  track<T>(work: Promise<T>): Promise<T>;
-  /**
-   * Does something that waits for the log, no longer than until the end. Each has a signal of its own: one signal with
-   * many listeners is taken for a leak. Work is given the controller, for not all of it needs the signal.
-   */
-  untilEnd<T>(work: (end: Pick<AbortController, 'signal'>) => Promise<T>): Promise<T>;
-  /** Ends the waits; resolves once all work is done. */
-  end(): Promise<void>;
-}
+/** Tracks tasks in flight. The end aborts those that wait for something, and lets the others finish. */
+export class TaskTracker {
+  readonly #ending = new AbortController();
+  readonly #tasks = new Set<Promise<unknown>>();
 
-export function taskTracker(): TaskTracker {
-  const tracked = new Set<Promise<unknown>>();
-  const waits = new Set<AbortController>();
-  let isEnding = false;
+  constructor() {
+    // Each task that waits listens.
+    setMaxListeners(0, this.#ending.signal);
+  }
 
-  return {
-    get isEnding() {
-      return isEnding;
-    },
-    async track(work) {
-      tracked.add(work);
-      try {
-        return await work;
-      } finally {
-        tracked.delete(work);
-      }
-    },
-    async untilEnd(work) {
-      const wait = new AbortController();
-      waits.add(wait);
-      if (isEnding) wait.abort();
-      try {
-        return await work(wait);
-      } finally {
-        waits.delete(wait);
-      }
-    },
-    async end() {
-      isEnding = true;
-      for (const wait of waits) wait.abort();
-      await Promise.allSettled(tracked);
-    },
-  };
+  /** Aborts when the end begins. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  get isEnding(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
+  /** Makes the end wait for a task. */
+  async track<T>(task: Promise<T>): Promise<T> {
+    this.#tasks.add(task);
+    try {
+      return await task;
+    } finally {
+      this.#tasks.delete(task);
+    }
+  }
+
+  /** Aborts the signal; resolves once all tasks have ended. */
+  async end(): Promise<void> {
+    this.#ending.abort();
+    await Promise.allSettled(this.#tasks);
+  }
 }
