@@ -83,22 +83,6 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     expect(model.requests).to.have.length(1);
   });
 
-  it('runs to the end over one approval a node', async () => {
-    for (const node of ['write', 'judge', 'write', 'judge', 'polish']) {
-      await pausesBefore(node);
-      await approve();
-    }
-    expect(await rest.until(runId, isOver)).to.deep.include({
-      status: 'completed',
-      final_draft: 'Draft 3 by Polish',
-      critic_score: 9,
-      iteration_count: 3,
-      paused: false,
-      next_nodes: [],
-    });
-    expect(model.requests).to.have.length(5);
-  });
-
   it('records a comment with the decision, and refuses one of more than 2,000 characters', async () => {
     const comment = '🌊'.repeat(2_000);
     rest.problem(await send({ action: 'approve', comment: `${comment}.` }), 422);
@@ -131,17 +115,6 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     expect((await stateOf(rest, runId)).current_state.input_topic).to.equal('Rivers');
   });
 
-  it('routes the last node again when the score is modified', async () => {
-    await judged();
-    rest.read(await send({ action: 'modify', modified_state: { critic_score: 9 } }), 200, 'run-result.json');
-    expect(await rest.until(runId, isOver)).to.include({ status: 'completed', critic_score: 9, iteration_count: 2 });
-    const [, , decided] = factsOf(await recordOf(service.engine.log, runId), 'GateDecided');
-    expect(decided).to.deep.include({
-      nextNodes: ['polish'],
-      route: { next: ['polish'], reason: 'condition approve' },
-    });
-  });
-
   it('refuses with 422 an override that leaves the run no route, and keeps the pause as it is', async () => {
     await judged();
     const shown = await stateOf(rest, runId);
@@ -159,14 +132,11 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
   });
 
   for (const [what, body] of [
-    ['modify without modified_state', { action: 'modify' }],
-    ['modify with null', { action: 'modify', modified_state: null }],
-    ['approve with null', { action: 'approve', modified_state: null }],
-    ['unknown fields', { action: 'approve', comment: 'fine', actor: 'me' }],
-    ['a field named __proto__', '{"action":"approve","__proto__":{"action":"reject"}}'],
-    ['an expected_seq that is null', { action: 'approve', expected_seq: null }],
+    ['without modified_state', { action: 'modify' }],
+    ['with nulls', { action: 'modify', modified_state: null, expected_seq: null }],
+    ['with unknown fields', '{"action":"approve","actor":"me","__proto__":{"action":"reject"}}'],
   ] as const) {
-    it(`resumes unchanged on ${what}`, async () => {
+    it(`resumes the run unchanged on a decision ${what}`, async () => {
       const reply = await rest.send('POST', approvePath(runId), { body, headers: JSON_TYPE });
       expect(rest.read(reply, 200, 'run-result.json')).to.deep.equal(running(runId));
       await pausesBefore('judge');
@@ -185,13 +155,8 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
 
   for (const [what, body, loc] of [
     ['no action', {}, ['action']],
-    ['an action that is no string', { action: 1 }, ['action']],
-    ['action null', { action: null }, ['action']],
     ['a modified_state that is a list', { action: 'modify', modified_state: [] }, ['modified_state']],
-    ['a modified_state that is a string', { action: 'approve', modified_state: 'x' }, ['modified_state']],
-    ['an expected_seq that is a string', { action: 'approve', expected_seq: '3' }, ['expected_seq']],
     ['a negative expected_seq', { action: 'approve', expected_seq: -1 }, ['expected_seq']],
-    ['a broken expected_seq', { action: 'approve', expected_seq: 3.5 }, ['expected_seq']],
     ['a list', [], []],
     ['an unpaired surrogate', '{"action":"modify","modified_state":{"current_draft":"\\ud800"}}', ['modified_state']],
   ] as const) {
@@ -215,21 +180,11 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
 
   for (const [what, override, ...loc] of [
     ['an unknown key', { active_node: 'x' }, 'active_node'],
-    ['an inherited name', { constructor: { prototype: 1 } }, 'constructor'],
     ['a key named __proto__', Object.fromEntries([['__proto__', { critic_score: 9 }]]), '__proto__'],
     ['an empty topic', { input_topic: '' }, 'input_topic'],
-    ['a topic of 10001', { input_topic: 'é'.repeat(10_001) }, 'input_topic'],
-    ['topic null', { input_topic: null }, 'input_topic'],
-    ['a draft that is no string', { current_draft: 1 }, 'current_draft'],
     ['a draft over 128 KiB', { current_draft: 'x'.repeat(MAX_DRAFT_BYTES - 1) }, 'current_draft'],
     ['a score over 10', { critic_score: 10.1 }, 'critic_score'],
-    ['a score below 0', { critic_score: -0.1 }, 'critic_score'],
-    ['a score in words', { critic_score: '9' }, 'critic_score'],
     ['1001 iterations', { iteration_count: 1001 }, 'iteration_count'],
-    ['-1 iterations', { iteration_count: -1 }, 'iteration_count'],
-    ['half an iteration', { iteration_count: 0.5 }, 'iteration_count'],
-    ['iterations null', { iteration_count: null }, 'iteration_count'],
-    ['feedback that is no list', { feedback_history: 'x' }, 'feedback_history'],
     ['feedback that is no text', { feedback_history: ['x', 1] }, 'feedback_history', 1],
     ['feedback over 8 KiB', { feedback_history: ['x'.repeat(8 * 1024)] }, 'feedback_history', 0],
     ['another route', { route_decision: 'stop' }, 'route_decision'],
@@ -278,13 +233,6 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     rest.problem(await send({ action: 'approve', modified_state: sized(256 * 1024 + 1) }), 413);
     await pausesBefore('write');
     rest.read(await send({ action: 'approve', modified_state: sized(256 * 1024) }), 200, 'run-result.json');
-  });
-
-  it('refuses an override of many wrong items without holding others up', async () => {
-    const list = Array.from({ length: 100_000 }, () => 1);
-    const started = performance.now();
-    rest.problem(await send({ action: 'modify', modified_state: { feedback_history: list } }), 422);
-    expect(performance.now() - started).to.be.lessThan(20_000);
   });
 
   it('answers 409 when another pause was decided on, and takes the one that is shown', async () => {
@@ -385,11 +333,6 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       const other = await startGodRun(service.engine, council);
       const reply = await rest.post(approvePath(other), { action: 'reject' }, { 'Idempotency-Key': 'k' });
       expect(rest.read(reply, 200, 'run-result.json').status).to.equal('failed');
-    });
-
-    it('is refused with 422 when it is empty', async () => {
-      rest.problem(await keyed({ action: 'approve' }, ''), 422);
-      await pausesBefore('write');
     });
   });
 });

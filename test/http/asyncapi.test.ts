@@ -145,31 +145,6 @@ describe('GET /api/asyncapi.json', () => {
     for (const { data } of approvals.events) expectDescribed('approvals', JSON.parse(data));
   });
 
-  it('refuses a message with data of another type of event', () => {
-    const event = { seq: 0, id: 'a', type: 'RunStarted', at: 'b', hash: '0'.repeat(64) };
-    expectDescribed('runEvents', { ...event, data: { epoch: 1 } });
-    expect(() => expectDescribed('runEvents', { ...event, data: { gate: 1 } })).to.throw();
-    const message = { ...event, event: 'run_event', run_id: NO_RUN };
-    expectDescribed('runInFull', { ...message, data: { epoch: 1 } });
-    expect(() => expectDescribed('runInFull', { ...message, data: { gate: 1 } })).to.throw();
-  });
-
-  it('describes the address, the query and the direction of each channel', () => {
-    expect(at('/channels/run/address')).to.equal('/ws/council/{run_id}');
-    expect(at('/channels/runInFull/address')).to.equal('/ws/council/{run_id}');
-    expect(at('/channels/runInFull/bindings/ws/query/properties')).to.have.keys('events', 'from', 'ticket');
-    expect(at('/channels/runEvents/address')).to.equal('/api/runs/{run_id}/stream');
-    expect(at('/channels/feed/address')).to.equal('/api/feed');
-    expect(at('/operations/streamFeed/bindings/http/query/properties')).to.have.keys(
-      'from',
-      'types',
-      'blueprint_id',
-      'ticket',
-    );
-    for (const operation of Object.values(record(at('/operations'))))
-      expect(record(operation)['action']).to.equal('send');
-  });
-
   const expectDescribed: Described = (channel, message) => (described ??= describedIn(document))(channel, message);
 
   /** The part of the document at a JSON Pointer. */

@@ -134,65 +134,27 @@ describe('Blueprints over REST', () => {
 
   for (const [what, body, loc, type] of [
     ['no name', { nodes: [] }, ['name'], 'missing'],
-    ['no nodes', { name: 'x' }, ['nodes'], 'missing'],
     ['an empty name', { ...PLAIN, name: '' }, ['name'], 'string_too_short'],
     ['a name of 256 characters', { ...PLAIN, name: '🌳'.repeat(256) }, ['name'], 'string_too_long'],
-    ['a name that is null', { ...PLAIN, name: null }, ['name'], 'missing'],
     ['nodes that are null', { ...PLAIN, nodes: null }, ['nodes'], 'missing'],
-    ['a node that is null', { ...PLAIN, nodes: [null] }, ['nodes', 0], 'dict_type'],
-    ['a node id that is null', { ...PLAIN, nodes: [{ id: null }] }, ['nodes', 0, 'id'], 'missing'],
-    ['a node named done', { ...PLAIN, nodes: [{ id: 'a' }, { id: 'done' }] }, ['nodes', 1, 'id'], 'reserved'],
-    ['an id with a slash', { ...PLAIN, id: 'a/b' }, ['id'], 'string_pattern_mismatch'],
-    ['an empty id', { ...PLAIN, id: '' }, ['id'], 'string_pattern_mismatch'],
-    ['an id of 129 characters', { ...PLAIN, id: 'x'.repeat(129) }, ['id'], 'string_pattern_mismatch'],
-    ['an id that is a number', { ...PLAIN, id: 5 }, ['id'], 'string_type'],
-    ...['run', 'runs', 'upload-pdf', 'validate', '.', '..'].map(
-      (id) => [`the id ${id}`, { ...PLAIN, id }, ['id'], 'reserved'] as const,
-    ),
     ['nodes that are no list', { name: 'x', nodes: {} }, ['nodes'], 'list_type'],
     ['a node that is no object', { name: 'x', nodes: ['a'] }, ['nodes', 0], 'dict_type'],
-    ['a node without id', { name: 'x', nodes: [{}] }, ['nodes', 0, 'id'], 'missing'],
     ['a node with an inherited id', { name: 'x', nodes: [{ toString: 1 }] }, ['nodes', 0, 'id'], 'missing'],
-    ['an empty node id', { name: 'x', nodes: [{ id: '' }] }, ['nodes', 0, 'id'], 'string_too_short'],
+    ['a node named done', { ...PLAIN, nodes: [{ id: 'a' }, { id: 'done' }] }, ['nodes', 1, 'id'], 'reserved'],
     ['a node id twice', { name: 'x', nodes: [{ id: 'a' }, { id: 'a' }] }, ['nodes', 1, 'id'], 'duplicate'],
+    ['an id with a slash', { ...PLAIN, id: 'a/b' }, ['id'], 'string_pattern_mismatch'],
+    ['an id of 129 characters', { ...PLAIN, id: 'x'.repeat(129) }, ['id'], 'string_pattern_mismatch'],
+    ...['run', 'runs', 'upload-pdf', 'validate', '..'].map(
+      (id) => [`the id ${id}`, { ...PLAIN, id }, ['id'], 'reserved'] as const,
+    ),
     ['201 nodes', { name: 'x', nodes: manyNodes(201) }, ['nodes'], 'too_long'],
     ['1001 edges', { ...PLAIN, edges: manyEdges(1001) }, ['edges'], 'too_long'],
-    ['edges that are no list', { ...PLAIN, edges: 'none' }, ['edges'], 'list_type'],
     ['an edge without source', { ...PLAIN, edges: [{ target: 'a' }] }, ['edges', 0, 'source'], 'missing'],
-    ['an edge without target', { ...PLAIN, edges: [{ source: 'a' }] }, ['edges', 0, 'target'], 'missing'],
-    ...(
-      [
-        ['label', 5, 'string_type'],
-        ['systemPrompt', ['x'], 'string_type'],
-        ['model', '', 'string_too_short'],
-        ['tools', [], 'dict_type'],
-        ['position', 'left', 'dict_type'],
-        ['type', 'writer', 'enum'],
-        ['temperature', '0.5', 'float_type'],
-        ['temperature', 2.1, 'less_than_equal'],
-        ['maxOutputTokens', 1.5, 'int_type'],
-        ['maxOutputTokens', 0, 'greater_than_equal'],
-        ['timeoutMs', 2_147_483_648, 'less_than_equal'],
-        ['timeoutMs', 0, 'greater_than_equal'],
-        ['maxAttempts', 0, 'greater_than_equal'],
-      ] as const
-    ).map(
-      ([field, value, kind]) =>
-        [
-          `${field} ${JSON.stringify(value)}`,
-          { name: 'x', nodes: [{ id: 'a', [field]: value }] },
-          ['nodes', 0, field],
-          kind,
-        ] as const,
-    ),
-    [
-      'a tool that is text',
-      { name: 'x', nodes: [{ id: 'a', tools: { webSearch: 'yes' } }] },
-      ['nodes', 0, 'tools', 'webSearch'],
-      'bool_type',
-    ],
     ['a type of edge', { ...PLAIN, edges: [{ ...edge(), type: 'loop' }] }, ['edges', 0, 'type'], 'enum'],
-    ['a condition', { ...PLAIN, edges: [{ ...edge(), condition: 8 }] }, ['edges', 0, 'condition'], 'string_type'],
+    ['a temperature over 2', nodeWith({ temperature: 2.1 }), ['nodes', 0, 'temperature'], 'less_than_equal'],
+    ['no output tokens', nodeWith({ maxOutputTokens: 0 }), ['nodes', 0, 'maxOutputTokens'], 'greater_than_equal'],
+    ['half a token', nodeWith({ maxOutputTokens: 1.5 }), ['nodes', 0, 'maxOutputTokens'], 'int_type'],
+    ['a tool as text', nodeWith({ tools: { webSearch: 'yes' } }), ['nodes', 0, 'tools', 'webSearch'], 'bool_type'],
   ] as const) {
     it(`refuse ${what} with 422, in create and validate`, async () => {
       for (const path of [COUNCILS, `${COUNCILS}validate`]) {
@@ -232,28 +194,6 @@ describe('Blueprints over REST', () => {
     expect(await get(made.id)).to.deep.equal(first);
     rest.read(await put(made.id, { edges, nodes: [{ id: 'a' }] }), 200, 'blueprint.json');
   });
-
-  for (const [what, council] of [
-    ['ends of edges', { edges: Array.from({ length: 120 }, () => edgeOf('y'.repeat(1_075), 'y'.repeat(1_075))) }],
-    [
-      'ends of edges that lead nowhere',
-      { edges: Array.from({ length: 1_000 }, () => edgeOf('y'.repeat(110), 'é'.repeat(50))) },
-    ],
-    ['ids of nodes', { nodes: Array.from({ length: 200 }, (_, at) => ({ id: `${at}`.padEnd(128, '\u0001') })) }],
-  ] as const) {
-    it(`are taken by what was sent, however much the defaults add for long ${what}`, async () => {
-      const body = { ...PLAIN, ...council };
-      expect(Buffer.byteLength(JSON.stringify(body))).to.be.within(150_000, 256 * 1024);
-      const made = await create(body);
-      expect(await get(made.id)).to.deep.equal(made);
-      expect((await list())[0]).to.deep.equal(made);
-      for (const edge of made.edges) expect(edge.id).to.equal(`${edge.source}->${edge.target}`);
-      for (const node of made.nodes) expect(node.label).to.equal(node.id.replace(/\p{Cc}+/u, ' '));
-      const renamed = rest.read(await put(made.id, { name: 'New' }), 200, 'blueprint.json');
-      expect(await get(made.id)).to.deep.equal(renamed);
-      expect(renamed).to.deep.equal({ ...made, name: 'New', version: 2, updatedAt: renamed.updatedAt });
-    });
-  }
 
   it('show the role of each node, in every answer that shows them', async () => {
     const nodes = [{ id: 'a', label: 'Kritiker(in)' }, { id: 'b' }, { id: 'c', label: 'Critic', type: 'agent' }];
@@ -337,15 +277,6 @@ describe('Blueprints over REST', () => {
         rest.problem(await remove('nobody', tag), 404);
       }
     });
-
-    it('under which exactly one of many changes at once is made', async () => {
-      const created = await rest.post(COUNCILS, PLAIN);
-      const { id } = rest.read(created, 201, 'blueprint.json');
-      const names = Array.from({ length: 20 }, (_, index) => `Name ${index}`);
-      const replies = await Promise.all(names.map((name) => change(id, tagIn(created), { name })));
-      expect(replies.map(({ status }) => status).sort()).to.deep.equal([200, ...Array<number>(19).fill(412)]);
-      expect((await get(id)).version).to.equal(2);
-    });
   });
 
   it('are changed by PUT in the fields it names', async () => {
@@ -360,21 +291,6 @@ describe('Blueprints over REST', () => {
     rest.problem(await put(made.id, { nodes: [{ id: 'done' }] }), 422);
     rest.problem(await put('nobody', { name: '' }), 422);
     expect(rest.problem(await put('nobody', {}), 404).detail).to.include('nobody');
-  });
-
-  it('keep every one of 50 changes that name different fields at once', async () => {
-    const { id } = await create();
-    const bodies = Array.from({ length: 48 }, (_, index) =>
-      index % 2 === 0 ? { name: `Name ${index}` } : { edges: [{ id: `e${index}`, source: 'a', target: 'b' }] },
-    );
-    const all = [...bodies, { nodes: [{ id: 'a' }, { id: 'b' }] }, { nodes: [{ id: 'a' }, { id: 'b' }] }];
-    const replies = await Promise.all(all.map((body) => put(id, body)));
-    const versions = replies.map((reply) => rest.read(reply, 200, 'blueprint.json').version);
-    expect(versions.sort((a, b) => a - b)).to.deep.equal(Array.from({ length: 50 }, (_, index) => index + 2));
-    const last = await get(id);
-    expect(last.name).to.match(/^Name \d+$/);
-    expect(last.edges).to.have.length(1);
-    expect(last.nodes).to.have.length(2);
   });
 
   it('are gone after DELETE, and can be created again from version 1', async () => {
@@ -405,7 +321,7 @@ describe('Blueprints over REST', () => {
     }
   });
 
-  for (const id of ['run', 'runs', 'validate', 'a%2Fb', '%00', 'x'.repeat(129), '__proto__', 'constructor']) {
+  for (const id of ['run', 'validate', 'a%2Fb', '__proto__']) {
     it(`are not found under ${id.slice(0, 20)}`, async () => {
       const isPath = id === 'run' || id === 'validate';
       rest.problem(await rest.get(`${COUNCILS}${id}`), isPath ? 405 : 404);
@@ -413,22 +329,9 @@ describe('Blueprints over REST', () => {
     });
   }
 
-  it('answer 405 with the methods a path has', async () => {
-    for (const [path, allow] of [
-      ['/api/councils', 'GET, HEAD, OPTIONS, POST'],
-      ['/api/councils/mine', 'DELETE, GET, HEAD, OPTIONS, PUT'],
-      ['/api/councils/mine/run', 'OPTIONS, POST'],
-      ['/api/councils/validate', 'OPTIONS, POST'],
-    ] as const) {
-      const reply = await rest.send('PATCH', path);
-      rest.problem(reply, 405);
-      expect(reply.headers.get('Allow')).to.equal(allow);
-    }
-  });
-
   it('are refused with a label that holds line breaks or control characters, on every way in', async () => {
     const { id } = await create();
-    for (const label of ['A\n## B', 'A\r', 'A\tB', 'A\u0000', 'A\u001b[2J', 'A\u0085B', 'A\u2028B', '\u2029']) {
+    for (const label of ['A\n## B', 'A\u0000', 'A\u2028B']) {
       const body = { ...PLAIN, nodes: [{ id: 'a' }, { id: 'b', label }] };
       const replies = [
         await rest.post(COUNCILS, body),
@@ -447,11 +350,6 @@ describe('Blueprints over REST', () => {
     }
     expect((await get(id)).version).to.equal(1);
     expect((await create({ ...PLAIN, nodes: [{ id: 'a', label: 'Prüfer – 漢 “x”' }] })).version).to.equal(1);
-  });
-
-  it('are labelled in one line by an id that holds line breaks', async () => {
-    const { nodes } = await create({ ...PLAIN, nodes: [{ id: 'a\n## B' }] });
-    expect(nodes[0]).to.include({ id: 'a\n## B', label: 'a ## B' });
   });
 
   it('are validated without being saved', async () => {
@@ -496,8 +394,8 @@ function edge(): { readonly source: string; readonly target: string } {
   return { source: 'a', target: 'a' };
 }
 
-function edgeOf(source: string, target: string): { readonly source: string; readonly target: string } {
-  return { source, target };
+function nodeWith(settings: object): object {
+  return { name: 'x', nodes: [{ id: 'a', ...settings }] };
 }
 
 function manyNodes(count: number): readonly { readonly id: string }[] {

@@ -67,10 +67,8 @@ describe('POST /api/councils/run/{run_id}/cancel', () => {
 
   for (const [what, sent] of [
     ['no body', {}],
-    ['an empty body of another type', { body: '', headers: { 'Content-Type': 'text/plain' } }],
     ['an empty JSON body', { body: '', headers: { 'Content-Type': 'application/json' } }],
     ['an object with unknown fields', { body: { reason: 'changed my mind', note: null } }],
-    ['a field named __proto__', { body: '{"__proto__":1}', headers: { 'Content-Type': 'application/json' } }],
   ] as const) {
     it(`takes ${what}`, async () => {
       rest.read(await rest.send('POST', pathOf(await rest.start('Held')), sent), 200, 'run-result.json');
@@ -79,9 +77,7 @@ describe('POST /api/councils/run/{run_id}/cancel', () => {
 
   for (const [what, sent, status] of [
     ['text', { body: 'stop', headers: { 'Content-Type': 'text/plain' } }, 415],
-    ['a body without a type', { body: Buffer.from('{}') }, 415],
     ['what is no JSON', { body: '{', headers: { 'Content-Type': 'application/json' } }, 422],
-    ['a list', { body: [] }, 422],
   ] as const) {
     it(`refuses ${what} with ${status} and leaves the run alone`, async () => {
       const runId = await rest.start('Held');

@@ -66,25 +66,6 @@ describe('GET /api/councils/run/{run_id}/state', () => {
     });
   });
 
-  it('shows draft, score, feedback and verdict at a later pause', async () => {
-    await serve(councilScript([5]));
-    const runId = await startGodRun(service.engine, council);
-    for (const node of ['write', 'judge']) {
-      await pausedBefore(service.engine, runId, node);
-      await approve(runId);
-    }
-    await pausedBefore(service.engine, runId, 'write');
-    expect(await stateOf(rest, runId)).to.deep.nested.include({
-      next_nodes: ['write'],
-      'current_state.current_draft': 'Draft 1 by Write',
-      'current_state.critic_score': 5,
-      'current_state.iteration_count': 1,
-      'current_state.feedback_history': ['Feedback 1'],
-      'current_state.route_decision': 'rework',
-      'current_state.active_node': 'write',
-    });
-  });
-
   it('shows a run that is running, with nothing to decide', async () => {
     await serve(() => 'hold');
     const runId = await startGodRun(service.engine, council);
@@ -144,16 +125,6 @@ describe('GET /api/councils/run/{run_id}/state', () => {
     await approve(runId);
     await pausedBefore(service.engine, runId, 'meet');
     expect(await stateOf(rest, runId)).not.to.have.property('branches');
-  });
-
-  it('shows the branches of a running frontier', async () => {
-    await serve(({ promptInput }) => (promptInput.label === 'Plan' ? { text: 'The plan' } : 'hold'));
-    const runId = await startGodRun(service.engine, fork);
-    await approve(runId);
-    await pausedBefore(service.engine, runId, 'left', 'right');
-    await approve(runId);
-    await model.called(3);
-    expect((await stateOf(rest, runId)).branches?.map(({ node }) => node)).to.deep.equal(['left', 'right']);
   });
 
   it('answers 404 naming the id where there is no session', async () => {

@@ -35,8 +35,6 @@ describe('GET /api/runs/', () => {
     ['limit=2&offset=1', 1, 3],
     ['limit=200&offset=4', 4, 5],
     ['offset=5', 5, 5],
-    ['offset=9007199254740991', 5, 5],
-    ['limit=002&offset=00', 0, 2],
     ['limit=2&page=7&constructor=1&__proto__=1', 0, 2],
   ] as const) {
     it(`pages by ${query}`, async () => {
@@ -47,28 +45,14 @@ describe('GET /api/runs/', () => {
 
   for (const [query, field, type] of [
     ['limit=0', 'limit', 'greater_than_equal'],
-    ['limit=-1', 'limit', 'greater_than_equal'],
     ['limit=201', 'limit', 'less_than_equal'],
     ['offset=-1', 'offset', 'greater_than_equal'],
     ['offset=9007199254740992', 'offset', 'less_than_equal'],
-    [`offset=${'9'.repeat(400)}`, 'offset', 'less_than_equal'],
     ['limit[]=1', 'limit', 'repeated'],
-    ['offset%5B0%5D=1', 'offset', 'repeated'],
     ['limit=abc', 'limit', 'int_parsing'],
-    ['limit=', 'limit', 'int_parsing'],
-    ['limit', 'limit', 'int_parsing'],
     ['limit=1.0', 'limit', 'int_parsing'],
     ['limit=1e2', 'limit', 'int_parsing'],
-    ['limit=0x10', 'limit', 'int_parsing'],
-    ['limit=%205', 'limit', 'int_parsing'],
-    ['limit=+5', 'limit', 'int_parsing'],
-    ['limit=%2B5', 'limit', 'int_parsing'],
-    ['limit=5%00', 'limit', 'int_parsing'],
-    ['limit=%zz', 'limit', 'int_parsing'],
-    ['limit=٣', 'limit', 'int_parsing'],
-    ['offset=null', 'offset', 'int_parsing'],
     ['limit=1&limit=1', 'limit', 'repeated'],
-    ['limit=1&%6cimit=2', 'limit', 'repeated'],
   ] as const) {
     it(`refuses ${query.slice(0, 40)} with 422`, async () => {
       const { errors } = rest.problem(await rest.get(`/api/runs/?${query}`), 422);

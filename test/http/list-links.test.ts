@@ -32,14 +32,7 @@ describe('A list past its page', () => {
     return link === null ? null : (/^<(\/[^<>]*)>; rel="next"$/.exec(link)?.[1] ?? expect.fail(link));
   };
 
-  for (const path of [
-    '/api/runs/',
-    '/api/runs',
-    '/api/councils/',
-    '/api/councils',
-    '/api/documents',
-    '/api/documents/',
-  ]) {
+  for (const path of ['/api/runs', '/api/councils/', '/api/documents']) {
     it(`names the next page of ${path} until the last one, so that following finds each item once`, async () => {
       const found: string[] = [];
       const pages: string[] = [];

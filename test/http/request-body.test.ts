@@ -32,30 +32,13 @@ describe('A JSON body', () => {
   describe('by media type', () => {
     const body = Buffer.from('{"input_topic":"x"}');
 
-    for (const type of [
-      'application/json',
-      'Application/JSON',
-      'application/json;charset=utf-8',
-      'application/json; Charset="UTF-8"',
-      'application/json ; charset=UTF8',
-    ]) {
+    for (const type of ['application/json', 'application/json;charset=utf-8', 'application/json; Charset="UTF-8"']) {
       it(`is taken as ${type}`, async () => {
         rest.read(await send(body, { 'Content-Type': type }), 202, 'run-start.json');
       });
     }
 
-    for (const type of [
-      'text/plain',
-      'text/json',
-      'application/jsonp',
-      'application/problem+json',
-      'application/x-www-form-urlencoded',
-      'multipart/form-data; boundary=x',
-      'application/json; charset=latin1',
-      'application/json; charset=utf-16',
-      'application/json, text/plain',
-      'json',
-    ]) {
+    for (const type of ['text/plain', 'application/problem+json', 'application/json; charset=latin1']) {
       it(`is refused as ${type} with 415`, async () => {
         rest.problem(await send(body, { 'Content-Type': type }), 415);
       });
@@ -66,7 +49,7 @@ describe('A JSON body', () => {
       rest.problem(await rest.send('POST', START), 415);
     });
 
-    for (const coding of ['gzip', 'br', 'zstd', 'gzip, identity']) {
+    for (const coding of ['gzip', 'gzip, identity']) {
       it(`is refused in the coding ${coding} with 415`, async () => {
         rest.problem(await send(body, { ...JSON_TYPE, 'Content-Encoding': coding }), 415);
       });
@@ -138,20 +121,11 @@ describe('A JSON body', () => {
 
     for (const [what, body, loc] of [
       ['empty', '', ['body']],
-      ['white space', ' \n', ['body']],
       ['cut off', '{"input_topic":"x"', ['body']],
-      ['no JSON', 'input_topic=x', ['body']],
-      ['JSON with a comma too many', '{"input_topic":"x",}', ['body']],
-      ['two values', '{"input_topic":"x"} {}', ['body']],
-      ['NaN', '{"input_topic":NaN}', ['body']],
       ['400 KB of opening brackets', '['.repeat(400_000), ['body']],
-      ['400 KB of opening braces', '{"a":'.repeat(80_000), ['body']],
-      ['400 KB of nested lists', '['.repeat(200_000) + ']'.repeat(200_000), ['body', '0']],
       ['a field nested 200000 deep', deep('[', ']', 200_000), ['body', 'y']],
-      ['a field of records nested 100000 deep', deep('{"a":', '}', 100_000), ['body', 'y']],
       ['a number past every double', '{"input_topic":"x","y":1e999}', ['body', 'y']],
       ['an unpaired surrogate in the topic', '{"input_topic":"\\ud83c"}', ['body', 'input_topic']],
-      ['a trailing surrogate alone', '{"input_topic":"a\\udf33b"}', ['body', 'input_topic']],
       ['an unpaired surrogate in an unknown field', '{"input_topic":"x","y":[{"z":"\\ud83c"}]}', ['body', 'y']],
       ['an unpaired surrogate in a key', '{"input_topic":"x","\\ud83c":1}', ['body']],
     ] as const) {
@@ -162,16 +136,12 @@ describe('A JSON body', () => {
       });
     }
 
-    for (const body of [
-      '{"input_topic":"x","__proto__":{"god_mode":"no"}}',
-      '{"input_topic":"x","y":{"__proto__":1}}',
-    ]) {
-      it(`is taken with an unknown field named __proto__, which is ignored: ${body}`, async () => {
-        const { run_id: runId } = rest.read(await send(body), 202, 'run-start.json');
-        expect(await rest.until(runId, isOver)).to.include({ status: 'completed', paused: null });
-        expect(Object.keys(Object.prototype)).to.deep.equal([]);
-      });
-    }
+    it('is taken with an unknown field named __proto__, which is ignored', async () => {
+      const body = '{"input_topic":"x","__proto__":{"god_mode":"no"},"y":{"__proto__":1}}';
+      const { run_id: runId } = rest.read(await send(body), 202, 'run-start.json');
+      expect(await rest.until(runId, isOver)).to.include({ status: 'completed', paused: null });
+      expect(Object.keys(Object.prototype)).to.deep.equal([]);
+    });
 
     it('is refused with 422 without a field that only an own __proto__ holds', async () => {
       const { errors } = rest.problem(await send('{"__proto__":{"input_topic":"x"}}'), 422);
@@ -183,7 +153,7 @@ describe('A JSON body', () => {
       expect(rest.problem(await send(body), 422).errors?.[0]?.loc).to.deep.equal(['body']);
     });
 
-    for (const body of ['[]', '"text"', '42', 'true', 'null', '[{"input_topic":"x"}]']) {
+    for (const body of ['[{"input_topic":"x"}]', '"text"', 'null']) {
       it(`is refused with 422 as ${body}, which is no object`, async () => {
         const { errors } = rest.problem(await send(body), 422);
         expect(errors).to.deep.equal([{ loc: ['body'], msg: 'Input should be a valid object', type: 'dict_type' }]);

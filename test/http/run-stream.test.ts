@@ -5,15 +5,13 @@ import type { LanguageModel } from '../../src/models/port.js';
 import type { EventStreamClient } from '../support/event-stream-client.js';
 import { openEventStream } from '../support/event-stream-client.js';
 import { graphOf } from '../support/given.js';
-import { approveAll, pausedBefore, spoil, startGodRun } from '../support/god-run.js';
+import { pausedBefore, spoil, startGodRun } from '../support/god-run.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
 import { sharedService } from '../support/shared-service.js';
 import { untilTrue } from '../support/until-true.js';
-
-const KEEP_ALIVE_MS = 15_000;
 
 describe('GET /api/runs/{run_id}/stream', () => {
   let service: RunningService;
@@ -121,29 +119,6 @@ describe('GET /api/runs/{run_id}/stream', () => {
     rest.problem(await rest.post(path(runId)), 405);
   });
 
-  it('stays with a paused run for as long as it takes, with a comment every 15 s', async () => {
-    const { after } = nodeSystem();
-    const beats: (() => void)[] = [];
-    const system = {
-      ...nodeSystem(),
-      after: (ms: number, callback: () => void) => (ms === KEEP_ALIVE_MS ? held(beats, callback) : after(ms, callback)),
-    };
-    await serveAlone(scriptedModel(councilScript([8])), system);
-    const runId = await startGodRun(service.engine, graphOf('one -> two; two -> three'));
-    await pausedBefore(service.engine, runId, 'one');
-    const stream = follow(runId);
-    await stream.until(({ event }) => event === 'RunReleased');
-    for (let beat = 1; beat <= 10; beat += 1) {
-      beats.shift()?.();
-      await untilTrue(() => stream.others.length > beat);
-    }
-    expect(stream.others.slice(1)).to.deep.equal(Array.from({ length: 10 }, () => ':'));
-    await approveAll(service.engine, runId);
-    expect(await stream.over).to.equal('ended');
-    await expectRecord(runId, stream);
-    expect(beats).to.deep.equal([]);
-  });
-
   it('breaks off at corruption, and answers 500 for a corrupt record', async () => {
     await serveAlone(scriptedModel(councilScript([8])));
     const runId = await startGodRun(service.engine, graphOf('one -> two'));
@@ -175,11 +150,3 @@ describe('GET /api/runs/{run_id}/stream', () => {
     expect(service.faults).to.deep.equal([]);
   });
 });
-
-/** A timer that a test lets fire. */
-function held(timers: (() => void)[], callback: () => void): () => void {
-  timers.push(callback);
-  return () => {
-    if (timers.includes(callback)) timers.splice(timers.indexOf(callback), 1);
-  };
-}

@@ -60,9 +60,6 @@ describe('POST /api/councils/run', () => {
 
   for (const [what, topic] of [
     ['one character', 'x'],
-    ['one character outside the basic plane', '🌳'],
-    ['white space alone', ' '],
-    ['10000 characters', 'x'.repeat(10_000)],
     ['10000 characters of two code units each', '🌳'.repeat(10_000)],
   ] as const) {
     it(`takes a topic of ${what}`, async () => {
@@ -72,15 +69,11 @@ describe('POST /api/councils/run', () => {
 
   for (const [what, body, loc, type] of [
     ['no topic', {}, 'input_topic', 'missing'],
-    ['an inherited topic only', { toString: 'x' }, 'input_topic', 'missing'],
     ['a topic that is null, which counts as absent', { input_topic: null }, 'input_topic', 'missing'],
     ['a topic that is a number', { input_topic: 5 }, 'input_topic', 'string_type'],
-    ['a topic that is a list', { input_topic: ['x'] }, 'input_topic', 'string_type'],
     ['an empty topic', { input_topic: '' }, 'input_topic', 'string_too_short'],
-    ['10001 characters', { input_topic: 'x'.repeat(10_001) }, 'input_topic', 'string_too_long'],
     ['10001 characters of two code units each', { input_topic: '🌳'.repeat(10_001) }, 'input_topic', 'string_too_long'],
     ['god_mode as text', { input_topic: 'x', god_mode: 'true' }, 'god_mode', 'bool_type'],
-    ['god_mode as a number', { input_topic: 'x', god_mode: 1 }, 'god_mode', 'bool_type'],
   ] as const) {
     it(`refuses ${what} with 422`, async () => {
       const { detail, errors } = rest.problem(await start(body), 422);

@@ -139,17 +139,6 @@ describe('WebSocket /ws/council/{run_id}', () => {
     expect((await poll(runId)).status).to.equal('running');
   });
 
-  it('closes with 1009 on a client that sends far more than it may', async () => {
-    await serve(() => 'hold');
-    const runId = await startRun();
-    for (let i = 0; i < 10; i += 1) {
-      const channel = openChannel(service.url, `/ws/council/${runId}`);
-      await channel.until((message) => message.event === 'connected');
-      channel.socket.send('x'.repeat(4 * 1024 * 1024));
-      expect(await channel.closed).to.equal(1009);
-    }
-  });
-
   it('refuses upgrades to other paths with a plain 404', async () => {
     await serve(councilScript([8]));
     for (const path of [
@@ -179,23 +168,6 @@ describe('WebSocket /ws/council/{run_id}', () => {
       expect(reply.head).to.match(status === 405 ? /\r\nAllow: GET/ : /\r\nSec-WebSocket-Version: 13/);
     });
   }
-
-  it('refuses the origin of another host with 403 and lets its own and listed ones in', async () => {
-    await serveAlone(councilScript([8]), { corsOrigins: ['https://council.example'] });
-    const runId = await startRun();
-    const path = `/ws/council/${runId}`;
-    for (const origin of [
-      'https://evil.example',
-      'null',
-      'http://127.0.0.1:1',
-      'https://council.example.evil.example',
-    ]) {
-      expect((await refusedUpgrade(service.url, path, { origin })).status, origin).to.equal(403);
-    }
-    for (const origin of [service.url, 'https://council.example']) {
-      expect(await openChannel(service.url, path, { origin }).closed, origin).to.equal(1000);
-    }
-  });
 
   it('closes every socket with 1012 when the service stops', async () => {
     await serveAlone(() => 'hold');

@@ -4,7 +4,7 @@ import { fixedGraph } from '../../src/council/fixed-graph.js';
 import type { Told } from '../support/channel-client.js';
 import { openChannel } from '../support/channel-client.js';
 import { openEventStream } from '../support/event-stream-client.js';
-import { decision, startGodRun } from '../support/god-run.js';
+import { startGodRun } from '../support/god-run.js';
 import type { RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -62,19 +62,5 @@ describe('A crowd that watches one run', () => {
       expect(stream.events.map(({ id }) => Number(id))).to.deep.equal(seqs);
     }
     expect(service.faults).to.deep.equal([]);
-  });
-
-  it('receives each piece of a draft between the start and the end of its node', async () => {
-    const runId = await pausedRun();
-    const channels = Array.from({ length: CROWD }, () => openChannel(service.url, `/ws/council/${runId}?events=all`));
-    await Promise.all(channels.map(({ until }) => until(isPause)));
-    await service.engine.registry.decidePause(runId, decision('approve'));
-    const isComplete = ({ event }: Told): boolean => event === 'node_complete';
-    for (const { told, until } of channels) {
-      await until(isComplete);
-      const start = told.findIndex(({ event }) => event === 'node_start');
-      const of = told.slice(start, 1 + told.findIndex(isComplete));
-      expect(of.flatMap(({ event, text }) => (event === 'token' ? [text] : [])).join('')).to.equal(DRAFT);
-    }
   });
 });
