@@ -40,8 +40,26 @@ export class ModelFailed extends CouncilError<ModelFault> {
   readonly code = 'model.failed';
 }
 
+/** Recorded as `kind` of a failed attempt: a kind keeps its name. Texts and advice: `run/failure-texts.ts`. */
+export type ModelFailureKind =
+  // The server answered with an error status.
+  | ('bad_request' | 'unauthorized' | 'forbidden' | 'model_unknown' | 'request_timeout' | 'rate_limited')
+  | ('server_error' | 'not_implemented' | 'bad_gateway' | 'unavailable' | 'gateway_timeout' | 'overloaded')
+  | ('http_error' | 'redirected' | 'quota_used_up' | 'prompt_blocked' | 'input_too_large')
+  // The connection failed, or no answer came in time.
+  | ('connection_refused' | 'connection_lost' | 'host_unknown' | 'unreachable' | 'tls_failed' | 'network_error')
+  | ('timeout' | 'aborted')
+  // The answer is unusable.
+  | ('answer_too_large' | 'unreadable_answer' | 'error_answer' | 'no_candidates' | 'no_choices' | 'no_text')
+  | ('empty_answer' | 'bad_vector')
+  // The model stopped early or withheld its answer: names of Gemini and OpenAI.
+  | ('max_tokens' | 'safety' | 'recitation' | 'language' | 'other' | 'blocklist' | 'prohibited_content' | 'spii')
+  | ('malformed_function_call' | 'content_filter' | 'refused' | 'unknown_finish')
+  // The call was not sent.
+  | 'model_unusable';
+
 export interface ModelFault {
-  readonly kind: string;
+  readonly kind: ModelFailureKind;
   readonly retryable: boolean;
   /** How long the provider asked to wait, in milliseconds. */
   readonly retryAfterMs?: number;

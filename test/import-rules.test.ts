@@ -41,7 +41,7 @@ const PURE = { types: SHARED_TYPES, node: 'none', npm: [] } as const;
 const ADAPTER = { types: [...SHARED_TYPES, 'config'], node: 'any', npm: [] } as const;
 
 /** Of a run, what its fold is made of. */
-const PURE_OF_RUN = ['run/effort', 'run/events', 'run/evolve', 'run/pause-view', 'run/state'];
+const PURE_OF_RUN = ['run/effort', 'run/events', 'run/evolve', 'run/failure-texts', 'run/pause-view', 'run/state'];
 
 /** Who may import what: the layers from the ground up. The longest name that fits a file is its rule. */
 const RULES: Readonly<Record<string, Rule>> = {
@@ -132,7 +132,12 @@ const RULES: Readonly<Record<string, Rule>> = {
   client: { ours: [], types: ['generated'], node: 'none', npm: [] },
 
   // What browsers load: the client's way to the service, and of the service itself only what folds and routes.
-  console: { ours: ['client'], types: ['generated'], node: 'none', npm: ['preact', '@preact/signals'] },
+  console: {
+    ours: ['client', 'run/failure-texts'],
+    types: ['generated'],
+    node: 'none',
+    npm: ['preact', '@preact/signals'],
+  },
   'console/record': {
     ...PURE,
     ours: ['console/record', 'eventsourcing/canonical-json', 'graph', ...PURE_OF_RUN],

@@ -1,4 +1,5 @@
 /** Executes one node: asks its model, reads and measures the answer. run/decide.ts decides what follows. */
+import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import type { GraphNode } from '../generated/schemas.js';
 import type { PromptInput, ModelAnswer, ModelRequest, ModelUsage } from '../models/port.js';
@@ -34,9 +35,13 @@ export interface Step {
 /** Receives pieces of a draft. When `turn`, from 1, increases, discard the text of earlier turns: it was not part of the draft. */
 export type TokenSink = (text: string, turn: number) => void;
 
+/** Why an attempt failed: the model's failure, or an answer that the step cannot take. `model_error`: any other exception. */
+export type AttemptFailureKind =
+  | ModelFailureKind
+  | ('thoughts_only' | 'unusable_critique' | 'draft_too_large' | 'feedback_too_large' | 'model_error');
+
 export interface StepFailure {
-  /** `empty_answer`, `thoughts_only`, `unusable_critique`, `draft_too_large`, `feedback_too_large`, `aborted`, `model_error` or a ModelFailed's kind. */
-  readonly kind: string;
+  readonly kind: AttemptFailureKind;
   /** Well-formed, at most 2000 UTF-16 units. */
   readonly message: string;
   readonly retryable: boolean;
@@ -213,7 +218,7 @@ function tooLarge(what: 'draft' | 'feedback', node: GraphNode, text: string, lim
   return failed(`${what}_too_large`, message, false);
 }
 
-function failed(kind: string, message: string, retryable: boolean): Failed {
+function failed(kind: AttemptFailureKind, message: string, retryable: boolean): Failed {
   return { kind: 'failed', failure: { kind, message: bounded(message), retryable } };
 }
 

@@ -1,8 +1,9 @@
 /** Classifies failed HTTP exchanges with a model's server, the same for every provider. */
+import type { ModelFailureKind } from '../errors.js';
 import { fieldOf, listOf } from '../system/untrusted.js';
 
 export interface FaultKind {
-  readonly kind: string;
+  readonly kind: ModelFailureKind;
   readonly retryable: boolean;
 }
 
@@ -43,12 +44,12 @@ export function wordsOfError(body: unknown): string {
 }
 
 /** Whether a failure of this kind is an outage of the server, which may pass, and not caused by the request. */
-export function isOutage(kind: string): boolean {
+export function isOutage(kind: ModelFailureKind): boolean {
   return OUTAGES.has(kind);
 }
 
 /** Whether a failure of this kind shows that the server has answered, even if with a refusal. */
-export function isAnswer(kind: string): boolean {
+export function isAnswer(kind: ModelFailureKind): boolean {
   return !isOutage(kind) && kind !== 'timeout' && kind !== 'network_error';
 }
 
@@ -73,7 +74,7 @@ export function quotedName(name: unknown, hidden: readonly string[]): string {
 const MAX_WORDS_CHARS = 300;
 
 /** Retryable is what may pass by itself; of unlisted statuses those from 500 on. */
-const STATUSES: ReadonlyMap<number, FaultKind> = new Map([
+const STATUSES: ReadonlyMap<number, FaultKind> = new Map<number, FaultKind>([
   [400, { kind: 'bad_request', retryable: false }],
   [401, { kind: 'unauthorized', retryable: false }],
   [403, { kind: 'forbidden', retryable: false }],
@@ -90,7 +91,7 @@ const STATUSES: ReadonlyMap<number, FaultKind> = new Map([
 ]);
 
 /** By error codes of Node, undici and OpenSSL. A bad certificate is not retryable: it will not change in time. */
-const CONNECTIONS = [
+const CONNECTIONS: readonly (FaultKind & { readonly codes: RegExp; readonly why: string })[] = [
   { codes: /^ECONNREFUSED$/, why: 'the connection was refused', kind: 'connection_refused', retryable: true },
   {
     codes: /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/,
@@ -133,11 +134,16 @@ const MODEL_UNKNOWN = new RegExp(
   'i',
 );
 
-const OTHER_CONNECTION = { why: 'the connection failed', kind: 'network_error', retryable: true };
+const OTHER_CONNECTION = { why: 'the connection failed', kind: 'network_error', retryable: true } as const;
 
-const OUTAGES: ReadonlySet<string> = new Set([
-  ...['bad_gateway', 'unavailable', 'overloaded'],
-  ...['connection_refused', 'connection_lost', 'host_unknown', 'unreachable'],
+const OUTAGES: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
+  'bad_gateway',
+  'unavailable',
+  'overloaded',
+  'connection_refused',
+  'connection_lost',
+  'host_unknown',
+  'unreachable',
 ]);
 
 /**

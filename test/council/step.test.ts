@@ -120,7 +120,7 @@ describe('executeStep with a critic', () => {
     expect(failure.message).to.contain('node "judge"').and.to.contain('"9/10, well done"');
   });
 
-  for (const kind of ['empty_answer', 'no_text']) {
+  for (const kind of ['empty_answer', 'no_text'] as const) {
     it(`asks once more after a call that gave nothing (${kind}), then fails retryably`, async () => {
       const nothing: Reply = { error: new ModelFailed('Nothing came', { kind, retryable: true }) };
       expect(await execute(scriptedModel([nothing, good]), critic)).to.include({ kind: 'scored', score: 9 });
@@ -174,7 +174,7 @@ describe('executeStep when the model fails', () => {
     const cost = { inputTokens: 17, outputTokens: 5 };
     expect(await failureOf(critic, bad, { error })).to.deep.include({ kind: 'max_tokens', usage: cost });
     expect(
-      await failureOf(agent, { error: new ModelFailed('Busy', { kind: 'x', retryable: true }) }),
+      await failureOf(agent, { error: new ModelFailed('Busy', { kind: 'other', retryable: true }) }),
     ).not.to.have.any.keys('usage');
   });
 
@@ -225,7 +225,7 @@ describe('executeStep under an aborted signal', () => {
     const outcome = execute(model, agent, abort.signal);
     await model.called(1);
     abort.abort();
-    model.held[0]?.fail(new ModelFailed('cut', { kind: 'network', retryable: true }));
+    model.held[0]?.fail(new ModelFailed('cut', { kind: 'network_error', retryable: true }));
     expect(await outcome).to.have.nested.property('failure.kind', 'aborted');
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { ModelFailed } from '../../src/errors.js';
+import { ModelFailed, type ModelFailureKind } from '../../src/errors.js';
 import { boundedModel, type BoundedModel } from '../../src/models/bounded.js';
 import type { ModelAnswer, ModelRequest } from '../../src/models/port.js';
 import { nodeWith, requestFor } from '../support/prompt-inputs.js';
@@ -11,7 +11,7 @@ import { scriptedModel, type ScriptedModel } from '../support/scripted-model.js'
 
 const BUDGET_MS = 120_000;
 
-const out = (retryAfterMs?: number, kind = 'connection_refused'): Reply => ({
+const out = (retryAfterMs?: number, kind: ModelFailureKind = 'connection_refused'): Reply => ({
   error: new ModelFailed('Refused', { kind, retryable: true, ...(retryAfterMs !== undefined && { retryAfterMs }) }),
 });
 
@@ -76,14 +76,14 @@ describe('boundedModel: outages', () => {
     await nextTurn();
   };
 
-  for (const kind of ['connection_refused', 'connection_lost', 'host_unknown', 'unreachable']) {
+  for (const kind of ['connection_refused', 'connection_lost', 'host_unknown', 'unreachable'] as const) {
     it(`begin with a connection that fails: ${kind}`, async () => {
       reply = () => out(undefined, kind);
       expect((await failureOf(ask({}))).data).to.deep.equal({ kind, retryable: true, outageMs: BUDGET_MS });
     });
   }
 
-  for (const kind of ['bad_gateway', 'unavailable', 'overloaded']) {
+  for (const kind of ['bad_gateway', 'unavailable', 'overloaded'] as const) {
     it(`begin with a server that says so: ${kind}`, async () => {
       reply = () => out(2_000, kind);
       const expected = { kind, retryable: true, outageMs: BUDGET_MS, retryAfterMs: 2_000 };
@@ -91,7 +91,7 @@ describe('boundedModel: outages', () => {
     });
   }
 
-  for (const kind of ['server_error', 'rate_limited', 'timeout', 'gateway_timeout', 'unreadable_answer']) {
+  for (const kind of ['server_error', 'rate_limited', 'timeout', 'gateway_timeout', 'unreadable_answer'] as const) {
     it(`do not begin with what a server that is there may do: ${kind}`, async () => {
       reply = () => out(undefined, kind);
       expect((await failureOf(ask({}))).data).to.deep.equal({ kind, retryable: true });
@@ -287,7 +287,7 @@ describe('boundedModel: outages', () => {
     expect(bounded.unreachable()).to.deep.equal(['scripted-1']);
   });
 
-  for (const kind of ['timeout', 'network_error']) {
+  for (const kind of ['timeout', 'network_error'] as const) {
     it(`go on when a probe ends without an answer: ${kind}`, async () => {
       await failureOf(ask({}));
       reply = () => 'hold';

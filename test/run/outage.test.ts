@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { StepOutcome } from '../../src/council/step.js';
+import type { StepFailure, StepOutcome } from '../../src/council/step.js';
 import type { RunState } from '../../src/run/state.js';
 import { reportOf } from '../../src/run/live/attempts.js';
 import type { Story, When } from '../support/given.js';
@@ -18,13 +18,13 @@ function reported(node: string, outcome: StepOutcome, maxAttempts = 4): When {
 
 /** The server of a node's model is out. */
 function wentOut(node: string, { retryAfterMs = 0, outageMs = BUDGET_MS, maxAttempts = 4 } = {}): When {
-  const failure = { kind: 'unavailable', message: 'Loading', retryable: true, outageMs, retryAfterMs };
+  const failure: StepFailure = { kind: 'unavailable', message: 'Loading', retryable: true, outageMs, retryAfterMs };
   return reported(node, { kind: 'failed', failure }, maxAttempts);
 }
 
 /** The server of a node's model is there, and too busy. */
 function refused(node: string): When {
-  const failure = { kind: 'rate_limited', message: 'Slow down', retryable: true };
+  const failure: StepFailure = { kind: 'rate_limited', message: 'Slow down', retryable: true };
   return reported(node, { kind: 'failed', failure });
 }
 

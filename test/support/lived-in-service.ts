@@ -377,7 +377,7 @@ function storyModel(story: Story): LanguageModel {
       story.pass(1_500 + story.random() * 9_000);
       if (topic === STUMBLING_TOPIC && request.answer === 'critique' && stumbles > 0) {
         stumbles -= 1;
-        throw new ModelFailed('The model is overloaded', { kind: 'rate-limited', retryable: true });
+        throw new ModelFailed('The model is overloaded', { kind: 'rate_limited', retryable: true });
       }
       if (topic === LIVE_TOPIC) await story.mayWrite;
       if (topic !== LIVE_TOPIC || draft === null || request.answer === 'critique')

@@ -1,6 +1,7 @@
 /** An event in one line: number, time, type, node, and a summary of its data. */
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { RunFactType } from '../../run/events.js';
+import { attemptFailureText } from '../../run/failure-texts.js';
 import { isKeyOf } from '../../system/element.js';
 import { inOneLine } from './printer.js';
 import type { Styler, Style } from './printer.js';
@@ -64,8 +65,11 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data) => string>> = {
     const made = typeof draft === 'string' ? draftSummary(draft) : critique;
     return `${textOf(next) === '' ? '' : `to ${textOf(next)}: `}${made}`;
   },
-  NodeFailed: ({ kind, message, attempt, retryable }) =>
-    `${textOf(kind)}${again(attempt)}${retryable === true ? '' : ', for good'}: ${textOf(message)}`,
+  NodeFailed: ({ kind, message, attempt, retryable }) => {
+    const advice = attemptFailureText(textOf(kind))?.advice;
+    const outcome = `${textOf(kind)}${again(attempt)}${retryable === true ? '' : ', not retried'}`;
+    return `${outcome}: ${advice === undefined ? '' : `${advice} `}${textOf(message)}`;
+  },
   RunPaused: ({ nextNodes, gate }) => `pause ${textOf(gate)}, before ${textOf(nextNodes)}`,
   VoteCast: ({ action, gate, actor, comment }) =>
     `${textOf(action)} of pause ${textOf(gate)}, one vote${by(actor)}${commentText(comment)}`,

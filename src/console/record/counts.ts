@@ -1,9 +1,9 @@
-/** Counts and beginnings of texts, as they are told in few words. */
+/** Short texts for counts, and excerpts of long texts. */
 
-/** Most characters of a text that is quoted in a sentence. */
+/** Longest excerpt that a sentence quotes, in characters. */
 export const EXCERPT_CHARS = 120;
 
-/** A count that is read at a glance: `950`, `1.2k`, `34k`, `1.5M`. */
+/** A count in at most four characters: `950`, `1.2k`, `34k`, `1.5M`. */
 export function shortCount(count: number): string {
   if (count < 1_000) return String(Math.round(count));
   const [size, unit] = count < 999_500 ? [1_000, 'k'] : [1_000_000, 'M'];
@@ -12,11 +12,11 @@ export function shortCount(count: number): string {
 }
 
 /** A number of things, such as `1 draft`. */
-export function countOf(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+export function countOf(count: number, thing: string, things = `${thing}s`): string {
+  return `${count} ${count === 1 ? thing : things}`;
 }
 
-/** The beginning of a text on one line; of what people and models write only so much is looked at. */
+/** The beginning of a text, on one line. */
 export function excerpt(text: string, most = EXCERPT_CHARS): string {
   const line = text
     .slice(0, 4 * most)

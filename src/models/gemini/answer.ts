@@ -1,5 +1,6 @@
 /** Reads Gemini's answers with status 200, whole or streamed. */
 import type { FinishReason } from '@google/generative-ai';
+import type { ModelFailureKind } from '../../errors.js';
 import { ModelFailed } from '../../errors.js';
 import { fieldOf, listOf } from '../../system/untrusted.js';
 import type { ModelAnswer, ModelUsage, ToolCall } from '../port.js';
@@ -89,11 +90,11 @@ function unfinished(reason: unknown, { model, hidden }: Pick<GeminiReading, 'mod
   if (!isUnfinished(reason)) {
     return unusable(model, `it stopped for an unknown reason (${quotedName(reason, hidden)})`, 'unknown_finish', true);
   }
-  const { why, retryable } = FINISHES[reason];
-  return unusable(model, `${why} (${reason})`, reason.toLowerCase(), retryable);
+  const { why, kind, retryable } = FINISHES[reason];
+  return unusable(model, `${why} (${reason})`, kind, retryable);
 }
 
-function unusable(model: string, why: string, kind: string, retryable: boolean): ModelFailed {
+function unusable(model: string, why: string, kind: ModelFailureKind, retryable: boolean): ModelFailed {
   return new ModelFailed(`Cannot use the answer of model "${model}": ${why}`, { kind, retryable });
 }
 
@@ -102,16 +103,22 @@ function unusable(model: string, why: string, kind: string, retryable: boolean):
  * recitation. Not retryable is what lies in the request: a filter's finding, or the limit on the answer, which would be
  * reached again at the full price. An unknown reason is retryable: attempts are few, a lost run is worse.
  */
-const FINISHES: Readonly<Record<Unfinished, { readonly why: string; readonly retryable: boolean }>> = {
-  MAX_TOKENS: { why: 'it was cut off at the limit of output tokens', retryable: false },
-  SAFETY: { why: 'it was withheld as unsafe', retryable: false },
-  RECITATION: { why: 'it was withheld as a recitation', retryable: true },
-  LANGUAGE: { why: 'its language is not supported', retryable: false },
-  OTHER: { why: 'it stopped without a stated reason', retryable: true },
-  BLOCKLIST: { why: 'it was withheld for a forbidden term', retryable: false },
-  PROHIBITED_CONTENT: { why: 'it was withheld as prohibited content', retryable: false },
-  SPII: { why: 'it was withheld as sensitive personal information', retryable: false },
-  MALFORMED_FUNCTION_CALL: { why: 'it made a malformed function call', retryable: true },
+const FINISHES: {
+  readonly [R in Unfinished]: { readonly why: string; readonly kind: Lowercase<R>; readonly retryable: boolean };
+} = {
+  MAX_TOKENS: { why: 'it was cut off at the limit of output tokens', kind: 'max_tokens', retryable: false },
+  SAFETY: { why: 'it was withheld as unsafe', kind: 'safety', retryable: false },
+  RECITATION: { why: 'it was withheld as a recitation', kind: 'recitation', retryable: true },
+  LANGUAGE: { why: 'its language is not supported', kind: 'language', retryable: false },
+  OTHER: { why: 'it stopped without a stated reason', kind: 'other', retryable: true },
+  BLOCKLIST: { why: 'it was withheld for a forbidden term', kind: 'blocklist', retryable: false },
+  PROHIBITED_CONTENT: { why: 'it was withheld as prohibited content', kind: 'prohibited_content', retryable: false },
+  SPII: { why: 'it was withheld as sensitive personal information', kind: 'spii', retryable: false },
+  MALFORMED_FUNCTION_CALL: {
+    why: 'it made a malformed function call',
+    kind: 'malformed_function_call',
+    retryable: true,
+  },
 };
 
 type Unfinished = Exclude<`${FinishReason}`, 'STOP' | 'FINISH_REASON_UNSPECIFIED'>;

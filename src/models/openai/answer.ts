@@ -1,4 +1,5 @@
 /** Reads answers of an OpenAI-compatible server with status 200, whole or streamed. */
+import type { ModelFailureKind } from '../../errors.js';
 import { ModelFailed } from '../../errors.js';
 import { quoted, quotedName, wordsOfError } from '../failed-exchange.js';
 import { fieldOf, listOf } from '../../system/untrusted.js';
@@ -34,7 +35,7 @@ export function readOpenAiAnswer(body: unknown, reading: OpenAiReading): ModelAn
 }
 
 /** An answer that cannot be used. */
-export function unusable(model: string, why: string, kind: string, retryable: boolean): ModelFailed {
+export function unusable(model: string, why: string, kind: ModelFailureKind, retryable: boolean): ModelFailed {
   return new ModelFailed(`Cannot use the answer of model "${model}": ${why}`, { kind, retryable });
 }
 

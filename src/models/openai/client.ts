@@ -139,6 +139,6 @@ function kindOf(status: number, body: unknown): FaultKind {
 }
 
 /** OpenAI answers 429 for an empty account too, where waiting does not help. */
-const QUOTA_USED_UP = { kind: 'quota_used_up', retryable: false };
-const PROMPT_BLOCKED = { kind: 'prompt_blocked', retryable: false };
-const MODEL_UNKNOWN = { kind: 'model_unknown', retryable: false };
+const QUOTA_USED_UP = { kind: 'quota_used_up', retryable: false } as const;
+const PROMPT_BLOCKED = { kind: 'prompt_blocked', retryable: false } as const;
+const MODEL_UNKNOWN = { kind: 'model_unknown', retryable: false } as const;

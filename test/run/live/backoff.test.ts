@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { StepFailure } from '../../../src/council/step.js';
 import { retryInMs } from '../../../src/run/live/attempts.js';
 
 const ALMOST_ONE = 1 - 2 ** -53;
@@ -22,21 +23,21 @@ describe('retryInMs', () => {
     ];
   for (const [title, failures, random, asked, waitMs] of cases) {
     it(`waits ${title}`, () => {
-      const failure = { kind: 'rate_limited', message: 'Slow down', retryable: true };
+      const failure: StepFailure = { kind: 'rate_limited', message: 'Slow down', retryable: true };
       const heard = asked === undefined ? failure : { ...failure, retryAfterMs: asked };
       expect(retryInMs(heard, { failures, maxAttempts: 3_000, random })).to.equal(waitMs);
     });
   }
 
   it('gives up at the last attempt', () => {
-    const failure = { kind: 'rate_limited', message: 'Slow down', retryable: true, retryAfterMs: 10 };
+    const failure: StepFailure = { kind: 'rate_limited', message: 'Slow down', retryable: true, retryAfterMs: 10 };
     const waits = [1, 2, 3, 4, 5].map((failures) => retryInMs(failure, { failures, maxAttempts: 4, random: 0 }));
     expect(waits).to.deep.equal([10, 10, 10, null, null]);
     expect(retryInMs(failure, { failures: 1, maxAttempts: 1, random: 0 })).to.equal(null);
   });
 
   it('gives up at once on what would fail again', () => {
-    const failure = { kind: 'draft_too_large', message: 'Too large', retryable: false, retryAfterMs: 10 };
+    const failure: StepFailure = { kind: 'draft_too_large', message: 'Too large', retryable: false, retryAfterMs: 10 };
     expect(retryInMs(failure, { failures: 1, maxAttempts: 4, random: 0.5 })).to.equal(null);
   });
 });

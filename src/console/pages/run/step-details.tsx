@@ -3,7 +3,8 @@ import type { Attempt, RouteTaken } from '../../record/course.js';
 import { lengthText } from '../../record/durations.js';
 import type { AsItRan, Execution, ExecutionState } from '../../record/executions.js';
 import { countOf } from '../../record/counts.js';
-import { argumentsText, executionWords, modelFailure, tokenWords } from '../../record/words.js';
+import { attemptFailureText } from '../../../run/failure-texts.js';
+import { argumentsText, executionWords, tokenWords } from '../../record/words.js';
 import { pageUrl } from '../../shell/router.js';
 import type { Fact, Tone } from '../../ui/controls.js';
 import { Badge, Button, Facts } from '../../ui/controls.js';
@@ -186,13 +187,16 @@ function EndTold({ attempt: { ended }, isOnly }: Pick<AttemptProps, 'attempt' | 
       return <p class="notice wait">It was lost with the instance that ran it, and begun anew.</p>;
     case 'failed': {
       const { kind, message, retryable } = ended.failure;
-      const { what, todo } = modelFailure(kind);
+      const text = attemptFailureText(kind);
       return (
         <div class="notice bad">
           <div class="stack grow break">
-            <strong>{what ?? message}</strong>
-            {what !== null && <span class="small">{message}</span>}
-            <span class="small">{retryable ? todo : `It is not tried again. ${todo}`}</span>
+            <strong>{text?.what ?? message}</strong>
+            {text !== null && <span class="small">{message}</span>}
+            <span class="small">
+              {retryable ? '' : 'The service does not try again. '}
+              {text?.advice}
+            </span>
           </div>
         </div>
       );

@@ -1,6 +1,6 @@
 /** A run and all its moments, from whatever source: the page shows it, and so does a file that was shared. */
 import type { ComponentType } from 'preact';
-import { failureOf } from '../../record/words.js';
+import { runFailureText } from '../../../run/failure-texts.js';
 import { Tabs } from '../../ui/tabs.js';
 import { Changes, Draft } from './draft.js';
 import { RunGraph } from './graph-views.js';
@@ -35,7 +35,7 @@ export function Failed({ store }: { readonly store: RunStore }) {
     <div class="notice bad">
       <div class="stack break">
         <strong>{last.data.error}</strong>
-        <span class="small">{failureOf(last.data).todo}</span>
+        <span class="small">{runFailureText(last.data.kind).advice}</span>
       </div>
     </div>
   );
