@@ -24,8 +24,8 @@ import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { currentBlueprint } from '../blueprint/stream.js';
-import type { UntilFoldedDeps } from '../projections/when-folded.js';
-import { untilAnswered, untilFolded } from '../projections/when-folded.js';
+import type { ReadUntilDeps } from '../projections/read-up-to-date.js';
+import { readUpToDateWithRetry, readUpToDateUntil } from '../projections/read-up-to-date.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
 
 export interface RunAudits {
@@ -56,15 +56,15 @@ export function runAudits(deps: AuditsDeps): RunAudits {
   const { sha256 } = system;
   const tasks = new TaskTracker();
   const folding = { log, projector, system };
-  const asked = <T>(ask: () => Promise<T>): Promise<T> => untilFolded(folding, ask, tasks.signal);
+  const asked = <T>(ask: () => Promise<T>): Promise<T> => readUpToDateUntil(folding, ask, tasks.signal);
   const paused = (after: number): Promise<readonly KeyedRun[]> =>
-    untilAnswered(folding, () => history.paused(after), tasks.signal);
+    readUpToDateWithRetry(folding, () => history.paused(after), tasks.signal);
   const audit = (runId: string, replaceView: VerifyRunDeps['replaceView']): Promise<RunVerification | null> =>
     verifyRun(runId, {
       ...{ log, machines: charts, sha256, replaceView },
       stored: (id) => asked(() => history.stored(id)),
-      onCorrupt: (error) => corruptRuns.found(error),
-      onValid: (id) => corruptRuns.forget(id),
+      onCorrupt: (error) => corruptRuns.mark(error),
+      onValid: (id) => corruptRuns.unmark(id),
     });
   const onFault = (error: unknown): void => logger.error({ err: error }, 'runs: the check of their records has ended');
   // A view that differs is left for a verification on request, which reports it; that of a repaired run is outdated.
@@ -132,22 +132,22 @@ export interface DocumentAuditsDeps extends Pick<EngineDeps, 'system' | 'logger'
   readonly history: History;
   readonly corruptDocuments: CorruptDocuments;
   /** Null before it folds. */
-  readonly projector: () => UntilFoldedDeps['projector'] | null;
+  readonly projector: () => ReadUntilDeps['projector'] | null;
 }
 
 export function documentAudits(deps: DocumentAuditsDeps): DocumentAudits {
   const { log, history, corruptDocuments, projector: projectorOf, system, logger } = deps;
   const tasks = new TaskTracker();
-  const asked = <T>(ask: () => Promise<T>, wait: typeof untilAnswered): Promise<T> => {
+  const asked = <T>(ask: () => Promise<T>, wait: typeof readUpToDateWithRetry): Promise<T> => {
     const projector = projectorOf();
     return projector === null ? ask() : wait({ log, projector, system }, ask, tasks.signal);
   };
   const documentIds = (page: Page): Promise<readonly string[]> =>
-    asked(async () => (await history.documents(page)).map(({ id }) => id), untilAnswered);
+    asked(async () => (await history.documents(page)).map(({ id }) => id), readUpToDateWithRetry);
   const audit = (documentId: string, replaceView: VerifyDocumentDeps['replaceView']): Promise<DocumentCheck | null> =>
     verifyDocument(documentId, {
       ...{ log, sha256: system.sha256, replaceView },
-      stored: (id) => asked(() => history.document(id), untilFolded),
+      stored: (id) => asked(() => history.document(id), readUpToDateUntil),
       onCorrupt: (error) => corruptDocuments.found(error),
       onValid: (id) => corruptDocuments.forget(id),
     });
@@ -196,7 +196,8 @@ export function blueprintAudits({
   logger,
 }: Pick<AuditsDeps, 'log' | 'history' | 'projector' | 'system' | 'logger'>): BlueprintAudits {
   const tasks = new TaskTracker();
-  const asked = <T>(ask: () => Promise<T>): Promise<T> => untilAnswered({ log, projector, system }, ask, tasks.signal);
+  const asked = <T>(ask: () => Promise<T>): Promise<T> =>
+    readUpToDateWithRetry({ log, projector, system }, ask, tasks.signal);
   const storedOf = async (id: string): Promise<string | null> => {
     const [stored = null] = await asked(() => history.blueprintRecords([id]));
     return stored;

@@ -61,7 +61,7 @@ export interface DocumentServices extends Documents {
   /** To be called with each event of a document. */
   recorded(event: RecordedEvent): void;
   /** Starts the indexer, which gets events through this projector from the history's checkpoint on. */
-  start(projector: Pick<Projector, 'reached' | 'refolds'>): Promise<void>;
+  start(projector: Pick<Projector, 'waitFor' | 'rebuilds'>): Promise<void>;
   /** To be called once all events from before the start have been passed in: from then on their chunks can be searched. */
   historyRead(): void;
   /** Looks for corrupt records, once everything is folded: for a while before it resolves, then in the background. */
@@ -93,7 +93,7 @@ export async function documentServices(
   const { startThread } = overrides;
   const limits = { ...EXTRACT_LIMITS, timeoutMs: config.pdfTimeoutMs };
   const extractor = overrides.extractor ?? pdfExtractor({ system, pid: process.pid, limits });
-  const corruptDocuments = trackCorrupt(logger, (documentId) => indexer.drop(documentId));
+  const corruptDocuments = trackCorrupt(logger, (documentId) => indexer.removeCorrupt(documentId));
   const isCorrupt = (documentId: string): boolean => corruptDocuments.has(documentId);
   const recording = { embeddings, recordsVectors, appendDeadlineMs: APPEND_DEADLINE_MS };
   const store = new DocumentStore({ log, system, instanceId, extractor, isCorrupt, ...recording });
@@ -109,10 +109,10 @@ export async function documentServices(
     open: indexOpener({ ...{ dataDir, system, logger, log, logInfo, embeddings, onFault }, startThread }),
   });
   const filenameOf = (id: string): Promise<string | null> => filenameIn({ history, store }, id);
-  let projector: Pick<Projector, 'reached' | 'refolds'> | null = null;
+  let projector: Pick<Projector, 'waitFor' | 'rebuilds'> | null = null;
   const reached = async (position: Position, signal?: AbortSignal): Promise<void> => {
-    await projector?.reached(position);
-    await indexer.reached(position, signal);
+    await projector?.waitFor(position);
+    await indexer.waitFor(position, signal);
   };
   const chunkSearch = documentSearch({ indexer, embeddings, recordsVectors, filenameOf, isCorrupt });
   const audits = documentAudits({ log, history, corruptDocuments, projector: () => projector, system, logger });
@@ -121,7 +121,7 @@ export async function documentServices(
     ...documentsOf({ store, corruptDocuments, chunkSearch, reached, verify: audits.verify }),
     hasCaughtUp: () => indexer.hasCaughtUp,
     recorded(event) {
-      indexer.take(event);
+      indexer.enqueue(event);
       if (isDecisive(event)) audits.changed(event);
     },
     async start(by) {

@@ -32,9 +32,9 @@ import { RunFeed } from '../projections/run-feed.js';
 import type { ReadModels, ReadModelsOptions } from '../projections/read-models.js';
 import { openReadModels } from '../projections/read-models.js';
 import { RunQueries } from '../projections/run-queries.js';
-import type { WhenFoldedDeps } from '../projections/when-folded.js';
-import { untilAnswered } from '../projections/when-folded.js';
-import type { RunViews } from '../projections/run-views.js';
+import type { ReadDeps } from '../projections/read-up-to-date.js';
+import { readUpToDateWithRetry } from '../projections/read-up-to-date.js';
+import type { RunsInMemory } from '../projections/runs-in-memory.js';
 import type { RunFact } from '../run/events.js';
 import { runIdOf } from '../run/events.js';
 import { machineCache } from '../run/machine.js';
@@ -55,7 +55,7 @@ export interface Engine {
   readonly queries: RunQueries;
   /** Drafts as they are written here. */
   readonly tokens: TokenBus;
-  readonly views: RunViews;
+  readonly views: RunsInMemory;
   /** The events of runs as they are recorded. */
   readonly feed: RunFeed;
   /** The events of all runs in the log's order. */
@@ -181,13 +181,13 @@ function giveUp(
     shown,
   }: Pick<EngineDeps, 'logger'> & {
     readonly cluster: Cluster | null;
-    readonly shown: readonly { refuse(error: RunCorrupt): void }[];
+    readonly shown: readonly { notifyCorrupt(error: RunCorrupt): void }[];
   },
 ): void {
   const { runId } = error.data;
   logger.error({ runId, err: error }, 'run: its record is damaged');
   cluster?.giveUp(runId);
-  for (const each of shown) each.refuse(error);
+  for (const each of shown) each.notifyCorrupt(error);
 }
 
 /** Folds the stored views again after they failed. */
@@ -196,7 +196,7 @@ function foldAgain(
   { logger, projector }: Pick<EngineDeps, 'logger'> & { readonly projector: Projector },
 ): void {
   logger.error({ file: VIEWS_FILE, err }, 'read models: the stored views failed; rebuilding them from the log');
-  projector.refold();
+  projector.rebuild();
 }
 
 /** Types of the events that end a run. */
@@ -208,7 +208,7 @@ function recordedTo(
 ): (event: RecordedEvent) => void {
   return (event) => {
     authenticator.recorded(event);
-    feed.recorded(event);
+    feed.deliver(event);
     const runId = ENDS.has(event.type) ? runIdOf(event.stream) : null;
     if (runId !== null) onRunEnded?.(runId);
   };
@@ -220,7 +220,7 @@ function corruptionNoted(
   onFault: (error: unknown) => void,
 ): (error: unknown) => void {
   return (error) => {
-    if (error instanceof RunCorrupt) corruptRuns.found(error);
+    if (error instanceof RunCorrupt) corruptRuns.mark(error);
     else if (error instanceof DocumentCorrupt) corruptDocuments.found(error);
     else onFault(error);
   };
@@ -273,7 +273,7 @@ function recoveryOf(parts: RecoveryDeps): Pick<Engine, 'unfinished' | 'recover' 
     async unfinished() {
       await caughtUp;
       cluster?.listen();
-      const unfinished = await untilAnswered(parts, () => history.unfinished(), stopping.signal);
+      const unfinished = await readUpToDateWithRetry(parts, () => history.unfinished(), stopping.signal);
       return unfinished.filter(({ runId }) => !corruptRuns.has(runId));
     },
     recover(unfinished) {
@@ -287,7 +287,7 @@ function recoveryOf(parts: RecoveryDeps): Pick<Engine, 'unfinished' | 'recover' 
   };
 }
 
-interface RecoveryDeps extends Pick<Engine, 'registry'>, Pick<EngineDeps, 'logger'>, WhenFoldedDeps {
+interface RecoveryDeps extends Pick<Engine, 'registry'>, Pick<EngineDeps, 'logger'>, ReadDeps {
   /** Aborted when the engine stops. */
   readonly stopping: AbortController;
   /** Once the read models have. */

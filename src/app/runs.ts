@@ -67,7 +67,7 @@ export function runServices(
       system,
       instanceId,
       onFault(runId, error) {
-        if (error instanceof RunCorrupt) corruptRuns.found(error);
+        if (error instanceof RunCorrupt) corruptRuns.mark(error);
         else logger.error({ runId, err: error }, 'run: fault');
       },
     },
@@ -81,7 +81,7 @@ export function runServices(
         if (!corruptRuns.has(run.runId)) cluster?.learned(run);
       },
       corruptRuns: {
-        found: (error) => corruptRuns.found(error),
+        found: (error) => corruptRuns.mark(error),
         assertNotCorrupt: (runId) => corruptRuns.assertNotCorrupt(runId),
       },
       ...(onWhole !== undefined && { onWhole }),

@@ -1,10 +1,10 @@
 /** The saved councils as a list. */
 import type { History } from './run-history.js';
-import type { WhenFoldedDeps } from './when-folded.js';
-import { whenFolded, whileFolded } from './when-folded.js';
+import type { ReadDeps } from './read-up-to-date.js';
+import { readUpToDate, whileFolded } from './read-up-to-date.js';
 import type { Page } from './run-summary.js';
 
-export interface BlueprintListDeps extends WhenFoldedDeps {
+export interface BlueprintListDeps extends ReadDeps {
   readonly history: Pick<History, 'blueprintIds' | 'blueprintRecords'>;
 }
 
@@ -24,9 +24,9 @@ export function blueprintList(deps: BlueprintListDeps): BlueprintList {
   const { history } = deps;
   return async (page) => {
     const { limit } = page;
-    const { refolds } = deps.projector;
-    const ids = await whenFolded(deps, () => history.blueprintIds({ ...page, limit: limit + 1 }));
-    return { records: recordsOf(ids.slice(0, limit), refolds, deps), hasMore: ids.length > limit };
+    const { rebuilds } = deps.projector;
+    const ids = await readUpToDate(deps, () => history.blueprintIds({ ...page, limit: limit + 1 }));
+    return { records: recordsOf(ids.slice(0, limit), rebuilds, deps), hasMore: ids.length > limit };
   };
 }
 
@@ -35,12 +35,12 @@ const IDS_AT_ONCE = 100;
 
 async function* recordsOf(
   ids: readonly string[],
-  refolds: number,
+  rebuilds: number,
   deps: BlueprintListDeps,
 ): AsyncGenerator<readonly string[]> {
   for (let at = 0; at < ids.length;) {
     const next = ids.slice(at, at + IDS_AT_ONCE);
-    const records = await whileFolded(deps, refolds, () => deps.history.blueprintRecords(next));
+    const records = await whileFolded(deps, rebuilds, () => deps.history.blueprintRecords(next));
     at += records.length;
     yield records.filter((record) => record !== null);
   }

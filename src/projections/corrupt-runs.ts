@@ -45,7 +45,7 @@ export class CorruptRuns {
   }
 
   /** Marks a run as corrupt. */
-  found(error: RunCorrupt): void {
+  mark(error: RunCorrupt): void {
     const { runId } = error.data;
     if (this.#found.has(runId)) return;
     const { store, onFound, onFault } = this.#options;
@@ -55,7 +55,7 @@ export class CorruptRuns {
   }
 
   /** Unmarks a run whose whole record was found valid: its log was repaired. */
-  forget(runId: string): void {
+  unmark(runId: string): void {
     if (!this.#found.delete(runId)) return;
     const { remove, onFault } = this.#options;
     remove(runId).catch(onFault);

@@ -1,11 +1,11 @@
 /** The documents as a list. */
 import type { DocumentRecord } from '../documents/events.js';
 import type { History } from './run-history.js';
-import type { WhenFoldedDeps } from './when-folded.js';
-import { whenFolded } from './when-folded.js';
+import type { ReadDeps } from './read-up-to-date.js';
+import { readUpToDate } from './read-up-to-date.js';
 import type { Page } from './run-summary.js';
 
-export interface DocumentListDeps extends WhenFoldedDeps {
+export interface DocumentListDeps extends ReadDeps {
   readonly history: Pick<History, 'documents'>;
   readonly corruptDocuments: { has(documentId: string): boolean };
 }
@@ -22,7 +22,7 @@ export type DocumentList = (page: Page) => Promise<readonly ListedDocument[]>;
 export function documentList(deps: DocumentListDeps): DocumentList {
   const { history, corruptDocuments } = deps;
   return async (page) => {
-    const documents = await whenFolded(deps, () => history.documents(page));
+    const documents = await readUpToDate(deps, () => history.documents(page));
     return documents.map((each) => ({ ...each, isCorrupt: corruptDocuments.has(each.id) }));
   };
 }

@@ -79,7 +79,7 @@ export interface InboxFollowOptions extends InboxFilter {
   /** Called with the changes in order, each exactly once, with the place after it; the next waits for the promise. */
   readonly onChange: (change: InboxChange, cursor: string) => Promise<void>;
   /** Called with a place that was reached without a change. */
-  readonly onPassed: (cursor: string) => void;
+  readonly onProgress: (cursor: string) => void;
   readonly signal: AbortSignal;
 }
 
@@ -163,17 +163,17 @@ export class Inbox {
   }
 
   /** Follows the log: reports each pause that begins or gains a vote in full, and each that was decided or has ended. */
-  async follow({ after, onChange, onPassed, signal, ...filter }: InboxFollowOptions, caller: Caller): Promise<void> {
+  async follow({ after, onChange, onProgress, signal, ...filter }: InboxFollowOptions, caller: Caller): Promise<void> {
     await this.#deps.logFeed.follow({
       after,
       types: TELLING,
       blueprintId: filter.blueprintId,
-      onPassed,
+      onProgress,
       signal,
       onEvent: async ({ runId, event, cursor }) => {
         const change = await this.#changeBy(runId, event, (to) => this.#wantedPause(runId, { caller, to, filter }));
         if (change !== null) await onChange(change, cursor);
-        else onPassed(cursor);
+        else onProgress(cursor);
       },
     });
   }

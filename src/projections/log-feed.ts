@@ -40,7 +40,7 @@ export interface FeedOptions {
   /** Called with the events in order, each exactly once; the next waits for the returned promise. */
   readonly onEvent: (event: FeedEvent) => Promise<void>;
   /** Called with a place that was reached without an event to show. */
-  readonly onPassed: (cursor: string) => void;
+  readonly onProgress: (cursor: string) => void;
   /** Ends it. */
   readonly signal: AbortSignal;
 }
@@ -59,7 +59,7 @@ export type FeedStart =
 export interface LogFeedDeps {
   readonly log: Pick<EventLog, 'subscribe' | 'readStream' | 'head'>;
   readonly cursors: FeedCursors;
-  readonly corruptRuns: Pick<CorruptRuns, 'has' | 'found'>;
+  readonly corruptRuns: Pick<CorruptRuns, 'has' | 'mark'>;
   readonly system: Pick<System, 'after'>;
   readonly onFault: (error: unknown) => void;
 }
@@ -121,7 +121,7 @@ export class LogFeed {
       // A log delivers at least once.
       if (reader.last !== null && position <= reader.last) continue;
       const shown = followed.kind === 'event' ? await this.#shown(followed.event, reader) : null;
-      if (shown === null) reader.onPassed(cursors.of(position));
+      if (shown === null) reader.onProgress(cursors.of(position));
       else await reader.onEvent({ ...shown, cursor: cursors.of(position) });
       reader.last = position;
       arrived();
@@ -138,7 +138,7 @@ export class LogFeed {
       return { runId, event: runEventOf(recorded) };
     } catch (error) {
       if (!(error instanceof RunCorrupt)) throw error;
-      corruptRuns.found(error);
+      corruptRuns.mark(error);
       return null;
     }
   }

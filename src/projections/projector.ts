@@ -19,14 +19,14 @@ import { assertRecordedFollows, runEventOf } from '../run/stream.js';
 import { blueprintRowAfter } from './views/blueprint-row.js';
 import { keepSubscribed } from './keep-subscribed.js';
 import type { History } from './run-history.js';
-import type { RunViews } from './run-views.js';
+import type { RunsInMemory } from './runs-in-memory.js';
 import { summaryOf } from './run-summary.js';
 
 const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
 
 export interface ProjectorOptions {
   readonly log: EventLog;
-  readonly views: RunViews;
+  readonly views: RunsInMemory;
   readonly history: History;
   /** What this instance appends, and has folded already. Absent: nothing. */
   readonly ownAppends?: Pick<OwnAppends, 'stateAfter'>;
@@ -63,7 +63,7 @@ export class Projector {
   #subscription = new AbortController();
   /** Whether the subscription is about to restart: events of the present one no longer count. */
   #isRestarting = false;
-  #refolds = 0;
+  #rebuilds = 0;
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
@@ -76,8 +76,8 @@ export class Projector {
   }
 
   /** How often what was stored was lost: an answer of the views counts only when this is as it was before the question. */
-  get refolds(): number {
-    return this.#refolds;
+  get rebuilds(): number {
+    return this.#rebuilds;
   }
 
   /** Starts folding; resolves once history is caught up. @throws {LogCorrupt} it cannot be read to its end */
@@ -88,9 +88,9 @@ export class Projector {
   }
 
   /** Folds everything again, from the first event on: what was stored of it is lost. */
-  refold(): void {
+  rebuild(): void {
     this.#caughtUp = false;
-    this.#refolds += 1;
+    this.#rebuilds += 1;
     this.#position = null;
     this.#options.history.lost();
     this.#isRestarting = true;
@@ -108,7 +108,7 @@ export class Projector {
    * @param signal ends the wait
    * @throws {ServiceStopping} by the signal, or it will not be folded here any more
    */
-  async reached(position: Position | null, signal?: AbortSignal): Promise<void> {
+  async waitFor(position: Position | null, signal?: AbortSignal): Promise<void> {
     if (position === null || this.hasReached(position)) return;
     if (this.#stopping.signal.aborted || signal?.aborted === true) throw new ServiceStopping();
     const folded = new Promise<void>((resolve, reject) => this.#waiters.add({ position, resolve, reject }));
@@ -199,7 +199,7 @@ export class Projector {
   /** Null also for a watched run, whose watchers are shown every state. */
   #foldedHere(runId: string, recorded: RecordedEvent): RunState | null {
     const run = this.#options.ownAppends?.stateAfter(runId, recorded) ?? null;
-    return run && this.#options.views.moveOn(runId, run);
+    return run && this.#options.views.adopt(runId, run);
   }
 
   /** A corrupt run, blueprint or document keeps its last valid state; others are not affected. */

@@ -6,7 +6,7 @@ import type { EventLog } from '../eventlog/port.js';
 import { CorruptRuns } from './corrupt-runs.js';
 import { History } from './run-history.js';
 import { RunReader } from './run-reader.js';
-import { RunViews } from './run-views.js';
+import { RunsInMemory } from './runs-in-memory.js';
 import type { ViewsOptions } from './views/views-client.js';
 import { openViews } from './views/views-client.js';
 
@@ -32,7 +32,7 @@ export interface ReadModels {
   readonly corruptRuns: CorruptRuns;
   /** For what is shown: it compares the end of a record with its stored row, see `RunReaderOptions.seen`. */
   readonly reader: RunReader;
-  readonly views: RunViews;
+  readonly views: RunsInMemory;
   /** Closes the file; what is not written is folded again. */
   close(): Promise<void>;
 }
@@ -69,6 +69,6 @@ export async function openReadModels({
     ...readerOptions,
     seen: async (runId) => (isLive(runId) ? null : (views.headSeq(runId) ?? (await history.find(runId))?.seq ?? null)),
   });
-  const views: RunViews = new RunViews(source, { assertReaches: (runId) => reader.assertReaches(runId) });
+  const views: RunsInMemory = new RunsInMemory(source, { assertReaches: (runId) => reader.assertReaches(runId) });
   return { history, corruptRuns, reader, views, close: () => stored.close() };
 }

@@ -23,7 +23,7 @@ export interface FollowOptions {
    */
   readonly onEvent: (event: RunEvent) => void | Promise<void>;
   /** Called whenever all events that were recorded have been read. */
-  readonly onRead?: () => void;
+  readonly onCaughtUp?: () => void;
   /** Ends the watching. */
   readonly signal: AbortSignal;
 }
@@ -81,7 +81,7 @@ export class RunFeed {
   }
 
   /** Takes one event of the log, of whatever stream, from the subscription. */
-  recorded(recorded: RecordedEvent): void {
+  deliver(recorded: RecordedEvent): void {
     const runId = runIdOf(recorded.stream);
     const audience = runId === null ? undefined : this.#audiences.get(runId);
     if (audience !== undefined) tell(audience, liveEvent(recorded, this.#deps.sha256));
@@ -94,7 +94,7 @@ export class RunFeed {
    * @throws {RunCorrupt | LogUnavailable | LogClosed} when the run cannot be read
    * @throws {ServiceStopping} when the feed has stopped already
    */
-  async follow(runId: string, { from, onEvent, onRead = () => undefined, signal }: FollowOptions): Promise<void> {
+  async follow(runId: string, { from, onEvent, onCaughtUp = () => undefined, signal }: FollowOptions): Promise<void> {
     if (this.#isStopped) throw new ServiceStopping();
     const watcher = newWatcher({ from, onEvent, signal });
     const onAbort = (): void => end(watcher);
@@ -103,7 +103,7 @@ export class RunFeed {
     try {
       while (!watcher.isOver) {
         await this.#readOn(runId, watcher, audience.heard);
-        onRead();
+        onCaughtUp();
         await liveNews(watcher, audience);
       }
     } catch (error) {
@@ -115,7 +115,7 @@ export class RunFeed {
   }
 
   /** Makes the watchers of a run that was found corrupt read on, which fails for them. */
-  refuse({ data: { runId } }: RunCorrupt): void {
+  notifyCorrupt({ data: { runId } }: RunCorrupt): void {
     const audience = this.#audiences.get(runId);
     if (audience !== undefined) tell(audience, UNREADABLE);
   }

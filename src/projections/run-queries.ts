@@ -16,7 +16,7 @@ import type { RunReader } from './run-reader.js';
 import type { RunFilter, RunListQuery } from './run-list.js';
 import type { RunSummary } from './run-summary.js';
 import { summaryOf } from './run-summary.js';
-import { whenFolded } from './when-folded.js';
+import { readUpToDate } from './read-up-to-date.js';
 import type { System } from '../system/system.js';
 
 /** Characters of a record in memory for a client that may stop reading; one event may be larger. */
@@ -101,13 +101,13 @@ export class RunQueries {
   /** A page of the history, by default newest first; everything recorded before the call is in it. */
   async list(query: RunListQuery): Promise<readonly RunSummary[]> {
     const { history, corruptRuns } = this.#options;
-    const found = await whenFolded(this.#options, () => history.list(query));
+    const found = await readUpToDate(this.#options, () => history.list(query));
     return found.map((run) => corruptRuns.shown(run));
   }
 
   /** How many runs of the history there are; everything recorded before the call counts. */
   async count(filter: RunFilter): Promise<number> {
-    return await whenFolded(this.#options, () => this.#options.history.count(filter));
+    return await readUpToDate(this.#options, () => this.#options.history.count(filter));
   }
 
   /** A run's events from a revision on; null when there is no such run. */

@@ -15,7 +15,7 @@ import type { CorruptRuns } from './corrupt-runs.js';
 export interface RunReaderOptions {
   readonly log: EventLog;
   readonly sha256: System['sha256'];
-  readonly corruptRuns: Pick<CorruptRuns, 'found' | 'assertNotCorrupt'>;
+  readonly corruptRuns: Pick<CorruptRuns, 'mark' | 'assertNotCorrupt'>;
   /**
    * Revision of the last event of a run as its view has it, or null if there is no view. A record that ends before it is
    * corrupt, where the log may have lost that event. Default: null for every run.
@@ -123,7 +123,7 @@ export class RunReader {
   }
 
   #noted(error: unknown): unknown {
-    if (error instanceof RunCorrupt) this.#options.corruptRuns.found(error);
+    if (error instanceof RunCorrupt) this.#options.corruptRuns.mark(error);
     return error;
   }
 }

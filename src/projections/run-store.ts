@@ -18,7 +18,7 @@ type News = { readonly kind: 'state'; readonly run: RunState } | { readonly kind
 export interface RunStore {
   recorded(run: RunState): void;
   /** The run was found corrupt. */
-  refused(): void;
+  notifyCorrupt(): void;
   readonly watchers: Broadcast<News>;
 }
 
@@ -31,7 +31,7 @@ export function runStore(first: RunState): RunStore {
   store.subscribe(({ context: { run } }) => watchers.tell({ kind: 'state', run }));
   return {
     recorded: (run) => store.send({ type: 'recorded', run }),
-    refused: () => watchers.tell({ kind: 'damage' }),
+    notifyCorrupt: () => watchers.tell({ kind: 'damage' }),
     watchers,
   };
 }

@@ -27,7 +27,7 @@ export interface ChunkSearch {
 }
 
 export interface DocumentSearchDeps {
-  readonly indexer: Pick<SearchIndexer, 'hasChunks' | 'searchable'>;
+  readonly indexer: Pick<SearchIndexer, 'hasChunks' | 'whenSearchable'>;
   readonly embeddings: Embeddings;
   /** Whether the index takes recorded vectors; otherwise it computes its own. */
   readonly recordsVectors: boolean;
@@ -48,7 +48,7 @@ export function documentSearch({
   return {
     hasChunks: () => feed.hasChunks,
     async search(query, topK, { signal }) {
-      if ((await feed.searchable(signal)) === null) return [];
+      if ((await feed.whenSearchable(signal)) === null) return [];
       const vector = recordsVectors ? await vectorOf(query, embeddings, signal) : null;
       const found = await foundBy(feed, { text: query, vector, topK }, signal);
       const valid = found.filter(({ document }) => !isCorrupt(document));
@@ -69,7 +69,7 @@ async function foundBy(
   signal: AbortSignal,
 ): Promise<readonly ScoredChunk[]> {
   for (;;) {
-    const index = await indexer.searchable(signal);
+    const index = await indexer.whenSearchable(signal);
     try {
       return (await index?.search(query, { signal })) ?? [];
     } catch (error) {

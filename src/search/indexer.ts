@@ -82,7 +82,7 @@ export class SearchIndexer {
    *
    * @throws {ServiceStopping}, or the signal's reason
    */
-  async searchable(signal: AbortSignal): Promise<SearchIndex | null> {
+  async whenSearchable(signal: AbortSignal): Promise<SearchIndex | null> {
     await this.#waiters.until(() => this.#isSearchable, signal);
     return this.#index;
   }
@@ -102,7 +102,7 @@ export class SearchIndexer {
   }
 
   /** Delivers the next event of a document. */
-  take(event: RecordedEvent): void {
+  enqueue(event: RecordedEvent): void {
     if (!isDecisive(event)) return;
     this.#waiting.push(event);
     if (this.#waiting.length > (this.#options.maxWaiting ?? MAX_WAITING)) {
@@ -114,7 +114,7 @@ export class SearchIndexer {
   }
 
   /** Removes a corrupt document from the index. A later event of it adds it again. */
-  drop(documentId: string): void {
+  removeCorrupt(documentId: string): void {
     if (this.#running === null) return;
     this.#dropped.add(documentId);
     this.#wake();
@@ -125,7 +125,7 @@ export class SearchIndexer {
    *
    * @throws {ServiceStopping} it will not be indexed here any more; or the signal's reason
    */
-  async reached(position: Position, signal?: AbortSignal): Promise<void> {
+  async waitFor(position: Position, signal?: AbortSignal): Promise<void> {
     await this.#waiters.until(() => this.isCaughtUp || this.#holds(position), signal);
   }
 

@@ -3,7 +3,7 @@
  * event and token, until the run has ended.
  */
 import type { ChannelMessage, RichMessage, RunCompletedData } from '../generated/schemas.js';
-import type { RunViews } from '../projections/run-views.js';
+import type { RunsInMemory } from '../projections/runs-in-memory.js';
 import type { RunState } from '../run/state.js';
 import type { Announced, Announcement } from './messages.js';
 import {
@@ -22,7 +22,7 @@ import type { RunEvent } from '../run/events.js';
 import type { SendQueue, Peer } from './send-queue.js';
 
 export interface ChannelOptions {
-  readonly views: Pick<RunViews, 'watch'>;
+  readonly views: Pick<RunsInMemory, 'watch'>;
   readonly sendQueue: Pick<SendQueue, 'send'>;
   readonly onFault: (error: unknown) => void;
 }

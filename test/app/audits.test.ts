@@ -10,7 +10,7 @@ import type { EventLog, RecordedEvent } from '../../src/eventlog/port.js';
 import { CorruptRuns } from '../../src/projections/corrupt-runs.js';
 import { Projector } from '../../src/projections/projector.js';
 import { History } from '../../src/projections/run-history.js';
-import { RunViews } from '../../src/projections/run-views.js';
+import { RunsInMemory } from '../../src/projections/runs-in-memory.js';
 import type { ViewsClient } from '../../src/projections/views/views-client.js';
 import { openViews } from '../../src/projections/views/views-client.js';
 import { machineCache } from '../../src/run/machine.js';
@@ -53,7 +53,7 @@ describe('The background check of records', () => {
     // It never starts, as if the log were away.
     projector = new Projector({
       log,
-      views: new RunViews(readerOf(log)),
+      views: new RunsInMemory(readerOf(log)),
       history,
       system,
       onFault,

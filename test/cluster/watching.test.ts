@@ -49,7 +49,12 @@ describe("A run's stream on an instance that does not run it", () => {
     const onEvent = (event: RunEvent): void => void events.push(event);
     let isLive = false;
     const onRead = (): void => void (isLive = true);
-    const over = watcher.feed.follow(runId, { from: 0, onEvent, onRead, signal: new AbortController().signal });
+    const over = watcher.feed.follow(runId, {
+      from: 0,
+      onEvent,
+      onCaughtUp: onRead,
+      signal: new AbortController().signal,
+    });
     // Before it is live it reads the log, which fails on a line that is down.
     const hasStarted = (): boolean => isLive && events.some(({ type }) => type === 'NodeStarted');
     return { events, over, hasStarted };

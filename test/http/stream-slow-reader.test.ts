@@ -55,7 +55,7 @@ describe('A client of the rich stream that does not read', () => {
       follow: (_runId: string, watching: FollowOptions) =>
         new Promise<void>((resolve) => {
           given.watching = watching;
-          watching.onRead?.();
+          watching.onCaughtUp?.();
           watching.signal.addEventListener('abort', () => resolve());
         }),
     };

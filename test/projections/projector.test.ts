@@ -8,7 +8,7 @@ import { SubscriptionDropped } from '../../src/eventlog/errors.js';
 import type { EventLog, NewEvent, Position } from '../../src/eventlog/port.js';
 import { History } from '../../src/projections/run-history.js';
 import { Projector } from '../../src/projections/projector.js';
-import { RunViews } from '../../src/projections/run-views.js';
+import { RunsInMemory } from '../../src/projections/runs-in-memory.js';
 import type { ViewsClient } from '../../src/projections/views/views-client.js';
 import { openViews } from '../../src/projections/views/views-client.js';
 import { changedLog } from '../support/changed-log.js';
@@ -57,7 +57,7 @@ describe('Projector', () => {
     history = new History({ views: stored, system: hasty, onFault });
     projector = new Projector({
       log: from,
-      views: new RunViews(readerOf(log)),
+      views: new RunsInMemory(readerOf(log)),
       history,
       system: hasty,
       onFault,
@@ -86,7 +86,7 @@ describe('Projector', () => {
 
   it('starts at once on an empty log, which is reached', async () => {
     await projector.start();
-    await projector.reached(await log.head());
+    await projector.waitFor(await log.head());
   });
 
   it('has folded an append when its position is reached', async () => {
@@ -95,7 +95,7 @@ describe('Projector', () => {
       const runId = uuid();
       for (let seq = 0; seq < story.length; seq += 3) {
         const { position } = await tell(log, runId, story, seq, seq + 3);
-        await projector.reached(position);
+        await projector.waitFor(position);
         expect(await history.find(runId)).not.to.equal(null);
       }
       expect((await history.find(runId))?.status).to.equal('completed');
@@ -107,7 +107,7 @@ describe('Projector', () => {
     await projector.start();
     const beat = { id: uuid(), type: 'InstanceBeat', data: '{}', metadata: {} };
     const { position } = await log.append('instance-1', [beat], 'none');
-    await projector.reached(position);
+    await projector.waitFor(position);
     expect(faults).to.deep.equal([]);
   });
 
@@ -149,7 +149,7 @@ describe('Projector', () => {
     );
     const runIds = await tellWhole(20);
     await projector.start();
-    await projector.reached(await log.head());
+    await projector.waitFor(await log.head());
     for (const runId of runIds) expect((await history.find(runId))?.iterationCount).to.equal(3);
     for (const fault of faults) expect(fault).to.be.instanceOf(SubscriptionDropped);
   });
@@ -173,7 +173,7 @@ describe('Projector', () => {
     );
     const [runId = ''] = await tellWhole(1);
     await projector.start();
-    await projector.reached(await log.head());
+    await projector.waitFor(await log.head());
     expect((await history.find(runId))?.status).to.equal('completed');
     expect(await history.blueprintIds({ limit: 10, offset: 0 })).to.deep.equal(['good']);
     const [record] = await history.blueprintRecords(['good']);
@@ -190,20 +190,20 @@ describe('Projector', () => {
     const runId = uuid();
     const before = await log.head();
     const beyond = '9'.repeat(16) as Position;
-    const left = rejectionOf(projector.reached(beyond, leaving.signal));
+    const left = rejectionOf(projector.waitFor(beyond, leaving.signal));
     leaving.abort();
     expect(await left).to.be.instanceOf(ServiceStopping);
-    expect(await rejectionOf(projector.reached(beyond, leaving.signal))).to.be.instanceOf(ServiceStopping);
-    await projector.reached(before, leaving.signal);
-    await projector.reached((await tell(log, runId, story, 0, 3)).position);
+    expect(await rejectionOf(projector.waitFor(beyond, leaving.signal))).to.be.instanceOf(ServiceStopping);
+    await projector.waitFor(before, leaving.signal);
+    await projector.waitFor((await tell(log, runId, story, 0, 3)).position);
   });
 
   it('lets nobody wait for what it will not fold any more', async () => {
     await projector.start();
     const beyond = '9'.repeat(16) as Position;
-    const refused = rejectionOf(projector.reached(beyond));
+    const refused = rejectionOf(projector.waitFor(beyond));
     await projector.stop();
     expect(await refused).to.be.instanceOf(ServiceStopping);
-    expect(await rejectionOf(projector.reached(beyond))).to.be.instanceOf(ServiceStopping);
+    expect(await rejectionOf(projector.waitFor(beyond))).to.be.instanceOf(ServiceStopping);
   });
 });

@@ -91,7 +91,7 @@ describe('SearchIndexer', () => {
   const remove = (id: string): Promise<Position> => append(id, { type: 'DocumentDeleted', data: {} });
   /** Tells it of every event after a position. */
   const tell = async (feed: SearchIndexer, after: Position | null): Promise<void> => {
-    for await (const event of log.readAll(after)) if (documentIdOf(event.stream) !== null) feed.take(event);
+    for await (const event of log.readAll(after)) if (documentIdOf(event.stream) !== null) feed.enqueue(event);
   };
   const found = async (feed: SearchIndexer): Promise<readonly string[]> => {
     const passages = await feed.index?.search({ text: 'oaks', vector: null, topK: 100 });
@@ -102,7 +102,7 @@ describe('SearchIndexer', () => {
     const feed = feedOf();
     feed.start(null, { hasDocuments: false });
     expect(feed.isCaughtUp).to.equal(true);
-    await feed.reached('5' as Position);
+    await feed.waitFor('5' as Position);
     expect(feed.index).to.equal(null);
     await feed.stop(null);
     expect(opened).to.equal(0);
@@ -115,12 +115,12 @@ describe('SearchIndexer', () => {
     expect(feed.isCaughtUp).to.equal(false);
     const second = await record('b', 'Oaks are tall.');
     await tell(feed, null);
-    await feed.reached(second);
+    await feed.waitFor(second);
     expect(await found(feed)).to.deep.equal(['a', 'b']);
     expect(feed.index?.count()).to.equal(2);
     const third = await remove('a');
     await tell(feed, second);
-    await feed.reached(third);
+    await feed.waitFor(third);
     expect(await found(feed)).to.deep.equal(['b']);
     expect(feed.isCaughtUp).to.equal(true);
   });
@@ -130,14 +130,14 @@ describe('SearchIndexer', () => {
     const before = feedOf();
     before.start(null, { hasDocuments: false });
     await tell(before, null);
-    await before.reached(first);
+    await before.waitFor(first);
     await before.stop(first);
     const gone = await remove('a');
     const none = feedOf();
     none.start(gone, { hasDocuments: false });
     const third = await record('c', 'Oaks are green.');
     await tell(none, gone);
-    await none.reached(third);
+    await none.waitFor(third);
     expect(await found(none)).to.deep.equal(['c']);
     await none.stop(third);
     const last = await record('d', 'Oaks are wide.');
@@ -163,8 +163,8 @@ describe('SearchIndexer', () => {
     // All in one turn, before the index is open.
     const events = [];
     for await (const event of log.readAll(null)) events.push(event);
-    for (const event of events) feed.take(event);
-    if (last !== null) await feed.reached(last);
+    for (const event of events) feed.enqueue(event);
+    if (last !== null) await feed.waitFor(last);
     expect(feed.index?.count()).to.equal(ids.length);
     expect(readings).to.equal(1);
   });
@@ -188,7 +188,7 @@ describe('SearchIndexer', () => {
     await untilTrue(() => refused >= 3);
     expect(feed.isCaughtUp).to.equal(false);
     isDown = false;
-    await feed.reached(position);
+    await feed.waitFor(position);
     expect(await found(feed)).to.deep.equal(['a']);
     expect(faults).to.have.lengthOf(1);
   });
@@ -199,7 +199,7 @@ describe('SearchIndexer', () => {
     const feed = feedOf();
     feed.start(last, { hasDocuments: true });
     feed.markHistoryDelivered();
-    await feed.reached(last);
+    await feed.waitFor(last);
     const damaged = (bytes: Buffer<ArrayBuffer>): Buffer<ArrayBuffer> => bytes.fill(0, 4_096);
     damageOpen(join(dir.path, 'passages.sqlite'), damaged, () => 0);
     const search = documentSearch({
@@ -212,7 +212,7 @@ describe('SearchIndexer', () => {
     expect([opened, faults.length]).to.deep.equal([1, 1]);
     const third = await record('c', 'Oaks are wide.');
     await tell(feed, last);
-    await feed.reached(third);
+    await feed.waitFor(third);
     expect(await found(feed)).to.deep.equal(['a', 'b', 'c']);
   });
 
@@ -230,7 +230,7 @@ describe('SearchIndexer', () => {
     const feed = feedOf(slow);
     feed.start(first, { hasDocuments: true });
     feed.markHistoryDelivered();
-    await feed.reached(first);
+    await feed.waitFor(first);
     let go: () => void = () => undefined;
     hold = new Promise((resolve) => (go = resolve));
     const last = await record('b', 'Oaks are tall.');
@@ -245,7 +245,7 @@ describe('SearchIndexer', () => {
     expect(await found(feed)).to.deep.equal([]);
     hold = null;
     go();
-    await feed.reached(last);
+    await feed.waitFor(last);
     expect(await found(feed)).to.deep.equal(['a', 'b']);
   });
 
@@ -299,7 +299,7 @@ describe('SearchIndexer', () => {
     const feed = feedOf(slow);
     feed.start(null, { hasDocuments: false });
     await tell(feed, null);
-    const waiting = rejectionOf(feed.reached(last));
+    const waiting = rejectionOf(feed.waitFor(last));
     await untilTrue(() => feed.index !== null);
     const stopped = feed.stop(last);
     go();

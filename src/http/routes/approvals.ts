@@ -91,14 +91,14 @@ function streamRoute(http: HttpContext): Route {
       open += 1;
       whenClosed(ctx.res, () => (open -= 1));
       const filter = filterOf(rest, caller);
-      const body = await placedStream({ http, ctx }, async ({ send, place, begin, onPassed, signal }) => {
+      const body = await placedStream({ http, ctx }, async ({ send, place, begin, onProgress, signal }) => {
         const first = isFirst ? http.inbox.waiting({ ...filter, since: null, limit: MAX_AT_FIRST }, caller) : [];
         // The first pauses have no cursor of their own: a client that is cut off between them gets them all again.
         for await (const pause of first) await send(serverEvent({ kind: 'waiting', pause }, null));
         begin();
         if (cursor !== null) place(cursor);
         const onChange = (change: InboxChange, cursor: string): Promise<void> => send(serverEvent(change, cursor));
-        await http.inbox.follow({ ...filter, after, onChange, onPassed, signal }, caller);
+        await http.inbox.follow({ ...filter, after, onChange, onProgress, signal }, caller);
       });
       return { status: 200, headers: EVENT_STREAM_HEADERS, body };
     },

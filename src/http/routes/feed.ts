@@ -102,7 +102,7 @@ function feedStream(
   { start: { after, cursor }, ...wanted }: Wanted,
   deps: { readonly http: HttpContext; readonly ctx: RouterContext },
 ): Promise<Readable> {
-  return placedStream(deps, ({ send, place, begin, signal, onPassed }) => {
+  return placedStream(deps, ({ send, place, begin, signal, onProgress }) => {
     begin();
     // Sent at once: a client that began at the head and is cut off before its first event would else begin at a newer
     // head.
@@ -111,7 +111,7 @@ function feedStream(
       ...wanted,
       after,
       signal,
-      onPassed,
+      onProgress,
       onEvent: (event) => send(serverEvent(event)),
     });
   });
@@ -119,7 +119,7 @@ function feedStream(
 
 /** Where the events of a stream in the log's order are sent, and places that were reached without one. */
 export interface PlacedSink extends EventSink {
-  readonly onPassed: (cursor: string) => void;
+  readonly onProgress: (cursor: string) => void;
 }
 
 /** A stream in the log's order. A beat sends the cursor reached since the last event, so that a client need not reread. */
@@ -135,7 +135,7 @@ export function placedStream(
     tell: ({ send, ...sink }) =>
       tell({
         ...sink,
-        onPassed: (cursor) => (passed = cursor),
+        onProgress: (cursor) => (passed = cursor),
         send(event) {
           passed = null;
           return send(event);

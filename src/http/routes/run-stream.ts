@@ -53,7 +53,7 @@ export function streamRoute(http: HttpContext): Route {
       const tell = ({ send, begin, signal }: EventSink): Promise<void> => {
         const onEvent = (event: RunEvent): void | Promise<void> =>
           event.seq > after ? send(serverEvent(event)) : undefined;
-        return http.feed.follow(runId, { from: first, onEvent, onRead: begin, signal });
+        return http.feed.follow(runId, { from: first, onEvent, onCaughtUp: begin, signal });
       };
       return { status: 200, headers: EVENT_STREAM_HEADERS, body: await eventStream({ http, response: ctx.res, tell }) };
     },

@@ -10,12 +10,12 @@ import type { Projector } from './projector.js';
 /** Longest wait for the views to be folded, in milliseconds. */
 const MAX_WAIT_MS = 5_000;
 
-export interface UntilFoldedDeps {
+export interface ReadUntilDeps {
   readonly log: Pick<EventLog, 'head'>;
-  readonly projector: Pick<Projector, 'reached' | 'refolds'>;
+  readonly projector: Pick<Projector, 'waitFor' | 'rebuilds'>;
 }
 
-export interface WhenFoldedDeps extends UntilFoldedDeps {
+export interface ReadDeps extends ReadUntilDeps {
   readonly system: Pick<System, 'after'>;
 }
 
@@ -24,9 +24,9 @@ export interface WhenFoldedDeps extends UntilFoldedDeps {
  *
  * @throws {ViewsBehind} if that takes longer than 5 s
  */
-export async function whenFolded<T>(deps: WhenFoldedDeps, ask: () => Promise<T>): Promise<T> {
+export async function readUpToDate<T>(deps: ReadDeps, ask: () => Promise<T>): Promise<T> {
   const late = (): Error => new ViewsBehind();
-  return await inTime((signal) => untilFolded(deps, ask, signal), {
+  return await inTime((signal) => readUpToDateUntil(deps, ask, signal), {
     ...{ system: deps.system, maxMs: MAX_WAIT_MS, late },
   });
 }
@@ -36,38 +36,38 @@ export async function whenFolded<T>(deps: WhenFoldedDeps, ask: () => Promise<T>)
  *
  * @throws {ServiceStopping} if the signal aborts or the projector stops
  */
-export async function untilFolded<T>(
-  { log, projector }: UntilFoldedDeps,
+export async function readUpToDateUntil<T>(
+  { log, projector }: ReadUntilDeps,
   ask: () => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
   while (!signal.aborted) {
-    const { refolds } = projector;
-    await projector.reached(await log.head(), signal);
+    const { rebuilds } = projector;
+    await projector.waitFor(await log.head(), signal);
     const answer = await unlessLost(ask);
     // After a loss an answer may come from the new views, which are still empty.
-    if (answer !== null && projector.refolds === refolds) return answer.value;
+    if (answer !== null && projector.rebuilds === rebuilds) return answer.value;
   }
   throw new ServiceStopping();
 }
 
-/** As `untilFolded`, and waits while the log is away. @throws {ServiceStopping} */
-export async function untilAnswered<T>(
-  { system, ...deps }: WhenFoldedDeps,
+/** As `readUpToDateUntil`, and waits while the log is away. @throws {ServiceStopping} */
+export async function readUpToDateWithRetry<T>(
+  { system, ...deps }: ReadDeps,
   ask: () => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  return await retryWhileUnavailable(() => untilFolded(deps, ask, signal), { system, signal });
+  return await retryWhileUnavailable(() => readUpToDateUntil(deps, ask, signal), { system, signal });
 }
 
 /**
  * Asks about the result of an earlier query: at once, or, if the views were lost since, when they are folded again.
  *
- * @param refolds how often the views had been lost at the earlier query
+ * @param rebuilds how often the views had been lost at the earlier query
  */
-export async function whileFolded<T>(deps: WhenFoldedDeps, refolds: number, ask: () => Promise<T>): Promise<T> {
-  const answer = deps.projector.refolds === refolds ? await unlessLost(ask) : null;
-  return answer !== null && deps.projector.refolds === refolds ? answer.value : await whenFolded(deps, ask);
+export async function whileFolded<T>(deps: ReadDeps, rebuilds: number, ask: () => Promise<T>): Promise<T> {
+  const answer = deps.projector.rebuilds === rebuilds ? await unlessLost(ask) : null;
+  return answer !== null && deps.projector.rebuilds === rebuilds ? answer.value : await readUpToDate(deps, ask);
 }
 
 /** An answer, or null if the views are lost. */

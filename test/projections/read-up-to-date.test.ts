@@ -1,26 +1,26 @@
 import { expect } from 'chai';
-import type { WhenFoldedDeps } from '../../src/projections/when-folded.js';
-import { whenFolded, whileFolded } from '../../src/projections/when-folded.js';
+import type { ReadDeps } from '../../src/projections/read-up-to-date.js';
+import { readUpToDate, whileFolded } from '../../src/projections/read-up-to-date.js';
 import { manualSystem } from '../support/manual-system.js';
 
 describe('A question to views that are lost', () => {
   /** Views that hold what is recorded once they are folded, and nothing from when they are recreated until then. */
   function views() {
     let rows: readonly string[] = [];
-    let refolds = 0;
-    const deps: WhenFoldedDeps = {
+    let rebuilds = 0;
+    const deps: ReadDeps = {
       log: { head: () => Promise.resolve(null) },
       projector: {
-        get refolds() {
-          return refolds;
+        get rebuilds() {
+          return rebuilds;
         },
-        reached: () => Promise.resolve(void (rows = ['recorded'])),
+        waitFor: () => Promise.resolve(void (rows = ['recorded'])),
       },
       system: manualSystem(),
     };
     const recreate = (): void => {
       rows = [];
-      refolds += 1;
+      rebuilds += 1;
     };
     return { deps, recreate, ask: () => Promise.resolve(rows) };
   }
@@ -28,7 +28,7 @@ describe('A question to views that are lost', () => {
   it('while it is asked is not answered from the new ones before they are folded', async () => {
     const { deps, recreate, ask } = views();
     let asked = 0;
-    const answer = await whenFolded(deps, () => {
+    const answer = await readUpToDate(deps, () => {
       asked += 1;
       if (asked === 1) recreate();
       return ask();
@@ -38,8 +38,8 @@ describe('A question to views that are lost', () => {
 
   it('since the question before it waits until they are folded', async () => {
     const { deps, recreate, ask } = views();
-    const { refolds } = deps.projector;
+    const { rebuilds } = deps.projector;
     recreate();
-    expect(await whileFolded(deps, refolds, ask)).to.deep.equal(['recorded']);
+    expect(await whileFolded(deps, rebuilds, ask)).to.deep.equal(['recorded']);
   });
 });

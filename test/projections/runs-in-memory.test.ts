@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { nodeSystem } from '../../src/system/system.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import type { EventLog, NewEvent, RecordedEvent } from '../../src/eventlog/port.js';
-import { RunViews } from '../../src/projections/run-views.js';
+import { RunsInMemory } from '../../src/projections/runs-in-memory.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { elementAt, present } from '../../src/system/element.js';
 import { isFinished } from '../../src/run/state.js';
@@ -26,7 +26,7 @@ const IS_SOAK = process.env['SOAK'] !== undefined;
 const SCHEDULES = IS_SOAK ? 5_000 : 30;
 const { uuid } = nodeSystem();
 
-describe(`RunViews (SEED=${SEED})`, () => {
+describe(`RunsInMemory (SEED=${SEED})`, () => {
   let dir: TempDir;
   let log: EventLog;
   let story: readonly NewEvent[];
@@ -66,7 +66,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
       },
     });
     const reader = storyReader(log);
-    const views = new RunViews(storyReader(slow));
+    const views = new RunsInMemory(storyReader(slow));
     const runId = uuid();
     let recorded = 1 + pick(4);
     await tell(log, runId, story, 0, recorded);
@@ -84,7 +84,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
         const event = runEventOf(await recordedAt(log, runId, seq));
         // Some were folded where they were decided: then up to the end of their append.
         const folded = random() < 0.5 ? await reader.fold(runId) : null;
-        if (folded === null || !views.moveOn(runId, folded)) {
+        if (folded === null || !views.adopt(runId, folded)) {
           const run = views.applyHeld(runId, event) ?? (await views.apply(runId, event));
           expect(run?.head.seq).to.be.at.least(seq);
         }
@@ -126,7 +126,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
         events: (_: string, { from = 0 } = {}) => Readable.from(events.slice(from, recorded)),
       };
       // Whatever nobody watches leaves memory with its next event.
-      const views = new RunViews(reader, { bounds: { runs: 0, text: 0 } });
+      const views = new RunsInMemory(reader, { bounds: { runs: 0, text: 0 } });
       const told: number[] = [];
       const watching = views.watch(runId, {
         onState: ({ head }) => told.push(head.seq),
@@ -148,14 +148,14 @@ describe(`RunViews (SEED=${SEED})`, () => {
   });
 
   it('answers false for a run that does not exist and keeps nothing of it', async () => {
-    const views = new RunViews(storyReader(log));
+    const views = new RunsInMemory(storyReader(log));
     const watcher = { onState: () => undefined, signal: new AbortController().signal };
     expect(await views.watch(uuid(), watcher)).to.equal(false);
     expect(views.size).to.equal(0);
   });
 
   it('holds a finished run as long as somebody watches it', async () => {
-    const views = new RunViews(storyReader(log));
+    const views = new RunsInMemory(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, story.length);
     const [first, second] = [new AbortController(), new AbortController()];
@@ -169,7 +169,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
   });
 
   it('keeps nothing for a watcher who leaves while the run is loaded', async () => {
-    const views = new RunViews(storyReader(log));
+    const views = new RunsInMemory(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, story.length);
     const leaving = new AbortController();
@@ -182,7 +182,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
   });
 
   it('tells nothing more to a watcher who has left', async () => {
-    const views = new RunViews(storyReader(log));
+    const views = new RunsInMemory(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, 4);
     const events = await recordOf(log, runId);
@@ -220,7 +220,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
 
   it('folds no run from the log again while 4,000 unfinished ones move', async () => {
     let folds = 0;
-    const views = new RunViews({
+    const views = new RunsInMemory({
       ...storyReader(log),
       fold: async () => {
         folds += 1;
@@ -240,7 +240,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
       { runs: 3, text: Number.MAX_SAFE_INTEGER },
       { runs: 100, text: 4 * 'The sea'.length },
     ]) {
-      const views = new RunViews({ ...storyReader(log), fold: async () => null, async *events() {} }, { bounds });
+      const views = new RunsInMemory({ ...storyReader(log), fold: async () => null, async *events() {} }, { bounds });
       const leaving = new AbortController();
       const [one] = runs;
       await views.apply(present(first, 'run'), elementAt(present(one, 'run').events, 0));
@@ -267,7 +267,7 @@ describe(`RunViews (SEED=${SEED})`, () => {
   }
 
   it('passes over events that it has folded already', async () => {
-    const views = new RunViews(storyReader(log));
+    const views = new RunsInMemory(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, 8);
     const events = await recordOf(log, runId);

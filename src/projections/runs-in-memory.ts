@@ -32,14 +32,14 @@ interface View {
   text: number;
 }
 
-export interface RunViewsOptions {
+export interface RunsInMemoryOptions {
   /** Default: enough for what is under way. */
   readonly bounds?: UnwatchedBounds;
   /** Asked before a run is shown: see run-reader.ts. */
   readonly assertReaches?: RunReader['assertReaches'];
 }
 
-export class RunViews {
+export class RunsInMemory {
   readonly #reader: Pick<RunReader, 'fold' | 'events'>;
   readonly #assertReaches: RunReader['assertReaches'];
   readonly #bounds: UnwatchedBounds;
@@ -49,7 +49,7 @@ export class RunViews {
   #text = 0;
   readonly #loading = new Map<string, Promise<View | null>>();
 
-  constructor(reader: Pick<RunReader, 'fold' | 'events'>, options: RunViewsOptions = {}) {
+  constructor(reader: Pick<RunReader, 'fold' | 'events'>, options: RunsInMemoryOptions = {}) {
     this.#reader = reader;
     this.#bounds = options.bounds ?? BOUNDS;
     this.#assertReaches = options.assertReaches ?? (async () => undefined);
@@ -90,7 +90,7 @@ export class RunViews {
    * Adopts the state of a run that was folded elsewhere, at once; returns that, or a later one. Null when the run is
    * watched, or about to be: then every event of it must be applied.
    */
-  moveOn(runId: string, run: RunState): RunState | null {
+  adopt(runId: string, run: RunState): RunState | null {
     if (this.#loading.has(runId)) return null;
     const view = this.#views.get(runId) ?? this.#keep(runId, run);
     if (view.watchers > 0) return null;
@@ -142,8 +142,8 @@ export class RunViews {
   }
 
   /** Notifies the watchers of a run that was found corrupt. */
-  refuse({ data: { runId } }: RunCorrupt): void {
-    this.#views.get(runId)?.store?.refused();
+  notifyCorrupt({ data: { runId } }: RunCorrupt): void {
+    this.#views.get(runId)?.store?.notifyCorrupt();
   }
 
   /** A run that is kept in memory from now on: one that has just been loaded may have left it before this goes on. */
