@@ -42,7 +42,7 @@ export interface Wanted {
  * Identifies the sender. A key is preferred to a ticket, a ticket to a cookie, which browsers send by themselves.
  *
  * @throws {RequestRefused} 401, 403, 429
- * @throws {KeysCorrupt | LogUnavailable | LookupsCrowded}
+ * @throws {KeysCorrupt | LogUnavailable | TooManyLookups}
  */
 export async function authenticate(
   request: SignedRequest,

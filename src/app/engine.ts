@@ -207,7 +207,7 @@ function recordedTo(
   { onRunEnded }: Pick<EngineDeps, 'onRunEnded'>,
 ): (event: RecordedEvent) => void {
   return (event) => {
-    authenticator.recorded(event);
+    authenticator.onEventRecorded(event);
     feed.deliver(event);
     const runId = ENDS.has(event.type) ? runIdOf(event.stream) : null;
     if (runId !== null) onRunEnded?.(runId);

@@ -42,7 +42,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly authenticator: AuthenticationRules['authenticator'] &
     Pick<Authenticator, 'signIn' | 'watch'> & {
       readonly keys: Pick<KeyStore, 'list' | 'add' | 'revoke' | 'events'>;
-      readonly sessions: Pick<SessionStore, 'end'>;
+      readonly sessions: Pick<SessionStore, 'signOut'>;
       readonly tickets: Pick<TicketStore, 'issue'>;
     };
   /** Whether the service is reached from its own machine alone. */

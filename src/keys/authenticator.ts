@@ -1,7 +1,6 @@
-/** Who may enter: by a key, by a session or ticket that stands for one, or anyone while there are no keys. */
+/** Authenticates callers: by a key, by a session or ticket that stands for a key, or anyone while no key was added. */
 import { LogUnavailable } from '../eventlog/errors.js';
 import type { RecordedEvent } from '../eventlog/port.js';
-import type { System } from '../system/system.js';
 import { inTime } from '../system/async/deadline.js';
 import type { Grant } from './caller.js';
 import type { Session } from './sessions.js';
@@ -12,12 +11,12 @@ import type { KeyStoreOptions } from './store.js';
 import { KeyStore } from './store.js';
 import { TicketStore } from './tickets.js';
 
-/** How long a caller may wait for a read of the log, in milliseconds. */
+/** Time limit of a read of the log for one caller, in milliseconds. */
 const LOOKUP_MS = 5_000;
 /** Interval at which open connections are checked for expired grants, in milliseconds. */
 const SWEEP_MS = 500;
 
-/** Why a key, session or ticket does not authenticate its bearer. */
+/** Why a key, session or ticket is refused. */
 export type Refusal = 'unknown' | 'revoked' | 'expired';
 
 /** The grant of a named key, direct or by a session or ticket. */
@@ -28,16 +27,9 @@ export interface KeyGrant extends Grant {
 /** The result of looking up a key, session or ticket. */
 export type Found = { readonly grant: KeyGrant } | { readonly grant: null; readonly refusal: Refusal };
 
-/** The session or ticket shown in place of a key. */
-interface Credential {
-  readonly session?: string | null;
-  /** When it ends, ISO 8601. */
-  readonly until?: string | null;
-}
-
 interface Watch {
   readonly grant: Grant;
-  readonly onOver: () => void;
+  readonly onEnd: () => void;
 }
 
 export class Authenticator {
@@ -45,13 +37,11 @@ export class Authenticator {
   readonly sessions: SessionStore;
   readonly tickets: TicketStore;
   readonly #system: KeyStoreOptions['system'];
-  readonly #recentNow: () => string;
   readonly #watches = new Set<Watch>();
   #cancelSweep: (() => void) | null = null;
 
   constructor(options: KeyStoreOptions) {
     this.#system = options.system;
-    this.#recentNow = recentNow(options.system);
     this.keys = new KeyStore(options);
     this.sessions = new SessionStore(options);
     this.tickets = new TicketStore(options);
@@ -59,7 +49,7 @@ export class Authenticator {
     this.sessions.onChange(() => this.#endWatches());
   }
 
-  /** Whether no key was ever added: then everybody may do everything. @throws {KeysCorrupt} it cannot be known */
+  /** Whether no key was ever added, so that every caller may do everything. @throws {KeysCorrupt} */
   get isOpen(): boolean {
     return this.keys.isOpen;
   }
@@ -67,45 +57,43 @@ export class Authenticator {
   /** @throws {KeysCorrupt | LogUnavailable} */
   async byKey(text: string): Promise<Found> {
     const key = this.keys.known(text) ?? (await this.#lookUp(() => this.keys.find(text)));
-    return this.#found(key, {});
+    return this.#found(key, null);
   }
 
-  /** @throws {KeysCorrupt | LogUnavailable | LookupsCrowded} */
+  /** @throws {KeysCorrupt | LogUnavailable | TooManyLookups} */
   async bySession(text: string): Promise<Found> {
     return this.#foundIn(await this.#lookUp(() => this.sessions.find(text)));
   }
 
-  /** Uses the ticket up, whether or not its key is still good. @throws {KeysCorrupt | LogUnavailable | LookupsCrowded} */
+  /** Redeems the ticket, even if its key is no longer valid. @throws {KeysCorrupt | LogUnavailable | TooManyLookups} */
   async byTicket(text: string): Promise<Found> {
     const ticket = await this.#lookUp(() => this.tickets.redeem(text));
     if (ticket === null) return UNKNOWN;
     const { name, session } = ticket;
-    if (session === null) return this.#found(this.keys.named(name), {});
-    // Ends with its session, and so does what it opens.
+    if (session === null) return this.#found(this.keys.named(name), null);
+    // The ticket, and the stream that it opens, end with its session.
     return this.#foundIn(await this.#lookUp(() => this.sessions.withId(session)));
   }
 
-  /** Opens a session for the bearer of a key; the only answer with its text. Throws as an append does. */
+  /** Opens a session for the bearer of a key. The text cannot be read again. Throws as an append does. */
   async signIn(grant: KeyGrant): Promise<{ readonly text: string; readonly grant: KeyGrant }> {
     const { text, session } = await this.sessions.open(grant.actor);
     return { text, grant: { ...grant, expiresAt: earlier(grant.expiresAt, session.expiresAt), session: session.id } };
   }
 
-  /**
-   * Calls back once when the grant has ended; at once when it has ended already. Returns a function that cancels this.
-   */
-  watch(grant: Grant, onOver: () => void): () => void {
-    const watch = { grant, onOver };
+  /** Calls `onEnd` once, when the grant ends or if it has ended already. Returns a function that cancels the watch. */
+  watch(grant: Grant, onEnd: () => void): () => void {
+    const watch = { grant, onEnd };
     this.#watches.add(watch);
-    if (this.#isOver(grant)) this.#end(watch);
-    else this.#sweepLater();
+    if (this.#hasEnded(grant)) this.#end(watch);
+    else this.#scheduleSweep();
     return () => void this.#watches.delete(watch);
   }
 
-  /** Must be called with each event of the log, of whatever stream. */
-  recorded(event: RecordedEvent): void {
-    this.keys.recorded(event);
-    this.sessions.recorded(event);
+  /** The caller must pass every event of the log, of any stream. */
+  onEventRecorded(event: RecordedEvent): void {
+    this.keys.onEventRecorded(event);
+    this.sessions.onEventRecorded(event);
   }
 
   async stop(): Promise<void> {
@@ -116,71 +104,60 @@ export class Authenticator {
 
   #foundIn(session: Session | null): Found {
     if (session === null) return UNKNOWN;
-    return this.#found(this.keys.named(session.name), { session: session.id, until: session.expiresAt });
+    return this.#found(this.keys.named(session.name), session);
   }
 
-  #found(key: Key | null, { session = null, until = null }: Credential): Found {
+  /** @param session in place of the key, or null if the caller sent the key */
+  #found(key: Key | null, session: Session | null): Found {
     if (key === null) return UNKNOWN;
-    const now = this.#recentNow();
+    const now = this.#system.now();
     const refusal = keyEnded(key, now);
     if (refusal !== null) return { grant: null, refusal };
-    this.keys.used(key, now);
+    this.keys.recordUse(key, now);
     const { name, scopes, expiresAt } = key;
-    return { grant: { actor: name, scopes, expiresAt: earlier(expiresAt, until), session } };
+    const end = earlier(expiresAt, session?.expiresAt ?? null);
+    return { grant: { actor: name, scopes, expiresAt: end, session: session?.id ?? null } };
   }
 
   #lookUp<T>(work: () => Promise<T>): Promise<T> {
     return inTime(work, { system: this.#system, maxMs: LOOKUP_MS, late: () => new LogUnavailable() });
   }
 
-  #isOver({ actor, expiresAt, session }: Grant): boolean {
+  #hasEnded({ actor, expiresAt, session }: Grant): boolean {
     try {
       if (actor === null) return !this.isOpen;
       const now = this.#system.now();
       const key = this.keys.named(actor);
       if (key === null || keyEnded(key, now) !== null) return true;
-      if (session !== null && this.sessions.isEnded(session)) return true;
+      if (session !== null && this.sessions.isSignedOut(session)) return true;
       return expiresAt !== null && expiresAt <= now;
     } catch {
-      // With unreadable keys nobody is authenticated.
+      // While the keys are unreadable, no caller is authenticated.
       return true;
     }
   }
 
   #endWatches(): void {
-    for (const watch of this.#watches) if (this.#isOver(watch.grant)) this.#end(watch);
+    for (const watch of this.#watches) if (this.#hasEnded(watch.grant)) this.#end(watch);
   }
 
   #end(watch: Watch): void {
     this.#watches.delete(watch);
-    watch.onOver();
+    watch.onEnd();
   }
 
-  #sweepLater(): void {
+  #scheduleSweep(): void {
     this.#cancelSweep ??= this.#system.after(SWEEP_MS, () => {
       this.#cancelSweep = null;
       this.#endWatches();
-      if (this.#watches.size > 0) this.#sweepLater();
+      if (this.#watches.size > 0) this.#scheduleSweep();
     });
   }
 }
 
 const UNKNOWN: Found = { grant: null, refusal: 'unknown' };
 
-/** How old the cached time may be that expiry is checked against, in milliseconds. */
-const RECENT_MS = 20;
-
-/** The time, cached for a moment: formatting it for each request would cost more than the rest of the check. */
-function recentNow({ now, monotonicMs }: Pick<System, 'now' | 'monotonicMs'>): () => string {
-  let [text, untilMs] = ['', Number.NEGATIVE_INFINITY];
-  return () => {
-    const nowMs = monotonicMs();
-    if (nowMs >= untilMs) [text, untilMs] = [now(), nowMs + RECENT_MS];
-    return text;
-  };
-}
-
-/** Times as ISO 8601 text compare as times. */
+/** ISO 8601 texts sort as the times they stand for. */
 function earlier(one: string | null, other: string | null): string | null {
   if (one === null || other === null) return one ?? other;
   return one < other ? one : other;

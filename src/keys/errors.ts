@@ -1,7 +1,7 @@
 /** Errors of keys. */
 import { CouncilError } from '../errors.js';
 
-/** A key cannot be added as requested; `field` names the fault. Nothing is recorded. */
+/** A key cannot be added as requested; `field` names the field at fault. Nothing is recorded. */
 export class KeyRefused extends CouncilError<{ field: 'name' | 'scopes' | 'expires'; reason: string }> {
   readonly code = 'key.refused';
   constructor(data: { field: 'name' | 'scopes' | 'expires'; reason: string }) {
@@ -17,7 +17,7 @@ export class KeyTaken extends CouncilError<{ name: string }> {
   }
 }
 
-/** A key was added as the first one only, and another was quicker. */
+/** The caller may add only the first key, but there is one already. */
 export class KeyNotFirst extends CouncilError {
   readonly code = 'key.not-first';
   constructor() {
@@ -25,7 +25,7 @@ export class KeyNotFirst extends CouncilError {
   }
 }
 
-/** The caller's own key, with which they change keys, has ended meanwhile. */
+/** The key with which the caller changes keys was revoked or has expired meanwhile. */
 export class KeyEnded extends CouncilError<{ name: string; end: 'revoked' | 'expired' }> {
   readonly code = 'key.ended';
   constructor(data: { name: string; end: 'revoked' | 'expired' }) {
@@ -51,7 +51,7 @@ export class TooManyKeys extends CouncilError<{ limit: number }> {
   }
 }
 
-/** Other instances changed the keys at each try. Nothing is recorded. */
+/** Other instances changed the keys at every attempt. Nothing is recorded. */
 export class KeysContended extends CouncilError {
   readonly code = 'key.contended';
   constructor(options?: ErrorOptions) {
@@ -59,7 +59,7 @@ export class KeysContended extends CouncilError {
   }
 }
 
-/** An event of a stream of keys, sessions or tickets cannot be read. */
+/** An event of the keys, of a session or of a ticket cannot be read. */
 export class KeysCorrupt extends CouncilError<{ stream: string; seq: number; reason: string }> {
   readonly code = 'key.corrupt';
   constructor(data: { stream: string; seq: number; reason: string }, options?: ErrorOptions) {
@@ -68,7 +68,7 @@ export class KeysCorrupt extends CouncilError<{ stream: string; seq: number; rea
 }
 
 /** Too many sessions and tickets are being looked up at once. */
-export class LookupsCrowded extends CouncilError {
+export class TooManyLookups extends CouncilError {
   readonly code = 'key.crowded';
   constructor() {
     super('Cannot look up who asks: too many ask at once', {});

@@ -1,4 +1,4 @@
-/** The events of keys, sessions and tickets: each a stream whose events are checked as they are read. */
+/** Reads the events of keys, sessions and tickets from their streams and checks each. */
 import type { EventValidators } from '../generated/recorded-events.js';
 import { keyEvents, sessionEvents, ticketEvents } from '../generated/recorded-events.js';
 import type { KeyFacts, SessionFacts, TicketFacts } from '../generated/schemas.js';
@@ -10,7 +10,7 @@ import type { System } from '../system/system.js';
 import { KeysCorrupt } from './errors.js';
 import { reasonOf } from '../system/untrusted.js';
 
-/** A fact of one of the types in `Facts`. */
+/** An event of one of the types in `Facts`, before it is recorded. */
 type FactOf<Facts> = {
   [T in keyof Facts & string]: { readonly type: T; readonly data: Facts[T] & object };
 }[keyof Facts & string];
@@ -20,22 +20,22 @@ export type KeyEvent = SealedEvent<KeyFact>;
 export type SessionFact = FactOf<SessionFacts>;
 export type TicketFact = FactOf<TicketFacts>;
 
-/** The one stream of all keys of a log. */
+/** The stream of all keys of a log. */
 export const KEYS_STREAM = 'keys-all';
 
-/** How the events of a stream are read. */
+/** Reads the streams of one kind. */
 export interface EventReader<F extends ExportedEvent> {
-  /** @throws {KeysCorrupt} when it is none of such a stream */
+  /** @throws {KeysCorrupt} the event has another type or other data */
   eventOf(recorded: RecordedEvent): F;
-  /** In order from a revision on, each verified to follow the one before it. @throws {KeysCorrupt} */
+  /** The events in order; each is verified to follow the previous one. @throws {KeysCorrupt} */
   read(log: ReadableLog, stream: string, range: EventRange): AsyncGenerator<F>;
 }
 
 export interface EventRange {
   readonly sha256: System['sha256'];
-  /** Revision of the first event given. Default: 0. */
+  /** Revision of the first event. Default: 0. */
   readonly from?: number;
-  /** Most events given. Default: all. */
+  /** Largest number of events. Default: all. */
   readonly max?: number;
 }
 

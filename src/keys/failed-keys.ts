@@ -1,15 +1,15 @@
-/** Counts failed keys by address, so that guessing is slowed; a valid key is never slowed. */
+/** Counts failed keys by address, which slows guessing. A valid key is never slowed. */
 import { BoundedMap } from '../system/bounded-map.js';
 import type { System } from '../system/system.js';
 
-/** Failed attempts per address and window before 429. */
+/** Failures per address and window before 429. */
 const MAX_FAILURES = 10;
 const WINDOW_MS = 60_000;
-/** Most addresses remembered; the one with the oldest window is forgotten first. */
+/** Largest number of addresses counted; the one with the oldest window is forgotten first. */
 const MAX_ADDRESSES = 10_000;
 
 export interface FailedKeys {
-  /** Counts a failure. Returns how long this address must wait, in whole seconds; null: it has attempts left. */
+  /** Counts a failure. Returns the seconds that this address must wait, a whole number, or null if it need not wait. */
   failed(address: string): number | null;
 }
 

@@ -1,4 +1,4 @@
-/** The rules for a new key, whether it is requested over REST or at a terminal. */
+/** The rules for a new key, over REST and in the terminal. */
 import type { Scope } from './caller.js';
 import { SCOPES, isScope } from './caller.js';
 import { isCalendarDay } from '../system/calendar-day.js';
@@ -8,17 +8,17 @@ import { KeyRefused } from './errors.js';
 export interface KeyRequest {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** ISO 8601, UTC, milliseconds; null: never. */
+  /** ISO 8601, UTC, milliseconds, or null if the key never expires. */
   readonly expiresAt: string | null;
 }
 
-/** The pattern of schemas/key-request.json. Without a colon, which marks scopes in lists of approvers. */
+/** The pattern of schemas/key-request.json. It has no colon, which marks scopes in lists of approvers. */
 const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/;
 
-/** Words that stand in the place of a name in paths of the API. */
+/** Names that paths of the API use for something else: `/api/keys/events`. */
 const RESERVED: ReadonlySet<string> = new Set(['events']);
 
-/** Longest time until a key expires, in days: a century. */
+/** Longest lifetime of a key, in days: a century. */
 const MAX_DAYS = 36_525;
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -28,7 +28,7 @@ export function isKeyName(text: string): boolean {
   return KEY_NAME.test(text) && !RESERVED.has(text);
 }
 
-/** Checks a request, whoever made it. @throws {KeyRefused} */
+/** @throws {KeyRefused} the name, the scopes or the expiry break a rule */
 export function assertKeyRequest({ name, scopes, expiresAt }: KeyRequest, now: string): void {
   if (!isKeyName(name)) {
     const form = 'a name is 1 to 64 letters, digits and . _ @ + -, begins with a letter or digit, and is not "events"';
@@ -40,7 +40,7 @@ export function assertKeyRequest({ name, scopes, expiresAt }: KeyRequest, now: s
   }
 }
 
-/** Parses scopes: each once, in the order of `SCOPES`. @throws {KeyRefused} naming the first that is none */
+/** The scopes, each once, in the order of `SCOPES`. @throws {KeyRefused} names the first unknown one */
 export function scopesOf(texts: readonly string[]): readonly Scope[] {
   const unknown = texts.find((text) => !isScope(text));
   if (unknown === undefined) return SCOPES.filter((scope) => texts.includes(scope));
@@ -48,7 +48,7 @@ export function scopesOf(texts: readonly string[]): readonly Scope[] {
   throw new KeyRefused({ field: 'scopes', reason });
 }
 
-/** The end of a duration from now, such as `30d`, `12h`, `90m` or `45s`, as ISO 8601. @throws {KeyRefused} */
+/** The time after a duration such as `30d`, `12h`, `90m` or `45s`, as ISO 8601. @throws {KeyRefused} */
 export function expiryIn(text: string, now: string): string {
   const [, count, unit = ''] = /^([1-9]\d{0,9})([smhd])$/.exec(text) ?? [];
   const ms = Number(count) * (UNIT_MS[unit] ?? Number.NaN);
@@ -57,7 +57,7 @@ export function expiryIn(text: string, now: string): string {
   throw new KeyRefused({ field: 'expires', reason });
 }
 
-/** A point in time with its offset from UTC, as ISO 8601 in UTC. @throws {KeyRefused} */
+/** Converts a time with an offset from UTC to ISO 8601 in UTC. @throws {KeyRefused} */
 export function expiryAt(text: string): string {
   const isInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(text);
   const ms = isInstant && isCalendarDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;

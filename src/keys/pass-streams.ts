@@ -1,6 +1,6 @@
 /**
- * Passes, which are sessions and tickets: random values that stand for a key for a while. Each has a stream of its own,
- * named by its hash, so that every instance honours it by a read of the log.
+ * Passes, which are sessions and tickets: random texts that stand for a key for a limited time. Each has a stream of its
+ * own, named by its hash, so that every instance can read it from the log.
  */
 import type { EventLog } from '../eventlog/port.js';
 import { appendFacts } from '../eventsourcing/handle-command.js';
@@ -8,13 +8,13 @@ import type { ExportedEvent, Fact, SealedEvent } from '../eventsourcing/hash-cha
 import type { System } from '../system/system.js';
 import { semaphore } from '../system/async/semaphore.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
-import { KeysCorrupt, LookupsCrowded } from './errors.js';
+import { KeysCorrupt, TooManyLookups } from './errors.js';
 import type { EventReader } from './events.js';
 
-/** Streams read at a time, and reads that may wait: made-up passes cause no more load than that. */
+/** Limits of concurrent and waiting reads, so that made-up passes cause little load. */
 const READS_AT_A_TIME = 32;
 const MAX_WAITING_READS = 2_000;
-/** Most events of a pass: its opening and its end. */
+/** A pass has at most two events: its opening and its end. */
 const MAX_EVENTS = 2;
 
 export interface PassDeps {
@@ -23,20 +23,20 @@ export interface PassDeps {
   readonly instanceId: string;
 }
 
-/** Whether a text has the form of a pass; only then is the log read. */
+/** Whether a text has the form of a pass. The service reads the log only for these. */
 export function isPassText(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text);
 }
 
 /** The streams of one kind of pass. */
 export interface PassStreams<F extends Fact> {
-  /** The pass that a stream belongs to; null: it is of another category. */
+  /** The id of the pass that a stream belongs to, or null for a stream of another category. */
   idOf(stream: string): string | null;
-  /** None for an unknown pass, and for one that cannot be read: it lets nobody in. @throws {LogUnavailable | LookupsCrowded} */
+  /** The events of a pass; none if it is unknown or corrupt. @throws {LogUnavailable | TooManyLookups} */
   read(id: string): Promise<readonly SealedEvent<F>[]>;
-  /** @throws {RevisionConflict} when `before` were not all events of the pass */
+  /** @throws {RevisionConflict} the pass has more events than `before` */
   append(id: string, fact: F, before: readonly SealedEvent<F>[]): Promise<void>;
-  /** Waits for appends in flight to get one answer of the log. */
+  /** Waits until the log has answered the appends in flight. */
   stop(): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export function passStreams<F extends Fact>(
   deps: PassDeps,
 ): PassStreams<F> {
   const { log, system } = deps;
-  const reads = semaphore(READS_AT_A_TIME, { maxWaiting: MAX_WAITING_READS, full: () => new LookupsCrowded() });
+  const reads = semaphore(READS_AT_A_TIME, { maxWaiting: MAX_WAITING_READS, full: () => new TooManyLookups() });
   const tasks = new TaskTracker();
   const prefix = `${category}-`;
   return {

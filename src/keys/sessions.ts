@@ -1,4 +1,4 @@
-/** Sessions: what a browser holds in place of a key. A session ends with its key, after its time, or when it is signed out. */
+/** Sessions, which browsers hold in place of a key. A session ends with its key, after 12 hours, or at sign-out. */
 import { RevisionConflict } from '../eventlog/errors.js';
 import type { RecordedEvent } from '../eventlog/port.js';
 import { BoundedMap } from '../system/bounded-map.js';
@@ -8,12 +8,11 @@ import { sessionEventReader } from './events.js';
 import type { PassDeps, PassStreams } from './pass-streams.js';
 import { isPassText, passStreams } from './pass-streams.js';
 
-/** How long a session lasts, in milliseconds. */
+/** Lifetime of a session, in milliseconds. */
 export const SESSION_MS = 12 * 3_600_000;
-/** Sessions known here without a read of the log; the one read longest ago is forgotten first. */
+/** Largest number of cached sessions; the one read longest ago is dropped first. */
 const MAX_KNOWN = 10_000;
 
-/** A session that was opened. */
 export interface Session {
   /** SHA-256 of its text. */
   readonly id: string;
@@ -26,7 +25,7 @@ export interface Session {
 export class SessionStore {
   readonly #system: System;
   readonly #streams: PassStreams<SessionFact>;
-  /** By id; null: it was signed out. */
+  /** Sessions by id, or null for one that was signed out. */
   readonly #known = new BoundedMap<string, Session | null>(MAX_KNOWN);
   readonly #listeners = new Set<() => void>();
 
@@ -35,7 +34,7 @@ export class SessionStore {
     this.#streams = passStreams('session', sessionEventReader, deps);
   }
 
-  /** Opens a session of a key; the only answer with its text. Throws as an append does. */
+  /** Opens a session for a key. The text cannot be read again. Throws as an append does. */
   async open(name: string): Promise<{ readonly text: string; readonly session: Session }> {
     const { secret, sha256, now } = this.#system;
     const text = secret();
@@ -45,25 +44,25 @@ export class SessionStore {
     return { text, session: { id, name, expiresAt } };
   }
 
-  /** The session with this text; null when there is none, or it has ended. @throws {LogUnavailable | LookupsCrowded} */
+  /** The session with this text, or null if it is unknown or has ended. @throws {LogUnavailable | TooManyLookups} */
   async find(text: string): Promise<Session | null> {
     return isPassText(text) ? await this.withId(this.#system.sha256(text)) : null;
   }
 
-  /** The same by its id. @throws {LogUnavailable | LookupsCrowded} */
+  /** The session with this id, or null as above. @throws {LogUnavailable | TooManyLookups} */
   async withId(id: string): Promise<Session | null> {
     const known = this.#known.get(id);
     const session = known === undefined ? await this.#read(id) : known;
     return session !== null && session.expiresAt > this.#system.now() ? session : null;
   }
 
-  /** Whether a session was signed out, as far as is known here. */
-  isEnded(id: string): boolean {
+  /** Whether this instance knows that a session was signed out. */
+  isSignedOut(id: string): boolean {
     return this.#known.get(id) === null;
   }
 
-  /** Signs out. When several do so at once, one end is recorded. */
-  async end(id: string): Promise<void> {
+  /** Signs out. Of concurrent calls, one records the end. */
+  async signOut(id: string): Promise<void> {
     const events = await this.#streams.read(id);
     if (events.length !== 1) return;
     try {
@@ -74,13 +73,13 @@ export class SessionStore {
     this.#forget(id);
   }
 
-  /** Must be called with each event of the log, of whatever stream. */
-  recorded({ stream, type }: Pick<RecordedEvent, 'stream' | 'type'>): void {
+  /** The caller must pass every event of the log, of any stream. */
+  onEventRecorded({ stream, type }: Pick<RecordedEvent, 'stream' | 'type'>): void {
     const id = type === 'SessionEnded' ? this.#streams.idOf(stream) : null;
     if (id !== null) this.#forget(id);
   }
 
-  /** Calls back after each end of a session. Returns a function that cancels this. */
+  /** Calls the listener after each sign-out. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -92,7 +91,7 @@ export class SessionStore {
 
   async #read(id: string): Promise<Session | null> {
     const [opened, ended] = await this.#streams.read(id);
-    // It may have been signed out since it was read.
+    // The session may have been signed out during the read.
     if (opened?.type !== 'SessionOpened' || this.#known.get(id) === null) return null;
     const session = ended === undefined ? { id, ...opened.data } : null;
     this.#known.set(id, session);

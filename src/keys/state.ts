@@ -12,10 +12,7 @@ export interface Key {
   readonly scopes: ReadonlySet<Scope>;
   /** Times are ISO 8601, UTC, milliseconds. */
   readonly addedAt: string;
-  /**
-   * Name of the key by which it was added or revoked; null: somebody with access to the log itself, or it is the first
-   * key.
-   */
+  /** Name of the key that added it, or null if it is the first key or was added on the log itself; so for `revoked`. */
   readonly addedBy: string | null;
   readonly expiresAt: string | null;
   readonly revoked: { readonly at: string; readonly by: string | null } | null;
@@ -23,18 +20,18 @@ export interface Key {
   readonly lastUsed: string | null;
 }
 
-/** Why a key is no longer valid; null: it is valid. */
+/** Why a key is no longer valid, or null if it is valid. */
 export function keyEnded({ revoked, expiresAt }: Key, now: string): 'revoked' | 'expired' | null {
   if (revoked !== null) return 'revoked';
   return expiresAt !== null && expiresAt <= now ? 'expired' : null;
 }
 
-/** A key after an event of its own; undefined while there is none. */
+/** A key after an event, or undefined before it is added. */
 function evolveKey(key: Key | undefined, { type, at, data }: KeyEvent): Key | undefined {
   switch (type) {
     case 'KeyAdded': {
       const { name, hash, expiresAt, actor } = data;
-      // A newer instance may know of scopes that mean nothing here.
+      // A newer version of the service may have recorded scopes that this one does not know.
       const scopes = new Set(data.scopes.filter(isScope));
       return { name, hash, scopes, addedAt: at, addedBy: actor, expiresAt, revoked: null, lastUsed: null };
     }
@@ -47,23 +44,23 @@ function evolveKey(key: Key | undefined, { type, at, data }: KeyEvent): Key | un
   }
 }
 
-/** All keys of a log, up to its last event. */
+/** The keys of a log, folded from the events passed to `take`. */
 export class KeyRing {
   readonly #byName = new Map<string, Key>();
   readonly #names = new Map<string, string>();
   #head: StreamHead | null = null;
 
-  /** Null: no key was ever added. */
+  /** The last event, or null if no key was ever added. */
   get head(): StreamHead | null {
     return this.#head;
   }
 
-  /** How many were ever added. */
+  /** Number of keys that were ever added. */
   get size(): number {
     return this.#byName.size;
   }
 
-  /** In the order they were added. */
+  /** All keys in the order they were added. */
   all(): readonly Key[] {
     return [...this.#byName.values()];
   }
@@ -77,7 +74,7 @@ export class KeyRing {
     return name === undefined ? undefined : this.#byName.get(name);
   }
 
-  /** Takes the event after the head. */
+  /** Folds the next event. */
   take(event: KeyEvent): void {
     const { name } = event.data;
     const key = evolveKey(this.#byName.get(name), event);

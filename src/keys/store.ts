@@ -1,6 +1,6 @@
 /**
- * The keys: one stream on the log, folded in memory by every instance. A change is appended at the exact revision it was
- * decided on, so that a name is never given twice, whatever instance is asked.
+ * The keys: one stream on the log, which every instance folds in memory. A change is appended at the exact revision that
+ * it was decided on, so that no two instances give the same name.
  */
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { appendFacts, handleCommand } from '../eventsourcing/handle-command.js';
@@ -22,38 +22,36 @@ import {
 } from './errors.js';
 import type { KeyEvent, KeyFact } from './events.js';
 import { KEYS_STREAM, keyEventReader } from './events.js';
-import type { FreshReads } from './fresh-reads.js';
-import { freshReads } from './fresh-reads.js';
+import { sharedReads } from './shared-reads.js';
 import type { KeyRequest } from './key-request.js';
 import { assertKeyRequest } from './key-request.js';
 import type { Key } from './state.js';
 import { KeyRing, keyEnded } from './state.js';
 
-/** Most keys a log takes, revoked and expired ones included: names are never given again. */
+/** Largest number of keys in a log, revoked and expired ones included: names are never given again. */
 const MAX_KEYS = 10_000;
-/** What the text of each key begins with, so that it is recognised wherever it turns up. */
+/** The prefix of every key, so that tools recognise a key in a text. */
 const KEY_PREFIX = 'council_';
 const KEY_FORM = new RegExp(`^${KEY_PREFIX}[A-Za-z0-9_-]{43}$`);
-/** Conflicts with other instances before a change gives up. */
+/** Conflicts with other instances before a change fails. */
 const MAX_CONFLICTS = 50;
 
 export interface KeyStoreOptions {
   readonly log: EventLog;
   readonly system: System;
   readonly instanceId: string;
-  /** Called with failures that no caller waits for: a use that cannot be recorded, events that cannot be read. */
+  /** Called with errors in the background: a use of a key cannot be recorded, or events cannot be read. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** Who adds a key. */
 export interface AddedBy {
-  /** Name of their key; null: it is the first key of all, or they have access to the log itself. */
+  /** Name of the key that adds the new one, or null if it is the first or is added on the log itself. */
   readonly actor: string | null;
-  /** Whether to add it only if it is the first. */
+  /** Whether to add the key only if it is the first. */
   readonly isFirst?: boolean;
 }
 
-/** A new key, with its text: shown in this answer alone. */
+/** A new key. Its text cannot be read again. */
 export interface NewKey {
   readonly key: Key;
   readonly text: string;
@@ -62,48 +60,48 @@ export interface NewKey {
 export class KeyStore {
   readonly #options: KeyStoreOptions;
   readonly #ring = new KeyRing();
-  /** Serializes the changes of this instance: at once they would conflict with each other. */
+  /** Runs the changes of this instance one after the other, because concurrent ones would conflict. */
   readonly #changes = new Sequencer();
   readonly #reads = new Sequencer();
   readonly #tasks = new TaskTracker();
   readonly #stopping = new AbortController();
-  readonly #fresh: FreshReads;
+  readonly #readNew: () => Promise<void>;
   readonly #listeners = new Set<() => void>();
   /** Names of keys whose use is being recorded. */
-  readonly #noting = new Set<string>();
+  readonly #recordingUse = new Set<string>();
   #corruption: KeysCorrupt | null = null;
 
   constructor(options: KeyStoreOptions) {
     this.#options = options;
-    this.#fresh = freshReads(() => this.#readOn(), { system: options.system, signal: this.#stopping.signal });
+    this.#readNew = sharedReads(() => this.#readOn(), { system: options.system, signal: this.#stopping.signal });
   }
 
-  /** Reads all keys; must be called before anything else. @throws {KeysCorrupt | LogUnavailable} */
+  /** Reads all keys. The caller must call it first. @throws {KeysCorrupt | LogUnavailable} */
   async load(): Promise<void> {
     await this.#readOn();
   }
 
-  /** Whether no key was ever added. @throws {KeysCorrupt} it cannot be known */
+  /** Whether no key was ever added. @throws {KeysCorrupt} */
   get isOpen(): boolean {
-    this.#assertSound();
+    this.#assertReadable();
     return this.#ring.size === 0;
   }
 
-  /** In the order they were added. @throws {KeysCorrupt} */
+  /** All keys in the order they were added. @throws {KeysCorrupt} */
   list(): readonly Key[] {
-    this.#assertSound();
+    this.#assertReadable();
     return this.#ring.all();
   }
 
   /** @throws {KeysCorrupt} */
   named(name: string): Key | null {
-    this.#assertSound();
+    this.#assertReadable();
     return this.#ring.named(name) ?? null;
   }
 
-  /** The key with this text, as far as it is known without reading the log. @throws {KeysCorrupt} */
+  /** The key with this text, or null if this instance does not know it. Does not read the log. @throws {KeysCorrupt} */
   known(text: string): Key | null {
-    this.#assertSound();
+    this.#assertReadable();
     const { sha256, isEqual } = this.#options.system;
     const hash = sha256(text);
     const found = this.#ring.hashed(hash);
@@ -111,31 +109,31 @@ export class KeyStore {
   }
 
   /**
-   * The key with this text, also one that has ended; null when there is none. An unknown one is looked up on the log:
-   * another instance may have added it a moment ago.
+   * The key with this text, revoked and expired ones included, or null if there is none. Reads the log for an unknown
+   * key, which another instance may have just added.
    *
    * @throws {KeysCorrupt | LogUnavailable}
    */
   async find(text: string): Promise<Key | null> {
     const known = this.known(text);
-    if (known !== null || !isKeyText(text)) return known;
-    await this.#fresh.fresh();
+    if (known !== null || !KEY_FORM.test(text)) return known;
+    await this.#readNew();
     return this.known(text);
   }
 
   /**
-   * Adds a key. The first one must have the scope `admin`: else nobody could add another.
+   * Adds a key. The first one must have the scope `admin`, because only such a key can add others.
    *
    * @throws {KeyEnded | KeyRefused | KeyTaken | KeyNotFirst | TooManyKeys | KeysContended | KeysCorrupt}
    */
   async add(request: KeyRequest, { actor, isFirst = false }: AddedBy): Promise<NewKey> {
     const { system } = this.#options;
     const { name, scopes, expiresAt } = request;
-    // 256 random bits, shown once and recorded nowhere.
+    // 256 random bits, which are not recorded.
     const text = KEY_PREFIX + system.secret();
     const hash = system.sha256(text);
     await this.#change(() => {
-      this.#assertStands(actor);
+      this.#assertNotEnded(actor);
       if (isFirst && this.#ring.size > 0) throw new KeyNotFirst();
       assertKeyRequest(request, system.now());
       if (this.#ring.size === 0 && !scopes.includes('admin')) {
@@ -145,75 +143,75 @@ export class KeyStore {
       if (this.#ring.size >= MAX_KEYS) throw new TooManyKeys({ limit: MAX_KEYS });
       return { type: 'KeyAdded', data: { name, hash, scopes: [...scopes], expiresAt, actor } };
     });
-    return { key: this.#present(name), text };
+    return { key: this.#changed(name), text };
   }
 
   /**
-   * Revokes a key. One that was revoked before keeps its time.
+   * Revokes a key. A key that is revoked already keeps its time of revocation.
    *
    * @throws {KeyEnded | KeyUnknown | KeysContended | KeysCorrupt}
    */
   async revoke(name: string, actor: string | null): Promise<Key> {
     await this.#change(() => {
-      this.#assertStands(actor);
+      this.#assertNotEnded(actor);
       const key = this.#ring.named(name);
       if (key === undefined) throw new KeyUnknown({ name });
       return key.revoked === null ? { type: 'KeyRevoked', data: { name, actor } } : null;
     });
-    return this.#present(name);
+    return this.#changed(name);
   }
 
-  /** Records that a key was used on this day, once a day across all instances. In the background. */
-  used({ name, lastUsed }: Pick<Key, 'name' | 'lastUsed'>, now: string): void {
+  /** Records in the background that a key is used today (UTC), once a day over all instances. */
+  recordUse({ name, lastUsed }: Pick<Key, 'name' | 'lastUsed'>, now: string): void {
     const day = now.slice(0, 10);
-    if (isNoted(lastUsed, day) || this.#noting.has(name)) return;
-    this.#noting.add(name);
+    if (isUseRecorded(lastUsed, day) || this.#recordingUse.has(name)) return;
+    this.#recordingUse.add(name);
     this.#change(() =>
-      isNoted(this.#ring.named(name)?.lastUsed ?? null, day) ? null : { type: 'KeyUsed', data: { name, day } },
+      isUseRecorded(this.#ring.named(name)?.lastUsed ?? null, day) ? null : { type: 'KeyUsed', data: { name, day } },
     )
       .catch((error: unknown) => {
         if (!this.#tasks.isEnding) this.#options.onFault(error);
       })
-      .finally(() => this.#noting.delete(name));
+      .finally(() => this.#recordingUse.delete(name));
   }
 
-  /** The record of the keys from a revision on, read from the log. @throws {KeysCorrupt | LogUnavailable} */
+  /** The recorded events from a revision on, read from the log. @throws {KeysCorrupt | LogUnavailable} */
   events(range: { readonly from: number; readonly max?: number }): AsyncGenerator<KeyEvent> {
     const { log, system } = this.#options;
     return keyEventReader.read(log, KEYS_STREAM, { sha256: system.sha256, ...range });
   }
 
-  /** Must be called with each event of the log, of whatever stream; known events are skipped. */
-  recorded(event: RecordedEvent): void {
+  /** The caller must pass every event of the log, of any stream. Skips known events. */
+  onEventRecorded(event: RecordedEvent): void {
     if (event.stream !== KEYS_STREAM || event.revision <= this.#seq) return;
     const next = this.#nextOf(event);
     if (next !== null) return this.#adopt([next]);
-    // An event is missing before it, or it is damaged: a read of the log shows which.
-    this.#fresh.fresh().catch((error: unknown) => this.#options.onFault(error));
+    // An event before this one is missing, or this one is corrupt. A read of the log shows which.
+    this.#readNew().catch((error: unknown) => this.#options.onFault(error));
   }
 
-  /** Calls back after each change of the keys. Returns a function that cancels this. */
+  /** Calls the listener after each change of the keys. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Waits for changes in flight to get one answer of the log. */
+  /** Waits until the log has answered the changes in flight. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#tasks.end();
   }
 
-  /** Revision of the last event that is known; -1: none. */
+  /** Revision of the last known event, or -1 if there is none. */
   get #seq(): number {
     return this.#ring.head?.seq ?? -1;
   }
 
-  #present(name: string): Key {
+  #changed(name: string): Key {
     return present(this.#ring.named(name), `key "${name}"`);
   }
 
-  /** @param decide the fact to record, null when there is none */
+  /** @param decide returns the event to record, or null if nothing changes */
   #change(decide: () => KeyFact | null): Promise<void> {
     return this.#tasks.track(
       this.#changes.run(() =>
@@ -230,7 +228,7 @@ export class KeyStore {
   async #current(): Promise<void> {
     if (this.#tasks.isEnding) throw new ServiceStopping();
     await this.#readOn();
-    this.#assertSound();
+    this.#assertReadable();
   }
 
   async #append(fact: KeyFact | null): Promise<void> {
@@ -240,7 +238,7 @@ export class KeyStore {
     this.#adopt(recorded);
   }
 
-  /** Folds the events that are not known yet. @throws {KeysCorrupt} */
+  /** Reads the log from the last known event and folds what is new. @throws {KeysCorrupt} */
   #readOn(): Promise<void> {
     return this.#reads.run(async () => {
       try {
@@ -254,7 +252,7 @@ export class KeyStore {
     });
   }
 
-  /** Folds those events that are not known yet, and notifies the listeners. */
+  /** Folds the new ones of these events and notifies the listeners. */
   #adopt(events: readonly KeyEvent[]): void {
     let isChanged = false;
     for (const event of events) {
@@ -265,7 +263,7 @@ export class KeyStore {
     if (isChanged) for (const listener of this.#listeners) listener();
   }
 
-  /** The event when it follows the last one that is known; null: it does not. */
+  /** The event, or null if it does not follow the last known one. */
   #nextOf(recorded: RecordedEvent): KeyEvent | null {
     if (recorded.revision !== this.#seq + 1) return null;
     try {
@@ -277,25 +275,20 @@ export class KeyStore {
     }
   }
 
-  /** A caller whose key was revoked after they were authenticated changes no key. @throws {KeyEnded} */
-  #assertStands(actor: string | null): void {
+  /** Refuses a caller whose key has ended since the authentication. @throws {KeyEnded} */
+  #assertNotEnded(actor: string | null): void {
     const key = actor === null ? undefined : this.#ring.named(actor);
     const end = key === undefined ? null : keyEnded(key, this.#options.system.now());
     if (key !== undefined && end !== null) throw new KeyEnded({ name: key.name, end });
   }
 
-  /** With unreadable keys nobody is authenticated. @throws {KeysCorrupt} */
-  #assertSound(): void {
+  /** While the keys are unreadable, no caller is authenticated. @throws {KeysCorrupt} */
+  #assertReadable(): void {
     if (this.#corruption !== null) throw this.#corruption;
   }
 }
 
-/** Whether a text has the form of a key; only then is the log read. */
-function isKeyText(text: string): boolean {
-  return KEY_FORM.test(text);
-}
-
-/** Days as text compare as days. Clocks of instances may differ by one. */
-function isNoted(lastUsed: string | null, day: string): boolean {
+/** Days as texts sort as days. The clocks of instances may differ by a day. */
+function isUseRecorded(lastUsed: string | null, day: string): boolean {
   return lastUsed !== null && lastUsed >= day;
 }

@@ -1,4 +1,4 @@
-/** Tickets: for clients that can send neither header nor cookie when they open a socket or an event stream. */
+/** Tickets, for clients that can send neither a header nor a cookie when they open a socket or an event stream. */
 import { RevisionConflict } from '../eventlog/errors.js';
 import type { System } from '../system/system.js';
 import type { Grant } from './caller.js';
@@ -7,21 +7,20 @@ import { ticketEventReader } from './events.js';
 import type { PassDeps, PassStreams } from './pass-streams.js';
 import { isPassText, passStreams } from './pass-streams.js';
 
-/** How long a ticket waits for its one use, in milliseconds. */
+/** Lifetime of an unused ticket, in milliseconds. */
 const TICKET_MS = 30_000;
 
-/** A new ticket, with its text: shown in this answer alone. */
+/** A new ticket. Its text cannot be read again. */
 export interface NewTicket {
   readonly text: string;
   /** ISO 8601. */
   readonly expiresAt: string;
 }
 
-/** For whom a ticket was issued. */
 export interface Ticket {
   /** Name of the key. */
   readonly name: string;
-  /** Id of the session in which it was issued; null: by a key. */
+  /** Id of the session that requested it, or null if a key did. */
   readonly session: string | null;
 }
 
@@ -34,7 +33,7 @@ export class TicketStore {
     this.#streams = passStreams('ticket', ticketEventReader, deps);
   }
 
-  /** Issues a ticket to a caller. While there are no keys tickets are not checked, and nothing is recorded. */
+  /** Issues a ticket. Without keys the service does not check tickets, so nothing is recorded. */
   async issue({ actor, session }: Pick<Grant, 'actor' | 'session'>): Promise<NewTicket> {
     const { secret, sha256, now } = this.#system;
     const text = secret();
@@ -45,9 +44,7 @@ export class TicketStore {
     return { text, expiresAt };
   }
 
-  /**
-   * Redeems a ticket. Of several callers with it, at whatever instances, the first append wins; the others get null.
-   */
+  /** Redeems a ticket; null if it is unknown, used or expired. Of concurrent callers, the first append wins. */
   async redeem(text: string): Promise<Ticket | null> {
     if (!isPassText(text)) return null;
     const id = this.#system.sha256(text);

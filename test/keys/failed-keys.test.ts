@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { failedKeys } from '../../src/keys/failed-keys.js';
 import { manualSystem } from '../support/manual-system.js';
 
-describe('Failing keys', () => {
-  it('are ten a minute and address, then told how long to wait', () => {
+describe('Failed keys', () => {
+  it('get the seconds to wait from the eleventh failure in a minute on, per address', () => {
     const system = manualSystem();
     const failures = failedKeys(system);
     for (let count = 0; count < 10; count += 1) expect(failures.failed('10.0.0.1')).to.equal(null);
@@ -16,7 +16,7 @@ describe('Failing keys', () => {
     expect(failures.failed('10.0.0.1')).to.equal(null);
   });
 
-  it('are remembered of 10,000 addresses at most', () => {
+  it('are counted for 10,000 addresses at most', () => {
     const failures = failedKeys(manualSystem());
     for (let count = 0; count < 11; count += 1) failures.failed('first');
     expect(failures.failed('first')).to.equal(60);

@@ -36,7 +36,7 @@ const asking = (name: string, change: Partial<KeyRequest> = {}): KeyRequest => (
   ...change,
 });
 
-describe('The keys of a log', () => {
+describe('The keys', () => {
   let dir: TempDir;
   let log: EventLog;
   let faults: unknown[];
@@ -68,7 +68,7 @@ describe('The keys of a log', () => {
   }
   const typesRecorded = async (): Promise<readonly string[]> => (await recorded()).map(({ type }) => type);
 
-  it('are open while there is none, and closed from the first on, though it is revoked', async () => {
+  it('leave the service open until the first is added, and closed from then on, even if it is revoked', async () => {
     const keys = await open();
     expect(keys.isOpen).to.equal(true);
     await keys.add(asking('ann'), NOBODY);
@@ -78,7 +78,7 @@ describe('The keys of a log', () => {
     expect((await open()).isOpen).to.equal(false);
   });
 
-  it('are found by their text, of which only the hash is recorded', async () => {
+  it('are found by their text, and only its hash is recorded', async () => {
     const keys = await open();
     const { key, text } = await keys.add(asking('ann', { scopes: ['admin', 'read'] }), NOBODY);
     expect(text).to.match(/^council_[A-Za-z0-9_-]{43}$/);
@@ -91,7 +91,7 @@ describe('The keys of a log', () => {
     expect(await keys.find(text.slice('council_'.length))).to.equal(null);
   });
 
-  it('are chained by hashes, and say who added and revoked them', async () => {
+  it('have a hash chain, and record who added and revoked them', async () => {
     const keys = await open();
     await keys.add(asking('ann'), NOBODY);
     await keys.add(asking('ben', { scopes: ['run'] }), ANN);
@@ -105,7 +105,7 @@ describe('The keys of a log', () => {
     expect(keys.named('ben')).to.deep.include({ addedBy: 'ann', revoked: { at: events[2]?.at, by: 'ann' } });
   });
 
-  it('have names that are never given again', async () => {
+  it('keep their names for ever', async () => {
     const keys = await open();
     await keys.add(asking('ann'), NOBODY);
     await keys.revoke('ann', null);
@@ -113,7 +113,7 @@ describe('The keys of a log', () => {
     expect(await rejectionOf((await open()).add(asking('ann'), NOBODY))).to.be.instanceOf(KeyTaken);
   });
 
-  it('are revoked once, and not when they are unknown', async () => {
+  it('are revoked once; an unknown one is not found', async () => {
     const keys = await open();
     await keys.add(asking('ann'), NOBODY);
     await keys.revoke('ann', 'ann');
@@ -122,7 +122,7 @@ describe('The keys of a log', () => {
     expect(await rejectionOf(keys.revoke('ben', null))).to.be.instanceOf(KeyUnknown);
   });
 
-  it('begin with one that may add others', async () => {
+  it('start with one that has the scope admin', async () => {
     const keys = await open();
     expect(await rejectionOf(keys.add(asking('ann', { scopes: ['read'] }), NOBODY))).to.be.instanceOf(KeyRefused);
     await keys.add(asking('ann'), { ...NOBODY, isFirst: true });
@@ -147,7 +147,7 @@ describe('The keys of a log', () => {
     });
   }
 
-  it('expire by the clock', async () => {
+  it('expire at their time of expiry', async () => {
     const system = manualSystem();
     const keys = await open(log, system);
     const { text } = await keys.add(asking('ann', { expiresAt: '2026-01-01T01:00:00.000Z' }), NOBODY);
@@ -164,7 +164,7 @@ describe('The keys of a log', () => {
   });
 
   describe('at several instances', () => {
-    it('are given a name once, and closed by one first key', async () => {
+    it('get one first key if several instances add it at once', async () => {
       const instances = await Promise.all(Array.from({ length: 4 }, () => open()));
       const adding = instances.map((keys) => keys.add(asking('ann'), { ...NOBODY, isFirst: true }));
       const outcomes = await Promise.allSettled(adding);
@@ -172,7 +172,7 @@ describe('The keys of a log', () => {
       expect(await typesRecorded()).to.deep.equal(['KeyAdded']);
     });
 
-    it('add and revoke none once they were revoked anywhere, or have expired', async () => {
+    it('cannot change keys after they were revoked at another instance, or have expired', async () => {
       const system = manualSystem();
       const [here, there] = [await open(log, system), await open(log, system)];
       await there.add(asking('ann'), NOBODY);
@@ -187,7 +187,7 @@ describe('The keys of a log', () => {
       expect(await typesRecorded()).to.deep.equal(['KeyAdded', 'KeyAdded', 'KeyRevoked']);
     });
 
-    it('are known at once where they were not added', async () => {
+    it('are valid at another instance at once', async () => {
       const [here, there] = [await open(), await open()];
       const { text } = await there.add(asking('ann'), NOBODY);
       expect((await here.find(text))?.name).to.equal('ann');
@@ -195,7 +195,7 @@ describe('The keys of a log', () => {
       expect((await here.find(second))?.name).to.equal('ben');
     });
 
-    it('are looked for on the log by one read, however many come with unknown ones', async () => {
+    it('are looked up by one read of the log for 100 callers with unknown keys', async () => {
       let reads = 0;
       const counted = changedLog(log, {
         readStream(stream, range) {
@@ -212,7 +212,7 @@ describe('The keys of a log', () => {
       expect(reads).to.equal(1);
     });
 
-    it('are followed by the events that the subscription brings, known ones and gaps included', async () => {
+    it('follow the events of the subscription: repeated ones are skipped, missing ones are read', async () => {
       const [here, there] = [await open(), await open()];
       await there.add(asking('ann'), NOBODY);
       await there.add(asking('ben'), ANN);
@@ -221,24 +221,24 @@ describe('The keys of a log', () => {
       here.onChange(() => (changes += 1));
       const [first, second, third] = await recorded();
       if (first === undefined || second === undefined || third === undefined) return expect.fail();
-      here.recorded(first);
-      here.recorded(first);
+      here.onEventRecorded(first);
+      here.onEventRecorded(first);
       expect(here.list().map(({ name }) => name)).to.deep.equal(['ann']);
-      here.recorded(third);
+      here.onEventRecorded(third);
       await untilTrue(() => here.named('ann')?.revoked?.by === 'ben');
-      here.recorded(second);
+      here.onEventRecorded(second);
       expect(here.list().map(({ name }) => name)).to.deep.equal(['ann', 'ben']);
       expect(changes).to.equal(2);
       expect(faults).to.be.empty;
     });
 
-    it('are noted as used once a day, by whichever instance', async () => {
+    it('record their use once a day over all instances', async () => {
       const system = manualSystem();
       const [one, other] = [await open(log, system), await open(log, manualSystem(2))];
       await one.add(asking('ann'), NOBODY);
       const unused = one.named('ann') ?? expect.fail();
       await other.load();
-      for (const keys of [one, other, one, other]) keys.used(unused, system.now());
+      for (const keys of [one, other, one, other]) keys.recordUse(unused, system.now());
       await untilTrue(() => [one, other].every((keys) => keys.named('ann')?.lastUsed === '2026-01-01'));
       await Promise.all([one.stop(), other.stop()]);
       const uses = (await recorded()).filter(({ type }) => type === 'KeyUsed');
@@ -247,22 +247,22 @@ describe('The keys of a log', () => {
       const later = await open(log, system);
       const used = later.named('ann') ?? expect.fail();
       expect(used.lastUsed).to.equal('2026-01-01');
-      later.used(used, system.now());
+      later.recordUse(used, system.now());
       system.setNow('2026-01-02T00:00:00.000Z');
-      later.used(used, system.now());
+      later.recordUse(used, system.now());
       await untilTrue(() => later.named('ann')?.lastUsed === '2026-01-02');
       expect((await recorded()).filter(({ type }) => type === 'KeyUsed')).to.have.length(2);
     });
   });
 
-  it('give up a change that others are always faster with', async () => {
+  it('fail a change that conflicts with other instances at every attempt', async () => {
     const append = (stream: string): Promise<never> =>
       Promise.reject(new RevisionConflict({ stream, expected: 'none', actual: 1 }));
     const keys = await open(changedLog(log, { append }));
     expect(await rejectionOf(keys.add(asking('ann'), NOBODY))).to.be.instanceOf(KeysContended);
   });
 
-  it('let nobody in when their record cannot be verified', async () => {
+  it('authenticate no caller when their record is corrupt', async () => {
     const keys = await open();
     const { text } = await keys.add(asking('ann'), NOBODY);
     await keys.revoke('ann', null);

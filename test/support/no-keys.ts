@@ -17,7 +17,7 @@ export const NO_KEYS = {
     signIn: unused,
     watch: () => () => undefined,
     keys: { list: unused, add: unused, revoke: unused, events: unused },
-    sessions: { end: unused },
+    sessions: { signOut: unused },
     tickets: { issue: unused },
   },
   failedKeys: failedKeys(nodeSystem()),

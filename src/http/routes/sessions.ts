@@ -61,7 +61,7 @@ function signOutRoute(http: HttpContext): Route {
     success: { status: 204, description: 'Signed out; the cookie is taken back', schema: null },
     problems: [503],
     async handle(ctx, { session: sessionId }: Grant) {
-      if (sessionId !== null) await http.inTime(http.authenticator.sessions.end(sessionId));
+      if (sessionId !== null) await http.inTime(http.authenticator.sessions.signOut(sessionId));
       return { status: 204, body: null, headers: cookie(null, ctx, http) };
     },
   };
