@@ -37,8 +37,6 @@ export interface RunAudits {
   readonly prompt: (runId: string, at: AttemptPlace) => Promise<PromptFound>;
   /** Verifies the runs that have not ended, paused ones among them; the start need not wait longer than this does. */
   check(unfinished: readonly UnfinishedRun[]): Promise<void>;
-  /** A run need not be verified by that check any more: its whole record has been replayed meanwhile. */
-  isWhole(runId: string): void;
   /** Ends that check. */
   stop(): Promise<void>;
 }
@@ -73,7 +71,6 @@ export function runAudits(deps: AuditsDeps): RunAudits {
     return audit(runId, async (seen, fold) => (wasCorrupt ? await history.replace(seen, fold) : undefined));
   };
   const check = recordCheck({ verify: verifyQuietly, system, onFault });
-  const unchecked = new Set<string>();
   return {
     verify: (runId) =>
       audit(runId, async (seen, fold) => {
@@ -83,32 +80,24 @@ export function runAudits(deps: AuditsDeps): RunAudits {
     genealogy: (runId) => reader.folded(runId, (events) => genealogyOf(runId, events, { sha256, canonical })),
     prompt: (runId, at) => reader.folded(runId, (events) => promptOf(runId, events, { ...at, sha256 })),
     check(unfinished) {
-      for (const { runId } of unfinished) unchecked.add(runId);
-      return check.start(notEnded(unfinished, { paused, unchecked }));
+      return check.start(notEnded(unfinished, paused));
     },
-    isWhole: (runId) => void unchecked.delete(runId),
     async stop() {
       await Promise.all([check.stop(), tasks.end()]);
     },
   };
 }
 
-/** Runs without an owner come first: one that is taken up is replayed for that, and no longer unchecked then. */
+/** Paused runs and those without an owner come first: the others are verified when an instance takes them over. */
 async function* notEnded(
   unfinished: readonly UnfinishedRun[],
-  {
-    paused,
-    unchecked,
-  }: {
-    readonly paused: (after: number) => Promise<readonly KeyedRun[]>;
-    readonly unchecked: Set<string>;
-  },
+  paused: (after: number) => Promise<readonly KeyedRun[]>,
 ): AsyncGenerator<string> {
-  for (const { runId, owner } of unfinished) if (owner === null && unchecked.delete(runId)) yield runId;
+  for (const { runId, owner } of unfinished) if (owner === null) yield runId;
   for (let page = await paused(0); page.length > 0; page = await paused(page.at(-1)?.key ?? 0)) {
     for (const { id } of page) yield id;
   }
-  for (const { runId, owner } of unfinished) if (owner !== null && unchecked.delete(runId)) yield runId;
+  for (const { runId, owner } of unfinished) if (owner !== null) yield runId;
 }
 
 // Verifies the records of documents: on request, and at the start those of listed ones.

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { System } from '../system/system.js';
-import type { Logger } from './context.js';
+import type { Logger } from '../system/logger.js';
 
 /** Files reserved for other uses than connections: this share of the limit on open files, at most `MAX_KEPT`. */
 const KEPT_SHARE = 0.25;

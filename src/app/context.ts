@@ -1,5 +1,6 @@
 /** What an engine works with: the data directory, the model, the clock, the logger, and what tests replace. */
 import type { System } from '../system/system.js';
+import type { Logger } from '../system/logger.js';
 import type { StartThread } from '../system/thread.js';
 import type { Config } from '../config.js';
 import type { DataDirectory } from './data-directory.js';
@@ -11,12 +12,6 @@ import type { KeyStore } from '../keys/store.js';
 import type { LanguageModel } from '../models/port.js';
 import type { MachineCache } from '../run/machine.js';
 import type { SearchProvider } from '../council/tools/web-search.js';
-
-/** Structured lines, as pino writes them. */
-export interface Logger {
-  info(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
 
 export interface EngineDeps {
   readonly dataDir: DataDirectory;

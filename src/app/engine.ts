@@ -39,6 +39,7 @@ import type { RunFact } from '../run/events.js';
 import { runIdOf } from '../run/events.js';
 import { machineCache } from '../run/machine.js';
 import type { Deadlines } from '../run/live/deadlines.js';
+import { LiveRuns } from '../run/live/live-runs.js';
 import type { RunRegistry } from '../run/live/registry.js';
 import type { UnfinishedRun } from '../run/state.js';
 import { readiness } from './readiness.js';
@@ -103,7 +104,8 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const onLost = (cause: unknown): void => foldAgain(cause, { logger, projector });
   const onCorrupt = (error: RunCorrupt): void => giveUp(error, { logger, cluster, shown: [feed, models.views] });
   const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
-  const isLive = (runId: string): boolean => registry.live(runId) !== null;
+  const liveRuns = new LiveRuns();
+  const isLive = (runId: string): boolean => liveRuns.has(runId);
   const reading = { log: folded, system, onCorrupt, onLost, onFault, isLive, open, startThread };
   const models = await modelsOf(log, dataDir, reading);
   const { history, corruptRuns, reader, views } = models;
@@ -111,8 +113,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const library = await documentServices(config, deps, { log, logInfo, history, instanceId });
   const chunkSearch = overrides.chunkSearch ?? library.chunkSearch;
   const ownAppends = new OwnAppends();
-  const onWhole = (runId: string): void => audits.isWhole(runId);
-  const wiring = { log, tokens, charts, chunkSearch, corruptRuns, ownAppends, instanceId, onWhole, reader };
+  const wiring = { log, tokens, charts, chunkSearch, corruptRuns, ownAppends, instanceId, liveRuns, reader };
   const { registry, cluster, unreachableModels, modelUses } = runServices(config, deps, wiring);
   const deadlines = pauseDeadlines({ registry, history, cluster, corruptRuns, system, logger });
   const { feed, logFeed } = feedsOf({ log, ...logInfo, reader, corruptRuns, system, onFault });

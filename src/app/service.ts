@@ -5,7 +5,8 @@ import { createServer } from 'node:http';
 import type { Config } from '../config.js';
 import type { Engine } from './engine.js';
 import { boundConnections } from './connection-bound.js';
-import type { EngineDeps, Logger } from './context.js';
+import type { EngineDeps } from './context.js';
+import type { Logger } from '../system/logger.js';
 import { openEngine } from './engine.js';
 import { ConfigInvalid, ServiceStopping } from '../errors.js';
 import type { HttpDeps } from '../http/app.js';
@@ -184,8 +185,8 @@ function onceTakenUp(registry: Engine['registry'], takenUp: Promise<void>): Http
     refuse: (requested, failure) => then(() => registry.refuse(requested, failure)),
     cancel: (runId, actor) => then(() => registry.cancel(runId, actor)),
     decidePause: (runId, request) => then(() => registry.decidePause(runId, request)),
-    foresee: (requested) => registry.foresee(requested),
-    repeated: (runId, bodyHashes) => registry.repeated(runId, bodyHashes),
+    previewStart: (requested) => registry.previewStart(requested),
+    findRequest: (runId, bodyHashes) => registry.findRequest(runId, bodyHashes),
   };
 }
 

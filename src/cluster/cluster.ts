@@ -29,7 +29,7 @@ export interface ClusterOptions extends ClusterSettings {
   readonly predecessors: readonly string[];
   readonly registry: OrphanRecoveryOptions['registry'] & {
     /** Another instance has appended to a run. */
-    noticed(runId: string, seq: number): void;
+    onEventRecorded(runId: string, seq: number): void;
     /** Stops all runs without recording anything. */
     abandon(): void;
   };
@@ -101,7 +101,7 @@ export class Cluster {
     const beat = beatOf(event);
     if (beat !== null) this.#failureDetector.heard(beat, system.monotonicMs());
     const runId = event.metadata['instanceId'] === instanceId ? null : runIdOf(event.stream);
-    if (runId !== null) registry.noticed(runId, event.revision);
+    if (runId !== null) registry.onEventRecorded(runId, event.revision);
   }
 
   /** The feed has delivered an event of a run, which is folded up to there. */

@@ -34,8 +34,8 @@ export interface OrphanRecoveryOptions {
     holds(runId: string): boolean;
     /** Queues runs without a live owner. */
     recover(orphans: Iterable<UnfinishedRun>): void;
-    /** Removes a run from the queue: it has an owner by now. */
-    leaveTo(runId: string): void;
+    /** Removes a run from the queue: it has an owner. */
+    dequeue(runId: string): void;
   };
 }
 
@@ -154,6 +154,6 @@ export class OrphanRecovery {
   #withdraw(runId: string): void {
     this.#offers.get(runId)?.();
     this.#offers.delete(runId);
-    this.#options.registry.leaveTo(runId);
+    this.#options.registry.dequeue(runId);
   }
 }

@@ -123,7 +123,7 @@ async function started(
 ): Promise<RunRequestedData> {
   const { registry, log } = starter.http;
   const { runId, keyHash, bodyHash } = run;
-  const repeated = keyHash === null ? null : await registry.repeated(runId, [bodyHash, sentHash]);
+  const repeated = keyHash === null ? null : await registry.findRequest(runId, [bodyHash, sentHash]);
   if (repeated !== null) return repeated;
   const { requested, failure } = await begin(run);
   const begun = await startWithin(starter, requested, () =>

@@ -48,7 +48,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   /** Whether the service is reached from its own machine alone. */
   readonly isLoopback: boolean;
 
-  readonly registry: Pick<RunRegistry, 'start' | 'foresee' | 'refuse' | 'repeated' | 'cancel' | 'decidePause'>;
+  readonly registry: Pick<RunRegistry, 'start' | 'previewStart' | 'refuse' | 'findRequest' | 'cancel' | 'decidePause'>;
   readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'count' | 'record' | 'folded' | 'forkPoint'>;
   readonly feed: Pick<RunFeed, 'follow'>;
   /** The events of all runs. */

@@ -29,7 +29,7 @@ export interface ReplayDeps {
 /** The runs whose records were found corrupt. */
 export interface KnownCorruptRuns {
   /** Remembers one. */
-  readonly found: (error: RunCorrupt) => void;
+  readonly mark: (error: RunCorrupt) => void;
   /** @throws {RunCorrupt} for one that was found before */
   readonly assertNotCorrupt: (runId: string) => void;
 }
@@ -122,7 +122,7 @@ export async function replayRun(
     for await (const event of readChecked(log, runId, { sha256: deps.sha256 })) replayer.takeChecked(event);
     return replayer.replay;
   } catch (error) {
-    if (error instanceof RunCorrupt) deps.corruptRuns?.found(error);
+    if (error instanceof RunCorrupt) deps.corruptRuns?.mark(error);
     throw error;
   }
 }

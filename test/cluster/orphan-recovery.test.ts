@@ -36,7 +36,7 @@ describe('A recovery', () => {
             revisions.push(seq);
           }
         },
-        leaveTo: (runId) => void left.push(runId),
+        dequeue: (runId) => void left.push(runId),
       },
     });
   });

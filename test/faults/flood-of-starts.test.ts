@@ -67,7 +67,7 @@ describe('A flood of starts', () => {
     for (const reply of limited) expect(rest.problem(reply, 429).detail).to.include('Too many runs started');
     for (const { headers } of [...crowded, ...limited]) expect(Number(headers.get('Retry-After'))).to.be.at.least(1);
 
-    for (const { runId } of elsewhere) service.engine.registry.leaveTo(runId);
+    for (const { runId } of elsewhere) service.engine.registry.dequeue(runId);
     letGo();
     const ids = accepted.map((reply) => rest.read(reply, 202, 'run-start.json').run_id);
     await untilTrue(async () => (await counted('completed')) >= ids.length + placeholders.length);

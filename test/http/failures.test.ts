@@ -35,9 +35,9 @@ describe('A request that cannot be served', () => {
     const deps: HttpDeps = {
       registry: {
         start: always,
-        foresee: () => [],
+        previewStart: () => [],
         refuse: always,
-        repeated: always,
+        findRequest: always,
         cancel: always,
         decidePause: always,
       },

@@ -70,7 +70,14 @@ describe('A client of the rich stream that does not read', () => {
     };
     const server = createServer(
       httpApp({
-        registry: { start: never, foresee: never, refuse: never, repeated: never, cancel: never, decidePause: never },
+        registry: {
+          start: never,
+          previewStart: never,
+          refuse: never,
+          findRequest: never,
+          cancel: never,
+          decidePause: never,
+        },
         queries: { find, state, list: never, count: never, record: never, folded: never, forkPoint: never },
         verify: never,
         genealogy: never,

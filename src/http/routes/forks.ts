@@ -56,7 +56,7 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
       const isDry = DRY.has(query.read(ctx).dry_run);
       const changes = changesIn(request, http.schemas.validator('state-override.json'));
       const requested = await requestedFork(ctx, http, { request, changes, actor: caller.actor, permits });
-      const facts = http.registry.foresee(requested);
+      const facts = http.registry.previewStart(requested);
       assertBoundNotReached(requested, boundReached(facts));
       if (isDry) return { status: 200, body: forkPlan(planFork(facts)) };
       const starting = startWithin({ ctx, http, caller }, requested, () => http.registry.start(requested));

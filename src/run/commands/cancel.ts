@@ -1,64 +1,49 @@
-/** Cancels an unfinished run, wherever it is: live here or elsewhere, paused or still pending. */
-import { RunFinished, RunUnknown } from '../errors.js';
-import type { RunActor } from '../live/actor.js';
+/** Cancels an unfinished run: live here or elsewhere, paused or pending. */
 import { handleCommand } from '../../eventsourcing/handle-command.js';
 import type { RunCommand } from '../decide.js';
 import { decide } from '../decide.js';
-import type { RunFact } from '../events.js';
-import type { DecisionContext } from '../pending-events.js';
+import { RunFinished, RunUnknown } from '../errors.js';
+import type { RunActor } from '../live/actor.js';
+import type { LiveRuns } from '../live/live-runs.js';
+import type { RunRepository } from '../live/run-repository.js';
 import type { RunState } from '../state.js';
-import type { Replay } from '../replay.js';
 
-/** What the registry provides. */
 export interface CancelDeps {
-  /** Name of the key that cancels; null: the service has none. */
-  readonly actor: string | null;
-  readonly context: () => DecisionContext;
-  /** The run's actor when it is live here. */
-  readonly live: () => RunActor | undefined;
-  /** The run as it is recorded; null when there is none. @throws {ServiceStopping} */
-  readonly replay: () => Promise<Replay | null>;
-  /** @throws {RevisionConflict} when another append came first */
-  readonly record: (replayed: Replay, facts: readonly RunFact[]) => Promise<RunState>;
+  readonly runs: RunRepository;
+  readonly liveRuns: LiveRuns;
 }
 
-/** @throws {RunUnknown | RunFinished | RunCorrupt} */
-export async function cancelRun(runId: string, deps: CancelDeps): Promise<RunState> {
+/** @throws {RunUnknown | RunFinished | RunCorrupt | ServiceStopping} */
+export async function cancelRun(runId: string, actor: string | null, deps: CancelDeps): Promise<RunState> {
+  const command: RunCommand = { type: 'CancelRun', actor };
   for (;;) {
-    const actor = deps.live();
-    const run = actor === undefined ? await cancelAtRest(runId, deps) : await cancelLive(actor, commandOf(deps));
+    deps.runs.assertTakingWork();
+    const live = deps.liveRuns.actor(runId);
+    const run = live === null ? await cancelAtRest(runId, command, deps) : await cancelLive(live, command);
     if (run !== null) return run;
   }
 }
 
-/** @returns null when the run has left the actor in the meantime */
+/** @returns the cancelled run, or null if its actor has stopped meanwhile */
 async function cancelLive(actor: RunActor, command: RunCommand): Promise<RunState | null> {
   const facts = await actor.send(command);
   if (facts?.length === 0) throw tooLate(actor.run);
   return facts === null ? null : actor.run;
 }
 
-/** @returns null when the run has become live here in the meantime */
-function cancelAtRest(runId: string, deps: CancelDeps): Promise<RunState | null> {
-  const { live, replay, record, context } = deps;
+/** @returns the cancelled run, or null if it has become live here meanwhile */
+function cancelAtRest(runId: string, command: RunCommand, { runs, liveRuns }: CancelDeps): Promise<RunState | null> {
   return handleCommand({
-    read: replay,
+    read: () => runs.load(runId),
     decide(replayed) {
-      if (live() !== undefined) return null;
+      if (liveRuns.has(runId)) return null;
       if (replayed === null) throw new RunUnknown({ runId });
-      const { facts } = decide(replayed.chart, replayed.snapshot, {
-        command: commandOf(deps),
-        context: context(),
-      });
+      const { facts } = decide(replayed.chart, replayed.snapshot, { command, context: runs.decisionContext() });
       if (facts.length === 0) throw tooLate(replayed.snapshot.context.run);
       return { replayed, facts };
     },
-    append: async (cancelled) => cancelled && (await record(cancelled.replayed, cancelled.facts)),
+    append: async (cancelled) => cancelled && (await runs.append(runId, cancelled.replayed, cancelled.facts)),
   });
-}
-
-function commandOf({ actor }: CancelDeps): RunCommand {
-  return { type: 'CancelRun', actor };
 }
 
 function tooLate({ runId, phase }: RunState): RunFinished {

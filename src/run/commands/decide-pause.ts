@@ -7,6 +7,10 @@ import type { Caller } from '../../keys/caller.js';
 import type { GateChoice } from '../../generated/schemas.js';
 import { handleCommand } from '../../eventsourcing/handle-command.js';
 import type { RunFact } from '../events.js';
+import { claimsRun } from '../events.js';
+import type { Admission } from '../live/admission.js';
+import type { LiveRuns } from '../live/live-runs.js';
+import type { AppendAfter, RunRepository } from '../live/run-repository.js';
 import type { DecisionOutcome } from '../human-decision.js';
 import { VOTED, assertApprover, effectiveChoice, factsOfDecision, outcomeOf, passDeadline } from '../human-decision.js';
 import type { DecisionContext } from '../pending-events.js';
@@ -26,7 +30,7 @@ export interface DecisionRequest {
   readonly bodyHash: string;
   /** The body hash that earlier versions, which hashed bodies as sent, recorded for an equal request. */
   readonly sentHash?: string;
-  /** Revision of the pause it answers; null: the open one. */
+  /** Revision of the pause it answers, or null if any open one. */
   readonly expectedSeq: number | null;
   /** Reads the choice; called only once the run is known to be paused. If it throws, nothing is recorded. */
   readonly choose: () => GateChoice;
@@ -37,52 +41,122 @@ export interface DecisionAnswer extends DecisionOutcome {
   readonly isRepeated: boolean;
 }
 
-/** What the registry provides. */
-export interface DecidePauseDeps {
-  readonly context: () => DecisionContext;
-  /** The run as it is recorded; null when there is none. */
-  readonly replay: () => Promise<Replay | null>;
-  /** @throws {RevisionConflict} when another append came first */
-  readonly record: (replayed: Replay, facts: readonly RunFact[]) => Promise<void>;
-  readonly repeatedVotes: RepeatedVotes;
+export interface PauseDecisionsDeps {
+  readonly runs: RunRepository;
+  readonly admission: Admission;
+  readonly liveRuns: LiveRuns;
 }
 
-/**
- * Records a decision on the open pause. A repeated Idempotency-Key gets its earlier answer, whatever the run's state.
- *
- * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | OverrideRefused} or what `choose` throws; nothing is recorded
- */
-export async function decidePause(
-  runId: string,
-  request: DecisionRequest,
-  deps: DecidePauseDeps,
-): Promise<DecisionAnswer> {
-  const { repeatedVotes } = deps;
-  const { keyHash, bodyHash } = request;
-  let answers: number | null = null;
-  return await handleCommand({
-    read: deps.replay,
-    decide(replayed) {
-      const earlier = replayed === null ? null : decidedBefore(replayed.snapshot.context.run, request, repeatedVotes);
-      if (earlier !== null) return { outcome: earlier, decided: null };
-      const paused = pausedOf(replayed);
-      const status = replayed?.snapshot.context.run.phase.status ?? 'unknown';
-      if (paused === null) throw new RunNotPaused({ runId, status });
-      // Another decision was recorded first: the pause now open is not the one this request was about.
-      if (answers !== null && paused.pause.seq !== answers)
-        throw new RunNotPaused({ runId, status: 'decided already' });
-      answers = paused.pause.seq;
-      const decision = decisionOn(paused, { runId, request, context: deps.context() });
-      if (decision.decided === null && keyHash !== null) {
-        repeatedVotes.remember(runId, { keyHash, bodyHash, action: request.choose().action, isVote: true });
-      }
-      return decision;
-    },
-    async append({ outcome, decided }) {
-      if (decided !== null) await deps.record(decided.replayed, decided.facts);
-      return { ...outcome, isRepeated: decided === null };
-    },
-  });
+export class PauseDecisions {
+  readonly #deps: PauseDecisionsDeps;
+  readonly #repeatedVotes = new RepeatedVotes();
+
+  constructor(deps: PauseDecisionsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Records a decision on the open pause. A repeated Idempotency-Key gets its earlier answer, whatever the run's state.
+   *
+   * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | OverrideRefused} or what `choose` throws; nothing is recorded
+   */
+  async decide(runId: string, request: DecisionRequest): Promise<DecisionAnswer> {
+    const { runs } = this.#deps;
+    let answers: number | null = null;
+    return await handleCommand({
+      read: () => this.#load(runId),
+      decide: (replayed) => {
+        const earlier = replayed && decidedBefore(replayed.snapshot.context.run, request, this.#repeatedVotes);
+        if (earlier !== null) return { outcome: earlier, decided: null };
+        const paused = pausedOf(replayed);
+        const status = replayed?.snapshot.context.run.phase.status ?? 'unknown';
+        if (paused === null) throw new RunNotPaused({ runId, status });
+        // Another decision was recorded first: the pause now open is not the one this request was about.
+        if (answers !== null && paused.pause.seq !== answers)
+          throw new RunNotPaused({ runId, status: 'decided already' });
+        answers = paused.pause.seq;
+        const decision = decisionOn(paused, { runId, request, context: runs.decisionContext() });
+        if (decision.decided === null) this.#repeatedVotes.remember(runId, request);
+        return decision;
+      },
+      append: async ({ outcome, decided }) => {
+        if (decided !== null) await this.#append(runId, decided.replayed, decided.facts);
+        return { ...outcome, isRepeated: decided === null };
+      },
+    });
+  }
+
+  /**
+   * Applies the rule of the open pause's deadline, if it has passed.
+   *
+   * @returns the deadline that is open afterwards, ISO 8601: it lies ahead, or no slot is free. Or null if there is none
+   */
+  async passDeadline(runId: string): Promise<string | null> {
+    const { runs } = this.#deps;
+    return await handleCommand({
+      read: () => this.#loadDue(runId),
+      decide(replayed) {
+        const context = runs.decisionContext();
+        const facts = replayed === null ? [] : passDeadline(replayed.chart, replayed.snapshot, context);
+        return { replayed, facts, at: context.at };
+      },
+      append: async ({ replayed, facts, at }) => {
+        if (replayed === null) return null;
+        const due = { ...replayed, at, waitsForRoom: true };
+        if (facts.length > 0 && (await this.#appendIfFree(runId, due, facts))) return null;
+        const { run } = replayed.snapshot.context;
+        const pause = openPauseOf(run);
+        return pause === null ? null : deadlineOf(run, pause);
+      },
+    });
+  }
+
+  /** Loads a run once its actor, if it has one, has adopted what it has recorded. */
+  async #load(runId: string): Promise<Replay | null> {
+    const { runs, liveRuns } = this.#deps;
+    await liveRuns.actor(runId)?.settled();
+    return await runs.load(runId);
+  }
+
+  async #loadDue(runId: string): Promise<Replay | null> {
+    const { runs, liveRuns } = this.#deps;
+    await liveRuns.actor(runId)?.settled();
+    runs.assertTakingWork();
+    await runs.assertReaches(runId);
+    return await runs.loadOnceAvailable(runId);
+  }
+
+  /** Appends a human's decision; a run that it resumes takes a slot even if none is free. */
+  async #append(runId: string, after: AppendAfter, facts: readonly RunFact[]): Promise<void> {
+    const takesSlot = claimsRun(facts);
+    if (takesSlot) this.#deps.admission.enter();
+    await this.#appendWithSlot(takesSlot, { runId, after, facts });
+  }
+
+  /** @returns false, and appends nothing, if the run would be resumed and no slot is free */
+  async #appendIfFree(runId: string, after: AppendAfter, facts: readonly RunFact[]): Promise<boolean> {
+    const takesSlot = claimsRun(facts);
+    if (takesSlot && !this.#deps.admission.tryEnter()) return false;
+    await this.#appendWithSlot(takesSlot, { runId, after, facts });
+    return true;
+  }
+
+  /** Frees the slot that was taken for an append if nothing is written. */
+  async #appendWithSlot(takesSlot: boolean, { runId, after, facts }: PauseAppend): Promise<void> {
+    const { runs, admission } = this.#deps;
+    try {
+      await runs.append(runId, after, facts);
+    } catch (error) {
+      if (takesSlot) admission.leave();
+      throw error;
+    }
+  }
+}
+
+interface PauseAppend {
+  readonly runId: string;
+  readonly after: AppendAfter;
+  readonly facts: readonly RunFact[];
 }
 
 interface Paused {
@@ -97,7 +171,7 @@ function pausedOf(replayed: Replay | null): Paused | null {
 
 interface Decision {
   readonly outcome: DecisionOutcome;
-  /** Null: it is recorded already. */
+  /** The facts to append, or null if they are recorded already. */
   readonly decided: { readonly replayed: Replay; readonly facts: readonly RunFact[] } | null;
 }
 
@@ -126,9 +200,9 @@ function decisionOn(
 }
 
 /**
- * The outcome of an earlier decision with this key; null when there was none, or no key is given.
+ * The outcome of an earlier decision with this key, or null if there was none or no key is given.
  *
- * @throws {KeyReused} when its body was another
+ * @throws {KeyReused} when its body differs
  */
 function decidedBefore(
   { runId, decisions }: RunState,
@@ -141,61 +215,24 @@ function decidedBefore(
   return earlier.isVote ? VOTED : outcomeOf(earlier.action);
 }
 
-/** Most votes remembered; beyond that the oldest is forgotten, and refused if repeated once its pause is decided. */
+/** Most votes remembered. A vote that is forgotten, the oldest first, is refused if it is repeated once its pause is decided. */
 const MAX_REMEMBERED = 1_000;
 
 /**
- * Votes cast again under a new Idempotency-Key. Nothing is appended for them, so the key is known only here, and its
+ * Votes cast again under a new Idempotency-Key. Nothing is appended for them, so only memory holds the key, and its
  * answer is repeated as long as it is remembered.
  */
-export interface RepeatedVotes {
-  /** The run's remembered votes, in the form of recorded ones. */
-  of(runId: string, keyHash: string | null): readonly KeyedDecision[];
-  remember(runId: string, vote: KeyedDecision): void;
-}
+class RepeatedVotes {
+  readonly #votes = new BoundedMap<string, KeyedDecision>(MAX_REMEMBERED);
 
-export function repeatedVotes(max = MAX_REMEMBERED): RepeatedVotes {
-  const votes = new BoundedMap<string, KeyedDecision>(max);
-  const nameOf = (runId: string, keyHash: string): string => `${runId} ${keyHash}`;
-  return {
-    of(runId, keyHash) {
-      const vote = keyHash === null ? undefined : votes.get(nameOf(runId, keyHash));
-      return vote === undefined ? [] : [vote];
-    },
-    remember(runId, vote) {
-      votes.set(nameOf(runId, vote.keyHash), vote);
-    },
-  };
-}
+  /** The run's remembered votes with a key, in the form of recorded ones. */
+  of(runId: string, keyHash: string | null): readonly KeyedDecision[] {
+    const vote = keyHash === null ? undefined : this.#votes.get(`${runId} ${keyHash}`);
+    return vote === undefined ? [] : [vote];
+  }
 
-/** What the registry provides for a deadline that has passed. */
-export interface PassDeadlineDeps {
-  readonly context: () => DecisionContext;
-  /** The run as it is recorded; null when there is none. */
-  readonly replay: () => Promise<Replay | null>;
-  /**
-   * Appends facts that were decided at a time; false when the run would have to go on and there is no room.
-   *
-   * @throws {RevisionConflict} when another append came first
-   */
-  readonly record: (replayed: Replay, facts: readonly RunFact[], at: string) => Promise<boolean>;
-}
-
-/** Acts on the deadline. Resolves with the one that is open afterwards, ISO 8601: its time has not come, or there was no room; null: none. */
-export async function passPauseDeadline({ context, replay, record }: PassDeadlineDeps): Promise<string | null> {
-  return await handleCommand({
-    read: replay,
-    decide(replayed) {
-      const now = context();
-      const facts = replayed === null ? [] : passDeadline(replayed.chart, replayed.snapshot, now);
-      return { replayed, facts, at: now.at };
-    },
-    async append({ replayed, facts, at }) {
-      if (replayed === null) return null;
-      if (facts.length > 0 && (await record(replayed, facts, at))) return null;
-      const { run } = replayed.snapshot.context;
-      const pause = openPauseOf(run);
-      return pause === null ? null : deadlineOf(run, pause);
-    },
-  });
+  remember(runId: string, { keyHash, bodyHash, choose }: DecisionRequest): void {
+    if (keyHash === null) return;
+    this.#votes.set(`${runId} ${keyHash}`, { keyHash, bodyHash, action: choose().action, isVote: true });
+  }
 }

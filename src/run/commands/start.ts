@@ -4,23 +4,22 @@ import { KeyReused } from '../errors.js';
 import { checkAppend } from '../../eventlog/port.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
-import type { RunActorDeps } from '../live/actor.js';
+import type { System } from '../../system/system.js';
 import type { Admission } from '../live/admission.js';
+import type { RunRepository } from '../live/run-repository.js';
 import type { MachineCache } from '../machine.js';
 import type { RunFact } from '../events.js';
-import type { Chart } from '../machine.js';
-import { decisionContext } from '../pending-events.js';
-import type { NewRun } from '../request.js';
 import { newRun, refuseRun, requestRun } from '../request.js';
 import { factsAfter, readRun } from '../stream.js';
 import { sealAppend } from '../../eventsourcing/handle-command.js';
 
 export interface RunStartsDeps {
-  readonly actorDeps: RunActorDeps;
-  readonly machines: MachineCache;
+  readonly runs: RunRepository;
   readonly admission: Admission;
-  /** Appends a new run's facts; if they claim the run, its actor starts. */
-  readonly record: (runId: string, chart: Chart, run: NewRun) => Promise<unknown>;
+  readonly machines: MachineCache;
+  readonly log: EventLog;
+  readonly system: System;
+  readonly instanceId: string;
 }
 
 export class RunStarts {
@@ -45,7 +44,7 @@ export class RunStarts {
     const earlier = this.#starting.get(runId);
     if (earlier !== undefined) {
       await earlier.catch(() => undefined);
-      const repeated = await requestedBefore(this.#deps.actorDeps.log, runId, [bodyHash]);
+      const repeated = await findRequest(this.#deps.log, runId, [bodyHash]);
       if (repeated !== null) return repeated;
     }
     const starting = this.#begin(requested);
@@ -61,10 +60,10 @@ export class RunStarts {
 
   /** Records a run that cannot begin: it is requested and fails in one append. Returns and throws as `start` does. */
   async refuse(requested: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
-    const { machines, record } = this.#deps;
+    const { machines, runs } = this.#deps;
     try {
       const facts = refuseRun(requested, failure);
-      await record(requested.runId, machines.of(requested), { facts, claim: null });
+      await runs.append(requested.runId, { chart: machines.of(requested), snapshot: null }, facts);
       return requested;
     } catch (error) {
       return await this.#firstOf(requested, error);
@@ -76,36 +75,37 @@ export class RunStarts {
    *
    * @throws {AppendTooLarge} as the start would
    */
-  foresee(requested: RunRequestedData): readonly RunFact[] {
-    const { actorDeps, machines } = this.#deps;
+  preview(requested: RunRequestedData): readonly RunFact[] {
+    const { runs, machines } = this.#deps;
     const { runId } = requested;
-    const facts = requestRun(machines.of(requested), requested, { claim: true, context: decisionContext(actorDeps) });
-    const { stream, events, expected } = sealAppend(actorDeps, factsAfter(null, runId, facts));
+    const facts = requestRun(machines.of(requested), requested, { claim: true, context: runs.decisionContext() });
+    const { stream, events, expected } = sealAppend(this.#deps, factsAfter(null, runId, facts));
     checkAppend(stream, events, expected);
     return facts;
   }
 
   async #begin(requested: RunRequestedData): Promise<RunRequestedData> {
-    const { actorDeps, machines, admission, record } = this.#deps;
+    const { runs, machines, admission } = this.#deps;
     const chart = machines.of(requested);
-    const claim = admission.tryEnter();
-    if (!claim) admission.announce();
+    const hasSlot = admission.tryEnter();
+    if (!hasSlot) admission.reserve();
     try {
-      await record(requested.runId, chart, newRun(chart, requested, { claim, context: decisionContext(actorDeps) }));
-      if (!claim) admission.wait(requested.runId);
+      const { facts, claim } = newRun(chart, requested, { claim: hasSlot, context: runs.decisionContext() });
+      await runs.append(requested.runId, { chart, snapshot: null, claim }, facts);
+      if (!hasSlot) admission.enqueue(requested.runId);
       return requested;
     } catch (error) {
-      if (claim) admission.leave();
+      if (hasSlot) admission.leave();
       throw error;
     } finally {
-      if (!claim) admission.arrived();
+      if (!hasSlot) admission.endReservation();
     }
   }
 
   /** The recorded request of the first of equal requests, when this one lost to it on the log. */
   async #firstOf(requested: RunRequestedData, error: unknown): Promise<RunRequestedData> {
     if (!(error instanceof RevisionConflict)) throw error;
-    const first = await requestedBefore(this.#deps.actorDeps.log, requested.runId, [requested.bodyHash]);
+    const first = await findRequest(this.#deps.log, requested.runId, [requested.bodyHash]);
     // After a conflict the first event must be readable; if it is not, the log is unavailable at the moment.
     if (first === null) throw new LogUnavailable({ cause: error });
     return first;
@@ -113,12 +113,12 @@ export class RunStarts {
 }
 
 /**
- * The recorded request of a run; null when there is no such run.
+ * The recorded request of a run, or null if there is no such run.
  *
  * @param bodyHashes hashes that an equal body may have been recorded with
- * @throws {KeyReused} when its body was another
+ * @throws {KeyReused} when its body differs
  */
-export async function requestedBefore(
+export async function findRequest(
   log: EventLog,
   runId: string,
   bodyHashes: readonly string[],

@@ -37,16 +37,21 @@ export interface RunActorDeps {
   readonly log: EventLog;
   readonly model: BoundedModel;
   readonly tools: Toolbox;
-  /** Receives drafts as they are written, while anybody listens. */
+  /** Receives drafts as they are written, while a client listens. */
   readonly tokens: TokenBus;
   /** Tracks each append. */
   readonly ownAppends: OwnAppends;
   readonly system: System;
   readonly instanceId: string;
+  readonly host: ActorHost;
+}
+
+/** Holds the live actors. */
+export interface ActorHost {
   /** Called when a run is no longer live here: finished, paused, released, or taken by another instance. */
-  readonly onLeft: (run: RunState) => void;
-  /** Called with errors that no caller waits for. */
-  readonly onFault: (runId: string, error: unknown) => void;
+  onActorStopped(run: RunState): void;
+  /** Reports an error that no caller waits for. */
+  reportFault(runId: string, error: unknown): void;
 }
 
 /** The chart snapshot already computed for facts decided in this process. */
@@ -112,7 +117,7 @@ export class RunActor {
    * @throws {TransitionRefused} when the chart does not allow one of them
    */
   adopt(facts: readonly RunEvent[], decided: Decided | null = null): void {
-    this.#moveOn(facts, decided);
+    this.#applyDecision(facts, decided);
     this.#actAsOwner(decided?.assignments);
   }
 
@@ -121,7 +126,7 @@ export class RunActor {
    * before it acts.
    */
   adoptLate(facts: readonly RunEvent[], decided: Decided): Promise<void> {
-    this.#moveOn(facts, decided);
+    this.#applyDecision(facts, decided);
     return this.#commands.run(() => this.#actOnNewest(decided.assignments));
   }
 
@@ -130,7 +135,7 @@ export class RunActor {
     if (!this.#isStopped) this.#actAsOwner(assignments);
   }
 
-  #moveOn(facts: readonly RunEvent[], decided: Decided | null): void {
+  #applyDecision(facts: readonly RunEvent[], decided: Decided | null): void {
     const to = decided?.to ?? facts.reduce((before, fact) => this.#chart.next(before, fact), this.#live.getSnapshot());
     this.#live.send({ type: 'recorded', facts, to });
   }
@@ -154,7 +159,7 @@ export class RunActor {
     this.#stopping.abort(NO_LONGER_EXECUTED);
     this.#abortAll();
     this.#live.stop();
-    this.#deps.onLeft(this.run);
+    this.#deps.host.onActorStopped(this.run);
   }
 
   /** On a conflict the run catches up and, unless it has left by then, decides again. */
@@ -177,7 +182,7 @@ export class RunActor {
     const to = asRecorded(pending.snapshot, sealed.recorded.at(-1));
     const append = { before: run, events: sealed.recorded, after: to.context.run };
     const { isRepeated } = await ownAppends.during(append, () => appendWithRetry(log, sealed, this.#retryPolicy));
-    this.#moveOn(sealed.recorded, { to });
+    this.#applyDecision(sealed.recorded, { to });
     if (isRepeated) await this.#actOnNewest(pending.assignments);
     else this.#actAsOwner(pending.assignments);
     return facts;
@@ -207,7 +212,7 @@ export class RunActor {
       const call = this.#spareController ?? new AbortController();
       this.#spareController = null;
       this.#calls.set(key, call);
-      this.#execute(at, call, assignments?.get(key)).catch((error: unknown) => this.#fault(error));
+      this.#execute(at, call, assignments?.get(key)).catch((error: unknown) => this.#failRun(error));
     }
   }
 
@@ -245,11 +250,12 @@ export class RunActor {
     if (facts === null || facts.length === 0) throw NO_LONGER_EXECUTED;
   }
 
-  #fault(error: unknown): void {
+  #failRun(error: unknown): void {
     if (error instanceof LogClosed || this.#isStopped) return;
-    this.#deps.onFault(this.run.runId, error);
+    const { host } = this.#deps;
+    host.reportFault(this.run.runId, error);
     const reason = reasonOf(error);
-    this.send({ type: 'FailRun', error: reason }).catch((again: unknown) => this.#deps.onFault(this.run.runId, again));
+    this.send({ type: 'FailRun', error: reason }).catch((again: unknown) => host.reportFault(this.run.runId, again));
   }
 }
 

@@ -1,80 +1,91 @@
-/** Bounds how many runs are active here at once; the others are queued, first come first served. */
+/** Bounds how many runs are active in this process; the others are queued, first in, first out. */
 import { TooManyPending } from '../errors.js';
 
 /** Most runs that may be pending, beside the active ones that MAX_ACTIVE_RUNS bounds. */
 const MAX_PENDING_RUNS = 10_000;
 
-export interface Admission {
-  /** Takes a slot if one is free and no run is waiting for it. */
-  tryEnter(): boolean;
-  /** Takes a slot in any case, for a paused run that is resumed. */
-  enter(): void;
-  /** Frees a slot; the run that has waited longest gets it. */
-  leave(): void;
-  /**
-   * Reserves a place in the queue for a run that will wait once it is recorded; no later run overtakes it.
-   *
-   * @throws {TooManyPending} when no further run may wait
-   */
-  announce(): void;
-  /** Ends a reservation: the run is queued by now, or could not be recorded. */
-  arrived(): void;
-  /** Queues a run for a slot. */
-  wait(runId: string): void;
-  /** Whether a run is queued. */
-  isWaiting(runId: string): boolean;
-  /** Removes a run from the queue. */
-  forget(runId: string): void;
-  /** Admits no further runs. */
-  close(): void;
+/** Runs the admitted runs. */
+export interface AdmittedRuns {
+  /** Receives a queued run with a slot, which the receiver must free in any case. */
+  onAdmitted(runId: string): void;
 }
 
-/** @param admit runs a queued run, which holds a slot from then on; it must free it whatever happens */
-export function admission(maxActive: number, admit: (runId: string) => void): Admission {
-  const waiting = new Set<string>();
-  let announced = 0;
-  let active = 0;
-  let closed = false;
+export class Admission {
+  readonly #maxActive: number;
+  readonly #waiting = new Set<string>();
+  #reserved = 0;
+  #active = 0;
+  /** Null before the start and after the end: no queued run is admitted. */
+  #admitted: AdmittedRuns | null = null;
+  #isClosed = false;
 
-  function fill(): void {
-    for (const runId of waiting) {
-      if (closed || active >= maxActive) return;
-      waiting.delete(runId);
-      active += 1;
-      admit(runId);
-    }
+  constructor(maxActive: number) {
+    this.#maxActive = maxActive;
   }
 
-  return {
-    tryEnter() {
-      if (closed || active >= maxActive || waiting.size + announced > 0) return false;
-      active += 1;
-      return true;
-    },
-    enter() {
-      active += 1;
-    },
-    leave() {
-      active -= 1;
-      fill();
-    },
-    announce() {
-      if (waiting.size + announced >= MAX_PENDING_RUNS) {
-        throw new TooManyPending({ limit: MAX_PENDING_RUNS });
-      }
-      announced += 1;
-    },
-    arrived() {
-      announced -= 1;
-    },
-    wait(runId) {
-      waiting.add(runId);
-      fill();
-    },
-    isWaiting: (runId) => waiting.has(runId),
-    forget: (runId) => void waiting.delete(runId),
-    close() {
-      closed = true;
-    },
-  };
+  /** Hands queued runs to `admitted` from now on. */
+  start(admitted: AdmittedRuns): void {
+    this.#admitted = admitted;
+  }
+
+  /** Takes a slot if one is free and no run is queued for it. */
+  tryEnter(): boolean {
+    if (this.#isClosed || this.#active >= this.#maxActive || this.#waiting.size + this.#reserved > 0) return false;
+    this.#active += 1;
+    return true;
+  }
+
+  /** Takes a slot in any case, for a paused run that is resumed. */
+  enter(): void {
+    this.#active += 1;
+  }
+
+  /** Frees a slot; the run that has waited longest gets it. */
+  leave(): void {
+    this.#active -= 1;
+    this.#fill();
+  }
+
+  /**
+   * Reserves a place in the queue for a run that is queued once it is recorded; no later run overtakes it.
+   *
+   * @throws {TooManyPending} when no further run may be queued
+   */
+  reserve(): void {
+    if (this.#waiting.size + this.#reserved >= MAX_PENDING_RUNS) throw new TooManyPending({ limit: MAX_PENDING_RUNS });
+    this.#reserved += 1;
+  }
+
+  /** Ends a reservation: the run is queued, or could not be recorded. */
+  endReservation(): void {
+    this.#reserved -= 1;
+  }
+
+  /** Queues a run for a slot. */
+  enqueue(runId: string): void {
+    this.#waiting.add(runId);
+    this.#fill();
+  }
+
+  isQueued(runId: string): boolean {
+    return this.#waiting.has(runId);
+  }
+
+  dequeue(runId: string): void {
+    this.#waiting.delete(runId);
+  }
+
+  /** Admits no further runs. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  #fill(): void {
+    for (const runId of this.#waiting) {
+      if (this.#isClosed || this.#admitted === null || this.#active >= this.#maxActive) return;
+      this.#waiting.delete(runId);
+      this.#active += 1;
+      this.#admitted.onAdmitted(runId);
+    }
+  }
 }
