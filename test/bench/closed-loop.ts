@@ -1,8 +1,8 @@
-/** Load by clients who each do one thing after the other, so that no more is under way than they are many. */
+/** Load by clients that each do one act at a time. */
 
 export interface ClosedLoop {
   readonly clients: number;
-  /** Asked before each act; acts under way are finished in any case. */
+  /** Called before each act. Acts in progress are always finished. */
   readonly goesOn: (acts: number) => boolean;
   readonly act: () => Promise<void>;
 }
@@ -10,11 +10,11 @@ export interface ClosedLoop {
 export interface LoopResult {
   readonly acts: number;
   readonly elapsedMs: number;
-  /** What each act took. */
+  /** Duration of each act. */
   readonly latenciesMs: readonly number[];
 }
 
-/** Rejects with the first act that does. */
+/** Rejects if an act rejects. */
 export async function closedLoop({ clients, goesOn, act }: ClosedLoop): Promise<LoopResult> {
   const latenciesMs: number[] = [];
   let acts = 0;
@@ -31,7 +31,7 @@ export async function closedLoop({ clients, goesOn, act }: ClosedLoop): Promise<
   return { acts, elapsedMs: performance.now() - from, latenciesMs };
 }
 
-/** Goes on for a time, and for at most so many acts. */
+/** A loop that ends after a time, or after so many acts. */
 export function bounded({
   seconds,
   acts = Number.POSITIVE_INFINITY,

@@ -1,7 +1,7 @@
 /**
- * Two or more versions of the engine against each other: `node dist/test/bench/compare.js AT_ONCE FOLDER FOLDER…`, each a
- * built working tree, the first the one that the others are compared with. All run in this process, in short turns, so
- * that whatever else the machine does meets all of them. Prints for each the median of its turns, and of their ratios.
+ * Compares versions of the engine: `node dist/test/bench/compare.js CONCURRENT FOLDER FOLDER…`, each folder a built
+ * working tree, the first the one to compare with. All run in this process, in short turns, so that other load of the
+ * machine meets all of them. Prints the median of each version's turns, and of their ratios to the first.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,12 +17,12 @@ import { percentile } from './statistics.js';
 
 const TURNS = 20;
 const RUNS_A_TURN = 300;
-/** Turns of each before any is measured: the engine's code is compiled meanwhile. */
+/** Turns before the first measured one, in which V8 compiles the code. */
 const WARM_UP_TURNS = 3;
-/** Rest between two turns, in which the rows of the last are written. */
+/** Pause between two turns, in which the rows of the last are written. */
 const REST_MS = 150;
 
-/** What a run took in a turn. */
+/** Milliseconds per run in a turn. */
 interface Turn {
   readonly 'main thread': number;
   readonly 'all threads': number;
@@ -32,7 +32,7 @@ interface Turn {
 const [, , atOnce = '50', ...folders] = argv;
 const versions = await Promise.all(folders.map(opened));
 for (let turn = -WARM_UP_TURNS; turn < TURNS; turn += 1) {
-  // Whoever is first one time is last the next.
+  // The order alternates.
   for (const version of turn % 2 === 0 ? versions : versions.toReversed()) {
     const took = await turnOf(version.run);
     if (turn >= 0) version.turns.push(took);
@@ -83,7 +83,7 @@ function summary(turns: readonly Turn[]): string {
       turns.map((turn, at) => turn[what] / elementAt(first, at)[what]),
       0.5,
     );
-    return `${what} ${ms.toFixed(3)} ms a run (${ratio.toFixed(2)})`;
+    return `${what} ${ms.toFixed(3)} ms per run (${ratio.toFixed(2)})`;
   });
   return parts.join(', ');
 }

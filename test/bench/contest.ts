@@ -1,16 +1,16 @@
-/** Several ways to run the same council, in turns: what else the machine does meets all of them. */
+/** Several ways to run the same council, in turns, so that other load of the machine meets all of them. */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { tempDir } from '../support/temp-dir.js';
 import type { TurnOrder, TurnReport } from './contestant.js';
-import type { Effort, Figure, Target } from './figure.js';
-import { figure } from './figure.js';
+import type { Effort, Figure } from './figure.js';
+import { CONCURRENCIES, figure } from './figure.js';
 import { elementAt } from '../../src/system/element.js';
 
 const PROCESS = fileURLToPath(new URL('contestant-process.js', import.meta.url));
-/** Those of `npm start`, for each of them. */
+/** The flags of `npm start`, for each entry. */
 const FLAGS = ['--max-semi-space-size=64'];
-/** Runs at once while what all of them do is compiled. */
+/** Concurrent runs while V8 compiles the code. */
 const WARM_UP_AT = 50;
 /** Master and critic three times, then the writer. */
 const NODE_EXECUTIONS = 7;
@@ -21,33 +21,33 @@ export interface Entry {
   readonly module: URL;
 }
 
-/** What it took in one round. */
+/** One round of an entry. */
 interface Turn {
   readonly runsPerSecond: number;
   readonly processorMsPerRun: number;
 }
 
-/** An entry's rounds at so many runs at once. */
+/** An entry's rounds at a number of concurrent runs. */
 export interface Result {
   readonly name: string;
   readonly atOnce: number;
   readonly turns: readonly Turn[];
 }
 
-/** @throws {Error} one of them cannot be started, ends too early, or executes another number of nodes than all */
+/** @throws {Error} an entry cannot start, ends early, or does not execute all nodes of its runs */
 export async function contest(
   entries: readonly Entry[],
-  { concurrencies, contestRounds, contestSeconds }: Effort,
+  { contestRounds, contestSeconds }: Effort,
 ): Promise<readonly Result[]> {
   const processes = await Promise.all(entries.map(started));
   try {
     const results: Result[] = [];
     for (const { turn } of processes) await turn({ atOnce: WARM_UP_AT, seconds: contestSeconds });
-    for (const atOnce of concurrencies) {
+    for (const atOnce of CONCURRENCIES) {
       const measured = processes.map(({ name, turn }) => ({ name, atOnce, turn, turns: [] as Turn[] }));
       for (const { turn } of measured) await turn({ atOnce, seconds: contestSeconds });
       for (let round = 0; round < contestRounds; round += 1) {
-        // Whoever is first one time is last the next.
+        // The order alternates.
         for (const { turn, turns } of round % 2 === 0 ? measured : measured.toReversed())
           turns.push(await turn({ atOnce, seconds: contestSeconds }));
       }
@@ -87,60 +87,29 @@ async function started({ name, module }: Entry) {
   };
 }
 
-/**
- * How the first entry stands to each of the others, by the ratios of its rounds; then what each of them did.
- *
- * @param unit of the ratios: `%`, or `x` for times
- * @param targets of the ratios of runs a second, by how many are at once
- */
-export function figuresOf(
-  results: readonly Result[],
-  { unit, targets }: { readonly unit: '%' | 'x'; readonly targets: ReadonlyMap<number, Target> },
-): readonly Figure[] {
+/** The rates of the first entry divided by those of each other entry, round by round; then the rates of all. */
+export function figuresOf(results: readonly Result[]): readonly Figure[] {
   const first = elementAt(results, 0).name;
   const ours = results.filter(({ name }) => name === first);
   const ratios = ours.flatMap((our) =>
     results
       .filter(({ name, atOnce }) => name !== first && atOnce === our.atOnce)
-      .flatMap((other) => ratiosOf(our, other, { unit, target: targets.get(our.atOnce) ?? null })),
+      .flatMap((other) => ratiosOf(our, other)),
   );
   return [...ratios, ...results.flatMap(ratesOf)];
 }
 
-function ratiosOf(
-  our: Result,
-  other: Result,
-  { unit, target }: { readonly unit: '%' | 'x'; readonly target: Target | null },
-): readonly Figure[] {
-  const whole = unit === '%' ? 100 : 1;
+function ratiosOf(our: Result, other: Result): readonly Figure[] {
   const rounds = our.turns.map((turn, round) => ({ turn, than: elementAt(other.turns, round) }));
-  const at = `${our.name} to ${other.name}, ${our.atOnce} at once:`;
-  return [
-    figure(
-      `${at} runs/s`,
-      unit,
-      rounds.map(({ turn, than }) => (whole * turn.runsPerSecond) / than.runsPerSecond),
-      target,
-    ),
-    figure(
-      `${at} runs a second of processor time`,
-      unit,
-      rounds.map(({ turn, than }) => (whole * than.processorMsPerRun) / turn.processorMsPerRun),
-    ),
-  ];
+  const rates = rounds.map(({ turn, than }) => turn.runsPerSecond / than.runsPerSecond);
+  const costs = rounds.map(({ turn, than }) => than.processorMsPerRun / turn.processorMsPerRun);
+  const prefix = `${our.name} to ${other.name}, ${our.atOnce} concurrent:`;
+  return [figure(`${prefix} runs/s`, 'x', rates), figure(`${prefix} runs per second of processor time`, 'x', costs)];
 }
 
 function ratesOf({ name, atOnce, turns }: Result): readonly Figure[] {
-  return [
-    figure(
-      `${name}, ${atOnce} at once: runs`,
-      '/s',
-      turns.map(({ runsPerSecond }) => runsPerSecond),
-    ),
-    figure(
-      `${name}, ${atOnce} at once: processor time a run`,
-      'ms',
-      turns.map(({ processorMsPerRun }) => processorMsPerRun),
-    ),
-  ];
+  const rates = turns.map(({ runsPerSecond }) => runsPerSecond);
+  const costs = turns.map(({ processorMsPerRun }) => processorMsPerRun);
+  const prefix = `${name}, ${atOnce} concurrent:`;
+  return [figure(`${prefix} runs`, '/s', rates), figure(`${prefix} processor time per run`, 'ms', costs)];
 }

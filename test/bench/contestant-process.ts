@@ -1,10 +1,10 @@
-/** A contestant in a process of its own: makes runs as it is told to, and ends when it is told no more. */
+/** A contestant in a process of its own: runs turns on order, and ends when its parent disconnects. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { instantCritique, instantDraft } from '../support/instant-model.js';
 import { closedLoop } from './closed-loop.js';
 import type { ContestantModule, TurnOrder, TurnReport } from './contestant.js';
 
-/** In which what is done behind the runs (read models) comes to its end, and is counted. */
+/** Time for background work (read models) to end, which counts too. */
 const REST_MS = 150;
 
 const [, , module = '', path = ''] = process.argv;

@@ -1,4 +1,4 @@
-/** A data directory with very many finished runs in it. */
+/** A data directory with very many finished runs. */
 import { nodeSystem } from '../../src/system/system.js';
 import { openDataDirectory } from '../../src/app/data-directory.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
@@ -16,8 +16,8 @@ import { closedLoop } from './closed-loop.js';
 const AT_ONCE = 100;
 
 /**
- * Fills a folder with runs of the fixed graph: one is run, the others are sealed copies of it under ids of their own,
- * a run an append. To what reads them they are runs like any other; only to run so many would take minutes.
+ * Fills a folder with runs of the fixed graph: the engine runs one, the others are sealed copies under ids of their own,
+ * one append each, because running so many would take minutes.
  */
 export async function copiedRuns(
   path: string,

@@ -1,10 +1,8 @@
-/** A figure of the benchmark: what was measured, and what was wanted. */
+/** A figure of the benchmark: a measured value and its target. */
 import type { Spread } from './statistics.js';
 import { spreadOf } from './statistics.js';
 
-export type Target =
-  | { readonly atLeast: number; /** Better still, without being asked for. */ readonly wished?: number }
-  | { readonly atMost: number };
+export type Target = { readonly atLeast: number } | { readonly atMost: number };
 
 interface Named {
   readonly name: string;
@@ -19,63 +17,75 @@ export type Figure =
 
 /** A part of the benchmark that can be run alone. */
 export interface Part {
-  /** As `--only` names it. */
+  /** The name that `--only` takes. */
   readonly name: string;
-  /** How its figures are measured, in a sentence or two for the reader of the table. */
+  /** One or two sentences for the reader of the table: how the figures are measured. */
   readonly method: (effort: Effort) => string;
   readonly measure: (effort: Effort) => Promise<readonly Figure[]>;
 }
 
-/** How long and how often is measured. */
+/** How long and how often the benchmark measures. */
 export interface Effort {
-  /** Repetitions of each measurement; the median is what counts. */
+  /** Repetitions of each measurement. The table shows their median. */
   readonly rounds: number;
   readonly warmUpSeconds: number;
-  /** Runs under way at once in the engine. */
-  readonly concurrencies: readonly number[];
   readonly engineSeconds: number;
-  /** Turns of each contestant at each concurrency. */
+  readonly restSeconds: number;
+  /** Turns of each contestant at each number of concurrent runs, and the processor time of a turn. */
   readonly contestRounds: number;
   readonly contestSeconds: number;
-  readonly rawSeconds: number;
-  readonly restSeconds: number;
-  readonly socketSeconds: number;
-  /** Runs whose bytes are counted. */
-  readonly diskRuns: number;
-  /** Finished runs after which memory is measured. */
+  /** Finished runs before memory is measured, or as many as `fillSeconds` allow. */
   readonly memoryRuns: number;
-  /** Paused runs at which memory is measured. */
-  readonly pausedRuns: number;
-  /** Runs under way at once on a slow model. */
-  readonly inFlightRuns: number;
-  /** Clients that watch one run. */
-  readonly watchers: number;
-  /** Finished runs in the logs of the history part. */
-  readonly historyRuns: readonly number[];
-  /** Runs in the stored views of the lists part. */
-  readonly listedRuns: number;
-  /** Events in the logs of the audit part. */
-  readonly auditEvents: readonly number[];
-  /** Active runs of an instance that is stopped. */
-  readonly handoverRuns: number;
-  /** Requests timed of each kind. */
-  readonly requests: number;
-  readonly graphSeconds: number;
-  /** Starts timed of each log. */
-  readonly starts: number;
-  /** Pages of the PDF whose text is extracted. */
-  readonly pdfPages: number;
-  /** Passages in the indexes that are searched. */
-  readonly passages: readonly number[];
-  /** Of a thousand events each, on the feed of the console. */
-  readonly consoleSeconds: number;
-  /** Events between two looks at the console's memory. */
-  readonly consoleEvents: number;
-  /** Longest time spent on making the runs that a measurement needs. */
   readonly fillSeconds: number;
+  /** Finished runs in the logs of the start-up part, and starts of each. */
+  readonly startUpRuns: readonly number[];
+  readonly starts: number;
+  /** Runs in the views of the lists part. */
+  readonly listedRuns: number;
+  /** Chunks in the indexes of the search part. */
+  readonly chunks: readonly number[];
+  /** Timed requests of each kind. */
+  readonly requests: number;
 }
 
-/** A figure of the values measured, one a round; none make it an unmeasured one. */
+/** Numbers of concurrent runs at which the engine is measured. */
+export const CONCURRENCIES = [1, 50, 500];
+
+/** Takes about ten minutes. */
+export const FULL_EFFORT: Effort = {
+  rounds: 3,
+  warmUpSeconds: 1,
+  engineSeconds: 4,
+  restSeconds: 6,
+  contestRounds: 5,
+  contestSeconds: 3,
+  memoryRuns: 10_000,
+  fillSeconds: 35,
+  startUpRuns: [0, 10_000],
+  starts: 7,
+  listedRuns: 1_000_000,
+  chunks: [10_000, 100_000],
+  requests: 100,
+};
+
+/** Shows only that the benchmark works: too short for figures that mean anything. */
+export const QUICK_EFFORT: Effort = {
+  rounds: 1,
+  warmUpSeconds: 0.1,
+  engineSeconds: 0.4,
+  restSeconds: 0.5,
+  contestRounds: 1,
+  contestSeconds: 0.4,
+  memoryRuns: 100,
+  fillSeconds: 5,
+  startUpRuns: [0, 100],
+  starts: 2,
+  listedRuns: 2_000,
+  chunks: [100, 1_000],
+  requests: 20,
+};
+
+/** @param values one of each round */
 export function figure(name: string, unit: string, values: readonly number[], target: Target | null = null): Figure {
   if (values.length === 0) return unmeasured(name, unit, 'no values');
   return { kind: 'measured', name, unit, target, spread: spreadOf(values) };
@@ -85,7 +95,7 @@ export function unmeasured(name: string, unit: string, reason: string): Figure {
   return { kind: 'unmeasured', name, unit, target: null, reason };
 }
 
-/** Whether the median meets the target; null when there is none, or no median. */
+/** Whether the median meets the target, or null if there is no target or no median. */
 export function isMet(of: Figure): boolean | null {
   if (of.kind === 'unmeasured' || of.target === null) return null;
   const { median } = of.spread;

@@ -1,7 +1,7 @@
 /**
- * The yardstick: the built-in council as one would write it by hand for this one purpose. An XState actor a run, moves
- * computed in one shared scope, one durable append a step, batched into SQLite in a worker. Runs have ids, events a time;
- * no hash chain, no read models, no prompts, no retries, no recovery, no limits.
+ * The yardstick: the built-in council as an engineer would write it for this one purpose. An XState actor per run, one
+ * durable append per step, batched into SQLite in a worker. It has no hash chain, read models, prompts, retries,
+ * recovery or limits.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ interface Council {
   readonly feedback: readonly string[];
 }
 
-/** Read by the compiler alone. */
+/** For the compiler only. */
 const TYPES: { readonly context?: Council; readonly events?: Fact } = {};
 
 const machine = setup({
@@ -60,7 +60,7 @@ const machine = setup({
 
 type Snapshot = SnapshotFrom<typeof machine>;
 
-/** Moves to what was recorded. */
+/** An actor that takes the recorded state. */
 const live: ActorLogic<Snapshot, { readonly type: 'recorded'; readonly to: Snapshot }> = {
   transition: (_, { to }) => to,
   getInitialSnapshot: () => createActor(machine).getSnapshot(),
@@ -99,7 +99,7 @@ async function step({ value, context: { draft } }: Snapshot, model: CouncilModel
   return { type: 'drafted', draft: await model.draft(draft) };
 }
 
-/** Of `done` it tells the end of the run. */
+/** The event of an entered state; `done` is the end of the run. */
 function started({ value }: Snapshot): object {
   return { type: 'started', node: value };
 }
@@ -111,7 +111,7 @@ function inertScope(): Parameters<typeof machine.transition>[2] {
   return { self, system: self.system, id: '', sessionId: '', ...effects };
 }
 
-/** What waits while a batch is written is the next batch. */
+/** Appends that wait while a batch is written become the next batch. */
 function openLog(file: string) {
   const worker = new Worker(new URL('hand-written-worker.js', import.meta.url), { workerData: file });
   let waiting: { readonly rows: readonly Row[]; readonly resolve: () => void }[] = [];
@@ -133,7 +133,7 @@ function openLog(file: string) {
       const rows = facts.map((fact, i) => ({ run, seq: seq + i, data: JSON.stringify({ ...fact, at }) }));
       await new Promise<void>((resolve) => {
         waiting.push({ rows, resolve });
-        // All that is appended in this turn of the event loop goes into one batch.
+        // All appends of this turn of the event loop go into one batch.
         if (written === null && waiting.length === 1) setImmediate(write);
       });
       return seq + facts.length;

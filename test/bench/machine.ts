@@ -1,18 +1,18 @@
-/** The machine that figures were measured on: without it they mean nothing. */
+/** The machine that figures are measured on. */
 import { readFileSync, statfsSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, release, tmpdir, totalmem, type } from 'node:os';
 import { DatabaseSync } from '@photostructure/sqlite';
 
-/** Kinds of file systems by the number the kernel gives them (statfs(2)). */
+/** File systems by their type number in statfs(2). */
 const FILE_SYSTEMS: Readonly<Record<number, string>> = {
   0xef53: 'ext4',
   0x58465342: 'XFS',
   0x9123683e: 'Btrfs',
   0x794c7630: 'overlay',
-  0x01021994: 'tmpfs, where durable writes cost nothing',
+  0x01021994: 'tmpfs: durable writes cost nothing',
 };
 
-/** In one line: processor, cores, memory, system, versions, where the data lies, the load it had, the date. */
+/** In one line: processor, cores, memory, system, versions, file system, load average and date. */
 export function machineLine(): string {
   const memoryGb = Math.round(totalmem() / 1024 ** 3);
   return [
@@ -46,8 +46,7 @@ function fileSystemOf(folder: string): string {
 }
 
 /**
- * Memory of a process in MB as the system counts it (`VmRSS`: now, `VmHWM`: at its highest); null where the system
- * does not tell.
+ * Resident memory of a process in MB, now (`VmRSS`) or at its peak (`VmHWM`), or null on a system without /proc.
  */
 export function residentMb(pid: number, field: 'VmRSS' | 'VmHWM'): number | null {
   try {
@@ -56,12 +55,4 @@ export function residentMb(pid: number, field: 'VmRSS' | 'VmHWM'): number | null
   } catch {
     return null;
   }
-}
-
-/** Processor time of all threads of a process so far, in milliseconds (proc(5): stat, in ticks of 10 ms). */
-export function processorMs(pid: number): number {
-  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The name before, in brackets, may hold anything.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return 10 * (Number(fields[11]) + Number(fields[12]));
 }

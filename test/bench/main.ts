@@ -1,55 +1,21 @@
 /**
- * The benchmark: `npm run bench -- [--quick] [--only engine,rest,… | --eventstore]`. Prints a Markdown table on standard output and
- * what it is at on standard error.
+ * The benchmark: `npm run bench -- [--quick] [--only engine,rest,… | --eventstore]`. Prints a Markdown table on standard
+ * output and its progress on standard error.
  */
 import { parseArgs } from 'node:util';
-import { auditPart } from './audit.js';
-import { consolePart } from './console.js';
-import { crowdPart } from './crowd.js';
-import { diskPart } from './disk.js';
-import { FULL_EFFORT, QUICK_EFFORT } from './effort.js';
 import { enginePart } from './engine.js';
 import { eventStorePart } from './event-store.js';
-import { extractionPart } from './extraction.js';
 import type { Effort, Figure, Part } from './figure.js';
-import { unmeasured } from './figure.js';
-import { graphsPart } from './graphs.js';
-import { historyPart } from './history.js';
-import { inFlightPart } from './in-flight.js';
-import { ingestionPart } from './ingestion.js';
-import { largePart } from './large.js';
+import { FULL_EFFORT, QUICK_EFFORT, unmeasured } from './figure.js';
+import { listsPart } from './lists.js';
 import { machineLine } from './machine.js';
 import { memoryPart } from './memory.js';
-import { chunksPart } from './chunks.js';
-import { pausedPart } from './paused.js';
-import { runListsPart } from './run-lists.js';
 import { restPart } from './rest.js';
-import { socketPart } from './socket.js';
-import { streamPart } from './stream.js';
+import { searchPart } from './search.js';
+import { startUpPart } from './start-up.js';
 import { tableOf } from './table.js';
-import { yardstickPart } from './yardstick.js';
 
-const PARTS = [
-  yardstickPart,
-  enginePart,
-  graphsPart,
-  restPart,
-  socketPart,
-  streamPart,
-  diskPart,
-  memoryPart,
-  pausedPart,
-  inFlightPart,
-  largePart,
-  crowdPart,
-  historyPart,
-  runListsPart,
-  auditPart,
-  extractionPart,
-  ingestionPart,
-  chunksPart,
-  consolePart,
-];
+const PARTS = [enginePart, restPart, startUpPart, memoryPart, searchPart, listsPart];
 
 const { values } = parseArgs({
   options: {
@@ -73,7 +39,7 @@ async function main(parts: readonly Part[], effort: Effort): Promise<void> {
   );
 }
 
-/** A part that fails is told in the table, and by the exit code; the others are measured all the same. */
+/** A failed part is named in the table and sets the exit code; the other parts are measured all the same. */
 async function measured(part: Part, effort: Effort): Promise<readonly Figure[]> {
   process.stderr.write(`bench: ${part.name} …\n`);
   try {

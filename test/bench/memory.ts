@@ -1,4 +1,4 @@
-/** Memory of the service as it is delivered, before and after many runs. */
+/** Memory of the service, before and after many runs. */
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { tempDir } from '../support/temp-dir.js';
@@ -7,12 +7,12 @@ import type { Figure, Part, Target } from './figure.js';
 import { figure, unmeasured } from './figure.js';
 import { residentMb } from './machine.js';
 import { restLoad } from './rest-clients.js';
-import type { ServiceProcess } from './service-process.js';
-import { startServiceProcess } from './service-process.js';
+import type { ServiceProcess } from '../support/service-process.js';
+import { startServiceProcess } from '../support/service-process.js';
 
-const PROBE = new URL('./memory-probe.js', import.meta.url).href;
+const PROBE = new URL('../support/memory-probe.js', import.meta.url).href;
 
-/** Time after the ready line, or after the last run, in which what was begun can come to an end. */
+/** Time after the last run in which background work can end. */
 const REST_MS = 2_000;
 /** Time after the ready line until it counts as idle: V8 gives back what the start has left some 8 s later. */
 const IDLE_MS = 20_000;
@@ -20,27 +20,23 @@ const IDLE_MS = 20_000;
 const CLIENTS = 50;
 const POLL_MS = 25;
 
-/** Issue 18, point 7. */
 const TARGET_IDLE = { atMost: 110 };
 
 export const memoryPart: Part = {
   name: 'memory',
   method: ({ memoryRuns, fillSeconds }) =>
-    `dist/src/main.js as \`npm start\` runs it, offline model, default settings, in a process of its own: resident memory ` +
-    `${REST_MS / 1_000} s and ${IDLE_MS / 1_000} s (idle: V8 has given back what the start left) after its ready line, and ${REST_MS / 1_000} s after ${memoryRuns} runs (or as many as ` +
-    `${fillSeconds} s allow) by ${CLIENTS} polling REST clients. The heap is the main thread's, after a collection, each ` +
-    `time asked for after resident memory was read.`,
+    `dist/src/main.js with the flags of \`npm start\`, offline model, default settings, in a process of its own: resident ` +
+    `memory ${IDLE_MS / 1_000} s after its ready line (idle), and ${REST_MS / 1_000} s after ${memoryRuns} runs (or as many ` +
+    `as ${fillSeconds} s allow) by ${CLIENTS} polling REST clients. The heap is the main thread's after a collection.`,
   async measure({ memoryRuns, fillSeconds }) {
     const dir = tempDir();
     const service = await startServiceProcess(dir.path, { flags: ['--expose-gc', '--import', PROBE] });
     try {
-      await delay(REST_MS);
-      const started = resident('memory after the start', residentMb(service.pid, 'VmRSS'));
-      const idle = await memoryOf(service, 'when idle', { restMs: IDLE_MS - REST_MS, target: TARGET_IDLE });
+      const idle = await memoryOf(service, 'when idle', { restMs: IDLE_MS, target: TARGET_IDLE });
       const goesOn = bounded({ seconds: fillSeconds, acts: memoryRuns });
       const { acts } = await restLoad({ url: service.url, clients: CLIENTS, pollMs: POLL_MS, goesOn });
       const after = await memoryOf(service, `after ${acts.toLocaleString('en-US')} finished runs`, { restMs: REST_MS });
-      return [started, ...idle, ...after, resident('memory at its highest', residentMb(service.pid, 'VmHWM'))];
+      return [...idle, ...after, resident('memory at its peak', residentMb(service.pid, 'VmHWM'))];
     } finally {
       await service.stop();
       dir.remove();

@@ -1,4 +1,4 @@
-/** REST clients in a process of their own: sends what they saw to the process that forked it, and ends. */
+/** REST clients in a process of their own: sends a report to the parent process, and ends. */
 import { bounded } from './closed-loop.js';
 import { restLoad } from './rest-clients.js';
 import { percentile } from './statistics.js';
@@ -13,19 +13,17 @@ export interface RestOrder {
 
 export interface RestReport {
   readonly runsPerSecond: number;
-  readonly pollsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
 
 const [, , text = ''] = process.argv;
-// Written by rest.ts, which is the only one to start this.
+// Written by rest.ts, which alone starts this.
 const order = JSON.parse(text) as RestOrder;
 await restLoad({ ...order, goesOn: bounded({ seconds: order.warmUpSeconds }) });
-const { acts, polls, elapsedMs, latenciesMs } = await restLoad({ ...order, goesOn: bounded(order) });
+const { acts, elapsedMs, latenciesMs } = await restLoad({ ...order, goesOn: bounded(order) });
 process.send?.({
   runsPerSecond: acts / (elapsedMs / 1_000),
-  pollsPerSecond: polls / (elapsedMs / 1_000),
   p50Ms: percentile(latenciesMs, 0.5),
   p99Ms: percentile(latenciesMs, 0.99),
 } satisfies RestReport);

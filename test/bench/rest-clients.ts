@@ -5,40 +5,34 @@ import type { ClosedLoop, LoopResult } from './closed-loop.js';
 import { closedLoop } from './closed-loop.js';
 
 export interface RestClients extends Pick<ClosedLoop, 'clients' | 'goesOn'> {
-  /** The service's, as http. */
+  /** The service's, with http. */
   readonly url: string;
   /** Wait before each poll. */
   readonly pollMs: number;
 }
 
-export interface RestLoad extends LoopResult {
-  readonly polls: number;
-}
-
-/** Rejects when a run is refused or fails. Connections are kept: one a client. */
-export async function restLoad({ url, clients, pollMs, goesOn }: RestClients): Promise<RestLoad> {
+/** Rejects if a run is refused or fails. Each client keeps one connection. */
+export async function restLoad({ url, clients, pollMs, goesOn }: RestClients): Promise<LoopResult> {
   const agent = new Agent({ keepAlive: true, maxSockets: clients });
   const runs = `${url}/api/councils/run`;
   const body = JSON.stringify({ input_topic: 'The sea' });
-  let polls = 0;
   const act = async (): Promise<void> => {
     const runId = textIn(await exchange(agent, runs, body), 'run_id');
     for (let status = 'pending'; status !== 'completed';) {
       await delay(pollMs);
-      polls += 1;
       status = textIn(await exchange(agent, `${runs}/${runId}`, null), 'status');
       if (status === 'failed') throw new Error(`Run "${runId}" failed`);
     }
   };
   try {
-    return { ...(await closedLoop({ clients, goesOn, act })), polls };
+    return await closedLoop({ clients, goesOn, act });
   } finally {
     agent.destroy();
   }
 }
 
-/** Posts a JSON body, or gets when there is none; the answer's JSON value. */
-export function exchange(agent: Agent, url: string, body: string | null): Promise<unknown> {
+/** Sends a POST with a JSON body, or a GET if `body` is null. Returns the JSON value of the response. */
+function exchange(agent: Agent, url: string, body: string | null): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const method = body === null ? 'GET' : 'POST';
     const headers =
@@ -51,7 +45,7 @@ export function exchange(agent: Agent, url: string, body: string | null): Promis
       response.on('end', () => {
         const { statusCode = 0 } = response;
         if (statusCode === 200 || statusCode === 202) resolve(JSON.parse(text));
-        else reject(new Error(`${method} ${url} was answered ${statusCode}: ${text}`));
+        else reject(new Error(`${method} ${url} returned ${statusCode}: ${text}`));
       });
     });
     sent.on('error', reject);
@@ -59,9 +53,9 @@ export function exchange(agent: Agent, url: string, body: string | null): Promis
   });
 }
 
-/** @throws {TypeError} the value has no such text */
-export function textIn(value: unknown, field: string): string {
+/** @throws {TypeError} the field is missing or no text */
+function textIn(value: unknown, field: string): string {
   const found: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, field) : undefined;
   if (typeof found === 'string') return found;
-  throw new TypeError(`The service answered without "${field}": ${JSON.stringify(value)}`);
+  throw new TypeError(`The service returned no "${field}": ${JSON.stringify(value)}`);
 }

@@ -1,10 +1,10 @@
-/** What is told of many values. */
+/** Statistics of measured values. */
 
 export interface Spread {
   readonly median: number;
   readonly lowest: number;
   readonly highest: number;
-  /** How many values it tells of. */
+  /** Number of values. */
   readonly count: number;
 }
 
@@ -27,6 +27,6 @@ export function spreadOf(values: readonly number[]): Spread {
 export function percentile(values: readonly number[], share: number): number {
   const sorted = Float64Array.from(values).sort();
   const found = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
-  if (found === undefined) throw new RangeError('Cannot tell a percentile: there are no values');
+  if (found === undefined) throw new RangeError('Cannot compute a percentile: there are no values');
   return found;
 }

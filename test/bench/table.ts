@@ -27,8 +27,7 @@ function targetIn({ target, unit }: Figure): string {
 
 function boundOf(target: Target, unit: string): string {
   if ('atMost' in target) return `≤ ${withUnit(target.atMost, unit)}`;
-  const wished = target.wished === undefined ? '' : ` (${rounded(target.wished)} wished)`;
-  return `≥ ${withUnit(target.atLeast, unit)}${wished}`;
+  return `≥ ${withUnit(target.atLeast, unit)}`;
 }
 
 function verdictOn(of: Figure): string {
@@ -41,7 +40,7 @@ function withUnit(value: number, unit: string): string {
   return unit === '' ? rounded(value) : `${rounded(value)} ${unit}`;
 }
 
-/** Three digits that mean something, and no fraction from 100 on. */
+/** Three significant digits, and no fraction from 100 on. */
 function rounded(value: number): string {
   const digits = Math.abs(value) < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 };
   return value.toLocaleString('en-US', digits);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { startServiceProcess } from '../bench/service-process.js';
+import { startServiceProcess } from '../support/service-process.js';
 import { SHORT_LIVED } from '../support/child.js';
 import type { CouncilBench } from '../support/council-command.js';
 import { commandHere, councilBench } from '../support/council-command.js';

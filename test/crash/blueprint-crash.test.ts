@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { startServiceProcess } from '../bench/service-process.js';
+import { startServiceProcess } from '../support/service-process.js';
 import { SHORT_LIVED } from '../support/child.js';
 import type { Blueprint } from '../../src/generated/schemas.js';
 import { restClient } from '../support/rest-client.js';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ServiceProcess } from '../bench/service-process.js';
-import { startServiceProcess } from '../bench/service-process.js';
+import type { ServiceProcess } from '../support/service-process.js';
+import { startServiceProcess } from '../support/service-process.js';
 import { childPids } from '../support/child-watch.js';
 import { hostilePdfs, mutatedPdfs } from '../support/hostile-pdfs.js';
 import { latencies } from '../support/latencies.js';

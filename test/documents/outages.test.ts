@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startServiceProcess } from '../bench/service-process.js';
+import { startServiceProcess } from '../support/service-process.js';
 import { ModelFailed } from '../../src/errors.js';
 import type { PdfExtractor } from '../../src/pdf/extract.js';
 import { EXTRACT_LIMITS, pdfExtractor } from '../../src/pdf/extract.js';

@@ -2,15 +2,15 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:http';
-import type { ServiceProcess } from '../bench/service-process.js';
-import { startServiceProcess } from '../bench/service-process.js';
+import type { ServiceProcess } from '../support/service-process.js';
+import { startServiceProcess } from '../support/service-process.js';
 import { RUN_ID } from '../support/given.js';
 import { LARGE_RUN_CHARS, recordLargeRun } from '../support/large-run.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 
-const PROBE = new URL('../bench/memory-probe.js', import.meta.url).href;
+const PROBE = new URL('../support/memory-probe.js', import.meta.url).href;
 const READERS = process.env['SOAK'] === undefined ? 4 : 8;
 /** Of memory that grows while readers pause: each has asked for 18 MB, of which 1 MB may be read ahead. */
 const MAX_GROWTH_BYTES = READERS * 8e6;

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import { expect } from 'chai';
-import type { ServiceProcess } from '../bench/service-process.js';
-import { startServiceProcess } from '../bench/service-process.js';
+import type { ServiceProcess } from '../support/service-process.js';
+import { startServiceProcess } from '../support/service-process.js';
 import { openChannel } from '../support/channel-client.js';
 import { RUN_ID } from '../support/given.js';
 import { recordLargeRun } from '../support/large-run.js';
@@ -11,7 +11,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 
-const PROBE = new URL('../bench/memory-probe.js', import.meta.url).href;
+const PROBE = new URL('../support/memory-probe.js', import.meta.url).href;
 const CLIENTS = 60;
 /** Most bytes that the service may hold for one client of a run: data on its way, which clients may share. */
 const MAX_BYTES_A_CLIENT = 300_000;

@@ -4,7 +4,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { EXTRACT_LIMITS } from '../../src/pdf/extract.js';
 import { pdfExtractor } from '../../src/pdf/extract.js';
 import { ExtractionTimedOut, PdfRefused } from '../../src/pdf/errors.js';
-import { watchLoopDelay } from '../bench/loop-delay.js';
+import { watchLoopDelay } from '../support/loop-delay.js';
 import { childPids, watchChildren } from '../support/child-watch.js';
 import { hostilePdfs, mutatedPdfs, type HostilePdf } from '../support/hostile-pdfs.js';
 

@@ -9,7 +9,7 @@ export async function openContestant({ path, model }) {
   const database = new Database(join(path, 'langgraph.sqlite'));
   const checkpointer = new SqliteSaver(database);
   checkpointer.setup();
-  // After setup, which turns to the journal (WAL) at the weaker default of this build of SQLite.
+  // After setup, which sets WAL mode with the weaker default of this build of SQLite.
   database.pragma('synchronous = FULL');
   const council = councilOf(model).compile({ checkpointer });
   return {

@@ -28,7 +28,7 @@ export async function openContestant({ path, model }) {
   };
 }
 
-/** Its store asks for less than full sync, on one of the connections of a client, which begin with it. */
+/** Ignores the store's wish for less than full sync, which is the default of a connection. */
 function atFullSync(client) {
   const execute = client.execute.bind(client);
   client.execute = (statement, ...rest) =>

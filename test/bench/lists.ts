@@ -1,0 +1,131 @@
+/** How long a page of the list takes when there are very many runs, by filter and order. */
+import { join } from 'node:path';
+import type { RunListQuery } from '../../src/projections/run-list.js';
+import type { RunSummary } from '../../src/projections/run-summary.js';
+import { nodeSystem } from '../../src/system/system.js';
+import type { ViewsClient } from '../../src/projections/views/views-client.js';
+import { openViews } from '../../src/projections/views/views-client.js';
+import { summaryWith } from '../support/run-summaries.js';
+import { seededRandom } from '../support/seeded-random.js';
+import { tempDir } from '../support/temp-dir.js';
+import { closedLoop } from './closed-loop.js';
+import type { Effort, Figure, Part } from './figure.js';
+import { figure } from './figure.js';
+import { percentile } from './statistics.js';
+
+const PAGE = 50;
+/** Runs written in one transaction. */
+const BATCH = 5_000;
+/** Distinct words of all drafts, and words of one draft. */
+const VOCABULARY = 50_000;
+const DRAFT_WORDS = 60;
+const TARGET = { atMost: 50 };
+
+export const listsPart: Part = {
+  name: 'lists',
+  method: ({ listedRuns, requests }) =>
+    `Stored views of ${listedRuns.toLocaleString('en-US')} finished runs, written as the service writes them: 500 ` +
+    `blueprints, 50 actors, half points, one in 100 failed, drafts of ${DRAFT_WORDS} words out of ` +
+    `${VOCABULARY.toLocaleString('en-US')} whose frequencies follow those of a language. Then ${requests} pages of ${PAGE} runs ` +
+    'for each query, one after the other, by a call to the worker.',
+  async measure(effort) {
+    const dir = tempDir();
+    const fail = (error: unknown): never => {
+      throw error;
+    };
+    const deps = { system: nodeSystem(), onLost: fail, onFault: fail, corruptRuns: () => [] };
+    const log = { identity: 'bench', head: null };
+    const views = await openViews({ file: join(dir.path, 'views.sqlite'), log }, deps);
+    try {
+      const writtenMs = await filled(views, effort.listedRuns);
+      return [
+        figure('lists: a run written', 'ms', [writtenMs / effort.listedRuns]),
+        ...(await pageFigures(views, effort)),
+      ];
+    } finally {
+      await views.close();
+      dir.remove();
+    }
+  },
+};
+
+const START = Date.parse('2026-01-01T00:00:00.000Z');
+
+/** Returns the milliseconds spent on writing. */
+async function filled(views: ViewsClient, count: number): Promise<number> {
+  const random = seededRandom(15);
+  let spentMs = 0;
+  for (let from = 0; from < count; from += BATCH) {
+    const runs = Array.from({ length: Math.min(BATCH, count - from) }, (_, at) => runAt(from + at, random));
+    const startedMs = performance.now();
+    await views.write({ runs, blueprints: [], documents: [] }, null);
+    spentMs += performance.now() - startedMs;
+  }
+  return spentMs;
+}
+
+function runAt(index: number, random: () => number): RunSummary {
+  const below = (bound: number): number => Math.floor(random() * bound);
+  const word = (): string => wordOf(Math.floor(Math.exp(random() * Math.log(VOCABULARY))));
+  const text = (words: number): string => Array.from({ length: words }, word).join(' ');
+  const hex = below(2 ** 32)
+    .toString(16)
+    .padStart(8, '0');
+  const isFailed = index % 100 === 7;
+  // Nearly in order, as several instances record them.
+  const createdAt = new Date(START + index * 20 + below(100)).toISOString();
+  return summaryWith(`${hex}-0000-4000-8000-${index.toString(16).padStart(12, '0')}`, {
+    status: isFailed ? 'failed' : index % 1_000 === 3 ? 'paused' : 'completed',
+    blueprintId: below(3) === 0 ? null : `blueprint ${below(500)}`,
+    actor: `actor ${below(50)}`,
+    parent: below(50) === 0 ? `parent ${below(1_000)}` : null,
+    criticScore: below(21) / 2,
+    inputTopic: `${text(4)} topic${index}`,
+    finalDraft: isFailed ? null : text(DRAFT_WORDS),
+    waitingSince: index % 1_000 === 3 ? createdAt : null,
+    createdAt,
+    completedAt: createdAt,
+  });
+}
+
+/** A word of letters only, distinct for each rank. */
+function wordOf(rank: number): string {
+  return `w${rank.toString(26).replaceAll(/\d/g, (digit) => 'qrstuvwxyz'.charAt(Number(digit)))}`;
+}
+
+async function pageFigures(views: ViewsClient, { listedRuns, requests }: Effort): Promise<readonly Figure[]> {
+  const figures: Figure[] = [];
+  for (const [name, query] of Object.entries(queriesOf(listedRuns))) {
+    const { latenciesMs } = await closedLoop({
+      clients: 1,
+      goesOn: (acts) => acts < requests,
+      act: async () => {
+        await views.list({ ...query, limit: PAGE, offset: 0 });
+      },
+    });
+    figures.push(figure(`lists: ${name}, p50`, 'ms', [percentile(latenciesMs, 0.5)], TARGET));
+    figures.push(figure(`lists: ${name}, slowest`, 'ms', [percentile(latenciesMs, 1)]));
+  }
+  return figures;
+}
+
+function queriesOf(listedRuns: number): Readonly<Record<string, Omit<RunListQuery, 'limit' | 'offset'>>> {
+  const middle = new Date(START + listedRuns * 10).toISOString();
+  return {
+    'all, newest first': {},
+    'all, best first': { sort: '-score' },
+    'from the middle on, by cursor': { after: { value: null, createdAt: middle, id: '' } },
+    'a rare status': { filter: { status: 'failed' } },
+    'a rare status, best first': { filter: { status: 'failed' }, sort: '-score' },
+    'a blueprint': { filter: { blueprintId: 'blueprint 7' } },
+    'until the middle': { filter: { to: middle } },
+    'a score within bounds': { filter: { minScore: 2, maxScore: 9.5 } },
+    'an actor and a status': { filter: { actor: 'actor 7', status: 'failed' } },
+    'a common word': { filter: { q: wordOf(1) } },
+    'a common word, oldest first': { filter: { q: wordOf(1) }, sort: 'created_at' },
+    'a word of one in a hundred, best first': { filter: { q: wordOf(50) }, sort: '-score' },
+    'a word of one topic': { filter: { q: 'topic1234' } },
+    'a beginning of words': { filter: { q: 'www*' } },
+    'three words': { filter: { q: [1, 40, 900].map(wordOf).join(' ') } },
+  };
+}
