@@ -158,10 +158,18 @@ const FACTS: Readonly<Record<RunEvent['type'], Readonly<Partial<Record<Place, Ne
 interface Transition {
   readonly target?: string;
   readonly actions: 'adopt';
-  readonly guard: 'mayFollow';
+  readonly guard?: 'mayFollow';
 }
 
-const STAY: Transition = { actions: 'adopt', guard: 'mayFollow' };
+/** Events that require more of the run than the chart's state; a drawn chart marks them. */
+const GUARDED: ReadonlySet<string> = new Set<RunEvent['type']>([
+  'NodeStarted',
+  'RunPaused',
+  'VoteCast',
+  'PauseEscalated',
+  'GateDecided',
+  'RunCompleted',
+]);
 
 /** The transitions of a place. @param node state key of the node it belongs to @param targets names of states there */
 function factsAt(
@@ -174,7 +182,11 @@ function factsAt(
     const next = nextAt[place];
     if (next === undefined) continue;
     const target = next === null ? undefined : targets[next];
-    transitions[node === undefined ? fact : `${fact}.${node}`] = target === undefined ? STAY : { target, ...STAY };
+    transitions[node === undefined ? fact : `${fact}.${node}`] = {
+      ...(target !== undefined && { target }),
+      actions: 'adopt',
+      ...(GUARDED.has(fact) && { guard: 'mayFollow' }),
+    };
   }
   return transitions;
 }
