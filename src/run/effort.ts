@@ -1,17 +1,17 @@
-/** What a run has cost: calls to models, their tokens, and time in pauses. A fork counts its own alone. */
+/** What a run has cost: calls to models, their tokens, and time in pauses. A fork starts from zero. */
 import type { NodeUsage, RunTotals } from '../generated/schemas.js';
 import type { RunEvent } from './events.js';
 
-/** What one model was asked for. */
+/** The calls to one model. */
 export interface ModelEffort {
   readonly model: string;
-  /** Attempts of nodes, and one more for each round of tool calls that was answered. */
+  /** Attempts of nodes, and one more for each answered round of tool calls. */
   readonly calls: number;
-  /** Attempts that were not the first of their step. */
+  /** Attempts after the first of their step. */
   readonly repeatedCalls: number;
-  /** Calls whose tokens are in the sums; of the others the provider told nothing, or they failed, were lost or are under way. */
+  /** Calls whose tokens are in the sums. The others failed, were lost, are in flight, or the provider reported no usage. */
   readonly meteredCalls: number;
-  /** Sums over the calls that told them; null: none did. */
+  /** Sum over the metered calls, or null if there are none. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
 }
@@ -25,7 +25,7 @@ interface OpenAttempt {
 }
 
 export interface RunEffort {
-  /** In the order in which they were first asked. */
+  /** In the order of their first calls. */
   readonly models: readonly ModelEffort[];
   readonly open: readonly OpenAttempt[];
   /** Time in pauses that have ended, in milliseconds. */
@@ -37,7 +37,7 @@ export const NO_EFFORT: RunEffort = { models: [], open: [], waitedMs: 0 };
 /**
  * The effort after an event.
  *
- * @param pausedAt when the pause began that was open before it, ISO 8601; null: none was
+ * @param pausedAt when the pause began that was open before the event, ISO 8601, or null if none was
  */
 export function effortAfter(effort: RunEffort, event: RunEvent, pausedAt: string | null): RunEffort {
   switch (event.type) {
@@ -46,12 +46,12 @@ export function effortAfter(effort: RunEffort, event: RunEvent, pausedAt: string
     case 'NodeStarted':
       return started(effort, event.data);
     case 'ToolCalled':
-      return rounded(effort, event.data);
+      return toolCalled(effort, event.data);
     case 'NodeCompleted':
     case 'NodeFailed':
       return ended(effort, event.data);
     case 'RunCompleted':
-      return { models: event.data.usage?.byModel ?? effort.models, open: [], waitedMs: effort.waitedMs };
+      return { ...effort, models: event.data.usage?.byModel ?? effort.models, open: [] };
     case 'GateDecided':
     case 'RunFailed':
       return pausedAt === null ? effort : waited(effort, pausedAt, event.at);
@@ -70,74 +70,68 @@ function started(
   effort: RunEffort,
   { step, model, attempt }: { readonly step: number; readonly model: string; readonly attempt: number },
 ): RunEffort {
-  return counted(effort, { step, model, rounds: 0 }, { ...NOTHING, calls: 1, repeatedCalls: attempt > 1 ? 1 : 0 });
+  return counted(effort, { step, model, rounds: 0 }, { calls: 1, repeatedCalls: attempt > 1 ? 1 : 0 });
 }
 
-function rounded(effort: RunEffort, { step, round }: { readonly step: number; readonly round: number }): RunEffort {
-  const at = effort.open.find((each) => each.step === step);
-  // Calls of one round were asked for by one answer.
-  if (at === undefined || round <= at.rounds) return effort;
-  return counted(effort, { ...at, rounds: round }, { ...NOTHING, calls: round - at.rounds });
+function toolCalled(effort: RunEffort, { step, round }: { readonly step: number; readonly round: number }): RunEffort {
+  const attempt = effort.open.find((each) => each.step === step);
+  // One answer of the model asks for all calls of a round.
+  if (attempt === undefined || round <= attempt.rounds) return effort;
+  return counted(effort, { ...attempt, rounds: round }, { calls: round - attempt.rounds });
 }
 
 function ended(effort: RunEffort, { step, usage }: { readonly step: number; readonly usage?: NodeUsage }): RunEffort {
-  const at = effort.open.find((each) => each.step === step);
-  if (at === undefined) return effort;
-  // What a provider does not tell is recorded as 0, which no call costs.
-  const isTold = usage !== undefined && usage.inputTokens + usage.outputTokens > 0;
-  const change = isTold ? { ...NOTHING, ...usage, meteredCalls: 1 + at.rounds } : NOTHING;
-  const { models, open, waitedMs } = counted(effort, at, change);
-  return { models, open: open.slice(0, -1), waitedMs };
+  const attempt = effort.open.find((each) => each.step === step);
+  if (attempt === undefined) return effort;
+  // Unreported tokens are recorded as 0, which no call uses.
+  const inputTokens = usage?.inputTokens || null;
+  const outputTokens = usage?.outputTokens || null;
+  const isMetered = inputTokens !== null || outputTokens !== null;
+  const change = { inputTokens, outputTokens, meteredCalls: isMetered ? 1 + attempt.rounds : 0 };
+  const after = counted(effort, attempt, change);
+  return { ...after, open: after.open.slice(0, -1) };
 }
 
-/** With a change to the counts of an attempt's model; the attempt is the last of those that are open. */
-function counted({ models, open, waitedMs }: RunEffort, attempt: OpenAttempt, change: Change): RunEffort {
+/** Adds to the counts of an attempt's model; the attempt becomes the last of those that are open. */
+function counted(effort: RunEffort, attempt: OpenAttempt, change: Change): RunEffort {
+  const { model } = attempt;
+  const models = effort.models.some((each) => each.model === model)
+    ? effort.models.map((each) => (each.model === model ? withChange(each, change) : each))
+    : [...effort.models, withChange(noneOf(model), change)];
   // An attempt that was lost with its instance has no end.
-  const others = open.filter(({ step }) => step !== attempt.step);
-  return { models: added(models, attempt.model, change), open: [...others, attempt], waitedMs };
+  const others = effort.open.filter(({ step }) => step !== attempt.step);
+  return { ...effort, models, open: [...others, attempt] };
 }
 
-function waited({ models, open, waitedMs }: RunEffort, pausedAt: string, at: string): RunEffort {
+function waited(effort: RunEffort, pausedAt: string, at: string): RunEffort {
   // Clocks of instances differ.
-  return { models, open, waitedMs: waitedMs + Math.max(0, Date.parse(at) - Date.parse(pausedAt)) };
+  return { ...effort, waitedMs: effort.waitedMs + Math.max(0, Date.parse(at) - Date.parse(pausedAt)) };
 }
 
-/** Counts to add; 0 tokens are none that were told. */
-type Change = { readonly [Count in Exclude<keyof ModelEffort, 'model'>]: number };
-
-const NOTHING: Change = { calls: 0, repeatedCalls: 0, meteredCalls: 0, inputTokens: 0, outputTokens: 0 };
-
-function added(models: readonly ModelEffort[], model: string, change: Change): readonly ModelEffort[] {
-  if (!models.some((each) => each.model === model)) return [...models, withChange(noneOf(model), change)];
-  return models.map((each) => (each.model === model ? withChange(each, change) : each));
-}
+type Change = Partial<Omit<ModelEffort, 'model'>>;
 
 function noneOf(model: string): ModelEffort {
   return { model, calls: 0, repeatedCalls: 0, meteredCalls: 0, inputTokens: null, outputTokens: null };
 }
 
 function withChange(before: ModelEffort, change: Change): ModelEffort {
+  const { calls = 0, repeatedCalls = 0, meteredCalls = 0, inputTokens = null, outputTokens = null } = change;
   return {
     model: before.model,
-    calls: before.calls + change.calls,
-    repeatedCalls: before.repeatedCalls + change.repeatedCalls,
-    meteredCalls: before.meteredCalls + change.meteredCalls,
-    inputTokens: sumOf(before.inputTokens, change.inputTokens),
-    outputTokens: sumOf(before.outputTokens, change.outputTokens),
+    calls: before.calls + calls,
+    repeatedCalls: before.repeatedCalls + repeatedCalls,
+    meteredCalls: before.meteredCalls + meteredCalls,
+    inputTokens: sumOf(before.inputTokens, inputTokens),
+    outputTokens: sumOf(before.outputTokens, outputTokens),
   };
 }
 
-function sumOf(before: number | null, tokens: number): number | null {
-  if (tokens === 0) return before;
-  return before === null ? tokens : before + tokens;
+function sumOf(before: number | null, tokens: number | null): number | null {
+  return tokens === null ? before : (before ?? 0) + tokens;
 }
 
 /** What a run has cost in all, and by model. */
 export function usageOf({ models }: RunEffort): RunTotals {
-  const { calls, repeatedCalls, meteredCalls, inputTokens, outputTokens } = models.reduce(
-    (sum, each) =>
-      withChange(sum, { ...each, inputTokens: each.inputTokens ?? 0, outputTokens: each.outputTokens ?? 0 }),
-    noneOf(''),
-  );
-  return { calls, repeatedCalls, meteredCalls, inputTokens, outputTokens, byModel: [...models] };
+  const { model: _, ...totals } = models.reduce(withChange, noneOf(''));
+  return { ...totals, byModel: [...models] };
 }
