@@ -1,6 +1,6 @@
 /** What is odd about who is to decide the pauses of a council's runs; nothing of it keeps a run from starting. */
 import type { Approvals, Blueprint } from '../generated/schemas.js';
-import { oddities, scopeIn } from '../graph/approvals.js';
+import { ruleWarnings, scopeIn } from '../graph/approvals.js';
 import { isScope } from '../keys/caller.js';
 import { isKeyName } from '../keys/key-request.js';
 import type { GraphIssue } from './validate.js';
@@ -18,12 +18,12 @@ export function approvalIssues(
   return places.flatMap(({ path, node, said }) =>
     said === undefined
       ? []
-      : [...oddities(said, hasKeys), ...impossible(said)].map((message) => warning(path, message, node)),
+      : [...ruleWarnings(said, hasKeys), ...unknownApprovers(said)].map((message) => warning(path, message, node)),
   );
 }
 
 /** Approvers that no key can ever be, such as a scope with a typing error. */
-function impossible({ by = [], deadline }: Approvals): readonly string[] {
+function unknownApprovers({ by = [], deadline }: Approvals): readonly string[] {
   const then = deadline?.then;
   const asked = [...by, ...(typeof then === 'object' ? then.escalate : [])];
   return asked.flatMap((approver) => {

@@ -52,7 +52,7 @@ function withoutId(edge: SavedEdge): RecordedEdge {
 type Source = Pick<RecordedEvent, 'type' | 'data' | 'stream' | 'revision'>;
 
 /** Whether an event of each type leaves a blueprint behind. */
-const LEAVES_ONE: Readonly<Record<keyof BlueprintFacts, boolean>> = {
+const KEEPS_BLUEPRINT: Readonly<Record<keyof BlueprintFacts, boolean>> = {
   BlueprintCreated: true,
   BlueprintUpdated: true,
   BlueprintDeleted: false,
@@ -60,11 +60,11 @@ const LEAVES_ONE: Readonly<Record<keyof BlueprintFacts, boolean>> = {
 
 /** Whether an event leaves a blueprint behind; undefined for an event of another kind. */
 export function isKeptAfter({ type }: Pick<RecordedEvent, 'type'>): boolean | undefined {
-  return isOfBlueprint(type) ? LEAVES_ONE[type] : undefined;
+  return isOfBlueprint(type) ? KEEPS_BLUEPRINT[type] : undefined;
 }
 
 function isOfBlueprint(type: string): type is keyof BlueprintFacts {
-  return Object.hasOwn(LEAVES_ONE, type);
+  return Object.hasOwn(KEEPS_BLUEPRINT, type);
 }
 
 /**
@@ -74,13 +74,13 @@ function isOfBlueprint(type: string): type is keyof BlueprintFacts {
  */
 export function blueprintAfter(event: Source): Blueprint | null | undefined {
   const isKept = isKeptAfter(event);
-  return isKept === true ? recordIn(event) : isKept === false ? null : undefined;
+  return isKept === true ? parseRecord(event) : isKept === false ? null : undefined;
 }
 
-function recordIn({ type, data, stream, revision }: Source): Blueprint {
+function parseRecord({ type, data, stream, revision }: Source): Blueprint {
   const blueprintId = blueprintIdOf(stream) ?? stream;
   try {
-    const saved = savedIn(data);
+    const saved = parseSaved(data);
     if (!holdsRecord(saved)) throw new Error(misfitOf({ type, data: saved }, blueprintEvents) ?? 'it holds no record');
     if (saved.blueprint.id !== blueprintId) throw new Error(`it holds the record of "${saved.blueprint.id}"`);
     return blueprintOf(saved.blueprint);
@@ -94,7 +94,7 @@ function recordIn({ type, data, stream, revision }: Source): Blueprint {
  * The data of an event. Events without an actor predate approvals; an invalid `approvals` field in them is ignored, since
  * a front end could store anything under that name.
  */
-function savedIn(data: string): unknown {
+function parseSaved(data: string): unknown {
   const saved: unknown = JSON.parse(data);
   if (holdsRecord(saved) || fieldOf(saved, 'actor') !== undefined) return saved;
   return JSON.parse(data, (name, value: unknown) => (name === 'approvals' ? undefined : value));

@@ -4,8 +4,8 @@
  * all results in the prompt, so that it cannot ask for another call.
  */
 import type { ModelAnswer, ModelRequest, ToolCall, ToolRound } from '../models/port.js';
-import { boundReached, callsLeft, shareOf } from './tools/call.js';
-import type { ToolSpending } from './tools/call.js';
+import { boundReached, callsLeft, callLimits } from './tools/call.js';
+import type { ToolUsage } from './tools/call.js';
 import { withoutThoughts } from './thoughts.js';
 import type { ToolKit } from './tools/call.js';
 import { executeCall } from './tools/call.js';
@@ -33,16 +33,16 @@ export async function converse(
   const tools = kit.tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
   const rounds: ToolRound[] = [];
   const clock = stopwatch(kit);
-  let spent: ToolSpending = { rounds: 0, calls: 0, bytes: 0, elapsedMs: 0 };
+  let spent: ToolUsage = { rounds: 0, calls: 0, bytes: 0, elapsedMs: 0 };
   for (;;) {
     const answer = await ask({ ...request, tools, ...(rounds.length > 0 && { rounds: [...rounds] }) });
     const { text, calls = [], waitedMs } = answer;
     if (calls.length === 0) return { text, rounds };
     spent = { ...spent, elapsedMs: clock(waitedMs) };
     const allowed = calls.slice(0, callsLeft(spent));
-    const share = { ...shareOf(spent, allowed.length, timeoutMs), round: rounds.length + 1, signal };
+    const share = { ...callLimits(spent, allowed.length, timeoutMs), round: rounds.length + 1, signal };
     const results = await allSettledFirst(allowed.map((call) => executeCall(call, kit, share)));
-    rounds.push({ text: withoutThoughts(text).text, exchanges: pairs(allowed, results) });
+    rounds.push({ text: withoutThoughts(text).text, exchanges: exchangesOf(allowed, results) });
     spent = {
       rounds: rounds.length,
       calls: spent.calls + allowed.length,
@@ -75,7 +75,7 @@ async function allSettledFirst(calls: readonly Promise<string>[]): Promise<reado
   return await Promise.all(calls);
 }
 
-function pairs(calls: readonly ToolCall[], results: readonly string[]): ToolRound['exchanges'] {
+function exchangesOf(calls: readonly ToolCall[], results: readonly string[]): ToolRound['exchanges'] {
   return calls.map((call, index) => ({ call, result: elementAt(results, index) }));
 }
 

@@ -17,20 +17,20 @@ export interface Critique {
  * number. The caller asks once more instead.
  */
 export function readCritique(answer: string): Critique | null {
-  const whole = objectIn(answer);
-  if (whole !== null) return critiqueIn(answer, whole);
+  const whole = parseObject(answer);
+  if (whole !== null) return critiqueOf(answer, whole);
   const spoken = withoutAnyThoughts(answer).slice(0, MAX_SEARCHED_CHARS);
-  for (const { json, value } of objectsAmong(spoken)) {
-    if (Object.hasOwn(value, 'score')) return critiqueIn(json, value);
+  for (const { json, value } of jsonObjectsIn(spoken)) {
+    if (Object.hasOwn(value, 'score')) return critiqueOf(json, value);
   }
   return null;
 }
 
-function critiqueIn(json: string, object: object): Critique | null {
+function critiqueOf(json: string, object: object): Critique | null {
   const score = scoreOf(ownField(object, 'score'));
   const feedback = feedbackOf(ownField(object, 'feedback'));
   if (score === null || feedback === null) return null;
-  if (namesTwice(json, 'score') || namesTwice(json, 'feedback')) return null;
+  if (hasDuplicateKey(json, 'score') || hasDuplicateKey(json, 'feedback')) return null;
   return { score, feedback: feedback.toWellFormed() };
 }
 
@@ -50,7 +50,7 @@ function ownField(object: object, name: string): unknown {
 }
 
 /** The JSON objects that stand in a text, in their order; those within another are part of that one. */
-function* objectsAmong(text: string): Generator<{ readonly json: string; readonly value: object }> {
+function* jsonObjectsIn(text: string): Generator<{ readonly json: string; readonly value: object }> {
   // Only a brace that can begin an object: prose and formulas use braces otherwise.
   const beginning = /\{\s*["}]/g;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
@@ -58,7 +58,7 @@ function* objectsAmong(text: string): Generator<{ readonly json: string; readonl
     if (begin === undefined) return;
     const end = endOfObject(text, begin);
     const json = end === null ? '' : text.slice(begin, end);
-    const value = objectIn(json);
+    const value = parseObject(json);
     if (value !== null) yield { json, value };
     beginning.lastIndex = value === null ? begin + 1 : begin + json.length;
   }
@@ -79,7 +79,7 @@ function endOfObject(text: string, begin: number): number | null {
   return null;
 }
 
-function objectIn(json: string): object | null {
+function parseObject(json: string): object | null {
   try {
     const value: unknown = JSON.parse(json);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null;
@@ -89,7 +89,7 @@ function objectIn(json: string): object | null {
 }
 
 /** Whether the outermost object of a valid JSON text holds a key more than once, of which JSON.parse keeps the last. */
-function namesTwice(json: string, key: string): boolean {
+function hasDuplicateKey(json: string, key: string): boolean {
   let depth = 0;
   let found = 0;
   for (const [token, name] of json.matchAll(NAMES_AND_BRACKETS)) {

@@ -15,14 +15,18 @@ export interface RenderedPrompt {
  */
 export function renderPrompt(input: PromptInput): RenderedPrompt {
   return {
-    system: [identity(input), ...grantedTools(input), ...promisedTools(input), DATA_RULE, WORK[input.role].rule].join(
-      '\n\n',
-    ),
+    system: [
+      identity(input),
+      ...grantedTools(input),
+      ...unavailableTools(input),
+      DATA_RULE,
+      ROLE_PROMPTS[input.role].rule,
+    ].join('\n\n'),
     prompt: [
       section('topic', '', input.topic),
       input.draft === null ? 'There is no draft yet.' : section('draft', '', input.draft),
       ...input.feedback.map((text, index) => section('feedback', ` number="${index + 1}"`, text)),
-      WORK[input.role].task(input),
+      ROLE_PROMPTS[input.role].task(input),
     ].join('\n\n'),
   };
 }
@@ -39,7 +43,7 @@ function grantedTools({ tools = [] }: PromptInput): readonly string[] {
   return [`You have ${names}. Use it where facts matter, before you answer. ${TOOL_DATA_RULE}${citing}`];
 }
 
-function promisedTools({ missingTools: tools = [] }: PromptInput): readonly string[] {
+function unavailableTools({ missingTools: tools = [] }: PromptInput): readonly string[] {
   if (tools.length === 0) return [];
   const names = tools.map((tool) => TOOL_TITLES[tool]).join(' and ');
   return [`You were promised ${names}, which is not available now. Do without, and never write as if you had used it.`];
@@ -83,7 +87,9 @@ const CRITIC_RULE =
   'stands. "feedback" says in at most 4000 characters what would raise the score.';
 
 /** What a node of each role is asked for: how it answers, and its task at this draft. */
-const WORK: Readonly<Record<NodeRole, { readonly rule: string; readonly task: (input: PromptInput) => string }>> = {
+const ROLE_PROMPTS: Readonly<
+  Record<NodeRole, { readonly rule: string; readonly task: (input: PromptInput) => string }>
+> = {
   agent: { rule: AGENT_RULE, task: writingTask },
   critic: { rule: CRITIC_RULE, task: () => 'Score the draft.' },
 };

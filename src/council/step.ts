@@ -165,16 +165,16 @@ async function draft(step: Step, ask: Ask): Promise<StepResult> {
 async function score(step: Step, ask: Ask): Promise<StepResult> {
   const { node } = step;
   const request = requestOf(step);
-  const first = await converseWith(request, step, ask).catch(emptyAnswer);
+  const first = await converseWith(request, step, ask).catch(emptyInsteadOfFailure);
   let answer = first.text;
   let critique = readCritique(answer);
   if (critique === null) {
-    const hint = `Your last answer could not be used: ${unusable(answer)} Score the draft again.`;
-    answer = (await ask(withResults(request, first.rounds, hint)).catch(emptyAnswer)).text;
+    const hint = `Your last answer could not be used: ${unusableAnswer(answer)} Score the draft again.`;
+    answer = (await ask(withResults(request, first.rounds, hint)).catch(emptyInsteadOfFailure)).text;
     critique = readCritique(answer);
   }
   if (critique === null) {
-    return failed('unusable_critique', `Cannot use the critique of node "${node.id}": ${unusable(answer)}`, true);
+    return failed('unusable_critique', `Cannot use the critique of node "${node.id}": ${unusableAnswer(answer)}`, true);
   }
   const { feedback } = critique;
   if (isLonger(feedback, MAX_FEEDBACK_BYTES)) return tooLarge('feedback', node, feedback, MAX_FEEDBACK_BYTES);
@@ -187,7 +187,7 @@ async function converseWith(request: ModelRequest, { node, kit, signal }: Step, 
 }
 
 /** For `catch`: an empty answer of a critic counts as an unusable one, so that it is asked once more. */
-function emptyAnswer(error: unknown): Conversation {
+function emptyInsteadOfFailure(error: unknown): Conversation {
   if (error instanceof ModelFailed && (error.data.kind === 'empty_answer' || error.data.kind === 'no_text')) {
     return { text: '', rounds: [] };
   }
@@ -206,7 +206,7 @@ function requestOf({ node, promptInput, rendered }: Step): ModelRequest {
 }
 
 /** What was answered and what is wanted, for the critic and the log alike. The answer is quoted as JSON, as data. */
-function unusable(given: string): string {
+function unusableAnswer(given: string): string {
   const { text: answer } = withoutThoughts(given);
   const quoted = JSON.stringify(answer.slice(0, QUOTED_CHARS).toWellFormed());
   const rest = answer.length > QUOTED_CHARS ? ' and more' : '';

@@ -38,7 +38,7 @@ function ruleOf({ by, not_by_starter: notByStarter = false, quorum = 1, deadline
  */
 export function strictest(a: ApprovalRule, b: ApprovalRule): ApprovalRule {
   return {
-    by: inBoth(a.by, b.by),
+    by: commonApprovers(a.by, b.by),
     notByStarter: a.notByStarter || b.notByStarter,
     quorum: Math.max(a.quorum, b.quorum),
     deadline: strictestDeadline(a.deadline, b.deadline),
@@ -46,7 +46,7 @@ export function strictest(a: ApprovalRule, b: ApprovalRule): ApprovalRule {
 }
 
 /** Approvers of both lists. A scope that not every approver has is told from names only by who holds it: it must be in both. */
-function inBoth(a: ApprovalRule['by'], b: ApprovalRule['by']): ApprovalRule['by'] {
+function commonApprovers(a: ApprovalRule['by'], b: ApprovalRule['by']): ApprovalRule['by'] {
   if (a === null || a.includes(ANY_APPROVER)) return b ?? a;
   if (b === null || b.includes(ANY_APPROVER)) return a;
   return a.filter((each) => b.includes(each));
@@ -76,7 +76,7 @@ export function scopeIn(approver: string): string | null {
 }
 
 /** What is odd about a rule, as sentences; nothing of it keeps a run from starting. */
-export function oddities(approvals: Approvals, hasKeys: boolean): readonly string[] {
+export function ruleWarnings(approvals: Approvals, hasKeys: boolean): readonly string[] {
   const rule = ruleOf(approvals);
   const { by, quorum, deadline } = rule;
   const then = deadline?.then;

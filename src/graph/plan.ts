@@ -56,15 +56,15 @@ export function planOf(graph: Graph): Plan {
     hasNode: (id) => order.has(id),
     nodeOrder,
     edgesFrom,
-    condition: parsedOnce(),
+    condition: parseConditionsOnce(),
     edgeOrder: (source, target) => edgeOrders.get(source)?.get(target) ?? -1,
     canStillReach: reachability(() => edgesBySource(directions().forward)),
     isBack: (edge) => back().has(edge),
-    leadsBack: leadingBack(edgesFrom, back),
+    leadsBack: leadsBackIn(edgesFrom, back),
   };
 }
 
-function parsedOnce(): Plan['condition'] {
+function parseConditionsOnce(): Plan['condition'] {
   const read = new Map<string, Condition | null>();
   return (text) => {
     let condition = read.get(text);
@@ -91,7 +91,7 @@ function reachability(edges: () => Outgoing): Plan['canStillReach'] {
  * Whether a branch must come back: conditional edges are alternatives, of which each must, linear edges are all taken, of
  * which one must. The recursion ends because forward edges have no cycle.
  */
-function leadingBack(edgesFrom: Plan['edgesFrom'], edgesBack: () => ReadonlySet<GraphEdge>): Plan['leadsBack'] {
+function leadsBackIn(edgesFrom: Plan['edgesFrom'], edgesBack: () => ReadonlySet<GraphEdge>): Plan['leadsBack'] {
   const known = new Map<string, boolean>();
   const returns = (edge: GraphEdge): boolean => edgesBack().has(edge) || comesBack(edge.target);
   const comesBack = (node: string): boolean => {

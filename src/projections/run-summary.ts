@@ -2,7 +2,7 @@
 import type { ExecutionMode, RunTotals } from '../generated/schemas.js';
 import { usageOf } from '../run/effort.js';
 import type { RunState, RunStatus } from '../run/state.js';
-import type { Approvers } from '../run/approvals.js';
+import type { ApproverRule } from '../run/approvals.js';
 import { deadlineOf, ruleAt } from '../run/approvals.js';
 import { completedAtOf, failureOf, finalDraftOf, iterationShown, openPauseOf, pauseOf } from '../run/state.js';
 import { fieldOf } from '../system/untrusted.js';
@@ -44,7 +44,7 @@ export interface RunSummary {
   /** When an open pause ends by itself, ISO 8601; null: none does. */
   readonly deadlineAt: string | null;
   /** The approvers of its open pause; null: no pause is open, or it has no approval rule. */
-  readonly approvers: Approvers | null;
+  readonly approvers: ApproverRule | null;
   /** Time in pauses, in milliseconds; null while it is paused: the end of that pause is unknown. */
   readonly waitedMs: number | null;
   /** Null: nothing is known. */
@@ -139,7 +139,7 @@ function deadlineIn(run: RunState): string | null {
   return pause === null ? null : deadlineOf(run, pause);
 }
 
-function approversIn(run: RunState): Approvers | null {
+function approversIn(run: RunState): ApproverRule | null {
   const pause = openPauseOf(run);
   const rule = pause && ruleAt(run, pause);
   return rule && { by: rule.by, notByStarter: rule.notByStarter, quorum: rule.quorum };

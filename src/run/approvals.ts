@@ -23,14 +23,14 @@ export function ruleAt({ plan }: RunState, pause: RunPause, chosen: readonly str
 }
 
 /** The part of a rule that concerns approvers. */
-export type Approvers = Pick<ApprovalRule, 'by' | 'notByStarter' | 'quorum'>;
+export type ApproverRule = Pick<ApprovalRule, 'by' | 'notByStarter' | 'quorum'>;
 
 /**
  * Why a rule does not let a caller decide; null: it does.
  *
  * @param starter name of the key that asked for the run
  */
-export function refusalOf(starter: string | null, rule: Approvers | null, { actor, scopes }: Caller): string | null {
+export function refusalOf(starter: string | null, rule: ApproverRule | null, { actor, scopes }: Caller): string | null {
   if (rule === null || !needsName(rule)) return null;
   if (actor === null) return 'it asks for approvers by name, and the service has no keys';
   const isIn = rule.by?.some((each) => each === actor || holds(scopes, scopeIn(each))) ?? true;
@@ -49,7 +49,7 @@ export function mayDecide(run: RunState, caller: Caller): boolean {
 }
 
 /** Whether a rule lets a caller decide. */
-export function isApprover(starter: string | null, rule: Approvers | null, caller: Caller): boolean {
+export function isApprover(starter: string | null, rule: ApproverRule | null, caller: Caller): boolean {
   return caller.scopes.has('approve') && refusalOf(starter, rule, caller) === null;
 }
 
@@ -84,7 +84,7 @@ function isSame(a: GateChoice, b: GateChoice): boolean {
 /** Whether a vote may be recorded: its approver has not cast the same vote before. */
 export function isVoteAllowed(run: RunState, { gate, actor, ...choice }: VoteCastData): boolean {
   const pause = openPauseOf(run);
-  if (pause?.number !== gate || actor === null || !isNamed(run, ruleAt(run, pause) ?? NO_RULE, actor)) return false;
+  if (pause?.number !== gate || actor === null || !isListed(run, ruleAt(run, pause) ?? NO_RULE, actor)) return false;
   const before = votesFor(pause.votes, choice);
   return before.every((vote) => vote.actor !== actor) && choice.action !== 'reject';
 }
@@ -98,7 +98,7 @@ export function isDecisionAllowed(run: RunState, at: string, data: GateDecidedDa
   }
   const rule = ruleAt(run, pause, data.nextNodes);
   if (rule === null || !needsName(rule)) return true;
-  if (data.actor === null || !isNamed(run, rule, data.actor)) return false;
+  if (data.actor === null || !isListed(run, rule, data.actor)) return false;
   return data.action === 'reject' || approversOf(pause, data).size >= rule.quorum;
 }
 
@@ -124,7 +124,7 @@ export function approversOf(
   return new Set([...votesFor(pause.votes, choice).map((vote) => vote.actor), actor]);
 }
 
-function isNamed({ request }: RunState, { by, notByStarter }: ApprovalRule, actor: string): boolean {
+function isListed({ request }: RunState, { by, notByStarter }: ApprovalRule, actor: string): boolean {
   if (notByStarter && request.actor === actor) return false;
   return by === null || by.some((each) => each === actor || scopeIn(each) !== null);
 }

@@ -100,9 +100,9 @@ function resumeWork(pending: PendingEvents, others: readonly string[]): void {
     for (const each of outstanding) startAgain(pending, each, delayLeft(each, context.at));
     startFrontier(pending, others);
   } else if (run.progress.isApproved) {
-    proceed(pending, nextFrontier(run));
+    scheduleNext(pending, nextFrontier(run));
   } else {
-    advance(pending);
+    endFrontier(pending);
   }
 }
 
@@ -135,7 +135,7 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
   if (route === null) {
     failWithoutRoute(pending, at.node, conditionFacts(branch, iterationCount));
   } else if (isFrontierDone(pending.run)) {
-    advance(pending);
+    endFrontier(pending);
   }
 }
 
@@ -161,20 +161,20 @@ function attemptInFlight(
 }
 
 /** All nodes of the frontier have ended: starts the next frontier, pauses before it, or completes the run. */
-function advance(pending: PendingEvents): void {
-  continueWith(pending, nextFrontier(pending.run), pending.run.request.godMode ? pause : startFrontier);
+function endFrontier(pending: PendingEvents): void {
+  scheduleWithinLimits(pending, nextFrontier(pending.run), pending.run.request.godMode ? pause : startFrontier);
 }
 
 /** Continues after a decided pause: starts these nodes, or completes the run when there are none. */
-export function proceed(pending: PendingEvents, nodes: readonly string[]): void {
-  continueWith(pending, nodes, startFrontier);
+export function scheduleNext(pending: PendingEvents, nodes: readonly string[]): void {
+  scheduleWithinLimits(pending, nodes, startFrontier);
 }
 
 /**
  * Begins a frontier by starting it or pausing before it, unless there is none or a limit would be passed. Another attempt
  * of a step and a step that is resumed do not come here: they count as the step they belong to.
  */
-function continueWith(pending: PendingEvents, next: readonly string[], begin: typeof startFrontier): void {
+function scheduleWithinLimits(pending: PendingEvents, next: readonly string[], begin: typeof startFrontier): void {
   const { run } = pending;
   const { maxNodeExecutions } = run.request.limits;
   const oversized = next.find((node) => isTooLarge(branchInto(run, node, run.progress.steps + 1)));

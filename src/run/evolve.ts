@@ -15,7 +15,7 @@ import { overrideEveryBranch } from './override-v1.js';
 import { restoreSnapshot } from './fork-snapshot.js';
 import type { FrontierNode, KeyedDecision, Ownership, RunPause, RunProgress, RunState } from './state.js';
 import { failuresWith, isInOutage, openPauseOf, pauseOf } from './state.js';
-import { leave, rerouted } from './node-route.js';
+import { followRoute, rerouted } from './node-route.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 
@@ -66,16 +66,16 @@ function headOf({ seq, hash, id }: RunEvent): StreamHead {
 /** The state after an event; the event must be the next of the same run. */
 export function evolve(state: RunState, event: RunEvent): RunState {
   const effort = effortAfter(state.effort, event, openPauseOf(state)?.pausedAt ?? null);
-  return { ...changed(state, event), head: headOf(event), effort };
+  return { ...applyEvent(state, event), head: headOf(event), effort };
 }
 
-function changed(state: RunState, event: RunEvent): RunState {
+function applyEvent(state: RunState, event: RunEvent): RunState {
   const { phase, ownership, progress } = state;
   switch (event.type) {
     case 'RunRequested':
       return firstState(event);
     case 'RunClaimed':
-      return { ...state, ownership: claimed(state, event) };
+      return { ...state, ownership: ownershipAfter(state, event) };
     case 'RunReleased':
       return { ...state, ownership: { ...ownership, owner: null } };
     case 'RunStarted':
@@ -124,7 +124,7 @@ function nodeFailed(progress: RunProgress, { at: since, data }: Of<'NodeFailed'>
   return { ...progress, frontier: changeStep(progress, step, fail) };
 }
 
-function claimed(state: RunState, { at, data }: Of<'RunClaimed'>): Ownership {
+function ownershipAfter(state: RunState, { at, data }: Of<'RunClaimed'>): Ownership {
   const takesOver = data.reason === 'recovered' && !isInOutage(state, at);
   const { takeovers } = state.ownership;
   return { epoch: data.epoch, owner: data.instanceId, takeovers: takeovers + (takesOver ? 1 : 0) };
@@ -162,7 +162,7 @@ function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): RunState
     progress: {
       ...progress,
       ...counts,
-      ...leave(state, { node, step, branch, next: route.next }),
+      ...followRoute(state, { node, step, branch, next: route.next }),
       frontier: changeStep(progress, step, (each) => ({ ...each, active: false, branch })),
       shown: progress.frontier[0]?.step === step ? branch : progress.shown,
     },
@@ -174,12 +174,15 @@ function paused(state: RunState, event: Of<'RunPaused'>): RunState {
   const [activeNode = null] = nextNodes;
   return {
     ...state,
-    phase: { status: 'paused', pause: { number: gate, nextNodes, seq: event.seq, pausedAt: event.at, ...UNDECIDED } },
+    phase: {
+      status: 'paused',
+      pause: { number: gate, nextNodes, seq: event.seq, pausedAt: event.at, ...UNDECIDED_PAUSE },
+    },
     progress: { ...state.progress, activeNode, pauses: gate, shown: branchShown(state, nextNodes) },
   };
 }
 
-const UNDECIDED = { decision: null, votes: [], votesCast: 0, escalatedTo: null };
+const UNDECIDED_PAUSE = { decision: null, votes: [], votesCast: 0, escalatedTo: null };
 
 function voteCast(state: RunState, { at, data }: Of<'VoteCast'>): RunState {
   const { actor, comment, keyHash, bodyHash, action } = data;
@@ -216,11 +219,11 @@ function pauseDecided(before: RunState, { data }: Of<'GateDecided'>): RunState {
   const phase = { status: 'paused', pause: { ...open, nextNodes, decision: action } } as const;
   const state = { ...before, decisions, phase };
   const override = data.action === 'modify' ? data.modifiedState : null;
-  return override === null ? state : { ...state, progress: modified(before, override, { data, open }) };
+  return override === null ? state : { ...state, progress: progressAfterOverride(before, override, { data, open }) };
 }
 
 /** What a human leaves. */
-function modified(
+function progressAfterOverride(
   state: RunState,
   override: StateOverride,
   { data, open }: { readonly data: GateDecidedData; readonly open: RunPause },
@@ -229,7 +232,7 @@ function modified(
   const at = { source: humanSource(gate, state.progress.steps), shown: open.nextNodes };
   const overridden =
     overrideVersion === undefined
-      ? overriddenV1(state, override, data)
+      ? withOverrideV1(state, override, data)
       : overrideState(state, override, { ...at, route, nextNodes });
   // Where nothing is left to run, the last node's branch is what the human leaves.
   const [last] = overridden.progress.frontier;
@@ -238,7 +241,7 @@ function modified(
 }
 
 /** An override by version 1 of the rules: its decision was recorded without an `overrideVersion`. */
-function overriddenV1(state: RunState, override: StateOverride, { gate, route }: GateDecidedData): RunState {
+function withOverrideV1(state: RunState, override: StateOverride, { gate, route }: GateDecidedData): RunState {
   const overridden = overrideEveryBranch(state, override, `g${gate}`);
   return route === null ? overridden : rerouted(overridden, route.next);
 }

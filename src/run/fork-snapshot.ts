@@ -7,8 +7,8 @@ import { openPauseOf } from './state.js';
 /** The state that a fork of this run continues from; every field is written, those too that older snapshots lack. */
 export function forkSnapshot(run: RunState): Required<RunFold> {
   const { progress } = run;
-  const drafts = new Places<string>((text) => text);
-  const feedback = new Places<FoldedFeedback>(({ from, text }) => `${from} ${text}`);
+  const drafts = new IndexedList<string>((text) => text);
+  const feedback = new IndexedList<FoldedFeedback>(({ from, text }) => `${from} ${text}`);
   // Recorded under two names: in earlier versions they differed.
   const folded = ({ verdict, ...branch }: Branch): Required<FoldedBranch> => ({
     ...branch,
@@ -54,8 +54,8 @@ export function restoreSnapshot(fold: RunFold, at: string): RunProgress {
     ...folded,
     verdict: route,
     givenScore: givenScore === undefined ? folded.score : givenScore,
-    draft: folded.draft === null ? null : placed(fold.drafts, folded.draft),
-    feedback: folded.feedback.map((place) => placed(fold.feedback, place)),
+    draft: folded.draft === null ? null : entryAt(fold.drafts, folded.draft),
+    feedback: folded.feedback.map((place) => entryAt(fold.feedback, place)),
   });
   const unfolded = <T extends { readonly branch: FoldedBranch }>(each: T) => ({
     ...each,
@@ -82,7 +82,7 @@ export function restoreSnapshot(fold: RunFold, at: string): RunProgress {
 }
 
 /** A list of distinct values, each referred to by its index. */
-class Places<T> {
+class IndexedList<T> {
   readonly all: T[] = [];
   readonly #keyOf: (value: T) => string;
   readonly #places = new Map<string, number>();
@@ -99,7 +99,7 @@ class Places<T> {
   }
 }
 
-function placed<T>(all: readonly T[], place: number): T {
+function entryAt<T>(all: readonly T[], place: number): T {
   const value = all[place];
   if (value === undefined) throw new Error(`The state of a fork names place ${place} of ${all.length}`);
   return value;

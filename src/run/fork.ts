@@ -58,7 +58,7 @@ export function forkedRun(
   const changes = { ...requested, override: effectiveAt(parent, requested.override) };
   const { inputTopic, override, nodes, maxNodeExecutions } = changes;
   const graph = changedGraph(parent.plan.graph, nodes);
-  const named = namesOf(changes);
+  const named = changedNames(changes);
   const decided = withDecision(parent, changesAnything(named));
   const topic = inputTopic === null ? {} : { inputTopic };
   const run = withProgress({ ...decided, plan: planOf(graph) }, topic);
@@ -107,7 +107,7 @@ export function reusedResults({ steps, front }: RunFold): number {
 }
 
 /** The names of what is changed: the values are recorded in the graph and state beside them, and not repeated here. */
-function namesOf({ inputTopic, override, nodes, maxNodeExecutions }: ForkChanges): RunChanges {
+function changedNames({ inputTopic, override, nodes, maxNodeExecutions }: ForkChanges): RunChanges {
   const named = (change: NodeChange): string[] => Object.keys(change).filter((field) => CHANGEABLE.has(field));
   return {
     inputTopic: inputTopic !== null,

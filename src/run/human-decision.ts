@@ -9,7 +9,7 @@ import { jsonBytes } from '../graph/limits.js';
 import type { Caller } from '../keys/caller.js';
 import { approversOf, isDue, refusalOf, ruleAt, votesFor } from './approvals.js';
 import { humanSource } from './branch.js';
-import { fail, proceed } from './decide.js';
+import { fail, scheduleNext } from './decide.js';
 import type { RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionContext } from './pending-events.js';
@@ -73,12 +73,12 @@ export function factsOfDecision(
   const approvers = approversOf(pause, { ...decision, actor });
   if (decision.action === 'reject' || approvers.size >= (rule?.quorum ?? 1)) {
     const sent = sentState === undefined ? {} : { sentState };
-    const data = { ...said, ...sent, actor, ...answeredPause(pending, pause), ...continuation };
+    const data = { ...said, ...sent, actor, ...pauseReference(pending, pause), ...continuation };
     pending.write({ type: 'GateDecided', data });
-    goOn(pending, pause, { ...continuation, failure: decision.action === 'reject' ? REJECTED : null });
+    applyDecision(pending, pause, { ...continuation, failure: decision.action === 'reject' ? REJECTED : null });
   } else if (!votesFor(pause.votes, decision).some((vote) => vote.actor === actor)) {
     if (pause.votesCast >= MAX_VOTES) throw new VotesUsedUp({ runId: run.runId, limit: MAX_VOTES });
-    const { gate, shownDraftHash } = answeredPause(pending, pause);
+    const { gate, shownDraftHash } = pauseReference(pending, pause);
     pending.write({ type: 'VoteCast', data: { ...said, actor, gate, shownDraftHash } });
   }
   return pending.facts;
@@ -97,14 +97,14 @@ export function assertApprover(
 }
 
 /** What follows a decision: the end of the run, when it fails it, or the next nodes. */
-function goOn(
+function applyDecision(
   pending: PendingEvents,
   { number: gate }: RunPause,
   { nextNodes, failure }: Pick<GateDecidedData, 'nextNodes'> & { readonly failure: string | null },
 ): void {
   if (failure !== null) return fail(pending, { kind: 'rejected', error: failure, node: null });
   resume(pending, { gate, nextNodes: [...nextNodes] });
-  proceed(pending, nextNodes);
+  scheduleNext(pending, nextNodes);
 }
 
 /**
@@ -125,10 +125,10 @@ export function passDeadline(chart: Chart, snapshot: RunSnapshot, context: Decis
   const continuation = continuationOf(run, pause, choice);
   const nobody = { by: 'deadline', actor: null, comment: null, keyHash: null } as const;
   const bodyHash = context.sha256(canonical({ action }));
-  const data = { ...choice, ...nobody, bodyHash, ...answeredPause(pending, pause), ...continuation };
+  const data = { ...choice, ...nobody, bodyHash, ...pauseReference(pending, pause), ...continuation };
   pending.write({ type: 'GateDecided', data });
   const failure = action === 'reject' ? `Rejected in God Mode: nobody decided within ${afterMs} ms` : null;
-  goOn(pending, pause, { ...continuation, failure });
+  applyDecision(pending, pause, { ...continuation, failure });
   return pending.facts;
 }
 
@@ -141,7 +141,7 @@ function resume(pending: PendingEvents, resumed: Omit<RunResumedData, 'epoch'>):
 }
 
 /** Which pause a decision answers, and what was shown at it. */
-function answeredPause({ run, context }: PendingEvents, { number: gate, seq }: RunPause) {
+function pauseReference({ run, context }: PendingEvents, { number: gate, seq }: RunPause) {
   const { draft } = run.progress.shown;
   return { gate, answers: seq, shownDraftHash: draft === null ? null : context.sha256(draft) };
 }
@@ -173,14 +173,14 @@ function continuationOf(
 export function effectiveChoice(run: RunState, { nextNodes }: RunPause, choice: GateChoice): SentChoice {
   if (choice.action !== 'modify' || choice.modifiedState === null) return choice;
   const modifiedState = effectiveOverride(run, choice.modifiedState, nextNodes);
-  return { action: 'modify', modifiedState, sentState: sentBeside(modifiedState, choice.modifiedState) };
+  return { action: 'modify', modifiedState, sentState: recordedOverride(modifiedState, choice.modifiedState) };
 }
 
 /** Largest size of the sent and the applied override together, in bytes of JSON: both share an append with other facts. */
 const MAX_STATES_BYTES = 384 * 1024;
 
 /** The override as it was sent; of a large one only the keys that are not applied. */
-function sentBeside(applied: StateOverride, sent: StateOverride): StateOverride {
+function recordedOverride(applied: StateOverride, sent: StateOverride): StateOverride {
   if (jsonBytes([applied, sent]) <= MAX_STATES_BYTES) return sent;
   return Object.fromEntries(Object.entries(sent).filter(([key]) => !Object.hasOwn(applied, key)));
 }

@@ -114,15 +114,15 @@ function compileMachine(graph: Graph) {
       throw new Error('A run starts from its recorded facts');
     },
     states: {
-      pending: { on: factsAt('pending') },
+      pending: { on: transitionsAt('pending') },
       running: {
         ...(canFork(graph) ? parallelNodes(keys) : sequentialNodes(keys)),
-        on: factsAt('running'),
+        on: transitionsAt('running'),
       },
       paused: {
         initial: 'waiting',
-        states: { waiting: { on: factsAt('waiting') }, decided: { on: factsAt('decided') } },
-        on: factsAt('paused'),
+        states: { waiting: { on: transitionsAt('waiting') }, decided: { on: transitionsAt('decided') } },
+        on: transitionsAt('paused'),
       },
       completed: { type: 'final' },
       failed: { type: 'final' },
@@ -131,13 +131,13 @@ function compileMachine(graph: Graph) {
 }
 
 /** States of the chart in which facts may come. A paused run waits or is decided; each node is idle or active. */
-type Place = 'pending' | 'running' | 'paused' | 'waiting' | 'decided' | 'idle' | 'active';
+type Position = 'pending' | 'running' | 'paused' | 'waiting' | 'decided' | 'idle' | 'active';
 
 /** The state after a fact; null: the same. */
 type Next = 'running' | 'paused' | 'decided' | 'completed' | 'failed' | 'idle' | 'active' | null;
 
 /** Where each fact may come, and the state after it: the whole chart but for its nodes. A step's facts are at its node. */
-const FACTS: Readonly<Record<RunEvent['type'], Readonly<Partial<Record<Place, Next>>>>> = {
+const EVENTS: Readonly<Record<RunEvent['type'], Readonly<Partial<Record<Position, Next>>>>> = {
   RunRequested: {},
   RunClaimed: { pending: null, running: null, decided: null },
   RunReleased: { pending: null, running: null, paused: null },
@@ -172,13 +172,13 @@ const GUARDED: ReadonlySet<string> = new Set<RunEvent['type']>([
 ]);
 
 /** The transitions of a place. @param node state key of the node it belongs to @param targets names of states there */
-function factsAt(
-  place: Place,
+function transitionsAt(
+  place: Position,
   node?: string,
   targets: Partial<Record<NonNullable<Next>, string>> = STATES,
 ): Readonly<Record<string, Transition>> {
   const transitions: Record<string, Transition> = {};
-  for (const [fact, nextAt] of Object.entries(FACTS)) {
+  for (const [fact, nextAt] of Object.entries(EVENTS)) {
     const next = nextAt[place];
     if (next === undefined) continue;
     const target = next === null ? undefined : targets[next];
@@ -213,8 +213,8 @@ function parallelNodes(keys: readonly string[]) {
   const region = (key: string) => ({
     initial: 'idle',
     states: {
-      idle: { on: factsAt('idle', key, { active: 'active' }) },
-      active: { on: factsAt('active', key, { active: 'active', idle: 'idle' }) },
+      idle: { on: transitionsAt('idle', key, { active: 'active' }) },
+      active: { on: transitionsAt('active', key, { active: 'active', idle: 'idle' }) },
     },
   });
   return { type: 'parallel' as const, states: Object.fromEntries(keys.map((key) => [key, region(key)])) };
@@ -222,11 +222,13 @@ function parallelNodes(keys: readonly string[]) {
 
 /** A state per node: at most one is active. */
 function sequentialNodes(keys: readonly string[]) {
-  const node = (key: string) => ({ on: factsAt('active', key, { active: key, idle: 'idle' }) });
+  const node = (key: string) => ({ on: transitionsAt('active', key, { active: key, idle: 'idle' }) });
   return {
     initial: 'idle',
     states: {
-      idle: { on: Object.fromEntries(keys.flatMap((key) => Object.entries(factsAt('idle', key, { active: key })))) },
+      idle: {
+        on: Object.fromEntries(keys.flatMap((key) => Object.entries(transitionsAt('idle', key, { active: key })))),
+      },
       ...Object.fromEntries(keys.map((key) => [key, node(key)])),
     },
   };

@@ -7,16 +7,16 @@ import type { Route } from '../generated/schemas.js';
 import { isBeyondRework, conditionFacts } from './output.js';
 
 /** A branch that leaves a node, and the nodes it goes to; none: it ends. */
-export interface Leaving {
+export interface RoutedBranch {
   readonly node: string;
   readonly step: number;
   readonly branch: Branch;
   readonly next: readonly string[];
 }
 
-export function leave(
+export function followRoute(
   { plan, progress }: RunState,
-  { node, step, branch, next }: Leaving,
+  { node, step, branch, next }: RoutedBranch,
 ): Pick<RunProgress, 'arrivals' | 'ended'> {
   if (next.length === 0) {
     // In a rework loop a branch may end at a node again, which replaces its end of the round before. Runs recorded while
@@ -46,7 +46,7 @@ export function rerouted(state: RunState, next: readonly string[]): RunState {
     arrivals: arrivals.filter((each) => each.from !== last.step),
     ended: ended.filter((each) => each.from !== last.step),
   });
-  return withProgress(others, leave(others, { node: last.node, step: last.step, branch: last.branch, next }));
+  return withProgress(others, followRoute(others, { node: last.node, step: last.step, branch: last.branch, next }));
 }
 
 // Where a branch goes after a node.

@@ -31,7 +31,7 @@ export function overrideState(run: RunState, override: StateOverride, at: Overri
 }
 
 /** The state in which the last node is routed again. */
-function overriddenLast(run: RunState, override: StateOverride, at: OverrideAt): RunState {
+function withLastNodeOverridden(run: RunState, override: StateOverride, at: OverrideAt): RunState {
   return beforeRouting(run, override, { source: at.source, drafts: draftsGiven(run, override, at) });
 }
 
@@ -40,15 +40,15 @@ function beforeRouting(
   override: StateOverride,
   { source, drafts }: { readonly source: string; readonly drafts: DraftsGiven },
 ): RunState {
-  return overrideLastDraft(overrideAllBut(run, override, source), drafts);
+  return overrideLastDraft(overrideLiveBranches(run, override, source), drafts);
 }
 
 /** Overrides everything but drafts, in every live branch. */
-function overrideAllBut(run: RunState, override: StateOverride, source: string): RunState {
+function overrideLiveBranches(run: RunState, override: StateOverride, source: string): RunState {
   const parted = new Set(run.progress.ended.flatMap(({ branch }) => branch.forks.map(({ step }) => step)));
   const change = <T extends { readonly branch: Branch }>(each: T, scored: readonly Branch[]): T => ({
     ...each,
-    branch: overrideBranch(each.branch, override, { source, parted, judged: judgedOf(run, scored) }),
+    branch: overrideBranch(each.branch, override, { source, parted, judged: correctedScoreOf(run, scored) }),
   });
   const meeting = ({ node }: Arrival): readonly Branch[] =>
     run.progress.arrivals.filter((each) => each.node === node).map(({ branch }) => branch);
@@ -62,14 +62,14 @@ function overrideAllBut(run: RunState, override: StateOverride, source: string):
 }
 
 /** Whose score a human corrects: that of a critic that may no longer ask for rework, else that of the branch shown. */
-interface Judged {
+interface CorrectedScore {
   readonly isBeyondRework: boolean;
   readonly scoreBy: string | null;
   readonly givenScore: number | null;
   readonly passScore: number;
 }
 
-function judgedOf(run: RunState, branches: readonly Branch[]): Judged {
+function correctedScoreOf(run: RunState, branches: readonly Branch[]): CorrectedScore {
   const last = [...branches, run.progress.shown].find((branch) => isBeyondRework(run, branch));
   const { scoreBy, givenScore } = last ?? run.progress.shown;
   return { isBeyondRework: last !== undefined, scoreBy, givenScore, passScore: run.request.limits.passScore };
@@ -83,7 +83,7 @@ function overrideBranch(
     source,
     parted,
     judged,
-  }: { readonly source: string; readonly parted: ReadonlySet<number>; readonly judged: Judged },
+  }: { readonly source: string; readonly parted: ReadonlySet<number>; readonly judged: CorrectedScore },
 ): Branch {
   const changed: { -readonly [K in keyof Branch]: Branch[K] } = { ...branch };
   const { critic_score: score, feedback_history: feedback, route_decision: route } = override;
@@ -202,7 +202,7 @@ function refuse(
 export function routeUnderOverride(run: RunState, override: StateOverride, at: OverrideAt): OverrideRoute {
   const [last, ...others] = run.progress.frontier;
   if (!isRouting(override) || last === undefined || others.length > 0) return { route: null, nextNodes: at.shown };
-  const overridden = overriddenLast(run, override, at);
+  const overridden = withLastNodeOverridden(run, override, at);
   const { iterationCount, frontier } = overridden.progress;
   const branch = frontier[0]?.branch ?? last.branch;
   const route = routeOf(run, { node: last.node, branch, iterationCount });
@@ -257,7 +257,7 @@ export function draftsGiven(
 }
 
 /** A branch with the draft a human gives it, and the node that will work on it; null: it keeps its own. */
-interface Redrafted {
+interface RedraftedBranch {
   readonly branch: Branch;
   readonly given: (DraftGiven & { readonly node: string }) | null;
 }
@@ -268,12 +268,12 @@ function overrideDrafts(run: RunState, drafts: DraftsGiven, nodes: readonly stri
   const redrafted = (
     { node, branch }: { readonly node: string; readonly branch: Branch },
     isNext: boolean,
-  ): Redrafted => {
+  ): RedraftedBranch => {
     const given = isNext && nodes.includes(node) ? drafts.get(node) : undefined;
     return { branch, given: given === undefined ? null : { ...given, node } };
   };
-  const ofFrontier = (each: FrontierNode): Redrafted => redrafted(each, outstanding.includes(each.node));
-  const ofArrival = (each: Arrival): Redrafted => redrafted(each, !outstanding.includes(each.node));
+  const ofFrontier = (each: FrontierNode): RedraftedBranch => redrafted(each, outstanding.includes(each.node));
+  const ofArrival = (each: Arrival): RedraftedBranch => redrafted(each, !outstanding.includes(each.node));
   const shared = sharedDrafts([
     ...run.progress.frontier.filter((each) => isOutstanding(run, each)).map(ofFrontier),
     ...run.progress.arrivals.map(ofArrival),
@@ -312,7 +312,7 @@ function overrideLastDraft(run: RunState, drafts: DraftsGiven): RunState {
  * Draft sources by fork, for forks whose branches have all been given the same draft: it becomes what they share there,
  * as the draft before it was. Where one branch keeps its own, a given draft counts as written after the fork.
  */
-function sharedDrafts(branches: readonly Redrafted[]): ReadonlyMap<number, string> {
+function sharedDrafts(branches: readonly RedraftedBranch[]): ReadonlyMap<number, string> {
   const shared = new Map<number, string>();
   const differing = new Set<number>();
   for (const { branch, given } of branches) {
@@ -327,7 +327,7 @@ function sharedDrafts(branches: readonly Redrafted[]): ReadonlyMap<number, strin
 }
 
 function withDraft(
-  { branch, given }: Redrafted,
+  { branch, given }: RedraftedBranch,
   { shared, isJoined }: { readonly shared: ReadonlyMap<number, string>; readonly isJoined: boolean },
 ): Branch {
   if (given === null) return branch;

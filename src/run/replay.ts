@@ -8,7 +8,7 @@ import type { EventLog } from '../eventlog/port.js';
 import { mayHaveLostEnd } from '../eventlog/port.js';
 import type { MachineCache } from './machine.js';
 import type { Chart, RunSnapshot } from './machine.js';
-import { assertFollows, assertRunEvent, currentEvent, readChecked, verified } from './stream.js';
+import { assertFollows, assertRunEvent, currentEvent, readChecked, orCorrupt } from './stream.js';
 import type { RunEvent, Upcast } from './events.js';
 import { upcast } from './events.js';
 
@@ -82,7 +82,7 @@ export class RunReplayer {
   }
 
   #take({ seq, hash }: ExportedEvent, current: () => RunEvent): void {
-    this.#replay = verified({ runId: this.#runId, seq: this.#next }, () => {
+    this.#replay = orCorrupt({ runId: this.#runId, seq: this.#next }, () => {
       if (seq !== this.#next) throw new Error(`event ${seq} stands where event ${this.#next} belongs`);
       return this.#follow(current());
     });

@@ -27,7 +27,7 @@ export function factsAfter(head: StreamHead | null, runId: string, facts: readon
  * @throws {RunCorrupt} when it is no event of a run, or its data does not fit the schema of its type
  */
 export function runEventOf(recorded: RecordedEvent): RunEvent {
-  return verified({ runId: runIdOf(recorded.stream) ?? recorded.stream, seq: recorded.revision }, () => {
+  return orCorrupt({ runId: runIdOf(recorded.stream) ?? recorded.stream, seq: recorded.revision }, () => {
     const event = exportedOf(recorded);
     const schemaVersion = Number(recorded.metadata['schemaVersion'] ?? SCHEMA_VERSION);
     if (schemaVersion < SCHEMA_VERSION && isOfRun(event)) return { ...event, schemaVersion };
@@ -52,7 +52,7 @@ function isOfRun(event: ExportedEvent): event is ExportedEvent & RunEvent {
  * @throws {RunCorrupt} when what its upcasts make of an older event does not fit today's schema
  */
 export function currentEvent(runId: string, recorded: RunEvent, upcasts?: readonly Upcast[]): RunEvent {
-  return verified({ runId, seq: recorded.seq }, () => {
+  return orCorrupt({ runId, seq: recorded.seq }, () => {
     const event = upcast(recorded, upcasts);
     if (event !== recorded || recorded.schemaVersion !== undefined) assertRunEvent(event);
     return event;
@@ -89,7 +89,7 @@ export function assertFollows(
   before: Pick<StreamHead, 'hash'>,
   { event, sha256 }: { readonly event: ExportedEvent; readonly sha256: System['sha256'] },
 ): void {
-  verified({ runId, seq: event.seq }, () => assertLink(before.hash, event, sha256));
+  orCorrupt({ runId, seq: event.seq }, () => assertLink(before.hash, event, sha256));
 }
 
 /** The same for a recorded event, checked over its stored text; `before` is null for the first event of a run. */
@@ -98,7 +98,7 @@ export function assertRecordedFollows(
   before: Pick<StreamHead, 'hash'> | null,
   { recorded, sha256 }: RecordedLink,
 ): void {
-  verified({ runId, seq: recorded.revision }, () => {
+  orCorrupt({ runId, seq: recorded.revision }, () => {
     if (!isLinked(before?.hash ?? GENESIS_HASH, recorded, sha256)) throw new Error(BROKEN_LINK);
   });
 }
@@ -135,7 +135,7 @@ export function foldNext(
   recorded: RunEvent,
   upcasts?: readonly Upcast[],
 ): RunState {
-  return verified({ runId, seq: recorded.seq }, () => {
+  return orCorrupt({ runId, seq: recorded.seq }, () => {
     const event = currentEvent(runId, recorded, upcasts);
     if (run !== null) return evolve(run, event);
     if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);
@@ -145,7 +145,7 @@ export function foldNext(
 }
 
 /** What `read` returns; any error of it becomes a RunCorrupt at that event. */
-export function verified<T>(at: { readonly runId: string; readonly seq: number }, read: () => T): T {
+export function orCorrupt<T>(at: { readonly runId: string; readonly seq: number }, read: () => T): T {
   try {
     return read();
   } catch (error) {

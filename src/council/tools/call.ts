@@ -72,7 +72,7 @@ async function runTool(
   if (given === null) return failure(null, 'The arguments must be one JSON object');
   const read = tool.read(given);
   if (!read.isUsable) return failure(null, read.fault);
-  const outcome = await outcomeOf((signal) => tool.run(read.arguments, { signal, maxBytes: options.maxBytes }), {
+  const outcome = await runWithDeadline((signal) => tool.run(read.arguments, { signal, maxBytes: options.maxBytes }), {
     ...options,
     system: kit.system,
   });
@@ -84,7 +84,7 @@ async function runTool(
 }
 
 /** Settles by the deadline even if the tool never does; rejects only when the attempt ends. */
-async function outcomeOf<T>(
+async function runWithDeadline<T>(
   run: (signal: AbortSignal) => Promise<T>,
   deadline: Deadline,
 ): Promise<T | 'late' | 'broken'> {
@@ -158,7 +158,7 @@ const MIN_RESULT_BYTES = 2 * 1024;
 const MAX_CALL_MS = 20_000;
 
 /** What an attempt has used of its tools so far. */
-export interface ToolSpending {
+export interface ToolUsage {
   readonly rounds: number;
   readonly calls: number;
   readonly bytes: number;
@@ -167,12 +167,12 @@ export interface ToolSpending {
 }
 
 /** How many more calls may be made. */
-export function callsLeft({ calls }: ToolSpending): number {
+export function callsLeft({ calls }: ToolUsage): number {
   return MAX_TOOL_CALLS - calls;
 }
 
 /** Room for each of some calls made at once, in bytes and whole milliseconds: it does not depend on the others' results. */
-export function shareOf(spent: ToolSpending, calls: number, timeoutMs: number): { maxBytes: number; maxMs: number } {
+export function callLimits(spent: ToolUsage, calls: number, timeoutMs: number): { maxBytes: number; maxMs: number } {
   return {
     maxBytes: Math.min(MAX_RESULT_BYTES, Math.floor((MAX_TOOL_BYTES - spent.bytes) / calls)),
     maxMs: Math.max(1, Math.ceil(Math.min(MAX_CALL_MS, timeoutMs - spent.elapsedMs))),
@@ -180,7 +180,7 @@ export function shareOf(spent: ToolSpending, calls: number, timeoutMs: number): 
 }
 
 /** The bound an attempt has reached, in words for its model; null when it may continue. */
-export function boundReached(spent: ToolSpending, timeoutMs: number): string | null {
+export function boundReached(spent: ToolUsage, timeoutMs: number): string | null {
   if (spent.calls >= MAX_TOOL_CALLS) return `no more than ${MAX_TOOL_CALLS} calls of tools are allowed`;
   if (spent.rounds >= MAX_TOOL_ROUNDS) return `no more than ${MAX_TOOL_ROUNDS} rounds of calls are allowed`;
   if (MAX_TOOL_BYTES - spent.bytes < MIN_RESULT_BYTES) return 'there is no room for more results';
