@@ -28,7 +28,7 @@ export interface ProjectorOptions {
   readonly log: EventLog;
   readonly views: RunsInMemory;
   readonly history: History;
-  /** What this instance appends, and has folded already. Absent: nothing. */
+  /** The appends of this instance, which it has folded already. */
   readonly ownAppends?: Pick<OwnAppends, 'stateAfter'>;
   readonly system: Pick<System, 'after'>;
   /** Called with each event before it is folded; after a drop perhaps again. Must not throw. */
@@ -39,9 +39,7 @@ export interface ProjectorOptions {
   readonly onFolded?: (event: RecordedEvent, run: RunState) => void;
   /** Called with each event of a document before it is listed; after a drop perhaps again. Must not throw. */
   readonly onDocument?: (event: RecordedEvent) => void;
-  /**
-   * If given, hash chains are verified while history is folded; otherwise they are not checked.
-   */
+  /** Absent: hash chains are not verified while history is folded. */
   readonly sha256?: System['sha256'];
   readonly onFault: (error: unknown) => void;
 }
@@ -61,7 +59,7 @@ export class Projector {
   #running: Promise<void> = Promise.resolve();
   /** Ends the subscription, so that another begins. */
   #subscription = new AbortController();
-  /** Whether the subscription is about to restart: events of the present one no longer count. */
+  /** Whether another subscription is about to begin: events of the present one no longer count. */
   #isRestarting = false;
   #rebuilds = 0;
 
@@ -70,12 +68,12 @@ export class Projector {
     this.#position = options.history.checkpoint;
   }
 
-  /** Whether history has been folded since the start, or since it was lost. */
+  /** Whether the history of the log has been folded since the start, or since the last rebuild. */
   get isCaughtUp(): boolean {
     return this.#caughtUp;
   }
 
-  /** How often what was stored was lost: an answer of the views counts only when this is as it was before the question. */
+  /** How often the views were rebuilt: an answer of the views counts only if this number has not changed meanwhile. */
   get rebuilds(): number {
     return this.#rebuilds;
   }
@@ -87,12 +85,12 @@ export class Projector {
     });
   }
 
-  /** Folds everything again, from the first event on: what was stored of it is lost. */
+  /** Folds everything again from the first event on, after the stored views are lost. */
   rebuild(): void {
     this.#caughtUp = false;
     this.#rebuilds += 1;
     this.#position = null;
-    this.#options.history.lost();
+    this.#options.history.setCheckpoint(null);
     this.#isRestarting = true;
     this.#subscription.abort();
   }
@@ -123,13 +121,13 @@ export class Projector {
     this.#waiters.clear();
   }
 
-  async #run(onCaughtUp: () => void, onDamage: (damage: LogCorrupt) => void): Promise<void> {
+  async #run(onCaughtUp: () => void, onCorrupt: (error: LogCorrupt) => void): Promise<void> {
     const { system, onFault } = this.#options;
     const read = (arrived: () => void): Promise<void> => this.#read(arrived, onCaughtUp);
     const onError = (error: unknown): void => {
       if (error instanceof LogClosed) throw error;
-      const damage = damageIn(error);
-      if (damage !== null) onDamage(damage);
+      const corruption = corruptionIn(error);
+      if (corruption !== null) onCorrupt(corruption);
     };
     try {
       await keepSubscribed(read, { system, signal: this.#stopping.signal, onError, onFault });
@@ -138,7 +136,7 @@ export class Projector {
     }
   }
 
-  /** Folds what a subscription brings, to its end. */
+  /** Folds the events of one subscription until it ends. */
   async #read(arrived: () => void, onCaughtUp: () => void): Promise<void> {
     this.#subscription = new AbortController();
     this.#isRestarting = false;
@@ -152,74 +150,44 @@ export class Projector {
         this.#caughtUp = true;
         onCaughtUp();
       } else {
-        this.#options.onArrived?.(followed.event);
-        if (!this.#takeHeld(followed.event)) await this.#take(followed.event);
+        await this.#fold(followed.event);
       }
     }
   }
 
   /** Advances past every event, whatever its category, so that waiting for the log's head does not depend on runs. */
-  async #take(recorded: RecordedEvent): Promise<void> {
+  async #fold(recorded: RecordedEvent): Promise<void> {
+    this.#options.onArrived?.(recorded);
     try {
       const runId = runIdOf(recorded.stream);
-      const run = runId === null ? null : await this.#fold(runId, recorded);
+      if (runId !== null) await this.#foldRun(runId, recorded);
       if (blueprintIdOf(recorded.stream) !== null) await this.#foldBlueprint(recorded);
       const documentId = documentIdOf(recorded.stream);
       if (documentId !== null) await this.#foldDocument(documentId, recorded);
-      if (run !== null) this.#options.onFolded?.(recorded, run);
     } catch (error) {
-      this.#passOver(error);
+      // A corrupt run, blueprint or document keeps its last valid state; others are not affected.
+      if (!CORRUPTIONS.some((corruption) => error instanceof corruption)) throw error;
+      this.#options.onFault(error);
     }
-    this.#taken(recorded);
-  }
-
-  /**
-   * Takes an event of a run that was folded here before it was appended, or folds one of a run in memory, synchronously,
-   * since awaiting costs more than folding; false: use `#take`.
-   */
-  #takeHeld(recorded: RecordedEvent): boolean {
-    const { views, history, onFolded } = this.#options;
-    const runId = runIdOf(recorded.stream);
-    if (runId === null || !history.hasRoom) return false;
-    try {
-      const link = this.#linkOf(recorded);
-      const own = link === null ? this.#foldedHere(runId, recorded) : null;
-      const run = own ?? views.applyHeld(runId, runEventOf(recorded), link);
-      if (run === null) return false;
-      history.note(summaryOf(run), { isHistory: !this.#caughtUp });
-      assertBegins(runId, recorded, link);
-      onFolded?.(recorded, run);
-    } catch (error) {
-      this.#passOver(error);
-    }
-    this.#taken(recorded);
-    return true;
-  }
-
-  /** Null also for a watched run, whose watchers are shown every state. */
-  #foldedHere(runId: string, recorded: RecordedEvent): RunState | null {
-    const run = this.#options.ownAppends?.stateAfter(runId, recorded) ?? null;
-    return run && this.#options.views.adopt(runId, run);
-  }
-
-  /** A corrupt run, blueprint or document keeps its last valid state; others are not affected. */
-  #passOver(error: unknown): void {
-    if (!CORRUPTIONS.some((damage) => error instanceof damage)) throw error;
-    this.#options.onFault(error);
-  }
-
-  #taken(recorded: RecordedEvent): void {
     this.#options.onRecorded?.(recorded);
     this.#reach(recorded.position);
   }
 
-  async #fold(runId: string, recorded: RecordedEvent): Promise<RunState | null> {
-    const { views, history } = this.#options;
+  async #foldRun(runId: string, recorded: RecordedEvent): Promise<void> {
+    const { views, history, onFolded } = this.#options;
     const link = this.#linkOf(recorded);
-    const run = await views.apply(runId, runEventOf(recorded), link);
-    if (run !== null) await history.put(summaryOf(run), { isHistory: !this.#caughtUp });
-    assertBegins(runId, recorded, link);
-    return run;
+    const own = link === null ? this.#foldedHere(runId, recorded) : null;
+    const run = own ?? (await views.apply(runId, runEventOf(recorded), link));
+    if (run !== null) await history.put(summaryOf(run));
+    // Checked after the row is put, so that the list can show the run as corrupt.
+    if (link !== null && recorded.revision === 0) assertRecordedFollows(runId, null, link);
+    if (run !== null) onFolded?.(recorded, run);
+  }
+
+  /** The run if this instance folded the event to append it. Null for a watched run, whose watchers get every state. */
+  #foldedHere(runId: string, recorded: RecordedEvent): RunState | null {
+    const run = this.#options.ownAppends?.stateAfter(runId, recorded) ?? null;
+    return run && this.#options.views.adopt(runId, run);
   }
 
   /** The link of an event to check, or null if it need not be checked. */
@@ -243,7 +211,7 @@ export class Projector {
   #reach(position: Position): void {
     if (this.#isRestarting) return;
     this.#position = position;
-    this.#options.history.reached(position);
+    this.#options.history.setCheckpoint(position);
     for (const waiter of this.#waiters) {
       if (waiter.position > position) continue;
       this.#waiters.delete(waiter);
@@ -252,13 +220,8 @@ export class Projector {
   }
 }
 
-/** Checks the link of a run's first event. Called once its row is noted, so that the list can show the run as corrupt. */
-function assertBegins(runId: string, { revision }: RecordedEvent, link: RecordedLink | null): void {
-  if (link !== null && revision === 0) assertRecordedFollows(runId, null, link);
-}
-
-/** The damage that ended a subscription; null: it was something else. */
-function damageIn(error: unknown): LogCorrupt | null {
+/** The corruption of the log that ended a subscription, or null if something else ended it. */
+function corruptionIn(error: unknown): LogCorrupt | null {
   const cause = error instanceof SubscriptionDropped ? error.cause : error;
   return cause instanceof LogCorrupt ? cause : null;
 }

@@ -1,7 +1,7 @@
 /**
  * The persistent run history, with the lists of blueprints and documents beside it under the same checkpoint. Rows
- * change in memory first and are written later (write-behind), with their checkpoint, by a worker; after a crash
- * unwritten rows are folded from the log again.
+ * change in memory first and are written later (write-behind), with their checkpoint, by a worker; after a crash the
+ * projector folds unwritten rows from the log again.
  */
 import type { System } from '../system/system.js';
 import type { DocumentRecord } from '../documents/events.js';
@@ -14,50 +14,30 @@ import type { DocumentRow } from './views/document-table.js';
 import type { RunFilter, RunListQuery } from './run-list.js';
 import type { Page, RunSummary } from './run-summary.js';
 import type { KeyedRun } from './views/run-table.js';
+import { UnwrittenRows } from './unwritten-rows.js';
 import type { ViewsClient } from './views/views-client.js';
 
-/** Longest a change waits to be written, in milliseconds. */
-const WRITE_BEHIND_MS = 100;
 /**
- * Longest a change waits to be written while history is folded, in milliseconds. Most runs change several times in that
- * time, and only the last change is written. After a crash this much is folded again.
+ * Longest a change waits to be written, in milliseconds. A run that changes several times meanwhile is written once. After
+ * a crash this much is folded again.
  */
-const FOLDED_BEHIND_MS = 5_000;
-/** Changed rows at which they are written without waiting longer. */
-const MANY_CHANGED = 500;
-/** Changed rows at which the projector waits for the next write: storage is slow, or fails. */
-const MAX_CHANGED = 5_000;
+const WRITE_BEHIND_MS = 500;
 /** Wait after a write that failed, in milliseconds. */
 const RETRY_MS = 1_000;
-/** Changed blueprints at which the projector waits: each may be as large as an append. */
-const MAX_CHANGED_BLUEPRINTS = 50;
-/** Changed documents at which the projector waits: their rows are small. */
-const MAX_CHANGED_DOCUMENTS = 1_000;
-
 export interface HistoryDeps {
   readonly views: ViewsClient;
   readonly system: Pick<System, 'after'>;
   readonly onFault: (error: unknown) => void;
 }
 
-/** The origin of a summary. */
-interface Origin {
-  /** Whether it is folded from history, where more events of the run soon follow. */
-  readonly isHistory: boolean;
-}
-
-const LIVE: Origin = { isHistory: false };
-
 export class History {
   readonly #views: ViewsClient;
   readonly #system: Pick<System, 'after'>;
   readonly #onFault: (error: unknown) => void;
-  #changed = new Map<string, RunSummary>();
-  #writing: ReadonlyMap<string, RunSummary> = new Map();
-  #changedBlueprints = new Map<string, BlueprintRow>();
-  #writingBlueprints: ReadonlyMap<string, BlueprintRow> = new Map();
-  #changedDocuments = new Map<string, DocumentRow>();
-  #writingDocuments: ReadonlyMap<string, DocumentRow> = new Map();
+  /** The limits bound memory while storage is slow or fails. A blueprint may be as large as an append. */
+  readonly #runs = new UnwrittenRows<RunSummary>(5_000);
+  readonly #blueprints = new UnwrittenRows<BlueprintRow>(50);
+  readonly #documents = new UnwrittenRows<DocumentRow>(1_000);
   #checkpoint: Position | null;
   #written: Promise<void> = Promise.resolve();
   #cancelTimer: (() => void) | null = null;
@@ -71,114 +51,40 @@ export class History {
     this.#checkpoint = views.checkpoint;
   }
 
-  /** Position up to which the stored rows were folded when this process started, then how far it has come. */
+  /** Position up to which the stored rows were folded when this process started, then how far the projector has come. */
   get checkpoint(): Position | null {
     return this.#checkpoint;
   }
 
-  /** Whether the last write went through. */
+  /** @param position up to which everything has been put, or null if the stored rows are lost and all will be put again */
+  setCheckpoint(position: Position | null): void {
+    this.#checkpoint = position;
+  }
+
+  /** Whether the last write succeeded. */
   get isWritable(): boolean {
     return !this.#isFailing;
   }
 
-  /** Takes a run's newest summary; waits when too many are still to be written. */
-  async put(summary: RunSummary, origin: Origin = LIVE): Promise<void> {
-    this.note(summary, origin);
-    if (!this.hasRoom) await this.flush();
+  /** Puts a run's newest summary; waits while too many rows are unwritten. */
+  async put(summary: RunSummary): Promise<void> {
+    await this.#put(this.#runs, summary);
   }
 
-  /** Whether a summary may be noted without waiting. */
-  get hasRoom(): boolean {
-    return this.#changed.size < MAX_CHANGED;
-  }
-
-  /** Takes a run's newest summary; the caller has checked `hasRoom`. */
-  note(summary: RunSummary, { isHistory }: Origin = LIVE): void {
-    this.#changed.set(summary.id, summary);
-    if (this.#isFailing) this.#flushSoon(RETRY_MS);
-    else if (isHistory) this.#flushSoon(FOLDED_BEHIND_MS);
-    else this.#flushSoon(this.#changed.size === MANY_CHANGED ? 0 : WRITE_BEHIND_MS);
-  }
-
-  /** Takes a blueprint's newest record; waits when too many are still to be written. */
+  /** Puts a blueprint's newest record; waits while too many rows are unwritten. */
   async putBlueprint(row: BlueprintRow): Promise<void> {
-    this.#changedBlueprints.set(row.id, row);
-    if (this.#changedBlueprints.size >= MAX_CHANGED_BLUEPRINTS) await this.flush();
-    else this.#flushSoon(WRITE_BEHIND_MS);
+    await this.#put(this.#blueprints, row);
   }
 
-  /** Takes a document's newest record; waits when too many are still to be written. */
+  /** Puts a document's newest record; waits while too many rows are unwritten. */
   async putDocument(row: DocumentRow): Promise<void> {
-    this.#changedDocuments.set(row.id, row);
-    if (this.#changedDocuments.size >= MAX_CHANGED_DOCUMENTS) await this.flush();
-    else this.#flushSoon(WRITE_BEHIND_MS);
-  }
-
-  /** Newest first, ties by id ascending. */
-  async documents(page: Page): Promise<readonly DocumentRecord[]> {
-    await this.#show();
-    return await this.#views.documents(page);
-  }
-
-  /** Whether any is listed. */
-  async hasDocuments(): Promise<boolean> {
-    await this.#show();
-    return (await this.#views.documents({ limit: 1, offset: 0 })).length > 0;
-  }
-
-  /** A document as it has been put; null when there is none. */
-  async document(documentId: string): Promise<DocumentRecord | null> {
-    if (this.#changedDocuments.size > 0) await this.#show();
-    await this.#written.catch(() => undefined);
-    return await this.#views.document(documentId);
-  }
-
-  /** Replaces the stored row of a document by its fold, unless the row has changed since it was seen. */
-  async replaceDocument(seen: DocumentRecord | null, row: DocumentRow): Promise<void> {
-    const stored = await this.document(row.id);
-    const isOnItsWay = this.#changedDocuments.has(row.id) || this.#writingDocuments.has(row.id);
-    if (isOnItsWay || JSON.stringify(stored) !== JSON.stringify(seen)) return;
-    await this.putDocument(row);
-    await this.flush();
-  }
-
-  /** Newest update first, ties by id ascending. */
-  async blueprintIds(page: Page): Promise<readonly string[]> {
-    await this.#show();
-    return await this.#views.blueprintIds(page);
-  }
-
-  /** The stored records as JSON text, null where there is none; of the first of them alone when they are large. */
-  async blueprintRecords(ids: readonly string[]): Promise<readonly (string | null)[]> {
-    if (this.#changedBlueprints.size > 0) await this.#show();
-    await this.#written.catch(() => undefined);
-    return await this.#views.blueprintRecords(ids);
-  }
-
-  /** Replaces the stored row of a blueprint by its fold, unless the row has changed since it was seen. */
-  async replaceBlueprint(seen: string, row: BlueprintRow): Promise<void> {
-    await this.flush();
-    const [stored = null] = await this.#views.blueprintRecords([row.id]);
-    const isOnItsWay = this.#changedBlueprints.has(row.id) || this.#writingBlueprints.has(row.id);
-    if (isOnItsWay || stored !== seen) return;
-    await this.putBlueprint(row);
-    await this.flush();
-  }
-
-  /** Everything up to this position has been put. */
-  reached(position: Position): void {
-    this.#checkpoint = position;
-  }
-
-  /** The stored rows are lost: everything will be put again, from the first event on. */
-  lost(): void {
-    this.#checkpoint = null;
+    await this.#put(this.#documents, row);
   }
 
   /** A run's row, or null if there is none or the stored rows are lost: then the caller reads the log. */
   async find(runId: string): Promise<RunSummary | null> {
-    const noted = this.#changed.get(runId) ?? this.#writing.get(runId);
-    if (noted !== undefined || !this.#views.isOpen) return noted ?? null;
+    const unwritten = this.#runs.get(runId);
+    if (unwritten !== null || !this.#views.isOpen) return unwritten;
     try {
       return await this.#views.find(runId);
     } catch (error) {
@@ -189,46 +95,80 @@ export class History {
 
   /** A run as it is stored, with everything that has been put, or null if there is none. */
   async stored(runId: string): Promise<RunSummary | null> {
-    await this.#show();
-    return await this.#views.find(runId);
+    return await this.#query((views) => views.find(runId));
   }
 
   /** By default newest first, ties by id ascending. */
   async list(query: RunListQuery): Promise<readonly RunSummary[]> {
-    await this.#show();
-    return await this.#views.list(query);
+    return await this.#query((views) => views.list(query));
   }
 
   /** How many runs there are. */
   async count(filter: RunFilter): Promise<number> {
-    await this.#show();
-    return await this.#views.count(filter);
+    return await this.#query((views) => views.count(filter));
   }
 
   /** Ids of runs that have not ended and do not wait for a human, oldest first. */
   async unfinished(): Promise<readonly UnfinishedRun[]> {
-    await this.#show();
-    return await this.#views.unfinished();
+    return await this.#query((views) => views.unfinished());
   }
 
   /** The earliest deadlines of pauses, at most `max`. */
   async deadlines(max: number): Promise<readonly DuePause[]> {
-    await this.#show();
-    return await this.#views.deadlines(max);
+    return await this.#query((views) => views.deadlines(max));
   }
 
   /** The runs after a key that wait for a human, at most 1,000, in the order of their first events. */
   async paused(after: number): Promise<readonly KeyedRun[]> {
-    await this.#show();
-    return await this.#views.paused(after);
+    return await this.#query((views) => views.paused(after));
+  }
+
+  /** Newest first, ties by id ascending. */
+  async documents(page: Page): Promise<readonly DocumentRecord[]> {
+    return await this.#query((views) => views.documents(page));
+  }
+
+  /** Whether any document is listed. */
+  async hasDocuments(): Promise<boolean> {
+    return (await this.documents({ limit: 1, offset: 0 })).length > 0;
+  }
+
+  /** A document as it has been put, or null if there is none. */
+  async document(documentId: string): Promise<DocumentRecord | null> {
+    return await this.#query((views) => views.document(documentId));
+  }
+
+  /** Newest update first, ties by id ascending. */
+  async blueprintIds(page: Page): Promise<readonly string[]> {
+    return await this.#query((views) => views.blueprintIds(page));
+  }
+
+  /** The stored records as JSON text, null for each that does not exist; only the first few if they are large. */
+  async blueprintRecords(ids: readonly string[]): Promise<readonly (string | null)[]> {
+    return await this.#query((views) => views.blueprintRecords(ids));
   }
 
   /** Replaces the stored row of a run by its fold, unless the row has changed since it was seen. */
   async replace(seen: RunSummary | null, fold: RunSummary): Promise<void> {
     const stored = await this.stored(fold.id);
-    const isOnItsWay = this.#changed.has(fold.id) || this.#writing.has(fold.id);
-    if (isOnItsWay || JSON.stringify(stored) !== JSON.stringify(seen)) return;
-    this.note(fold);
+    if (this.#runs.get(fold.id) !== null || JSON.stringify(stored) !== JSON.stringify(seen)) return;
+    await this.put(fold);
+    await this.flush();
+  }
+
+  /** Replaces the stored row of a document by its fold, unless the row has changed since it was seen. */
+  async replaceDocument(seen: DocumentRecord | null, row: DocumentRow): Promise<void> {
+    const stored = await this.document(row.id);
+    if (this.#documents.get(row.id) !== null || JSON.stringify(stored) !== JSON.stringify(seen)) return;
+    await this.putDocument(row);
+    await this.flush();
+  }
+
+  /** Replaces the stored row of a blueprint by its fold, unless the row has changed since it was seen. */
+  async replaceBlueprint(seen: string, row: BlueprintRow): Promise<void> {
+    const [stored = null] = await this.blueprintRecords([row.id]);
+    if (this.#blueprints.get(row.id) !== null || stored !== seen) return;
+    await this.putBlueprint(row);
     await this.flush();
   }
 
@@ -240,54 +180,46 @@ export class History {
     return this.#written;
   }
 
-  /** The same for a reader: where there is no room, what has changed is shown without being stored. */
-  async #show(): Promise<void> {
+  /** Queries the views once they hold everything that has been put, on a full disk without storing it. */
+  async #query<T>(query: (views: ViewsClient) => Promise<T>): Promise<T> {
     try {
       await this.flush();
     } catch (error) {
       if (!(error instanceof ViewsFull)) throw error;
-      // The timer that would have tried again was ended by this try.
-      this.#flushSoon(RETRY_MS);
+      // `flush` has cancelled the timer of the next try.
+      this.#startTimer(RETRY_MS);
     }
+    return await query(this.#views);
+  }
+
+  async #put<Row extends { readonly id: string }>(table: UnwrittenRows<Row>, row: Row): Promise<void> {
+    table.put(row);
+    if (table.isFull) await this.flush();
+    else this.#startTimer(this.#isFailing ? RETRY_MS : WRITE_BEHIND_MS);
   }
 
   async #write(): Promise<void> {
-    const [blueprints, documents] = [this.#changedBlueprints, this.#changedDocuments];
-    if (this.#changed.size + blueprints.size + documents.size === 0) return;
-    this.#writing = this.#changed;
-    this.#writingBlueprints = blueprints;
-    this.#writingDocuments = documents;
-    this.#changed = new Map();
-    this.#changedBlueprints = new Map();
-    this.#changedDocuments = new Map();
-    const runs = [...this.#writing.values()];
-    const rows = { runs, blueprints: [...blueprints.values()], documents: [...documents.values()] };
+    const [runs, blueprints, documents] = [this.#runs.begin(), this.#blueprints.begin(), this.#documents.begin()];
+    if (runs.length + blueprints.length + documents.length === 0) return;
+    let isWritten = false;
     try {
-      await this.#views.write(rows, this.#checkpoint);
-      this.#isFailing = false;
+      await this.#views.write({ runs, blueprints, documents }, this.#checkpoint);
+      isWritten = true;
       this.#isReported = false;
-    } catch (error) {
-      this.#isFailing = true;
-      this.#changed = new Map([...this.#writing, ...this.#changed]);
-      this.#changedBlueprints = new Map([...blueprints, ...this.#changedBlueprints]);
-      this.#changedDocuments = new Map([...documents, ...this.#changedDocuments]);
-      throw error;
     } finally {
-      this.#writing = new Map();
-      this.#writingBlueprints = new Map();
-      this.#writingDocuments = new Map();
+      this.#isFailing = !isWritten;
+      for (const table of [this.#runs, this.#blueprints, this.#documents]) table.end({ isWritten });
     }
   }
 
-  #flushSoon(delayMs: number): void {
-    if (this.#cancelTimer !== null && delayMs > 0) return;
-    this.#cancelTimer?.();
-    this.#cancelTimer = this.#system.after(delayMs, () => {
+  /** Starts a timer that writes, unless one is running. */
+  #startTimer(delayMs: number): void {
+    this.#cancelTimer ??= this.#system.after(delayMs, () => {
       this.flush().catch((error: unknown) => {
-        // A failure is reported once, however often it is tried again.
+        // A failure is reported once, however often the write is tried again.
         if (!this.#isReported) this.#onFault(error);
         this.#isReported = true;
-        this.#flushSoon(RETRY_MS);
+        this.#startTimer(RETRY_MS);
       });
     });
   }

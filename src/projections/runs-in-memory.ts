@@ -69,16 +69,12 @@ export class RunsInMemory {
    */
   async apply(runId: string, event: RunEvent, link: RecordedLink | null = null): Promise<RunState | null> {
     const view = this.#views.get(runId) ?? (await this.#open(runId, event));
-    return view && this.#advance(runId, view, event, link);
-  }
-
-  /**
-   * The same at once, or null if the run is not in memory and this is not its first event.
-   */
-  applyHeld(runId: string, event: RunEvent, link: RecordedLink | null = null): RunState | null {
-    const begins = event.type === 'RunRequested' && !this.#loading.has(runId);
-    const view = this.#views.get(runId) ?? (begins ? this.#keep(runId, foldNext(runId, null, event)) : null);
-    return view && this.#advance(runId, view, event, link);
+    if (view === null) return null;
+    const { head } = view.run;
+    if (link !== null && event.seq === head.seq + 1) assertRecordedFollows(runId, head, link);
+    this.#foldInto(view, event);
+    this.#settle(runId, view);
+    return view.run;
   }
 
   /** Revision of the last folded event of a run, or null if the run is not in memory. */
@@ -96,14 +92,6 @@ export class RunsInMemory {
     if (view.watchers > 0) return null;
     if (run.head.seq > view.run.head.seq) view.run = run;
     view.store = null;
-    this.#settle(runId, view);
-    return view.run;
-  }
-
-  #advance(runId: string, view: View, event: RunEvent, link: RecordedLink | null): RunState {
-    const { head } = view.run;
-    if (link !== null && event.seq === head.seq + 1) assertRecordedFollows(runId, head, link);
-    this.#take(view, event);
     this.#settle(runId, view);
     return view.run;
   }
@@ -169,10 +157,10 @@ export class RunsInMemory {
   /** Takes all that is recorded: the subscription may be behind, or in the middle of an append. */
   async #catchUp(runId: string, view: View): Promise<void> {
     const from = view.run.head.seq + 1;
-    for await (const event of this.#reader.events(runId, { from })) this.#take(view, event);
+    for await (const event of this.#reader.events(runId, { from })) this.#foldInto(view, event);
   }
 
-  #take(view: View, event: RunEvent): void {
+  #foldInto(view: View, event: RunEvent): void {
     if (event.seq !== view.run.head.seq + 1) return;
     view.run = foldNext(view.run.runId, view.run, event);
     view.store?.recorded(view.run);
