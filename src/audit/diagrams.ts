@@ -12,7 +12,7 @@ import type {
   GenealogyOutcome,
   Graph,
 } from '../generated/schemas.js';
-import { beginsWith, present } from '../system/element.js';
+import { present } from '../system/element.js';
 import { clipped } from './digest.js';
 
 /** Prefix of a transition's target outside the current state. */
@@ -123,21 +123,13 @@ function draftLines(draft: GenealogyDraft, drafts: ReadonlyMap<string, Genealogy
   const passages = tools.reduce((sum, call) => sum + call.passages.length, 0);
   const head = `${seq} ${kind}${author}, iteration ${iteration}`;
   const measure = passages === 0 ? `${characters} characters` : `${characters} characters, ${passages} passages`;
-  const given = parents.drafts.map((each) => present(drafts.get(each), `draft ${each}`).parents.feedback);
-  // Feedback that a parent draft was given already is drawn there.
-  const news = newIn(parents.feedback, given);
+  // Feedback that a parent draft was given is drawn there.
+  const drawn = new Set(parents.drafts.flatMap((each) => present(drafts.get(each), `draft ${each}`).parents.feedback));
+  const added = parents.feedback.filter((each) => !drawn.has(each));
   return [
     box(nameOf(id), DRAFT_SHAPES[kind], [head, mermaidText(line), measure]),
-    ...[...parents.drafts, ...news].map((parent) => `  ${nameOf(parent)} --> ${nameOf(id)}`),
+    ...[...parents.drafts, ...added].map((parent) => `  ${nameOf(parent)} --> ${nameOf(id)}`),
   ];
-}
-
-/** The ids that are in none of some lists: mostly those at the end, where a run is reworked a thousand times. */
-function newIn(ids: readonly string[], lists: readonly (readonly string[])[]): readonly string[] {
-  const [first = [], ...others] = lists;
-  if (others.length === 0 && beginsWith(ids, first)) return ids.slice(first.length);
-  const known = new Set(lists.flat());
-  return ids.filter((id) => !known.has(id));
 }
 
 const DRAFT_SHAPES: Readonly<Record<GenealogyDraft['kind'], Shape>> = {

@@ -4,7 +4,6 @@
  */
 import type {
   Genealogy,
-  GenealogyDraft,
   GenealogyFailure,
   GenealogyOutcome,
   GenealogyParent,
@@ -18,12 +17,12 @@ import type {
 import type { Branch } from '../run/branch.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
-import { forkSource, reusedResults } from '../run/fork.js';
+import { reusedResults } from '../run/fork.js';
 import { branchAtEnd, branchInto, partsAtEnd, partsInto } from '../run/frontier.js';
 import type { RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
-import type { Moment } from './provenance.js';
-import { Provenance, distinct, sourceOf } from './provenance.js';
+import { Provenance, distinct } from './provenance.js';
+import { addInherited } from './inherited.js';
 import { decisionOf } from './human-decision.js';
 import { clipped } from './digest.js';
 
@@ -136,7 +135,7 @@ class GenealogyFold {
 
   #requested({ data, seq, at }: Of<'RunRequested'>, after: RunState): void {
     this.#parent = parentOf(data);
-    inherit(this.#provenance, { seq, at }, { run: after, changed: data.changes?.state ?? [] });
+    addInherited(this.#provenance, { seq, at }, { run: after, changed: data.changes?.state ?? [] });
   }
 
   #started(event: Of<'NodeStarted'>, before: RunState, after: RunState): void {
@@ -276,73 +275,4 @@ function toolCallOf({ seq, data }: Extract<RunEvent, { type: 'ToolCalled' }>): G
 function passageOf(hit: ToolHit): GenealogyPassage {
   if ('document' in hit) return hit;
   return { url: clipped(hit.url, MAX_WEB_CHARS), title: clipped(hit.title, MAX_WEB_CHARS), score: hit.score };
-}
-
-/** Source of an override at the fork itself in records that do not state the number of steps before it. */
-const AT_FORK_BEFORE = 'g0';
-
-/**
- * Adds what a fork begins with: the drafts, feedback and scores of its branches, under the sources of the parent.
- *
- * @param changed fields of the override that the fork was requested with; none where that is not recorded
- */
-function inherit(
-  provenance: Provenance,
-  moment: Moment,
-  { run, changed }: { readonly run: RunState; readonly changed: readonly string[] },
-): void {
-  const isAtFork = (from: string | null): boolean =>
-    from !== null && [forkSource(run), AT_FORK_BEFORE].includes(sourceOf(from));
-  const kindOf = (from: string | null, ...fields: readonly string[]): 'human' | 'inherited' =>
-    isAtFork(from) && fields.some((field) => changed.includes(field)) ? 'human' : 'inherited';
-  const branches = [...run.progress.frontier, ...run.progress.arrivals, ...run.progress.ended].map(
-    ({ branch }) => branch,
-  );
-  const iteration = run.progress.iterationCount;
-  for (const { draft, draftFrom, draftBy } of eachOnce(branches, ({ draftFrom: from }) => from)) {
-    if (draft === null) continue;
-    const step = stepIn(draftFrom);
-    const known = { node: step === null ? null : draftBy, step, parents: { drafts: [], feedback: [] } };
-    provenance.addDraft(moment, draftFrom, {
-      kind: kindOf(draftFrom, 'current_draft', 'branches'),
-      iteration,
-      text: draft,
-      ...known,
-    });
-  }
-  const feedback = branches.flatMap((branch) => branch.feedback);
-  for (const source of distinct(feedback.map(({ from }) => sourceOf(from)))) {
-    const given = eachOnce(feedback, ({ from }) => (sourceOf(from) === source ? from : null));
-    const texts = given.map(({ text }) => text);
-    provenance.addFeedback(moment, source, {
-      kind: kindOf(source, 'feedback_history'),
-      node: null,
-      draft: null,
-      texts,
-    });
-  }
-  for (const branch of eachOnce(branches, ({ scoreFrom }) => scoreFrom)) {
-    const { score, scoreBy, scoreFrom, verdict } = branch;
-    const node = stepIn(scoreFrom) === null ? null : scoreBy;
-    const kind = kindOf(scoreFrom, 'critic_score');
-    const drafts = kind === 'human' ? distinct(branches.map((each) => provenance.draftOf(each))) : [];
-    provenance.addScore({ ...moment, node, kind, score, verdict, drafts, feedback: null, iteration });
-  }
-}
-
-function stepIn(from: string | null): GenealogyDraft['step'] {
-  const step = Number(from ?? Number.NaN);
-  return Number.isInteger(step) ? step : null;
-}
-
-/** Items with a key, each key once. */
-function eachOnce<T extends Branch | Branch['feedback'][number]>(
-  items: readonly T[],
-  keyOf: (item: T) => string | null,
-): readonly T[] {
-  const seen = new Set<string | null>([null]);
-  return items.filter((item) => {
-    const key = keyOf(item);
-    return !seen.has(key) && seen.add(key);
-  });
 }

@@ -2,12 +2,12 @@
 import type { GenealogyDraft, GenealogyFeedback, GenealogyScore } from '../generated/schemas.js';
 import type { Branch } from '../run/branch.js';
 import { firstLine, digest } from './digest.js';
-import { beginsWith, elementAt } from '../system/element.js';
+import { elementAt } from '../system/element.js';
 
 type Sha256 = (text: string) => string;
 
 /** The event that a draft, feedback or score came with. */
-export interface Moment {
+export interface EventRef {
   readonly seq: number;
   readonly at: string;
 }
@@ -26,21 +26,17 @@ export class Provenance {
   readonly #draftsById = new Map<string, GenealogyDraft>();
   readonly #draftsFrom = new Map<string, GenealogyDraft>();
   readonly #feedbackFrom = new Map<string, string>();
-  /** Sources that were asked for before their feedback was added. */
-  readonly #unknown = new Set<string>();
-  /** Cache of the last feedback list; the next usually extends it by one entry. */
-  #lastGiven = nothingGiven();
 
   constructor(sha256: Sha256) {
     this.#sha256 = sha256;
   }
 
-  /** Id of a branch's draft; null when it has none. */
+  /** Id of a branch's draft, or null if it has none. */
   draftOf({ draft, draftFrom }: Pick<Branch, 'draft' | 'draftFrom'>): string | null {
     return draft === null || draftFrom === null ? null : (this.#draftsFrom.get(draftFrom)?.id ?? null);
   }
 
-  /** Whether the draft of a branch is there as it reads. */
+  /** Whether the draft of a branch has been added with the same text. */
   holds({ draft, draftFrom }: Branch): boolean {
     if (draft === null || draftFrom === null) return false;
     return this.#draftsFrom.get(draftFrom)?.hash === this.#sha256(draft);
@@ -48,63 +44,27 @@ export class Provenance {
 
   /** Ids of a branch's feedback, oldest first. */
   feedbackOf({ feedback }: Pick<Branch, 'feedback'>): string[] {
-    const { of, ids, list } = this.#lastGiven;
-    if (feedback === of) return list;
-    const goesOn = beginsWith(feedback, of);
-    const known = goesOn ? ids : new Set<string>();
-    const added: string[] = [];
-    for (const { from } of goesOn ? feedback.slice(of.length) : feedback) {
-      const source = sourceOf(from);
-      const id = this.#feedbackFrom.get(source);
-      if (id === undefined) this.#unknown.add(source);
-      else if (!known.has(id)) added.push(id);
-      if (id !== undefined) known.add(id);
-    }
-    this.#lastGiven = { of: feedback, ids: known, list: goesOn ? list.concat(added) : added };
-    return this.#lastGiven.list;
+    return distinct(feedback.map(({ from }) => this.#feedbackFrom.get(sourceOf(from)) ?? null));
   }
 
-  /** @param from the step or pause that branches will know it by, null at the end of a run; returns its id */
-  addDraft({ seq, at }: Moment, from: string | null, draft: NewDraft): string {
+  /** @param from the step or pause by which branches name it; null at the end of a run. Returns its id */
+  addDraft({ seq, at }: EventRef, from: string | null, { text, ...draft }: NewDraft): string {
     const id = idAt('d', seq, this.drafts);
-    const { attempt = null, model = null, prompt_hash = null, tools = [] } = draft;
-    const { kind, parents, iteration, node, step } = draft;
-    const { hash, characters, first_line } = digest(draft.text, this.#sha256);
-    // Field by field: Node 20 is slow to spread objects of many fields.
-    const added: GenealogyDraft = {
-      id,
-      seq,
-      at,
-      attempt,
-      model,
-      prompt_hash,
-      tools,
-      scores: [],
-      kind,
-      parents,
-      iteration,
-      node,
-      step,
-      hash,
-      characters,
-      first_line,
-    };
+    const unknown = { attempt: null, model: null, prompt_hash: null, tools: [] };
+    const added: GenealogyDraft = { id, seq, at, ...unknown, scores: [], ...draft, ...digest(text, this.#sha256) };
     this.drafts.push(added);
     this.#draftsById.set(id, added);
     if (from !== null) this.#draftsFrom.set(from, added);
     return id;
   }
 
-  /** @param from the step or pause that branches will know it by; returns its id */
-  addFeedback({ seq, at }: Moment, from: string, { texts, tools = [], kind, node, draft }: NewFeedback): string {
+  /** @param from the step or pause by which branches name it; returns its id */
+  addFeedback({ seq, at }: EventRef, from: string, { texts, ...feedback }: NewFeedback): string {
     const id = idAt('f', seq, this.feedback);
     const { hash, characters } = digest(texts.join('\n'), this.#sha256);
     const first_line = firstLine(elementAt(texts, 0));
-    this.feedback.push({ id, seq, at, tools, kind, node, draft, count: texts.length, hash, characters, first_line });
-    const source = sourceOf(from);
-    // The cached list may hold the source without its id, or with another.
-    if (this.#feedbackFrom.has(source) || this.#unknown.has(source)) this.#lastGiven = nothingGiven();
-    this.#feedbackFrom.set(source, id);
+    this.feedback.push({ id, seq, at, tools: [], ...feedback, count: texts.length, hash, characters, first_line });
+    this.#feedbackFrom.set(sourceOf(from), id);
     return id;
   }
 
@@ -117,30 +77,19 @@ export class Provenance {
   }
 }
 
-/** A feedback list, and its ids. */
-interface GivenFeedback {
-  readonly of: Branch['feedback'];
-  readonly ids: Set<string>;
-  readonly list: string[];
-}
-
-function nothingGiven(): GivenFeedback {
-  return { of: [], ids: new Set(), list: [] };
-}
-
 /** The ids that are not null, each once. */
 export function distinct(ids: readonly (string | null)[]): string[] {
   return [...new Set(ids.filter((id) => id !== null))];
 }
 
-/** A human's list of feedback counts as one: of its texts each is from the pause and its place in the list. */
+/** The source without the place in a list: a human's list of feedback counts as one. */
 export function sourceOf(from: string): string {
   const end = from.indexOf('.');
   return end === -1 ? from : from.slice(0, end);
 }
 
-/** @param others those of before, in the order of their events */
-function idAt(letter: string, seq: number, others: readonly Pick<Moment, 'seq'>[]): string {
+/** @param others the earlier ones, in the order of their events */
+function idAt(letter: string, seq: number, others: readonly Pick<EventRef, 'seq'>[]): string {
   const earlier = others.length - 1 - others.findLastIndex((each) => each.seq !== seq);
   return earlier === 0 ? `${letter}${seq}` : `${letter}${seq}.${earlier}`;
 }

@@ -10,13 +10,6 @@ export function elementAt<T>(list: readonly T[], at: number): T {
   return element;
 }
 
-/** Whether a list begins with another; a loop, because a callback for each of a thousand items is felt. */
-export function beginsWith<T>(list: readonly T[], beginning: readonly T[]): boolean {
-  if (list.length < beginning.length) return false;
-  for (let at = 0; at < beginning.length; at += 1) if (list[at] !== beginning[at]) return false;
-  return true;
-}
-
 /** A value that is there for certain. @throws {TypeError} naming what is missing */
 export function present<T>(value: T | null | undefined, what: string): T {
   if (value === null || value === undefined) throw new TypeError(`There is no ${what}`);

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import { genealogyOf } from '../../src/audit/genealogy.js';
-import { genealogyTexts } from '../../src/audit/genealogy-text.js';
 import type { Genealogy } from '../../src/generated/schemas.js';
 import { schemaCheck } from '../support/schema-check.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
@@ -31,13 +30,6 @@ async function* runEvents(events: readonly ExportedEvent[]) {
   }
 }
 
-/** The JSON text that is answered with. */
-async function answered(told: Genealogy): Promise<string> {
-  let text = '';
-  for await (const piece of genealogyTexts(told)) text += piece;
-  return text;
-}
-
 const golden = (name: string): Promise<Genealogy> => {
   const history = readGolden().find((each) => each.name === `v1-${name}`);
   return genealogy((history?.lines ?? []).map(eventIn));
@@ -55,20 +47,9 @@ const scoresIn = ({ scores }: Genealogy): readonly string[] =>
   scores.map(({ seq, node, score, drafts }) => `${seq} ${node ?? '-'} ${score} on ${drafts.join(' ')}`);
 
 describe('Genealogy', () => {
-  it('is answered whole, whatever lists of feedback go on from others', async () => {
-    const all = [...readGolden().map(({ lines }) => lines.map(eventIn)), ...goldenHistories().values()];
-    for (const history of all) {
-      const told = await genealogy(history);
-      expect(JSON.parse(await answered(told))).to.deep.equal(told);
-    }
-    const told = await golden('fixed-graph');
-    const [draft] = told.drafts;
-    if (draft === undefined) throw new Error('There is a draft');
-    const lists = [['f1'], ['f1', 'f2'], [], ['f1', 'f"3'], ['f1', 'f"3', 'f4'], ['f1'], ['f5'], ['f5'], ['f1', 'f5']];
-    const drafts = lists.map((feedback) => ({ ...draft, parents: { drafts: ['d1'], feedback } }));
-    for (const some of [[], drafts]) {
-      expect(JSON.parse(await answered({ ...told, drafts: some }))).to.deep.equal({ ...told, drafts: some });
-    }
+  it('fits its schema for every golden history', async () => {
+    for (const { lines } of readGolden()) await genealogy(lines.map(eventIn));
+    for (const history of goldenHistories().values()) await genealogy(history);
   });
 
   it('shows which draft and feedback led to which draft in the fixed graph, and all scores', async () => {

@@ -3,12 +3,10 @@ import type { RouterContext } from '@koa/router';
 import { chartDiagram } from '../../audit/diagrams.js';
 import { councilChart, runChart } from '../../audit/chart.js';
 import { genealogyDiagram } from '../../audit/diagrams.js';
-import { genealogyTexts } from '../../audit/genealogy-text.js';
 import { compileBlueprint } from '../../blueprint/compile.js';
 import { BlueprintUnknown } from '../../blueprint/errors.js';
 import { RunUnknown } from '../../run/errors.js';
 import type { Answer } from '../answer.js';
-import { readBody } from '../chunked-body.js';
 import { beyondTheEnd } from './audit.js';
 import { RequestRefused } from '../../api/problems.js';
 import { queryOf } from '../query.js';
@@ -52,8 +50,7 @@ function genealogyRoute(http: HttpContext, permits: Semaphore): Route {
       const genealogy = await withPermit(permits, http, () => http.genealogy(runId));
       if (genealogy === null) throw new RunUnknown({ runId });
       if (form === 'mermaid') return mermaid(genealogyDiagram(genealogy));
-      const body = await readBody(genealogyTexts(genealogy), { http, response: ctx.res });
-      return { status: 200, body, type: 'json' };
+      return { status: 200, body: genealogy };
     },
   };
 }
