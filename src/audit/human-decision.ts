@@ -11,8 +11,8 @@ import type { RunEvent } from '../run/events.js';
 import { votesFor } from '../run/approvals.js';
 import { humanSource } from '../run/branch.js';
 import { branchInto } from '../run/frontier.js';
-import type { DraftsGiven } from '../run/override.js';
-import { draftsGiven } from '../run/override.js';
+import type { GivenDrafts } from '../run/override-drafts.js';
+import { givenDrafts } from '../run/override-drafts.js';
 import type { RunPause, RunState } from '../run/state.js';
 import type { Provenance } from './provenance.js';
 import { distinct } from './provenance.js';
@@ -78,7 +78,7 @@ function shownAt(run: RunState, provenance: Provenance, draftHash: string | null
 interface Override {
   readonly changes: StateOverride;
   readonly source: string;
-  readonly drafts: DraftsGiven;
+  readonly drafts: GivenDrafts;
   /** It applied to every branch, ended ones too, as overrides did before decisions recorded `overrideVersion`. */
   readonly isForEvery: boolean;
 }
@@ -88,7 +88,7 @@ function overrideOf({ data }: GateDecided, before: RunState): Override | null {
   const [changes, isForEvery] = [data.modifiedState, data.overrideVersion === undefined];
   const source = isForEvery ? `g${data.gate}` : humanSource(data.gate, before.progress.steps);
   const shown = nodesShown(before);
-  return { changes, source, isForEvery, drafts: draftsGiven(before, changes, { source, shown }) };
+  return { changes, source, isForEvery, drafts: givenDrafts(before, changes, { source, shown }) };
 }
 
 function addOverride(event: GateDecided, override: Override, { before, after }: Turn, provenance: Provenance): void {
@@ -110,7 +110,7 @@ function addOverride(event: GateDecided, override: Override, { before, after }: 
 }
 
 /** The texts of an override by source, each with the nodes that will work on it. */
-function textsIn(drafts: DraftsGiven): ReadonlyMap<string, { readonly text: string; readonly nodes: string[] }> {
+function textsIn(drafts: GivenDrafts): ReadonlyMap<string, { readonly text: string; readonly nodes: string[] }> {
   const texts = new Map<string, { readonly text: string; readonly nodes: string[] }>();
   for (const [node, { draft: text, from }] of drafts) {
     if (text === null) continue;

@@ -1,30 +1,31 @@
 /**
- * Applies a human's override to a run's state. Drafts go to the branches about to run; a branch that has ended, or that
- * waits at a join, keeps its own. Everything else applies to every live branch.
+ * Applies a human's override to a run's state. Drafts go to the branches about to run; a branch that has ended or waits
+ * at a join keeps its own. Everything else applies to every live branch.
  */
 import type { Route, StateOverride } from '../generated/schemas.js';
-import type { Branch, Fork } from './branch.js';
+import type { Branch } from './branch.js';
 import { boundedFeedback, verdictOf } from './branch.js';
 import { isBeyondRework, conditionFacts } from './output.js';
+import type { GivenDrafts, OverrideAt } from './override-drafts.js';
+import { givenDrafts, overrideDrafts, overrideLastDraft } from './override-drafts.js';
 import { liveBranches } from './pause-view.js';
-import type { Arrival, FrontierNode, RunState } from './state.js';
+import type { Arrival, RunState } from './state.js';
 import { withProgress } from './state.js';
 import { rerouted, routeOf } from './node-route.js';
 import { noRoute } from '../graph/routing.js';
 import { nextFrontier } from './frontier.js';
-import { isOutstanding } from './fork-snapshot.js';
 import { CouncilError } from '../errors.js';
 
 /** How a run continues after an override. */
 interface OverrideRoute {
-  /** The last node's new route; null: the route is unchanged. */
+  /** The last node's new route, or null if it is unchanged. */
   readonly route: Route | null;
   readonly nextNodes: readonly string[];
 }
 
 /** The state after an override. */
 export function overrideState(run: RunState, override: StateOverride, at: OverrideAt & OverrideRoute): RunState {
-  const drafts = draftsGiven(run, override, at);
+  const drafts = givenDrafts(run, override, at);
   const changed = beforeRouting(run, override, { source: at.source, drafts });
   const routed = at.route === null ? changed : rerouted(changed, at.route.next);
   return overrideDrafts(routed, drafts, at.nextNodes);
@@ -32,18 +33,18 @@ export function overrideState(run: RunState, override: StateOverride, at: Overri
 
 /** The state in which the last node is routed again. */
 function withLastNodeOverridden(run: RunState, override: StateOverride, at: OverrideAt): RunState {
-  return beforeRouting(run, override, { source: at.source, drafts: draftsGiven(run, override, at) });
+  return beforeRouting(run, override, { source: at.source, drafts: givenDrafts(run, override, at) });
 }
 
 function beforeRouting(
   run: RunState,
   override: StateOverride,
-  { source, drafts }: { readonly source: string; readonly drafts: DraftsGiven },
+  { source, drafts }: { readonly source: string; readonly drafts: GivenDrafts },
 ): RunState {
   return overrideLastDraft(overrideLiveBranches(run, override, source), drafts);
 }
 
-/** Overrides everything but drafts, in every live branch. */
+/** Overrides everything except drafts, in every live branch. */
 function overrideLiveBranches(run: RunState, override: StateOverride, source: string): RunState {
   const parted = new Set(run.progress.ended.flatMap(({ branch }) => branch.forks.map(({ step }) => step)));
   const change = <T extends { readonly branch: Branch }>(each: T, scored: readonly Branch[]): T => ({
@@ -61,7 +62,7 @@ function overrideLiveBranches(run: RunState, override: StateOverride, source: st
   });
 }
 
-/** Whose score a human corrects: that of a critic that may no longer ask for rework, else that of the branch shown. */
+/** The score that a human corrects: of a critic that may no longer ask for rework, otherwise of the branch shown. */
 interface CorrectedScore {
   readonly isBeyondRework: boolean;
   readonly scoreBy: string | null;
@@ -75,7 +76,7 @@ function correctedScoreOf(run: RunState, branches: readonly Branch[]): Corrected
   return { isBeyondRework: last !== undefined, scoreBy, givenScore, passScore: run.request.limits.passScore };
 }
 
-/** A score without a route decision implies one; it is never `rework` once the critic may no longer ask for rework. */
+/** A score without a route decision implies one, but not `rework` if the critic may no longer ask for it. */
 function overrideBranch(
   branch: Branch,
   override: StateOverride,
@@ -93,7 +94,7 @@ function overrideBranch(
     changed.scoreBy = judged.scoreBy;
     changed.givenScore = judged.givenScore;
     changed.verdict = judged.isBeyondRework ? 'approve' : verdictOf(score, judged.passScore);
-    // Shared at a later join, unless a branch that parted at this fork has ended with a score of its own.
+    // A later join takes it as shared, unless a branch of this fork has ended with its own score.
     changed.forks = branch.forks.map((fork) => (parted.has(fork.step) ? fork : { ...fork, scoreFrom: source }));
   }
   if (feedback !== undefined) {
@@ -104,12 +105,12 @@ function overrideBranch(
 }
 
 /**
- * The effective part of an override: without the keys and branches whose value is already the one shown, so that sending
- * back what was shown changes nothing. A route decision beside a changed score always counts.
+ * The effective part of an override: without fields and branches that equal what the pause shows, so that sending back
+ * the shown state changes nothing. A route decision next to a changed score always counts.
  *
  * @param shown nodes about to run
- * @throws {OverrideRefused} when it names a branch that is not about to run, changes a read-only field, or sets more
- *   iterations than may be set
+ * @throws {OverrideRefused} when it names a branch that is not about to run, changes a read-only field, or sets too many
+ *   iterations
  */
 export function effectiveOverride(run: RunState, override: StateOverride, shown: readonly string[]): StateOverride {
   const { active_node: activeNode = run.progress.activeNode, run_id: runId = run.runId, ...rest } = override;
@@ -125,7 +126,7 @@ export function effectiveOverride(run: RunState, override: StateOverride, shown:
   return effective;
 }
 
-/** The most iterations that a human may set; a run may count on from there. */
+/** The most iterations that a human may set. The run may count further. */
 const MAX_SET_ITERATIONS = 1_000;
 
 const TOO_MANY = {
@@ -146,7 +147,7 @@ function withoutShown({ progress }: RunState, override: StateOverride): StateOve
   if (override.current_draft === shown.draft) delete left.current_draft;
   if (override.critic_score === shown.score) delete left.critic_score;
   if (override.iteration_count === iterationCount) delete left.iteration_count;
-  // Beside a changed score the shown route is a decision, too: without it the run would follow the score.
+  // Next to a changed score the shown route is a decision too: without it the run would follow the score.
   if (left.critic_score === undefined && override.route_decision === shown.verdict) delete left.route_decision;
   if (feedback !== undefined && isShown(feedback, shown)) delete left.feedback_history;
   return left;
@@ -156,7 +157,7 @@ function isShown(feedback: readonly string[], shown: Branch): boolean {
   return feedback.length === shown.feedback.length && shown.feedback.every(({ text }, at) => text === feedback[at]);
 }
 
-/** Beside a draft for the others, one that is named as it is shown stands out from them, unless all of them are. */
+/** Next to a draft for all branches, a branch named with its shown draft keeps it, unless all are named like this. */
 function effectiveBranches(
   run: RunState,
   branches: BranchOverrides,
@@ -164,8 +165,8 @@ function effectiveBranches(
 ): BranchOverrides {
   const changed = changedBranches(run, branches, shown);
   const named = branches.filter(({ node }) => shown.includes(node));
-  const isWhole = changed.length === 0 && named.length === shown.length;
-  return isForOthers && !isWhole ? named : changed;
+  const areAllUnchanged = changed.length === 0 && named.length === shown.length;
+  return isForOthers && !areAllUnchanged ? named : changed;
 }
 
 type BranchOverrides = NonNullable<StateOverride['branches']>;
@@ -194,10 +195,10 @@ function refuse(
 }
 
 /**
- * Where a run goes after an override. A changed score or route decision routes the last node again, if the last frontier
- * was a single node; else the nodes shown run. All nodes of the frontier must have ended.
+ * Where a run continues after an override. A changed score or route decision routes the last node again if the last
+ * frontier was a single node; otherwise the shown nodes run. All nodes of the frontier must have ended.
  *
- * @throws {OverrideRefused} when no edge of the last node holds then
+ * @throws {OverrideRefused} when no edge of the last node holds under the override
  */
 export function routeUnderOverride(run: RunState, override: StateOverride, at: OverrideAt): OverrideRoute {
   const [last, ...others] = run.progress.frontier;
@@ -215,144 +216,20 @@ function isRouting(override: StateOverride): boolean {
   return override.critic_score !== undefined || override.route_decision !== undefined;
 }
 
-/** The place of an override in its run. */
-interface OverrideAt {
-  /** Source id of what the human gives (see humanSource). */
-  readonly source: string;
-  /** Nodes about to run, as they were shown. */
-  readonly shown: readonly string[];
-}
-
-export interface DraftGiven {
-  readonly draft: string | null;
-  /** Source id: the decision's, for a draft of a single branch with the index of its node. */
-  readonly from: string;
-}
-
-/** Drafts by the node that will work on them. */
-export type DraftsGiven = ReadonlyMap<string, DraftGiven>;
-
-/**
- * The drafts of an override: one for a single branch takes precedence over the one for all, and a branch that is named with the
- * draft it holds keeps it.
- */
-export function draftsGiven(
-  run: RunState,
-  { current_draft: forAll, branches = [] }: StateOverride,
-  at: OverrideAt,
-): DraftsGiven {
-  const drafts = new Map<string, DraftGiven>();
-  const held = branches.length === 0 ? [] : liveBranches(run);
-  const isKept = ({ node, current_draft: own }: BranchOverrides[number]): boolean =>
-    held.some((each) => each.node === node && each.draft === own);
-  at.shown.forEach((node, place) => {
-    const own = branches.find((each) => each.node === node);
-    if (own !== undefined) {
-      if (!isKept(own)) drafts.set(node, { draft: own.current_draft, from: `${at.source}.${place}` });
-    } else if (forAll !== undefined) {
-      drafts.set(node, { draft: forAll, from: at.source });
-    }
-  });
-  return drafts;
-}
-
-/** A branch with the draft a human gives it, and the node that will work on it; null: it keeps its own. */
-interface RedraftedBranch {
-  readonly branch: Branch;
-  readonly given: (DraftGiven & { readonly node: string }) | null;
-}
-
-/** The state with the drafts given to those of `nodes` that are about to run. */
-function overrideDrafts(run: RunState, drafts: DraftsGiven, nodes: readonly string[]): RunState {
-  const outstanding = run.progress.frontier.filter((each) => isOutstanding(run, each)).map(({ node }) => node);
-  const redrafted = (
-    { node, branch }: { readonly node: string; readonly branch: Branch },
-    isNext: boolean,
-  ): RedraftedBranch => {
-    const given = isNext && nodes.includes(node) ? drafts.get(node) : undefined;
-    return { branch, given: given === undefined ? null : { ...given, node } };
-  };
-  const ofFrontier = (each: FrontierNode): RedraftedBranch => redrafted(each, outstanding.includes(each.node));
-  const ofArrival = (each: Arrival): RedraftedBranch => redrafted(each, !outstanding.includes(each.node));
-  const shared = sharedDrafts([
-    ...run.progress.frontier.filter((each) => isOutstanding(run, each)).map(ofFrontier),
-    ...run.progress.arrivals.map(ofArrival),
-    ...run.progress.ended.map((each) => redrafted(each, false)),
-  ]);
-  const meets = (node: string): boolean => run.progress.arrivals.filter((each) => each.node === node).length > 1;
-  return withProgress(run, {
-    frontier: run.progress.frontier.map((each) => ({
-      ...each,
-      branch: withDraft(ofFrontier(each), { shared, isJoined: false }),
-    })),
-    arrivals: run.progress.arrivals.map((each) => {
-      return { ...each, branch: withDraft(ofArrival(each), { shared, isJoined: meets(each.node) }) };
-    }),
-  });
-}
-
-/**
- * The last node, if it was the frontier's only one, takes the draft given to the branch it sent on, because it may be
- * routed again: at once or, in a fork, at the pause that the fork begins with.
- */
-function overrideLastDraft(run: RunState, drafts: DraftsGiven): RunState {
-  const [last, ...others] = run.progress.frontier;
-  if (last === undefined || others.length > 0) return run;
-  const target = run.progress.arrivals.find((each) => each.from === last.step && drafts.has(each.node));
-  const given = target === undefined ? undefined : drafts.get(target.node);
-  if (target === undefined || given === undefined) return run;
-  const branch = withDraft(
-    { branch: last.branch, given: { ...given, node: target.node } },
-    { shared: new Map(), isJoined: false },
-  );
-  return withProgress(run, { frontier: [{ ...last, branch }] });
-}
-
-/**
- * Draft sources by fork, for forks whose branches have all been given the same draft: it becomes what they share there,
- * as the draft before it was. Where one branch keeps its own, a given draft counts as written after the fork.
- */
-function sharedDrafts(branches: readonly RedraftedBranch[]): ReadonlyMap<number, string> {
-  const shared = new Map<number, string>();
-  const differing = new Set<number>();
-  for (const { branch, given } of branches) {
-    for (const { step } of branch.forks) {
-      const from = given?.from;
-      if (from === undefined || (shared.has(step) && shared.get(step) !== from)) differing.add(step);
-      else shared.set(step, from);
-    }
-  }
-  for (const step of differing) shared.delete(step);
-  return shared;
-}
-
-function withDraft(
-  { branch, given }: RedraftedBranch,
-  { shared, isJoined }: { readonly shared: ReadonlyMap<number, string>; readonly isJoined: boolean },
-): Branch {
-  if (given === null) return branch;
-  const forks = branch.forks.map((fork): Fork => ({ ...fork, draftFrom: shared.get(fork.step) ?? fork.draftFrom }));
-  const isShared = branch.forks.at(-1)?.draftFrom === branch.draftFrom && forks.at(-1)?.draftFrom !== given.from;
-  // An edited draft keeps its author. A joined draft, or one that other branches share, is ascribed to the node it is for.
-  const draftBy = isJoined || isShared ? given.node : branch.draftBy;
-  return { ...branch, draft: given.draft, draftFrom: given.from, draftBy, forks };
-}
-
 /** What is wrong with an override, and where. */
 interface OverrideFault {
   readonly runId: string;
-  /** Path to the field in the override; empty: the whole override. */
+  /** Path to the field in the override; empty for the whole override. */
   readonly place: readonly (string | number)[];
   /**
    * `no_route`: the last node would have no route. `extra_forbidden`: a read-only field is changed. `less_than_equal`: a
-   * number is larger than may be set. Of a branch:
-   * `unknown_node`, `duplicate`, or `not_next` when it is not about to run.
+   * number is too large. For a branch: `unknown_node`, `duplicate`, or `not_next` if it is not about to run.
    */
   readonly kind: 'no_route' | 'extra_forbidden' | 'unknown_node' | 'duplicate' | 'not_next' | 'less_than_equal';
   readonly reason: string;
 }
 
-/** The override is refused: nothing is recorded, and the pause stays as it is. */
+/** The override is refused: nothing is recorded, and the pause stays open. */
 export class OverrideRefused extends CouncilError<OverrideFault> {
   readonly code = 'run.override-refused';
   constructor(data: OverrideFault) {

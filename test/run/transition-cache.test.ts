@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { TransitionCache } from '../../src/run/machine.js';
+import { TransitionCache } from '../../src/run/transition-cache.js';
 
 /** A state of a graph of so many nodes: one region each, those of the number's bits active. */
 function stateOf(number: number, nodes: number): { readonly value: { readonly running: Record<string, string> } } {
