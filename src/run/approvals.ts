@@ -8,14 +8,15 @@ import type { RunPause, RunState, Vote } from './state.js';
 import { openPauseOf } from './state.js';
 
 /**
- * What holds at a pause; null: nothing is said. Once others were asked to decide, their list counts, without a deadline.
+ * The approval rule of a pause, or null if it has none. After an escalation, the new approvers replace the rule's, without
+ * a deadline.
  *
- * @param chosen nodes that an override leads to in place of those shown: their rule must be kept too
+ * @param chosen nodes that an override leads to instead of those shown: their rules count too
  */
 export function ruleAt({ plan }: RunState, pause: RunPause, chosen: readonly string[] = []): ApprovalRule | null {
   const shown = approvalRule(plan.graph, pause.nextNodes);
-  const asked = pause.escalatedTo;
-  const now = asked === null ? shown : { ...(shown ?? NO_RULE), by: asked, deadline: null };
+  const { escalatedTo: by } = pause;
+  const now = by === null ? shown : { ...(shown ?? NO_RULE), by, deadline: null };
   const others = chosen.filter((node) => !pause.nextNodes.includes(node));
   const further = others.length === 0 ? null : approvalRule(plan.graph, others);
   if (further === null) return now;
@@ -26,9 +27,9 @@ export function ruleAt({ plan }: RunState, pause: RunPause, chosen: readonly str
 export type ApproverRule = Pick<ApprovalRule, 'by' | 'notByStarter' | 'quorum'>;
 
 /**
- * Why a rule does not let a caller decide; null: it does.
+ * Why a rule does not let a caller decide, or null if it does.
  *
- * @param starter name of the key that asked for the run
+ * @param starter name of the key that started the run
  */
 export function refusalOf(starter: string | null, rule: ApproverRule | null, { actor, scopes }: Caller): string | null {
   if (rule === null || !needsName(rule)) return null;
@@ -42,7 +43,7 @@ function holds(scopes: ReadonlySet<string>, scope: string | null): boolean {
   return scope !== null && scopes.has(scope);
 }
 
-/** Whether a caller may decide the run's open pause, or cast a vote on it; false when no pause is open. */
+/** Whether a caller may decide or vote on the run's open pause; false if no pause is open. */
 export function mayDecide(run: RunState, caller: Caller): boolean {
   const pause = openPauseOf(run);
   return pause !== null && isApprover(run.request.actor, ruleAt(run, pause), caller);
@@ -53,11 +54,11 @@ export function isApprover(starter: string | null, rule: ApproverRule | null, ca
   return caller.scopes.has('approve') && refusalOf(starter, rule, caller) === null;
 }
 
-/** When an undecided pause ends, ISO 8601, by the time it was recorded at; null: it waits for ever. */
+/** When an undecided pause ends, ISO 8601, counted from its recorded time, or null if it has no deadline. */
 export function deadlineOf(run: RunState, pause: RunPause): string | null {
   const deadline = ruleAt(run, pause)?.deadline ?? null;
   const due = new Date(Date.parse(pause.pausedAt) + (deadline?.after_ms ?? Number.NaN));
-  // A forged record may hold any time.
+  // A forged record may contain any time.
   return Number.isNaN(due.getTime()) ? null : due.toISOString();
 }
 
@@ -73,15 +74,15 @@ export function votesFor(votes: readonly Vote[], choice: GateChoice): readonly V
   return votes.every((vote) => isSame(vote.choice, choice)) ? votes : [];
 }
 
-/** Whether two choices have the same effect: the override of an approval has none, nor has an empty one. */
+/** Whether two choices have the same effect. The override of an approval has none, and neither has an empty one. */
 function isSame(a: GateChoice, b: GateChoice): boolean {
   if (a.action !== b.action) return false;
   return a.action !== 'modify' || canonical(a.modifiedState ?? {}) === canonical(b.modifiedState ?? {});
 }
 
-// Checks of recorded facts. The scopes of an approver are not recorded, so an entry with a scope accepts every actor.
+// Checks of recorded events. The scopes of an approver are not recorded, so an entry with a scope accepts every actor.
 
-/** Whether a vote may be recorded: its approver has not cast the same vote before. */
+/** Whether a vote may be recorded: by an approver who has not cast the same vote before. */
 export function isVoteAllowed(run: RunState, { gate, actor, ...choice }: VoteCastData): boolean {
   const pause = openPauseOf(run);
   if (pause?.number !== gate || actor === null || !isListed(run, ruleAt(run, pause) ?? NO_RULE, actor)) return false;
@@ -89,7 +90,7 @@ export function isVoteAllowed(run: RunState, { gate, actor, ...choice }: VoteCas
   return before.every((vote) => vote.actor !== actor) && choice.action !== 'reject';
 }
 
-/** Whether a decision may be recorded: of an approver, with the quorum's votes before it; or what the deadline says. */
+/** Whether a decision may be recorded: by an approver after the quorum's other votes, or by the deadline. */
 export function isDecisionAllowed(run: RunState, at: string, data: GateDecidedData): boolean {
   const pause = openPauseOf(run);
   if (pause === null) return true;
@@ -102,7 +103,7 @@ export function isDecisionAllowed(run: RunState, at: string, data: GateDecidedDa
   return data.action === 'reject' || approversOf(pause, data).size >= rule.quorum;
 }
 
-/** Whether others may be asked at a time to decide the open pause. */
+/** Whether the open pause may be escalated at a time. */
 export function isEscalationAllowed(run: RunState, at: string, { gate, to }: PauseEscalatedData): boolean {
   const pause = openPauseOf(run);
   if (pause?.number !== gate || !isDue(run, pause, at)) return false;
@@ -116,7 +117,7 @@ export function isDue(run: RunState, pause: RunPause, at: string): boolean {
   return deadline !== null && Date.parse(at) >= Date.parse(deadline);
 }
 
-/** The approvers who made this choice: earlier voters and the actor of this one. */
+/** The approvers who made this choice: earlier voters and its actor. */
 export function approversOf(
   pause: RunPause,
   { actor, ...choice }: GateChoice & { readonly actor: string | null },

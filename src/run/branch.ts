@@ -1,51 +1,48 @@
-/**
- * What travels along the edges of a graph: the draft, score and feedback of one branch. Branches part at a fork and
- * are joined where they meet again.
- */
+/** A branch of a run: the draft, score and feedback that travel along edges. Branches fork, and join where they meet. */
 import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, isLonger, jsonBytes } from '../graph/limits.js';
 
-/** A critic's route decision on a draft; a human may override it. */
+/** A critic's route decision on a draft. A human may override it. */
 export type Verdict = 'approve' | 'rework';
 
 export interface Feedback {
-  /** Source: a step number or a pause. Feedback with the same source in two branches is kept once when they join. */
+  /** Source: a step number or a pause. A join keeps one of several entries with the same source. */
   readonly from: string;
   readonly text: string;
 }
 
 export interface Branch {
   readonly draft: string | null;
-  /** Step or pause the draft comes from; null before the first one. */
+  /** Step or pause that the draft comes from, or null without a draft. */
   readonly draftFrom: string | null;
-  /** Node that wrote the draft. */
+  /** Node that wrote the draft, or null for a human's. */
   readonly draftBy: string | null;
-  /** The last score, as a human may have corrected it. */
+  /** The last score, with a human's correction. */
   readonly score: number | null;
-  /** Step or pause the score comes from; null before the first one. */
+  /** Step or pause that the score comes from, or null without a score. */
   readonly scoreFrom: string | null;
-  /** Critic that gave the score, kept when a human corrects it; null for a score given by a human alone. */
+  /** Critic that gave the score, also of a corrected score, or null if only a human gave one. */
   readonly scoreBy: string | null;
-  /** The score as the critic gave it, before any correction. */
+  /** The score before any correction. */
   readonly givenScore: number | null;
   /** Oldest first. */
   readonly feedback: readonly Feedback[];
   /**
-   * The last verdict, as shown and as conditions see it. Once a critic has scored `maxIterations` times it is `approve`,
-   * unless a human asks for rework.
+   * The last verdict, as clients and conditions see it. After a critic's `maxIterations`-th score it is `approve`, unless a
+   * human asks for rework.
    */
   readonly verdict: Verdict | null;
-  /** Where this branch parted from others, outermost first. */
+  /** The forks this branch comes from, outermost first. */
   readonly forks: readonly Fork[];
 }
 
-/** The step after which branches parted, and the draft and score they shared there. */
+/** A step after which branches fork, and the draft and score that they share there. */
 export interface Fork {
   readonly step: number;
   readonly draftFrom: string | null;
   readonly scoreFrom: string | null;
 }
 
-/** The state a run starts from. */
+/** The branch that a run starts with. */
 export const EMPTY_BRANCH: Branch = {
   draft: null,
   draftFrom: null,
@@ -66,10 +63,10 @@ export interface Joining {
 }
 
 /**
- * Joins branches: drafts in order, each under its author's label; of every critic the last score, of these the lowest;
- * all feedback. What no branch has changed since the fork stays as it is.
+ * Joins branches: concatenates their drafts in order, each under its author's label; takes the lowest of the critics' last
+ * scores; keeps all feedback. A value that no branch has changed since the fork stays the same.
  *
- * @param from the step that joins them, or null at the end of a run
+ * @param into the step and node that join them, null at the end of a run
  */
 export function joinBranches(
   joining: readonly Joining[],
@@ -88,7 +85,7 @@ export function joinBranches(
   };
 }
 
-/** The branches whose drafts a join concatenates, in order; empty when it takes over a single draft unchanged. */
+/** The branches whose drafts a join concatenates, in order; empty if it takes a single draft unchanged. */
 export function partsOfJoin(joining: readonly Joining[]): readonly Branch[] {
   const branches = inOrder(joining);
   if (isShared(branches)) return [];
@@ -99,7 +96,7 @@ function inOrder(joining: readonly Joining[]): readonly Branch[] {
   return [...joining].sort((a, b) => a.order - b.order).map((each) => each.branch);
 }
 
-/** The branches that have written a draft of their own since they parted. */
+/** The branches with a draft of their own since the fork. */
 function writtenSince(branches: readonly Branch[], fork: Fork | undefined): readonly Branch[] {
   return distinct(
     branches.filter((branch) => branch.draft !== null && branch.draftFrom !== (fork?.draftFrom ?? null)),
@@ -122,7 +119,7 @@ function joinDrafts(
     const { draft, draftFrom, draftBy } = only ?? branches[0] ?? EMPTY_BRANCH;
     return { draft, draftFrom, draftBy };
   }
-  // By the first rule of overrides a human's draft has no author.
+  // Under version 1 of the override rules a human's draft has no author.
   const headingOf = ({ draftBy }: Branch): string => (draftBy === null ? '' : into.labelOf(draftBy));
   const parts = written.map((branch) => `## ${headingOf(branch)}\n${branch.draft}`);
   return { draft: parts.join('\n\n'), draftFrom: into.from, draftBy: into.by };
@@ -157,14 +154,14 @@ function joinFeedback(branches: readonly Branch[]): readonly Feedback[] {
   return boundedFeedback(distinct(all, (feedback) => feedback.from).sort((a, b) => ageOf(a.from) - ageOf(b.from)));
 }
 
-/** Source id of a human's draft, score or feedback: the pause, 0 for a fork, and the number of steps before it. */
+/** Source id of a human's draft, score or feedback: the number of the pause (0 for a fork) and of the steps before it. */
 export function humanSource(pause: number, steps: number): string {
   return `g${pause}-${steps}`;
 }
 
 /**
- * The step a source belongs to, as a sort key; what a human gave sorts right after the steps before it. Older events name
- * a pause without its steps: their overrides reached every branch, so everything given later sorts after them.
+ * The step of a source, as a sort key; a human's source sorts right after the steps before it. Sources of older events
+ * name a pause without its steps. Their overrides reached every branch, so they sort before all later sources.
  */
 function ageOf(from: string): number {
   if (!from.startsWith('g')) return Number(from);
@@ -186,12 +183,12 @@ function distinct<T>(items: readonly T[], key: (item: T) => string | null): T[] 
   return [...seen.values()];
 }
 
-/** Whether a branch's draft, which may be joined from several, exceeds the size limit. */
+/** Whether a branch's draft, possibly joined from several, exceeds the size limit. */
 export function isTooLarge(branch: Branch): boolean {
   return branch.draft !== null && isLonger(branch.draft, MAX_DRAFT_BYTES);
 }
 
-/** The verdict that a score stands for; null without a score. */
+/** The verdict that a score implies, or null without a score. */
 export function verdictOf(score: number | null, passScore: number): Verdict | null {
   if (score === null) return null;
   return score >= passScore ? 'approve' : 'rework';

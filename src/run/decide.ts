@@ -1,6 +1,6 @@
 /**
- * Decisions: the facts a command leads to, to be recorded in one append. Pure; each fact is checked against the chart
- * before the next is decided, so nothing is recorded that the chart does not allow.
+ * Decides which facts a command leads to. They are recorded in one append. Pure: the chart checks each fact before the
+ * next is decided, so the service records nothing that the chart does not allow.
  */
 import type { ConditionFacts } from '../graph/condition.js';
 import { unknownMarks } from '../council/citations.js';
@@ -21,25 +21,25 @@ import type { FrontierNode, RunState } from './state.js';
 import { delayLeft, isFinished, isFrontierDone, iterationShown, labelOf } from './state.js';
 
 export type RunCommand =
-  /** An instance takes the run to run it: for the first time, or from a dead or stopped owner. */
+  /** An instance claims the run: for the first time, or from a dead or stopped owner. */
   | { readonly type: 'ClaimRun'; readonly reason: 'started' | 'recovered' | 'handover' }
-  /** A tool has answered a node's attempt. */
+  /** A tool call of an attempt has a result. */
   | { readonly type: 'RecordToolCall'; readonly call: Omit<ToolCalledData, 'node'> }
-  /** A node's attempt has ended well. */
+  /** An attempt has succeeded. */
   | { readonly type: 'CompleteNode'; readonly result: Omit<NodeCompletedData, 'route' | 'node'> }
-  /** A node's attempt has failed; `retryInMs` is null when no further attempt will be made. */
+  /** An attempt has failed. `retryInMs` is null if no further attempt follows. */
   | {
       readonly type: 'FailNode';
       readonly failure: Omit<NodeFailedData, 'node'>;
       readonly retryInMs: number | null;
     }
   | { readonly type: 'CancelRun'; readonly actor: string | null }
-  /** A fault of the service itself, not of a node. */
+  /** The service itself has a fault. */
   | { readonly type: 'FailRun'; readonly error: string }
-  /** The instance stops: any other may claim the run. */
+  /** The instance stops: any instance may claim the run. */
   | { readonly type: 'ReleaseRun' };
 
-/** The facts a command leads to, and the state after them; none when the command comes too late to have an effect. */
+/** The facts that a command leads to, and the state after them; none if it comes too late to have an effect. */
 export function decide(
   chart: Chart,
   snapshot: RunSnapshot,
@@ -89,7 +89,7 @@ function claim(pending: PendingEvents, reason: 'started' | 'recovered' | 'handov
   resumeWork(pending, run.phase.status === 'pending' ? missingStarts(run) : []);
 }
 
-/** Continues from the recorded state: with the steps in flight, and `others` beside them, or with the next frontier. */
+/** Continues from the recorded state: with the steps in flight and `others`, or with the next frontier. */
 function resumeWork(pending: PendingEvents, others: readonly string[]): void {
   const { run, context } = pending;
   const stuck = run.progress.ended.find(({ node }) => run.plan.edgesFrom(node).length > 0);
@@ -106,7 +106,7 @@ function resumeWork(pending: PendingEvents, others: readonly string[]): void {
   }
 }
 
-/** Nodes still to be started when a run was forked in the middle of starting a frontier. */
+/** The nodes still to start if the run was forked while its frontier started. */
 function missingStarts(run: RunState): readonly string[] {
   return run.progress.frontier.length > 0 && run.progress.frontier.every((each) => each.active)
     ? notYetStarted(run)
@@ -150,7 +150,7 @@ function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>,
   }
 }
 
-/** The attempt a report is about, undefined when it is no longer in flight: late reports have no effect. */
+/** The attempt of a report, or undefined if it is no longer in flight: late reports have no effect. */
 function attemptInFlight(
   run: RunState,
   report: { readonly step: number; readonly attempt: number },
@@ -160,19 +160,19 @@ function attemptInFlight(
   );
 }
 
-/** All nodes of the frontier have ended: starts the next frontier, pauses before it, or completes the run. */
+/** Starts the next frontier, pauses before it, or completes the run. All nodes of the frontier must have ended. */
 function endFrontier(pending: PendingEvents): void {
   scheduleWithinLimits(pending, nextFrontier(pending.run), pending.run.request.godMode ? pause : startFrontier);
 }
 
-/** Continues after a decided pause: starts these nodes, or completes the run when there are none. */
+/** Starts these nodes after a decided pause, or completes the run if there are none. */
 export function scheduleNext(pending: PendingEvents, nodes: readonly string[]): void {
   scheduleWithinLimits(pending, nodes, startFrontier);
 }
 
 /**
- * Begins a frontier by starting it or pausing before it, unless there is none or a limit would be passed. Another attempt
- * of a step and a step that is resumed do not come here: they count as the step they belong to.
+ * Begins a frontier, by starting it or pausing before it; completes the run if it is empty, and fails the run if it would
+ * exceed a limit. Further attempts of a step do not count again. A new limit of a run, such as a budget, is checked here.
  */
 function scheduleWithinLimits(pending: PendingEvents, next: readonly string[], begin: typeof startFrontier): void {
   const { run } = pending;

@@ -9,7 +9,7 @@ export class RunUnknown extends CouncilError<{ runId: string }> {
   }
 }
 
-/** The run has ended; nothing changes it any more. */
+/** The run has ended and cannot change. */
 export class RunFinished extends CouncilError<{ runId: string; status: string; action: string }> {
   readonly code = 'run.finished';
   constructor(data: { runId: string; status: string; action: string }) {
@@ -17,7 +17,7 @@ export class RunFinished extends CouncilError<{ runId: string; status: string; a
   }
 }
 
-/** A run's stream is not valid: a broken hash chain, or a transition its chart does not allow. */
+/** A run's stream is corrupt: a broken hash chain, or an event that its chart does not allow. */
 export class RunCorrupt extends CouncilError<{ runId: string; seq: number; reason: string }> {
   readonly code = 'run.corrupt';
   constructor(data: { runId: string; seq: number; reason: string }, options?: ErrorOptions) {
@@ -25,7 +25,7 @@ export class RunCorrupt extends CouncilError<{ runId: string; seq: number; reaso
   }
 }
 
-/** Nothing waits for a human's decision: no such run, no God Mode session, or no open pause. */
+/** The run has no open pause. */
 export class RunNotPaused extends CouncilError<{ runId: string; status: string }> {
   readonly code = 'run.not-paused';
   constructor(data: { runId: string; status: string }) {
@@ -33,7 +33,7 @@ export class RunNotPaused extends CouncilError<{ runId: string; status: string }
   }
 }
 
-/** The pause asks for other approvers, and stands. */
+/** The approval rule of the pause does not let the caller decide. The pause stays open. */
 export class NotApprover extends CouncilError<{ runId: string; actor: string | null; reason: string }> {
   readonly code = 'run.not-approver';
   constructor(data: { runId: string; actor: string | null; reason: string }) {
@@ -41,7 +41,7 @@ export class NotApprover extends CouncilError<{ runId: string; actor: string | n
   }
 }
 
-/** The pause takes no more votes, except one that completes a quorum; it can still be rejected, or end by its deadline. */
+/** The pause accepts no more votes, except one that completes the quorum. A rejection or its deadline can still end it. */
 export class VotesUsedUp extends CouncilError<{ runId: string; limit: number }> {
   readonly code = 'run.votes-used-up';
   constructor(data: { runId: string; limit: number }) {
@@ -49,7 +49,7 @@ export class VotesUsedUp extends CouncilError<{ runId: string; limit: number }> 
   }
 }
 
-/** The run waits at another pause than the one that was decided on. */
+/** The decision is for another pause than the open one. */
 export class PauseMoved extends CouncilError<{ runId: string; expectedSeq: number; actualSeq: number }> {
   readonly code = 'run.pause-moved';
   constructor(data: { runId: string; expectedSeq: number; actualSeq: number }) {
@@ -60,7 +60,7 @@ export class PauseMoved extends CouncilError<{ runId: string; expectedSeq: numbe
   }
 }
 
-/** The run takes no human decision: it is unknown, or was not started in God Mode. */
+/** The run is unknown or was not started in God Mode. */
 export class SessionUnknown extends CouncilError<{ runId: string }> {
   readonly code = 'run.session-unknown';
   constructor(data: { runId: string }) {
@@ -68,7 +68,7 @@ export class SessionUnknown extends CouncilError<{ runId: string }> {
   }
 }
 
-/** The Idempotency-Key was used for another body. */
+/** The Idempotency-Key was sent with another body before. */
 export class KeyReused extends CouncilError<{ runId: string }> {
   readonly code = 'run.key-reused';
   constructor(data: { runId: string }) {
@@ -76,7 +76,7 @@ export class KeyReused extends CouncilError<{ runId: string }> {
   }
 }
 
-/** No further run may be pending. */
+/** The limit of pending runs is reached. */
 export class TooManyPending extends CouncilError<{ limit: number }> {
   readonly code = 'run.too-many-pending';
   constructor(data: { limit: number }) {

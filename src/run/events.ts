@@ -3,10 +3,10 @@ import type { RunFacts } from '../generated/schemas.js';
 
 export type RunFactType = keyof RunFacts;
 
-/** A fact a decision asks to record: not yet numbered, dated or hashed. */
+/** A fact that a decision wants recorded: not yet numbered, dated or hashed. */
 export type RunFact = { [T in RunFactType]: { readonly type: T; readonly data: RunFacts[T] } }[RunFactType];
 
-/** A recorded fact: the shape the events endpoint shows. */
+/** A recorded event, in the shape of the events endpoint. */
 export type RunEvent = RunFact & {
   /** Revision in the run's stream, from 0. */
   readonly seq: number;
@@ -14,11 +14,11 @@ export type RunEvent = RunFact & {
   /** ISO 8601, UTC, milliseconds. */
   readonly at: string;
   readonly hash: string;
-  /** Version its data was written in, when that is older than today's: it is upcast before it is folded. */
+  /** Version of its data if older than the current one: the fold upcasts it. */
   readonly schemaVersion?: number;
 };
 
-/** Whether one of these facts makes an instance the owner of the run. */
+/** Whether these facts make an instance the owner of the run. */
 export function claimsRun(facts: readonly RunFact[]): boolean {
   return facts.some((fact) => fact.type === 'RunClaimed');
 }
@@ -28,39 +28,39 @@ export function runStream(runId: string): string {
   return `run-${runId}`;
 }
 
-/** The run that a stream belongs to, null when it is a stream of another category. */
+/** The run of a stream, or null for a stream of another category. */
 export function runIdOf(stream: string): string | null {
   const prefix = runStream('');
   return stream.startsWith(prefix) ? stream.slice(prefix.length) : null;
 }
 
-/** A change that came with a version of the events' data: how data of an earlier version is read today. */
+/** A change of a later version: how to read data of an earlier version. */
 export interface Upcast {
   /** Type of the events it changes. */
   readonly type: string;
-  /** The first version written so. */
+  /** The first version with this change. */
   readonly to: number;
   /**
-   * Turns data of any earlier version, already through the changes before this one, into what version `to` writes. An
-   * export does not name its version, so data already in the new form must come out unchanged.
+   * Turns data of any earlier version, after all earlier changes, into the form of version `to`. An export does not name
+   * its version, so data already in the new form must stay unchanged.
    */
   readonly change: (data: object) => object;
 }
 
-/** Every change since version 1, oldest first. Raise `SCHEMA_VERSION` in eventsourcing/hash-chain.ts with each. */
+/** Every change since version 1, oldest first. Each raises `SCHEMA_VERSION` in eventsourcing/hash-chain.ts. */
 const UPCASTS: readonly Upcast[] = [];
 
-/** An event, as far as upcasting looks at it. */
+/** The part of an event that upcasting reads. */
 interface Versioned {
   readonly type: string;
   readonly data: object;
-  /** Version its data was written in; absent: today's, or unknown. */
+  /** Version of its data; absent if it is the current one or unknown. */
   readonly schemaVersion?: number;
 }
 
 /**
- * The event as today's version would have written it. Applied where events are folded, never where they are verified or
- * shown: a record is hashed, exported and listed as it was written.
+ * The event in the form of the current version. Only the fold applies it: the service hashes, exports and lists an event
+ * as it was recorded.
  */
 export function upcast<E extends Versioned>(event: E, upcasts: readonly Upcast[] = UPCASTS): E {
   const { type, schemaVersion = 0 } = event;

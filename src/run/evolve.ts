@@ -1,4 +1,4 @@
-/** The fold: a run's state after one more recorded event. Total and pure; the chart checks which event may follow. */
+/** The fold: a run's state after an event. Total and pure. The chart checks which event may follow. */
 import { withSources } from '../council/citations.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
 import type { Plan } from '../graph/plan.js';
@@ -20,9 +20,9 @@ import { followRoute, rerouted } from './node-route.js';
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 
 /**
- * The state of a run after its first event: an empty one, or for a fork the state of its parent at the fork point.
+ * The state of a run after its first event: empty, or for a fork the state of its parent at the fork point.
  *
- * @param plan of its graph; computed when absent
+ * @param plan of its graph; computed if absent
  */
 export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.data.graph)): RunState {
   const { runId, state, inputTopic, godMode, executionMode, blueprintId, blueprintName } = event.data;
@@ -63,7 +63,7 @@ function headOf({ seq, hash, id }: RunEvent): StreamHead {
   return { seq, hash, id };
 }
 
-/** The state after an event; the event must be the next of the same run. */
+/** The state after the next event of the run. */
 export function evolve(state: RunState, event: RunEvent): RunState {
   const effort = effortAfter(state.effort, event, openPauseOf(state)?.pausedAt ?? null);
   return { ...applyEvent(state, event), head: headOf(event), effort };
@@ -105,7 +105,7 @@ function applyEvent(state: RunState, event: RunEvent): RunState {
     case 'RunCompleted':
       return completed(state, event);
     case 'RunFailed': {
-      // What it has cost is in its effort.
+      // The usage is in the state's effort.
       const { usage: _, ...failure } = event.data;
       const failed = { status: 'failed', completedAt: event.at, failure } as const;
       return { ...state, phase: failed, ownership: { ...ownership, owner: null } };
@@ -222,7 +222,7 @@ function pauseDecided(before: RunState, { data }: Of<'GateDecided'>): RunState {
   return override === null ? state : { ...state, progress: progressAfterOverride(before, override, { data, open }) };
 }
 
-/** What a human leaves. */
+/** The progress after a human's override. */
 function progressAfterOverride(
   state: RunState,
   override: StateOverride,
@@ -234,13 +234,13 @@ function progressAfterOverride(
     overrideVersion === undefined
       ? withOverrideV1(state, override, data)
       : overrideState(state, override, { ...at, route, nextNodes });
-  // Where nothing is left to run, the last node's branch is what the human leaves.
+  // If no node is left to run, the overridden branch is that of the last node.
   const [last] = overridden.progress.frontier;
   const isEnd = nextNodes.length === 0 && last !== undefined;
   return { ...overridden.progress, shown: isEnd ? last.branch : branchShown(overridden, nextNodes) };
 }
 
-/** An override by version 1 of the rules: its decision was recorded without an `overrideVersion`. */
+/** The state after an override under version 1 of the rules, recorded without an `overrideVersion`. */
 function withOverrideV1(state: RunState, override: StateOverride, { gate, route }: GateDecidedData): RunState {
   const overridden = overrideEveryBranch(state, override, `g${gate}`);
   return route === null ? overridden : rerouted(overridden, route.next);

@@ -1,21 +1,21 @@
-/** A run's state as plain data for its fork's first event, and back (schemas/run-fold.json); not an XState snapshot. */
+/** A run's state as plain data for the first event of its fork (schemas/run-fold.json), and back. Not an XState snapshot. */
 import type { FoldedBranch, FoldedFeedback, RunFold } from '../generated/schemas.js';
 import type { Branch } from './branch.js';
 import type { FrontierNode, RunProgress, RunState } from './state.js';
 import { openPauseOf } from './state.js';
 
-/** The state that a fork of this run continues from; every field is written, those too that older snapshots lack. */
+/** The state that a fork of this run continues from, with every field, also those that older snapshots lack. */
 export function forkSnapshot(run: RunState): Required<RunFold> {
   const { progress } = run;
   const drafts = new IndexedList<string>((text) => text);
   const feedback = new IndexedList<FoldedFeedback>(({ from, text }) => `${from} ${text}`);
-  // Recorded under two names: in earlier versions they differed.
+  // Recorded under two names, because they differed in earlier versions.
   const folded = ({ verdict, ...branch }: Branch): Required<FoldedBranch> => ({
     ...branch,
     decision: verdict,
     route: verdict,
-    draft: branch.draft === null ? null : drafts.of(branch.draft),
-    feedback: branch.feedback.map(({ from, text }) => feedback.of({ from, text })),
+    draft: branch.draft === null ? null : drafts.indexOf(branch.draft),
+    feedback: branch.feedback.map(({ from, text }) => feedback.indexOf({ from, text })),
     forks: branch.forks.map((fork) => ({ ...fork })),
   });
   return {
@@ -42,20 +42,20 @@ export function forkSnapshot(run: RunState): Required<RunFold> {
   };
 }
 
-/** Whether a step has no result yet: it is in flight, or its attempt has failed and the next has not started. */
+/** Whether a step has no result yet: it is in flight, or its attempt has failed and no other has started. */
 export function isOutstanding({ progress }: RunState, { active, step }: FrontierNode): boolean {
   const { arrivals, ended } = progress;
   return active || ![...arrivals, ...ended].some(({ from }) => from === step);
 }
 
-/** The state a fork begins with. Outstanding steps count their attempts from 0 again. */
+/** The state that a fork begins with. Outstanding steps count their attempts from 0 again. */
 export function restoreSnapshot(fold: RunFold, at: string): RunProgress {
   const branchOf = ({ route, decision, givenScore, ...folded }: FoldedBranch): Branch => ({
     ...folded,
     verdict: route,
     givenScore: givenScore === undefined ? folded.score : givenScore,
     draft: folded.draft === null ? null : entryAt(fold.drafts, folded.draft),
-    feedback: folded.feedback.map((place) => entryAt(fold.feedback, place)),
+    feedback: folded.feedback.map((index) => entryAt(fold.feedback, index)),
   });
   const unfolded = <T extends { readonly branch: FoldedBranch }>(each: T) => ({
     ...each,
@@ -85,22 +85,22 @@ export function restoreSnapshot(fold: RunFold, at: string): RunProgress {
 class IndexedList<T> {
   readonly all: T[] = [];
   readonly #keyOf: (value: T) => string;
-  readonly #places = new Map<string, number>();
+  readonly #indexes = new Map<string, number>();
 
   constructor(keyOf: (value: T) => string) {
     this.#keyOf = keyOf;
   }
 
-  of(value: T): number {
+  indexOf(value: T): number {
     const key = this.#keyOf(value);
-    const place = this.#places.get(key) ?? this.all.push(value) - 1;
-    this.#places.set(key, place);
-    return place;
+    const index = this.#indexes.get(key) ?? this.all.push(value) - 1;
+    this.#indexes.set(key, index);
+    return index;
   }
 }
 
-function entryAt<T>(all: readonly T[], place: number): T {
-  const value = all[place];
-  if (value === undefined) throw new Error(`The state of a fork names place ${place} of ${all.length}`);
+function entryAt<T>(all: readonly T[], index: number): T {
+  const value = all[index];
+  if (value === undefined) throw new Error(`The state of a fork refers to entry ${index} of ${all.length}`);
   return value;
 }

@@ -1,4 +1,4 @@
-/** A fork: a new run that continues from an event of another run, with changes made at that point. */
+/** A fork: a new run that continues from an event of another run, with changes at that point. */
 import { planOf } from '../graph/plan.js';
 import type {
   Graph,
@@ -20,26 +20,26 @@ import type { RunRequest } from './request.js';
 import type { RunState } from './state.js';
 import { pauseOf, withProgress } from './state.js';
 
-/** What a fork changes against its parent. */
+/** What a fork changes. */
 export interface ForkChanges {
-  /** The new run's topic; null: the parent's. */
+  /** The new run's topic, or null for the parent's. */
   readonly inputTopic: string | null;
   /** A human's override of the state at the fork point. */
   readonly override: StateOverride | null;
-  /** Changes of nodes, known by their ids; each id is one of the parent's graph. */
+  /** Changes of nodes by id; each id is in the parent's graph. */
   readonly nodes: readonly NodeChange[];
-  /** Node executions after which the new run fails, those of its parent among them; null: the parent's bound. */
+  /** Limit of node executions, including the parent's, or null for the parent's limit. */
   readonly maxNodeExecutions: number | null;
 }
 
 /** A preview of a fork. */
 export interface ForkPlan {
   readonly reusedResults: number;
-  /** Nodes it starts with, or pauses before; empty: it ends at once. */
+  /** Nodes that it starts or pauses before; empty if it ends at once. */
   readonly nextNodes: readonly string[];
 }
 
-/** Source id of what a human gives at a fork: pause 0, since pauses count from 1. */
+/** Source id of an override at a fork: pause 0, because pauses count from 1. */
 export function forkSource({ progress }: RunState): string {
   return humanSource(0, progress.steps);
 }
@@ -47,8 +47,8 @@ export function forkSource({ progress }: RunState): string {
 /**
  * The first event of a fork.
  *
- * @param parent its state at the fork point, not yet finished
- * @throws {OverrideRefused} when the override is not allowed, or leaves the last node without a route
+ * @param parent state at the fork point, not finished
+ * @throws {OverrideRefused} when the override is not allowed or leaves the last node without a route
  */
 export function forkedRun(
   parent: RunState,
@@ -77,20 +77,20 @@ export function forkedRun(
   };
 }
 
-/** The effective part of an override at a fork point; null when it changes nothing. */
+/** The effective part of an override at a fork point, or null if it changes nothing. */
 function effectiveAt(parent: RunState, override: StateOverride | null): StateOverride | null {
   if (override === null) return null;
   const effective = effectiveOverride(parent, override, nodesAhead(parent));
   return Object.keys(effective).length === 0 ? null : effective;
 }
 
-/** The error of a fork whose first facts already fail it at the execution limit; null when they do not. */
+/** The error of a fork that its first facts already fail at the execution limit, or null. */
 export function boundReached(facts: readonly RunFact[]): string | null {
   const last = facts.at(-1);
   return last?.type === 'RunFailed' && last.data.kind === 'execution_limit' ? last.data.error : null;
 }
 
-/** The preview of a fork, from the facts that its start would record. */
+/** The preview of a fork, computed from the facts that its start would record. */
 export function planFork(facts: readonly RunFact[]): ForkPlan {
   const nextNodes = facts.flatMap((fact) => {
     if (fact.type === 'NodeStarted') return [fact.data.node];
@@ -101,14 +101,15 @@ export function planFork(facts: readonly RunFact[]): ForkPlan {
   return { reusedResults: state === null ? 0 : reusedResults(state), nextNodes };
 }
 
-/** How many results of the parent a fork reuses. */
+/** How many of its parent's results a fork reuses. */
 export function reusedResults({ steps, front }: RunFold): number {
   return steps - front.filter((each) => each.isOutstanding).length;
 }
 
-/** The names of what is changed: the values are recorded in the graph and state beside them, and not repeated here. */
+/** The names of the changed fields. Their values are recorded in the graph and state of the same event. */
 function changedNames({ inputTopic, override, nodes, maxNodeExecutions }: ForkChanges): RunChanges {
-  const named = (change: NodeChange): string[] => Object.keys(change).filter((field) => CHANGEABLE.has(field));
+  const isChangeable = (field: string): boolean => field === 'tools' || CHANGEABLE.some((each) => each === field);
+  const named = (change: NodeChange): string[] => Object.keys(change).filter(isChangeable);
   return {
     inputTopic: inputTopic !== null,
     state: Object.keys(override ?? {}),
@@ -117,15 +118,12 @@ function changedNames({ inputTopic, override, nodes, maxNodeExecutions }: ForkCh
   };
 }
 
-/** Whether anything is changed: an empty override is no change, nor is a node without changed fields. */
+/** Whether a fork changes anything: an empty override or a node without changed fields is no change. */
 function changesAnything({ inputTopic, state, nodes, maxNodeExecutions = false }: RunChanges): boolean {
   return inputTopic || maxNodeExecutions || state.length > 0 || nodes.some(({ fields }) => fields.length > 0);
 }
 
-/**
- * A run forked between a human's decision and its resumption: without changes the decision still holds; with changes
- * the pause is open again.
- */
+/** A run forked between a decision and its resumption: changes reopen the pause, otherwise the decision still holds. */
 function withDecision(run: RunState, isChanged: boolean): RunState {
   const pause = pauseOf(run);
   if (pause === null || pause.decision === null) return run;
@@ -133,13 +131,18 @@ function withDecision(run: RunState, isChanged: boolean): RunState {
   return { ...run, phase: { status: 'paused', pause: { ...pause, decision: null } } };
 }
 
-/** Fields of a node that a fork may change; whatever else a request holds is ignored. */
-const CHANGEABLE: ReadonlySet<string> = new Set<keyof NodeChange>([
-  ...(['label', 'systemPrompt', 'model', 'temperature', 'maxOutputTokens', 'timeoutMs', 'maxAttempts'] as const),
-  'tools',
-]);
+/** Fields of a node that a fork may change, besides its tools. A request's other fields are ignored. */
+const CHANGEABLE = [
+  'label',
+  'systemPrompt',
+  'model',
+  'temperature',
+  'maxOutputTokens',
+  'timeoutMs',
+  'maxAttempts',
+] as const;
 
-/** The state after an override, as God Mode's `modify` would leave it; the last node is routed again if it has ended. */
+/** The state after an override, as after a `modify` in God Mode. The last node is routed again if it has ended. */
 function overridden(run: RunState, override: StateOverride): RunState {
   const at = { source: forkSource(run), shown: nodesAhead(run) };
   const hasEnded = run.progress.frontier.every((each) => !isOutstanding(run, each));
@@ -157,24 +160,9 @@ function changedGraph(graph: Graph, changes: readonly NodeChange[]): Graph {
   return { ...graph, nodes: graph.nodes.map((node) => changedNode(node, byId.get(node.id))) };
 }
 
-/** Copies field by field, so that id, role and place in the graph stay. */
 function changedNode(node: GraphNode, change: NodeChange | undefined): GraphNode {
   if (change === undefined) return node;
-  const { label, systemPrompt, model, temperature, maxOutputTokens, timeoutMs, maxAttempts, tools = {} } = change;
-  const { webSearch, pdfReader } = tools;
-  return {
-    ...node,
-    ...(label !== undefined && { label }),
-    ...(systemPrompt !== undefined && { systemPrompt }),
-    ...(model !== undefined && { model }),
-    ...(temperature !== undefined && { temperature }),
-    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(maxAttempts !== undefined && { maxAttempts }),
-    tools: {
-      ...node.tools,
-      ...(webSearch !== undefined && { webSearch }),
-      ...(pdfReader !== undefined && { pdfReader }),
-    },
-  };
+  const fields = CHANGEABLE.flatMap((field) => (change[field] === undefined ? [] : [[field, change[field]] as const]));
+  const { webSearch = node.tools.webSearch, pdfReader = node.tools.pdfReader } = change.tools ?? {};
+  return { ...node, ...Object.fromEntries(fields), tools: { ...node.tools, webSearch, pdfReader } };
 }

@@ -1,4 +1,4 @@
-/** Which nodes run next, and on which branch: branches wait for each other and join where they meet. */
+/** Which nodes run next and on which branch. A branch waits at a join for the others that can reach it. */
 import type { Branch, Joining } from './branch.js';
 import { joinBranches, partsOfJoin } from './branch.js';
 import { isOutstanding } from './fork-snapshot.js';
@@ -7,11 +7,11 @@ import type { Arrival, RunState } from './state.js';
 import { labelOf } from './state.js';
 
 /**
- * The next frontier, in the order of the edges the branches came by: every node with an arrival that no other live branch
- * can still reach by forward edges. It is empty only when no branch is live, because forward edges have no cycle.
+ * The next frontier, in the order of the edges by which the branches arrived: every node with an arrival that no other
+ * live branch can still reach by forward edges. Empty only if no branch is live, because forward edges have no cycle.
  *
- * Used when a command is decided, never in the fold: events name the nodes that start or wait, so runs recorded under an
- * earlier rule fold unchanged.
+ * Only decisions use it, never the fold: events name the nodes that start or wait, so runs that were recorded under an
+ * earlier rule fold the same.
  */
 export function nextFrontier({ plan, progress }: RunState): readonly string[] {
   return reachedFirst(plan, progress.arrivals);
@@ -23,17 +23,17 @@ function reachedFirst(plan: Plan, arrivals: readonly Arrival[]): readonly string
 }
 
 /**
- * Nodes of the current frontier whose start is not recorded yet, as can happen where a run is forked. No node of the
- * frontier may have ended yet: what arrived since would be taken for part of it.
+ * Nodes of the current frontier without a recorded start, in a fork from the middle of a frontier's start. No node of the
+ * frontier may have ended: its arrivals would count as part of the frontier.
  */
 export function notYetStarted({ plan, progress }: RunState): readonly string[] {
   const { frontier, arrivals } = progress;
   const started = frontier.map(({ node, step, branch }) => ({ node, from: step, order: -1, branch }));
-  const whole = reachedFirst(plan, [...started, ...arrivals]);
-  return whole.filter((node) => !frontier.some((each) => each.node === node));
+  const complete = reachedFirst(plan, [...started, ...arrivals]);
+  return complete.filter((node) => !frontier.some((each) => each.node === node));
 }
 
-/** The nodes about to run: those in flight and those of their frontier not yet started, or else the next frontier. */
+/** The nodes about to run: those in flight and the rest of their frontier, or the next frontier if none is in flight. */
 export function nodesAhead(run: RunState): readonly string[] {
   const outstanding = run.progress.frontier.filter((each) => isOutstanding(run, each));
   if (outstanding.length === 0) return nextFrontier(run);
@@ -41,7 +41,7 @@ export function nodesAhead(run: RunState): readonly string[] {
   return [...outstanding.map(({ node }) => node), ...others];
 }
 
-/** The branch that a node of the next frontier works on: its arrivals, joined. */
+/** The branch that a node of the next frontier works on: the join of its arrivals. */
 export function branchInto(state: RunState, node: string, step: number): Branch {
   const joining = state.progress.arrivals.filter((each) => each.node === node);
   const joined = joinBranches(joining, {
@@ -52,23 +52,23 @@ export function branchInto(state: RunState, node: string, step: number): Branch 
   return joining.length < 2 ? joined : { ...joined, forks: openForks(joined, state, node) };
 }
 
-/** The branches whose drafts are concatenated before a node; empty: it works on a single draft, or on none. */
+/** The branches whose drafts are concatenated before a node; empty if it works on one draft or none. */
 export function partsInto(state: RunState, node: string): readonly Branch[] {
   return partsOfJoin(state.progress.arrivals.filter((each) => each.node === node));
 }
 
-/** The branches whose drafts are concatenated at the run's end; empty: the result is a single draft, or none. */
+/** The branches whose drafts are concatenated at the run's end; empty if the result is one draft or none. */
 export function partsAtEnd(state: RunState): readonly Branch[] {
   return partsOfJoin(endings(state));
 }
 
-/** The branch shown while nodes wait for a human: the one that the first of them would work on. */
+/** The branch that clients see at a pause: the one that the first waiting node would work on. */
 export function branchShown(state: RunState, nextNodes: readonly string[]): Branch {
   const [first] = nextNodes;
   return first === undefined ? state.progress.shown : branchInto(state, first, state.progress.steps + 1);
 }
 
-/** The run's result: the branches that ended, joined in the order of the graph's nodes. */
+/** The run's result: the join of its ended branches, in the order of the graph's nodes. */
 export function branchAtEnd(state: RunState): Branch {
   return joinBranches(endings(state), { from: null, by: null, labelOf: (id) => labelOf(state.plan.graph, id) });
 }
@@ -77,7 +77,7 @@ function endings({ plan, progress }: RunState): readonly Joining[] {
   return progress.ended.map(({ node, branch }) => ({ branch, order: plan.nodeOrder(node) }));
 }
 
-/** Forks of a joined branch at which another branch, live or ended, has still to be joined. */
+/** Forks of a joined branch from which another branch, live or ended, is still separate. */
 function openForks(joined: Branch, state: RunState, into: string): Branch['forks'] {
   const others: readonly Branch[] = [
     ...state.progress.arrivals.filter((each: Arrival) => each.node !== into).map((each) => each.branch),

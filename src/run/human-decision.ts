@@ -1,7 +1,4 @@
-/**
- * A human's decision on a pause, as facts: approve, modify or reject. The instance that takes the decision claims the run
- * in the same append.
- */
+/** A human's decision on a pause, as facts. The instance that accepts it claims the run in the same append. */
 import type { GateAction, GateChoice, GateDecidedData, RunResumedData, StateOverride } from '../generated/schemas.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ApprovalRule } from '../graph/approvals.js';
@@ -19,10 +16,10 @@ import { effectiveOverride, routeUnderOverride } from './override.js';
 import type { RunPause, RunState } from './state.js';
 import { openPauseOf } from './state.js';
 
-/** A choice with the override as it was sent. That is absent if there was none or it is not applied. */
+/** A choice, with the override as sent; `sentState` is absent if there was none or it is not applied. */
 export type SentChoice = GateChoice & Pick<GateDecidedData, 'sentState'>;
 
-/** What is decided, by whom and why, and the hashes by which a repeated request is recognized. */
+/** A decision with its author and comment, and the hashes that identify a repeated request. */
 export type PauseDecision = SentChoice & {
   readonly caller: Caller;
   readonly comment: string | null;
@@ -31,29 +28,29 @@ export type PauseDecision = SentChoice & {
   readonly bodyHash: string;
 };
 
-/** Most votes recorded at one pause: people who keep changing their minds could fill the log. */
+/** Most votes recorded at one pause, so that approvers who keep changing their minds cannot fill the log. */
 const MAX_VOTES = 1_000;
 
 /** Error of a rejected run. */
 const REJECTED = 'Rejected by the user in God Mode';
 
-/** The run's status after a decision, as far as the decision alone determines it. */
+/** The run's status right after a decision. */
 export interface DecisionOutcome {
   readonly status: 'running' | 'failed' | 'paused';
   readonly error: string | null;
 }
 
-/** The pause waits for further votes. */
+/** The outcome of a vote: the pause waits for more. */
 export const VOTED: DecisionOutcome = { status: 'paused', error: null };
 
-/** The outcome of an action. Depends on nothing else, so that a repeated request gets the same answer. */
+/** The outcome of an action. It depends on nothing else, so that a repeated request gets the same answer. */
 export function outcomeOf(action: GateAction): DecisionOutcome {
   return action === 'reject' ? { status: 'failed', error: REJECTED } : { status: 'running', error: null };
 }
 
 /**
- * The facts a decision on the open pause leads to: a vote until the quorum is reached. None when no pause is open, or
- * when this approver has cast the same vote before.
+ * The facts that a decision on the open pause leads to: a vote until the quorum is reached. None if no pause is open or
+ * this approver has cast the same vote before.
  *
  * @throws {OverrideRefused | NotApprover | VotesUsedUp}
  */
@@ -68,23 +65,23 @@ export function factsOfDecision(
   const pending = new PendingEvents(chart, snapshot, context);
   const continuation = continuationOf(run, pause, decision);
   const rule = assertApprover(run, pause, { caller: decision.caller, chosen: continuation.nextNodes });
-  const { caller, sentState, ...said } = decision;
+  const { caller, sentState, ...choice } = decision;
   const { actor } = caller;
   const approvers = approversOf(pause, { ...decision, actor });
   if (decision.action === 'reject' || approvers.size >= (rule?.quorum ?? 1)) {
     const sent = sentState === undefined ? {} : { sentState };
-    const data = { ...said, ...sent, actor, ...pauseReference(pending, pause), ...continuation };
+    const data = { ...choice, ...sent, actor, ...pauseReference(pending, pause), ...continuation };
     pending.write({ type: 'GateDecided', data });
     applyDecision(pending, pause, { ...continuation, failure: decision.action === 'reject' ? REJECTED : null });
   } else if (!votesFor(pause.votes, decision).some((vote) => vote.actor === actor)) {
     if (pause.votesCast >= MAX_VOTES) throw new VotesUsedUp({ runId: run.runId, limit: MAX_VOTES });
     const { gate, shownDraftHash } = pauseReference(pending, pause);
-    pending.write({ type: 'VoteCast', data: { ...said, actor, gate, shownDraftHash } });
+    pending.write({ type: 'VoteCast', data: { ...choice, actor, gate, shownDraftHash } });
   }
   return pending.facts;
 }
 
-/** What holds at a pause. @throws {NotApprover} when it does not let the caller decide */
+/** The approval rule of a pause, or null if it has none. @throws {NotApprover} when it does not let the caller decide */
 export function assertApprover(
   run: RunState,
   pause: RunPause,
@@ -96,7 +93,7 @@ export function assertApprover(
   return rule;
 }
 
-/** What follows a decision: the end of the run, when it fails it, or the next nodes. */
+/** Continues after a decision: fails the run, or resumes it with the next nodes. */
 function applyDecision(
   pending: PendingEvents,
   { number: gate }: RunPause,
@@ -107,9 +104,7 @@ function applyDecision(
   scheduleNext(pending, nextNodes);
 }
 
-/**
- * The facts that the deadline of the open pause leads to at this time; none when it has none, or it has not passed.
- */
+/** The facts that the deadline of the open pause leads to; none if it has no deadline or the deadline has not passed. */
 export function passDeadline(chart: Chart, snapshot: RunSnapshot, context: DecisionContext): readonly RunFact[] {
   const { run } = snapshot.context;
   const pause = openPauseOf(run);
@@ -132,7 +127,7 @@ export function passDeadline(chart: Chart, snapshot: RunSnapshot, context: Decis
   return pending.facts;
 }
 
-/** The instance that takes a decision owns the run from then on. */
+/** Resumes the run. The instance that accepts the decision becomes its owner. */
 function resume(pending: PendingEvents, resumed: Omit<RunResumedData, 'epoch'>): void {
   const { run, context } = pending;
   const epoch = run.ownership.epoch + 1;
@@ -140,7 +135,7 @@ function resume(pending: PendingEvents, resumed: Omit<RunResumedData, 'epoch'>):
   pending.write({ type: 'RunResumed', data: { epoch, ...resumed } });
 }
 
-/** Which pause a decision answers, and what was shown at it. */
+/** The pause that a decision answers, and the draft that it showed. */
 function pauseReference({ run, context }: PendingEvents, { number: gate, seq }: RunPause) {
   const { draft } = run.progress.shown;
   return { gate, answers: seq, shownDraftHash: draft === null ? null : context.sha256(draft) };
@@ -165,8 +160,8 @@ function continuationOf(
 }
 
 /**
- * A choice reduced to its effect, beside the override as it was sent. The effect of an override is its difference to what
- * the pause shows.
+ * A choice reduced to its effect, with the override as sent. The effect of an override is its difference from what the
+ * pause shows.
  *
  * @throws {OverrideRefused} when the override is not allowed
  */
@@ -176,10 +171,10 @@ export function effectiveChoice(run: RunState, { nextNodes }: RunPause, choice: 
   return { action: 'modify', modifiedState, sentState: recordedOverride(modifiedState, choice.modifiedState) };
 }
 
-/** Largest size of the sent and the applied override together, in bytes of JSON: both share an append with other facts. */
+/** Limit of the sent and the applied override together, in bytes of JSON: both share an append with other facts. */
 const MAX_STATES_BYTES = 384 * 1024;
 
-/** The override as it was sent; of a large one only the keys that are not applied. */
+/** The override as sent; of a large one only the fields that are not applied. */
 function recordedOverride(applied: StateOverride, sent: StateOverride): StateOverride {
   if (jsonBytes([applied, sent]) <= MAX_STATES_BYTES) return sent;
   return Object.fromEntries(Object.entries(sent).filter(([key]) => !Object.hasOwn(applied, key)));

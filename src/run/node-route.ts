@@ -1,4 +1,4 @@
-/** Moves a branch along its route: to the nodes it arrives at, or to its end. */
+/** Moves a branch along the route of a node. */
 import type { Branch } from './branch.js';
 import type { Arrival, RunProgress, RunState } from './state.js';
 import { withProgress } from './state.js';
@@ -6,7 +6,7 @@ import { routeAfter } from '../graph/routing.js';
 import type { Route } from '../generated/schemas.js';
 import { isBeyondRework, conditionFacts } from './output.js';
 
-/** A branch that leaves a node, and the nodes it goes to; none: it ends. */
+/** A branch after a node, with the nodes it goes to; it ends if there are none. */
 export interface RoutedBranch {
   readonly node: string;
   readonly step: number;
@@ -14,25 +14,26 @@ export interface RoutedBranch {
   readonly next: readonly string[];
 }
 
+/** Where a branch arrives, or that it ends. */
 export function followRoute(
   { plan, progress }: RunState,
   { node, step, branch, next }: RoutedBranch,
 ): Pick<RunProgress, 'arrivals' | 'ended'> {
   if (next.length === 0) {
-    // In a rework loop a branch may end at a node again, which replaces its end of the round before. Runs recorded while
-    // edges that lead back counted as ways to a node ended at most once at each, so both rules fold them alike.
+    // In a rework loop a branch may end at a node again, which replaces its end of the round before. Under an earlier rule
+    // (edges that lead back made nodes wait) runs ended at most once at each node, so they fold the same.
     const others = progress.ended.filter((each) => each.node !== node);
     return { arrivals: progress.arrivals, ended: [...others, { node, from: step, branch }] };
   }
   const { draftFrom, scoreFrom } = branch;
-  const parted = next.length < 2 ? branch : { ...branch, forks: [...branch.forks, { step, draftFrom, scoreFrom }] };
+  const forked = next.length < 2 ? branch : { ...branch, forks: [...branch.forks, { step, draftFrom, scoreFrom }] };
   const arrivals: Arrival[] = next.map((target) => ({
     node: target,
     from: step,
     order: plan.edgeOrder(node, target),
-    branch: parted,
+    branch: forked,
   }));
-  // A branch sent back before its target has run arrives by the same edge again, which replaces its earlier arrival.
+  // A branch that was sent back before its target ran arrives by the same edge again and replaces its earlier arrival.
   const others = progress.arrivals.filter((each) => !arrivals.some(({ order }) => order === each.order));
   return { arrivals: [...others, ...arrivals], ended: progress.ended };
 }
@@ -49,11 +50,9 @@ export function rerouted(state: RunState, next: readonly string[]): RunState {
   return withProgress(others, followRoute(others, { node: last.node, step: last.step, branch: last.branch, next }));
 }
 
-// Where a branch goes after a node.
-
 /**
- * The route after a node, null when none of its edges holds. Once a critic may no longer ask for rework, only a human's
- * `rework` leads back: if a corrected score would lead back, conditions see the score that the critic gave.
+ * The route after a node, or null if none of its edges holds. Once a critic may no longer ask for rework, only a human's
+ * `rework` leads back: if a corrected score would lead back, conditions see the critic's score instead.
  */
 export function routeOf(
   run: RunState,

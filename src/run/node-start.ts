@@ -1,11 +1,10 @@
-/** The start of a node's attempt, with the prompt it sends and the tools it has. */
+/** The start of a node's attempt, with its prompt and tools. */
 import type { RenderedPrompt } from '../council/prompt.js';
 import { renderPrompt } from '../council/prompt.js';
 import { renderedTools, toolsAsRecorded } from '../council/tools/tool.js';
 import type { PromptInput } from '../models/port.js';
-import type { Assignment } from './pending-events.js';
+import type { Assignment, PendingEvents } from './pending-events.js';
 import { callOf } from './pending-events.js';
-import type { PendingEvents } from './pending-events.js';
 import type { FrontierNode, RunState } from './state.js';
 
 /** Records the start of a step's next attempt. */
@@ -39,18 +38,18 @@ export function startNode(
   });
 }
 
-/** The hash of a prompt, as the start of its attempt records it. */
+/** The hash of a prompt, as recorded at the start of its attempt. */
 export function promptHash({ system, prompt }: RenderedPrompt, sha256: (text: string) => string): string {
   return sha256(`${system}\n${prompt}`);
 }
 
-/** The prompt of an attempt: its input, and the rendered texts. */
+/** The prompt of an attempt: its input and the rendered texts. */
 export function assignmentOf(run: RunState, at: Pick<FrontierNode, 'node' | 'branch' | 'tools'>): Assignment {
   const promptInput = promptInputFor(run, at);
   return { promptInput, rendered: renderPrompt(promptInput) };
 }
 
-/** The prompt input of an attempt: pure, so that it can be derived again from its NodeStarted event and those before. */
+/** The prompt input of an attempt. Pure: a reader can derive it from the attempt's NodeStarted event and those before. */
 export function promptInputFor(
   run: RunState,
   { node, branch, tools }: Pick<FrontierNode, 'node' | 'branch' | 'tools'>,

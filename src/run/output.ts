@@ -21,8 +21,8 @@ export function conditionFacts({ verdict, score, draft }: Branch, iteration: num
 }
 
 /**
- * The node's branch and the run's counters after its output. Used both to decide a route before the output is recorded and
- * in the fold.
+ * The node's branch and the run's counters after its output: the fold applies it, and a decision does so beforehand to
+ * find the route. A role with a new kind of output is handled here.
  *
  * @throws when the run has no such step in its frontier
  */
@@ -56,12 +56,12 @@ export function afterOutput(
   return { branch: scored, scores: { ...scores, [node]: times }, iterationCount };
 }
 
-/** Whether the critic that scored a branch has scored `maxIterations` times: then only a human can ask for rework. */
+/** Whether the critic of a branch has scored `maxIterations` times: then only a human can ask for rework. */
 export function isBeyondRework({ progress, request }: RunState, { scoreBy }: Branch): boolean {
   return scoreBy !== null && timesScored(progress.scores, scoreBy) >= request.limits.maxIterations;
 }
 
-/** How often a critic has scored. Nodes may be called `constructor` or `__proto__`, so only own properties count. */
+/** How often a critic has scored. Only own properties count, because a node may be called `constructor`. */
 function timesScored(scores: RunProgress['scores'], critic: string): number {
   return Object.hasOwn(scores, critic) ? present(scores[critic], 'count of its scores') : 0;
 }

@@ -1,11 +1,11 @@
-/** Overrides as applied before decisions recorded an `overrideVersion`: old events must fold unchanged. */
+/** Version 1 of the override rules: decisions without an `overrideVersion` must fold as they always did. */
 import type { StateOverride } from '../generated/schemas.js';
 import type { Branch } from './branch.js';
 import { boundedFeedback, verdictOf } from './branch.js';
 import type { RunState } from './state.js';
 import { withProgress } from './state.js';
 
-/** The state after an override of every branch, ended ones too; what it sets counts as shared at a later join. */
+/** The state after an override of every branch, also of ended ones. A later join takes its values as shared. */
 export function overrideEveryBranch(state: RunState, override: StateOverride, source: string): RunState {
   const change = <T extends { readonly branch: Branch }>(each: T): T => ({
     ...each,

@@ -1,4 +1,4 @@
-/** What a human decides on: a God Mode run as shown at its pauses, between them and after its end. */
+/** A God Mode run as a human sees it: at its pauses, between them and after its end. */
 import type { ApprovalDeadline } from '../generated/schemas.js';
 import type { ApprovalRule } from '../graph/approvals.js';
 import { deadlineOf, ruleAt } from './approvals.js';
@@ -9,31 +9,31 @@ import { isFinished, openPauseOf, pauseOf } from './state.js';
 
 export interface PauseView {
   readonly run: RunState;
-  /** The pause that waits for a decision. */
+  /** The open pause, or null. */
   readonly pause: RunPause | null;
-  /** While paused the revision of its RunPaused event, else the head. */
+  /** The revision of the open pause's RunPaused event, or of the head if no pause is open. */
   readonly seq: number;
   readonly branches: readonly LiveBranch[];
-  /** The approvers and the votes; null: no pause is open, or it has no approval rule. */
+  /** The approvers and votes, or null if no pause is open or it has no approval rule. */
   readonly approvals: PauseApprovals | null;
 }
 
-/** What holds at an open pause, and what was said so far. */
+/** The approval rule of an open pause, and its votes. */
 export interface PauseApprovals extends Omit<ApprovalRule, 'deadline'> {
   readonly votes: readonly Vote[];
-  /** When it ends undecided, ISO 8601; null: it waits for ever. */
+  /** When it ends undecided, ISO 8601, or null if it has no deadline. */
   readonly deadline: string | null;
-  /** What happens then; null: it has no deadline. */
+  /** What happens at the deadline, or null if it has none. */
   readonly deadlineThen: ApprovalDeadline['then'] | null;
 }
 
-/** A live branch: the node it is at or waits for, and its draft. */
+/** A live branch: its current or next node, and its draft. */
 export interface LiveBranch {
   readonly node: string;
   readonly draft: string | null;
 }
 
-/** The pause view of a run; null when it was not started in God Mode. */
+/** The pause view of a run, or null if it was not started in God Mode. */
 export function pauseViewOf(run: RunState): PauseView | null {
   if (!run.request.godMode) return null;
   const pause = openPauseOf(run);
@@ -42,7 +42,7 @@ export function pauseViewOf(run: RunState): PauseView | null {
   return { run, pause, seq: pause?.seq ?? run.head.seq, branches, approvals };
 }
 
-/** What holds at a pause; null: nothing is said of it. */
+/** The approval rule of a pause with its votes, or null if it has no rule. */
 export function approvalsAt(run: RunState, pause: RunPause): PauseApprovals | null {
   const rule = ruleAt(run, pause);
   if (rule === null) return null;
@@ -50,7 +50,7 @@ export function approvalsAt(run: RunState, pause: RunPause): PauseApprovals | nu
   return { ...rule, votes: pause.votes, deadline: deadlineOf(run, pause), deadlineThen };
 }
 
-/** Nodes in flight or next, in the order of the frontier, then those that wait for another branch. */
+/** Live branches: at nodes in flight or next, in the order of the frontier, then those that wait for another branch. */
 export function liveBranches(run: RunState): readonly LiveBranch[] {
   const outstanding = run.progress.frontier.filter((each) => isOutstanding(run, each)).map(liveBranchOf);
   const pause = pauseOf(run);

@@ -1,4 +1,4 @@
-/** The facts a decision collects for one append: each is checked against the chart before the next is decided. */
+/** The facts that a decision collects for one append. The chart checks each before the next is decided. */
 import type { System } from '../system/system.js';
 import type { PromptInput, ToolName } from '../models/port.js';
 import type { Toolbox } from '../council/tools/tool.js';
@@ -7,12 +7,12 @@ import type { Chart, RunSnapshot } from './machine.js';
 import type { FrontierNode, RunState } from './state.js';
 import type { RenderedPrompt } from '../council/prompt.js';
 
-/** What a decision takes into account besides the run's state. */
+/** What a decision depends on besides the run's state. */
 export interface DecisionContext {
   readonly at: string;
   readonly instanceId: string;
   readonly defaultModel: string;
-  /** Tools that a node started now can be given. */
+  /** Tools available to a node that starts now. */
   readonly tools: readonly ToolName[];
   readonly sha256: (text: string) => string;
 }
@@ -33,10 +33,10 @@ export function decisionContext({
   return { at: system.now(), instanceId, defaultModel: model.defaultModel, tools: tools.available(), sha256 };
 }
 
-/** The facts collected for one append; `run` is the state they lead to. */
+/** The facts for one append; `run` is the state after them. */
 export class PendingEvents {
   readonly context: DecisionContext;
-  /** Assignments of the attempts that are started, by call key, so that the actor need not derive them again. */
+  /** Assignments of the started attempts, by call key, so that the actor need not derive them again. */
   readonly assignments = new Map<string, Assignment>();
   readonly #chart: Chart;
   readonly #facts: RunFact[] = [];
@@ -69,7 +69,7 @@ export class PendingEvents {
   }
 }
 
-/** What an attempt sends to its model. */
+/** The prompt that an attempt sends to its model. */
 export interface Assignment {
   readonly promptInput: PromptInput;
   /** The texts sent to the model, rendered from `promptInput`. */

@@ -1,4 +1,4 @@
-/** Replays a run from its events: verifies every link of its hash chain and every transition of its chart. */
+/** Replays a run from its events, and verifies each link of its hash chain and each transition of its chart. */
 import type { System } from '../system/system.js';
 import { RunCorrupt } from './errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
@@ -18,19 +18,19 @@ export interface Replay {
   readonly snapshot: RunSnapshot;
 }
 
-/** What a replay needs beside the events. */
+/** What a replay needs besides the events. */
 export interface ReplayDeps {
   readonly machines: MachineCache;
   readonly sha256: System['sha256'];
-  /** Default: those of events.ts. */
+  /** Default: the changes in events.ts. */
   readonly upcasts?: readonly Upcast[];
 }
 
-/** The runs whose records were found corrupt. */
+/** The runs whose records are known to be corrupt. */
 export interface KnownCorruptRuns {
-  /** Remembers one. */
+  /** Adds a run. */
   readonly mark: (error: RunCorrupt) => void;
-  /** @throws {RunCorrupt} for one that was found before */
+  /** @throws {RunCorrupt} for a run that was added before */
   readonly assertNotCorrupt: (runId: string) => void;
 }
 
@@ -47,7 +47,7 @@ export class RunReplayer {
     this.#deps = deps;
   }
 
-  /** The run after the events so far; null before the first. */
+  /** The run after the events so far, or null before the first. */
   get replay(): Replay | null {
     return this.#replay;
   }
@@ -62,7 +62,7 @@ export class RunReplayer {
     return this.#hash;
   }
 
-  /** @throws {RunCorrupt} when the event does not follow by its hash or by the chart; it is not taken then */
+  /** Applies the next event. @throws {RunCorrupt} when its hash or the chart does not allow it; the replay stays as it is */
   take(event: ExportedEvent): void {
     this.#take(event, () => {
       assertFollows(this.#runId, { hash: this.#hash }, { event, sha256: this.#deps.sha256 });
@@ -73,9 +73,9 @@ export class RunReplayer {
   }
 
   /**
-   * Takes an event that `readChecked` gives: its link and its data have been checked on what is stored.
+   * Applies an event from `readChecked`, which has verified its link and data.
    *
-   * @throws {RunCorrupt} when the event does not follow by the chart; it is not taken then
+   * @throws {RunCorrupt} when the chart does not allow it; the replay stays as it is
    */
   takeChecked(event: RunEvent): void {
     this.#take(event, () => currentEvent(this.#runId, event, this.#deps.upcasts));
@@ -83,7 +83,7 @@ export class RunReplayer {
 
   #take({ seq, hash }: ExportedEvent, current: () => RunEvent): void {
     this.#replay = orCorrupt({ runId: this.#runId, seq: this.#next }, () => {
-      if (seq !== this.#next) throw new Error(`event ${seq} stands where event ${this.#next} belongs`);
+      if (seq !== this.#next) throw new Error(`event ${seq} is in place of event ${this.#next}`);
       return this.#follow(current());
     });
     this.#hash = hash;
@@ -98,18 +98,17 @@ export class RunReplayer {
     if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);
     const { runId, graph, graphHash } = event.data;
     if (runId !== this.#runId) throw new Error(`it is the request of run "${runId}"`);
-    if (graphHash !== this.#deps.sha256(canonical(graph)))
-      throw new Error('its graph is not the one its hash tells of');
+    if (graphHash !== this.#deps.sha256(canonical(graph))) throw new Error('its graph does not match its hash');
     const chart = this.#deps.machines.of(event.data);
     return { chart, snapshot: chart.first(event) };
   }
 }
 
 /**
- * A run replayed from the log; null when there is no such run.
+ * A run replayed from the log, or null if there is no such run.
  *
- * @throws {RunCorrupt} at the first event that does not follow by its hash or by the chart; also for a run found corrupt
- * otherwise, for instance with a missing tail, because nothing may be appended to it
+ * @throws {RunCorrupt} at the first event that its hash or the chart does not allow, and for a run that is known to be
+ * corrupt for another reason, such as a missing end: nothing may be appended to it
  */
 export async function replayRun(
   log: EventLog,
@@ -128,8 +127,8 @@ export async function replayRun(
 }
 
 /**
- * @param replayed null: there is no such run
- * @throws {RunCorrupt} the run ends before an event that a view has had, and the log may have lost that event
+ * @param replayed the run, or null if there is no such run
+ * @throws {RunCorrupt} when the run ends before an event that a view has seen, and the log may have lost that event
  */
 export async function assertReaches(
   runId: string,
@@ -141,7 +140,7 @@ export async function assertReaches(
   throw new RunCorrupt({ runId, seq: last + 1, reason: endsBefore(seen) });
 }
 
-/** What is wrong with a record that ends before an event that it once had. */
+/** The reason for a record that ends before an event that a view has seen. */
 export function endsBefore(seen: number): string {
   return `the record ends before it, and has gone on to event ${seen} once`;
 }

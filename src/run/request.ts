@@ -1,4 +1,4 @@
-/** The request of a start endpoint, as the first events of a run. */
+/** The first events of a run, from the request of a start endpoint. */
 import { maxNodeExecutions, MAX_ITERATIONS, PASS_SCORE } from '../graph/limits.js';
 import type { Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { canonicalOnce } from '../eventsourcing/canonical-json.js';
@@ -15,21 +15,22 @@ export interface RunRequest {
   readonly runId: string;
   readonly inputTopic: string;
   readonly godMode: boolean;
-  /** Null: the fixed graph, which ignores God Mode. Without an id it is not saved. */
+  /** The blueprint, with id null if it is not saved, or null for the fixed graph, which ignores God Mode. */
   readonly blueprint: { readonly id: string | null; readonly name: string } | null;
   readonly graph: Graph;
   readonly graphHash: string;
   readonly keyHash: string | null;
   readonly bodyHash: string;
-  /** Name of the key that asks for it; null: the service has none. */
+  /** Name of the caller's key, or null if the service has no keys. */
   readonly actor: string | null;
 }
 
-/** A graph as it is frozen into runs, with its hash. Its text is kept: each run of it writes it again. */
+/** A graph as frozen into runs, with its hash. Its canonical text is cached, because each of its runs records it. */
 export function frozenGraph(graph: Graph, sha256: (text: string) => string): Pick<RunRequest, 'graph' | 'graphHash'> {
   return { graph, graphHash: sha256(canonicalOnce(graph)) };
 }
 
+/** The data of a run's first event. A new limit of all runs gets its value here. */
 export function requestedRun(request: RunRequest): RunRequestedData {
   const { blueprint, graph } = request;
   const godMode = blueprint !== null && request.godMode;
@@ -56,18 +57,18 @@ export function requestedRun(request: RunRequest): RunRequestedData {
   };
 }
 
-/** An Idempotency-Key with its endpoint; the same key on another path is another request. */
+/** An Idempotency-Key with its endpoint: the same key on another path is another request. */
 export interface KeyScope {
   readonly method: string;
   /** Without trailing slash. */
   readonly path: string;
-  /** With the name of the actor, where there is one. */
+  /** Includes the name of the actor, if there is one. */
   readonly key: string;
 }
 
 /**
- * The run id derived from an Idempotency-Key: the first 16 bytes of a SHA-256 with the bits of a version-4 UUID. So
- * equal requests append to the same stream, and the log decides which comes first.
+ * The run id derived from an Idempotency-Key: the first 16 bytes of a SHA-256 with the bits of a version-4 UUID. Equal
+ * requests append to the same stream, and the log decides which is first.
  */
 export function keyedRunId({ method, path, key }: KeyScope, sha256: (text: string) => string): string {
   const hex = sha256(`${method}\n${path}\n${key}`);
@@ -81,14 +82,14 @@ export function keyedRunId({ method, path, key }: KeyScope, sha256: (text: strin
   ].join('-');
 }
 
-/** A new run that is to be recorded. */
+/** A new run before it is recorded. */
 export interface NewRun {
   readonly facts: readonly RunFact[];
-  /** The decision that led to all but the first of them; null: it is pending. */
+  /** The decision that led to all facts but the first, or null if the run is pending. */
   readonly claim: PendingEvents | null;
 }
 
-/** A new run; with `claim` it starts at once, without it is pending until an instance has a free slot. */
+/** A new run: it starts at once with `claim`, otherwise it is pending until an instance has a free slot. */
 export function newRun(
   chart: Chart,
   requested: RunRequestedData,
@@ -107,7 +108,7 @@ export function requestRun(...request: Parameters<typeof newRun>): readonly RunF
   return newRun(...request).facts;
 }
 
-/** The facts of a run that cannot begin. */
+/** The facts of a run that fails at its start. */
 export function refuseRun(requested: RunRequestedData, failure: RunFailedData): readonly RunFact[] {
   return [
     { type: 'RunRequested', data: requested },

@@ -1,4 +1,4 @@
-/** The state of a run, folded from its events: polls, channels, history, recovery and decisions all read this one. */
+/** The state of a run, folded from its events. Polls, channels, history, recovery and decisions all read it. */
 import { labelInOneLine } from '../graph/label.js';
 import type { GateAction, GateChoice, Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
@@ -6,40 +6,40 @@ import type { Plan } from '../graph/plan.js';
 import type { Branch } from './branch.js';
 import type { RunEffort } from './effort.js';
 
-/** One node of the frontier: running, or done and waiting for the others. */
+/** A node of the frontier: running, or done and waiting for the others. */
 export interface FrontierNode {
   readonly node: string;
   readonly step: number;
   readonly attempt: number;
   /** Failed attempts of this step; attempts lost with their instance or to an outage do not count. */
   readonly failures: number;
-  /** The outage of its model's server that its attempts wait for to end; null: none since the last failure of another kind. */
+  /** The outage of its model's server that its attempts wait out, or null if its last failure was of another kind. */
   readonly outage: Outage | null;
-  /** When the attempt was started, ISO 8601. */
+  /** When the attempt started, ISO 8601. */
   readonly startedAt: string;
-  /** How long it waits from then on before it calls its model. */
+  /** How long the attempt waits after its start before it calls its model, in milliseconds. */
   readonly delayMs: number;
-  /** Its tools as recorded at the attempt's start: those it may call, and those marked unavailable. */
+  /** Its tools as recorded at the attempt's start: those it may call, and those that are unavailable. */
   readonly tools: readonly string[];
   readonly active: boolean;
   /** The branch the node works on; once it is done, the branch with its output. */
   readonly branch: Branch;
 }
 
-/** A model's server cannot be reached, as a step has found. */
+/** An outage of a model's server that a step has found. */
 export interface Outage {
-  /** When that was recorded, ISO 8601. */
+  /** When it was recorded, ISO 8601. */
   readonly since: string;
-  /** How long the step waits for it to end from then on, in milliseconds. */
+  /** How long the step waits for its end, in milliseconds. */
   readonly budgetMs: number;
 }
 
-/** A branch that has reached a node which has not started yet. */
+/** A branch that has reached a node which has not started. */
 export interface Arrival {
   readonly node: string;
   /** Step it comes from, 0 for the start. */
   readonly from: number;
-  /** Index of the edge it came by, -1 for the start; at most one arrival per edge. Joins and frontiers keep this order. */
+  /** Index of its edge, -1 at the start; at most one arrival per edge. Joins and frontiers keep this order. */
   readonly order: number;
   readonly branch: Branch;
 }
@@ -52,7 +52,7 @@ export interface Ended {
   readonly branch: Branch;
 }
 
-/** What one of several approvers has said at a pause. */
+/** The vote of one of several approvers at a pause. */
 export interface Vote {
   readonly choice: GateChoice;
   /** Name of the key. */
@@ -62,21 +62,21 @@ export interface Vote {
   readonly at: string;
 }
 
-/** A pause of a run: what waits for a human's decision. */
+/** A pause of a run, which waits for a human's decision. */
 export interface RunPause {
-  /** Counts the pauses of the run from 1; `gate` in events. */
+  /** Number within the run, from 1; `gate` in events. */
   readonly number: number;
   readonly nextNodes: readonly string[];
   /** Revision of its RunPaused event. */
   readonly seq: number;
   readonly pausedAt: string;
-  /** The human's decision, between its record and the run's resumption. */
+  /** The decision, until the run resumes; null before. */
   readonly decision: GateAction | null;
-  /** Votes of different approvers for one choice, fewer than the quorum. */
+  /** Votes of different approvers for the same choice, fewer than the quorum. */
   readonly votes: readonly Vote[];
   /** Number of all votes cast, including those that no longer count. */
   readonly votesCast: number;
-  /** The approvers since the deadline has passed; null: those that the graph names. */
+  /** The approvers after an escalation, or null before. */
   readonly escalatedTo: readonly string[] | null;
 }
 
@@ -85,31 +85,31 @@ export interface KeyedDecision {
   readonly keyHash: string;
   readonly bodyHash: string;
   readonly action: GateAction;
-  /** Whether it was a vote, which left the pause open. */
+  /** Whether it was a vote: the pause stayed open. */
   readonly isVote: boolean;
 }
 
 type Limits = RunRequestedData['limits'];
 
-/** Fields of the first event that a fork does not take over from its parent; the state holds them elsewhere, or not at all. */
+/** Fields of the first event that a fork does not copy from its parent. */
 type OfOneRun = 'runId' | 'graph' | 'state' | 'changes' | 'keyHash' | 'actor';
 
 /**
- * What was asked for, as the run's first event has it; a fork takes all of it over from its parent. Fields that older
- * events lack are fields here too, so that neither the fold nor a fork compiles without one.
+ * The request, as recorded in the first event; a fork copies all of it from its parent. Fields that older events lack are
+ * required here, so that neither the fold nor a fork compiles without one.
  */
 export type RequestedRun = {
   readonly [Field in keyof Required<Omit<RunRequestedData, OfOneRun | 'limits'>>]: RunRequestedData[Field];
 } & {
   readonly limits: { readonly [Limit in keyof Required<Limits>]: Limits[Limit] };
-  /** Name of the key that asked for this run, of a fork too; null: the service had none. */
+  /** Name of the key that started this run, also of a fork, or null if the service had no keys. */
   readonly actor: string | null;
 };
 
 /** The run's status, with the data of that status. */
 export type RunPhase =
   | { readonly status: 'pending' }
-  /** `resumedBy`: the last decision that let the run go on; null before the first. */
+  /** `resumedBy`: the last decision that resumed the run, or null before the first. */
   | { readonly status: 'running'; readonly resumedBy: GateAction | null }
   | { readonly status: 'paused'; readonly pause: RunPause }
   | { readonly status: 'completed'; readonly completedAt: string; readonly finalDraft: string | null }
@@ -120,28 +120,28 @@ export type RunStatus = RunPhase['status'];
 /** The instance that runs it. */
 export interface Ownership {
   readonly epoch: number;
-  /** Instance that runs it now; null when anyone may claim it. */
+  /** Instance that runs it, or null if any instance may claim it. */
   readonly owner: string | null;
   /**
-   * How often since the last completed step the run was taken over from a dead owner: a high count is a run that kills
-   * its owners. Takeovers while it only waits for an outage to end do not count.
+   * Takeovers from a dead owner since the last completed step: a high count means that the run kills its owners.
+   * Takeovers while it waits for an outage to end do not count.
    */
   readonly takeovers: number;
 }
 
 /**
- * What the council has worked out and used up. A fork goes on with all of it: fork-snapshot.ts writes and reads every
- * field, so one that is added here does not compile until forks carry it.
+ * The progress of the council. A fork continues with all of it: fork-snapshot.ts writes and reads every field, so a new
+ * field does not compile until forks carry it.
  */
 export interface RunProgress {
-  /** The topic the council works on, which a human may change. */
+  /** The topic, with a human's changes. */
   readonly inputTopic: string;
-  /** Node executions so far; the last step's number. */
+  /** Node executions so far, and number of the last step. */
   readonly steps: number;
   readonly iterationCount: number;
   /** How often each critic has scored. */
   readonly scores: Readonly<Record<string, number>>;
-  /** Marks of the document pages that the run's tools have given out; null: there are more than are kept, so no mark can be checked. */
+  /** Marks of the document pages that the run's tools have returned, or null if there are too many to keep and check. */
   readonly sources: readonly string[] | null;
   /** Pauses so far. */
   readonly pauses: number;
@@ -151,37 +151,36 @@ export interface RunProgress {
   readonly frontier: readonly FrontierNode[];
   readonly arrivals: readonly Arrival[];
   readonly ended: readonly Ended[];
-  /** What a client is shown: the only branch, or while there are several that of the frontier's first node. */
+  /** The branch that clients see: the only one, or that of the frontier's first node. */
   readonly shown: Branch;
 }
 
-/** Few fields and records of their own, so that the fold copies it by spreading: Node 20 is slow to spread objects of many fields. */
 export interface RunState {
   readonly runId: string;
   readonly createdAt: string;
   readonly request: RequestedRun;
-  /** Of the graph the run was requested with. */
+  /** Index of the run's graph. */
   readonly plan: Plan;
-  /** Its last event. */
+  /** The run's last event. */
   readonly head: StreamHead;
   readonly phase: RunPhase;
   readonly ownership: Ownership;
   readonly progress: RunProgress;
-  /** Decisions that were sent with an Idempotency-Key, so that a repeated request is recognized; votes too. */
+  /** Decisions and votes that were sent with an Idempotency-Key, to recognize a repeated request. */
   readonly decisions: readonly KeyedDecision[];
   readonly effort: RunEffort;
 }
 
-/** The state with a part of its progress changed. */
+/** The state with changed progress. */
 export function withProgress(run: RunState, change: Partial<RunProgress>): RunState {
   return { ...run, progress: { ...run.progress, ...change } };
 }
 
-/** A run that is pending or running, with its owner; null: no instance runs it. */
+/** A pending or running run, with its owner, or null if no instance runs it. */
 export interface UnfinishedRun {
   readonly runId: string;
   readonly owner: string | null;
-  /** Revision of its last event as a view has it. Absent: nothing is known. */
+  /** Revision of its last event in a view; absent if unknown. */
   readonly seq?: number;
 }
 
@@ -189,58 +188,58 @@ export function isFinished(state: RunState): boolean {
   return state.phase.status === 'completed' || state.phase.status === 'failed';
 }
 
-/** Whether nothing happens to a run by itself. */
+/** Whether a run does not change without a decision: it has ended, or is paused and has no owner. */
 export function isAtRest(state: RunState): boolean {
   return isFinished(state) || (state.phase.status === 'paused' && state.ownership.owner === null);
 }
 
-/** The iteration count as clients see it: null before the first draft. */
+/** The iteration count as clients see it, or null before the first draft. */
 export function iterationShown(state: RunState): number | null {
   const { iterationCount } = state.progress;
   return iterationCount === 0 ? null : iterationCount;
 }
 
-/** The run's current pause, decided or not; null when it is not paused. */
+/** The run's current pause, decided or not, or null if it is not paused. */
 export function pauseOf({ phase }: RunState): RunPause | null {
   return phase.status === 'paused' ? phase.pause : null;
 }
 
-/** The run's current pause if it waits for a decision; otherwise null. */
+/** The run's undecided pause, or null if it has none. */
 export function openPauseOf(state: RunState): RunPause | null {
   const pause = pauseOf(state);
   return pause?.decision === null ? pause : null;
 }
 
-/** When the run ended, ISO 8601; null before. */
+/** When the run ended, ISO 8601, or null before. */
 export function completedAtOf({ phase }: RunState): string | null {
   return phase.status === 'completed' || phase.status === 'failed' ? phase.completedAt : null;
 }
 
-/** The run's result; null when it has none or is not completed. */
+/** The run's result, or null if it has none or is not completed. */
 export function finalDraftOf({ phase }: RunState): string | null {
   return phase.status === 'completed' ? phase.finalDraft : null;
 }
 
-/** Why the run failed; null when it has not. */
+/** Why the run failed, or null if it has not failed. */
 export function failureOf({ phase }: RunState): RunFailedData | null {
   return phase.status === 'failed' ? phase.failure : null;
 }
 
-/** What is left of an attempt's delay, in ms: a provider's Retry-After holds for the next owner of the run too. */
+/** The rest of an attempt's delay, in milliseconds: a provider's Retry-After also binds the next owner of the run. */
 export function delayLeft({ startedAt, delayMs }: FrontierNode, at: string): number {
   const left = Date.parse(startedAt) + delayMs - Date.parse(at);
   return Math.min(delayMs, Math.max(0, left));
 }
 
 /**
- * Failed attempts of a step that count towards its maximum, after one more. An outage does not count, unless it directly
- * follows another: else a server that fails at every second call of an attempt would make it start over for ever.
+ * Failures of a step that count towards its maximum, after one more. An outage does not count, unless it directly follows
+ * another: otherwise a server that fails each second call of an attempt would repeat the attempt for ever.
  */
 export function failuresWith({ failures, outage }: FrontierNode, isOutage: boolean): number {
   return isOutage && outage === null ? failures : failures + 1;
 }
 
-/** Whether a step is waiting for an outage to end at a given time: the outage's budget is not used up. */
+/** Whether at a given time a step still waits for an outage to end, within the outage's budget. */
 export function isInOutage(state: RunState, at: string): boolean {
   return state.progress.frontier.some(
     ({ active, outage }) => active && outage !== null && Date.parse(at) < Date.parse(outage.since) + outage.budgetMs,

@@ -1,4 +1,4 @@
-/** A run's stream on the log: where facts are appended, recorded events read back and a run folded. */
+/** A run's stream on the log: appends facts, reads events and folds the run. */
 import type { System } from '../system/system.js';
 import { RunCorrupt } from './errors.js';
 import { runEvents } from '../generated/recorded-events.js';
@@ -15,16 +15,15 @@ import { evolve, firstState } from './evolve.js';
 import type { RunState } from './state.js';
 import { reasonOf } from '../system/untrusted.js';
 
-/** Facts of a run, and the place in its stream that they follow; null: it has no event yet. */
+/** Facts of a run, and the event that they follow, or null if the run has no event. */
 export function factsAfter(head: StreamHead | null, runId: string, facts: readonly RunFact[]): FactsAfter<RunFact> {
   return { stream: runStream(runId), subject: runId, head, facts };
 }
 
 /**
- * A recorded event as the domain reads it. Of an older version only its type is looked at: what its upcasts make of its
- * data is validated where it is folded.
+ * A recorded event as the domain reads it. The fold validates the data of an older version, after upcasting.
  *
- * @throws {RunCorrupt} when it is no event of a run, or its data does not fit the schema of its type
+ * @throws {RunCorrupt} when it is not an event of a run, or its data does not fit the schema of its type
  */
 export function runEventOf(recorded: RecordedEvent): RunEvent {
   return orCorrupt({ runId: runIdOf(recorded.stream) ?? recorded.stream, seq: recorded.revision }, () => {
@@ -36,7 +35,7 @@ export function runEventOf(recorded: RecordedEvent): RunEvent {
   });
 }
 
-/** @throws {Error} when it is no event of a run, or its data does not fit the schema of its type */
+/** @throws {Error} when it is not an event of a run, or its data does not fit the schema of its type */
 export function assertRunEvent(event: ExportedEvent): asserts event is ExportedEvent & RunEvent {
   const misfit = misfitOf(event, runEvents);
   if (misfit !== null) throw new Error(misfit);
@@ -47,9 +46,9 @@ function isOfRun(event: ExportedEvent): event is ExportedEvent & RunEvent {
 }
 
 /**
- * An event as today's version would have written it: what is folded.
+ * An event in the form of the current version, ready to fold.
  *
- * @throws {RunCorrupt} when what its upcasts make of an older event does not fit today's schema
+ * @throws {RunCorrupt} when an upcast event does not fit the current schema
  */
 export function currentEvent(runId: string, recorded: RunEvent, upcasts?: readonly Upcast[]): RunEvent {
   return orCorrupt({ runId, seq: recorded.seq }, () => {
@@ -59,7 +58,7 @@ export function currentEvent(runId: string, recorded: RunEvent, upcasts?: readon
   });
 }
 
-/** A run's events in order; an unknown run has none. */
+/** A run's events in order; none for an unknown run. */
 export async function* readRun(
   log: Pick<EventLog, 'readStream'>,
   runId: string,
@@ -69,10 +68,10 @@ export async function* readRun(
 }
 
 /**
- * A run's events in order, each checked to follow by its hash from the one before it; an unknown run has none.
+ * A run's events in order, with verified hashes; none for an unknown run.
  *
  * @returns whether it ended because of `maxChars`
- * @throws {RunCorrupt} at the first that does not follow
+ * @throws {RunCorrupt} at the first event whose hash does not follow
  */
 export function readChecked(
   log: Pick<EventLog, 'readStream'>,
@@ -92,7 +91,7 @@ export function assertFollows(
   orCorrupt({ runId, seq: event.seq }, () => assertLink(before.hash, event, sha256));
 }
 
-/** The same for a recorded event, checked over its stored text; `before` is null for the first event of a run. */
+/** Checks a recorded event over its stored text; `before` is null for the first event. @throws {RunCorrupt} */
 export function assertRecordedFollows(
   runId: string,
   before: Pick<StreamHead, 'hash'> | null,
@@ -109,7 +108,7 @@ export interface RecordedLink {
 }
 
 /**
- * The fold of a run's stream up to its head, or up to a revision; null when there is no such run.
+ * The fold of a run's stream up to its head or up to a revision, or null if there is no such run.
  *
  * @throws {RunCorrupt}
  */
@@ -125,8 +124,9 @@ export async function foldRun(
 }
 
 /**
- * The state after one more event; of no state, after the first.
+ * The state after the next event.
  *
+ * @param run the state before, or null before the first event
  * @throws {RunCorrupt} when the event cannot be folded
  */
 export function foldNext(
@@ -144,7 +144,7 @@ export function foldNext(
   });
 }
 
-/** What `read` returns; any error of it becomes a RunCorrupt at that event. */
+/** The result of `read`. Any error becomes a RunCorrupt at that event. */
 export function orCorrupt<T>(at: { readonly runId: string; readonly seq: number }, read: () => T): T {
   try {
     return read();

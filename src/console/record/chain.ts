@@ -66,7 +66,7 @@ export class ChainCheck {
 
   async #differenceOf(event: ChainedEvent): Promise<string | null> {
     const { checked, headHash } = this.#result;
-    if (event.seq !== checked) return `event ${event.seq} stands where event ${checked} belongs`;
+    if (event.seq !== checked) return `event ${event.seq} is in place of event ${checked}`;
     const text = hashedText(event);
     if (text === null) return 'its data is no JSON that a hash can cover';
     const hash = await sha256(this.#subtle, headHash + text);

@@ -38,7 +38,7 @@ describe('The check of a chain in the browser', () => {
     const without = [...events.slice(0, 4), ...events.slice(5)];
     expect((await new ChainCheck(subtle).check(without)).firstDifference).to.deep.equal({
       seq: 4,
-      what: 'event 5 stands where event 4 belongs',
+      what: 'event 5 is in place of event 4',
     });
     const renumbered = without.map((event, seq) => ({ ...event, seq }));
     expect((await new ChainCheck(subtle).check(renumbered)).firstDifference?.seq).to.equal(4);
