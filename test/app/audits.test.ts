@@ -22,7 +22,6 @@ import { openStoryLog, recordedStory, tell } from '../support/story-log.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
-import { startWarmThread } from '../support/warm-threads.js';
 
 const { uuid } = nodeSystem();
 
@@ -47,7 +46,7 @@ describe('The background check of records', () => {
     logged = [];
     log = await openStoryLog(dir.path);
     const at = { identity: await log.identity(), head: await log.head() };
-    const deps = { system, onFault, onLost: onFault, corruptRuns: () => [], startThread: startWarmThread };
+    const deps = { system, onFault, onLost: onFault, corruptRuns: () => [] };
     stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at }, deps);
     history = new History({ views: stored, system, onFault });
     // It never starts, as if the log were away.

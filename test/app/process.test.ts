@@ -13,7 +13,6 @@ import type { ServiceOverrides } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
-import { SHORT_LIVED } from '../support/child.js';
 import { eventStoreEnvironment } from '../support/test-event-store.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -57,7 +56,7 @@ describe('The process', () => {
 
   function run(environment: Record<string, string> = {}) {
     const data = environment['DATA_DIR'] ?? join(dir.path, 'data');
-    const child = spawn(process.execPath, [SHORT_LIVED, MAIN], {
+    const child = spawn(process.execPath, [MAIN], {
       env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: data, ...eventStoreEnvironment(data), ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -16,7 +16,6 @@ import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
-import { startWarmThread } from '../support/warm-threads.js';
 
 const PLAIN = { id: 'plain', name: 'Plain', nodes: [{ id: 'a' }] };
 
@@ -26,7 +25,7 @@ describe('The blueprints of blueprints', () => {
 
   beforeEach(async () => {
     dir = tempDir();
-    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite'), startThread: startWarmThread });
+    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite') });
   });
   afterEach(async () => {
     await log.close();

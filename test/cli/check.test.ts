@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { startServiceProcess } from '../support/service-process.js';
-import { SHORT_LIVED } from '../support/child.js';
 import type { CouncilBench } from '../support/council-command.js';
 import { commandHere, councilBench } from '../support/council-command.js';
 import { damageEvent } from '../support/damaged-log.js';
@@ -18,7 +17,7 @@ onEmbeddedLog(() =>
 
     before(async () => {
       bench = councilBench();
-      const service = await startServiceProcess(bench.dataDir, { flags: [SHORT_LIVED] });
+      const service = await startServiceProcess(bench.dataDir);
       const client = restClient(service.url);
       const { run_id: runId } = await client.until(await client.start(), isOver);
       const page = await client.get(`/api/runs/${runId}/events`);

@@ -13,7 +13,7 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { pdfWith } from '../support/upload-client.js';
 import { seededRandom } from '../support/seeded-random.js';
-import { giveBrowserBack, takeBrowser } from '../support/shared-browser.js';
+import { launchBrowser } from '../support/console-browser.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
 /** Longest part of an answer before a cut; what is read of a run here is about five times as long. */
@@ -129,12 +129,12 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
     });
     key = keys.key;
     council = new CouncilClient({ url: service.url, key });
-    browser = await takeBrowser(executablePath);
+    browser = await launchBrowser(executablePath);
     page = await opened(origin);
   });
   after(async () => {
     await Promise.all(tabs.map((tab) => tab.close()));
-    giveBrowserBack();
+    await browser.close();
     await proxy.close();
     await service.stop();
     for (const server of servers) server.close();

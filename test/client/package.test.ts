@@ -11,7 +11,7 @@ import { formatMessage } from 'publint/utils';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { typeFaults } from '../support/type-faults.js';
-import ts from '../support/typescript.js';
+import ts from 'typescript';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const ENTRY = join(ROOT, 'dist/src/client/client.js');

@@ -8,7 +8,7 @@ import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { typeFaults } from '../support/type-faults.js';
-import ts from '../support/typescript.js';
+import ts from 'typescript';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const README = readFileSync(join(ROOT, 'src/client/README.md'), 'utf8');

@@ -2,7 +2,6 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { startServiceProcess } from '../support/service-process.js';
-import { SHORT_LIVED } from '../support/child.js';
 import type { Blueprint } from '../../src/generated/schemas.js';
 import { restClient } from '../support/rest-client.js';
 import { startService } from '../support/running-service.js';
@@ -41,7 +40,7 @@ describe(`A service killed while blueprints change (SEED=${SEED})`, () => {
     let all = 0;
     for (let crashes = 0; crashes < CRASHES; crashes += 1) {
       if (crashes % 2 === 1) rmSync(join(dir.path, 'views'), { recursive: true });
-      const service = await startServiceProcess(dir.path, { flags: [SHORT_LIVED] });
+      const service = await startServiceProcess(dir.path);
       await expectKept(service.url, shelf);
       let left = 1 + Math.floor(random() * MOST_ANSWERS);
       all += left;

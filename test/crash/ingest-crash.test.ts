@@ -11,7 +11,7 @@ import { fakeProvider } from '../support/fake-provider.js';
 import type { IngestBoundary, IngestPlan } from '../support/ingest-child.js';
 import type { TestEngine } from '../support/open-engine.js';
 import { openTestEngine } from '../support/open-engine.js';
-import { rememberingExtractor } from '../support/remembering-extractor.js';
+import { pdfExtractor } from '../../src/pdf/extract.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -42,7 +42,7 @@ describe('An upload whose process is killed', () => {
     dir = tempDir();
     provider = await fakeProvider('');
     writeFileSync(join(dir.path, 'file.pdf'), PDF);
-    const extractor = rememberingExtractor();
+    const extractor = pdfExtractor({ system: nodeSystem(), pid: process.pid });
     const text = await extractor.extract(() => Promise.resolve(new Uint8Array(PDF)));
     writeFileSync(join(dir.path, 'text.json'), JSON.stringify(text));
   });
@@ -74,7 +74,6 @@ describe('An upload whose process is killed', () => {
     const engine = await openTestEngine({
       path: join(dir.path, 'data'),
       embeddings: provider.embeddings(),
-      extractor: rememberingExtractor(),
       model: scriptedModel(),
     });
     await engine.unfinished();

@@ -9,7 +9,7 @@ import { wait } from '../../src/system/async/deadline.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { startServiceProcess } from '../support/service-process.js';
 import type { Child } from '../support/child.js';
-import { SHORT_LIVED, startChild } from '../support/child.js';
+import { startChild } from '../support/child.js';
 import { expectOneOwner } from '../support/owner-check.js';
 import { checkRecord, factsOf } from '../support/record-of.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
@@ -34,8 +34,6 @@ const MODEL_MS = IS_SOAK ? 25 : 200;
 const POLL_MS = IS_SOAK ? 30 : 300;
 /** Between two faults at least, and at most as much again, in milliseconds. */
 const CALM_MS = IS_SOAK ? 500 : 250;
-/** Little of the code of a short life is worth to be optimised. */
-const FLAGS = IS_SOAK ? [] : [SHORT_LIVED];
 const FAULTS = IS_SOAK ? 40 : 4;
 const CLIENTS = IS_SOAK ? 6 : 2;
 /** Runs that have ended before the clients rest, however slow the machine: of the fixed graph, and in God Mode. */
@@ -79,8 +77,7 @@ describe(`Three processes on one log (SEED=${SEED}${REAL_URL === undefined ? '' 
       OFFLINE_LATENCY_MS: String(MODEL_MS),
       LOG_LEVEL: 'error',
     };
-    const open = (dataDir: string): Promise<ServiceProcess> =>
-      startServiceProcess(dataDir, { flags: FLAGS, environment });
+    const open = (dataDir: string): Promise<ServiceProcess> => startServiceProcess(dataDir, { environment });
     const seats = await Promise.all(
       Array.from({ length: INSTANCES }, async (_, index): Promise<Seat> => {
         const dataDir = join(dir.path, String(index));

@@ -6,7 +6,6 @@ import { languageModel } from '../../src/models/provider.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { startServiceProcess } from '../support/service-process.js';
-import { SHORT_LIVED } from '../support/child.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
 import { hangs } from '../support/fake-server.js';
@@ -43,7 +42,7 @@ describe('An agent that reads while its process is killed', () => {
       ...eventStoreEnvironment(dir.path),
       ...{ GEMINI_API_KEY: 'k', GEMINI_BASE_URL: provider.url },
     };
-    const open = (): Promise<ServiceProcess> => startServiceProcess(dir.path, { flags: [SHORT_LIVED], environment });
+    const open = (): Promise<ServiceProcess> => startServiceProcess(dir.path, { environment });
     // Nobody kills the last one: it is in this process.
     const openHere = async (): Promise<RunningService> => {
       const config = { ...readConfig(environment), port: 0, dataDir: dir.path };

@@ -4,7 +4,6 @@ import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { nodeSystem } from '../../src/system/system.js';
-import { startThread } from '../../src/system/thread.js';
 import { geminiModel } from '../../src/models/gemini/client.js';
 import { damageOpen } from '../support/damaged-file.js';
 import type { FakeProvider } from '../support/fake-provider.js';
@@ -121,7 +120,7 @@ describe('A search index of chunks that fails', () => {
 
   it('by itself, without being written, is recreated', async () => {
     await service.stop();
-    await serve({ startThread });
+    await serve();
     const spawned = new Promise<Worker>((resolve) => process.once('worker', resolve));
     await uploaded(service.url, TREES);
     const worker = await spawned;

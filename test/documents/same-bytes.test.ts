@@ -14,7 +14,6 @@ import { rejectionOf } from '../support/rejection.js';
 import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
-import { rememberingExtractor } from '../support/remembering-extractor.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import type { SharedLog } from '../support/shared-log.js';
 import { openSharedLog } from '../support/shared-log.js';
@@ -105,7 +104,6 @@ describe('The same bytes', () => {
       const engine = await openTestEngine({
         path: join(dir.path, name),
         model: scriptedModel(),
-        extractor: rememberingExtractor(),
         embeddings,
         openLog: async () => decorate(shared.line().log),
       });

@@ -8,15 +8,12 @@ import { AppendOutcomeUnknown, DataDirHeld, LogUnavailable, SubscriptionDropped 
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { nodeSystem } from '../../src/system/system.js';
-import { startThread as startNewThread } from '../../src/system/thread.js';
-import type { StartThread } from '../../src/system/thread.js';
 import type { Child } from '../support/child.js';
 import { startChild } from '../support/child.js';
 import { rejectionOf } from '../support/rejection.js';
 import { untilTrue } from '../support/until-true.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
-import { startWarmThread } from '../support/warm-threads.js';
 import { all, eventsIn, idsOf, newEvent, numbered } from './contract-bench.js';
 import { eventLogContract } from './event-log-contract.js';
 import { following } from './open-subscription.js';
@@ -26,7 +23,7 @@ const LOG_WRITER = fileURLToPath(new URL('../support/log-writer.js', import.meta
 
 eventLogContract('embedded', async () => {
   const dir = tempDir();
-  const log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite'), startThread: startWarmThread });
+  const log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite') });
   const close = async (): Promise<void> => {
     await log.close();
     dir.remove();
@@ -121,18 +118,18 @@ describe('Embedded log: its file', () => {
   it('is refused when it holds something else', async () => {
     const file = logs.file();
     writeFileSync(file, 'no database at all, but long enough to be taken for the header of one\n'.repeat(20));
-    expect(String(await rejectionOf(openEmbeddedLog({ file, startThread: startWarmThread })))).to.include(file);
+    expect(String(await rejectionOf(openEmbeddedLog({ file })))).to.include(file);
   });
 
   it('is refused when its folder is missing', async () => {
     const file = join(logs.file(), 'log.sqlite');
-    expect(String(await rejectionOf(openEmbeddedLog({ file, startThread: startWarmThread })))).to.include(file);
+    expect(String(await rejectionOf(openEmbeddedLog({ file })))).to.include(file);
   });
 
   it('is refused while open in this process', async () => {
     const file = logs.file();
     const log = await logs.open(file);
-    expect(await rejectionOf(openEmbeddedLog({ file, startThread: startWarmThread }))).to.be.instanceOf(DataDirHeld);
+    expect(await rejectionOf(openEmbeddedLog({ file }))).to.be.instanceOf(DataDirHeld);
     await log.append('run-1', numbered(1), 'none');
   });
 
@@ -140,7 +137,7 @@ describe('Embedded log: its file', () => {
     const file = logs.file();
     const child = startWriter(file, 0);
     await child.waitFor((lines) => lines.includes('open'));
-    expect(await rejectionOf(openEmbeddedLog({ file, startThread: startWarmThread }))).to.be.instanceOf(DataDirHeld);
+    expect(await rejectionOf(openEmbeddedLog({ file }))).to.be.instanceOf(DataDirHeld);
     await child.kill();
     await logs.open(file);
   });
@@ -148,7 +145,7 @@ describe('Embedded log: its file', () => {
 
 describe('Embedded log: failures', () => {
   // One of them kills the thread.
-  const logs = ownLogs(startNewThread);
+  const logs = ownLogs();
 
   it('loses nothing acknowledged when its process is killed under load', async () => {
     const file = logs.file();
@@ -222,8 +219,7 @@ describe('Embedded log: loss', () => {
     await child.kill();
     return file;
   };
-  const refusal = async (file: string): Promise<string> =>
-    String(await rejectionOf(openEmbeddedLog({ file, startThread: startWarmThread })));
+  const refusal = async (file: string): Promise<string> => String(await rejectionOf(openEmbeddedLog({ file })));
 
   it('is told when its journal is gone, cut short or changed after a kill', async () => {
     const file = await killed();
@@ -259,7 +255,7 @@ describe('Embedded log: loss', () => {
   /** An open log, and how it has failed. */
   const watched = async (): Promise<{ file: string; log: EventLog; faults: readonly LogUnavailable[] }> => {
     const [file, faults]: [string, LogUnavailable[]] = [logs.file(), []];
-    const log = await openEmbeddedLog({ file, startThread: startWarmThread, onBroken: (fault) => faults.push(fault) });
+    const log = await openEmbeddedLog({ file, onBroken: (fault) => faults.push(fault) });
     await log.append('run-1', numbered(1), 'none');
     return { file, log, faults };
   };
@@ -278,7 +274,7 @@ describe('Embedded log: loss', () => {
     const dir = tempDir();
     const folder = join(dir.path, 'log');
     mkdirSync(folder);
-    const log = await openEmbeddedLog({ file: join(folder, 'log.sqlite'), startThread: startWarmThread });
+    const log = await openEmbeddedLog({ file: join(folder, 'log.sqlite') });
     // A link to itself stands for a folder without permissions, which root would not notice.
     renameSync(folder, `${folder}-2`);
     symlinkSync(folder, folder);
@@ -370,7 +366,7 @@ async function expectAcknowledged(log: EventLog, lines: readonly string[]): Prom
 }
 
 /** Logs in a folder of the tests around; those still open after a test are closed then, so that a failed one ends too. */
-function ownLogs(startThread: StartThread = startWarmThread): {
+function ownLogs(): {
   file(): string;
   open(file?: string): Promise<EventLog>;
 } {
@@ -385,7 +381,7 @@ function ownLogs(startThread: StartThread = startWarmThread): {
   after(() => dir?.remove());
   const file = (): string => join(dir?.path ?? '', `log-${randomUUID()}.sqlite`);
   const open = async (path = file()): Promise<EventLog> => {
-    const log = await openEmbeddedLog({ file: path, startThread });
+    const log = await openEmbeddedLog({ file: path });
     opened.push(log);
     return log;
   };

@@ -11,7 +11,6 @@ import { startChild } from '../support/child.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
-import { startWarmThread } from '../support/warm-threads.js';
 
 const STREAM = 'run-1';
 /** More than a page holds. */
@@ -30,7 +29,7 @@ describe('A log that is only read', () => {
   afterEach(() => dir.remove());
 
   const filled = async (): Promise<EventLog> => {
-    const log = await openEmbeddedLog({ file, startThread: startWarmThread });
+    const log = await openEmbeddedLog({ file });
     const { uuid } = nodeSystem();
     const events = Array.from({ length: EVENTS }, (_, n) => ({
       id: uuid(),
@@ -87,7 +86,7 @@ describe('A log that is only read', () => {
   it('keeps nobody from writing, and says that what it read may be torn', async () => {
     await (await filled()).close();
     const reader = openLogReadOnly(file);
-    const log = await openEmbeddedLog({ file, startThread: startWarmThread });
+    const log = await openEmbeddedLog({ file });
     await log.append('run-2', [{ id: nodeSystem().uuid(), type: 'Counted', data: '{}', metadata: {} }], 'none');
     expect(() => reader.assertUnchanged()).to.throw(LogUnreadable, 'it has changed meanwhile');
     await log.close();
@@ -103,7 +102,7 @@ describe('A log that is only read', () => {
       setTimeout(() => looking.close(), 400);`;
     const looker = startChild(process.execPath, ['-e', look, file]);
     await looker.waitFor((lines) => lines.length > 0);
-    await (await openEmbeddedLog({ file, startThread: startWarmThread })).close();
+    await (await openEmbeddedLog({ file })).close();
     expect(await looker.ended).to.equal(0);
   });
 

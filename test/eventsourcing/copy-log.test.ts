@@ -14,7 +14,6 @@ import { allFinished } from '../support/run-when.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
-import { startWarmThread } from '../support/warm-threads.js';
 
 const system = nodeSystem();
 const { sha256, uuid } = system;
@@ -30,7 +29,7 @@ onEmbeddedLog(() =>
     before(async () => {
       dir = tempDir();
       await fill(join(dir.path, 'service'));
-      from = await openEmbeddedLog({ file: join(dir.path, 'service', 'log.sqlite'), startThread: startWarmThread });
+      from = await openEmbeddedLog({ file: join(dir.path, 'service', 'log.sqlite') });
     });
     after(async () => {
       await from.close();
@@ -38,7 +37,7 @@ onEmbeddedLog(() =>
     });
     beforeEach(async () => {
       targets += 1;
-      to = await openEmbeddedLog({ file: join(dir.path, `target-${targets}.sqlite`), startThread: startWarmThread });
+      to = await openEmbeddedLog({ file: join(dir.path, `target-${targets}.sqlite`) });
     });
     afterEach(() => to.close());
 

@@ -12,7 +12,6 @@ import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
-import { startWarmThread } from '../support/warm-threads.js';
 
 /** Opened once; a till that sums up, and never goes below zero, is the aggregate of every test, on a stream of its own. */
 interface Till {
@@ -31,7 +30,7 @@ describe('The loop of a command', () => {
 
   before(async () => {
     dir = tempDir();
-    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite'), startThread: startWarmThread });
+    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite') });
   });
   after(async () => {
     await log.close();

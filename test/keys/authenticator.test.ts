@@ -11,7 +11,6 @@ import { manualSystem } from '../support/manual-system.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
-import { startWarmThread } from '../support/warm-threads.js';
 
 const SECOND_MS = 1_000;
 const HOUR_MS = 3_600_000;
@@ -25,7 +24,7 @@ describe('Authentication', () => {
 
   beforeEach(async () => {
     dir = tempDir();
-    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite'), startThread: startWarmThread });
+    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite') });
     system = manualSystem();
     authenticator = await open(log);
     key = (await authenticator.keys.add({ name: 'ann', scopes: ['admin'], expiresAt: null }, { actor: null })).text;

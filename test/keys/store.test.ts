@@ -25,7 +25,6 @@ import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
-import { startWarmThread } from '../support/warm-threads.js';
 
 const NOBODY = { actor: null };
 const ANN = { actor: 'ann' };
@@ -44,7 +43,7 @@ describe('The keys', () => {
 
   beforeEach(async () => {
     dir = tempDir();
-    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite'), startThread: startWarmThread });
+    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite') });
     faults = [];
     stores = [];
   });

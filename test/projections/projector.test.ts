@@ -18,7 +18,6 @@ import { openStoryLog, recordedStory, tell } from '../support/story-log.js';
 import { readerOf } from '../support/reader-of.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
-import { startWarmThread } from '../support/warm-threads.js';
 
 const { uuid } = nodeSystem();
 const hasty = { after: (ms: number, callback: () => void) => nodeSystem().after(ms / 50, callback) };
@@ -52,7 +51,7 @@ describe('Projector', () => {
     const at = { identity: await log.identity(), head: await log.head() };
     faults = [];
     const onFault = (error: unknown): void => void faults.push(error);
-    const deps = { system: hasty, onFault, onLost: onFault, corruptRuns: () => [], startThread: startWarmThread };
+    const deps = { system: hasty, onFault, onLost: onFault, corruptRuns: () => [] };
     stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at }, deps);
     history = new History({ views: stored, system: hasty, onFault });
     projector = new Projector({

@@ -14,7 +14,6 @@ import { summaryWith as summary } from '../support/run-summaries.js';
 import { seededRandom } from '../support/seeded-random.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
-import { startWarmThread } from '../support/warm-threads.js';
 
 interface LogInfo {
   readonly identity: string;
@@ -44,7 +43,7 @@ describe('History', () => {
     system = manualSystem();
     faults = [];
     const onFault = (error: unknown): void => void faults.push(error);
-    const deps = { system, onFault, onLost: onFault, corruptRuns: () => [], startThread: startWarmThread };
+    const deps = { system, onFault, onLost: onFault, corruptRuns: () => [] };
     views = await openViews({ file: join(dir.path, 'views', 'views.sqlite'), log }, deps);
     history = new History({ views, system, onFault });
   }

@@ -19,7 +19,6 @@ import { realChunks, realQueries } from '../support/real-texts.js';
 import { rejectionOf } from '../support/rejection.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { tempDir, type TempDir } from '../support/temp-dir.js';
-import { startWarmThread } from '../support/warm-threads.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
 const TEXTS = realChunks(400);
@@ -43,7 +42,7 @@ describe(`Search index of chunks (SEED=${SEED})`, () => {
     await index?.close();
     const log = { identity: 'log-1', head: '9' };
     const setup = { file: join(dir.path, file), log, model: OFFLINE_EMBEDDING_MODEL, dimensions: 768, ...changed };
-    index = await openSoundIndex(setup, startWarmThread);
+    index = await openSoundIndex(setup);
     return index;
   }
 
@@ -191,7 +190,7 @@ describe(`Search index of chunks (SEED=${SEED})`, () => {
       try {
         const log = { identity: 'log-1', head: '9' };
         const file = join(disk.path, 'passages.sqlite');
-        index = await openSoundIndex({ file, log, model: OFFLINE_EMBEDDING_MODEL, dimensions: 768 }, startWarmThread);
+        index = await openSoundIndex({ file, log, model: OFFLINE_EMBEDDING_MODEL, dimensions: 768 });
         await index.write({ added: passages('a', ['a sauna']), ...AT_1 });
         disk.fill();
         const more = { added: passages('b', TEXTS.slice(0, 200)), removed: [], checkpoint: '2' };

@@ -33,9 +33,6 @@ export interface Child {
   readonly exit: Promise<ChildExit>;
 }
 
-/** Most of what a short life costs is code optimised that is never run again: a fifth of a service's start. */
-export const SHORT_LIVED = '--interrupt-budget=400000';
-
 /** Starts a program with arguments, in this process's environment or in another; null leaves its input open. */
 export function startChild(
   command: string,
@@ -43,7 +40,7 @@ export function startChild(
   env: NodeJS.ProcessEnv = process.env,
   input: string | null = '',
 ): Child {
-  const child = spawn(command, command === process.execPath ? [SHORT_LIVED, ...args] : args, { env });
+  const child = spawn(command, args, { env });
   const lines: string[] = [];
   const told = { stdout: '', stderr: '' };
   const looks = new Set<() => void>();

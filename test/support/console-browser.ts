@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { chromium } from 'playwright-core';
 import { present } from '../../src/system/element.js';
 import { CHROMIUM, NO_CHROMIUM } from './chromium.js';
-import { giveBrowserBack, takeBrowser } from './shared-browser.js';
 
 export interface PageOptions {
   /** Default: 1280. */
@@ -48,7 +48,7 @@ export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser
     let faults: string[] = [];
 
     before(async () => {
-      browser = await takeBrowser(executablePath);
+      browser = await launchBrowser(executablePath);
     });
     afterEach(async function () {
       const [opened, found] = [contexts, faults];
@@ -57,7 +57,7 @@ export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser
       await Promise.all(opened.map((context) => context.close()));
       expect(found, 'what the browser found wrong').to.deep.equal([]);
     });
-    after(giveBrowserBack);
+    after(() => browser?.close());
 
     async function open(url: string, options: PageOptions = {}): Promise<Page> {
       const { width = 1280, height = 800, isDark = false, expectsRefusals = false } = options;
@@ -83,6 +83,12 @@ export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser
 
     tests({ open });
   });
+}
+
+/** Starts Chromium without a time limit, because a machine may be slow: the runner has one. */
+export function launchBrowser(executablePath: string): Promise<Browser> {
+  const args = ['--no-sandbox', '--disable-gpu', '--disable-software-rasterizer'];
+  return chromium.launch({ executablePath, args, timeout: 0 });
 }
 
 /** Prints what each page showed when its test failed. */

@@ -3,7 +3,6 @@ import { RevisionConflict } from '../../src/eventlog/errors.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog, Position, RecordedEvent } from '../../src/eventlog/port.js';
 import type { AskedAppend, Placed } from './event-store-messages.js';
-import { startWarmThread } from './warm-threads.js';
 
 export interface ServerEvent {
   readonly stream: string;
@@ -29,7 +28,7 @@ const BACKWARDS_PAGE = 64;
 
 /** Opens the storage in a file of its own, created when missing. */
 export async function openServerStorage(file: string): Promise<ServerStorage> {
-  const log = await openEmbeddedLog({ file, startThread: startWarmThread });
+  const log = await openEmbeddedLog({ file });
   const maxCounts = new Map<string, number>();
   for await (const event of log.readAll(null)) noteMaxCount(maxCounts, nameOf(event), event.data);
 

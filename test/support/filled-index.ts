@@ -1,7 +1,6 @@
 import type { SearchIndex, SearchIndexOptions } from '../../src/search/index-client.js';
 import { openSearchIndex } from '../../src/search/index-client.js';
 import { nodeSystem } from '../../src/system/system.js';
-import type { StartThread } from '../../src/system/thread.js';
 
 const AT_ONCE = 64;
 
@@ -15,9 +14,9 @@ export async function filledIndex(index: SearchIndex, texts: readonly string[]):
 }
 
 /** Opens an index whose file must not fail. */
-export function openSoundIndex(options: SearchIndexOptions, startThread?: StartThread): Promise<SearchIndex> {
+export function openSoundIndex(options: SearchIndexOptions): Promise<SearchIndex> {
   const fail = (error: unknown): never => {
     throw error;
   };
-  return openSearchIndex(options, { system: nodeSystem(), onLost: fail, onFault: fail, startThread });
+  return openSearchIndex(options, { system: nodeSystem(), onLost: fail, onFault: fail });
 }

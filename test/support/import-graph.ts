@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { ImportDeclaration, Node } from 'typescript';
-import ts from './typescript.js';
+import ts from 'typescript';
 
 /** One import, export-from, `import()` or `import('…')` type of a file. */
 export interface Import {
@@ -24,9 +24,7 @@ export function importGraph(sources: ReadonlyMap<string, string>): ImportGraph {
 
 function importsOf(path: string, text: string): readonly Import[] {
   const found: Import[] = [];
-  // What comments say is asked by nobody: a third of the text.
-  const plainly = { languageVersion: ts.ScriptTarget.ES2023, jsDocParsingMode: ts.JSDocParsingMode.ParseNone };
-  const source = ts.createSourceFile(path, text, plainly);
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.ES2023);
   const add = (specifier: Node | undefined, isType: boolean, isLazy = false): void => {
     if (specifier === undefined) return;
     const spelled = ts.isStringLiteralLike(specifier) ? specifier.text : specifier.getText(source);

@@ -17,7 +17,6 @@ import type { EngineOverrides } from '../../src/app/context.js';
 import { openEngine } from '../../src/app/engine.js';
 import type { Graph, RunRequestedData } from '../../src/generated/schemas.js';
 import { eventStoreFor } from './test-event-store.js';
-import { startWarmThread } from './warm-threads.js';
 import type { SearchProvider } from '../../src/council/tools/web-search.js';
 
 export interface OpenEngineOptions {
@@ -59,7 +58,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       cluster: options.cluster ?? null,
       eventStore: eventStoreFor(options.path),
       embeddings: options.embeddings ?? { name: 'offline' },
-      pdfTimeoutMs: 15_000,
+      pdfTimeoutMs: 300_000,
     },
     {
       dataDir,
@@ -70,7 +69,6 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       overrides: {
         ...(options.chunkSearch !== undefined && { chunkSearch: options.chunkSearch }),
         ...(options.extractor !== undefined && { extractor: options.extractor }),
-        startThread: startWarmThread,
         openLog: async (at) => decorate(await open(at)),
       },
     },

@@ -2,7 +2,6 @@
 import { hostname } from 'node:os';
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
-import type { StartThread } from '../../src/system/thread.js';
 import type { Config } from '../../src/config.js';
 import { readConfig } from '../../src/config.js';
 import type { Engine } from '../../src/app/engine.js';
@@ -13,21 +12,19 @@ import type { EventLog } from '../../src/eventlog/port.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import type { PdfExtractor } from '../../src/pdf/extract.js';
 import { startService as start } from '../../src/app/service.js';
-import { rememberingExtractor } from './remembering-extractor.js';
 import { tempDir } from './temp-dir.js';
 import { eventStoreFor } from './test-event-store.js';
-import { startWarmThread } from './warm-threads.js';
 
 export interface ServiceOverrides extends Partial<Config> {
   readonly model?: LanguageModel;
   readonly system?: System;
-  /** Default: one that has the text of a file once. */
   readonly extractor?: PdfExtractor;
-  /** Default: those that have served before. */
-  readonly startThread?: StartThread;
   /** Stands between the service and its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
+
+/** A busy machine may be slow. */
+const PDF_TIMEOUT_MS = 300_000;
 
 export interface RunningService {
   /** `http://127.0.0.1:PORT`, no trailing slash. */
@@ -47,8 +44,7 @@ export interface RunningService {
 export async function startService({
   model,
   system,
-  extractor = rememberingExtractor(),
-  startThread = startWarmThread,
+  extractor,
   decorate = (log) => log,
   ...overrides
 }: ServiceOverrides = {}): Promise<RunningService> {
@@ -57,15 +53,21 @@ export async function startService({
   const clock = system ?? nodeSystem();
   const dataDir = openDataDirectory(path, { pid: process.pid, hostname: hostname(), startedAt: clock.now() });
   const faults: object[] = [];
-  const config = { ...readConfig({}), port: 0, eventStore: eventStoreFor(path), ...overrides, dataDir: path };
+  const config = {
+    ...readConfig({}),
+    port: 0,
+    pdfTimeoutMs: PDF_TIMEOUT_MS,
+    eventStore: eventStoreFor(path),
+    ...overrides,
+    dataDir: path,
+  };
   const lines: { readonly msg: string }[] = [];
   const starting = start(config, {
     dataDir,
     system: clock,
     model: model ?? offlineModel({ system: clock }),
     overrides: {
-      startThread,
-      extractor,
+      ...(extractor !== undefined && { extractor }),
       openLog: async (at) => decorate(await openLog(at)),
     },
     logger: {

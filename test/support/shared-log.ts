@@ -4,7 +4,6 @@ import { AppendOutcomeUnknown, LogUnavailable, SubscriptionDropped } from '../..
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog, Position } from '../../src/eventlog/port.js';
 import { changedLog } from './changed-log.js';
-import { startWarmThread } from './warm-threads.js';
 
 /** `up`: as ever; `down`: refuses; `lossy`: does what it is asked and loses the answer; `silent`: answers nothing at all. */
 export type LineState = 'up' | 'down' | 'lossy' | 'silent';
@@ -23,7 +22,7 @@ export interface SharedLog {
 }
 
 export async function openSharedLog(dir: string): Promise<SharedLog> {
-  const log = await openEmbeddedLog({ file: join(dir, 'shared.sqlite'), startThread: startWarmThread });
+  const log = await openEmbeddedLog({ file: join(dir, 'shared.sqlite') });
   return { log, line: () => lineTo(log), close: () => log.close() };
 }
 

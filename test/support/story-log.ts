@@ -12,7 +12,6 @@ import { openTestEngine, runRequest } from './open-engine.js';
 import { allFinished } from './run-when.js';
 import { tempDir } from './temp-dir.js';
 import { eventStoreFor } from './test-event-store.js';
-import { startWarmThread } from './warm-threads.js';
 
 /** A completed run of the fixed graph, 18 events, as it was recorded. */
 export async function recordedStory(): Promise<readonly NewEvent[]> {
@@ -36,7 +35,6 @@ export function openStoryLog(path: string): Promise<EventLog> {
     file: join(path, 'log.sqlite'),
     onBroken: () => undefined,
     system: nodeSystem(),
-    startThread: startWarmThread,
   });
 }
 

@@ -13,7 +13,6 @@ import { summaryWith as summary } from '../../support/run-summaries.js';
 import type { TempDir } from '../../support/temp-dir.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { untilTrue } from '../../support/until-true.js';
-import { startWarmThread } from '../../support/warm-threads.js';
 
 const CORRUPT: Corruption = { runId: 'b', seq: 0, reason: 'a test' };
 const FAILED = { filter: { status: 'failed' }, limit: 9, offset: 0 } as const;
@@ -52,7 +51,7 @@ describe('Stored views that fail', () => {
     views = await openViews(
       { file, log: { identity: 'log', head: null } },
       {
-        ...{ system, startThread: startWarmThread },
+        system,
         onLost: (cause) => lost.push(cause),
         onFault: (error) => faults.push(error),
         corruptRuns: () => [CORRUPT],
