@@ -57,7 +57,7 @@ onEmbeddedLog(() =>
         .to.include('restore it')
         .and.include(`"${views}"`);
       rmSync(views, { recursive: true });
-      expect(await refusal()).to.include('"log.sqlite-head" tells of one');
+      expect(await refusal()).to.include('"log.sqlite-head" exists');
       expect(existsSync(log)).to.equal(false);
       await accept();
       await served();
@@ -76,7 +76,7 @@ onEmbeddedLog(() =>
 
     it('is refused when only its journal is there', async () => {
       writeFileSync(`${log}-wal`, 'x'.repeat(100));
-      expect(await refusal()).to.include('the journal of one');
+      expect(await refusal()).to.include('its journal exists');
     });
 
     it('is refused when a part of its file is missing', async () => {

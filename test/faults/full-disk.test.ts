@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startChild } from '../support/child.js';
 import { openLogFile } from '../../src/eventlog/embedded/file.js';
-import type { AppendBatch } from '../../src/eventlog/embedded/messages.js';
-import { OUTCOME } from '../../src/eventlog/embedded/messages.js';
+import type { StoredAppend } from '../../src/eventlog/embedded/messages.js';
 import { EmbeddedStore } from '../../src/eventlog/embedded/store.js';
 import { heldModel } from '../support/instant-model.js';
 import { checkRecord } from '../support/record-of.js';
@@ -150,27 +149,28 @@ onEmbeddedLogs(() =>
 );
 
 describe('An append that finds no room', () => {
-  const appendOf = (stream: string, chars: number): AppendBatch => ({
-    streams: [stream],
-    expected: [-1],
-    counts: [1],
-    texts: [randomUUID(), 'Grown', JSON.stringify({ text: 'x'.repeat(chars) }), '{}'],
-  });
+  const appendOf = (stream: string, chars: number): readonly StoredAppend[] => [
+    {
+      stream,
+      expected: -1,
+      rows: [[randomUUID(), 'Grown', JSON.stringify({ text: 'x'.repeat(chars) }), '{}']],
+    },
+  ];
+  const written = (position: number) => [{ kind: 'written', revision: 0, position }];
 
   it('is not written, leaves no trace in memory, and the next that fits is', () => {
     const dir = tempDir();
     const file = join(dir.path, 'log.sqlite');
     const { database } = openLogFile(file);
     const store = new EmbeddedStore(database, 0, () => 0);
-    const { written, full } = OUTCOME;
-    expect(store.append(appendOf('run-1', 10))).to.deep.equal([written, 0, 1]);
+    expect(store.append(appendOf('run-1', 10))).to.deep.equal(written(1));
     database.exec(`PRAGMA max_page_count = ${Math.ceil(statSync(file).size / 4096) + 2}`);
     const large = appendOf('run-2', 50_000);
-    expect(store.append(large)).to.deep.equal([full, -1, 0]);
+    expect(store.append(large)).to.deep.equal([{ kind: 'full' }]);
     expect([store.head, store.isFull]).to.deep.equal([1, true]);
-    expect(store.append(appendOf('run-3', 10))).to.deep.equal([written, 0, 2]);
+    expect(store.append(appendOf('run-3', 10))).to.deep.equal(written(2));
     database.exec('PRAGMA max_page_count = 1000000');
-    expect(store.append(large)).to.deep.equal([written, 0, 3]);
+    expect(store.append(large)).to.deep.equal(written(3));
     expect(database.prepare('SELECT count(*) AS events FROM events').get()).to.include({ events: 3 });
     database.close();
     dir.remove();

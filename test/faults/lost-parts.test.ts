@@ -41,7 +41,11 @@ onEmbeddedLog(() =>
       ['its journal emptied', (log) => truncateSync(`${log}-wal`), /acknowledged after that are missing/],
       ['its journal cut', (log) => truncateSync(`${log}-wal`, 20_000), /acknowledged after that are missing/],
       ['its log cut to nothing', (log) => truncateSync(log), /the file is empty: restore it/],
-      ['garbage for its log', (log) => writeFileSync(log, GARBAGE), /restore it from a backup, or save what is whole/],
+      [
+        'garbage for its log',
+        (log) => writeFileSync(log, GARBAGE),
+        /restore it from a backup, or copy its intact records/,
+      ],
       ['a folder for its log', (log) => folderFor(log), /unable to open/],
       ['a folder for its journal', (log) => folderFor(`${log}-wal`), /unable to open/],
     ];

@@ -2,14 +2,9 @@
  * Group commit: appends that arrive while a batch is being made durable wait and go together into the next one, so many
  * writers cost hardly more syncs than one.
  */
-import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../errors.js';
-import type { FileFault } from './faults.js';
-import { numberIn } from './cells.js';
-import { elementAt } from '../../system/element.js';
-import type { AppendBatch } from './messages.js';
-import { NUMBERS_PER_OUTCOME, OUTCOME } from './messages.js';
-import { positionOf } from './messages.js';
-import type { Appended, ExpectedRevision, NewEvent, RecordedEvent } from '../port.js';
+import { AppendOutcomeUnknown, LogUnavailable } from '../errors.js';
+import type { NewEvent } from '../port.js';
+import type { AppendOutcome, StoredAppend } from './messages.js';
 
 /** Bounds of the queue; an append beyond them is refused and certainly not sent. */
 const MAX_WAITING = 50_000;
@@ -20,56 +15,39 @@ const MAX_BATCH = 1_000;
 const MAX_BATCH_CHARS = 8 * 1024 * 1024;
 
 /** An append that has passed its checks. */
-export interface CheckedAppend {
-  readonly stream: string;
+export interface CheckedAppend extends StoredAppend {
   readonly events: readonly NewEvent[];
-  readonly expected: ExpectedRevision;
-  /** Each event's metadata as JSON. */
-  readonly metadata: readonly string[];
 }
 
-/** Writers resolved before the next batch may be sent: what they append is written while the rest are resolved. */
-const RESOLVED_AT_ONCE = 16;
-
-interface Waiting extends CheckedAppend {
+interface Waiting {
+  readonly append: CheckedAppend;
   readonly chars: number;
-  readonly resolve: (appended: Appended) => void;
+  readonly resolve: (outcome: AppendOutcome) => void;
   readonly reject: (error: Error) => void;
 }
 
-export interface AppendQueueDeps {
-  /** Makes a batch durable; resolves with its outcomes, rejects when the outcome is unknown. */
-  readonly write: (batch: AppendBatch) => Promise<readonly number[]>;
-  /** Called with what was written, in the log's order, before its writers are resolved. */
-  readonly onWritten: (
-    append: CheckedAppend,
-    appended: { readonly revision: number; readonly ordinal: number },
-  ) => void;
-  /** The error for an append that was not written. */
-  readonly refusal: (fault: FileFault) => Error;
-}
-
-/** Holds the appends that wait and the batch in flight. */
+/** Holds the appends that wait, while one batch at a time is written. */
 export class AppendQueue {
-  readonly #deps: AppendQueueDeps;
+  /** Makes a batch durable and resolves with an outcome per append; rejects if the outcome is unknown. */
+  readonly #write: (batch: readonly CheckedAppend[]) => Promise<readonly AppendOutcome[]>;
   #waiting: Waiting[] = [];
   #chars = 0;
   #isWriting = false;
   #isDue = false;
-  #whenIdle: (() => void)[] = [];
+  readonly #whenIdle: (() => void)[] = [];
 
-  constructor(deps: AppendQueueDeps) {
-    this.#deps = deps;
+  constructor(write: (batch: readonly CheckedAppend[]) => Promise<readonly AppendOutcome[]>) {
+    this.#write = write;
   }
 
-  /** Resolves once durable; rejects with the errors of `EventLog.append`. */
-  add(append: CheckedAppend): Promise<Appended> {
+  /** @throws {LogUnavailable} certainly not sent @throws {AppendOutcomeUnknown} */
+  add(append: CheckedAppend): Promise<AppendOutcome> {
     const chars = append.events.reduce((sum, event) => sum + event.data.length, 0);
     if (this.#waiting.length >= MAX_WAITING || this.#chars + chars > MAX_WAITING_CHARS) {
       return Promise.reject(new LogUnavailable());
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ chars, resolve, reject, ...append });
+      this.#waiting.push({ append, chars, resolve, reject });
       this.#chars += chars;
       this.#sendSoon();
     });
@@ -103,88 +81,35 @@ export class AppendQueue {
     const batch = this.#nextBatch();
     if (batch.length > 0) {
       this.#isWriting = true;
-      await this.#write(batch);
+      await this.#settle(batch);
       this.#isWriting = false;
     }
     if (this.#waiting.length > 0) return this.#sendSoon();
     for (const callback of this.#whenIdle.splice(0)) callback();
   }
 
-  async #write(batch: readonly Waiting[]): Promise<void> {
+  async #settle(batch: readonly Waiting[]): Promise<void> {
     try {
-      const outcomes = await this.#deps.write(batchOf(batch));
-      batch.forEach((append, index) => this.#publish(append, outcomes, index * NUMBERS_PER_OUTCOME));
-      this.#resolveWriters(batch, outcomes, 0);
+      const outcomes = await this.#write(batch.map(({ append }) => append));
+      for (const [index, { append, resolve, reject }] of batch.entries()) {
+        const outcome = outcomes[index];
+        if (outcome === undefined) reject(new AppendOutcomeUnknown({ stream: append.stream }));
+        else resolve(outcome);
+      }
     } catch (cause) {
-      for (const { stream, reject } of batch) reject(new AppendOutcomeUnknown({ stream }, { cause }));
+      for (const { append, reject } of batch) reject(new AppendOutcomeUnknown({ stream: append.stream }, { cause }));
     }
-  }
-
-  #resolveWriters(batch: readonly Waiting[], outcomes: readonly number[], from: number): void {
-    const until = Math.min(batch.length, from + RESOLVED_AT_ONCE);
-    const settle = settler(outcomes, this.#deps.refusal);
-    batch.slice(from, until).forEach((append, at) => settle(append, (from + at) * NUMBERS_PER_OUTCOME));
-    if (until < batch.length) setImmediate(() => this.#resolveWriters(batch, outcomes, until));
-  }
-
-  #publish(append: Waiting, outcomes: readonly number[], at: number): void {
-    if (outcomes[at] !== OUTCOME.written) return;
-    this.#deps.onWritten(append, { revision: numberIn(outcomes, at + 1), ordinal: numberIn(outcomes, at + 2) });
   }
 
   #nextBatch(): readonly Waiting[] {
-    let size = 0;
-    for (let chars = 0; size < Math.min(this.#waiting.length, MAX_BATCH) && chars < MAX_BATCH_CHARS; size += 1) {
-      chars += elementAt(this.#waiting, size).chars;
-    }
-    const batch = this.#waiting.splice(0, size);
-    for (const { chars } of batch) this.#chars -= chars;
+    let chars = 0;
+    const end = this.#waiting.findIndex((each, index) => {
+      if (index >= MAX_BATCH || chars >= MAX_BATCH_CHARS) return true;
+      chars += each.chars;
+      return false;
+    });
+    const batch = this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
+    this.#chars -= chars;
     return batch;
   }
-}
-
-/** The events of an append as they were recorded. */
-export function recordedOf(
-  { stream, events }: CheckedAppend,
-  { revision, ordinal }: { readonly revision: number; readonly ordinal: number },
-): readonly RecordedEvent[] {
-  return events.map(({ id, type, data, metadata }, index) => {
-    const fromLast = events.length - 1 - index;
-    const position = positionOf(ordinal - fromLast);
-    return { id, type, data, metadata, stream, revision: revision - fromLast, position };
-  });
-}
-
-function batchOf(appends: readonly Waiting[]): AppendBatch {
-  const texts: string[] = [];
-  for (const { events, metadata } of appends) {
-    events.forEach(({ id, type, data }, index) => texts.push(id, type, data, metadata[index] ?? '{}'));
-  }
-  return {
-    streams: appends.map(({ stream }) => stream),
-    expected: appends.map(({ expected }) => (expected === 'none' ? -1 : expected)),
-    counts: appends.map(({ events }) => events.length),
-    texts,
-  };
-}
-
-/** Settles a writer's append. */
-function settler(
-  outcomes: readonly number[],
-  refusal: AppendQueueDeps['refusal'],
-): (append: Waiting, at: number) => void {
-  return ({ stream, expected, resolve, reject }, at) => {
-    const [outcome, revision, ordinal] = outcomes.slice(at, at + NUMBERS_PER_OUTCOME);
-    if (outcome === undefined || revision === undefined || ordinal === undefined) {
-      reject(new AppendOutcomeUnknown({ stream }));
-    } else if (outcome === OUTCOME.conflict) {
-      reject(new RevisionConflict({ stream, expected, actual: revision < 0 ? 'none' : revision }));
-    } else if (outcome === OUTCOME.full) {
-      reject(refusal('full'));
-    } else if (outcome === OUTCOME.damage) {
-      reject(refusal('damage'));
-    } else {
-      resolve({ revision, position: positionOf(ordinal) });
-    }
-  };
 }

@@ -1,10 +1,10 @@
 /** Rows and cells as SQLite gives them. */
 
-/** A cell does not hold what its column is declared to: its page is damaged. */
+/** A cell does not hold the type of its column: its page is corrupt. */
 export class CellUnreadable extends Error {}
 
 /**
- * The text in a column. Cells are narrowed here, so that a corrupt file is noticed where it is read.
+ * The text in a column. The check finds a corrupt file where it is read.
  *
  * @throws {CellUnreadable}
  */
@@ -14,7 +14,7 @@ export function textIn(row: readonly unknown[], column: number): string {
   return cell;
 }
 
-/** The number in a column; narrowed like a text. @throws {CellUnreadable} */
+/** The number in a column. @throws {CellUnreadable} */
 export function numberIn(row: readonly unknown[], column: number): number {
   const cell = row[column];
   if (typeof cell !== 'number') throw new CellUnreadable(`no number in column ${column}`);

@@ -1,22 +1,46 @@
-/** What an error of the file says: that its disk is full, that it is damaged, or neither. */
+/** What an error of the file means. */
+import { fieldOf } from '../../system/untrusted.js';
 import { CellUnreadable } from './cells.js';
 
-/** The disk is full: nothing was written, and it can be tried again. Damage: what is stored is not as it was left. */
-export type FileFault = 'full' | 'damage';
+/** The disk is full and nothing was written, or the file is corrupt. */
+export type FileFault = 'full' | 'corrupt';
+
+/** SQLite's primary result codes (sqlite.org/rescode.html). */
+const BUSY = 5;
+const CORRUPT = 11;
+const FULL = 13;
+const CONSTRAINT = 19;
+const NOT_A_DATABASE = 26;
+
+/** SQLite's text for CORRUPT, which never changes: the driver (1.2.1) sets no code on an error of `iterate`. */
+const CORRUPT_TEXT = 'database disk image is malformed';
+
+/** Whether another process holds the lock that a statement needs. */
+export function isBusy(error: unknown): boolean {
+  return codeOf(error) === BUSY;
+}
 
 /**
- * SQLite's own messages, which never change (sqlite.org/rescode.html): not every error carries its result code. After the
- * checks of an append a constraint violation means that index and table disagree: corruption.
+ * The fault behind an error, or null if it is neither. For these alone it is certain that a transaction was not written:
+ * they occur before its sync. A constraint fails only if index and table disagree, because appends are checked before.
  */
-const WORDS: Readonly<Record<FileFault, RegExp>> = {
-  full: /database or disk is full/,
-  damage: /disk image is malformed|not a database|constraint failed/,
-};
-
-/** Null: neither. Of these alone it is certain that a transaction was not written: they are met before its sync. */
 export function faultOf(error: unknown): FileFault | null {
-  if (error instanceof CellUnreadable) return 'damage';
-  if (!(error instanceof Error)) return null;
-  if (WORDS.full.test(error.message)) return 'full';
-  return WORDS.damage.test(error.message) ? 'damage' : null;
+  if (error instanceof CellUnreadable) return 'corrupt';
+  switch (codeOf(error)) {
+    case FULL:
+      return 'full';
+    case CORRUPT:
+    case CONSTRAINT:
+    case NOT_A_DATABASE:
+      return 'corrupt';
+    default:
+      return null;
+  }
+}
+
+/** The primary result code of an error, or null if it has none. An extended code holds it in its low byte. */
+function codeOf(error: unknown): number | null {
+  const code = fieldOf(error, 'errcode');
+  if (typeof code === 'number') return code & 0xff;
+  return error instanceof Error && error.message === CORRUPT_TEXT ? CORRUPT : null;
 }

@@ -1,4 +1,4 @@
-/** The file of the embedded log: its settings, its tables, its name. */
+/** Creates and opens the file of the embedded log. */
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -22,8 +22,8 @@ const PROBE_WAIT_MS = 1_000;
 
 /**
  * Acknowledged appends survive a power cut (synchronous, fullfsync); one process writes (locking_mode); the store runs
- * checkpoints itself (wal_autocheckpoint), because SQLite hides the failure of an automatic one; pages are looked at as they
- * are read (cell_size_check).
+ * checkpoints itself (wal_autocheckpoint), because SQLite hides the failure of an automatic one; SQLite checks pages as
+ * it reads them (cell_size_check).
  */
 const SETTINGS = [
   `busy_timeout = ${PROBE_WAIT_MS}`,
@@ -68,8 +68,7 @@ interface OpenedFile {
 export function openLogFile(file: string): OpenedFile {
   const known = knownHead(file);
   if (!existsSync(file)) {
-    if (known !== null)
-      throw new Error(`there is no such file, but "${basename(headFileOf(file))}" tells of one: ${REMEDY}`);
+    if (known !== null) throw new Error(`it is missing, but "${basename(headFileOf(file))}" exists: ${REMEDY}`);
     createLog(file);
   }
   if (statSync(file).size === 0) throw new Error(IS_EMPTY);
@@ -86,20 +85,20 @@ export function openLogFile(file: string): OpenedFile {
     return { database, hasGaps: findGaps(database, { position: end.position, isAfterKill }) };
   } catch (error) {
     database.close();
-    throw remedied(error);
+    throw withRemedy(error);
   }
 }
 
-/** SQLite's own words of damage, with what to do about it. */
-function remedied(error: unknown): unknown {
-  if (!(error instanceof Error) || faultOf(error) !== 'damage' || error.message.endsWith(SALVAGE)) return error;
+/** The error of a corrupt file with what to do about it; other errors as they are. */
+function withRemedy(error: unknown): unknown {
+  if (!(error instanceof Error) || faultOf(error) !== 'corrupt') return error;
   return new Error(`${error.message}: ${SALVAGE}`, { cause: error });
 }
 
-/** What to do about a log that has lost something. */
-const REMEDY = 'restore all of it, or take what there is with `council check --accept-loss`';
+/** What to do about a log that has lost events. */
+const REMEDY = 'restore all of it, or accept the loss with `council check --accept-loss`';
 
-/** Name and newest position of a log. */
+/** The identity of a log and its newest position. */
 export function endOf(database: DatabaseSyncInstance): KnownHead {
   const read = (sql: string): readonly unknown[] => {
     const row: unknown = database.prepare(sql, { returnArrays: true }).get();
@@ -123,10 +122,10 @@ export function streamsOf(database: DatabaseSyncInstance): ReadonlyMap<string, n
 /** An empty file has lost its data: a new log always has its tables. SQLite would drop the journal beside it. */
 const IS_EMPTY = 'the file is empty: restore it from a backup';
 
-/** Created under another name and renamed, so the file is never seen half made: an empty one has lost its data. */
+/** Creates the file under another name and renames it: a crash leaves no file without tables. */
 function createLog(file: string): void {
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
-    throw new Error('there is no such file, but the journal of one: restore both from a backup');
+    throw new Error('it is missing, but its journal exists: restore both from a backup');
   }
   const draft = `${file}.new`;
   for (const suffix of ['', '-journal']) rmSync(draft + suffix, { force: true });
@@ -142,7 +141,7 @@ function createLog(file: string): void {
   syncFolder(dirname(file));
 }
 
-/** Tells a log from an untouched database. @throws {Error} the file is something other than a log of this version */
+/** Whether a database is a log or still empty. @throws {Error} the file is something other than a log of this version */
 export function kindOf(database: DatabaseSyncInstance): 'new' | 'log' {
   const applicationId = pragmaOf(database, 'application_id');
   const version = pragmaOf(database, 'user_version');

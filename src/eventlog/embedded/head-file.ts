@@ -1,14 +1,13 @@
 /**
- * A small file beside the log that knows where the log ended, so that one which has lost its end is not taken for whole:
- * restored from an older backup, without its journal after a kill, or another log altogether. It is written after each
- * commit and before the append is acknowledged, and never synced: a kill of the process leaves it exact, a power cut
- * may leave it behind the log, never ahead of it.
+ * A small file beside the log that records where the log ends. With it the service detects a log that was restored from
+ * an older backup, has lost its journal after a kill, or is another log. It is written after each commit and before the
+ * append is acknowledged, and never synced: a kill of the process leaves it exact, a power cut may leave it behind the
+ * log, never ahead of it.
  */
-import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 
 /** Where a log ended. */
 export interface KnownHead {
-  /** The log's name. */
   readonly identity: string;
   /** Position of its newest event, 0 for none. */
   readonly position: number;
@@ -22,7 +21,7 @@ export function headFileOf(file: string): string {
   return `${file}-head`;
 }
 
-/** What the head file knows; null: it is missing, or cannot be read, as after a power cut. */
+/** What the head file records, or null if it is missing or cannot be read, as after a power cut. */
 export function knownHead(file: string): KnownHead | null {
   try {
     const known: unknown = JSON.parse(readFileSync(headFileOf(file), 'utf8'));
@@ -37,7 +36,7 @@ function isKnownHead(known: unknown): known is KnownHead {
   return typeof known.identity === 'string' && Number.isSafeInteger(known.position);
 }
 
-/** What a log has lost compared to its head file, in words; null: no loss is known. */
+/** What a log has lost compared to its head file, as a sentence, or null if it has lost nothing. */
 export function lossOf(found: KnownHead, known: KnownHead): string | null {
   if (found.identity !== known.identity) return 'it is not the log that was kept here';
   const lost = known.position - found.position;
@@ -45,7 +44,7 @@ export function lossOf(found: KnownHead, known: KnownHead): string | null {
   return `it ends at event ${found.position}: ${lost} acknowledged after that ${lost === 1 ? 'is' : 'are'} missing`;
 }
 
-/** Forgets where a log ended: it is then taken as it is. */
+/** Removes the head file: the next start accepts the log as it is. */
 export function forgetHead(file: string): void {
   rmSync(headFileOf(file), { force: true });
 }
@@ -55,16 +54,14 @@ export class HeadFile {
   readonly #descriptor: number;
   readonly #identity: string;
 
-  /** @throws {Error} the file cannot be made */
+  /** @throws {Error} the file cannot be created */
   constructor(file: string, identity: string) {
-    this.#descriptor = openSync(headFileOf(file), 'a+');
-    closeSync(this.#descriptor);
-    this.#descriptor = openSync(headFileOf(file), 'r+');
+    this.#descriptor = openSync(headFileOf(file), constants.O_RDWR | constants.O_CREAT);
     this.#identity = identity;
   }
 
-  /** Notes the newest position. */
-  reached(position: number): void {
+  /** Writes the newest position. */
+  write(position: number): void {
     const head: KnownHead = { identity: this.#identity, position };
     writeSync(this.#descriptor, `${JSON.stringify(head).padEnd(HEAD_BYTES - 1)}\n`, 0);
   }

@@ -1,6 +1,6 @@
 /**
- * Whether a log's indexes lead to all that is stored: a stream is read by them, so an entry that damage has taken out is
- * an event that is missing without a word. Reads the indexes alone, about 0.3 s for a million events.
+ * Checks that a log's indexes lead to every stored event. Streams are read through them, so a lost entry would hide an
+ * event. Reads the indexes alone, about 0.3 s for a million events.
  */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { isRow, numberIn, textIn } from './cells.js';
@@ -27,23 +27,23 @@ const NAMES = `
  * Checks the indexes; returns whether events are missing, as after they were deleted by SQL.
  *
  * @param position of the newest event
- * @param isAfterKill whether a journal was left: then no event was deleted by SQL since
- * @throws {Error} it is damaged, or after a kill lacks events
+ * @param isAfterKill whether a journal was left: then no event was deleted by SQL
+ * @throws {Error} it is corrupt, or after a kill lacks events
  */
 export function findGaps(
   database: DatabaseSyncInstance,
   { position, isAfterKill }: { readonly position: number; readonly isAfterKill: boolean },
 ): boolean {
   if (isDense(database, position)) return false;
-  // Slow, but seldom: after events were deleted by SQL the file is whole, and their streams show the loss.
+  // Slow, but rare: if events were deleted by SQL, the file is intact, and their streams show the loss.
   const [fault = 'ok'] = faultsOf(database, 1);
   if (fault !== 'ok') throw new Error(`${fault.replaceAll(/\s+/g, ' ')}: ${SALVAGE}`);
   if (isAfterKill) throw new Error(`events are missing in the middle of it: ${SALVAGE}`);
   return true;
 }
 
-/** What to do about a damaged file. */
-export const SALVAGE = 'restore it from a backup, or save what is whole by `council salvage --to DIR`';
+/** What to do about a corrupt file. */
+export const SALVAGE = 'restore it from a backup, or copy its intact records with `council salvage --to DIR`';
 
 function isDense(database: DatabaseSyncInstance, position: number): boolean {
   const [streams, keys, events, positions, gaps] = numbersOf(database, ENTRIES);
@@ -68,7 +68,7 @@ function sumTo(n = 0): number {
   return (n * (n + 1)) / 2;
 }
 
-/** What SQLite finds wrong with a file, at most `max` lines; empty: it is whole. */
+/** What SQLite finds wrong with a file, at most `max` lines, none if it is intact. */
 export function faultsOf(database: DatabaseSyncInstance, max: number): readonly string[] {
   try {
     const rows: readonly unknown[] = database.prepare(`PRAGMA integrity_check(${max})`, { returnArrays: true }).all();

@@ -1,6 +1,14 @@
 /** The embedded log: SQLite in a worker thread behind the EventLog port. For one process, with nothing to install. */
 import { existsSync } from 'node:fs';
-import { DataDirHeld, LogClosed, LogCorrupt, LogFull, LogUnavailable, WriteFailed } from '../errors.js';
+import {
+  DataDirHeld,
+  LogClosed,
+  LogCorrupt,
+  LogFull,
+  LogUnavailable,
+  RevisionConflict,
+  WriteFailed,
+} from '../errors.js';
 import type {
   AllRange,
   Appended,
@@ -14,44 +22,44 @@ import type {
   SubscribeOptions,
 } from '../port.js';
 import { LogUnreadable, checkAppend } from '../port.js';
-import { AppendQueue, recordedOf } from './append-queue.js';
-import type { AppendBatch, FaultCode, LogReady, Page, PageQuery, ServedLog } from './messages.js';
-import { eventsOn, ordinalOf, positionOf } from './messages.js';
-import { follow, liveFeed } from './subscription.js';
+import type { CheckedAppend } from './append-queue.js';
+import { AppendQueue } from './append-queue.js';
+import { LiveFeed } from './live-feed.js';
+import type { AppendOutcome, FaultCode, LogReady, Page, PageQuery, ServedLog } from './messages.js';
+import { ordinalOf, positionOf } from './messages.js';
 import { PAGE_CHARS, allPages, streamPages } from './pages.js';
+import { follow } from './subscription.js';
+import { elementAt } from '../../system/element.js';
 import type { StartThread } from '../../system/thread.js';
 import { startThread } from '../../system/thread.js';
 import { CallFailed, WorkerRpc } from '../../system/worker-rpc.js';
 import { dirname } from 'node:path';
 
+export interface EmbeddedLogOptions {
+  /** Created when missing; its folder must exist. */
+  readonly file: string;
+  /** Folder of views that were folded from this log, which therefore must exist, or null if it may be missing. */
+  readonly viewsOf?: string | null;
+  /** Default: a new thread. */
+  readonly startThread?: StartThread | undefined;
+  /** Called once when a write has failed or the thread has died: appends are refused until the file is opened again. */
+  readonly onBroken?: (fault: LogUnavailable) => void;
+  /** Called once when a stored record is found corrupt; the others are still served. */
+  readonly onCorrupt?: (fault: LogCorrupt) => void;
+  /** Called when the disk is found full, and when there is room again. */
+  readonly onFull?: (isFull: boolean) => void;
+}
+
 /**
- * Opens the log in a file, which is created when missing; its folder must exist.
+ * Opens the log in a file.
  *
  * @throws {DataDirHeld} another process has it open
  * @throws {LogUnreadable} the file is missing though it must exist, cannot be opened or holds something else
  */
-export async function openEmbeddedLog({
-  file,
-  viewsOf = null,
-  startThread: start = startThread,
-  onBroken = () => undefined,
-  onCorrupt = () => undefined,
-  onFull = () => undefined,
-}: {
-  readonly file: string;
-  /** Folder of views that were folded from this log, which therefore must exist; null: it may be missing. */
-  readonly viewsOf?: string | null;
-  /** Default: a new one. */
-  readonly startThread?: StartThread | undefined;
-  /** Called once when a write has failed or the thread has died: appends are refused until the file is opened again. */
-  readonly onBroken?: (fault: LogUnavailable) => void;
-  /** Called once when something stored is found damaged: what is not touched by it is served on. */
-  readonly onCorrupt?: (fault: LogCorrupt) => void;
-  /** Called when the disk is found full, and when there is room again. */
-  readonly onFull?: (isFull: boolean) => void;
-}): Promise<EventLog> {
+export async function openEmbeddedLog(options: EmbeddedLogOptions): Promise<EventLog> {
+  const { file, viewsOf = null, startThread: start = startThread } = options;
   if (viewsOf !== null && !existsSync(file)) {
-    const reason = `there is no such file, but "${viewsOf}" was made from one: restore it, or delete that folder to begin anew`;
+    const reason = `it is missing, but "${viewsOf}" was folded from one: restore it, or delete that folder to start over`;
     throw new LogUnreadable({ file, reason });
   }
   const thread: LogThread = new WorkerRpc(
@@ -61,7 +69,7 @@ export async function openEmbeddedLog({
   const ready = await thread.ready().catch((cause: unknown) => {
     throw new LogUnavailable({ cause });
   });
-  if ('identity' in ready) return new EmbeddedLog(thread, { file, ...ready, onBroken, onCorrupt, onFull });
+  if ('identity' in ready) return new EmbeddedLog(thread, ready, options);
   await thread.close();
   if (ready.isHeld) throw new DataDirHeld({ path: dirname(file), holder: 'another process' });
   throw new LogUnreadable({ file, reason: ready.refused });
@@ -71,58 +79,58 @@ type LogThread = WorkerRpc<LogReady, ServedLog>;
 
 /** Most reads without an answer; further ones are refused. Appends come in batches, one at a time. */
 const MAX_READS = 10_000;
-/** Time between two looks at whether the file is still in its place, in milliseconds. */
-const LOOK_MS = 1_000;
+/** Time between two checks that the file is in its place, in milliseconds. */
+const FILE_CHECK_MS = 1_000;
 
-interface OpenedLog {
-  readonly file: string;
-  readonly identity: string;
-  readonly head: number;
-  readonly hasGaps: boolean;
-  readonly onBroken: (fault: LogUnavailable) => void;
-  readonly onCorrupt: (fault: LogCorrupt) => void;
-  readonly onFull: (isFull: boolean) => void;
-}
+type OpenedLog = Extract<LogReady, { identity: string }>;
 
 class EmbeddedLog implements EventLog {
   readonly #thread: LogThread;
   readonly #opened: OpenedLog;
-  readonly #feed = liveFeed();
-  readonly #queue: AppendQueue;
+  readonly #options: EmbeddedLogOptions;
+  readonly #feed = new LiveFeed();
+  readonly #queue = new AppendQueue((batch) => this.#write(batch));
   /** Ordinal of the newest event whose append has been acknowledged, 0 for none. */
   #head: number;
   /** Why calls are refused: closed, or failed. */
   #ended: Error | null = null;
   #isBroken = false;
   #closing: Promise<void> | null = null;
-  /** The first damage found. */
-  #damage: LogCorrupt | null = null;
+  /** The first corrupt record found. */
+  #corrupt: LogCorrupt | null = null;
   #isFull = false;
   /** Reads without an answer. */
   #reads = 0;
-  readonly #looking: NodeJS.Timeout;
+  readonly #fileCheck: NodeJS.Timeout;
 
-  constructor(thread: LogThread, opened: OpenedLog) {
+  constructor(thread: LogThread, opened: OpenedLog, options: EmbeddedLogOptions) {
     this.#thread = thread;
     this.#opened = opened;
+    this.#options = options;
     this.#head = opened.head;
-    this.#queue = new AppendQueue({
-      write: (batch) => this.#write(batch),
-      onWritten: (append, appended) => {
-        this.#head = appended.ordinal;
-        if (this.#feed.hasListeners()) this.#feed.publish(recordedOf(append, appended));
-      },
-      refusal: (fault) => (fault === 'full' ? new LogFull() : this.#damaged('an append met it')),
-    });
     void thread.stopped.then((cause) => this.#break(cause));
-    // Even while the log is idle, another process may create a log in the place of a removed file.
-    this.#looking = setInterval(() => void this.#look(), LOOK_MS).unref();
+    // Also while the log is idle, because another process may create a log in the place of a removed file.
+    this.#fileCheck = setInterval(() => void this.#checkFile(), FILE_CHECK_MS).unref();
   }
 
   async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
     this.#checkOpen();
     const metadata = checkAppend(stream, events, expected);
-    return this.#queue.add({ stream, events, expected, metadata });
+    const rows = events.map(({ id, type, data }, index) => [id, type, data, elementAt(metadata, index)] as const);
+    const outcome = await this.#queue.add({ stream, events, expected: expected === 'none' ? -1 : expected, rows });
+    switch (outcome.kind) {
+      case 'written':
+      case 'repeated':
+        return { revision: outcome.revision, position: positionOf(outcome.position) };
+      case 'conflict':
+        throw new RevisionConflict({ stream, expected, actual: outcome.actual });
+      case 'full':
+        throw new LogFull();
+      case 'corrupt':
+        throw this.#corruptError('an append met it');
+      default:
+        return outcome satisfies never;
+    }
   }
 
   readStream(stream: string, range: StreamRange = {}): AsyncIterable<RecordedEvent> {
@@ -133,13 +141,12 @@ class EmbeddedLog implements EventLog {
     return allPages((query) => this.#page(query), { after: ordinalOf(after), until: this.#head }, range);
   }
 
-  subscribe(after: Position | null, following: SubscribeOptions): AsyncIterable<Followed> {
-    const page = async (query: Omit<Extract<PageQuery, { of: 'all' }>, 'of' | 'max' | 'chars'>) => {
-      const chars = following.pageChars ?? PAGE_CHARS;
-      const found = await this.#page({ of: 'all', ...query, max: Number.MAX_SAFE_INTEGER, chars });
-      return { events: eventsOn(found), end: found.end };
-    };
-    return follow({ feed: this.#feed, head: () => this.#head, page }, after, following);
+  subscribe(after: Position | null, options: SubscribeOptions): AsyncIterable<Followed> {
+    const { categories = null, pageChars: chars = PAGE_CHARS } = options;
+    const page = { of: 'all', categories, max: Number.MAX_SAFE_INTEGER, chars } as const;
+    const readPage = (range: { readonly after: number; readonly until: number }): Promise<Page> =>
+      this.#page({ ...page, ...range });
+    return follow({ feed: this.#feed, head: () => this.#head, readPage }, after, options);
   }
 
   async identity(): Promise<string> {
@@ -161,7 +168,7 @@ class EmbeddedLog implements EventLog {
     this.#checkOpen();
     await this.#read(() => this.#thread.call('ping'));
     this.#noteRoom(true);
-    if (this.#damage !== null) throw this.#damage;
+    if (this.#corrupt !== null) throw this.#corrupt;
   }
 
   close(): Promise<void> {
@@ -170,7 +177,7 @@ class EmbeddedLog implements EventLog {
   }
 
   async #close(): Promise<void> {
-    clearInterval(this.#looking);
+    clearInterval(this.#fileCheck);
     this.#ended ??= new LogClosed();
     await this.#queue.idle();
     this.#feed.close(this.#ended);
@@ -182,9 +189,15 @@ class EmbeddedLog implements EventLog {
     }
   }
 
-  async #write(batch: AppendBatch): Promise<readonly number[]> {
-    const { outcomes, isFull } = await this.#answered(this.#thread.call('append', batch));
+  async #write(batch: readonly CheckedAppend[]): Promise<readonly AppendOutcome[]> {
+    const appends = batch.map(({ stream, expected, rows }) => ({ stream, expected, rows }));
+    const { outcomes, isFull } = await this.#answered(this.#thread.call('append', appends));
     this.#noteRoom(!isFull);
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.kind !== 'written') continue;
+      this.#head = outcome.position;
+      if (this.#feed.hasListeners) this.#feed.publish(recordedEvents(elementAt(batch, index), outcome));
+    }
     return outcomes;
   }
 
@@ -193,8 +206,8 @@ class EmbeddedLog implements EventLog {
     return this.#read(() => this.#thread.call('page', query));
   }
 
-  async #look(): Promise<void> {
-    await this.#read(() => this.#thread.call('look')).catch(() => undefined);
+  async #checkFile(): Promise<void> {
+    await this.#read(() => this.#thread.call('checkFile')).catch(() => undefined);
   }
 
   /** @throws {LogUnavailable} the read failed, or too many wait */
@@ -221,27 +234,27 @@ class EmbeddedLog implements EventLog {
     if (!(error instanceof CallFailed)) return this.#break(error);
     const code = error.code as FaultCode;
     switch (code) {
-      case 'damage':
-        return this.#damaged(error.reason);
+      case 'corrupt':
+        return this.#corruptError(error.reason);
       case 'full':
         return new LogFull();
       case 'failed':
         return new LogUnavailable({ cause: error });
-      case 'gone':
+      case 'fileReplaced':
         return this.#break(error);
-      case 'broken':
+      case 'writeFailed':
         return this.#break(new WriteFailed(error.reason));
       default:
         return code satisfies never;
     }
   }
 
-  /** The error for what cannot be read. */
-  #damaged(reason: string): LogCorrupt {
-    const damage = new LogCorrupt({ file: this.#opened.file, reason });
-    if (this.#damage === null) this.#opened.onCorrupt(damage);
-    this.#damage ??= damage;
-    return damage;
+  /** The error for a corrupt record; reports the first. */
+  #corruptError(reason: string): LogCorrupt {
+    const error = new LogCorrupt({ file: this.#options.file, reason });
+    if (this.#corrupt === null) this.#options.onCorrupt?.(error);
+    this.#corrupt ??= error;
+    return error;
   }
 
   /** Refuses everything from now on: the thread has failed for good. */
@@ -250,20 +263,31 @@ class EmbeddedLog implements EventLog {
     if (this.#isBroken) return fault;
     this.#isBroken = true;
     this.#ended ??= fault;
-    clearInterval(this.#looking);
+    clearInterval(this.#fileCheck);
     this.#queue.refuse(fault);
     this.#feed.close(fault);
-    if (this.#closing === null) this.#opened.onBroken(fault);
+    if (this.#closing === null) this.#options.onBroken?.(fault);
     return fault;
   }
 
   #noteRoom(hasRoom: boolean): void {
     if (this.#isFull !== hasRoom) return;
     this.#isFull = !hasRoom;
-    this.#opened.onFull(this.#isFull);
+    this.#options.onFull?.(this.#isFull);
   }
 
   #checkOpen(): void {
     if (this.#ended !== null) throw this.#ended;
   }
+}
+
+/** The events of an append as they were recorded. */
+function recordedEvents(
+  { stream, events }: CheckedAppend,
+  last: { readonly revision: number; readonly position: number },
+): readonly RecordedEvent[] {
+  return events.map((event, index) => {
+    const fromLast = events.length - 1 - index;
+    return { ...event, stream, revision: last.revision - fromLast, position: positionOf(last.position - fromLast) };
+  });
 }

@@ -11,24 +11,24 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { DataDirHeld } from '../errors.js';
 import type { EventLog } from '../port.js';
 import { LogUnreadable } from '../port.js';
+import { isBusy } from './faults.js';
 import { endOf, kindOf, streamsOf } from './file.js';
 import type { KnownHead } from './head-file.js';
 import { faultsOf } from './index-check.js';
 import type { Page, PageQuery } from './messages.js';
-import { pageReader } from './pages.js';
-import { streamPages } from './pages.js';
+import { pageReader, streamPages } from './pages.js';
 import type { Salvage } from './salvage.js';
 import { salvageOf } from './salvage.js';
 import { fieldOf, reasonOf } from '../../system/untrusted.js';
 
 export interface ReadOnlyLog extends Pick<EventLog, 'readStream'> {
-  /** Its name, and the position of its newest event, 0 for none. @throws {LogUnreadable} */
+  /** Its identity, and the position of its newest event, 0 for none. @throws {LogUnreadable} */
   end(): KnownHead;
   /** How many streams there are, by category. @throws {LogUnreadable} */
   streams(): ReadonlyMap<string, number>;
-  /** What can be read of it where it is damaged. */
+  /** Reads what is readable of a corrupt log. */
   readonly salvage: Salvage;
-  /** What SQLite finds wrong with the file, at most ten lines; none: it is whole. */
+  /** What SQLite finds wrong with the file, at most ten lines, none if it is intact. */
   faults(): readonly string[];
   /** @throws {LogUnreadable} the file has changed since it was opened: what was read may be inconsistent */
   assertUnchanged(): void;
@@ -44,7 +44,7 @@ export interface ReadOnlyLog extends Pick<EventLog, 'readStream'> {
  */
 export function openLogReadOnly(file: string): ReadOnlyLog {
   const opened = explained(file, () => open(file));
-  const { database, marks, folder } = opened;
+  const { database, fingerprint, folder } = opened;
   const read = pageReader(database);
   const page = (query: PageQuery): Page => explained(file, () => read(query));
   return {
@@ -54,8 +54,8 @@ export function openLogReadOnly(file: string): ReadOnlyLog {
     salvage: salvageOf(database),
     faults: () => faultsOf(database, 10),
     assertUnchanged() {
-      if (marksOf(file) === marks) return;
-      throw new LogUnreadable({ file, reason: 'it has changed meanwhile, a service may have started' });
+      if (fingerprintOf(file) === fingerprint) return;
+      throw new LogUnreadable({ file, reason: 'it has changed meanwhile; a service may have started' });
     },
     close() {
       if (database.isOpen) database.close();
@@ -66,19 +66,19 @@ export function openLogReadOnly(file: string): ReadOnlyLog {
 
 interface Opened {
   readonly database: DatabaseSyncInstance;
-  readonly marks: string;
-  /** Holds a copy of the log; null when the log itself is read. */
+  readonly fingerprint: string;
+  /** The folder of a copy of the log, or null if the log itself is read. */
   readonly folder: string | null;
 }
 
 function open(file: string): Opened {
   if (statSync(file).size === 0) throw new Error('the file is empty');
   if (isHeld(file)) throw new DataDirHeld({ path: dirname(file), holder: 'another process' });
-  const marks = marksOf(file);
+  const fingerprint = fingerprintOf(file);
   const folder = hasJournal(file) ? mkdtempSync(join(tmpdir(), 'council-log-')) : null;
   try {
     const database = folder === null ? openImmutable(file) : openCopy(file, folder);
-    if (kindOf(database) === 'log' && marksOf(file) === marks) return { database, marks, folder };
+    if (kindOf(database) === 'log' && fingerprintOf(file) === fingerprint) return { database, fingerprint, folder };
     database.close();
     throw new Error('the file is empty, or has changed meanwhile');
   } catch (error) {
@@ -88,7 +88,7 @@ function open(file: string): Opened {
 }
 
 /**
- * Whether another process has the log open, found out without leaving a trace. That process holds an exclusive lock
+ * Whether another process has the log open; the check changes nothing. That process holds an exclusive lock
  * (file.ts), so the shared lock of a reader is refused as busy. Otherwise SQLite next tries the exclusive lock, which a
  * read-only descriptor cannot have: this fails before a journal is made beside the file, and drops the shared lock.
  */
@@ -99,7 +99,7 @@ function isHeld(file: string): boolean {
     database.exec('SELECT identity FROM log');
     return false;
   } catch (error) {
-    return error instanceof Error && /locked|busy/i.test(error.message);
+    return isBusy(error);
   } finally {
     database.close();
   }
@@ -123,7 +123,7 @@ function openCopy(file: string, folder: string): DatabaseSyncInstance {
 }
 
 /** A fingerprint of the log's files that changes with every write. */
-function marksOf(file: string): string {
+function fingerprintOf(file: string): string {
   return [file, journalOf(file)]
     .map((each) => statSync(each, { bigint: true, throwIfNoEntry: false }))
     .map((found) => (found === undefined ? '-' : `${found.ino}:${found.size}:${found.mtimeNs}`))
@@ -138,7 +138,7 @@ function uriOf(file: string, query: string): string {
   return `${pathToFileURL(file).href}?${query}`;
 }
 
-/** Runs an action on a file; its error names the file. */
+/** Runs an action on a file; an error names the file. */
 function explained<T>(file: string, act: () => T): T {
   try {
     return act();

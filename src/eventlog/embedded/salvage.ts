@@ -1,11 +1,10 @@
-/** Reads the readable events of a damaged log: skips each unreadable one, and reports what the index knows of it. */
+/** Reads the readable events of a corrupt log: skips each unreadable one, and reports what the index knows of it. */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { RecordedEvent } from '../port.js';
-import { isRow, numberIn, textIn } from './cells.js';
-import type { Page, PageQuery } from './messages.js';
-import { eventsOn } from './messages.js';
-import { PAGE_CHARS, pageReader } from './pages.js';
 import { reasonOf } from '../../system/untrusted.js';
+import { isRow, numberIn, textIn } from './cells.js';
+import type { Page } from './messages.js';
+import { PAGE_CHARS, pageReader } from './pages.js';
 
 /** A place in the log whose event cannot be read. */
 export interface UnreadableEvent {
@@ -22,7 +21,7 @@ export interface Salvage {
   ends(): ReadonlyMap<string, number>;
 }
 
-/** Events read at once where nothing is damaged. */
+/** Events read at once where nothing is corrupt. */
 const PAGE_EVENTS = 512;
 
 const LAST = ['SELECT max(position) FROM events', 'SELECT max(position) FROM events INDEXED BY events_by_stream'];
@@ -33,11 +32,12 @@ const ENDS = `
 
 export function salvageOf(database: DatabaseSyncInstance): Salvage {
   const read = pageReader(database);
-  const between = (after: number, until: number): Page => read(query(after, until));
+  const between = (after: number, until: number): Page =>
+    read({ of: 'all', after, until, categories: null, max: PAGE_EVENTS, chars: PAGE_CHARS });
 
   function* one(position: number): Generator<RecordedEvent | UnreadableEvent> {
     try {
-      yield* eventsOn(between(position - 1, position));
+      yield* between(position - 1, position).events;
     } catch (error) {
       yield { position, reason: reasonOf(error) };
     }
@@ -47,16 +47,16 @@ export function salvageOf(database: DatabaseSyncInstance): Salvage {
     *events(last) {
       for (let after = 0; after < last;) {
         const until = Math.min(last, after + PAGE_EVENTS);
-        const page = attempted(() => between(after, until));
-        if (page !== null) yield* eventsOn(page);
+        const page = orNull(() => between(after, until));
+        if (page !== null) yield* page.events;
         else for (let position = after + 1; position <= until; position += 1) yield* one(position);
         after = page?.end ?? until;
       }
     },
-    last: () => Math.max(0, ...LAST.map((sql) => attempted(() => firstNumber(database, sql)) ?? 0)),
+    last: () => Math.max(0, ...LAST.map((sql) => orNull(() => firstNumber(database, sql)) ?? 0)),
     ends() {
       const ends = new Map<string, number>();
-      attempted(() => {
+      orNull(() => {
         for (const row of database.prepare(ENDS, { returnArrays: true }).iterate()) {
           if (isRow(row)) ends.set(textIn(row, 0), numberIn(row, 1));
         }
@@ -66,19 +66,15 @@ export function salvageOf(database: DatabaseSyncInstance): Salvage {
   };
 }
 
-function query(after: number, until: number): PageQuery {
-  return { of: 'all', after, until, categories: null, max: PAGE_EVENTS, chars: PAGE_CHARS };
-}
-
 function firstNumber(database: DatabaseSyncInstance, sql: string): number {
   const row: unknown = database.prepare(sql, { returnArrays: true }).get();
   return numberIn(isRow(row) ? row : [], 0);
 }
 
-/** Null: it cannot be read. */
-function attempted<T>(act: () => T): T | null {
+/** What a read returns, or null if it fails. */
+function orNull<T>(read: () => T): T | null {
   try {
-    return act();
+    return read();
   } catch {
     return null;
   }

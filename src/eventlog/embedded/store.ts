@@ -1,24 +1,23 @@
-/** Writes the embedded log's file, in its thread: appends in durable transactions, and reports a full or damaged file. */
+/** Writes the embedded log's file, in its thread: appends in durable transactions, and reports a full or corrupt file. */
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
-import { faultOf } from './faults.js';
-import { isRow, numberIn, textIn } from './cells.js';
-import { endOf } from './file.js';
-import type { AppendBatch } from './messages.js';
-import { OUTCOME, TEXTS_PER_NEW_EVENT } from './messages.js';
-import { MAX_APPEND_BYTES } from '../port.js';
 import { BoundedMap } from '../../system/bounded-map.js';
-
-/** Streams whose heads are cached, the most recently appended to; about 150 bytes each. Others cost two lookups. */
-const RECENT_STREAMS = 20_000;
+import { MAX_APPEND_BYTES } from '../port.js';
+import { isRow, numberIn, textIn } from './cells.js';
+import { faultOf } from './faults.js';
+import { endOf } from './file.js';
+import type { AppendOutcome, StoredAppend } from './messages.js';
 
 /** Journal pages (4 KiB) that trigger a checkpoint. More: fewer checkpoints, a larger journal, slower recovery. */
 const CHECKPOINT_PAGES = 4_000;
 
-/** Free bytes from which on a disk that was full is one no more: for the largest append, in the journal and the file. */
+/** Free bytes at which a full disk has room again: for the largest append, in the journal and the file. */
 const ROOM_BYTES = 4 * MAX_APPEND_BYTES;
 
+/** Streams whose heads are cached, the most recently appended to; about 150 bytes each. Others cost two lookups. */
+const CACHED_HEADS = 20_000;
+
 interface StreamHead {
-  readonly stream: number;
+  readonly id: number;
   /** Revision of its last event, -1 for none. */
   revision: number;
 }
@@ -27,7 +26,7 @@ interface StreamHead {
 export class EmbeddedStore {
   readonly #database: DatabaseSyncInstance;
   readonly #statements: Statements;
-  readonly #recent = new BoundedMap<string, StreamHead>(RECENT_STREAMS);
+  readonly #heads = new BoundedMap<string, StreamHead>(CACHED_HEADS);
   #position: number;
   #lastStream: number;
   readonly #freeBytes: () => number;
@@ -47,8 +46,13 @@ export class EmbeddedStore {
     return this.#position;
   }
 
+  /** Whether the disk was full at an append, and has not had room for the largest one since. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
   /**
-   * A real round trip to the file; to its disk too, as long as that is full.
+   * A real round trip to the file; if its disk was full, to the disk too.
    *
    * @throws {Error} it cannot be read, or still cannot be written
    */
@@ -56,38 +60,34 @@ export class EmbeddedStore {
     this.#statements.identity.get();
     if (!this.#isFull) return;
     this.#statements.touch.run();
-    this.#lookForRoom();
+    this.#checkRoom();
   }
 
-  /** Whether the disk was full at an append, and has not had room for the largest one since. */
-  get isFull(): boolean {
-    return this.#isFull;
-  }
-
-  /** Reports "full" until the largest append fits; otherwise only small appends would succeed. */
-  #lookForRoom(): void {
+  /** The disk counts as full until the largest append fits; otherwise only small appends would succeed. */
+  #checkRoom(): void {
     if (this.#isFull) this.#isFull = this.#freeBytes() < ROOM_BYTES;
   }
 
   /**
    * Appends in one transaction; each append succeeds or conflicts on its own. If the disk is full, none succeeds. An append
-   * that meets damage fails alone: the others are made without it. Returns the outcomes, flat.
+   * that meets a corrupt page fails alone: the others are written without it.
    *
    * @throws {Error} the storage failed: nothing may be appended any more
    */
-  append(batch: AppendBatch): readonly number[] {
+  append(batch: readonly StoredAppend[]): readonly AppendOutcome[] {
     try {
-      const outcomes = this.#appendAll(batch);
-      this.#lookForRoom();
+      this.#statements.begin.run();
+      const outcomes = batch.map((append) => this.#appendOne(append));
+      this.#statements.commit.run();
+      this.#checkRoom();
       return outcomes;
     } catch (error) {
-      const fault = faultOf(error);
-      if (fault === null) throw error;
-      this.#undo();
-      if (fault === 'full') this.#isFull = true;
-      const appends = appendsIn(batch);
-      if (fault === 'damage' && appends.length > 1) return appends.flatMap((each) => this.append(each));
-      return appends.flatMap(() => [OUTCOME[fault], -1, 0]);
+      const kind = faultOf(error);
+      if (kind === null) throw error;
+      this.#rollback();
+      if (kind === 'full') this.#isFull = true;
+      if (kind === 'corrupt' && batch.length > 1) return batch.flatMap((append) => this.append([append]));
+      return batch.map(() => ({ kind }));
     }
   }
 
@@ -108,92 +108,56 @@ export class EmbeddedStore {
     }
   }
 
-  #appendAll(batch: AppendBatch): readonly number[] {
-    const outcomes: number[] = [];
-    this.#statements.begin.run();
-    let text = 0;
-    for (let i = 0; i < batch.streams.length; i += 1) {
-      const append = {
-        stream: textIn(batch.streams, i),
-        expected: numberIn(batch.expected, i),
-        count: numberIn(batch.counts, i),
-      };
-      outcomes.push(...this.#appendOne(append, batch.texts, text));
-      text += append.count * TEXTS_PER_NEW_EVENT;
-    }
-    this.#statements.commit.run();
-    return outcomes;
-  }
-
-  /** Back to what is stored: what memory knows beyond it was not written. */
-  #undo(): void {
+  #rollback(): void {
     if (this.#database.isTransaction) this.#statements.rollback.run();
-    this.#recent.clear();
+    this.#heads.clear();
     this.#position = endOf(this.#database).position;
     this.#lastStream = firstNumber(this.#statements.lastStream.get());
   }
 
-  #appendOne(append: Append, texts: readonly string[], first: number): readonly [number, number, number] {
-    const head = this.#headOf(append);
-    if (head === null) return [OUTCOME.conflict, -1, 0];
-    if (head.revision !== append.expected) return this.#repeatedOrConflict(append, head, texts, first);
-    for (let i = 0, text = first; i < append.count; i += 1, text += TEXTS_PER_NEW_EVENT) {
+  #appendOne(append: StoredAppend): AppendOutcome {
+    const head = this.#headFor(append);
+    if (head === null) return { kind: 'conflict', actual: 'none' };
+    if (head.revision !== append.expected) return this.#repeatedOrConflict(append, head);
+    for (const row of append.rows) {
       this.#position += 1;
       head.revision += 1;
-      this.#statements.insert.run(
-        this.#position,
-        head.stream,
-        head.revision,
-        texts[text] ?? null,
-        texts[text + 1] ?? null,
-        texts[text + 2] ?? null,
-        texts[text + 3] ?? null,
-      );
+      this.#statements.insert.run(this.#position, head.id, head.revision, ...row);
     }
-    return [OUTCOME.written, head.revision, this.#position];
+    return { kind: 'written', revision: head.revision, position: this.#position };
   }
 
   /** The same ids at the revisions they would have had are a retry, which gets the first result; else a conflict. */
-  #repeatedOrConflict(
-    { expected, count }: Append,
-    head: StreamHead,
-    texts: readonly string[],
-    first: number,
-  ): readonly [number, number, number] {
-    const conflict = [OUTCOME.conflict, head.revision, 0] as const;
-    if (head.revision < expected + count) return conflict;
+  #repeatedOrConflict({ expected, rows }: StoredAppend, head: StreamHead): AppendOutcome {
+    const conflict = { kind: 'conflict', actual: head.revision < 0 ? 'none' : head.revision } as const;
     let position = 0;
-    for (let i = 0; i < count; i += 1) {
-      const row: unknown = this.#statements.event.get(head.stream, expected + 1 + i);
-      if (!isRow(row) || textIn(row, 0) !== texts[first + i * TEXTS_PER_NEW_EVENT]) return conflict;
+    for (const [index, [id]] of rows.entries()) {
+      const row: unknown = this.#statements.event.get(head.id, expected + 1 + index);
+      if (!isRow(row) || textIn(row, 0) !== id) return conflict;
       position = numberIn(row, 1);
     }
-    return [OUTCOME.repeated, expected + count, position];
+    return { kind: 'repeated', revision: expected + rows.length, position };
   }
 
-  /** The stream's head, from memory or storage; a stream that the append may begin is created; null: no such stream. */
-  #headOf({ stream, expected }: Append): StreamHead | null {
-    const head = this.#recent.get(stream) ?? (expected === -1 ? this.#created(stream) : null) ?? this.#stored(stream);
-    if (head !== null) this.#recent.set(stream, head);
+  /** The head of an append's stream, or null if it does not exist; a stream that the append may begin is created. */
+  #headFor({ stream, expected }: StoredAppend): StreamHead | null {
+    const head =
+      this.#heads.get(stream) ?? (expected === -1 ? this.#createStream(stream) : null) ?? this.#stored(stream);
+    if (head !== null) this.#heads.set(stream, head);
     return head;
   }
 
-  #created(stream: string): StreamHead | null {
-    if (this.#statements.create.run(this.#lastStream + 1, stream).changes === 0) return null;
+  /** Creates a stream; null if it exists. */
+  #createStream(name: string): StreamHead | null {
+    if (this.#statements.create.run(this.#lastStream + 1, name).changes === 0) return null;
     this.#lastStream += 1;
-    return { stream: this.#lastStream, revision: -1 };
+    return { id: this.#lastStream, revision: -1 };
   }
 
   #stored(stream: string): StreamHead | null {
     const row: unknown = this.#statements.stream.get(stream);
-    return isRow(row) ? { stream: numberIn(row, 0), revision: numberIn(row, 1) } : null;
+    return isRow(row) ? { id: numberIn(row, 0), revision: numberIn(row, 1) } : null;
   }
-}
-
-interface Append {
-  readonly stream: string;
-  readonly expected: number;
-  readonly count: number;
 }
 
 type Statements = ReturnType<typeof prepareAll>;
@@ -222,21 +186,4 @@ function prepareAll(database: DatabaseSyncInstance) {
 
 function firstNumber(row: unknown): number {
   return numberIn(isRow(row) ? row : [], 0);
-}
-
-/** Each append of a batch as a batch of its own. */
-function appendsIn({ streams, expected, counts, texts }: AppendBatch): readonly AppendBatch[] {
-  let text = 0;
-  return streams.map((stream, i) => {
-    const count = numberIn(counts, i);
-    const end = text + count * TEXTS_PER_NEW_EVENT;
-    const append = {
-      streams: [stream],
-      expected: [numberIn(expected, i)],
-      counts: [count],
-      texts: texts.slice(text, end),
-    };
-    text = end;
-    return append;
-  });
 }

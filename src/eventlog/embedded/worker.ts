@@ -3,19 +3,16 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { Stats } from 'node:fs';
 import { statSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { faultOf } from './faults.js';
+import type { MessagePort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
+import { reasonOf } from '../../system/untrusted.js';
+import { serveRpc } from '../../system/worker-rpc.js';
+import { faultOf, isBusy } from './faults.js';
 import { endOf, openLogFile } from './file.js';
 import { HeadFile } from './head-file.js';
 import type { FaultCode, LogReady, ServedLog } from './messages.js';
-import type { MessagePort } from 'node:worker_threads';
-import { parentPort, workerData } from 'node:worker_threads';
 import { pageReader } from './pages.js';
 import { EmbeddedStore } from './store.js';
-import { fieldOf, reasonOf } from '../../system/untrusted.js';
-import { serveRpc } from '../../system/worker-rpc.js';
-
-/** SQLITE_BUSY of https://sqlite.org/rescode.html */
-const SQLITE_BUSY = 5;
 
 const file: unknown = workerData;
 // Else it was imported for `serve`.
@@ -27,12 +24,22 @@ export function serve(port: MessagePort, file: string): void {
   try {
     opened = open(file);
   } catch (error) {
-    const reason = reasonOf(error);
-    const ready: LogReady = { refused: reason, isHeld: fieldOf(error, 'errcode') === SQLITE_BUSY };
+    const ready: LogReady = { refused: reasonOf(error), isHeld: isBusy(error) };
     return serveRpc(port, { ready, api: { close: () => undefined } });
   }
   const { identity, store, hasGaps } = opened;
   serveRpc(port, { ready: { identity, head: store.head, hasGaps } satisfies LogReady, api: served(opened) });
+}
+
+interface Opened {
+  readonly file: string;
+  /** The file that is open, by which another one under its name is detected. */
+  readonly stats: Stats;
+  readonly identity: string;
+  readonly hasGaps: boolean;
+  readonly database: DatabaseSyncInstance;
+  readonly store: EmbeddedStore;
+  readonly headFile: HeadFile;
 }
 
 function open(file: string): Opened {
@@ -40,9 +47,9 @@ function open(file: string): Opened {
   const { identity, position } = endOf(database);
   const store = new EmbeddedStore(database, position, () => freeBytes(dirname(file)));
   const headFile = new HeadFile(file, identity);
-  // Its place on the disk is taken before anything is acknowledged, not when that is full.
-  headFile.reached(position);
-  return { identity, hasGaps, database, store, headFile, place: placeOf(file) };
+  // Takes its room on the disk before anything is acknowledged, not when the disk is full.
+  headFile.write(position);
+  return { file, stats: statSync(file), identity, hasGaps, database, store, headFile };
 }
 
 function freeBytes(folder: string): number {
@@ -59,88 +66,74 @@ class LogFault extends Error {
   }
 }
 
-/** Notices that the file under its name is no longer the one that is open: what is written then would be lost. */
-interface Place {
-  /** @throws {LogFault} `gone`: it is gone, or another lies there */
-  assertHeld(): void;
+/** What is written to a file that was removed or replaced would be lost. @throws {LogFault} */
+function assertInPlace({ file, stats }: Opened): void {
+  if (isInPlace(file, stats)) return;
+  throw new LogFault('fileReplaced', `"${file}" was removed or replaced while it was open`);
 }
 
-function placeOf(file: string): Place {
-  const opened = statSync(file);
-  return {
-    assertHeld() {
-      if (isStill(opened, file)) return;
-      throw new LogFault('gone', `"${file}" was removed or replaced while it was open`);
-    },
-  };
-}
-
-/** Whether a file is still the one that was opened; true as well if it cannot be checked, as in a folder without access. */
-function isStill(opened: Stats, file: string): boolean {
+/** Also true if the file cannot be checked, as in a folder without permissions. */
+function isInPlace(file: string, stats: Stats): boolean {
   try {
     const found = statSync(file, { throwIfNoEntry: false });
-    return found?.ino === opened.ino && found.dev === opened.dev;
+    return found?.ino === stats.ino && found.dev === stats.dev;
   } catch {
     return true;
   }
 }
 
-interface Opened {
-  readonly identity: string;
-  readonly hasGaps: boolean;
-  readonly database: DatabaseSyncInstance;
-  readonly store: EmbeddedStore;
-  readonly headFile: HeadFile;
-  readonly place: Place;
-}
-
-function served({ database, store, headFile, place }: Opened): ServedLog {
+function served(opened: Opened): ServedLog {
+  const { database, store, headFile } = opened;
   const read = pageReader(database);
   let broken: LogFault | null = null;
 
   /** A failed write is not retried: what a second try reports as durable may not be (lost page cache after fsync). */
-  function written<T>(act: () => T): T {
+  function written<T>(write: () => T): T {
     if (broken !== null) throw broken;
     try {
-      return act();
+      return write();
     } catch (error) {
-      broken = error instanceof LogFault ? error : new LogFault('broken', error);
+      broken = error instanceof LogFault ? error : new LogFault('writeFailed', error);
       throw broken;
     }
   }
 
-  function attempted<T>(act: () => T): T {
+  function attempted<T>(call: () => T): T {
     if (broken !== null) throw broken;
     try {
-      return act();
+      return call();
     } catch (error) {
       throw new LogFault(faultOf(error) ?? 'failed', error);
     }
+  }
+
+  /** Runs after the answer, because a checkpoint takes long. The next call reports a failure. */
+  function checkpointSoon(): void {
+    queueMicrotask(() => {
+      try {
+        written(() => store.checkpointWhenDue());
+      } catch {
+        // Kept in `broken`.
+      }
+    });
   }
 
   return {
     append: (batch) =>
       written(() => {
         const outcomes = store.append(batch);
-        place.assertHeld();
-        headFile.reached(store.head);
-        // After the answer: a checkpoint takes long, and the writers need not wait for it. The next call reports a failure.
-        queueMicrotask(() => {
-          try {
-            written(() => store.checkpointWhenDue());
-          } catch {
-            // It is kept as `broken`.
-          }
-        });
+        assertInPlace(opened);
+        headFile.write(store.head);
+        checkpointSoon();
         return { outcomes, isFull: store.isFull };
       }),
     page: (query) => attempted(() => read(query)),
     ping() {
-      written(() => place.assertHeld());
+      written(() => assertInPlace(opened));
       attempted(() => store.ping());
       if (store.isFull) throw new LogFault('full', 'there is little room');
     },
-    look: () => written(() => place.assertHeld()),
+    checkFile: () => written(() => assertInPlace(opened)),
     close: () =>
       attempted(() => {
         headFile.close();
