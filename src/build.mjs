@@ -11,6 +11,7 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statSync,
   utimesSync,
@@ -47,8 +48,21 @@ async function bringUpToDate(name, sources, make) {
   const present = folders.flatMap((folder) => filesUnder(join(dist, folder)));
   const outdated = present.filter((file) => OUTPUT.test(file) && !files.has(relative(dist, file)));
   for (const file of outdated) rmSync(file, { force: true });
+  for (const file of outdated) removeEmptyFolders(dirname(file));
   writeFileSync(mark, '');
   utimesSync(mark, startedAt, startedAt);
+}
+
+/** Removes a folder and its parents below dist as far as they are empty. */
+function removeEmptyFolders(folder) {
+  for (let each = folder; each !== dist; each = dirname(each)) {
+    try {
+      rmdirSync(each);
+    } catch {
+      // It holds files, or a concurrent build has removed it.
+      return;
+    }
+  }
 }
 
 /** Files that a build makes; other files in dist are drafts of a concurrent build. */

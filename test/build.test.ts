@@ -36,7 +36,7 @@ describe('The build', () => {
     const time = new Date(Date.now() + 2_000);
     utimesSync(path, time, time);
   };
-  /** The copy's own build, in a process of its own. */
+  /** Runs the copy's build in a process of its own. */
   const build = async (...flags: string[]): Promise<void> => {
     await promisify(execFile)(process.execPath, [inHouse('src/build.mjs'), ...flags]);
   };
@@ -131,13 +131,14 @@ describe('The build', () => {
     expect(statesOf(inHouse('dist'))).to.deep.equal(before);
   });
 
-  it('builds a changed source again, and removes files whose source is gone', async () => {
+  it('builds a changed source again, and removes files and folders whose source is gone', async () => {
     await build('--all');
     write('src/greeting.ts', 'export const greeting: string = "good day";\n');
     rmSync(inHouse('src/deep'), { recursive: true });
     await build();
     expect(read('dist/src/greeting.js')).to.include('good day');
     expect(built()).to.deep.equal(['.built-src', '.built-test', 'src/greeting.js', 'test/greeting.test.js']);
+    expect(readdirSync(inHouse('dist/src'))).to.not.include('deep');
   });
 
   it('repeats a build that was killed before its end', async () => {
@@ -167,6 +168,7 @@ describe('The build', () => {
       'console/index.html',
     ]);
     expect(after).not.to.equal(before);
+    expect(readdirSync(inHouse('dist/console/assets'))).to.have.lengthOf(1);
   });
 
   it('starts through a symbolic link', async () => {
@@ -199,7 +201,7 @@ function filesUnder(folder: string): readonly string[] {
     .sort();
 }
 
-/** When and as which inode each file was written last. */
+/** The inode and the time of the last write of each file. */
 function statesOf(folder: string): readonly string[] {
   return filesUnder(folder).map((path) => {
     const { ino, mtimeNs } = statSync(join(folder, path), { bigint: true });
@@ -207,7 +209,7 @@ function statesOf(folder: string): readonly string[] {
   });
 }
 
-/** What the system tells of a folder's files: `rename` when a name comes or goes, or is another file's from now on. */
+/** Watches a folder's files: the event `rename` means that a name appears, disappears or belongs to another file. */
 function changesIn(folder: string): {
   upToNow(): Promise<readonly { readonly kind: string; readonly name: string }[]>;
 } {
