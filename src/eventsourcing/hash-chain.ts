@@ -180,16 +180,12 @@ export interface VerifiedRange {
   readonly pageChars?: number | undefined;
 }
 
-/**
- * A stream's events in order; a missing stream has none. Throws `corrupt` at the first that does not follow.
- *
- * @returns whether it ended because of `maxChars`
- */
+/** A stream's events in order; a missing stream has none. Throws `corrupt` at the first that does not follow. */
 export async function* readVerified<E extends ExportedEvent>(
   log: Pick<EventLog, 'readStream'>,
   { stream, eventOf, corrupt }: VerifiedStream<E>,
   verifiedRange: VerifiedRange,
-): AsyncGenerator<E, boolean> {
+): AsyncGenerator<E> {
   const { sha256, from = 0, maxChars = Number.POSITIVE_INFINITY } = verifiedRange;
   const { first, hash, range } = readingOf(verifiedRange);
   let [previous, next] = [hash, first];
@@ -209,9 +205,8 @@ export async function* readVerified<E extends ExportedEvent>(
     if (event.seq < from) continue;
     yield event;
     chars += recorded.data.length;
-    if (chars >= maxChars) return true;
+    if (chars >= maxChars) return;
   }
-  return false;
 }
 
 /** The range to read of the stream: with the event before the first, unless its hash is known. */

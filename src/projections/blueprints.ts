@@ -1,7 +1,7 @@
 /** The saved councils as a list. */
 import type { History } from './run-history.js';
 import type { ReadDeps } from './read-up-to-date.js';
-import { readUpToDate, whileFolded } from './read-up-to-date.js';
+import { readUpToDate } from './read-up-to-date.js';
 import type { Page } from './run-summary.js';
 
 export interface BlueprintListDeps extends ReadDeps {
@@ -9,8 +9,8 @@ export interface BlueprintListDeps extends ReadDeps {
 }
 
 /**
- * Asks for a page of them, newest update first, ties by id ascending; everything recorded before the call is in it. The
- * records come as JSON texts, some at a time, read as they are consumed: one deleted by then is left out.
+ * Asks for a page, newest update first, ties by id ascending, which counts everything recorded before the call. The records
+ * come as JSON texts, a few at a time, and are read as they are consumed; those deleted meanwhile are omitted.
  */
 export type BlueprintList = (page: Page) => Promise<BlueprintPage>;
 
@@ -21,26 +21,19 @@ export interface BlueprintPage {
 }
 
 export function blueprintList(deps: BlueprintListDeps): BlueprintList {
-  const { history } = deps;
-  return async (page) => {
-    const { limit } = page;
-    const { rebuilds } = deps.projector;
-    const ids = await readUpToDate(deps, () => history.blueprintIds({ ...page, limit: limit + 1 }));
-    return { records: recordsOf(ids.slice(0, limit), rebuilds, deps), hasMore: ids.length > limit };
+  return async ({ limit, offset }) => {
+    const ids = await readUpToDate(deps, () => deps.history.blueprintIds({ offset, limit: limit + 1 }));
+    return { records: recordsOf(ids.slice(0, limit), deps), hasMore: ids.length > limit };
   };
 }
 
 /** Most ids per query of the stored views, which answer with one chunk of records. */
 const IDS_AT_ONCE = 100;
 
-async function* recordsOf(
-  ids: readonly string[],
-  rebuilds: number,
-  deps: BlueprintListDeps,
-): AsyncGenerator<readonly string[]> {
+async function* recordsOf(ids: readonly string[], deps: BlueprintListDeps): AsyncGenerator<readonly string[]> {
   for (let at = 0; at < ids.length;) {
     const next = ids.slice(at, at + IDS_AT_ONCE);
-    const records = await whileFolded(deps, rebuilds, () => deps.history.blueprintRecords(next));
+    const records = await readUpToDate(deps, () => deps.history.blueprintRecords(next));
     at += records.length;
     yield records.filter((record) => record !== null);
   }

@@ -1,4 +1,4 @@
-/** Questions to the stored views that count everything recorded before they were asked. */
+/** Queries of the stored views that count everything recorded before the call. */
 import { ServiceStopping } from '../errors.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { inTime } from '../system/async/deadline.js';
@@ -20,60 +20,50 @@ export interface ReadDeps extends ReadUntilDeps {
 }
 
 /**
- * Asks once everything is folded, and asks again if the views were lost meanwhile.
+ * Runs a query once everything is folded, and again if the views were lost meanwhile.
  *
  * @throws {ViewsBehind} if that takes longer than 5 s
  */
-export async function readUpToDate<T>(deps: ReadDeps, ask: () => Promise<T>): Promise<T> {
+export async function readUpToDate<T>(deps: ReadDeps, query: () => Promise<T>): Promise<T> {
   const late = (): Error => new ViewsBehind();
-  return await inTime((signal) => readUpToDateUntil(deps, ask, signal), {
+  return await inTime((signal) => readUpToDateUntil(deps, query, signal), {
     ...{ system: deps.system, maxMs: MAX_WAIT_MS, late },
   });
 }
 
 /**
- * The same without a time limit.
+ * As `readUpToDate`, without a time limit.
  *
  * @throws {ServiceStopping} if the signal aborts or the projector stops
  */
 export async function readUpToDateUntil<T>(
   { log, projector }: ReadUntilDeps,
-  ask: () => Promise<T>,
+  query: () => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
   while (!signal.aborted) {
     const { rebuilds } = projector;
     await projector.waitFor(await log.head(), signal);
-    const answer = await unlessLost(ask);
-    // After a loss an answer may come from the new views, which are still empty.
+    const answer = await unlessLost(query);
+    // After a loss the answer may come from the new views, which are still empty.
     if (answer !== null && projector.rebuilds === rebuilds) return answer.value;
   }
   throw new ServiceStopping();
 }
 
-/** As `readUpToDateUntil`, and waits while the log is away. @throws {ServiceStopping} */
+/** As `readUpToDateUntil`; waits while the log is unavailable. @throws {ServiceStopping} */
 export async function readUpToDateWithRetry<T>(
   { system, ...deps }: ReadDeps,
-  ask: () => Promise<T>,
+  query: () => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  return await retryWhileUnavailable(() => readUpToDateUntil(deps, ask, signal), { system, signal });
-}
-
-/**
- * Asks about the result of an earlier query: at once, or, if the views were lost since, when they are folded again.
- *
- * @param rebuilds how often the views had been lost at the earlier query
- */
-export async function whileFolded<T>(deps: ReadDeps, rebuilds: number, ask: () => Promise<T>): Promise<T> {
-  const answer = deps.projector.rebuilds === rebuilds ? await unlessLost(ask) : null;
-  return answer !== null && deps.projector.rebuilds === rebuilds ? answer.value : await readUpToDate(deps, ask);
+  return await retryWhileUnavailable(() => readUpToDateUntil(deps, query, signal), { system, signal });
 }
 
 /** An answer, or null if the views are lost. */
-async function unlessLost<T>(ask: () => Promise<T>): Promise<{ readonly value: T } | null> {
+async function unlessLost<T>(query: () => Promise<T>): Promise<{ readonly value: T } | null> {
   try {
-    return { value: await ask() };
+    return { value: await query() };
   } catch (error) {
     if (error instanceof ViewsLost) return null;
     throw error;

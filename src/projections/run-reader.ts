@@ -26,13 +26,6 @@ export interface RunReaderOptions {
 /** Records folded at a time: each holds two pages of the log in memory. The others wait in order. */
 const FOLDS_AT_A_TIME = 16;
 
-/** Events of a run, one after the other. */
-export interface RunPiece {
-  readonly events: readonly RunEvent[];
-  /** Whether it is full: no event that is recorded later belongs to it. */
-  readonly isFinal: boolean;
-}
-
 export class RunReader {
   readonly #options: RunReaderOptions;
   readonly #folds = semaphore(FOLDS_AT_A_TIME);
@@ -86,26 +79,19 @@ export class RunReader {
       previousHash,
       maxChars,
     }: { readonly from: number; readonly previousHash: string | null; readonly maxChars: number },
-  ): Promise<RunPiece> {
+  ): Promise<readonly RunEvent[]> {
     this.#options.corruptRuns.assertNotCorrupt(runId);
     const events: RunEvent[] = [];
+    const range = { from, maxChars, pageChars: maxChars, previousHash: previousHash ?? undefined };
     try {
-      const reading = this.#checked(runId, {
-        from,
-        maxChars,
-        pageChars: maxChars,
-        ...(previousHash !== null && { previousHash }),
-      });
-      let next = await reading.next();
-      for (; next.done !== true; next = await reading.next()) events.push(next.value);
-      return { events, isFinal: next.value };
+      for await (const event of this.#checked(runId, range)) events.push(event);
     } catch (error) {
       if (events.length === 0) throw this.#noted(error);
-      return { events, isFinal: false };
     }
+    return events;
   }
 
-  #checked(runId: string, range: Omit<VerifiedRange, 'sha256'>): AsyncGenerator<RunEvent, boolean> {
+  #checked(runId: string, range: Omit<VerifiedRange, 'sha256'>): AsyncGenerator<RunEvent> {
     const { log, sha256 } = this.#options;
     return readChecked(log, runId, { sha256, ...range });
   }

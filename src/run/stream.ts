@@ -70,14 +70,13 @@ export async function* readRun(
 /**
  * A run's events in order, with verified hashes; none for an unknown run.
  *
- * @returns whether it ended because of `maxChars`
  * @throws {RunCorrupt} at the first event whose hash does not follow
  */
 export function readChecked(
   log: Pick<EventLog, 'readStream'>,
   runId: string,
   range: VerifiedRange,
-): AsyncGenerator<RunEvent, boolean> {
+): AsyncGenerator<RunEvent> {
   const corrupt = (seq: number, cause: unknown): RunCorrupt => corruption({ runId, seq }, cause);
   return readVerified(log, { stream: runStream(runId), eventOf: runEventOf, corrupt }, range);
 }
