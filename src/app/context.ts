@@ -1,7 +1,6 @@
 /** What an engine works with: the data directory, the model, the clock, the logger, and what tests replace. */
 import type { System } from '../system/system.js';
 import type { Logger } from '../system/logger.js';
-import type { StartThread } from '../system/thread.js';
 import type { Config } from '../config.js';
 import type { DataDirectory } from './data-directory.js';
 import type { ChunkSearch } from '../search/document-search.js';
@@ -38,8 +37,6 @@ export interface EngineOverrides {
   readonly chunkSearch: ChunkSearch;
   /** What has the text of uploaded files, else child processes. */
   readonly extractor: PdfExtractor;
-  /** Starts the threads of the log, the stored read models and the passage index. */
-  readonly startThread: StartThread;
   /** The compiled charts, which engines may share. */
   readonly charts: MachineCache;
   readonly openLog: typeof openLog;

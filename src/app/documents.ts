@@ -28,7 +28,6 @@ import type { Projector } from '../projections/projector.js';
 import type { EngineConfig, EngineDeps } from './context.js';
 import { isLasting, reportFailureOnce } from '../embeddings/provider.js';
 import { wait } from '../system/async/deadline.js';
-import type { StartThread } from '../system/thread.js';
 
 /** How long an append to a document is tried, in milliseconds, before its upload is answered 503. */
 const APPEND_DEADLINE_MS = 10_000;
@@ -90,7 +89,6 @@ export async function documentServices(
   );
   const { model } = embeddings;
   const recordsVectors = model !== OFFLINE_EMBEDDING_MODEL;
-  const { startThread } = overrides;
   const limits = { ...EXTRACT_LIMITS, timeoutMs: config.pdfTimeoutMs };
   const extractor = overrides.extractor ?? pdfExtractor({ system, pid: process.pid, limits });
   const corruptDocuments = trackCorrupt(logger, (documentId) => indexer.removeCorrupt(documentId));
@@ -106,7 +104,7 @@ export async function documentServices(
   const indexer = new SearchIndexer({
     ...{ log, system, onFault, onIncomplete: completer.complete },
     model: recordsVectors ? model : null,
-    open: indexOpener({ ...{ dataDir, system, logger, log, logInfo, embeddings, onFault }, startThread }),
+    open: indexOpener({ dataDir, system, logger, log, logInfo, embeddings, onFault }),
   });
   const filenameOf = (id: string): Promise<string | null> => filenameIn({ history, store }, id);
   let projector: Pick<Projector, 'waitFor' | 'rebuilds'> | null = null;
@@ -139,7 +137,6 @@ export async function documentServices(
 
 interface IndexOpening
   extends Pick<EngineDeps, 'dataDir' | 'system' | 'logger'>, Pick<DocumentServicesDeps, 'log' | 'logInfo'> {
-  readonly startThread: StartThread | undefined;
   readonly embeddings: Pick<Embeddings, 'model' | 'dimensions'>;
   readonly onFault: (error: unknown) => void;
 }

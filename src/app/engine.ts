@@ -97,7 +97,7 @@ export interface Engine {
  */
 export async function openEngine(config: EngineConfig, deps: EngineDeps): Promise<Engine> {
   const { dataDir, system, logger, overrides = {} } = deps;
-  const { openViews: open, startThread, charts = machineCache() } = overrides;
+  const { openViews: open, charts = machineCache() } = overrides;
   const instanceId = system.uuid();
   const { log, authenticator, ...logInfo } = await reachedRecord(config, deps, instanceId);
   const onFault = readingFault(logger);
@@ -106,7 +106,7 @@ export async function openEngine(config: EngineConfig, deps: EngineDeps): Promis
   const folded = { ...logInfo, ...(config.eventStore === null && { file: dataDir.logFile }) };
   const liveRuns = new LiveRuns();
   const isLive = (runId: string): boolean => liveRuns.has(runId);
-  const reading = { log: folded, system, onCorrupt, onLost, onFault, isLive, open, startThread };
+  const reading = { log: folded, system, onCorrupt, onLost, onFault, isLive, open };
   const models = await modelsOf(log, dataDir, reading);
   const { history, corruptRuns, reader, views } = models;
   const tokens = tokenBus(logger);

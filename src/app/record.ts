@@ -29,8 +29,8 @@ export async function openRecord(
   contact: LogContact,
 ): Promise<OpenedRecord> {
   const watch = { ...logWatch(logger), onBroken: onLogBroken };
-  const { openLog = openNamed, startThread } = overrides;
-  const opened = await openLog({ ...placeOf(config, dataDir), ...watch, system, startThread });
+  const { openLog = openNamed } = overrides;
+  const opened = await openLog({ ...placeOf(config, dataDir), ...watch, system });
   const log = config.eventStore === null ? recordsOn(opened) : opened;
   const logInfo = await contact.ask(async () => ({ identity: await log.identity(), head: await log.head() }));
   return { log, ...logInfo };

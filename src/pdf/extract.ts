@@ -32,14 +32,11 @@ export function pdfExtractor({
   system,
   pid,
   limits = EXTRACT_LIMITS,
-  run = runChild,
 }: {
   system: Pick<System, 'after'>;
   /** Id of this process: children end when it does. */
   pid: number;
   limits?: ExtractLimits;
-  /** Has a parser read a file. Default: in a process of its own. */
-  run?: RunParser;
 }): PdfExtractor {
   const stopping = new AbortController();
   const tasks = new TaskTracker();
@@ -55,7 +52,7 @@ export function pdfExtractor({
       const bytes = await read();
       if (bytes.length > limits.maxBytes) throw new PdfRefused({ reason: 'too-large', limit: limits.maxBytes });
       if (!isPdf(bytes)) throw new PdfRefused({ reason: 'not-a-pdf' });
-      return await textWithFallback(bytes, { system, limits, pid, run, signal: stopping.signal });
+      return await textWithFallback(bytes, { system, limits, pid, signal: stopping.signal });
     } finally {
       release();
     }
@@ -121,16 +118,12 @@ interface PdfText {
   readonly parser: Parser;
 }
 
-/** Resolves once the parser has ended, however it did. */
-type RunParser = (task: ChildTask, system: Pick<System, 'after'>) => Promise<ChildEnd>;
-
 interface ExtractionDeps {
   readonly system: Pick<System, 'after'>;
   readonly limits: ExtractLimits;
   readonly signal: AbortSignal;
   /** Id of this process: children end when it does. */
   readonly pid: number;
-  readonly run: RunParser;
 }
 
 /**
@@ -143,10 +136,10 @@ interface ExtractionDeps {
  * @throws {ServiceStopping} the signal aborted
  */
 async function textWithFallback(bytes: Uint8Array, deps: ExtractionDeps): Promise<PdfText> {
-  const { system, limits, signal, pid, run } = deps;
+  const { system, limits, signal, pid } = deps;
   const attempt = (parser: Parser): Promise<ChildEnd> => {
     const [maxProcessorMs, maxMemoryBytes] = [limits.timeoutMs, limits.maxMemoryMb * 1024 * 1024];
-    return run({ ...limits, parser, bytes, maxProcessorMs, maxMemoryBytes, parentPid: pid, signal }, system);
+    return runChild({ ...limits, parser, bytes, maxProcessorMs, maxMemoryBytes, parentPid: pid, signal }, system);
   };
 
   const first = await attempt('pdfjs');
@@ -215,7 +208,7 @@ function view(bytes: Uint8Array): Buffer {
 }
 
 /** What one extraction child is to do, from its start to its end. */
-export interface ChildTask extends ChildOptions {
+interface ChildTask extends ChildOptions {
   readonly bytes: Uint8Array;
   /** Kills the child when it aborts. */
   readonly signal: AbortSignal;

@@ -18,11 +18,10 @@ export interface ParserTask {
 
 type Send = (message: ChildMessage) => void;
 
-// Else it was imported for `serve`.
-if (parentPort !== null && workerData !== undefined) serve(parentPort, workerData as ParserTask);
+if (parentPort !== null) serve(parentPort, workerData as ParserTask);
 
 /** Posts the text, or why there is none, and closes the port. */
-export function serve(port: MessagePort, task: ParserTask): void {
+function serve(port: MessagePort, task: ParserTask): void {
   const send: Send = (message) => port.postMessage(message);
   parse(task, send)
     .catch((error: unknown) => send({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) }))

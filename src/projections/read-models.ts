@@ -1,6 +1,5 @@
 /** Opens the stored read models of this process with the reader they use. */
 import type { System } from '../system/system.js';
-import type { StartThread } from '../system/thread.js';
 import type { RunCorrupt } from '../run/errors.js';
 import type { EventLog } from '../eventlog/port.js';
 import { CorruptRuns } from './corrupt-runs.js';
@@ -23,8 +22,6 @@ export interface ReadModelsOptions extends ViewsOptions {
   readonly isLive: (runId: string) => boolean;
   /** Opens the stored rows. Default: the file. */
   readonly open?: typeof openViews | undefined;
-  /** Starts the thread of the stored rows. Default: a new one. */
-  readonly startThread?: StartThread | undefined;
 }
 
 export interface ReadModels {
@@ -46,11 +43,10 @@ export async function openReadModels({
   onFault,
   isLive,
   open = openViews,
-  startThread,
   ...options
 }: ReadModelsOptions): Promise<ReadModels> {
   const stored = await open(options, {
-    ...{ system, startThread, onFault },
+    ...{ system, onFault },
     onLost,
     corruptRuns: () => corruptRuns.all(),
   });

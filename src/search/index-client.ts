@@ -6,8 +6,6 @@ import { OFFLINE_EMBEDDING_MODEL } from '../embeddings/offline.js';
 import { orAborted } from '../system/async/deadline.js';
 import { DerivedFile } from '../system/derived-file.js';
 import type { System } from '../system/system.js';
-import type { StartThread } from '../system/thread.js';
-import { startThread as startNewThread } from '../system/thread.js';
 import { WorkerRpc } from '../system/worker-rpc.js';
 import { IndexFull, IndexLost } from './errors.js';
 import type { ChunkRow } from './rows.js';
@@ -33,7 +31,6 @@ export interface SearchIndexDeps {
   readonly onLost: (cause: unknown) => void;
   /** Called when the file could not be recreated; that is tried again. */
   readonly onFault: (error: unknown) => void;
-  readonly startThread?: StartThread | undefined;
 }
 
 /** A chunk to add to the index. */
@@ -119,10 +116,7 @@ const MAX_QUERY_UNITS = 4_096;
 const MAX_TOP_K = 100;
 
 /** Starts the index worker on a file. A file that cannot be used is recreated; rejects when it can be neither. */
-export async function openSearchIndex(
-  options: SearchIndexOptions,
-  { startThread = startNewThread, ...deps }: SearchIndexDeps,
-): Promise<SearchIndex> {
+export async function openSearchIndex(options: SearchIndexOptions, deps: SearchIndexDeps): Promise<SearchIndex> {
   let count = 0;
   const valueOf = async <T>(answer: Promise<Counted<T>>): Promise<T> => {
     const counted = await answer;
@@ -131,7 +125,7 @@ export async function openSearchIndex(
   };
   const started = async (isLost: boolean): Promise<{ thread: IndexThread; progress: IndexProgress }> => {
     const task: IndexTask = { ...options, isLost };
-    const thread: IndexThread = new WorkerRpc(startThread(new URL('./worker.js', import.meta.url), task), NAME);
+    const thread: IndexThread = new WorkerRpc(new URL('./worker.js', import.meta.url), task, NAME);
     return { thread, progress: await valueOf(thread.ready()) };
   };
   const { thread, progress } = await started(false);

@@ -272,11 +272,10 @@ function reciprocalRankFusion(rankings: readonly (readonly Scored[])[]): readonl
   return [...scores].map(([key, score]) => ({ key, score })).sort(byScore);
 }
 
-// Else it was imported for `serve`.
-if (parentPort !== null && workerData !== undefined) serve(parentPort, workerData as IndexTask);
+if (parentPort !== null) serve(parentPort, workerData as IndexTask);
 
 /** Serves the index over a message port: answers one call after the other. */
-export function serve(port: MessagePort, options: IndexTask): void {
+function serve(port: MessagePort, options: IndexTask): void {
   const store = openSearchStore(options);
   const counted = <T>(value: T): Counted<T> => ({ value, count: store.count() });
   const api: ServedIndex = {

@@ -1,7 +1,7 @@
 /** Calls to a worker thread, which answers one after the other: client and server. */
 import type { MessagePort } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import { ServiceStopping } from '../errors.js';
-import type { Thread } from './thread.js';
 import { fieldOf, reasonOf } from './untrusted.js';
 
 /** A function that can be called from another thread: its arguments and its result are cloned. */
@@ -46,7 +46,7 @@ export class CallFailed extends Error {
 
 /** The client, which owns the thread. `Ready` is what the thread sends once it serves, `Api` what it serves. */
 export class WorkerRpc<Ready, Api extends { close(): unknown }> {
-  readonly #thread: Thread;
+  readonly #thread: Worker;
   readonly #what: string;
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
@@ -58,8 +58,14 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
   /** Resolves with the reason once the thread has stopped, also by `close`. */
   readonly stopped = new Promise<Error>((resolve) => (this.#resolveStopped = resolve));
 
-  /** @param what runs there, as errors name it */
-  constructor(thread: Thread, what: string) {
+  /**
+   * Starts the thread.
+   *
+   * @param workerData cloned into the thread
+   * @param what names the thread in errors
+   */
+  constructor(module: URL, workerData: unknown, what: string) {
+    const thread = new Worker(module, { workerData });
     this.#thread = thread;
     this.#what = what;
     thread.on('message', (answer) => this.#onAnswer(answer as Answer));

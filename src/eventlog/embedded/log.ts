@@ -30,8 +30,6 @@ import { ordinalOf, positionOf } from './messages.js';
 import { PAGE_CHARS, allPages, streamPages } from './pages.js';
 import { follow } from './subscription.js';
 import { elementAt } from '../../system/element.js';
-import type { StartThread } from '../../system/thread.js';
-import { startThread } from '../../system/thread.js';
 import { CallFailed, WorkerRpc } from '../../system/worker-rpc.js';
 import { dirname } from 'node:path';
 
@@ -40,8 +38,6 @@ export interface EmbeddedLogOptions {
   readonly file: string;
   /** Folder of views that were folded from this log, which therefore must exist, or null if it may be missing. */
   readonly viewsOf?: string | null;
-  /** Default: a new thread. */
-  readonly startThread?: StartThread | undefined;
   /** Called once when a write has failed or the thread has died: appends are refused until the file is opened again. */
   readonly onBroken?: (fault: LogUnavailable) => void;
   /** Called once when a stored record is found corrupt; the others are still served. */
@@ -57,15 +53,12 @@ export interface EmbeddedLogOptions {
  * @throws {LogUnreadable} the file is missing though it must exist, cannot be opened or holds something else
  */
 export async function openEmbeddedLog(options: EmbeddedLogOptions): Promise<EventLog> {
-  const { file, viewsOf = null, startThread: start = startThread } = options;
+  const { file, viewsOf = null } = options;
   if (viewsOf !== null && !existsSync(file)) {
     const reason = `it is missing, but "${viewsOf}" was folded from one: restore it, or delete that folder to start over`;
     throw new LogUnreadable({ file, reason });
   }
-  const thread: LogThread = new WorkerRpc(
-    start(new URL('./worker.js', import.meta.url), file),
-    "The event log's thread",
-  );
+  const thread: LogThread = new WorkerRpc(new URL('./worker.js', import.meta.url), file, "The event log's thread");
   const ready = await thread.ready().catch((cause: unknown) => {
     throw new LogUnavailable({ cause });
   });

@@ -14,12 +14,10 @@ import type { FaultCode, LogReady, ServedLog } from './messages.js';
 import { pageReader } from './pages.js';
 import { EmbeddedStore } from './store.js';
 
-const file: unknown = workerData;
-// Else it was imported for `serve`.
-if (parentPort !== null && typeof file === 'string') serve(parentPort, file);
+if (parentPort !== null) serve(parentPort, String(workerData));
 
 /** Serves the log in a file over a message port. */
-export function serve(port: MessagePort, file: string): void {
+function serve(port: MessagePort, file: string): void {
   let opened: Opened;
   try {
     opened = open(file);

@@ -7,8 +7,6 @@ import type { Position } from '../../eventlog/port.js';
 import { keptPosition, LogUnreadable } from '../../eventlog/port.js';
 import { DerivedFile, REST_MS } from '../../system/derived-file.js';
 import type { System } from '../../system/system.js';
-import type { StartThread } from '../../system/thread.js';
-import { startThread as startNewThread } from '../../system/thread.js';
 import { WorkerRpc } from '../../system/worker-rpc.js';
 import type { DocumentRecord } from '../../documents/events.js';
 import type { DuePause } from '../../run/live/deadlines.js';
@@ -46,7 +44,6 @@ export interface ViewsDeps {
   readonly corruptRuns: () => readonly Corruption[];
   /** Called when the file could not be recreated; that is tried again. */
   readonly onFault: (error: unknown) => void;
-  readonly startThread?: StartThread | undefined;
 }
 
 /** Each call throws ViewsLost when the views fail. */
@@ -83,7 +80,7 @@ type Thread = WorkerRpc<ViewsReady, ViewsStore>;
  * @throws {LogUnreadable} the rows were folded from another log, or past its head, and the log has a file to refuse
  */
 export async function openViews(options: ViewsOptions, deps: ViewsDeps): Promise<ViewsClient> {
-  const { thread, ready } = await startedThread({ ...options, isLost: false }, deps).catch((cause: unknown) => {
+  const { thread, ready } = await startedThread({ ...options, isLost: false }).catch((cause: unknown) => {
     throw failure(options.file, cause);
   });
   if ('refused' in ready) {
@@ -129,7 +126,7 @@ function keptFile(thread: Thread, options: ViewsOptions, deps: ViewsDeps): Deriv
 const OUTCOME = `; trying again in ${REST_MS / 1_000} s, lists answer 503 until then`;
 
 async function recreated(options: ViewsOptions, deps: ViewsDeps): Promise<Thread> {
-  const { thread } = await startedThread({ ...options, isLost: true }, deps);
+  const { thread } = await startedThread({ ...options, isLost: true });
   try {
     for (const each of deps.corruptRuns()) await thread.call('saveCorrupt', each);
     return thread;
@@ -139,11 +136,8 @@ async function recreated(options: ViewsOptions, deps: ViewsDeps): Promise<Thread
   }
 }
 
-async function startedThread(
-  task: ViewsTask,
-  { startThread = startNewThread }: Pick<ViewsDeps, 'startThread'>,
-): Promise<{ readonly thread: Thread; readonly ready: ViewsReady }> {
-  const thread: Thread = new WorkerRpc(startThread(new URL('./views-worker.js', import.meta.url), task), 'Read models');
+async function startedThread(task: ViewsTask): Promise<{ readonly thread: Thread; readonly ready: ViewsReady }> {
+  const thread: Thread = new WorkerRpc(new URL('./views-worker.js', import.meta.url), task, 'Read models');
   return { thread, ready: await thread.ready() };
 }
 

@@ -8,11 +8,10 @@ import { createViewsFile, openViewsFile } from './views-file.js';
 import type { ViewsStore } from './views-store.js';
 import { viewsStore } from './views-store.js';
 
-// Else it was imported for `serve`.
-if (parentPort !== null && workerData !== undefined) serve(parentPort, workerData as ViewsTask);
+if (parentPort !== null) serve(parentPort, workerData as ViewsTask);
 
 /** Serves the rows of a file over a message port. */
-export function serve(port: MessagePort, { file, log, isLost }: ViewsTask): void {
+function serve(port: MessagePort, { file, log, isLost }: ViewsTask): void {
   const opened = isLost ? null : openViewsFile(file, log);
   if (opened !== null && 'refused' in opened) {
     serveRpc(port, { ready: opened satisfies ViewsReady, api: { close: () => undefined } });
