@@ -1,10 +1,10 @@
 /**
  * Marks by which drafts cite pages of documents: `[4f2a9c01:3]` is page 3 of the document whose id begins with 4f2a9c01.
- * A run knows the pages its tools have given out; a mark of any other page is unknown.
+ * A run knows the pages that its tools returned; a mark of any other page is unknown.
  */
 import type { RunCompletedData, ToolHit } from '../generated/schemas.js';
 
-/** The pages given out so far, after a tool's hits; null once they are more than are kept. */
+/** The known pages after a tool's hits, or null if there are too many to keep. */
 export function withSources(sources: readonly string[] | null, hits: readonly ToolHit[]): readonly string[] | null {
   if (sources === null) return null;
   const all = new Set(sources);
@@ -14,8 +14,8 @@ export function withSources(sources: readonly string[] | null, hits: readonly To
 }
 
 /**
- * The marks in a completed run's draft that name no page it was given, each once, in order, at most 50. Left out when
- * there are neither pages nor marks, or when there were too many pages to keep.
+ * The unknown marks in the draft of a completed run, each once, in order, at most 50. Absent if there are neither pages
+ * nor marks, or too many pages to keep.
  */
 export function unknownMarks(
   draft: string | null,
@@ -32,7 +32,7 @@ export function unknownMarks(
 }
 
 interface Mark {
-  /** Hex digits of an id, or a file name, which no mark should hold. */
+  /** Hex digits of an id; or a file name, which is always unknown. */
   readonly document: string;
   readonly page: number;
 }
@@ -47,22 +47,22 @@ function* marksIn(text: string): Generator<Mark> {
   }
 }
 
-/** A page's key: the id is cut to the length a mark holds. */
+/** A page's key, with the id cut to the length of a mark. */
 function sourceOf(document: string, page: number): string {
   return `${document.slice(0, MARK_CHARS).toLowerCase()}:${page}`;
 }
 
-/** Without a bracket inside, so that no two openings compete for one end. */
+/** No bracket inside, so that matching is linear. */
 const BRACKETS = /\[([^[\]\n]{3,400})\]/g;
 
-/** Hex digits of an id or the name of a file, a colon, a page. */
+/** Hex digits of an id or a file name, then a colon and a page. */
 const MARK = /^([0-9a-f]{8,64}|[^:]{1,120}\.pdf):\s?(\d{1,6})$/i;
 
-/** Characters of a document's id in a mark, as tools/pdf-reader.ts writes it. */
-const MARK_CHARS = 8;
+/** Length of a document's id in a mark. */
+export const MARK_CHARS = 8;
 
-/** Pages kept of a run: 14 bytes each in the state of every run in memory. */
+/** Most pages kept for a run, at 14 bytes each. */
 const MAX_SOURCES = 4096;
 
-/** Unknown marks named by the last event. */
+/** Most unknown marks in the last event. */
 const MAX_UNKNOWN = 50;

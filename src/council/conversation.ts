@@ -1,20 +1,18 @@
 /**
- * A node's conversation with its model while it may use tools: calls that the model asks for are executed and recorded,
- * and their results sent back, until it answers or a bound is reached. Then it is asked once more, without tools and with
- * all results in the prompt, so that it cannot ask for another call.
+ * A node's conversation with its model while it may use tools: executes and records the calls that the model asks for and
+ * returns their results, until the model answers. At a limit, it asks once more without tools, with all results in the
+ * prompt, so that the model cannot ask for another call.
  */
-import type { ModelAnswer, ModelRequest, ToolCall, ToolRound } from '../models/port.js';
-import { boundReached, callsLeft, callLimits } from './tools/call.js';
-import type { ToolUsage } from './tools/call.js';
-import { withoutThoughts } from './thoughts.js';
-import type { ToolKit } from './tools/call.js';
-import { executeCall } from './tools/call.js';
 import { utf8Bytes } from '../graph/limits.js';
+import type { ModelAnswer, ModelRequest, ToolCall, ToolRound } from '../models/port.js';
+import { withoutThoughts } from './thoughts.js';
+import type { ToolKit, ToolUsage } from './tools/call.js';
+import { boundReached, callLimits, callsLeft, executeCall } from './tools/call.js';
 import { elementAt } from '../system/element.js';
 
 export interface ConversationDeps {
   readonly kit: ToolKit;
-  /** Time for tools, from the first call on, in milliseconds. */
+  /** Time for all tool calls, from the first on, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
@@ -24,7 +22,7 @@ export interface Conversation {
   readonly rounds: readonly ToolRound[];
 }
 
-/** Asks the model and executes its calls until there is an answer. */
+/** Asks the model and executes its calls until it answers. */
 export async function converse(
   request: ModelRequest,
   ask: (request: ModelRequest) => Promise<ModelAnswer>,
@@ -69,7 +67,7 @@ function closingMessage(bound: string, refused: number): string {
   return `You have no more calls: ${bound}.${dropped} Answer now, from what stands above.`;
 }
 
-/** All results; rejects only once every call has settled, so that no call outlives its attempt. */
+/** All results. Rejects only after every call has settled, so that no call outlives its attempt. */
 async function allSettledFirst(calls: readonly Promise<string>[]): Promise<readonly string[]> {
   await Promise.allSettled(calls);
   return await Promise.all(calls);
@@ -79,14 +77,14 @@ function exchangesOf(calls: readonly ToolCall[], results: readonly string[]): To
   return calls.map((call, index) => ({ call, result: elementAt(results, index) }));
 }
 
-/** Milliseconds since its first reading, less the time calls to the model waited for their turn or for a server. */
+/** Milliseconds since its first reading, without the time that calls waited for a slot or a server. */
 function stopwatch({ system }: ToolKit): (waitedMs?: number) => number {
   let startedMs: number | null = null;
-  let allWaitedMs = 0;
+  let totalWaitedMs = 0;
   return (waitedMs = 0) => {
     const nowMs = system.monotonicMs();
     if (startedMs === null) startedMs = nowMs;
-    else allWaitedMs += waitedMs;
-    return nowMs - startedMs - allWaitedMs;
+    else totalWaitedMs += waitedMs;
+    return nowMs - startedMs - totalWaitedMs;
   };
 }

@@ -1,4 +1,4 @@
-/** Reads a critic's answer. A score decides where a run goes, so an ambiguous one is not used. */
+/** Reads a critic's answer. A score decides the route of a run, so an ambiguous answer is not used. */
 import { isList } from '../system/untrusted.js';
 import { withoutAnyThoughts } from './thoughts.js';
 
@@ -11,16 +11,15 @@ export interface Critique {
 }
 
 /**
- * Reads the first JSON object of an answer that has a `score`, wherever it stands: alone, in a code fence, among words,
- * after `<think>…</think>`. The score is a number from 0 to 10 or its text, the feedback a text or a list of them, its
- * lines. Null when there is none or it is unusable: with two scores it is unclear which was meant, and `"9/10"` is no
- * number. The caller asks once more instead.
+ * Reads the first JSON object with a `score` in an answer, also in a code fence, between words or after
+ * `<think>…</think>`. The score is a number from 0 to 10 or its text, the feedback a text or a list of lines. Null if there
+ * is none or it is unusable: two scores are ambiguous, and `"9/10"` is not a number.
  */
 export function readCritique(answer: string): Critique | null {
-  const whole = parseObject(answer);
-  if (whole !== null) return critiqueOf(answer, whole);
-  const spoken = withoutAnyThoughts(answer).slice(0, MAX_SEARCHED_CHARS);
-  for (const { json, value } of jsonObjectsIn(spoken)) {
+  const object = parseObject(answer);
+  if (object !== null) return critiqueOf(answer, object);
+  const text = withoutAnyThoughts(answer).slice(0, MAX_SEARCHED_CHARS);
+  for (const { json, value } of jsonObjectsIn(text)) {
     if (Object.hasOwn(value, 'score')) return critiqueOf(json, value);
   }
   return null;
@@ -36,7 +35,7 @@ function critiqueOf(json: string, object: object): Critique | null {
 
 function scoreOf(given: unknown): number | null {
   const score = typeof given === 'string' && NUMBER.test(given) ? Number(given) : given;
-  // abs: minus zero is in range but is recorded as zero, and the adopted state must equal the recorded one.
+  // JSON records minus zero as zero, and the adopted state must equal the recorded one.
   return typeof score === 'number' && score >= 0 && score <= 10 ? Math.abs(score) : null;
 }
 
@@ -49,9 +48,9 @@ function ownField(object: object, name: string): unknown {
   return Object.hasOwn(object, name) ? Reflect.get(object, name) : undefined;
 }
 
-/** The JSON objects that stand in a text, in their order; those within another are part of that one. */
+/** The outermost JSON objects in a text, in order. */
 function* jsonObjectsIn(text: string): Generator<{ readonly json: string; readonly value: object }> {
-  // Only a brace that can begin an object: prose and formulas use braces otherwise.
+  // A brace that can begin an object: prose and formulas use braces otherwise.
   const beginning = /\{\s*["}]/g;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const begin = beginning.exec(text)?.index;
@@ -64,7 +63,7 @@ function* jsonObjectsIn(text: string): Generator<{ readonly json: string; readon
   }
 }
 
-/** End of the object that begins here, ignoring braces in strings; null when it is not closed. */
+/** End of the object that begins here, ignoring braces in strings, or null if it is not closed. */
 function endOfObject(text: string, begin: number): number | null {
   let depth = 0;
   let isInString = false;
@@ -88,7 +87,7 @@ function parseObject(json: string): object | null {
   }
 }
 
-/** Whether the outermost object of a valid JSON text holds a key more than once, of which JSON.parse keeps the last. */
+/** Whether the outermost object of a valid JSON text has a key more than once; JSON.parse keeps only the last. */
 function hasDuplicateKey(json: string, key: string): boolean {
   let depth = 0;
   let found = 0;
@@ -100,14 +99,14 @@ function hasDuplicateKey(json: string, key: string): boolean {
   return found > 1;
 }
 
-/** Strings (captured when a colon makes them names) and brackets. Linear: no two quantifiers compete for a character. */
+/** Brackets and strings, captured if a colon follows. Linear: no two quantifiers match the same character. */
 const NAMES_AND_BRACKETS = /("[^"\\]*(?:\\.[^"\\]*)*")(?=\s*:)|"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g;
 
 /** A number as JSON writes it. */
 const NUMBER = /^\s*-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s*$/;
 
-/** Of an answer that holds more than one JSON object, in UTF-16 units: a feedback of 8 KiB has room many times over. */
+/** Length of an answer that is searched for an object, in UTF-16 units. */
 const MAX_SEARCHED_CHARS = 1024 * 1024;
 
-/** Most braces tried: each may scan the rest of the text. */
+/** Most braces to try: each may scan the rest of the text. */
 const MAX_TRIES = 20;

@@ -1,4 +1,4 @@
-/** Renders a node's prompt: a pure function of its input, so that the recorded hash of the text can be verified later. */
+/** Renders a node's prompt. Pure, so that its recorded hash can be verified later. */
 import type { NodeRole } from '../generated/schemas.js';
 import type { PromptInput, ToolName } from '../models/port.js';
 import { PASS_SCORE } from '../graph/limits.js';
@@ -10,8 +10,8 @@ export interface RenderedPrompt {
 }
 
 /**
- * Renders a prompt: who the node is and how it answers as `system`; topic, draft and feedback, each between its own
- * tags, as `prompt`. Nothing in the three can close its section: tags of these names inside them are escaped.
+ * Renders a prompt: `system` describes the node and how it answers; `prompt` holds topic, draft and feedback, each between
+ * its tags. Their text cannot close a section, because these tags are escaped in it.
  */
 export function renderPrompt(input: PromptInput): RenderedPrompt {
   return {
@@ -54,7 +54,7 @@ const TOOL_TITLES: Readonly<Record<ToolName, string>> = {
   pdfReader: 'a reader of uploaded PDF documents',
 };
 
-/** A text as data between tags that nothing in it can close. */
+/** A text as data between tags that nothing inside can close. */
 export function section(tag: string, attributes: string, text: string): string {
   return `<${tag}${attributes}>\n${text.replace(OUR_TAGS, '&lt;')}\n</${tag}>`;
 }
@@ -64,7 +64,7 @@ function writingTask({ draft, feedback }: PromptInput): string {
   return feedback.length === 0 ? 'Write the next draft.' : 'Write the next draft. The newest feedback stands last.';
 }
 
-/** Without a nested quantifier: it runs over untrusted texts of up to 128 KiB. */
+/** Without nested quantifiers: it matches untrusted texts of up to 128 KiB. */
 const OUR_TAGS = /<(?=\/?(?:topic|draft|feedback|tool_result)\b)/gi;
 
 const DATA_RULE =
@@ -86,7 +86,7 @@ const CRITIC_RULE =
   `"score" is a number from 0 (useless) to 10 (could not be better); ${PASS_SCORE} or more approves the draft as it ` +
   'stands. "feedback" says in at most 4000 characters what would raise the score.';
 
-/** What a node of each role is asked for: how it answers, and its task at this draft. */
+/** How a node of each role answers, and its task. */
 const ROLE_PROMPTS: Readonly<
   Record<NodeRole, { readonly rule: string; readonly task: (input: PromptInput) => string }>
 > = {

@@ -1,36 +1,33 @@
-/**
- * The roles of a council (schemas/node-role.json): what each does, and which node has which. A node's prompt is not
- * considered.
- */
+/** The roles of a council (schemas/node-role.json): their traits, and which node has which. */
 import type { BlueprintRoles, NodeRole, SavedEdge, SavedNode } from '../generated/schemas.js';
 import type { ModelRequest } from '../models/port.js';
 import { conditionOrNull } from '../graph/condition.js';
 
 type Edge = Pick<SavedEdge, 'source' | 'type' | 'condition'>;
 
-/** What the nodes of each role do; what they are told to do is in prompt.ts. */
+/** The traits of each role. A new role goes here and, with its prompt, into prompt.ts. */
 export const ROLES: Readonly<Record<NodeRole, RoleTraits>> = {
   agent: { answer: 'draft', countsIteration: true },
   critic: { answer: 'critique', countsIteration: false },
 };
 
 interface RoleTraits {
-  /** What it asks its model for: a text that becomes the draft, or a score with feedback. */
+  /** The kind of answer that it asks its model for. Each kind has an executor in step.ts. */
   readonly answer: ModelRequest['answer'];
-  /** Whether what it writes counts as a draft of the run. */
+  /** Whether its output counts as a draft of the run. */
   readonly countsIteration: boolean;
 }
 
 /**
- * The role of a node among these edges: its `type`; without one it is a critic when an edge with a bare verdict as its
- * condition leaves it, or when its label names a critic.
+ * The role of a node: its `type`; without one it is a critic if it has an outgoing edge with a bare verdict as condition,
+ * or a label that names a critic. Its prompt does not count.
  */
 export function roleAmong(edges: readonly Edge[]): (node: SavedNode) => NodeRole {
   const judging = new Set(edges.filter(isVerdict).map(({ source }) => source));
   return ({ id, type, label }) => type ?? (judging.has(id) || namesCritic(label) ? 'critic' : 'agent');
 }
 
-/** The role of each node, in their order. */
+/** The role of each node, in order. */
 export function rolesOf(council: {
   readonly nodes: readonly SavedNode[];
   readonly edges: readonly Edge[];
@@ -49,8 +46,8 @@ function isVerdict({ type, condition }: Edge): boolean {
 }
 
 /**
- * Whole words count, in any case, inflection and Unicode form; in German also as the last part of a compound. Words for
- * criticism itself count only alone: beside other words they may be what an agent works on.
+ * Matches whole words in any case, inflection and Unicode form; in German also the last part of a compound. Words for
+ * criticism itself match only alone, because an agent may work on criticism.
  */
 function namesCritic(label: string): boolean {
   const words = wordsOf(label);
@@ -68,7 +65,7 @@ function wordsOf(label: string): readonly string[] {
     .map((word) => word.toLowerCase());
 }
 
-/** English nouns, which German inflects its own way; German ones. */
+/** English nouns, also with German endings; German nouns. */
 const CRITIC =
   /^(?:(?:critic|judge)s?|(?:reviewer|scorer)(?:s|n|in|innen)?|evaluator(?:s|en|in|innen)?|\p{L}*(?:kritiker|gutachter|bewerter|pr(?:ü|ue)fer)(?:s|n|in|innen)?)$/u;
 const CRITICISM = /^(?:criticisms?|critiques?|\p{L}*kritik(?:en)?)$/u;

@@ -1,4 +1,4 @@
-/** Executes one node: asks its model, reads and measures the answer. run/decide.ts decides what follows. */
+/** Executes a node: asks its model and reads the answer. run/decide.ts decides what follows. */
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import type { GraphNode } from '../generated/schemas.js';
@@ -13,7 +13,7 @@ import { thoughtFilter, withoutThoughts } from './thoughts.js';
 import { isLonger, jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../graph/limits.js';
 import type { ToolKit } from './tools/call.js';
 
-/** One call to a model, with run, deadline and signal already bound by the caller. */
+/** A call to a model; the caller has bound run, deadline and signal. */
 export type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
 
 export interface Step {
@@ -22,17 +22,17 @@ export interface Step {
   /** The texts sent to the model, rendered from `promptInput`. */
   readonly rendered: RenderedPrompt;
   readonly ask: Ask;
-  /** Ends the step; the same signal that `ask` obeys. */
+  /** Ends the step and its calls. */
   readonly signal: AbortSignal;
   /** As in System. */
   readonly monotonicMs: () => number;
-  /** The tools the prompt names; absent: none. */
+  /** The tools in the prompt; absent if there are none. */
   readonly kit?: ToolKit;
-  /** Gives, before each call to the model, the listener to a draft as it is written; null or absent: none. */
+  /** Returns the listener to a draft while the model writes it, or null; called before each call to the model. */
   readonly tokenSink?: () => TokenSink | null;
 }
 
-/** Receives pieces of a draft. When `turn`, from 1, increases, discard the text of earlier turns: it was not part of the draft. */
+/** Receives pieces of a draft. `turn` counts from 1; when it increases, the text of earlier turns is not part of the draft. */
 export type TokenSink = (text: string, turn: number) => void;
 
 /** Why an attempt failed: the model's failure, or an answer that the step cannot take. `model_error`: any other exception. */
@@ -48,26 +48,27 @@ export interface StepFailure {
   readonly retryAfterMs?: number;
   /** As in ModelFault. */
   readonly outageMs?: number;
-  /** What the step cost all the same; absent: nothing known. */
+  /** The usage of the failed step; absent if unknown. */
   readonly usage?: ModelUsage;
 }
 
-/** What both successful outcomes cost. */
+/** The cost of a successful outcome. */
 interface StepCost {
-  /** Summed over all asks of the step. */
+  /** Sum over all calls of the step. */
   readonly usage: ModelUsage;
-  /** Whole milliseconds from start to outcome, waiting for a slot or for a server to come back included. */
+  /** Whole milliseconds from start to outcome, including waits for a slot or a server. */
   readonly durationMs: number;
 }
 
+/** The outcome of a step. A role with a new kind of answer adds its own. */
 export type StepOutcome =
   | ({ readonly kind: 'drafted'; readonly draft: string } & StepCost)
   | ({ readonly kind: 'scored'; readonly score: number; readonly feedback: string } & StepCost)
   | { readonly kind: 'failed'; readonly failure: StepFailure };
 
 /**
- * Runs one attempt of a node. An agent's answer becomes the draft, without its thoughts; a critic is asked once more
- * when its answer is unusable, without tools. Never rejects: whatever is thrown becomes a failure, and an abort wins over every other outcome.
+ * Executes an attempt of a node. An agent's answer without its thoughts becomes the draft. If a critic's answer is unusable,
+ * it asks once more, without tools. Never rejects: an error becomes a failure, and an abort takes precedence.
  */
 export async function executeStep(step: Step): Promise<StepOutcome> {
   const startedMs = step.monotonicMs();
@@ -99,7 +100,7 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
 type StepResult = { kind: 'drafted'; draft: string } | { kind: 'scored'; score: number; feedback: string } | Failed;
 type Failed = Extract<StepOutcome, { kind: 'failed' }>;
 
-/** Passes on drafts as they are written, without thoughts; not a critic's JSON, and nothing of an aborted attempt. */
+/** Passes a draft on while the model writes it, without thoughts; nothing of a critic or of an aborted attempt. */
 function draftListener({ tokenSink, signal }: Step): (request: ModelRequest) => DraftListener | null {
   let turn = 0;
   return ({ answer }) => {
@@ -107,7 +108,7 @@ function draftListener({ tokenSink, signal }: Step): (request: ModelRequest) => 
     if (sink === null) return null;
     const nextTurn = (): number => (turn += 1);
     const newFilter = (): ThoughtFilter => {
-      // Text so far is not part of the draft: it came before tool calls, or in an answer that broke off.
+      // Text so far is not part of the draft: it was before tool calls, or in an answer that broke off.
       nextTurn();
       const emit = (text: string): void => {
         if (!signal.aborted) sink(text, turn);
@@ -134,7 +135,7 @@ function draftListener({ tokenSink, signal }: Step): (request: ModelRequest) => 
 
 interface DraftListener {
   readonly hooks: Required<Pick<ModelRequest, 'onToken' | 'onStart'>>;
-  /** The answer is whole. */
+  /** Ends the answer. */
   readonly end: () => void;
 }
 
@@ -143,7 +144,7 @@ function withUsage({ failure }: Failed, usage: ModelUsage): Failed {
   return { kind: 'failed', failure: isFree ? failure : { ...failure, usage } };
 }
 
-/** How a step is executed whose model is asked for this. */
+/** The executor of each kind of answer. */
 const STEPS: Readonly<Record<ModelRequest['answer'], (step: Step, ask: Ask) => Promise<StepResult>>> = {
   draft,
   critique: score,
@@ -186,7 +187,7 @@ async function converseWith(request: ModelRequest, { node, kit, signal }: Step, 
   return await converse(request, ask, { kit, timeoutMs: node.timeoutMs, signal });
 }
 
-/** For `catch`: an empty answer of a critic counts as an unusable one, so that it is asked once more. */
+/** For `catch`: an empty answer of a critic counts as unusable, so that the step asks once more. */
 function emptyInsteadOfFailure(error: unknown): Conversation {
   if (error instanceof ModelFailed && (error.data.kind === 'empty_answer' || error.data.kind === 'no_text')) {
     return { text: '', rounds: [] };
@@ -205,7 +206,7 @@ function requestOf({ node, promptInput, rendered }: Step): ModelRequest {
   };
 }
 
-/** What was answered and what is wanted, for the critic and the log alike. The answer is quoted as JSON, as data. */
+/** The unusable answer and what is wanted, for the critic and the log. The answer is quoted as JSON, as data. */
 function unusableAnswer(given: string): string {
   const { text: answer } = withoutThoughts(given);
   const quoted = JSON.stringify(answer.slice(0, QUOTED_CHARS).toWellFormed());
@@ -241,5 +242,5 @@ function bounded(message: string): string {
 /** Length of a quoted unusable answer, in UTF-16 units. */
 const QUOTED_CHARS = 200;
 
-/** Longest message of a failure, in UTF-16 units: an exception's text is unbounded, an event is not. */
+/** Longest message of a failure, in UTF-16 units: events are bounded, exceptions are not. */
 const MAX_MESSAGE_CHARS = 2000;

@@ -1,17 +1,17 @@
 /**
- * Removes a model's thoughts from its answer. Models that reason put them before the answer, between `<think>` and
- * `</think>`; some servers' templates write the opening tag into the prompt, so that the answer lacks it.
+ * Removes a model's thoughts from its answer. Reasoning models write them before the answer, between `<think>` and
+ * `</think>`. Some servers put the opening tag into the prompt, so that the answer lacks it.
  */
 
 /** An answer without its thoughts. */
 export interface AnswerWithoutThoughts {
-  /** The answer after its thoughts, without leading space; without thoughts the answer unchanged. */
+  /** The answer after its thoughts, without leading space; without thoughts, the unchanged answer. */
   readonly text: string;
-  /** Whether the answer ended within its thoughts, with no text after them. */
+  /** Whether the answer ends within its thoughts. */
   readonly endsInThought: boolean;
 }
 
-/** Removes the thoughts at the head of an answer. */
+/** Removes the thoughts at the start of an answer. */
 export function withoutThoughts(answer: string): AnswerWithoutThoughts {
   let text = '';
   const filter = thoughtFilter({
@@ -24,57 +24,57 @@ export function withoutThoughts(answer: string): AnswerWithoutThoughts {
 }
 
 export interface ThoughtFilterSink {
-  /** A piece of the answer proper. */
+  /** Receives a piece of the answer. */
   emit(piece: string): void;
-  /** Everything emitted so far turns out to have been a thought. */
+  /** Everything emitted so far was a thought. */
   retract(): void;
 }
 
-/** Takes an answer in pieces, cut anywhere. */
+/** Filters an answer in pieces of any length. */
 export interface ThoughtFilter {
   push(piece: string): void;
-  /** The answer is whole: a piece that could have been the beginning of a tag is none. */
+  /** Ends the answer: emits a piece that could have been the start of a tag. */
   end(): void;
   isInThought(): boolean;
 }
 
 /**
- * Emits an answer without its thoughts as it comes. At its head any number of thoughts is left out, with the space after
- * them. Later only a closing tag without an opening one counts: everything before it was a thought.
+ * Emits an answer without its thoughts while it arrives. Removes any number of thoughts at the start, with the space after
+ * them. Later, a closing tag without an opening one means that everything before it was a thought.
  */
 export function thoughtFilter({ emit, retract }: ThoughtFilterSink): ThoughtFilter {
-  let place: 'head' | 'thought' | 'speech' | 'settled' = 'head';
+  let state: 'start' | 'thought' | 'answer' | 'settled' = 'start';
   let hasThought = false;
-  /** Received but not emitted yet, or kept to find a tag that is cut into two pieces. */
-  let held = '';
+  /** Received but not emitted, or kept to find a tag that is cut in two. */
+  let buffer = '';
 
-  /** Per state: consumes a piece and returns the rest for the next state; null: nothing is left. */
+  /** Consumes a piece in a state. Returns the rest for the next state, or null if nothing is left. */
   const readers = {
-    head(piece: string): string | null {
-      held += piece;
-      const begun = held.trimStart();
+    start(piece: string): string | null {
+      buffer += piece;
+      const begun = buffer.trimStart();
       if (begun.length < OPENING.length && OPENING.startsWith(begun.toLowerCase())) return null;
       const isThought = begun.slice(0, OPENING.length).toLowerCase() === OPENING;
-      const rest = isThought ? begun.slice(OPENING.length) : hasThought ? begun : held;
-      place = isThought ? 'thought' : hasThought ? 'settled' : 'speech';
-      held = '';
+      const rest = isThought ? begun.slice(OPENING.length) : hasThought ? begun : buffer;
+      state = isThought ? 'thought' : hasThought ? 'settled' : 'answer';
+      buffer = '';
       return rest;
     },
     thought(piece: string): string | null {
-      const seen = held + piece;
+      const seen = buffer + piece;
       const closing = CLOSING_TAG.exec(seen);
-      held = closing === null ? seen.slice(-LONGEST_TAIL) : '';
+      buffer = closing === null ? seen.slice(-LONGEST_TAIL) : '';
       return closing === null ? null : endOfThought(seen, closing);
     },
-    speech(piece: string): string | null {
-      const seen = held + piece;
+    answer(piece: string): string | null {
+      const seen = buffer + piece;
       const tag = ANY_TAG.exec(seen);
       if (tag?.[0].startsWith('</') === true) {
         retract();
         return endOfThought(seen, tag);
       }
-      held = seen.slice(-LONGEST_TAIL);
-      if (tag !== null) place = 'settled';
+      buffer = seen.slice(-LONGEST_TAIL);
+      if (tag !== null) state = 'settled';
       emit(piece);
       return null;
     },
@@ -85,25 +85,25 @@ export function thoughtFilter({ emit, retract }: ThoughtFilterSink): ThoughtFilt
   };
 
   function endOfThought(seen: string, { index, 0: tag }: RegExpExecArray): string {
-    place = 'head';
+    state = 'start';
     hasThought = true;
-    held = '';
+    buffer = '';
     return seen.slice(index + tag.length);
   }
 
   return {
     push(piece) {
-      for (let rest: string | null = piece; rest !== null && rest !== '';) rest = readers[place](rest);
+      for (let rest: string | null = piece; rest !== null && rest !== '';) rest = readers[state](rest);
     },
     end() {
-      if (place === 'head') emit(hasThought ? held.trimStart() : held);
-      held = '';
+      if (state === 'start') emit(hasThought ? buffer.trimStart() : buffer);
+      buffer = '';
     },
-    isInThought: () => place === 'thought',
+    isInThought: () => state === 'thought',
   };
 }
 
-/** Removes thoughts wherever they are, for an answer of which only a part is looked for. */
+/** Removes thoughts anywhere, from an answer of which the caller needs only a part. */
 export function withoutAnyThoughts(answer: string): string {
   return withoutThoughts(answer).text.replace(/<think>[^]*?(?:<\/think>|$)/gi, '');
 }
@@ -111,5 +111,5 @@ export function withoutAnyThoughts(answer: string): string {
 const OPENING = '<think>';
 const CLOSING_TAG = /<\/think>/i;
 const ANY_TAG = /<\/?think>/i;
-/** Longest beginning of a tag that may still be completed by the next piece. */
+/** Longest start of a tag that the next piece may complete. */
 const LONGEST_TAIL = '</think>'.length - 1;

@@ -1,4 +1,4 @@
-/** Executes one tool call of a model. A failure is a result for the model and is recorded, like a success. */
+/** Executes a model's tool call. A failure is recorded and returned to the model, like a success. */
 import type { Deadline } from '../../system/async/deadline.js';
 import { inTime } from '../../system/async/deadline.js';
 import type { System } from '../../system/system.js';
@@ -9,14 +9,14 @@ import { utf8Bytes } from '../../graph/limits.js';
 import { section } from '../prompt.js';
 import { isRecord } from '../../system/untrusted.js';
 
-/** What is recorded of a call; step, attempt and node are the caller's. */
+/** The recorded data of a call, without step, attempt and node. */
 export type CallRecord = Omit<ToolCalledData, 'step' | 'attempt' | 'node'>;
 
-/** What a node may use in one attempt. */
+/** The tools of one attempt. */
 export interface ToolKit {
-  /** The only ones it can call, whatever any text says. */
+  /** The only tools that the node can call, whatever a text says. */
   readonly tools: readonly Tool[];
-  /** Resolves once the call is durable; rejects when the attempt no longer counts. */
+  /** Resolves when the call is durable. Rejects when the attempt no longer counts. */
   readonly record: (call: CallRecord) => Promise<void>;
   readonly system: Pick<System, 'after' | 'sha256' | 'monotonicMs'>;
 }
@@ -30,9 +30,9 @@ export interface CallOptions {
 }
 
 /**
- * Executes a call and records it; only then is its result returned.
+ * Executes a call, records it, then returns its result.
  *
- * @returns the text for the model: data between tags that nothing in it can close
+ * @returns the text for the model: data between tags that nothing inside can close
  * @throws when the attempt has ended or cannot be recorded
  */
 export async function executeCall(call: ToolCall, kit: ToolKit, options: CallOptions): Promise<string> {
@@ -56,7 +56,7 @@ export async function executeCall(call: ToolCall, kit: ToolKit, options: CallOpt
 }
 
 interface CallResult {
-  /** null: they were unusable. */
+  /** Null if they are unusable. */
   readonly arguments: ToolArguments | null;
   readonly text: string;
   readonly hits: readonly ToolHit[];
@@ -83,7 +83,7 @@ async function runTool(
   return { arguments: read.arguments, text: outcome.text.toWellFormed(), hits: outcome.hits, fault: null };
 }
 
-/** Settles by the deadline even if the tool never does; rejects only when the attempt ends. */
+/** Settles by the deadline even if the tool does not. Rejects only when the attempt ends. */
 async function runWithDeadline<T>(
   run: (signal: AbortSignal) => Promise<T>,
   deadline: Deadline,
@@ -103,8 +103,8 @@ function unknownTool(call: ToolCall, tools: readonly Tool[]): CallResult {
   return failure(null, `There is no tool ${name} for you. You have: ${tools.map((each) => each.name).join(', ')}`);
 }
 
-function failure(taken: ToolArguments | null, fault: string): CallResult {
-  return { arguments: taken, text: '', hits: [], fault: bounded(fault, MAX_FAULT_CHARS) };
+function failure(given: ToolArguments | null, fault: string): CallResult {
+  return { arguments: given, text: '', hits: [], fault: bounded(fault, MAX_FAULT_CHARS) };
 }
 
 function resultText(tool: Tool | undefined, { text, fault }: CallResult): string {
@@ -137,41 +137,41 @@ const MAX_UNUSABLE_CHARS = 1000;
 /** Longest reason of a failure. */
 const MAX_FAULT_CHARS = 500;
 
-// How much a node may use its tools in one attempt, and the message to its model when that is used up.
+// Limits of tools in one attempt, and the message to the model at a limit.
 
-/** Most answers that ask for tools; each means one more call to the model. */
+/** Most answers that ask for tools; each needs another call to the model. */
 const MAX_TOOL_ROUNDS = 5;
 
-/** Most tool calls in all, failed ones included; each is an event. */
+/** Most tool calls, including failed ones; each is an event. */
 const MAX_TOOL_CALLS = 8;
 
-/** What all results together may take, in bytes of UTF-8: they are sent to the model again in every further round. */
+/** Limit of all results, in bytes of UTF-8: each further round sends them again. */
 const MAX_TOOL_BYTES = 64 * 1024;
 
-/** What one result may take, in bytes of UTF-8. */
+/** Limit of one result, in bytes of UTF-8. */
 const MAX_RESULT_BYTES = 24 * 1024;
 
-/** Least size worth leaving for a result. */
+/** Least room for another result, in bytes of UTF-8. */
 const MIN_RESULT_BYTES = 2 * 1024;
 
-/** How long one call of a tool may take, in milliseconds. */
+/** Deadline of one tool call, in milliseconds. */
 const MAX_CALL_MS = 20_000;
 
-/** What an attempt has used of its tools so far. */
+/** An attempt's use of its tools so far. */
 export interface ToolUsage {
   readonly rounds: number;
   readonly calls: number;
   readonly bytes: number;
-  /** Since the model first asked for a tool, in milliseconds; without the time its calls waited for their turn. */
+  /** Time since the model first asked for a tool, in milliseconds, without waiting for a slot. */
   readonly elapsedMs: number;
 }
 
-/** How many more calls may be made. */
+/** How many more calls are allowed. */
 export function callsLeft({ calls }: ToolUsage): number {
   return MAX_TOOL_CALLS - calls;
 }
 
-/** Room for each of some calls made at once, in bytes and whole milliseconds: it does not depend on the others' results. */
+/** The limits of each of several calls at once, in bytes and whole milliseconds. */
 export function callLimits(spent: ToolUsage, calls: number, timeoutMs: number): { maxBytes: number; maxMs: number } {
   return {
     maxBytes: Math.min(MAX_RESULT_BYTES, Math.floor((MAX_TOOL_BYTES - spent.bytes) / calls)),
@@ -179,7 +179,7 @@ export function callLimits(spent: ToolUsage, calls: number, timeoutMs: number): 
   };
 }
 
-/** The bound an attempt has reached, in words for its model; null when it may continue. */
+/** The limit that an attempt has reached, in words for its model, or null if it may continue. */
 export function boundReached(spent: ToolUsage, timeoutMs: number): string | null {
   if (spent.calls >= MAX_TOOL_CALLS) return `no more than ${MAX_TOOL_CALLS} calls of tools are allowed`;
   if (spent.rounds >= MAX_TOOL_ROUNDS) return `no more than ${MAX_TOOL_ROUNDS} rounds of calls are allowed`;

@@ -1,11 +1,11 @@
-/** The tool that reads uploaded PDF documents: finds the chunks nearest to a query. */
+/** The tool that searches uploaded PDF documents for the chunks nearest to a query. */
 import type { FoundChunk, ChunkSearch } from '../../search/document-search.js';
-import { countOf, queryOf } from './tool.js';
-import { renderItems } from './tool.js';
+import { MARK_CHARS } from '../citations.js';
 import type { Tool } from './tool.js';
+import { countOf, queryOf, renderItems } from './tool.js';
 import { present } from '../../system/element.js';
 
-/** `pdf_reader(query, top_k)` over a search; available while that has chunks. */
+/** `pdf_reader(query, top_k)`; available while the search has chunks. */
 export function pdfReader(search: ChunkSearch): Tool {
   return {
     grant: 'pdfReader',
@@ -49,7 +49,7 @@ export interface DocumentQuery {
   readonly topK: number;
 }
 
-/** What the tool finds, best first. Throws as the search. */
+/** The chunks for a query, best first. Throws the errors of the search. */
 export async function findChunks(
   search: Pick<ChunkSearch, 'search'>,
   { query, topK }: DocumentQuery,
@@ -63,7 +63,7 @@ export async function findChunks(
   }));
 }
 
-/** A query as it is searched for; null when nothing can be. */
+/** A usable query, or null. */
 export function readDocumentQuery(given: unknown): string | null {
   return queryOf(given, MAX_QUERY_CHARS);
 }
@@ -83,5 +83,3 @@ function itemOf({ document, page, chunk, text, score, filename, cite }: CitedChu
 const DEFAULT_TOP_K = 5;
 const MAX_TOP_K = 20;
 const MAX_QUERY_CHARS = 1000;
-/** Of a document's id in a mark, in hex digits; council/citations.ts reads it so. */
-const MARK_CHARS = 8;

@@ -1,9 +1,9 @@
-/** Tools of nodes: which are granted and recorded, what a tool is, and how it renders what it has found. */
+/** Tools of nodes: which tools a node has, what a tool is, and how it renders its results. */
 import type { NodeTools, ToolArguments, ToolHit } from '../../generated/schemas.js';
 import { utf8Bytes } from '../../graph/limits.js';
 import type { PromptInput, ToolDeclaration, ToolName } from '../../models/port.js';
 
-/** The tools of a node as its start is recorded: `webSearch: unavailable` is one it is granted and does not have now. */
+/** The tools of a node as its start records them: `webSearch: unavailable` is granted but not available now. */
 export function toolsAsRecorded(tools: NodeTools, available: readonly ToolName[]): string[] {
   return TOOL_NAMES.filter((tool) => tools[tool]).map((tool) => (available.includes(tool) ? tool : unavailable(tool)));
 }
@@ -15,7 +15,7 @@ export function renderedTools(recorded: readonly string[]): Pick<PromptInput, 't
   return { ...(tools.length > 0 && { tools }), ...(missingTools.length > 0 && { missingTools }) };
 }
 
-/** The tools that were recorded as given. What a node may call is decided by this alone, never by a text. */
+/** The tools that a node may call, as recorded at its start. No text can change them. */
 export function grantedTools(recorded: readonly string[]): readonly ToolName[] {
   return TOOL_NAMES.filter((tool) => recorded.includes(tool));
 }
@@ -26,46 +26,46 @@ function unavailable(tool: ToolName): string {
 
 const TOOL_NAMES: readonly ToolName[] = ['webSearch', 'pdfReader'];
 
-/** The result of reading a model's arguments. `fault` is sent to the model. */
+/** A model's arguments after reading. The model receives `fault`. */
 export type ArgumentsRead =
   | { readonly isUsable: true; readonly arguments: ToolArguments }
   | { readonly isUsable: false; readonly fault: string };
 
-/** The outcome of a call. A failure is sent to the model, which may continue without: it never fails a run. */
+/** The outcome of a call. The model receives a fault as a result: it never fails a run. */
 export type ToolOutcome =
   | { readonly isFound: true; readonly text: string; readonly hits: readonly ToolHit[] }
   | { readonly isFound: false; readonly fault: string };
 
 export interface ToolLimits {
   readonly signal: AbortSignal;
-  /** Most that the text may take, in bytes of UTF-8. */
+  /** Longest text, in bytes of UTF-8. */
   readonly maxBytes: number;
 }
 
-/** A tool: its declaration for models, and what it does. */
+/** A tool: its declaration for models, and its execution. */
 export interface Tool extends ToolDeclaration {
   /** The field of a node's `tools` that grants it. */
   readonly grant: ToolName;
   /** Whether a node that starts now can use it. */
   isAvailable(): boolean;
-  /** Reads the known arguments from those a model gives and drops the rest. */
+  /** Reads the known arguments of a model's call; ignores others. */
   read(given: Readonly<Record<string, unknown>>): ArgumentsRead;
   /**
-   * Finds what fits. `hits` name what stands in `text`, in its order. Text from outside is well-formed, and nothing in
-   * it can close the tags the tool puts around it.
+   * Executes a call. `hits` are the items in `text`, in the same order. Text from outside is well-formed, and nothing in it
+   * can close the tags around it.
    */
   run(given: ToolArguments, limits: ToolLimits): Promise<ToolOutcome>;
 }
 
 /** The tools of an instance. */
 export interface Toolbox {
-  /** What a node that starts now can be given. */
+  /** The tools available to a node that starts now. */
   available(): readonly ToolName[];
-  /** The tools behind grants, whether or not there is anything left to find with them. */
+  /** The tools of these grants, available or not. */
   granted(grants: readonly ToolName[]): readonly Tool[];
 }
 
-/** A query from a model's argument: one line, well-formed, cut; null when it is unusable. */
+/** A query from a model's argument: one line, well-formed, cut to its limit, or null if it is unusable. */
 export function queryOf(given: unknown, maxCodePoints: number): string | null {
   if (typeof given !== 'string') return null;
   const line = given
@@ -77,7 +77,7 @@ export function queryOf(given: unknown, maxCodePoints: number): string | null {
   return query === '' ? null : query;
 }
 
-/** A count between bounds: numbers are rounded and clamped, also when given as text; else the fallback. */
+/** A count between bounds: a number, also as text, is rounded and clamped; anything else is the fallback. */
 export function countOf(
   given: unknown,
   { min, max, fallback }: { min: number; max: number; fallback: number },
@@ -87,9 +87,9 @@ export function countOf(
   return Math.min(max, Math.max(min, Math.round(number)));
 }
 
-// Renders what a tool has found as data: each item between tags that nothing inside can close.
+// Renders results as data: each item between tags that nothing inside can close.
 
-/** An item found: the attributes of its opening tag, and its text. */
+/** A result: the attributes of its opening tag, and its text. */
 export interface FoundItem<Hit> {
   readonly attributes: Readonly<Record<string, string>>;
   readonly text: string;
@@ -97,10 +97,10 @@ export interface FoundItem<Hit> {
 }
 
 /**
- * As many items as fit, in order, each as `<tag name="value">`, text, `</tag>`. What does not fit is left out whole;
- * only a first item longer than all the room is cut.
+ * As many complete items as fit, in order, each as `<tag name="value">`, text, `</tag>`. Only a first item that does not
+ * fit is cut.
  *
- * @param maxBytes room for the whole text, in bytes of UTF-8
+ * @param maxBytes limit of the whole text, in bytes of UTF-8
  */
 export function renderItems<Hit>(
   tag: 'passage' | 'page',
@@ -114,9 +114,9 @@ export function renderItems<Hit>(
     const [head, body, tail] = [opening(tag, attributes), escaped(text), `\n</${tag}>`];
     const bodyRoom = room - utf8Bytes(head) - utf8Bytes(tail) - BETWEEN.length;
     if (bodyRoom < utf8Bytes(body) && (hits.length > 0 || bodyRoom < MIN_CUT_BYTES)) break;
-    const whole = `${head}${cutTo(body, bodyRoom)}${tail}`;
-    room -= utf8Bytes(whole) + BETWEEN.length;
-    written.push(whole);
+    const rendered = `${head}${cutTo(body, bodyRoom)}${tail}`;
+    room -= utf8Bytes(rendered) + BETWEEN.length;
+    written.push(rendered);
     hits.push(hit);
   }
   if (items.length === 0) return { text: 'Nothing was found.', hits };
@@ -128,7 +128,7 @@ function opening(tag: string, attributes: Readonly<Record<string, string>>): str
   return `<${tag}${shown.join('')}>\n`;
 }
 
-/** On one line, without what ends an attribute or a tag. */
+/** One line, without characters that end an attribute or a tag. */
 function attributeText(value: string): string {
   return value
     .toWellFormed()
@@ -137,8 +137,8 @@ function attributeText(value: string): string {
 }
 
 /**
- * Well-formed, without tags of ours: `<` before such a name becomes `&lt;`, those of a prompt's sections too, so that
- * it is as long here as where it is shown. Models read a tag with a few blanks in it as one. Linear in the text.
+ * Well-formed, without our tags: `<` before their names becomes `&lt;`, also for sections of a prompt, so that the length
+ * does not change in the prompt. Models accept a tag with a few blanks in it. Linear in the text.
  */
 function escaped(text: string): string {
   return text.toWellFormed().replace(OUR_TAGS, '&lt;');
@@ -146,15 +146,15 @@ function escaped(text: string): string {
 
 const OUR_TAGS = /<(?=[\s/]{0,8}(?:passage|page|tool_result|topic|draft|feedback)\b)/gi;
 
-/** The beginning of a text that takes at most so many bytes of UTF-8; cuts no character in two. */
+/** The start of a text in at most so many bytes of UTF-8, without half a character. */
 function cutTo(text: string, maxBytes: number): string {
   if (utf8Bytes(text) <= maxBytes) return text;
   const bytes = new TextEncoder().encode(text).subarray(0, Math.max(0, maxBytes - CUT.length));
-  // A character cut in two at the end is dropped by a decoder that expects more.
+  // A decoder in stream mode drops half a character at the end.
   return `${new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true })}${CUT}`;
 }
 
 const BETWEEN = '\n\n';
 const CUT = '\n[cut]';
-/** Least part of an item worth showing. */
+/** Shortest part of an item to show. */
 const MIN_CUT_BYTES = 200;

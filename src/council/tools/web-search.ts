@@ -1,22 +1,21 @@
 /**
- * The tool that searches the web. It gives what the provider says about each page and never opens a page: no request
- * goes to an address that a search result, or a model, has named.
+ * The tool that searches the web. It returns the provider's quotations and never opens a page: the service sends no
+ * request to an address from a search result or a model.
  */
-import { queryOf } from './tool.js';
-import { renderItems } from './tool.js';
 import type { Tool } from './tool.js';
+import { queryOf, renderItems } from './tool.js';
 import { present } from '../../system/element.js';
 
 export interface SearchResult {
   readonly url: string;
   readonly title: string;
-  /** What the provider quotes of the page. */
+  /** The provider's quotation of the page. */
   readonly snippet: string;
-  /** null: the provider gives none. */
+  /** The provider's score, or null if it gives none. */
   readonly score: number | null;
 }
 
-/** What came of a search. `fault` is one line for the model and for the log, without keys. */
+/** The outcome of a search. `fault` is one line for the model and the log, without keys. */
 export type SearchOutcome =
   | { readonly isFound: true; readonly results: readonly SearchResult[] }
   | { readonly isFound: false; readonly fault: string };
@@ -55,8 +54,8 @@ export function webSearch(provider: SearchProvider): Tool {
 }
 
 /**
- * Whether a result is a web page that models and people may follow. Other schemes are left out, and so are addresses that
- * are too long in normalized form, which may be nine times as long as the given one.
+ * Whether a result is a web page that models and people may open. Normalization can make an address nine times as long, so
+ * the limit applies to both forms.
  */
 function isWebPage({ url }: SearchResult): boolean {
   if (url.length > MAX_URL_CHARS || !URL.canParse(url)) return false;
@@ -74,7 +73,7 @@ function itemOf({ url, title, snippet, score }: SearchResult) {
   };
 }
 
-/** Tavily takes no more. */
+/** Limit of Tavily. */
 const MAX_QUERY_CHARS = 400;
 const MAX_RESULTS = 8;
 const MAX_URL_CHARS = 1000;
