@@ -1,4 +1,4 @@
-/** What is odd about who is to decide the pauses of a council's runs; nothing of it keeps a run from starting. */
+/** Warnings about the approval rules of a council. They do not prevent a run. */
 import type { Approvals, Blueprint } from '../generated/schemas.js';
 import { ruleWarnings, scopeIn } from '../graph/approvals.js';
 import { isScope } from '../keys/caller.js';
@@ -6,29 +6,29 @@ import { isKeyName } from '../keys/key-request.js';
 import type { GraphIssue } from './validate.js';
 import { warning } from './validate.js';
 
-/** @param hasKeys whether the service has keys: approvers are known by the names of theirs */
+/** @param hasKeys whether the service has keys, whose names identify approvers */
 export function approvalIssues(
   { approvals, nodes }: Pick<Blueprint, 'nodes' | 'approvals'>,
   hasKeys: boolean,
 ): readonly GraphIssue[] {
   const places = [
-    { path: 'approvals', node: null, said: approvals },
-    ...nodes.map((node, index) => ({ path: `nodes[${index}].approvals`, node: node.id, said: node.approvals })),
+    { path: 'approvals', node: null, rule: approvals },
+    ...nodes.map((node, index) => ({ path: `nodes[${index}].approvals`, node: node.id, rule: node.approvals })),
   ];
-  return places.flatMap(({ path, node, said }) =>
-    said === undefined
+  return places.flatMap(({ path, node, rule }) =>
+    rule === undefined
       ? []
-      : [...ruleWarnings(said, hasKeys), ...unknownApprovers(said)].map((message) => warning(path, message, node)),
+      : [...ruleWarnings(rule, hasKeys), ...unknownApprovers(rule)].map((message) => warning(path, message, node)),
   );
 }
 
-/** Approvers that no key can ever be, such as a scope with a typing error. */
+/** Warnings about approvers that no key can match, such as a misspelt scope. */
 function unknownApprovers({ by = [], deadline }: Approvals): readonly string[] {
   const then = deadline?.then;
   const asked = [...by, ...(typeof then === 'object' ? then.escalate : [])];
   return asked.flatMap((approver) => {
     const scope = scopeIn(approver);
     const isPossible = scope === null ? isKeyName(approver) : isScope(scope);
-    return isPossible ? [] : [`Among the approvers nobody can be "${approver}": it is no name of a key, and no scope`];
+    return isPossible ? [] : [`Approver "${approver}" is neither a valid name of a key nor a scope`];
   });
 }

@@ -1,4 +1,4 @@
-/** A saved council as a graph that can be run, frozen with every setting of its nodes. */
+/** Compiles a saved council to a graph that runs can record. */
 import type { NodeDefaults } from '../graph/limits.js';
 import type {
   Blueprint,
@@ -15,10 +15,10 @@ import { entryOf, inspectGraph } from './validate.js';
 
 export type Compiled =
   | { readonly isRunnable: true; readonly graph: Graph }
-  /** `graph` is empty: a run of it begins and fails in the same append. */
+  /** `graph` is empty: a run starts and fails in the same append. */
   | { readonly isRunnable: false; readonly graph: Graph; readonly failure: RunFailedData };
 
-/** The graph of a council; or, when it has faults, why it cannot run, naming the node or edge of the first. */
+/** The graph of a council. If the council has faults, the failure of its runs, with the node or edge of the first fault. */
 export function compileBlueprint(
   blueprint: Pick<Blueprint, 'id' | 'nodes' | 'edges' | 'approvals'>,
   defaults: NodeDefaults,
@@ -40,7 +40,7 @@ export function compileBlueprint(
   return { isRunnable: true, graph };
 }
 
-/** Copies field by field: unknown fields that clients keep in nodes do not belong in a run. */
+/** Copies known fields only: clients may keep unknown fields in nodes. */
 function graphNode(node: SavedNode, role: NodeRole, defaults: NodeDefaults): GraphNode {
   const { id, label, systemPrompt, model, temperature, maxOutputTokens, tools, approvals } = node;
   return {

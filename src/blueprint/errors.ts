@@ -1,7 +1,7 @@
 /** Errors of blueprints. */
 import { CouncilError } from '../errors.js';
 
-/** No blueprint has this id, or none any more. */
+/** No blueprint has this id. */
 export class BlueprintUnknown extends CouncilError<{ blueprintId: string }> {
   readonly code = 'blueprint.unknown';
   constructor(data: { blueprintId: string }) {
@@ -9,7 +9,7 @@ export class BlueprintUnknown extends CouncilError<{ blueprintId: string }> {
   }
 }
 
-/** Another blueprint has the id already. */
+/** Another blueprint has the id. */
 export class BlueprintTaken extends CouncilError<{ blueprintId: string }> {
   readonly code = 'blueprint.taken';
   constructor(data: { blueprintId: string }) {
@@ -17,7 +17,7 @@ export class BlueprintTaken extends CouncilError<{ blueprintId: string }> {
   }
 }
 
-/** It is larger than a blueprint may be, or its record, defaults filled in, than the log takes. Nothing is changed. */
+/** The blueprint exceeds its limit, or its record with defaults exceeds that of an append. Nothing has changed. */
 export class BlueprintTooLarge extends CouncilError<{ blueprintId: string; bytes: number; limit: number }> {
   readonly code = 'blueprint.too-large';
   constructor(data: { blueprintId: string; bytes: number; limit: number }, options?: ErrorOptions) {
@@ -25,7 +25,7 @@ export class BlueprintTooLarge extends CouncilError<{ blueprintId: string; bytes
   }
 }
 
-/** An event of a blueprint's stream cannot be read. The blueprint can still be deleted. */
+/** An event of a blueprint's stream is corrupt. The blueprint can still be deleted. */
 export class BlueprintCorrupt extends CouncilError<{ blueprintId: string; seq: number; reason: string }> {
   readonly code = 'blueprint.corrupt';
   constructor(data: { blueprintId: string; seq: number; reason: string }, options?: ErrorOptions) {
@@ -33,7 +33,7 @@ export class BlueprintCorrupt extends CouncilError<{ blueprintId: string; seq: n
   }
 }
 
-/** Others changed it again and again in the meantime, or too many wait to change it. Nothing is changed. */
+/** Other clients kept changing the blueprint, or too many changes wait. Nothing has changed. */
 export class BlueprintContended extends CouncilError<{ blueprintId: string }> {
   readonly code = 'blueprint.contended';
   constructor(data: { blueprintId: string }, options?: ErrorOptions) {
@@ -41,7 +41,7 @@ export class BlueprintContended extends CouncilError<{ blueprintId: string }> {
   }
 }
 
-/** The blueprint is no longer the one that the change expects. Nothing is changed. */
+/** The blueprint is not in the version that the change expects. Nothing has changed. */
 export class BlueprintMoved extends CouncilError<{ blueprintId: string; version: number }> {
   readonly code = 'blueprint.moved';
   constructor(data: { blueprintId: string; version: number }) {

@@ -1,12 +1,11 @@
-/** The events of a blueprint's stream. Each carries the whole record, so the last one is the current state. */
+/** The events of a blueprint's stream. Each holds the complete record, so the last one is the current state. */
 import { BlueprintCorrupt } from './errors.js';
 import type { Blueprint, BlueprintFacts, BlueprintRecord, RecordedEdge, SavedEdge } from '../generated/schemas.js';
 import type { RecordedEvent } from '../eventlog/port.js';
 import { misfitOf } from '../eventsourcing/event-data.js';
 import { blueprintEvents } from '../generated/recorded-events.js';
 import { rolesOf } from '../council/roles.js';
-import { defaultEdgeId } from './record.js';
-import { isTooLong } from './record.js';
+import { defaultEdgeId, isTooLong } from './record.js';
 import { fieldOf, reasonOf } from '../system/untrusted.js';
 
 export type BlueprintFact = {
@@ -18,15 +17,15 @@ export function blueprintStream(blueprintId: string): string {
   return `blueprint-${blueprintId}`;
 }
 
-/** The blueprint that a stream belongs to, null when it is a stream of another category. */
+/** The blueprint of a stream, or null for a stream of another category. */
 export function blueprintIdOf(stream: string): string | null {
   const prefix = blueprintStream('');
   return stream.startsWith(prefix) ? stream.slice(prefix.length) : null;
 }
 
 /**
- * A blueprint as recorded: without its roles, which are derived by today's rules, and, if the record would be too long for
- * an append, without default edge ids, which repeat both ends.
+ * A blueprint as recorded: without its roles, which follow from the current rules, and, if the record is too long for an
+ * append, without default edge ids, which repeat both ends.
  */
 export function recordedBlueprint(blueprint: Blueprint): BlueprintRecord {
   const record: BlueprintRecord & Partial<Pick<Blueprint, 'roles'>> = { ...blueprint };
@@ -36,7 +35,7 @@ export function recordedBlueprint(blueprint: Blueprint): BlueprintRecord {
   return { ...record, edges: edges.map((edge) => (edge.id === defaultEdgeId(edge) ? withoutId(edge) : edge)) };
 }
 
-/** The blueprint that an event holds. */
+/** The blueprint in an event. */
 export function blueprintOf(record: BlueprintRecord): Blueprint {
   const edges = record.edges.map((edge) => ({ ...edge, id: edge.id ?? defaultEdgeId(edge) }));
   return { ...record, edges, roles: rolesOf(record) };
@@ -48,17 +47,17 @@ function withoutId(edge: SavedEdge): RecordedEdge {
   return nameless;
 }
 
-/** An event that a record is read from, and its place on the log. */
+/** The part of an event that holds a record, and its position. */
 type Source = Pick<RecordedEvent, 'type' | 'data' | 'stream' | 'revision'>;
 
-/** Whether an event of each type leaves a blueprint behind. */
+/** Whether the blueprint exists after an event of each type. */
 const KEEPS_BLUEPRINT: Readonly<Record<keyof BlueprintFacts, boolean>> = {
   BlueprintCreated: true,
   BlueprintUpdated: true,
   BlueprintDeleted: false,
 };
 
-/** Whether an event leaves a blueprint behind; undefined for an event of another kind. */
+/** Whether the blueprint exists after an event; undefined for an unknown type. */
 export function isKeptAfter({ type }: Pick<RecordedEvent, 'type'>): boolean | undefined {
   return isOfBlueprint(type) ? KEEPS_BLUEPRINT[type] : undefined;
 }
@@ -68,9 +67,9 @@ function isOfBlueprint(type: string): type is keyof BlueprintFacts {
 }
 
 /**
- * The blueprint as an event leaves it: its record, null when it is deleted; undefined for an event of another kind.
+ * The blueprint after an event, or null if it is deleted; undefined for an unknown type.
  *
- * @throws {BlueprintCorrupt} when the event should hold a record and does not
+ * @throws {BlueprintCorrupt} when the event lacks its record
  */
 export function blueprintAfter(event: Source): Blueprint | null | undefined {
   const isKept = isKeptAfter(event);
@@ -81,7 +80,7 @@ function parseRecord({ type, data, stream, revision }: Source): Blueprint {
   const blueprintId = blueprintIdOf(stream) ?? stream;
   try {
     const saved = parseSaved(data);
-    if (!holdsRecord(saved)) throw new Error(misfitOf({ type, data: saved }, blueprintEvents) ?? 'it holds no record');
+    if (!holdsRecord(saved)) throw new Error(misfitOf({ type, data: saved }, blueprintEvents) ?? 'it has no record');
     if (saved.blueprint.id !== blueprintId) throw new Error(`it holds the record of "${saved.blueprint.id}"`);
     return blueprintOf(saved.blueprint);
   } catch (cause) {
@@ -91,8 +90,8 @@ function parseRecord({ type, data, stream, revision }: Source): Blueprint {
 }
 
 /**
- * The data of an event. Events without an actor predate approvals; an invalid `approvals` field in them is ignored, since
- * a front end could store anything under that name.
+ * The data of an event. Events without an actor are older than approvals: an invalid `approvals` field in them is ignored,
+ * because a front end could store anything under that name.
  */
 function parseSaved(data: string): unknown {
   const saved: unknown = JSON.parse(data);
@@ -100,5 +99,5 @@ function parseSaved(data: string): unknown {
   return JSON.parse(data, (name, value: unknown) => (name === 'approvals' ? undefined : value));
 }
 
-/** An update holds what a creation does. */
+/** An update has the same data as a creation. */
 const holdsRecord = blueprintEvents.BlueprintCreated;

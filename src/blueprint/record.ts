@@ -1,4 +1,4 @@
-/** A blueprint's record: what is sent becomes what is kept, defaults filled in. */
+/** A blueprint's record: a client's request with defaults. */
 import type {
   Blueprint,
   BlueprintCreate,
@@ -13,21 +13,21 @@ import { rolesOf } from '../council/roles.js';
 import { approvalIssues } from './approvals.js';
 import { inspectGraph, warningsOf } from './validate.js';
 
-/** Ids that mean something else in the API's paths, and those that clients resolve away. */
+/** Ids that have another meaning in the API's paths, and those that clients resolve. */
 const RESERVED_IDS: ReadonlySet<string> = new Set(['run', 'runs', 'upload-pdf', 'validate', '.', '..']);
 
-/** The parts of a blueprint that a client sends. */
+/** The client's part of a blueprint. */
 type Council = Pick<Blueprint, 'name' | 'nodes' | 'edges' | 'approvals'>;
 
-/** Whether an id has the form of a blueprint's: 1 to 128 letters, digits, `-`, `_`, `.`, and none that is reserved. */
+/** Whether a text is a blueprint id: 1 to 128 letters, digits, `-`, `_`, `.`, and not reserved. */
 export function isBlueprintId(text: string): boolean {
   return /^[A-Za-z0-9._-]{1,128}$/.test(text) && !RESERVED_IDS.has(text);
 }
 
-/** When a blueprint is saved, and where. */
+/** The circumstances of a save. */
 export interface Saving {
   readonly at: string;
-  /** Whether the service has keys: approvers are known by the names of theirs. */
+  /** Whether the service has keys, whose names identify approvers. */
   readonly hasKeys: boolean;
 }
 
@@ -39,7 +39,7 @@ export function createdBlueprint(
   return recordOf(councilOf(draft), { id, version: 1, createdAt: saving.at }, saving);
 }
 
-/** The record after an update: fields that it does not name stay as they are. */
+/** The record after an update. Fields that are absent from it do not change. */
 export function updatedBlueprint(current: Blueprint, change: BlueprintUpdate, saving: Saving): Blueprint {
   const { id, version, createdAt } = current;
   const { name = current.name, nodes = current.nodes, edges = current.edges } = change;
@@ -48,19 +48,19 @@ export function updatedBlueprint(current: Blueprint, change: BlueprintUpdate, sa
   return recordOf(council, { id, version: version + 1, createdAt }, saving);
 }
 
-/** What is sent as a council, defaults filled in. */
+/** A client's council with defaults. */
 export function councilOf({ name, nodes, edges = [], approvals }: BlueprintCreate): Council {
   const council = { name, nodes: nodes.map(savedNode), edges: edges.map(savedEdge) };
   return approvals === undefined ? council : { ...council, approvals };
 }
 
-/** Place in the list of the first node whose id an earlier one has, -1 when ids are unique. */
+/** Index of the first node with the id of an earlier one, or -1. */
 export function repeatedNode(nodes: readonly { readonly id: string }[]): number {
   const seen = new Set<string>();
   return nodes.findIndex(({ id }) => seen.size === seen.add(id).size);
 }
 
-/** The id of an edge that was sent without one. */
+/** The id of an edge without one. */
 export function defaultEdgeId({ source, target }: Pick<SavedEdge, 'source' | 'target'>): string {
   return `${source}->${target}`;
 }
@@ -94,22 +94,22 @@ function savedEdge(edge: NonNullable<BlueprintCreate['edges']>[number]): SavedEd
 }
 
 /**
- * Largest blueprint in bytes, as it is sent. Whatever its defaults add must fit one append: at most
- * 155 KiB of labels, 60 KiB of other fields, and the warnings.
+ * Largest blueprint in bytes, as sent. Its defaults must fit into the same append: at most 155 KiB of labels, 60 KiB of
+ * other fields, and the warnings.
  */
 export const MAX_BLUEPRINT_BYTES = 256 * 1024;
 
-/** Longest record that surely fits its append of 512 KiB, in bytes of its JSON text. */
+/** Longest record that always fits into an append of 512 KiB, in bytes of its JSON text. */
 const MAX_RECORD_BYTES = 500 * 1024;
 
-/** Whether a record might not fit its append. */
+/** Whether a record may exceed its append. */
 export function isTooLong(record: BlueprintRecord): boolean {
   return jsonBytes(record) > MAX_RECORD_BYTES;
 }
 
 /**
- * Bytes of the shortest JSON text a client could send for a council: fields with their default count nothing, so that
- * whatever fits a request can be saved, and many updates can make no larger blueprint than one.
+ * Bytes of the shortest request for a council: default values do not count. So every request within the limit can be
+ * saved, and several updates cannot make a larger blueprint than one request.
  */
 export function sentBytes({ name, nodes, edges, approvals }: Council): number {
   const plain = councilOf({
@@ -131,7 +131,7 @@ function sentEdge(edge: Council['edges'][number], defaults: object | undefined):
   return { source: edge.source, target: edge.target, ...nonDefaults(edge, defaults) };
 }
 
-/** The fields that differ from their defaults. */
+/** The fields without default values. */
 function nonDefaults(value: object, defaults: object = {}): object {
   const fields = Object.entries(value).flatMap(([key, each]: [string, unknown]): (readonly [string, unknown])[] => {
     const plain: unknown = Object.hasOwn(defaults, key) ? Reflect.get(defaults, key) : undefined;

@@ -1,6 +1,6 @@
 /**
  * The saved councils: one stream each on the log, whose last event is the current state. A change is appended at the
- * revision it was made from, and made again after a conflict, so that an update never undoes another's.
+ * revision that it read, and repeated after a conflict, so that no update is lost.
  */
 import type { System } from '../system/system.js';
 import { AppendTooLarge } from '../eventlog/errors.js';
@@ -14,28 +14,27 @@ import { TaskTracker } from '../system/async/task-tracker.js';
 import type { BlueprintFact } from './events.js';
 import { blueprintOf, blueprintStream, isKeptAfter, recordedBlueprint } from './events.js';
 import type { Saving } from './record.js';
-import { createdBlueprint, updatedBlueprint } from './record.js';
-import { MAX_BLUEPRINT_BYTES, sentBytes } from './record.js';
+import { MAX_BLUEPRINT_BYTES, createdBlueprint, sentBytes, updatedBlueprint } from './record.js';
 import type { LinkedEvent, VersionsPage, VersionsRange } from './stream.js';
 import { blueprintVersions, checkedBlueprint, newestEvent } from './stream.js';
 
-/** Tries before a change gives up; changes of this process come one after the other and need one try each. */
+/** Attempts before a change fails. Changes of the same instance are sequential and need one attempt each. */
 const MAX_TRIES = 20;
 
-/** Most changes of one blueprint that may wait here for the one in flight. */
+/** Most changes of one blueprint that wait for the one in flight. */
 const MAX_WAITING = 100;
 
-/** The fact of a change, given the last event of the blueprint's stream. */
+/** Decides the fact of a change, given the last event of the blueprint's stream. */
 type Decide<F extends BlueprintFact> = (last: LinkedEvent | null) => F;
 
-/** Whether a blueprint is the one that a change expects; called with the current one before each append. */
+/** Whether the current blueprint is the one that a change expects. Called before each append. */
 export type IsExpected = (current: Blueprint) => boolean;
 
-/** Who changes a blueprint, and under which condition. */
+/** The author of a change, and its condition. */
 export interface Change {
-  /** Name of the key; default null: the service has none. */
+  /** Name of the caller's key. Default: null, for a service without keys. */
   readonly actor?: string | null;
-  /** Default null: whatever the blueprint is. */
+  /** Default: null, for any current blueprint. */
   readonly isExpected?: IsExpected | null;
 }
 
@@ -57,12 +56,12 @@ export class BlueprintStore {
     this.#options = options;
   }
 
-  /** The blueprint as recorded; null when there is none, or none any more. @throws {BlueprintCorrupt} */
+  /** The blueprint as recorded, or null if there is none. @throws {BlueprintCorrupt} */
   async find(blueprintId: string): Promise<Blueprint | null> {
     return this.#currentOf(await this.#last(blueprintId));
   }
 
-  /** Its saves, newest first, also when it is deleted; null when there was never one. @throws {BlueprintCorrupt} */
+  /** Its saves, newest first, also if it is deleted, or null if there never was one. @throws {BlueprintCorrupt} */
   versions(blueprintId: string, range: VersionsRange): Promise<VersionsPage | null> {
     const { log, system } = this.#options;
     return blueprintVersions({ log, sha256: system.sha256 }, blueprintId, range);
@@ -83,7 +82,7 @@ export class BlueprintStore {
   }
 
   /**
-   * Changes the fields that are named.
+   * Changes the given fields.
    *
    * @throws {BlueprintUnknown | BlueprintMoved | BlueprintTooLarge | BlueprintContended | BlueprintCorrupt}
    */
@@ -103,7 +102,7 @@ export class BlueprintStore {
   }
 
   /**
-   * Deletes a blueprint; also one whose record is corrupt, unless a certain one is expected.
+   * Deletes a blueprint, also a corrupt one if the change expects no version.
    *
    * @throws {BlueprintUnknown | BlueprintMoved | BlueprintContended | BlueprintCorrupt}
    */
@@ -116,18 +115,18 @@ export class BlueprintStore {
     });
   }
 
-  /** Waits for changes in flight to get one answer of the log; changes queued behind them are refused. */
+  /** Waits for the log's next answer to changes in flight. Refuses queued changes. */
   async stop(): Promise<void> {
     await this.#tasks.end();
   }
 
-  /** One change of a blueprint at a time here; changes elsewhere show as conflicts. */
+  /** Makes changes of a blueprint sequential. Changes by other instances cause conflicts. */
   async #change<F extends BlueprintFact>(blueprintId: string, decide: Decide<F>): Promise<F> {
     if (this.#changes.count(blueprintId) > MAX_WAITING) throw new BlueprintContended({ blueprintId });
     return await this.#tasks.track(this.#changes.run(blueprintId, () => this.#untilAppended(blueprintId, decide)));
   }
 
-  /** @throws {ServiceStopping} once the service stops, also for a change that was queued */
+  /** @throws {ServiceStopping} after the service has begun to stop, also for queued changes */
   async #untilAppended<F extends BlueprintFact>(blueprintId: string, decide: Decide<F>): Promise<F> {
     return await handleCommand({
       read: () => {

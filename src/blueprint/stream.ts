@@ -1,4 +1,4 @@
-/** A blueprint's stream as it is read: each event with the one before it, which its hash covers. */
+/** Reads a blueprint's stream: each event with the one before it, which its hash covers. */
 import type { System } from '../system/system.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
@@ -12,14 +12,14 @@ import { blueprintAfter, blueprintIdOf, blueprintStream } from './events.js';
 /** An event of a blueprint's stream. */
 export interface LinkedEvent {
   readonly event: RecordedEvent;
-  /** Null: it is the first. */
+  /** Null for the first event. */
   readonly before: RecordedEvent | null;
 }
 
 interface NewestRange {
-  /** Revision of the first event given; absent: the last of the stream. */
+  /** Revision of the first event to read. Default: the last of the stream. */
   readonly from?: number;
-  /** Most events given; absent: all. */
+  /** Most events to read. Default: all. */
   readonly max?: number;
 }
 
@@ -40,7 +40,7 @@ async function* newestFirst(
   if (event !== null) yield { event, before: null };
 }
 
-/** The last event of a blueprint's stream; null: it has none. */
+/** The last event of a blueprint's stream, or null if it is empty. */
 export async function newestEvent(log: Pick<EventLog, 'readStream'>, blueprintId: string): Promise<LinkedEvent | null> {
   for await (const newest of newestFirst(log, blueprintId, { max: 1 })) return newest;
   return null;
@@ -53,16 +53,16 @@ export async function linkedEvent(log: Pick<EventLog, 'readStream'>, event: Reco
 }
 
 /**
- * The blueprint as an event leaves it: its record, null when it is deleted; undefined for an event of another kind.
+ * The blueprint after an event, or null if it is deleted; undefined for an unknown type.
  *
- * @throws {BlueprintCorrupt} when its hash does not follow, or it should hold a record and does not
+ * @throws {BlueprintCorrupt} when its hash does not follow, or it lacks its record
  */
 export function checkedBlueprint(linked: LinkedEvent, sha256: System['sha256']): Blueprint | null | undefined {
   assertLinked(linked, sha256);
   return blueprintAfter(linked.event);
 }
 
-/** A blueprint as the log has it, or null if it is deleted or unknown. @throws {BlueprintCorrupt} */
+/** A blueprint on the log, or null if it is deleted or unknown. @throws {BlueprintCorrupt} */
 export async function currentBlueprint(
   blueprintId: string,
   { log, sha256 }: { readonly log: Pick<EventLog, 'readStream'>; readonly sha256: System['sha256'] },
@@ -71,7 +71,7 @@ export async function currentBlueprint(
   return last === null ? null : (checkedBlueprint(last, sha256) ?? null);
 }
 
-/** @throws {BlueprintCorrupt} when an event's hash does not follow from the one before it and what it holds */
+/** @throws {BlueprintCorrupt} when an event's hash does not follow from its data and the event before it */
 export function assertLinked({ event, before }: LinkedEvent, sha256: System['sha256']): void {
   const previousHash = before === null ? GENESIS_HASH : headAt(before).hash;
   const corrupt = (reason: string, cause?: unknown): BlueprintCorrupt => {
@@ -86,26 +86,26 @@ export function assertLinked({ event, before }: LinkedEvent, sha256: System['sha
   throw corrupt(BROKEN_LINK);
 }
 
-// Every save of a blueprint: each of its events holds the whole record.
+// The saves of a blueprint: each of its events holds the complete record.
 
-/** Characters of saved records after which a page ends, so that an answer is bounded however large they are. */
+/** Characters of records after which a page ends, so that an answer is bounded. */
 const PAGE_CHARS = 2 * 1024 * 1024;
 
 export interface VersionsPage {
   /** Newest first. */
   readonly versions: readonly BlueprintVersion[];
-  /** Whether there are older ones. */
+  /** Whether there are older versions. */
   readonly hasMore: boolean;
 }
 
 export interface VersionsRange {
   readonly limit: number;
-  /** Only what was saved before the event of this revision; absent: all. */
+  /** Only saves before the event of this revision. Default: all. */
   readonly before?: number | undefined;
 }
 
 /**
- * The saves of a blueprint, also of one that is deleted; null when nothing was ever saved by that id.
+ * The saves of a blueprint, also of a deleted one, or null if there never was one.
  *
  * @throws {BlueprintCorrupt}
  */
@@ -134,7 +134,7 @@ export async function blueprintVersions(
   return { versions, hasMore: false };
 }
 
-/** Empty texts where another program wrote the event, as in an export. */
+/** The time is empty if another program wrote the event. */
 function savedBy({ revision: seq, data, metadata }: RecordedEvent): Pick<BlueprintVersion, 'seq' | 'at' | 'actor'> {
   const actor = fieldOf(JSON.parse(data), 'actor');
   return { seq, at: metadata['occurredAt'] ?? '', actor: typeof actor === 'string' ? actor : null };

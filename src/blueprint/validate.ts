@@ -1,4 +1,4 @@
-/** Validates a council's graph: issues with their places. Faults keep it from being run, warnings do not. */
+/** Validates a council's graph. Faults prevent a run, warnings do not. */
 import { jsonBytes } from '../graph/limits.js';
 import { ambiguousBackEdges } from '../graph/plan.js';
 import { cycleOf, edgesBySource, reachableFrom, reachability } from '../graph/traversal.js';
@@ -7,31 +7,31 @@ import { ConditionInvalid, parseCondition } from '../graph/condition.js';
 import { elementAt, present } from '../system/element.js';
 import { VERDICTS } from '../council/roles.js';
 
-/** A council's graph, as it is saved. */
+/** A council's graph as saved. */
 export interface CouncilGraph {
   readonly nodes: readonly SavedNode[];
   readonly edges: readonly SavedEdge[];
 }
 
 export interface GraphIssue extends BlueprintWarning {
-  /** Whether a run cannot start. Other issues are warnings about what is hardly intended. */
+  /** Whether it prevents a run. Other issues are warnings. */
   readonly isFault: boolean;
-  /** The node it is about, when it is about one. */
+  /** The node of the issue, or null. */
   readonly node: string | null;
 }
 
-/** Most warnings kept in a record, and most bytes of them as JSON: it must fit one append. */
+/** Most warnings in a record, and most bytes of them as JSON: the record must fit into an append. */
 const MAX_WARNINGS = 100;
 const MAX_WARNINGS_BYTES = 32 * 1024;
 
 /** All issues of a graph, faults first. */
 export function inspectGraph(graph: CouncilGraph): readonly GraphIssue[] {
-  if (graph.nodes.length === 0) return [fault('nodes', 'The council has no nodes, so none can be reached')];
+  if (graph.nodes.length === 0) return [fault('nodes', 'The council has no nodes')];
   const issues = [...edgeIssues(graph), ...entryIssues(graph), ...cycleIssues(graph), ...directionIssues(graph)];
   return [...issues.filter(({ isFault }) => isFault), ...issues.filter(({ isFault }) => !isFault)];
 }
 
-/** Issues as clients see them, no more than a record can hold. */
+/** Issues as clients see them, within the limits of a record. */
 export function warningsOf(issues: readonly GraphIssue[]): BlueprintWarning[] {
   const warnings: BlueprintWarning[] = [];
   let bytes = 0;
@@ -44,7 +44,7 @@ export function warningsOf(issues: readonly GraphIssue[]): BlueprintWarning[] {
   return more === 0 ? warnings : [...warnings, { path: '', message: `And ${more} more` }];
 }
 
-/** Index of the node that runs first: the first without incoming edges, else the first. */
+/** Index of the entry: the first node without incoming edges, otherwise the first node. */
 export function entryOf({ nodes, edges }: CouncilGraph): number {
   const targets = new Set(edges.map(({ target }) => target));
   return Math.max(
@@ -68,17 +68,13 @@ function edgeIssues({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {
 function conditionIssues({ id, type, condition }: SavedEdge, path: string): readonly GraphIssue[] {
   const edge = `Edge ${named(id)}`;
   if (type === 'linear') {
-    return condition === null
-      ? []
-      : [warning(path, `${edge} is linear, not conditional: its condition is not looked at`)];
+    return condition === null ? [] : [warning(path, `${edge} is linear, not conditional: its condition is ignored`)];
   }
   if (condition === null) return [fault(path, `${edge} is conditional and has no condition`)];
   try {
     const { word } = parseCondition(condition);
     if (word === null || VERDICTS.includes(word)) return [];
-    return [
-      warning(path, `${edge} waits for the route ${named(word)}, which no critic gives: only approve and rework`),
-    ];
+    return [warning(path, `${edge} has the condition ${named(word)}, but critics route only approve or rework`)];
   } catch (error) {
     if (!(error instanceof ConditionInvalid)) throw error;
     const { position, reason } = error.data;
@@ -96,12 +92,12 @@ function entryIssues(graph: CouncilGraph): readonly GraphIssue[] {
     if (reached.has(id)) return [];
     const why = targets.has(id)
       ? `cannot be reached from the entry ${named(entry.id)}`
-      : `has no incoming edge, as the entry ${named(entry.id)} before it: it is never run`;
+      : `has no incoming edge and comes after the entry ${named(entry.id)}: no run reaches it`;
     return [warning(`nodes[${index}]`, `Node ${named(id)} ${why}`, id)];
   });
 }
 
-/** Cycles that no edge leaves, and cycles of linear edges, which a run both leaves and repeats each time. */
+/** Cycles without a way out, and cycles of linear edges, which a run repeats until its limit. */
 function cycleIssues({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {
   const ids = new Set(nodes.map(({ id }) => id));
   const inside = edges.filter(({ source, target }) => ids.has(source) && ids.has(target));
@@ -123,14 +119,14 @@ function cycleIssues({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {
     for (const each of round) reported.add(each);
     const names = [...round].slice(0, 5).map(named).join(', ') + (round.size > 5 ? ' and others' : '');
     const path = `nodes[${index}]`;
-    if (isTrap) issues.push(fault(path, `Nothing leads out of the cycle of ${names}`, id));
+    if (isTrap) issues.push(fault(path, `No edge leads out of the cycle of ${names}`, id));
     else
-      issues.push(warning(path, `The cycle of ${names} has linear edges only: it goes on until a run is stopped`, id));
+      issues.push(warning(path, `The cycle of ${names} has only linear edges: a run repeats it until its limit`, id));
   });
   return issues;
 }
 
-/** Cycles where only the order of the nodes decides which edge leads back, and so who waits for whom: one issue each. */
+/** Cycles in which only the order of the nodes decides which edge leads back: one issue each. */
 function directionIssues(graph: CouncilGraph): readonly GraphIssue[] {
   const { nodes } = graph;
   const ids = new Set(nodes.map(({ id }) => id));
@@ -157,12 +153,12 @@ function fault(path: string, message: string, node: string | null = null): Graph
   return { path, message, isFault: true, node };
 }
 
-/** An issue that keeps no run from starting. */
+/** An issue that does not prevent a run. */
 export function warning(path: string, message: string, node: string | null = null): GraphIssue {
   return { path, message, isFault: false, node };
 }
 
-/** An id in quotes; a long one is cut, because ids of edges may have any length. */
+/** An id in quotes. A long one is cut, because ids of edges have no limit. */
 function named(id: string): string {
   const characters = [...id.slice(0, 300)];
   return characters.length <= 128 ? `"${id}"` : `"${characters.slice(0, 127).join('')}…"`;

@@ -1,41 +1,38 @@
-/** Who decides a pause before nodes of a graph, how many of them, and until when. */
+/** Approval rules of a graph: who decides the pause before nodes, how many of them, and until when. */
 import type { ApprovalDeadline, Approvals, Graph } from '../generated/schemas.js';
 
-/** What holds at a pause, defaults filled in. */
+/** An approval rule with its defaults. */
 export interface ApprovalRule {
-  /** Names of keys, and scopes written as `scope:approve`; null: whoever may approve. */
+  /** Names of keys and scopes such as `scope:approve`, or null if every approver may decide. */
   readonly by: readonly string[] | null;
   readonly notByStarter: boolean;
-  /** Different approvers who must say the same. */
+  /** How many different approvers must agree. */
   readonly quorum: number;
   readonly deadline: ApprovalDeadline | null;
 }
 
-/** Everybody who may approve decides alone, whenever they like. */
+/** Any approver decides alone, at any time. */
 export const NO_RULE: ApprovalRule = { by: null, notByStarter: false, quorum: 1, deadline: null };
 
 const SCOPE = 'scope:';
-/** What every approver has. */
+/** The scope of every approver. */
 const ANY_APPROVER = `${SCOPE}approve`;
 
 /**
- * What holds at the pause before these nodes: a node's own rule in place of the graph's. Of several nodes each rule must
- * be kept, see `strictest`. Null: nothing is said, of any of them.
+ * The rule of the pause before these nodes, or null if there is none. A node's own rule replaces the graph's. The rules of
+ * several nodes are combined (see `strictest`).
  */
 export function approvalRule({ nodes, approvals }: Graph, next: readonly string[]): ApprovalRule | null {
-  const said = next.map((id) => nodes.find((node) => node.id === id)?.approvals ?? approvals);
-  if (said.every((each) => each === undefined || Object.keys(each).length === 0)) return null;
-  return said.map(ruleOf).reduce(strictest);
+  const rules = next.map((id) => nodes.find((node) => node.id === id)?.approvals ?? approvals);
+  if (rules.every((each) => each === undefined || Object.keys(each).length === 0)) return null;
+  return rules.map(ruleOf).reduce(strictest);
 }
 
 function ruleOf({ by, not_by_starter: notByStarter = false, quorum = 1, deadline }: Approvals = {}): ApprovalRule {
   return { by: by ?? null, notByStarter, quorum, deadline: deadline ?? null };
 }
 
-/**
- * The rule that keeps both: approvers are those of both lists, the larger quorum counts, and a deadline acts as the
- * more careful would (see `strictestDeadline`).
- */
+/** The rule that satisfies both: the approvers in both lists, the larger quorum and the stricter deadline. */
 export function strictest(a: ApprovalRule, b: ApprovalRule): ApprovalRule {
   return {
     by: commonApprovers(a.by, b.by),
@@ -45,14 +42,14 @@ export function strictest(a: ApprovalRule, b: ApprovalRule): ApprovalRule {
   };
 }
 
-/** Approvers of both lists. A scope that not every approver has is told from names only by who holds it: it must be in both. */
+/** Approvers in both lists. The holders of a scope are unknown here, so a scope must be in both lists, too. */
 function commonApprovers(a: ApprovalRule['by'], b: ApprovalRule['by']): ApprovalRule['by'] {
   if (a === null || a.includes(ANY_APPROVER)) return b ?? a;
   if (b === null || b.includes(ANY_APPROVER)) return a;
   return a.filter((each) => b.includes(each));
 }
 
-/** The earlier that does not approve, of equal ones a rejection; an approval only if both approve, and then the later. */
+/** The earlier deadline that does not approve, a rejection if both are equal. The later one if both approve. */
 function strictestDeadline(a: ApprovalRule['deadline'], b: ApprovalRule['deadline']): ApprovalRule['deadline'] {
   const both = [a, b].flatMap((each) => (each === null ? [] : [each]));
   const strict = both.filter(({ then }) => then !== 'approve').sort(byStrictness);
@@ -65,17 +62,17 @@ function byStrictness(a: ApprovalDeadline, b: ApprovalDeadline): number {
   return a.after_ms - b.after_ms || Number(b.then === 'reject') - Number(a.then === 'reject');
 }
 
-/** Whether only somebody with a name can decide by a rule: without keys nobody can. */
+/** Whether a rule needs approvers with names: without keys the service has none. */
 export function needsName({ by, notByStarter, quorum }: Pick<ApprovalRule, 'by' | 'notByStarter' | 'quorum'>): boolean {
   return by !== null || notByStarter || quorum > 1;
 }
 
-/** The scope that an entry of a list of approvers stands for; null: it is a name. */
+/** The scope in a list entry, or null if the entry is a name. */
 export function scopeIn(approver: string): string | null {
   return approver.startsWith(SCOPE) ? approver.slice(SCOPE.length) : null;
 }
 
-/** What is odd about a rule, as sentences; nothing of it keeps a run from starting. */
+/** Warnings about a rule, as sentences. They do not prevent a run. */
 export function ruleWarnings(approvals: Approvals, hasKeys: boolean): readonly string[] {
   const rule = ruleOf(approvals);
   const { by, quorum, deadline } = rule;
@@ -85,10 +82,10 @@ export function ruleWarnings(approvals: Approvals, hasKeys: boolean): readonly s
     list !== null && list.every((each) => scopeIn(each) === null) && new Set(list).size < quorum;
   return [
     ...(!hasKeys && needsName(rule)
-      ? ['The service has no keys, so nobody has the name that it asks for: nobody can decide this pause']
+      ? ['The service has no keys, and this rule needs approvers with names: only a deadline can end the pause']
       : []),
     ...([by, escalated].some(isTooFew)
-      ? [`It asks for ${quorum} approvers and names fewer: they are never enough`]
+      ? [`It needs ${quorum} approvers but names fewer, so the quorum cannot be reached`]
       : []),
   ];
 }

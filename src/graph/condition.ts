@@ -1,10 +1,10 @@
 /**
- * The language of conditional edges: a bare word compared with the route, or an
- * expression over `score`, `iteration`, `route` and `draft_length`. Read once into closures, never evaluated as code.
+ * The language of conditional edges: a bare word that is compared with the route, or an expression over `score`,
+ * `iteration`, `route` and `draft_length`. Parsed into closures, never evaluated as code.
  */
 import { CouncilError } from '../errors.js';
 
-/** A text is no condition of the language an edge may use. `position` counts UTF-16 units from 0. */
+/** A text is not a valid condition. `position` counts UTF-16 units from 0. */
 export class ConditionInvalid extends CouncilError<{ position: number; reason: string }> {
   readonly code = 'condition.invalid';
   constructor(data: { position: number; reason: string }) {
@@ -14,31 +14,31 @@ export class ConditionInvalid extends CouncilError<{ position: number; reason: s
 
 /** The variables of a condition. */
 export interface ConditionFacts {
-  /** The last critic's decision as routing sees it; null before the first. */
+  /** The last verdict, or null before the first. */
   readonly route: string | null;
-  /** Null before the first score. */
+  /** The last score, or null before the first. */
   readonly score: number | null;
   /** Drafts of the run so far. */
   readonly iteration: number;
-  /** Code points of the draft, 0 without one. Read often, so an implementation should count once. */
+  /** Code points of the draft, 0 without one. */
   readonly draftLength: number;
 }
 
 export interface Condition {
-  /** The bare word it consists of; null for an expression. */
+  /** The bare word, or null for an expression. */
   readonly word: string | null;
-  /** A comparison with a value that does not exist yet, or of two kinds, is false; `!=` is true. Total. */
+  /** A comparison with a missing value or between two types is false, but `!=` is true. Never throws. */
   readonly holds: (facts: ConditionFacts) => boolean;
 }
 
-/** Longest condition, in UTF-16 units, and its deepest nesting of `(` and `!`: far past any a human writes. */
+/** Longest condition, in UTF-16 units, and deepest nesting of `(` and `!`. */
 export const MAX_CONDITION_CHARS = 1_000;
 const MAX_NESTING = 32;
 
 /**
- * Reads a condition.
+ * Parses a condition.
  *
- * @throws {ConditionInvalid} and nothing else, whatever the text
+ * @throws {ConditionInvalid} only
  */
 export function parseCondition(text: string): Condition {
   if (text.length > MAX_CONDITION_CHARS) {
@@ -56,7 +56,7 @@ export function parseCondition(text: string): Condition {
   return rest.kind === 'end' ? { word: null, holds } : unexpected(rest, 'the end');
 }
 
-/** A condition; null when it cannot be read. */
+/** A condition, or null if it is invalid. */
 export function conditionOrNull(text: string): Condition | null {
   try {
     return parseCondition(text);
@@ -73,7 +73,7 @@ type ValueOf = (facts: ConditionFacts) => Value;
 /** An operand: a value to compare, or a truth value. */
 type Part = { readonly kind: 'value'; readonly of: ValueOf } | { readonly kind: 'truth'; readonly holds: Holds };
 
-/** `||` binds weakest, then `&&`, then `!`, then a comparison. */
+/** Precedence from the lowest: `||`, `&&`, `!`, comparison. */
 function anyOf(reader: Reader, depth: number): Part {
   return joined('||', reader, {
     part: () => allOf(reader, depth),
@@ -88,7 +88,7 @@ function allOf(reader: Reader, depth: number): Part {
   });
 }
 
-/** Operands joined by an operator; a single one is returned as it is. */
+/** Operands joined by an operator, or a single operand. */
 function joined(
   sign: '||' | '&&',
   reader: Reader,
@@ -132,7 +132,7 @@ function operand(reader: Reader, depth: number): Part {
   return reader.take(')') ? inner : unexpected(reader.peek(), inner.kind === 'truth' ? '")"' : SIGNS);
 }
 
-/** The truth value of an operand; a plain value has none and must be compared. */
+/** The truth value of an operand. A plain value has none. */
 function truthOf(part: Part, reader: Reader): Holds {
   return part.kind === 'truth' ? part.holds : unexpected(reader.peek(), SIGNS);
 }
@@ -178,7 +178,7 @@ type Token = { readonly at: number; readonly text: string } & (
 
 interface Reader {
   peek(): Token;
-  /** Consumes the next token; at the end returns the end token every time. */
+  /** Consumes the next token. At the end, always returns the end token. */
   next(): Token;
   isNext(sign: string): boolean;
   /** Consumes a sign if it is next. */
@@ -206,7 +206,7 @@ function readerOf(tokens: readonly Token[]): Reader {
 
 function tokensOf(text: string): readonly Token[] {
   const tokens: Token[] = [];
-  // A copy per call, because a sticky regular expression keeps its `lastIndex`.
+  // A copy, because a sticky regular expression keeps its `lastIndex`.
   const reader = new RegExp(TOKEN);
   while (reader.lastIndex < text.length) {
     const at = reader.lastIndex;
@@ -219,7 +219,7 @@ function tokensOf(text: string): readonly Token[] {
   return [...tokens, { kind: 'end', at: text.length, text: '' }];
 }
 
-/** Blanks; or number, quoted string (a backslash takes the next character as it is), word, sign. */
+/** Blanks, number, quoted string (a backslash escapes the next character), word or sign. */
 const TOKEN =
   /\s+|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\p{L}\p{N}_.])|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([\p{L}_][\p{L}\p{M}\p{N}_-]*)|(<=|>=|==|!=|&&|\|\||[<>!()])/suy;
 
@@ -239,7 +239,7 @@ function unquoted(text: string): string {
 
 function unexpected(token: Token, wanted: string): never {
   const found = token.kind === 'end' ? 'the end' : JSON.stringify([...token.text].slice(0, 40).join(''));
-  return invalid(token.at, `${found} stands where ${wanted} is wanted`);
+  return invalid(token.at, `${found} found, ${wanted} expected`);
 }
 
 function invalid(position: number, reason: string): never {

@@ -1,6 +1,6 @@
-/** The bounds of a council's work. They are frozen into each run, so a change touches only runs started after it. */
+/** Limits of a council's work. Each run records its own, so a change applies to new runs only. */
 
-/** Drafts before the writer takes over whatever the score. Each more costs two model calls. */
+/** A critic's scores after which its route counts as `approve`. Each more costs two model calls. */
 export const MAX_ITERATIONS = 5;
 
 /** The lowest score, of 0 to 10, that approves a draft. */
@@ -12,27 +12,27 @@ export const MAX_DRAFT_BYTES = 128 * 1024;
 /** Largest feedback of one critic in bytes of its JSON text. */
 export const MAX_FEEDBACK_BYTES = 8 * 1024;
 
-/** Most feedback kept in a run's state, in bytes of its JSON text; the oldest goes first. */
+/** Most feedback in a run's state, in bytes of its JSON text; the oldest is dropped. */
 export const MAX_ALL_FEEDBACK_BYTES = 64 * 1024;
 
-/** Node executions after which a run fails, by the number of nodes in its graph. */
+/** Most node executions of a run, by the number of nodes in its graph. */
 export function maxNodeExecutions(nodes: number): number {
   return Math.max(50, 3 * nodes);
 }
 
-/** The factor by which a fork may at most raise that bound. */
+/** The factor by which a fork may raise that limit. */
 const MAX_RAISE = 10;
 
-/** The most node executions that a fork may be allowed, by the number of nodes in its graph. */
+/** The highest limit of node executions of a fork, by the number of nodes in its graph. */
 export function mostNodeExecutions(nodes: number): number {
   return MAX_RAISE * maxNodeExecutions(nodes);
 }
 
-/** Settings of the service that are frozen into the nodes of a graph. */
+/** Settings of the service that a run records in the nodes of its graph. */
 export interface NodeDefaults {
   /** Deadline of one call to the model, in milliseconds. */
   readonly timeoutMs: number;
-  /** Tries before a node fails its run. */
+  /** Attempts before a node fails its run. */
   readonly maxAttempts: number;
 }
 

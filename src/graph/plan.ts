@@ -1,4 +1,4 @@
-/** An index over a frozen graph for routing and joining: successors in order, and reachability. */
+/** An index of a run's graph for routing and joining: edges by source, and reachability. */
 import type { Condition } from './condition.js';
 import { conditionOrNull } from './condition.js';
 import { elementAt, present } from '../system/element.js';
@@ -8,19 +8,19 @@ import { edgesBySource, reachableFrom } from './traversal.js';
 
 export interface Plan {
   readonly graph: Graph;
-  /** @throws when the graph has no such node: a stream that names one is corrupt. */
+  /** @throws when the graph has no such node */
   node(id: string): GraphNode;
   hasNode(id: string): boolean;
-  /** Place of a node in the graph's list. @throws when the graph has no such node */
+  /** Index of a node in the graph. @throws when the graph has no such node */
   nodeOrder(id: string): number;
   edgesFrom(id: string): readonly GraphEdge[];
-  /** An edge's condition, parsed once; null when it cannot be parsed: such an edge is never followed. */
+  /** A condition, parsed once, or null if it is invalid: a run never follows such an edge. */
   condition(text: string): Condition | null;
-  /** Place of the first edge between two nodes in the graph's list, -1 when there is none. */
+  /** Index of the first edge between two nodes in the graph, or -1. */
   edgeOrder(source: string, target: string): number;
   /**
-   * Whether a path of forward edges leads from one node to another. Back edges do not count: around a loop every node
-   * reaches every other, and nodes of one frontier would wait for each other.
+   * Whether a path of forward edges leads from one node to another. Back edges do not count: in a loop every node reaches
+   * every other, so that nodes of one frontier would wait for each other.
    */
   canStillReach(from: string, to: string): boolean;
   /** Whether an edge of the graph leads back. */
@@ -29,7 +29,7 @@ export interface Plan {
   leadsBack(source: string, target: string): boolean;
 }
 
-/** Indexes a graph. Reachability is computed on first use: runs that never fork do not pay for it. */
+/** Indexes a graph. Reachability is computed on first use, because runs that never fork do not need it. */
 export function planOf(graph: Graph): Plan {
   const order = new Map(graph.nodes.map((node, index) => [node.id, index]));
   const nodeOrder = (id: string): number => {
@@ -38,12 +38,6 @@ export function planOf(graph: Graph): Plan {
     return place;
   };
   const outgoing = edgesBySource(graph.edges);
-  const edgeOrders = new Map<string, Map<string, number>>();
-  graph.edges.forEach((edge, index) => {
-    const targets = edgeOrders.get(edge.source) ?? new Map<string, number>();
-    if (!targets.has(edge.target)) targets.set(edge.target, index);
-    edgeOrders.set(edge.source, targets);
-  });
   const edgesFrom = (id: string): readonly GraphEdge[] => outgoing.get(id) ?? [];
   let computed: ReturnType<typeof edgeDirections<GraphEdge>> | null = null;
   const directions = () => (computed ??= edgeDirections(graph));
@@ -57,7 +51,7 @@ export function planOf(graph: Graph): Plan {
     nodeOrder,
     edgesFrom,
     condition: parseConditionsOnce(),
-    edgeOrder: (source, target) => edgeOrders.get(source)?.get(target) ?? -1,
+    edgeOrder: (source, target) => graph.edges.findIndex((edge) => edge.source === source && edge.target === target),
     canStillReach: reachability(() => edgesBySource(directions().forward)),
     isBack: (edge) => back().has(edge),
     leadsBack: leadsBackIn(edgesFrom, back),
@@ -73,7 +67,7 @@ function parseConditionsOnce(): Plan['condition'] {
   };
 }
 
-/** Reachability, computed per node on first use. */
+/** Computes reachability per node, on first use. */
 function reachability(edges: () => Outgoing): Plan['canStillReach'] {
   const reached = new Map<string, ReadonlySet<string>>();
   let outgoing: Outgoing | null = null;
@@ -88,8 +82,8 @@ function reachability(edges: () => Outgoing): Plan['canStillReach'] {
 }
 
 /**
- * Whether a branch must come back: conditional edges are alternatives, of which each must, linear edges are all taken, of
- * which one must. The recursion ends because forward edges have no cycle.
+ * Whether every continuation leads back: all conditional edges must, because they are alternatives, but only one linear
+ * edge, because a run follows them all. The recursion ends because forward edges have no cycle.
  */
 function leadsBackIn(edgesFrom: Plan['edgesFrom'], edgesBack: () => ReadonlySet<GraphEdge>): Plan['leadsBack'] {
   const known = new Map<string, boolean>();
@@ -108,11 +102,11 @@ function leadsBackIn(edgesFrom: Plan['edgesFrom'], edgesBack: () => ReadonlySet<
   return (source, target) => edgesFrom(source).some((edge) => edge.target === target && returns(edge));
 }
 
-/** An edge, as far as the traversal looks at it. */
+/** The part of an edge that the traversal reads. */
 interface Edge {
   readonly source: string;
   readonly target: string;
-  /** Null: a linear edge. */
+  /** Null for a linear edge. */
   readonly condition: string | null;
 }
 
@@ -123,17 +117,16 @@ interface Walkable<E extends Edge> {
   readonly edges: readonly E[];
 }
 
-/** The edges reachable from the entry, in the order of the traversal; forward edges have no cycle. */
+/** The edges reachable from the entry, in the order of the traversal. Forward edges have no cycle. */
 interface Directions<E extends Edge> {
   readonly forward: readonly E[];
   readonly back: readonly E[];
 }
 
 /**
- * Which edges lead forward and which lead back, so that branches do not wait for work that is only done again in a loop.
- * Traverses depth first from the entry, targets in the graph's order of nodes, edges with the condition `rework` last. An
- * edge leads back when forward edges lead from its target to its source. The order matters only for a cycle entered at
- * several nodes (see {@link ambiguousBackEdges}).
+ * Which edges lead forward and which lead back, so that branches do not wait for repeated work of a loop. Traverses depth
+ * first from the entry, targets in the order of the nodes, `rework` edges last. An edge leads back if forward edges lead
+ * from its target to its source. The order matters only in a cycle with several entries (see {@link ambiguousBackEdges}).
  */
 export function edgeDirections<E extends Edge>({ entry, nodes, edges }: Walkable<E>): Directions<E> {
   const places = new Map(nodes.map(({ id }, index) => [id, index]));
@@ -164,14 +157,14 @@ export function edgeDirections<E extends Edge>({ entry, nodes, edges }: Walkable
   };
 
   walkFrom(entry);
-  // Grows while it is iterated: the traversal from a new node may find more.
+  // The list grows during the iteration: the traversal from a new node may find more.
   for (const edge of reworks) if (leadsToNewNode(edge)) walkFrom(edge.target);
   return { forward, back };
 }
 
 /**
- * The back edges that are such only by the order of the nodes: in another order they would be forward edges. A `rework`
- * edge whose loop is closed by other edges is unambiguous, and so is an edge back to a node that dominates its source.
+ * The back edges that would be forward edges in another order of the nodes. A `rework` edge is unambiguous if other edges
+ * close its loop, and so is an edge back to a node that dominates its source.
  */
 export function ambiguousBackEdges<E extends Edge>(graph: Walkable<E>): readonly E[] {
   const { forward, back } = edgeDirections(graph);
@@ -184,7 +177,7 @@ export function ambiguousBackEdges<E extends Edge>(graph: Walkable<E>): readonly
   );
 }
 
-/** Whether a path leads from the entry to a node without passing another. */
+/** Whether a path leads from the entry to a node without `past`. */
 function isReached(
   node: string,
   entry: string,

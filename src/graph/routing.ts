@@ -1,13 +1,11 @@
-/** Where a run goes after a node, by the conditions of its edges. */
+/** The route of a run after a node, by the conditions of its edges. */
 import type { ConditionFacts } from './condition.js';
 import type { GraphEdge, Route } from '../generated/schemas.js';
 import type { Plan } from './plan.js';
 
 /**
- * The route after a node: the first conditional edge whose condition holds, else all linear edges, else the end of
- * the branch when the node has no outgoing edge.
- *
- * @returns null when the node has only conditional edges and none of them holds
+ * The route after a node: the first conditional edge whose condition holds, otherwise all linear edges. A branch ends at a
+ * node without outgoing edges. Null if the node has only conditional edges and none holds.
  */
 export function routeAfter(plan: Plan, node: string, facts: ConditionFacts): Route | null {
   const edges = plan.edgesFrom(node);
@@ -19,7 +17,7 @@ export function routeAfter(plan: Plan, node: string, facts: ConditionFacts): Rou
   return { next: targetsOf(linear), reason: linear.length === 1 ? 'linear edge' : 'linear edges' };
 }
 
-/** Why a run stops at a node that has no route. */
+/** The error of a run at a node without a route. */
 export function noRoute(node: string, { route, score }: ConditionFacts): string {
   return `No outgoing edge of node "${node}" holds: route ${route}, score ${score}`;
 }

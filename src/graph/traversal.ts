@@ -1,4 +1,4 @@
-/** Paths in a graph as a client has drawn it: edges may have missing ends, and nodes may be unreachable. */
+/** Paths in a graph of a client: edges may have missing ends, and nodes may be unreachable. */
 
 interface Ends {
   readonly source: string;
@@ -44,7 +44,7 @@ export function reachability(edges: readonly Ends[]): Reachability {
   return { forward: edgesBySource(edges), back: edgesBySource(reversed) };
 }
 
-/** All nodes that lie on a cycle with this one, itself first; null when it is on no cycle. */
+/** All nodes in a cycle with this one, itself first, or null if it is in no cycle. */
 export function cycleOf(start: string, { forward, back }: Reachability): ReadonlySet<string> | null {
   const reached = reachableFrom(start, forward);
   if (!reached.has(start)) return null;

@@ -61,7 +61,7 @@ describe('Approvals of a blueprint', () => {
     }
   });
 
-  it('are warned of where nobody can keep them', async () => {
+  it('get a warning when no approver can satisfy them', async () => {
     const few = await saved(rest, { by: ['ann'], quorum: 2 });
     expect(few.warnings.map(({ path }) => path)).to.deep.equal(['approvals', 'approvals']);
     expect(few.warnings[0]?.message).to.include('has no keys');
@@ -69,7 +69,7 @@ describe('Approvals of a blueprint', () => {
     const by = ['ann', 'scope:aprove', 'scope:approve'];
     const deadline: Approvals['deadline'] = { after_ms: 5, then: { escalate: ['Eve Adams'] } };
     const odd = (await saved(rest, { by, deadline })).warnings.map(({ message }) => message);
-    expect(odd.filter((message) => message.includes('nobody can be'))).to.have.lengthOf(2);
+    expect(odd.filter((message) => message.includes('neither a valid name of a key nor a scope'))).to.have.lengthOf(2);
     expect(odd.join()).to.include('"scope:aprove"').and.to.include('"Eve Adams"');
     const nodes = [
       { id: 'one', approvals: { not_by_starter: true } },
@@ -82,7 +82,7 @@ describe('Approvals of a blueprint', () => {
     expect((await saved(rest, { deadline: { after_ms: 60_000, then: 'reject' } })).warnings).to.deep.equal([]);
   });
 
-  it('that ask for names make a service without keys answer 403, and the pause stands', async () => {
+  it('that need names make a service without keys answer 403 and keep the pause open', async () => {
     const { id } = await saved(rest, { by: ['ann'] });
     const started = await rest.post(`/api/councils/${id}/run`, { input_topic: 'The sea', god_mode: true });
     const { run_id: runId } = rest.read(started, 202, 'run-start.json');
