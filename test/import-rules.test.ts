@@ -107,7 +107,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     ...PURE,
     ours: ['errors', 'system', 'generated', 'keys', 'graph', 'blueprint'],
     types: [...SHARED_TYPES, 'eventlog', 'pdf', 'run', 'documents', 'projections', 'audit'],
-    node: ['node:fs'],
+    node: ['node:fs', 'node:http'],
     npm: ['ajv', 'diff'],
   },
   http: {

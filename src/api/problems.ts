@@ -1,4 +1,4 @@
-/** Every failure as an answer: the one table from error code to status. */
+/** Failures as answers: the one table from error code to status. */
 import { CouncilError } from '../errors.js';
 import type * as CommonErrors from '../errors.js';
 import type * as BlueprintErrors from '../blueprint/errors.js';
@@ -14,7 +14,7 @@ import { reasonOf } from '../system/untrusted.js';
 
 export interface Refusal {
   readonly status: number;
-  /** With 422: each rule that is broken. */
+  /** With 422: the broken rules. */
   readonly errors?: readonly FieldError[];
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -24,7 +24,7 @@ export class RequestRefused extends CouncilError<Refusal> {
   readonly code = 'http.refused';
 }
 
-/** 422 for rules that are broken; `detail` lists them in one line. */
+/** 422 for broken rules; `detail` lists them in one line. */
 export function brokenRules(errors: readonly FieldError[]): RequestRefused {
   const detail = errors.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
   return new RequestRefused(detail, { status: 422, errors });
@@ -34,13 +34,13 @@ interface Row {
   readonly status: number;
   /** Default: the error's own message. */
   readonly detail?: string;
-  /** The kind of failure on the wire, where programs must tell it from others of the same status. */
+  /** The code on the wire, if programs must distinguish the failure from others of the same status. */
   readonly code?: NonNullable<Problem['code']>;
-  /** Seconds that a client is asked to wait before another try. */
+  /** Seconds after which a client may retry. */
   readonly retryAfterSeconds?: number;
 }
 
-/** A fault of the service itself: clients get no details. */
+/** A fault of the service: clients get no details. */
 const FAULT: Row = { status: 500, detail: 'The service failed to answer this request' };
 
 /** The literal codes of a module's error classes; the base class has none. */
@@ -52,7 +52,7 @@ type CodesOf<Errors> = {
     : never;
 }[keyof Errors];
 
-/** Codes of all errors that can reach a route; one without a row does not compile. */
+/** Codes of all errors that can reach a route; a code without a row does not compile. */
 type ErrorCode = CodesOf<
   typeof CommonErrors &
     typeof RunErrors &
@@ -99,9 +99,9 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'views.behind': { status: 503, retryAfterSeconds: 1 },
   'pdf.refused': { status: 422 },
   'pdf.busy': { status: 503, retryAfterSeconds: 5 },
-  // Longer than the client library retries by default, because the same file takes about as long again.
+  // Longer than the client library retries by default, because another try takes as long.
   'pdf.timed-out': { status: 503, retryAfterSeconds: 60 },
-  // From making a document's vectors; a model that fails within a run is reported in the run's own events.
+  // From computing a document's vectors; a run records its failing model in its own events.
   'model.failed': { status: 503, retryAfterSeconds: 10 },
   'service.stopping': { status: 503, detail: 'The service is stopping', retryAfterSeconds: 2 },
   'log.unavailable': { status: 503, detail: 'The event log cannot be reached', retryAfterSeconds: 2 },
@@ -123,14 +123,14 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'data-dir.held': FAULT,
 };
 
-/** How a failure is answered. */
+/** The answer to a failure. */
 export interface ProblemAnswer {
   readonly status: number;
   readonly body: Readonly<Problem>;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The answer to a failure. Of a fault it shows a fixed sentence and the request id, never the error. */
+/** The answer to a failure. For a fault it holds a fixed sentence and the request id, never the error. */
 export function problemOf(error: unknown, requestId: string): ProblemAnswer {
   if (error instanceof RequestRefused) return refusalAnswer(error);
   const row = error instanceof CouncilError && isKeyOf(TABLE, error.code) ? TABLE[error.code] : FAULT;
@@ -146,7 +146,7 @@ export function problemOf(error: unknown, requestId: string): ProblemAnswer {
   };
 }
 
-/** Whether an error is a fault of the service: a refusal, an outage or a stop is none. */
+/** Whether an error is a fault of the service, and not a refusal, an outage or a stop. */
 export function isFault(error: unknown): boolean {
   return problemOf(error, '').status === 500;
 }

@@ -1,4 +1,4 @@
-/** The JSON Schemas of the folder schemas/: as documents for OpenAPI, compiled for what comes in. */
+/** The JSON Schemas of the folder schemas/: as documents for OpenAPI, and compiled into validators of requests. */
 import { readFileSync } from 'node:fs';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { validators as longRequests } from '../generated/long-requests.js';
@@ -9,13 +9,13 @@ import { isRecord } from '../system/untrusted.js';
 /** Name of a file in schemas/. */
 export type SchemaName = keyof SchemaTypes;
 
-/** Name of the schema of what a request holds: a body, a part of one, or a query. */
+/** Name of the schema of a request's body, a part of it, or its query. */
 export type RequestName = keyof typeof requests | keyof typeof longRequests;
 
-/** What a schema of this folder describes. */
+/** The type that a schema describes. */
 export type Described<N extends SchemaName> = SchemaTypes[N];
 
-/** A schema as it is written, with the keywords read here. */
+/** A schema document, with the keywords that the service reads. */
 export interface JsonSchema {
   readonly title?: string;
   readonly default?: unknown;
@@ -25,32 +25,32 @@ export interface JsonSchema {
 }
 
 /**
- * For a record with a `type` and its `data`: another schema describes the data of each type. OpenAPI and AsyncAPI show it
- * as a union over the types; it is not enforced.
+ * For a record with `type` and `data`: another schema describes the data of each type. OpenAPI and AsyncAPI show the
+ * record as a union over the types; validators do not enforce it.
  */
 export interface DataByType {
-  /** Name of a file in schemas/ whose properties are the data, by type. */
+  /** Name of a file in schemas/ whose properties describe the data, by type. */
   readonly facts: string;
-  /** What the title of a member of the union has behind the type. */
+  /** The title of a union's member is its type with this suffix. */
   readonly suffix: string;
 }
 
 export interface SchemaRegistry {
   /** @param name of a file in schemas/, from that folder */
   document(name: string): JsonSchema;
-  /** Reports every broken rule of small flat bodies and queries; of long lists only the first. */
+  /** The validator reports every broken rule of small flat bodies and queries, but only the first of long lists. */
   validator<N extends RequestName>(name: N): ValidateFunction<Described<N>>;
 }
 
-/** From dist/src/api, where this file runs. */
+/** Relative to dist/src/api, where this file runs. */
 const FOLDER = new URL('../../../schemas/', import.meta.url);
 
-/** Compiled by the build: the compiler would be a tenth of a start. */
+/** The build compiles them: the compiler would take a tenth of the start. */
 const VALIDATORS: { readonly [N in RequestName]: ValidateFunction<Described<N>> } = { ...requests, ...longRequests };
 
 let opened: SchemaRegistry | null = null;
 
-/** Every schema of the folder, each read when it is first asked for, once per process. */
+/** The schemas of the folder; each is read once per process, when it is first used. */
 export function openSchemas(): SchemaRegistry {
   return (opened ??= readSchemas());
 }
@@ -67,7 +67,7 @@ function readSchemas(): SchemaRegistry {
   };
 }
 
-/** Reads a JSON file that holds a record: a schema of ours, or the package's own. */
+/** Reads a JSON file that holds an object: a schema or package.json. */
 export function readRecord(file: URL): JsonSchema {
   const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
   if (isRecord(value)) return value;

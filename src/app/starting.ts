@@ -2,7 +2,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { AnsweringDeps } from '../http/answering.js';
-import type { SourceRules } from '../api/request-source.js';
+import type { SourceRules } from '../api/access/request-source.js';
 import { isOfHealth, startingApp } from '../http/starting.js';
 import { deferChannels } from '../ws/upgrade.js';
 

@@ -1,15 +1,16 @@
 /** The HTTP application: every request to its route, every outcome to an answer. */
 import type { IncomingMessage, RequestListener } from 'node:http';
-import { STATUS_CODES, ServerResponse } from 'node:http';
+import { ServerResponse } from 'node:http';
 import type { RouterContext } from '@koa/router';
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import Koa from 'koa';
 import { LogUnavailable } from '../eventlog/errors.js';
-import type { SourceRules } from '../api/request-source.js';
-import { refusedHost, refusedPage } from '../api/request-source.js';
-import { askerOf } from '../api/limits.js';
-import { authenticate } from '../api/authentication.js';
+import { rawAnswer } from '../api/raw-answer.js';
+import type { SourceRules } from '../api/access/request-source.js';
+import { refusedHost, refusedPage } from '../api/access/request-source.js';
+import { clientOf } from '../api/access/limits.js';
+import { authenticate } from '../api/access/authentication.js';
 import type { Grant } from '../keys/caller.js';
 import type { Answer } from './answer.js';
 import { sendAnswer, whenClosed } from './answer.js';
@@ -30,7 +31,7 @@ import { forkRoutes } from './routes/forks.js';
 import { healthRoutes } from './routes/health.js';
 import { godModeRoutes } from './routes/god-mode.js';
 import { historyRoutes } from './routes/runs.js';
-import { heed } from './limits.js';
+import { enforceLimits } from './limits.js';
 import { openApiRoute } from './openapi.js';
 import { RequestRefused } from '../api/problems.js';
 import type { HttpContext, HttpDeps, Route } from './route.js';
@@ -96,7 +97,7 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
       const wanted = { access: route.access, isReading: isReading(ctx), takesTicket };
       const caller = await authenticate(ctx.req, wanted, http);
       if (route.access !== 'open') endRequestWith(caller, ctx, http);
-      if (route.isProbe !== true) heed(ctx, http.limits.request(askerOf(ctx.req, caller, http)));
+      if (route.isProbe !== true) enforceLimits(ctx, http.limits.request(clientOf(ctx.req, caller, http)));
       const answer = await route.handle(ctx, caller);
       if (takesTicket) endAnswerWith(caller, ctx, http);
       sendAnswer(ctx, answer, http);
@@ -182,11 +183,7 @@ export function refuseUnreadable(error: Error & { readonly code?: string }, sock
     return;
   }
   const { status, detail } = REFUSALS[error.code ?? ''] ?? UNREADABLE;
-  const body = JSON.stringify({ detail });
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
+  socket.end(rawAnswer(status, detail));
 }
 
 /** A listener for the server's `checkExpectation`: a request that expects anything but `100-continue`. */

@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import { MIMEType } from 'node:util';
 import type { Context } from 'koa';
-import { defaultsLeftOut, nullsLeftOut } from '../api/validation.js';
-import { parseJson } from '../api/validation.js';
+import { defaultsLeftOut, nullsLeftOut } from '../api/absent-fields.js';
+import { parseJson } from '../api/json-text.js';
 import { RequestRefused } from '../api/problems.js';
 import type { Described, RequestName, SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { validated } from '../api/validation.js';

@@ -1,15 +1,17 @@
-/** Bounds on expensive requests: some run at a time, the others wait in order. */
+/** Bounds on expensive requests: a few run at a time, the others wait in order. */
+import type { ServerResponse } from 'node:http';
 import { RequestRefused } from '../api/problems.js';
 import type { Semaphore } from '../system/async/semaphore.js';
 import { semaphore } from '../system/async/semaphore.js';
+import { whenClosed } from './answer.js';
 import type { HttpContext } from './route.js';
 
-/** Most that may wait; the next is refused. */
+/** Most requests that wait for a permit; further ones are refused. */
 const MAX_WAITING = 100;
 
-/** Permits for an expensive kind of request: `count` at a time, and a 503 once `MAX_WAITING` wait. */
+/** Permits for an expensive kind of request: `count` run at a time; past `MAX_WAITING` waiting ones a request gets 503. */
 export function permitsFor(count: number): Semaphore {
-  return semaphore(count, { maxWaiting: MAX_WAITING, full: crowded });
+  return semaphore(count, { maxWaiting: MAX_WAITING, full: tooMany });
 }
 
 /**
@@ -30,15 +32,34 @@ export async function withPermit<T>(
 /** Takes a permit, which the caller must release. @throws {RequestRefused} 503 without one in time */
 export async function permitInTime(permits: Semaphore, http: Pick<HttpContext, 'inTime'>): Promise<() => void> {
   const acquired = permits.acquire();
-  return await http.inTime(acquired, crowded).catch((error: unknown) => {
-    // A permit that comes later is released at once.
+  return await http.inTime(acquired, tooMany).catch((error: unknown) => {
+    // Releases the permit if it comes later.
     acquired.then((late) => late()).catch(() => undefined);
     throw error;
   });
 }
 
+/** Takes a permit that is released once the response is closed. @throws {RequestRefused} 503 without one in time */
+export async function holdPermit(
+  permits: Semaphore,
+  http: Pick<HttpContext, 'inTime'>,
+  response: ServerResponse,
+): Promise<void> {
+  whenClosed(response, await permitInTime(permits, http));
+}
+
+/** Counts open streams: a function that takes a place until the response is closed. It throws 503 past `max`. */
+export function streamPlaces(max: number): (response: ServerResponse) => void {
+  let open = 0;
+  return (response) => {
+    if (open >= max) throw tooMany();
+    open += 1;
+    whenClosed(response, () => (open -= 1));
+  };
+}
+
 /** The refusal of a request that gets no permit, or none in time. */
-export function crowded(): RequestRefused {
+export function tooMany(): RequestRefused {
   const headers = { 'Retry-After': '2' };
-  return new RequestRefused('Too many are asking for this at once: try again', { status: 503, headers });
+  return new RequestRefused('Too many requests of this kind at once: try again', { status: 503, headers });
 }

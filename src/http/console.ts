@@ -48,15 +48,15 @@ interface StaticFile {
 
 /** Whether a request is for the console: what lies at /console, and a browser's visit to the service's root. */
 export function isForConsole(ctx: Context): boolean {
-  return ctx.path === '/console' || ctx.path.startsWith('/console/') || isVisit(ctx);
+  return ctx.path === '/console' || ctx.path.startsWith('/console/') || isBrowserNavigation(ctx);
 }
 
-function isVisit(ctx: Context): boolean {
-  return ctx.path === '/' && isAskedFor(ctx);
+function isBrowserNavigation(ctx: Context): boolean {
+  return ctx.path === '/' && isPageRequest(ctx);
 }
 
 /** Whether a browser navigates to the page, rather than a program requesting it. */
-function isAskedFor({ method, headers }: Context): boolean {
+function isPageRequest({ method, headers }: Context): boolean {
   return method === 'GET' && headers.accept?.includes('text/html') === true;
 }
 
@@ -74,13 +74,13 @@ export class ConsoleFiles {
 
   /** @throws {RequestRefused} 404, 405 */
   async answer(ctx: Context): Promise<void> {
-    if (isVisit(ctx)) return ctx.redirect('/console/');
+    if (isBrowserNavigation(ctx)) return ctx.redirect('/console/');
     const files = await this.#all();
     const file = files.get(fileAt(ctx.path));
     if (file === undefined) {
       const page = files.get(INDEX);
       // For a browser the page itself shows that it was not found, with a way back.
-      if (page === undefined || !isAskedFor(ctx))
+      if (page === undefined || !isPageRequest(ctx))
         throw new RequestRefused(`No such page or file: ${ctx.path}`, { status: 404 });
       return send(ctx, page, 404);
     }

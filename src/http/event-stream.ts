@@ -5,248 +5,187 @@ import { isFault } from '../api/problems.js';
 import { whenClosed } from './answer.js';
 import type { HttpContext } from './route.js';
 
-/** A comment, which is no event. */
+/** A comment: clients ignore it. */
 const BEAT = Buffer.from(':\n\n');
-/** Time between beats, which keep proxies from closing a silent connection, in milliseconds. */
+/** Time between beats in milliseconds. Beats keep proxies from closing a silent connection. */
 const BEAT_MS = 15_000;
-/** Beats after which a client that has read nothing of what is queued is cut off. */
+/** Beats after which the service disconnects a client that has read nothing of its queued bytes. */
 const MAX_STALLED_BEATS = 4;
-/** Unsent bytes, beside what is in the socket, at which a slow reader is cut off; it can resume. Equal for WebSockets. */
-const MAX_UNSENT_BYTES = 1024 * 1024;
-/** The `retry` field: how long a client waits before it connects again, in milliseconds. */
+/** Bytes queued before the socket at which the service disconnects a slow reader, which can resume. As for WebSockets. */
+const MAX_QUEUED_BYTES = 1024 * 1024;
+/** The `retry` field: how long a client waits before it reconnects, in milliseconds. */
 const RETRY_MS = 1_000;
 
-/** Without a reason each signal would make an error of its own. */
-const GONE = 'the client has gone';
+/** The abort reason; without one, each signal would create an error. */
+const CLIENT_GONE = 'the client has gone';
 
-/** Media type and conditions of the answer; `X-Accel-Buffering` keeps proxies from buffering it. */
+/** Media type of the answer; `X-Accel-Buffering` keeps proxies from buffering it. */
 export const EVENT_STREAM_HEADERS = { 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' };
 
 /** The header by which a client resumes. */
 export const LAST_EVENT_ID = 'Last-Event-ID';
 
-/** An event on its way to clients; encoded once for all clients that are sent the same object. */
-export interface ServerEvent {
-  /** The cursor by which a client resumes after this event; null: it resumes after the one before. */
-  readonly id: string | null;
-  readonly type: string;
-  /** A JSON value, as one line. */
-  readonly data: string;
-}
-
-/** Where the events of one stream are sent. */
-export interface EventSink {
-  /** Resolves once the client has taken all that was sent. For a caller that does not wait, a slow client is cut off. */
-  send(event: ServerEvent): Promise<void>;
-  /** Sends the cursor the stream has reached: a client that is cut off resumes after it. */
-  place(id: string): void;
-  /** Begins the answer before there is anything to send; `send` and `place` begin it too. */
-  begin(): void;
-  /** Aborts when the client has gone. */
-  readonly signal: AbortSignal;
-}
-
-export interface EventStreamOptions {
-  readonly http: Pick<HttpContext, 'system' | 'onFault' | 'unsent' | 'inTime'>;
-  readonly response: ServerResponse;
-  /** Cursor the stream has reached since the last event sent; null: none. The next beat sends it. */
-  readonly passed?: () => string | null;
-  /** Sends the events: the answer ends when it resolves, and breaks off when it rejects after it has begun. */
-  readonly tell: (sink: EventSink) => Promise<void>;
+/** The same as an OpenAPI parameter. */
+export function lastEventIdParameter(schema: object): Readonly<Record<string, unknown>> {
+  const description = 'Resumes after this event, as `from` does. Browsers send it when they reconnect.';
+  return { name: LAST_EVENT_ID, in: 'header', required: false, description, schema };
 }
 
 /**
- * The body of an answer. It resolves when `tell` begins the answer, so an error before that becomes a problem answer.
+ * The bytes of an event. JSON contains no line break, so one line holds all of the data.
  *
- * @throws what `tell` throws before the answer begins
+ * @param id cursor by which a client resumes after this event; null if it resumes after an earlier one
  */
-export async function eventStream({
-  http,
-  response,
-  tell,
-  passed = () => null,
-}: EventStreamOptions): Promise<Readable> {
-  const queue = new StreamQueue(response);
-  const reader = { unsentBytes: () => queue.unsentBytes, cutOff: () => response.destroy() };
-  const gone = new AbortController();
-  const stopBeats = keepAlive(queue, { http, response, passed });
-  whenClosed(response, () => {
-    stopBeats();
-    gone.abort(GONE);
-    queue.close();
-    http.unsent.forget(reader);
-  });
-  // The first bytes, sent with the headers.
-  queue.put(Buffer.from(`retry: ${RETRY_MS}\n\n`));
-  const { begun, begin, fail } = beginning();
-  const send = (event: ServerEvent): Promise<void> => {
-    begin();
-    if (!response.destroyed && !gone.signal.aborted) {
-      queue.put(bytesOf(event));
-      if (queue.bytes > MAX_UNSENT_BYTES) response.destroy();
-      else http.unsent.grew(reader);
-    }
-    return queue.emptied();
-  };
-  const place = (id: string): void => {
-    begin();
-    queue.put(placeBytes(id));
-  };
-  tell({ send, place, begin, signal: gone.signal }).then(
-    () => {
-      begin();
-      queue.close();
-    },
-    (error: unknown) => {
-      if (fail(error)) return;
-      // The answer has begun: all that is left is to break it off.
-      if (!response.destroyed && isFault(error)) http.onFault(http.system.uuid(), error);
-      response.destroy();
-    },
+export function encodeEvent(id: string | null, type: string, data: object): Buffer {
+  return Buffer.from(`${id === null ? '' : `id: ${id}\n`}event: ${type}\ndata: ${JSON.stringify(data)}\n\n`);
+}
+
+/** An id without data: clients store it as their cursor and show nothing. */
+function encodeCursor(cursor: string): Buffer {
+  return Buffer.from(`id: ${cursor}\n\n`);
+}
+
+interface EventStreamOptions {
+  readonly http: Pick<HttpContext, 'system' | 'onFault' | 'unsent' | 'inTime'>;
+  readonly response: ServerResponse;
+  /** Sends the events. The answer ends when it resolves, and breaks off when it rejects after the answer has begun. */
+  readonly deliver: (sink: EventSink) => Promise<void>;
+}
+
+/**
+ * The body of an answer. Resolves when `deliver` begins the answer, so that an earlier error becomes a problem answer.
+ *
+ * @throws what `deliver` throws before the answer begins
+ */
+export async function eventStream({ http, response, deliver }: EventStreamOptions): Promise<Readable> {
+  const sink = new EventSink(http, response);
+  deliver(sink).then(
+    () => sink.end(),
+    (error: unknown) => sink.fail(error),
   );
-  await http.inTime(begun);
-  return queue.body;
+  await http.inTime(sink.begun);
+  return sink.body;
 }
 
-/** A promise that `begin` resolves and `fail` rejects. `fail` returns false if `begin` was called before. */
-function beginning() {
-  let hasBegun = false;
-  let begin = (): void => undefined;
-  let fail = (_: unknown): boolean => false;
-  const begun = new Promise<void>((resolve, reject) => {
-    begin = () => {
-      hasBegun = true;
-      resolve();
-    };
-    fail = (error) => {
-      reject(error instanceof Error ? error : new Error(String(error)));
-      return !hasBegun;
-    };
-  });
-  return { begun, begin, fail };
-}
-
-const encoded = new WeakMap<ServerEvent, Buffer>();
-
-function bytesOf(event: ServerEvent): Buffer {
-  let bytes = encoded.get(event);
-  if (bytes === undefined) {
-    bytes = Buffer.from(textOf(event));
-    encoded.set(event, bytes);
-  }
-  return bytes;
-}
-
-/** JSON holds no line break, so that one line of data is all of it. */
-function textOf({ id, type, data }: ServerEvent): string {
-  return `${id === null ? '' : `id: ${id}\n`}event: ${type}\ndata: ${data}\n\n`;
-}
-
-/** An id without data moves a client's place on and is no event to it. */
-function placeBytes(id: string): Buffer {
-  return Buffer.from(`id: ${id}\n\n`);
-}
-
-/** Beats while no events come, and cuts off a client that reads nothing; returns the function that stops it. */
-function keepAlive(
-  queue: StreamQueue,
-  { http, response, passed }: Required<Pick<EventStreamOptions, 'http' | 'response' | 'passed'>>,
-): () => void {
-  let [stalledBeats, takenBefore] = [0, 0];
-  let placeBefore = passed();
-  const beat = (): void => {
-    stalledBeats = queue.bytes > 0 && queue.taken === takenBefore ? stalledBeats + 1 : 0;
-    takenBefore = queue.taken;
-    if (stalledBeats >= MAX_STALLED_BEATS) return void response.destroy();
-    const place = passed();
-    if (queue.bytes === 0) queue.put(place === null || place === placeBefore ? BEAT : placeBytes(place));
-    placeBefore = place;
-    cancel = http.system.after(BEAT_MS, beat);
-  };
-  let cancel = http.system.after(BEAT_MS, beat);
-  return () => cancel();
-}
-
-/** What is on its way to a client that takes it piece by piece. */
-class StreamQueue {
-  /** Gives the pieces as fast as the client takes them. */
+/** Where the events of one stream go: a queue that its client reads, with beats while it is silent. */
+export class EventSink {
   readonly body: Readable;
+  /** Resolves when the answer begins; rejects if it fails before. */
+  readonly begun: Promise<void>;
+  readonly #http: EventStreamOptions['http'];
   readonly #response: ServerResponse;
-  readonly #pieces: Buffer[] = [];
-  #isWanted = false;
-  #isClosed = false;
-  #bytes = 0;
-  #taken = 0;
-  readonly #emptied: (() => void)[] = [];
+  readonly #gone = new AbortController();
+  readonly #reader = { unsentBytes: () => this.#unsentBytes, cutOff: () => this.#response.destroy() };
+  #hasBegun = false;
+  #resolveBegun = (): void => undefined;
+  #rejectBegun = (_: unknown): void => undefined;
+  #isEnded = false;
+  #putBytes = 0;
+  readonly #onEmptied: (() => void)[] = [];
+  /** Cursor reached without an event; null if clients know it. */
+  #passedCursor: string | null = null;
+  #stalledBeats = 0;
+  #takenBefore = 0;
+  #cancelBeat: () => void;
 
-  constructor(response: ServerResponse) {
+  constructor(http: EventStreamOptions['http'], response: ServerResponse) {
+    this.#http = http;
     this.#response = response;
-    const read = (): void => {
-      this.#isWanted = true;
-      this.#give();
-    };
-    // One piece waits in it at most.
-    this.body = new Readable({ highWaterMark: 1, read });
+    // Node reads again once the client has taken everything in the queue.
+    this.body = new Readable({ highWaterMark: 1, read: () => this.#notifyEmptied() });
+    this.begun = new Promise((resolve, reject) => {
+      [this.#resolveBegun, this.#rejectBegun] = [resolve, reject];
+    });
+    this.#put(Buffer.from(`retry: ${RETRY_MS}\n\n`));
+    this.#cancelBeat = http.system.after(BEAT_MS, () => this.#beat());
+    whenClosed(response, () => {
+      this.#cancelBeat();
+      this.#gone.abort(CLIENT_GONE);
+      this.end();
+      this.#notifyEmptied();
+      http.unsent.forget(this.#reader);
+    });
   }
 
-  /** Bytes not yet taken. */
-  get bytes(): number {
-    return this.#bytes;
+  /** Aborts when the client has gone. */
+  get signal(): AbortSignal {
+    return this.#gone.signal;
   }
 
-  /** Bytes that have not left this process: those, and what is on its way through the answer and its socket. */
-  get unsentBytes(): number {
-    return this.#bytes + this.body.readableLength + this.#response.writableLength;
+  /** Begins the answer before there is anything to send; `send` and `sendCursor` begin it too. */
+  begin(): void {
+    this.#hasBegun = true;
+    this.#resolveBegun();
   }
 
-  /** How many pieces have been taken. */
-  get taken(): number {
-    return this.#taken;
+  /** Resolves once the client has taken everything sent. If the caller does not wait, a slow client is disconnected. */
+  send(event: Buffer): Promise<void> {
+    this.begin();
+    this.#passedCursor = null;
+    if (this.#isEnded || this.#response.destroyed) return Promise.resolve();
+    this.#put(event);
+    if (this.#queuedBytes > MAX_QUEUED_BYTES) this.#response.destroy();
+    else this.#http.unsent.grew(this.#reader);
+    if (this.#queuedBytes === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#onEmptied.push(resolve));
   }
 
-  put(piece: Buffer): void {
-    if (this.#isClosed) return;
-    this.#pieces.push(piece);
-    this.#bytes += piece.length;
-    // Flushed synchronously if the client has taken all before it, so that the time-slicing scheduler measures the true cost
-    // of a write: Node itself would write after the turn's other work.
-    const { socket } = this.#response;
-    socket?.cork();
-    this.#give();
-    socket?.uncork();
+  /** Sends the cursor that the stream has reached: a client that is cut off resumes after it. */
+  sendCursor(cursor: string): void {
+    this.begin();
+    this.#put(encodeCursor(cursor));
   }
 
-  /** Ends it once what is in it has been taken. */
-  close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#give();
-    this.#notifyEmptied();
+  /** The stream has reached a cursor without an event; the next beat sends it, so that a client need not reread. */
+  passed(cursor: string): void {
+    this.#passedCursor = cursor;
   }
 
-  /** Resolves once the response has taken everything from the body, or takes nothing more. */
-  emptied(): Promise<void> {
-    if (this.#isEmpty || this.#isClosed) return Promise.resolve();
-    return new Promise((resolve) => this.#emptied.push(resolve));
+  /** Ends the answer after what is queued. */
+  end(): void {
+    this.begin();
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.body.push(null);
   }
 
-  get #isEmpty(): boolean {
-    return this.#pieces.length === 0 && this.#isWanted;
+  fail(error: unknown): void {
+    if (!this.#hasBegun) return this.#rejectBegun(error);
+    // The answer has begun, so all that is left is to break it off.
+    if (!this.#response.destroyed && isFault(error)) this.#http.onFault(this.#http.system.uuid(), error);
+    this.#response.destroy();
   }
 
-  #give(): void {
-    while (this.#isWanted) {
-      const piece = this.#pieces.shift();
-      if (piece === undefined) break;
-      this.#bytes -= piece.length;
-      this.#taken += 1;
-      this.#isWanted = this.body.push(piece);
+  /** Bytes that the client has not taken from the queue. */
+  get #queuedBytes(): number {
+    return this.body.readableLength;
+  }
+
+  /** Bytes that have not left this process. */
+  get #unsentBytes(): number {
+    return this.#queuedBytes + this.#response.writableLength;
+  }
+
+  #put(bytes: Buffer): void {
+    if (this.#isEnded) return;
+    this.#putBytes += bytes.length;
+    this.body.push(bytes);
+  }
+
+  /** Keeps a silent connection open, and disconnects a client that reads nothing. */
+  #beat(): void {
+    const taken = this.#putBytes - this.#queuedBytes;
+    this.#stalledBeats = this.#queuedBytes > 0 && taken === this.#takenBefore ? this.#stalledBeats + 1 : 0;
+    this.#takenBefore = taken;
+    if (this.#stalledBeats >= MAX_STALLED_BEATS) return void this.#response.destroy();
+    if (this.#queuedBytes === 0) {
+      this.#put(this.#passedCursor === null ? BEAT : encodeCursor(this.#passedCursor));
+      this.#passedCursor = null;
     }
-    if (this.#isEmpty) this.#notifyEmptied();
-    if (this.#isClosed && this.#pieces.length === 0) this.body.push(null);
+    this.#cancelBeat = this.#http.system.after(BEAT_MS, () => this.#beat());
   }
 
   #notifyEmptied(): void {
-    for (const resolve of this.#emptied.splice(0)) resolve();
+    for (const resolve of this.#onEmptied.splice(0)) resolve();
   }
 }

@@ -13,7 +13,7 @@ import type { Answer } from './answer.js';
 import type { Caller } from '../keys/caller.js';
 import type { Starter } from './limits.js';
 import { startWithin } from './limits.js';
-import { runStart } from '../api/serializers.js';
+import { runStart } from '../api/serializers/runs.js';
 
 /** Name of the header. */
 export const IDEMPOTENCY_KEY = 'Idempotency-Key';

@@ -7,7 +7,7 @@ import { componentsOf } from './components.js';
 import { IDEMPOTENCY_KEY, KEY_PATTERN } from './idempotency.js';
 import type { Route, Success } from './route.js';
 import { TAGS, isEventStream } from './route.js';
-import { SESSION_COOKIE, scopesOf } from '../api/authentication.js';
+import { SESSION_COOKIE, scopesOf } from '../api/access/authentication.js';
 import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { readRecord } from '../api/schemas.js';
 
@@ -175,7 +175,7 @@ function accessProblems({ method, access, isProbe = false }: Route): readonly nu
   // 400: a request without a Host, or with two.
   if (access === 'open') return [isProbe ? 400 : 421, ...forbidden];
   if (scopesOf(access).length > 0) forbidden.push(403);
-  // 503: a key may have to be looked up on the log.
+  // 503: the log may have to be asked for the key.
   return [421, ...forbidden, 401, 429, 503];
 }
 

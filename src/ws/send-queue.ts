@@ -1,6 +1,6 @@
 /**
- * Sends messages: each is encoded once for all its recipients, a batch for one socket is one write, and a socket whose
- * client is too slow is cut off.
+ * Sends messages to sockets. Encodes each message once for all its recipients, writes a batch for one socket together,
+ * and disconnects clients that read too slowly.
  */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
@@ -9,36 +9,31 @@ import type { System } from '../system/system.js';
 import type { Reader, UnsentBytes } from '../system/async/unsent-bytes.js';
 import { CLOSE_TOO_SLOW } from './messages.js';
 
-/** Unsent bytes at which a slow reader is cut off. It can connect again and lose nothing. */
+/** Unsent bytes at which the service disconnects a slow reader, which can reconnect and lose nothing. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
-/** How long a reader that is cut off may take to receive the close frame, in milliseconds; its unsent bytes are held. */
+/** How long a slow reader may take to receive the close frame, in milliseconds. Its unsent bytes stay in memory. */
 const FAREWELL_MS = 2_000;
-
-/** Connections terminated per turn: each takes some 0.2 ms, most of it afterwards, when its unsent writes fail. */
-const ENDED_IN_A_TURN = 16;
 
 type Message = ChannelMessage | RichMessage;
 
-/** A socket, and the connection below it, which is corked to write messages together. */
+/** A socket and its connection, which is corked to write several messages at once. */
 export interface Peer {
   readonly socket: WebSocket;
   readonly connection: Pick<Duplex, 'cork' | 'uncork'>;
 }
 
 export interface SendQueueOptions {
-  readonly system: Pick<System, 'after' | 'soon'>;
+  readonly system: Pick<System, 'after'>;
   readonly unsent: Pick<UnsentBytes, 'grew' | 'forget'>;
 }
 
 /** The send queue that all sockets of the service share. */
 export class SendQueue {
-  readonly #system: Pick<System, 'after' | 'soon'>;
+  readonly #system: Pick<System, 'after'>;
   readonly #unsent: SendQueueOptions['unsent'];
   readonly #encoded = new WeakMap<Message, Buffer>();
-  /** Of the sockets that ever had something unsent. */
+  /** Readers of the sockets that ever had unsent bytes. */
   readonly #readers = new WeakMap<WebSocket, Reader>();
-  /** Sockets that were cut off and whose `FAREWELL_MS` are over. */
-  readonly #ending: WebSocket[] = [];
 
   constructor({ system, unsent }: SendQueueOptions) {
     this.#system = system;
@@ -46,18 +41,17 @@ export class SendQueue {
   }
 
   /**
-   * Sends messages on a socket that is open; on another it does nothing. A message is encoded once, however many are
-   * sent the same object.
+   * Sends messages on a socket if it is open.
    *
-   * @param onSent called once they have left this process, or cannot any more
-   * @returns false when the reader was too slow and is cut off
+   * @param onSent called when the messages have left this process or never will
+   * @returns false if the reader is too slow and is being disconnected
    */
   send({ socket, connection }: Peer, messages: readonly Message[], onSent: () => void = () => undefined): boolean {
     if (!isOpen(socket) || messages.length === 0) {
       onSent();
       return true;
     }
-    // Corked: most of the cost of a message is the write to its socket.
+    // The write to the socket is most of a message's cost.
     connection.cork();
     for (const [index, message] of messages.entries()) {
       const isLast = index === messages.length - 1;
@@ -87,22 +81,12 @@ export class SendQueue {
     return reader;
   }
 
-  /** Closes a socket; for `FAREWELL_MS` it can still receive the rest and the reason. */
+  /** Closes a socket, whose client has `FAREWELL_MS` to receive the rest and the close code. */
   #cutOff(socket: WebSocket): void {
     this.#unsent.forget(this.#readerOf(socket));
     socket.close(CLOSE_TOO_SLOW, 'too slow');
-    const cancel = this.#system.after(FAREWELL_MS, () => this.#endInTurn(socket));
+    const cancel = this.#system.after(FAREWELL_MS, () => socket.terminate());
     socket.once('close', cancel);
-  }
-
-  /** Many sockets may be cut off at once; they are terminated over several turns. */
-  #endInTurn(socket: WebSocket): void {
-    if (this.#ending.push(socket) === 1) this.#system.soon(() => this.#endSome());
-  }
-
-  #endSome(): void {
-    for (const socket of this.#ending.splice(0, ENDED_IN_A_TURN)) socket.terminate();
-    if (this.#ending.length > 0) this.#system.soon(() => this.#endSome());
   }
 }
 

@@ -52,7 +52,7 @@ describe('The council commands against a service with keys', () => {
     for (const { code, stdout, stderr } of [run, events]) {
       expect([code, stdout], stderr).to.deep.equal([2, '']);
       expect(stderr.trimEnd().split('\n')).to.have.lengthOf(1);
-      expect(stderr).to.match(/^A key is needed: .*COUNCIL_KEY/);
+      expect(stderr).to.match(/^A key is required: .*COUNCIL_KEY/);
     }
   });
 });

@@ -209,7 +209,7 @@ describe('council keys at a running service', () => {
 
   it('reports a wrong key, name or address in one line', async () => {
     const reader = (await ask(admin, 'add', 'eve', '--scopes', 'read')).stdout.trim();
-    expectOneLine(await ask(null, 'list'), 2, /A key is needed.*COUNCIL_KEY/);
+    expectOneLine(await ask(null, 'list'), 2, /A key is required.*COUNCIL_KEY/);
     expectOneLine(await ask(`council_${'x'.repeat(43)}`, 'list'), 2, /The key is unknown.*COUNCIL_KEY/);
     expectOneLine(await ask(reader, 'list'), 2, /The key lacks the scope "admin" or "audit"/);
     expectOneLine(await ask(admin, 'add', 'eve', '--scopes', 'read'), 2, /"eve": the name was given before/);

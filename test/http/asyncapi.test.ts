@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
-import { SESSION_COOKIE } from '../../src/api/authentication.js';
+import { SESSION_COOKIE } from '../../src/api/access/authentication.js';
 import type { JsonSchema, SchemaName } from '../../src/api/schemas.js';
 import { openSchemas } from '../../src/api/schemas.js';
 import { isRecord } from '../../src/system/untrusted.js';

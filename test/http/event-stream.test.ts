@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { EventSink } from '../../src/http/event-stream.js';
 import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
-import { eventStream } from '../../src/http/event-stream.js';
+import { encodeEvent, eventStream } from '../../src/http/event-stream.js';
 import { elementAt } from '../../src/system/element.js';
 import { openEventStream } from '../support/event-stream-client.js';
 import { manualSystem } from '../support/manual-system.js';
@@ -11,21 +11,21 @@ import { untilTrue } from '../support/until-true.js';
 
 /** Time between beats, in milliseconds, and more of them than a client may miss. */
 const [BEAT_MS, MAX_BEATS] = [15_000, 20];
-const DATA = JSON.stringify('x'.repeat(100_000));
+const EVENT = encodeEvent(null, 'Large', { text: 'x'.repeat(100_000) });
 const inTime = <T>(work: Promise<T>): Promise<T> => work;
 
 describe('An event stream', () => {
-  it('ends for a client that takes nothing of what waits for it, and not for one that is slow', async () => {
+  it('disconnects a client that reads nothing, but not a slow one', async () => {
     const system = manualSystem();
     const open: EventSink[] = [];
     const http = { system, unsent: new UnsentBytes(), onFault: () => expect.fail('Nothing fails'), inTime };
     const server = createServer((_, response) => {
-      const tell = (sink: EventSink): Promise<void> => {
+      const deliver = (sink: EventSink): Promise<void> => {
         sink.begin();
         open.push(sink);
         return new Promise((resolve) => sink.signal.addEventListener('abort', () => resolve()));
       };
-      void eventStream({ http, response, tell }).then((body) => body.pipe(response));
+      void eventStream({ http, response, deliver }).then((body) => body.pipe(response));
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -56,7 +56,7 @@ describe('An event stream', () => {
 /** Sends until something waits because neither the client nor the machine between takes more. */
 async function heldUp(sink: EventSink): Promise<void> {
   for (let isHeld = false; !isHeld;) {
-    const taken = sink.send({ id: null, type: 'Told', data: DATA }).then(() => true);
+    const taken = sink.send(EVENT).then(() => true);
     isHeld = !(await Promise.race([taken, turnsLater()]));
   }
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { OverrideRefused } from '../../src/run/override.js';
 import type { Graph, RunRequestedData, StateOverride } from '../../src/generated/schemas.js';
-import { godModeState } from '../../src/api/serializers.js';
+import { godModeState } from '../../src/api/serializers/runs.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { forkedRun } from '../../src/run/fork.js';
 import { pauseViewOf } from '../../src/run/pause-view.js';

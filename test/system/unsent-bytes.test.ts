@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { EventSink } from '../../src/http/event-stream.js';
-import { eventStream } from '../../src/http/event-stream.js';
+import { encodeEvent, eventStream } from '../../src/http/event-stream.js';
 import { elementAt } from '../../src/system/element.js';
 import type { Reader } from '../../src/system/async/unsent-bytes.js';
 import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
@@ -45,13 +45,13 @@ describe('What event streams and sockets have not sent', () => {
     const sends: ((text: string) => void)[] = [];
     const onFault = (_: string, error: unknown): never => expect.fail(String(error));
     const server = createServer((_, response) => {
-      const tell = (sink: EventSink): Promise<void> => {
+      const deliver = (sink: EventSink): Promise<void> => {
         sink.begin();
-        sends.push((data) => void sink.send({ id: null, type: 'Told', data }));
+        sends.push((text) => void sink.send(encodeEvent(null, 'Large', { text })));
         return new Promise((resolve) => sink.signal.addEventListener('abort', () => resolve()));
       };
       const http = { system, unsent: boundOf('stream'), onFault, inTime: <T>(work: Promise<T>): Promise<T> => work };
-      void eventStream({ http, response, tell }).then((body) => body.pipe(response));
+      void eventStream({ http, response, deliver }).then((body) => body.pipe(response));
     });
     const sendQueue = new SendQueue({ system, unsent: boundOf('socket') });
     const sockets = new WebSocketServer({ server, perMessageDeflate: false });

@@ -12,8 +12,6 @@ import { untilTrue } from '../support/until-true.js';
 const MAX_BYTES = 4 * 1024 * 1024;
 const STALLED = 10;
 const SHORT = { event: 'error', message: 'x'.repeat(20_000) } as const;
-/** More than are ended in a turn. */
-const CUT_OFF = 20;
 
 describe('What sockets have not sent', () => {
   let server: WebSocketServer;
@@ -123,36 +121,5 @@ describe('What sockets have not sent', () => {
     client.resume();
     expect(await code).to.equal(4408);
     await untilTrue(() => system.timers() === 0);
-  });
-
-  it('is freed in many turns when many are cut off at once', async () => {
-    const due: (() => void)[] = [];
-    sendQueue = new SendQueue({
-      system: { after: system.after, soon: (callback) => void due.push(callback) },
-      unsent: new UnsentBytes({ maxInAll: 1 }),
-    });
-    const stalled: Peer[] = [];
-    for (let n = 0; n < CUT_OFF; n += 1) {
-      const { peer, client } = await connect();
-      client.pause();
-      stalled.push(peer);
-    }
-    const text = 'x'.repeat(200_000);
-    for (const peer of stalled)
-      while (sendQueue.send(peer, [{ event: 'error', message: text }])) await new Promise(setImmediate);
-    let ended = 0;
-    for (const { socket } of stalled) {
-      const terminate = socket.terminate.bind(socket);
-      socket.terminate = () => {
-        ended += 1;
-        terminate();
-      };
-    }
-    system.advance(2_000);
-    for (let before = 0; ended < CUT_OFF; before = ended) {
-      for (const callback of due.splice(0)) callback();
-      expect(ended - before).to.be.within(1, 16);
-    }
-    expect(due).to.deep.equal([]);
   });
 });

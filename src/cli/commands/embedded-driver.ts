@@ -11,7 +11,7 @@ import { openEngine } from '../../app/engine.js';
 import { mayDecide } from '../../run/approvals.js';
 import { NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../run/errors.js';
 import type { GateChoice, GodModeState, Graph, RunRequestedData, StateOverride } from '../../generated/schemas.js';
-import { godModeState, runResult } from '../../api/serializers.js';
+import { godModeState, runResult } from '../../api/serializers/runs.js';
 import { ANYONE } from '../../keys/caller.js';
 import { canonical } from '../../eventsourcing/canonical-json.js';
 import type { LanguageModel } from '../../models/port.js';

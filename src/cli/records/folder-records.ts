@@ -1,7 +1,7 @@
 /** The records in the data directory of a stopped service. Reads without a lock and writes nothing there. */
 import { exportLine } from '../../audit/export.js';
 import { RunCorrupt, RunUnknown } from '../../run/errors.js';
-import { foldedRun } from '../../api/serializers.js';
+import { foldedRun } from '../../api/serializers/runs.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { foldRun, readChecked } from '../../run/stream.js';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openDataDirectory } from '../../app/data-directory.js';
-import { keyRecord } from '../../api/serializers.js';
+import { keyRecord } from '../../api/serializers/keys.js';
 import type { Config } from '../../config.js';
 import { openLog } from '../../eventlog/open.js';
 import type { EventLog } from '../../eventlog/port.js';

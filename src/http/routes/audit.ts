@@ -8,11 +8,10 @@ import { readBody } from '../chunked-body.js';
 import { RequestRefused, brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
 import type { Semaphore } from '../../system/async/semaphore.js';
-import { crowded, withPermit, permitsFor } from '../concurrency.js';
+import { holdPermit, withPermit, permitsFor } from '../concurrency.js';
 import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
-import { whenClosed } from '../answer.js';
-import { foldedRun, verification } from '../../api/serializers.js';
+import { foldedRun, verification } from '../../api/serializers/runs.js';
 
 /** Media type of an export. */
 export const NDJSON = 'application/x-ndjson';
@@ -52,7 +51,6 @@ function eventsRoute(http: HttpContext): Route {
         },
       },
     },
-    problems: [503],
     async handle(ctx) {
       const page = query.read(ctx);
       const runId = runIdIn(ctx);
@@ -63,10 +61,7 @@ function eventsRoute(http: HttpContext): Route {
       const headers = tagged(String(record.head));
       ctx.vary('Accept');
       if (isKnown(ctx, headers)) return { status: 304, body: null, headers };
-      await http.inTime(
-        permits.acquire().then((release) => whenClosed(ctx.res, release)),
-        crowded,
-      );
+      await holdPermit(permits, http, ctx.res);
       const texts = isLines ? linesOf(record.events()) : pageText(record.events(), { runId, next: record.next });
       const type = isLines ? NDJSON : 'json';
       return { status: 200, body: await readBody(texts, { http, response: ctx.res }), type, headers };
@@ -85,7 +80,6 @@ function stateRoute(http: HttpContext, permits: Semaphore): Route {
     tag: 'audit',
     query,
     success: { status: 200, description: 'The run, folded from its events', schema: 'folded-run.json' },
-    problems: [503],
     async handle(ctx) {
       const { at } = query.read(ctx);
       const runId = runIdIn(ctx);
@@ -109,7 +103,6 @@ function promptRoute(http: HttpContext, permits: Semaphore): Route {
     tag: 'audit',
     query,
     success: { status: 200, description: 'The prompt, and what it was made of', schema: 'step-prompt.json' },
-    problems: [503],
     async handle(ctx) {
       const at = query.read(ctx);
       const runId = runIdIn(ctx);
@@ -135,7 +128,6 @@ function verifyRoute(http: HttpContext, permits: Semaphore): Route {
     summary: 'Verifies the record of a run, and says where it first fails',
     tag: 'audit',
     success: { status: 200, description: 'What was found', schema: 'verification.json' },
-    problems: [503],
     async handle(ctx) {
       const runId = runIdIn(ctx);
       const audit = await withPermit(permits, http, () => http.verify(runId));

@@ -16,8 +16,7 @@ import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn } from '../route.js';
 import { chunkedBody } from '../chunked-body.js';
 import { linkTo, nextLink, queryOf } from '../query.js';
-import { crowded, permitsFor, withPermit } from '../concurrency.js';
-import { whenClosed } from '../answer.js';
+import { holdPermit, permitsFor, withPermit } from '../concurrency.js';
 
 /** Everything at /api/councils/ that is about blueprints and starts no run. */
 export function blueprintRoutes(http: HttpContext): readonly Route[] {
@@ -66,7 +65,7 @@ function createRoute(http: HttpContext): Route {
     tag: 'blueprints',
     body,
     success: { status: 201, description: 'The saved record', schema: 'blueprint.json', headers: ['Location', 'ETag'] },
-    problems: [409, 503],
+    problems: [409],
     async handle(ctx, { actor }) {
       const draft = await body.read(ctx);
       assertRules(draft);
@@ -92,7 +91,6 @@ function getRoute(http: HttpContext): Route {
     tag: 'blueprints',
     isConditional: true,
     success: { status: 200, description: 'The record', schema: 'blueprint.json' },
-    problems: [503],
     async handle(ctx) {
       const blueprintId = blueprintIdIn(ctx);
       const blueprint = await http.inTime(http.blueprints.find(blueprintId));
@@ -121,7 +119,7 @@ function putRoute(http: HttpContext): Route {
       schema: 'blueprint.json',
       headers: ['ETag'],
     },
-    problems: [412, 503],
+    problems: [412],
     async handle(ctx, { actor }) {
       const change = await body.read(ctx);
       assertRules(change);
@@ -144,7 +142,7 @@ function deleteRoute(http: HttpContext): Route {
     tag: 'blueprints',
     header: IF_MATCH,
     success: { status: 204, description: 'It is deleted', schema: null },
-    problems: [412, 503],
+    problems: [412],
     async handle(ctx, { actor }) {
       const id = blueprintIdIn(ctx);
       const by = { actor, isExpected: ifMatchOf(ctx, http) };
@@ -192,7 +190,6 @@ function blueprintVersionsRoute(http: HttpContext): Route {
       schema: 'blueprint-version-list.json',
       headers: ['Link'],
     },
-    problems: [503],
     async handle(ctx) {
       const range = query.read(ctx);
       const blueprintId = blueprintIdIn(ctx);
@@ -225,11 +222,9 @@ function blueprintListRoute(http: HttpContext): Route {
     tag: 'blueprints',
     query,
     success: { status: 200, description: 'A page of the blueprints', schema: 'blueprint-list.json', headers: ['Link'] },
-    problems: [503],
     async handle(ctx) {
       const page = query.read(ctx);
-      const entered = permits.acquire().then((release) => whenClosed(ctx.res, release));
-      await http.inTime(entered, crowded);
+      await holdPermit(permits, http, ctx.res);
       const { records, hasMore } = await http.inTime(http.blueprintList(page));
       const headers = hasMore ? nextLink(ctx, page) : {};
       return { status: 200, body: chunkedBody(jsonList(records), { http, response: ctx.res }), headers };

@@ -43,7 +43,6 @@ function genealogyRoute(http: HttpContext, permits: Semaphore): Route {
       schema: 'genealogy.json',
       alsoAs: AS_MERMAID,
     },
-    problems: [503],
     async handle(ctx) {
       const form = formOf(ctx, query.read(ctx));
       const runId = runIdIn(ctx);
@@ -66,7 +65,6 @@ function runChartRoute(http: HttpContext, permits: Semaphore): Route {
     tag: 'audit',
     query,
     success: { status: 200, description: CHART, schema: 'chart.json', alsoAs: AS_MERMAID },
-    problems: [503],
     async handle(ctx) {
       const parameters = query.read(ctx);
       const form = formOf(ctx, parameters);
@@ -91,7 +89,7 @@ function councilChartRoute(http: HttpContext): Route {
     tag: 'blueprints',
     query,
     success: { status: 200, description: CHART, schema: 'chart.json', alsoAs: AS_MERMAID },
-    problems: [409, 503],
+    problems: [409],
     async handle(ctx) {
       const form = formOf(ctx, query.read(ctx));
       const blueprintId = blueprintIdIn(ctx);

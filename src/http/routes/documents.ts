@@ -15,7 +15,7 @@ import type { RouterContext } from '@koa/router';
 import type { HttpContext, Route } from '../route.js';
 import { parameterIn } from '../route.js';
 import { assertForm, withUpload } from '../upload.js';
-import { documentRecord, documentVerification, listedDocument } from '../../api/serializers.js';
+import { documentRecord, documentVerification, listedDocument } from '../../api/serializers/documents.js';
 
 /** Uploads that are read and ingested at a time, of at most 50 MiB each on the disk; others wait unread. */
 const UPLOADS_AT_A_TIME = 8;
@@ -62,7 +62,7 @@ function uploadRoute(http: HttpContext): Route {
       schema: 'upload-result.json',
       headers: ['Content-Location'],
     },
-    problems: [400, 408, 503],
+    problems: [400, 408],
     async handle(ctx, { actor }) {
       assertForm(ctx);
       const release = await permitInTime(permits, http);
@@ -110,7 +110,6 @@ function listRoute(http: HttpContext): Route {
     tag: 'documents',
     query,
     success: { status: 200, description: 'A page of the documents', schema: 'document-list.json', headers: ['Link'] },
-    problems: [503],
     async handle(ctx) {
       const list = pageOf(ctx, query.read(ctx), (page) => http.documentList(page));
       const { items, headers } = await http.inTime(list);
@@ -128,7 +127,6 @@ function getRoute(http: HttpContext): Route {
     summary: 'Shows one document',
     tag: 'documents',
     success: { status: 200, description: 'The document', schema: 'document.json' },
-    problems: [503],
     async handle(ctx) {
       const documentId = documentIdIn(ctx);
       const found = await http.inTime(http.documents.find(documentId));
@@ -155,7 +153,6 @@ function chunksRoute(http: HttpContext): Route {
       schema: 'document-chunk-list.json',
       headers: ['Link'],
     },
-    problems: [503],
     async handle(ctx) {
       const range = query.read(ctx);
       const documentId = documentIdIn(ctx);
@@ -185,7 +182,6 @@ function searchRoute(http: HttpContext): Route {
     tag: 'documents',
     query,
     success: { status: 200, description: 'The nearest passages, best first', schema: 'document-search.json' },
-    problems: [503],
     async handle(ctx) {
       const { q, top_k: topK } = query.read(ctx);
       const text = readDocumentQuery(q);
@@ -217,7 +213,6 @@ function verifyRoute(http: HttpContext): Route {
     summary: 'Verifies the record of a document, and says where it first fails',
     tag: 'audit',
     success: { status: 200, description: 'What was found', schema: 'document-verification.json' },
-    problems: [503],
     async handle(ctx) {
       const documentId = documentIdIn(ctx);
       const audit = await withPermit(permits, http, () => http.documents.verify(documentId));
@@ -236,7 +231,6 @@ function deleteRoute(http: HttpContext): Route {
     summary: 'Deletes a document: no agent finds it any more; runs that have read it keep what they were given',
     tag: 'documents',
     success: { status: 204, description: 'It is deleted', schema: null },
-    problems: [503],
     async handle(ctx, { actor }) {
       const documentId = documentIdIn(ctx);
       await http.inTime(http.documents.remove(documentId, actor), outcomeUnknown(documentStream(documentId)));

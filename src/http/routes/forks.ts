@@ -18,7 +18,7 @@ import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
 import { outcomeUnknown } from '../idempotency.js';
 import { startWithin } from '../limits.js';
-import { forkPlan, runStart } from '../../api/serializers.js';
+import { forkPlan, runStart } from '../../api/serializers/runs.js';
 import { runStream } from '../../run/events.js';
 
 /** Parents read at a time, each from its beginning. */
@@ -50,7 +50,6 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
       schema: 'run-start.json',
     },
     otherSuccess: { status: 200, description: 'With `dry_run=1`: what the fork would do', schema: 'fork-plan.json' },
-    problems: [503],
     async handle(ctx, caller) {
       const request = await body.read(ctx);
       const isDry = DRY.has(query.read(ctx).dry_run);

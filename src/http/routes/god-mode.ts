@@ -12,7 +12,7 @@ import { brokenRules } from '../../api/problems.js';
 import type { HttpContext, Route } from '../route.js';
 import { isRunId, runIdText } from '../route.js';
 import { outcomeUnknown } from '../idempotency.js';
-import { decisionResult, godModeState } from '../../api/serializers.js';
+import { decisionResult, godModeState } from '../../api/serializers/runs.js';
 import { runStream } from '../../run/events.js';
 
 /** Place of the override in a decision's body. */
@@ -38,7 +38,7 @@ function approveRoute(http: HttpContext): Route {
     isKeyed: true,
     hasUnknown: false,
     success: { status: 200, description: 'The decision or vote is recorded', schema: 'run-result.json' },
-    problems: [400, 403, 503],
+    problems: [400],
     async handle(ctx, caller) {
       const read = await body.readToCompare(ctx);
       const request = read.value;
@@ -97,7 +97,6 @@ function stateRoute(http: HttpContext): Route {
     summary: 'Shows what waits for a decision',
     tag: 'god mode',
     success: { status: 200, description: 'The God Mode session', schema: 'god-mode-state.json' },
-    problems: [503],
     async handle(ctx, caller) {
       const runId = runIdText(ctx);
       const run = isRunId(runId) ? await http.inTime(http.queries.state(runId)) : null;

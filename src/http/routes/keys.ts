@@ -6,13 +6,12 @@ import { KEYS_STREAM } from '../../keys/events.js';
 import type { KeyRequest } from '../../keys/key-request.js';
 import { expiryAt, expiryIn, scopesOf } from '../../keys/key-request.js';
 import { outcomeUnknown } from '../idempotency.js';
-import { keyRecord, newKey } from '../../api/serializers.js';
-import { keyNeeded, keyRefused } from '../../api/authentication.js';
+import { keyRecord, newKey } from '../../api/serializers/keys.js';
+import { keyMissing, keyRefused } from '../../api/access/authentication.js';
 import { RequestRefused, brokenRules } from '../../api/problems.js';
 import { bodyOf } from '../body.js';
-import { whenClosed } from '../answer.js';
 import { readBody } from '../chunked-body.js';
-import { crowded, permitsFor } from '../concurrency.js';
+import { holdPermit, permitsFor } from '../concurrency.js';
 import { queryOf } from '../query.js';
 import { NDJSON, linesOf } from './audit.js';
 import type { HttpContext, Route } from '../route.js';
@@ -53,7 +52,7 @@ function addRoute(http: HttpContext): Route {
     tag: 'keys',
     body,
     success: { status: 201, description: 'It can be used', schema: 'new-key.json' },
-    problems: [409, 503],
+    problems: [409],
     async handle(ctx, { actor }) {
       if (actor === null) assertFirstIsTaken(http, ctx.req.headers);
       const sent = await body.read(ctx);
@@ -100,7 +99,7 @@ async function refused<T>(add: () => Promise<T>, { expires_at: at }: SentKey): P
     return await unlessEnded(add);
   } catch (error) {
     // Another key was added first, while this request was on its way.
-    if (error instanceof KeyNotFirst) throw keyNeeded();
+    if (error instanceof KeyNotFirst) throw keyMissing();
     if (!(error instanceof KeyRefused)) throw error;
     const { field, reason } = error.data;
     const name = field !== 'expires' ? field : at === undefined ? 'expires_in' : 'expires_at';
@@ -126,7 +125,6 @@ function revokeRoute(http: HttpContext): Route {
     summary: 'Revokes a key, with its sessions and open streams',
     tag: 'keys',
     success: { status: 204, description: 'It is revoked, or was before', schema: null },
-    problems: [503],
     async handle(ctx, { actor }) {
       const name = parameterIn(ctx, 'name');
       if (actor === null) throw new KeyUnknown({ name });
@@ -162,13 +160,11 @@ function eventsRoute(http: HttpContext): Route {
         },
       },
     },
-    problems: [503],
     async handle(ctx) {
       const { from, limit } = query.read(ctx);
       ctx.vary('Accept');
       if (ctx.accepts('application/json', NDJSON) === NDJSON) {
-        const sending = permits.acquire().then((release) => whenClosed(ctx.res, release));
-        await http.inTime(sending, crowded);
+        await holdPermit(permits, http, ctx.res);
         const body = await readBody(linesOf(keys.events({ from: 0 })), { http, response: ctx.res });
         return { status: 200, body, type: NDJSON };
       }

@@ -16,12 +16,12 @@ import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn, runIdIn } from '../route.js';
 import type { Beginning, RunKey } from '../idempotency.js';
 import { outcomeUnknown, startOnce } from '../idempotency.js';
-import { historyRecord, runResult } from '../../api/serializers.js';
+import { historyRecord, runResult } from '../../api/serializers/runs.js';
 import type { RouterContext } from '@koa/router';
 import { compileBlueprint } from '../../blueprint/compile.js';
 import type { FieldError, Graph, HistoryQuery, RunRequest, TryRequest } from '../../generated/schemas.js';
 import { cursorLink, pageOf, queryOf } from '../query.js';
-import { NO_MOMENT, momentIn } from '../moment.js';
+import { NO_TIMESTAMP, timestampIn } from '../timestamp.js';
 import { fieldOf } from '../../system/untrusted.js';
 import { runStream } from '../../run/events.js';
 
@@ -70,7 +70,6 @@ function startingRoute<Request>(http: HttpContext, { begin, body, ...about }: St
       description: 'The run is recorded and goes on in the background',
       schema: 'run-start.json',
     },
-    problems: [503],
     async handle(ctx, caller) {
       const request = await body.readToCompare(ctx);
       return await startOnce(ctx, http, { request, caller, begin: (run) => begin(run, request.value, ctx) });
@@ -87,7 +86,6 @@ function pollRoute(http: HttpContext): Route {
     summary: 'Tells where a run stands',
     tag: 'runs',
     success: { status: 200, description: 'The run', schema: 'run-result.json' },
-    problems: [503],
     async handle(ctx) {
       const runId = runIdIn(ctx);
       const run = await http.inTime(http.queries.find(runId));
@@ -108,7 +106,7 @@ function cancelRoute(http: HttpContext): Route {
     tag: 'runs',
     body,
     success: { status: 200, description: 'The run as it ended', schema: 'run-result.json' },
-    problems: [409, 503],
+    problems: [409],
     async handle(ctx, { actor }) {
       await body.read(ctx);
       const runId = runIdIn(ctx);
@@ -228,7 +226,6 @@ function listRoute(http: HttpContext): Route {
       schema: 'history-list.json',
       headers: ['Link', 'Total-Count'],
     },
-    problems: [503],
     async handle(ctx) {
       const asked = query.read(ctx);
       const listed = runListQuery(asked);
@@ -253,7 +250,6 @@ function recordRoute(http: HttpContext): Route {
     summary: 'Shows one run of the history',
     tag: 'history',
     success: { status: 200, description: 'The record', schema: 'history-record.json' },
-    problems: [503],
     async handle(ctx) {
       const runId = runIdIn(ctx);
       const run = await http.inTime(http.queries.find(runId));
@@ -273,8 +269,8 @@ function runListQuery(query: HistoryQuery): RunListQuery & { readonly filter: Ru
     if (value === null) errors.push({ loc: ['query', name], ...UNREADABLE[name] });
     return value ?? undefined;
   };
-  const from = read('from', (text) => momentIn(text, 'first'));
-  const to = read('to', (text) => momentIn(text, 'last'));
+  const from = read('from', (text) => timestampIn(text, 'first'));
+  const to = read('to', (text) => timestampIn(text, 'last'));
   const after = read('cursor', (text) => placeIn(text, sort));
   if (errors.length > 0) throw brokenRules(errors);
   const { status, blueprint_id: blueprintId, actor, parent, min_score: minScore, max_score: maxScore } = query;
@@ -285,8 +281,8 @@ function runListQuery(query: HistoryQuery): RunListQuery & { readonly filter: Ru
 }
 
 const UNREADABLE = {
-  from: NO_MOMENT,
-  to: NO_MOMENT,
+  from: NO_TIMESTAMP,
+  to: NO_TIMESTAMP,
   cursor: { msg: 'Input should be the cursor of a page in the same order', type: 'cursor' },
 };
 
@@ -300,7 +296,7 @@ function placeIn(cursor: string, sort: RunSort): RunPlace | null {
   const place: unknown = jsonIn(Buffer.from(cursor, 'base64url').toString());
   const [ofSort, value, createdAt, id] = [0, 1, 2, 3].map((at) => fieldOf(place, String(at)));
   if (ofSort !== sort || typeof createdAt !== 'string' || typeof id !== 'string') return null;
-  if (momentIn(createdAt, 'first') !== createdAt) return null;
+  if (timestampIn(createdAt, 'first') !== createdAt) return null;
   return isValue(value, sort) ? { value, createdAt, id } : null;
 }
 

@@ -2,9 +2,9 @@
 import type { Context } from 'koa';
 import type { Grant } from '../../keys/caller.js';
 import { SESSION_MS } from '../../keys/sessions.js';
-import { SESSION_COOKIE, grantOfKey } from '../../api/authentication.js';
-import { isBehindTls } from '../../api/client-address.js';
-import { session } from '../../api/serializers.js';
+import { SESSION_COOKIE, grantOfKey } from '../../api/access/authentication.js';
+import { isBehindTls } from '../../api/access/client-address.js';
+import { session } from '../../api/serializers/keys.js';
 import type { Ticket } from '../../generated/schemas.js';
 import { bodyOf } from '../body.js';
 import type { HttpContext, Route } from '../route.js';
@@ -59,7 +59,6 @@ function signOutRoute(http: HttpContext): Route {
     summary: 'Ends the session, on every instance',
     tag: 'keys',
     success: { status: 204, description: 'Signed out; the cookie is taken back', schema: null },
-    problems: [503],
     async handle(ctx, { session: sessionId }: Grant) {
       if (sessionId !== null) await http.inTime(http.authenticator.sessions.signOut(sessionId));
       return { status: 204, body: null, headers: cookie(null, ctx, http) };
@@ -89,7 +88,6 @@ function ticketRoute(http: HttpContext): Route {
     description: 'For clients that can set neither header nor cookie there: it is sent as `?ticket=`.',
     tag: 'keys',
     success: { status: 201, description: 'It can be used, once', schema: 'ticket.json' },
-    problems: [503],
     async handle(_ctx, caller) {
       const { text, expiresAt } = await http.inTime(http.authenticator.tickets.issue(caller));
       const body: Ticket = { ticket: text, expires_at: expiresAt };

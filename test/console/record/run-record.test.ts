@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { RunEvent } from '../../../src/client/run-events.js';
 import type { Moment } from '../../../src/console/record/run-record.js';
 import { RunRecord } from '../../../src/console/record/run-record.js';
-import { foldedRun } from '../../../src/api/serializers.js';
+import { foldedRun } from '../../../src/api/serializers/runs.js';
 import type { FoldedRun } from '../../../src/generated/schemas.js';
 import { pauseViewOf } from '../../../src/run/pause-view.js';
 import { evolve, firstState } from '../../../src/run/evolve.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ownHosts } from '../../src/api/request-source.js';
+import { ownHosts } from '../../../src/api/access/request-source.js';
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
 

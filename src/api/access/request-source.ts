@@ -1,10 +1,10 @@
-/** Which requests are accepted: by the host name they use, and by the page that sends them. */
-import { hostNameOf, isLoopbackName } from '../system/host-name.js';
+/** Accepts requests by the host name they use and by the page that sends them. */
+import { hostNameOf, isLoopbackName } from '../../system/host-name.js';
 
 export interface SourceRules {
-  /** Whether a Host names this service. */
+  /** Whether a Host header names this service. */
   readonly isOwnHost: (host: string) => boolean;
-  /** Origins that browsers may call from, beside the service's own. */
+  /** Origins of pages that may call the service, beside its own. */
   readonly corsOrigins: readonly string[];
 }
 
@@ -25,9 +25,9 @@ export interface SourceRefusal {
 }
 
 /**
- * The host names that a service answers to. On a loopback address these are its own and the loopback names: any other
- * name means that a web page resolved its own domain to this machine (DNS rebinding). The names of any other address are
- * unknown here, so every name is served until some are listed.
+ * The host names that a service accepts. On a loopback address these are its own and the loopback names: any other name
+ * means that a web page resolved its domain to this machine (DNS rebinding). On other addresses the service does not know
+ * its names, so it accepts every name until some are listed.
  */
 export function ownHosts({ host, address, allowedHosts }: BoundTo): SourceRules['isOwnHost'] {
   const bound = [hostNameOf(host), hostNameOf(address)];
@@ -41,48 +41,48 @@ export function ownHosts({ host, address, allowedHosts }: BoundTo): SourceRules[
 }
 
 export interface BoundTo {
-  /** As the setting names it. */
+  /** The setting. */
   readonly host: string;
-  /** The IP address that it resolves to. */
+  /** The IP address that the host resolves to. */
   readonly address: string;
   /** In the form of `hostNameOf`. */
   readonly allowedHosts: readonly string[];
 }
 
-/** Why a Host is refused; null: it is not. Browsers always send one, so a missing Host is no DNS rebinding. */
+/** Why a Host is refused, or null. Browsers always send one, so a request without it is no DNS rebinding. */
 export function refusedHost(request: SourcedRequest, { isOwnHost }: SourceRules): SourceRefusal | null {
   const host = hostOf(request);
   if (host === undefined || isOwnHost(host)) return null;
-  const detail = `Host ${JSON.stringify(host)} is not served here: loopback names are, and those in ALLOWED_HOSTS`;
+  const detail = `Host ${JSON.stringify(host)} is not accepted; loopback names and those in ALLOWED_HOSTS are`;
   return { status: 421, detail };
 }
 
 /**
- * Why a page may not send a mutating request or open a socket; null: it may, or no page sent it. Browsers name
- * the origin with every such request, and most of them whether it is another site's.
+ * Why a page may not send a mutating request or open a socket, or null if it may or no page sent it. Browsers send
+ * Origin with every such request, and most of them Sec-Fetch-Site.
  */
 export function refusedPage(request: SourcedRequest, { corsOrigins }: SourceRules): SourceRefusal | null {
   const { origin, 'sec-fetch-site': site } = request.headers;
   if (origin !== undefined && corsOrigins.includes(origin)) return null;
   if (origin !== undefined && !isOwnOrigin(origin, hostOf(request))) {
-    const detail = `Origin ${JSON.stringify(origin)} is not allowed: the service's own is, and those in CORS_ORIGINS`;
+    const detail = `Origin ${JSON.stringify(origin)} is not allowed; the service's own and those in CORS_ORIGINS are`;
     return { status: 403, detail };
   }
   if (site !== 'cross-site') return null;
-  return { status: 403, detail: 'Cross-site requests are not allowed: those from origins in CORS_ORIGINS are' };
+  return { status: 403, detail: 'Cross-site requests are allowed only from origins in CORS_ORIGINS' };
 }
 
-/** Whether a page of this service sent a request. Other programs name no origin. */
+/** Whether a page of this service sent a request. Programs other than browsers send no Origin. */
 export function hasOwnOrigin(request: SourcedRequest): boolean {
   const { origin } = request.headers;
   return origin !== undefined && isOwnOrigin(origin, hostOf(request));
 }
 
-/** The scheme may differ: a proxy may speak TLS for the service. */
+/** Ignores the scheme: a proxy may add TLS. */
 function isOwnOrigin(origin: string, host: string | undefined): boolean {
   if (host === undefined || !URL.canParse(origin)) return false;
   const page = new URL(origin);
-  // In the page's scheme, so that a default port that only one of the two names is the same.
+  // In the page's scheme, so that an explicit default port makes no difference.
   const own = `${page.protocol}//${host}`;
   return /^https?:$/.test(page.protocol) && URL.canParse(own) && new URL(own).host === page.host;
 }

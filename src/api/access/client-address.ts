@@ -1,16 +1,16 @@
-/** The address that a request comes from, as its connection or a trusted proxy says. */
-import type { AddressList } from '../system/address-list.js';
-import { addressIn, plainIpv4 } from '../system/address-list.js';
+/** The client's address, from the connection or from a trusted proxy. */
+import type { AddressList } from '../../system/address-list.js';
+import { addressIn, plainIpv4 } from '../../system/address-list.js';
 
-/** The parts of a request that name the address it came from. */
+/** The parts of a request that name its client's address. */
 export interface RoutedRequest {
   readonly socket: { readonly remoteAddress?: string | undefined };
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
 /**
- * The client's address: that of the connection, unless a trusted proxy made it. Then it is the last one in
- * `X-Forwarded-For` that is no trusted proxy: everything before it is the client's own word.
+ * The client's address. Behind a trusted proxy it is the last address in `X-Forwarded-For` that is not a trusted proxy:
+ * the client itself may have written the ones before.
  */
 export function clientAddress({ socket, headers }: RoutedRequest, trustedProxies: AddressList): string {
   let client = peerAddress(socket);
@@ -24,13 +24,13 @@ export function clientAddress({ socket, headers }: RoutedRequest, trustedProxies
   return client;
 }
 
-/** Whether the client speaks TLS, as a trusted proxy says; the service itself never does. */
+/** Whether a trusted proxy received the request over TLS; the service itself has no TLS. */
 export function isBehindTls({ socket, headers }: RoutedRequest, trustedProxies: AddressList): boolean {
   const [scheme = ''] = partsOf(headers['x-forwarded-proto']);
   return trustedProxies.has(peerAddress(socket)) && scheme.toLowerCase() === 'https';
 }
 
-/** Sockets name addresses in one form already. One that is gone has none; nobody reads that answer. */
+/** The address of the connection. A closed connection has none; its client reads no answer. */
 function peerAddress({ remoteAddress = 'unknown' }: RoutedRequest['socket']): string {
   return plainIpv4(remoteAddress);
 }

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import type { Asker, LimitSettings, LimitCheck } from '../../src/api/limits.js';
-import { limitsOf } from '../../src/api/limits.js';
-import { manualSystem } from '../support/manual-system.js';
+import type { Client, LimitSettings, LimitCheck } from '../../../src/api/access/limits.js';
+import { limitsOf } from '../../../src/api/access/limits.js';
+import { manualSystem } from '../../support/manual-system.js';
 
 const NONE: LimitSettings = { requests: null, runs: null, unfinishedRuns: null };
-const ANN: Asker = { actor: 'ann', address: '127.0.0.1' };
-const BOB: Asker = { actor: 'bob', address: '127.0.0.1' };
+const ANN: Client = { actor: 'ann', address: '127.0.0.1' };
+const BOB: Client = { actor: 'bob', address: '127.0.0.1' };
 
 /** Ten at once, and two more each second. */
 const TEN = { quota: 10, windowSeconds: 5, isSet: false };
@@ -75,7 +75,7 @@ describe('Request limits', () => {
 
   it('keeps ten thousand addresses, and a key that goes on asking among them', () => {
     const { request } = limitsOf({ ...NONE, requests: { ...TEN, quota: 20_000, windowSeconds: 1e9 } }, manualSystem());
-    const left = (asker: Asker): string | undefined => request(asker).fields['RateLimit']?.split(';')[1];
+    const left = (asker: Client): string | undefined => request(asker).fields['RateLimit']?.split(';')[1];
     const first = { actor: null, address: '10.0.0.1' };
     left(first);
     for (let place = 0; place < 10_000; place += 1) {

@@ -1,16 +1,16 @@
 /**
- * What a key, or an address, may ask of this instance: requests, runs that it starts, runs
- * unfinished at once. Sent in the fields of draft-ietf-httpapi-ratelimit-headers-10.
+ * Limits per key, or per address without a key: requests, started runs, and unfinished runs on this instance. Answers
+ * report them in the fields of draft-ietf-httpapi-ratelimit-headers-10.
  */
-import { isLoopbackAddress, networkOf } from '../system/host-name.js';
-import type { Caller } from '../keys/caller.js';
-import type { AddressList } from '../system/address-list.js';
+import { isLoopbackAddress, networkOf } from '../../system/host-name.js';
+import type { Caller } from '../../keys/caller.js';
+import type { AddressList } from '../../system/address-list.js';
 import type { RoutedRequest } from './client-address.js';
 import { clientAddress } from './client-address.js';
-import type { System } from '../system/system.js';
-import { RequestRefused } from './problems.js';
+import type { System } from '../../system/system.js';
+import { RequestRefused } from '../problems.js';
 
-/** Null: no limit. */
+/** Each is null if there is no limit. */
 export interface LimitSettings {
   readonly requests: (Rate & Quota) | null;
   readonly runs: (Rate & Quota) | null;
@@ -19,49 +19,48 @@ export interface LimitSettings {
 
 interface Quota {
   readonly quota: number;
-  /** Whether it was set: then it holds for loopback addresses too. */
+  /** Whether the operator set it: then it applies to loopback addresses too. */
   readonly isSet: boolean;
 }
 
-/** The one a request is counted for: its key, or without one its address. */
-export interface Asker {
+/** The client that a request counts for: its key, or without one its address. */
+export interface Client {
   readonly actor: string | null;
   readonly address: string;
 }
 
-/** Whom a request is counted for. */
-export function askerOf(
+export function clientOf(
   request: RoutedRequest,
   { actor }: Pick<Caller, 'actor'>,
   { trustedProxies }: { readonly trustedProxies: AddressList },
-): Asker {
+): Client {
   return { actor, address: clientAddress(request, trustedProxies) };
 }
 
 /** The result of checking a request against the limits. */
 export interface LimitCheck {
-  /** Fields of the answer, whatever it will be; none where no limit holds. */
+  /** Header fields of the answer, whatever its status; empty if no limit applies. */
   readonly fields: Readonly<Record<string, string>>;
-  /** The 429 to answer with; null: the request passes. */
+  /** The 429, or null if the request passes. */
   readonly refusal: RequestRefused | null;
 }
 
 export interface RunLimitCheck extends LimitCheck {
-  /** Takes the count back, because nothing has started; no effect on a run that was counted before. */
-  readonly takeBack: () => void;
+  /** Uncounts the run if it did not start; no effect on a run that was counted before. */
+  readonly uncount: () => void;
 }
 
 export interface Limits {
   /** Counts a request. */
-  request(asker: Asker): LimitCheck;
-  /** Counts a run that is about to start, until it has ended; one that is counted already passes. */
-  run(asker: Asker, runId: string): RunLimitCheck;
+  request(client: Client): LimitCheck;
+  /** Counts a run that is about to start, until it ends; a run that is counted already passes. */
+  run(client: Client, runId: string): RunLimitCheck;
   ended(runId: string): void;
 }
 
-/** Most runs counted at once; beyond that the oldest is dropped from the count. About 200 bytes each. */
+/** Most runs counted at once; past it the oldest is no longer counted. About 200 bytes each. */
 const MAX_COUNTED_RUNS = 100_000;
-/** A fixed guess: when the next run will end is unknown. */
+/** A fixed guess, because the end of the next run is unknown. */
 const UNFINISHED_RETRY_SECONDS = 5;
 
 export function limitsOf(
@@ -76,23 +75,23 @@ export function limitsOf(
     return { isGranted: left >= 0, left: Math.max(0, left), nextSeconds: UNFINISHED_RETRY_SECONDS };
   });
   return {
-    request: (asker) => checkOf(requestLimit(asker)),
-    run(asker, runId) {
-      const takeBack = (): void => undefined;
-      if (counted.has(runId)) return { ...PASSED, takeBack };
-      const room = unfinishedLimit(asker);
+    request: (client) => checkOf(requestLimit(client)),
+    run(client, runId) {
+      const uncount = (): void => undefined;
+      if (counted.has(runId)) return { ...PASSED, uncount };
+      const room = unfinishedLimit(client);
       const isFull = room.some(({ state }) => !state.isGranted);
-      const check = checkOf(isFull ? room : [...runLimit(asker), ...room]);
-      if (check.refusal !== null) return { ...check, takeBack };
-      counted.add(runId, subjectOf(asker));
-      return { ...check, takeBack: () => counted.remove(runId) };
+      const check = checkOf(isFull ? room : [...runLimit(client), ...room]);
+      if (check.refusal !== null) return { ...check, uncount };
+      counted.add(runId, subjectOf(client));
+      return { ...check, uncount: () => counted.remove(runId) };
     },
     ended: (runId) => counted.remove(runId),
   };
 }
 
-/** Counts a request against one limit; an empty list: the limit does not apply to the asker. */
-type Limit = (asker: Asker) => readonly PolicyState[];
+/** Counts a request against one limit; an empty list if the limit does not apply to the client. */
+type Limit = (client: Client) => readonly PolicyState[];
 
 function limitOf(
   about: About,
@@ -102,10 +101,10 @@ function limitOf(
   if (settings === null) return () => [];
   const { quota, isSet } = settings;
   const policy = policyOf(about, settings);
-  return (asker) => {
-    // An open service on a loopback address is reached from loopback addresses alone: no limit, unless one was set.
-    if (asker.actor === null && !isSet && isLoopbackAddress(asker.address)) return [];
-    return [{ policy, state: count(subjectOf(asker), quota) }];
+  return (client) => {
+    // Without keys, loopback addresses have no limit unless the operator set one.
+    if (client.actor === null && !isSet && isLoopbackAddress(client.address)) return [];
+    return [{ policy, state: count(subjectOf(client), quota) }];
   };
 }
 
@@ -115,11 +114,11 @@ function rateLimit(about: About, rate: (Rate & Quota) | null, system: Pick<Syste
   return limitOf(about, rate, (subject) => buckets.take(subject));
 }
 
-function subjectOf({ actor, address }: Asker): string {
+function subjectOf({ actor, address }: Client): string {
   return actor === null ? `address ${networkOf(address)}` : `key ${actor}`;
 }
 
-// Counts unfinished runs, by the one they are counted for.
+// Unfinished runs, by client.
 
 interface CountedRuns {
   has(runId: string): boolean;
@@ -152,13 +151,13 @@ function countedRuns(): CountedRuns {
   };
 }
 
-// The answer's fields: an item of a structured field (RFC 9651) for each policy.
+// The header fields: an item of a structured field (RFC 9651) for each policy.
 
 interface About {
   readonly name: string;
-  /** Which quota is exceeded, for the message. */
+  /** The exceeded quota, for the message. */
   readonly many: string;
-  /** The quota's unit; absent: requests. */
+  /** Default: requests. */
   readonly unit?: string;
 }
 
@@ -205,31 +204,30 @@ function refusalOf({ policy: { complaint }, state: { nextSeconds } }: PolicyStat
   return new RequestRefused(`${complaint}; try again in ${nextSeconds} s`, { status: 429, headers });
 }
 
-/** A token bucket: `quota` at once; what was taken comes back at an even rate, all of it within a window. */
+/** A token bucket: `quota` tokens at once, refilled evenly within a window. */
 interface Rate {
   readonly quota: number;
   readonly windowSeconds: number;
 }
 
-/** What is left of a quota after a request. */
+/** A quota after a request. */
 interface QuotaState {
   readonly isGranted: boolean;
-  /** How many more are granted now. */
+  /** How many more requests are granted now. */
   readonly left: number;
   /** Whole seconds until the next one is granted. */
   readonly nextSeconds: number;
 }
 
 /**
- * By name. Libraries for this read the machine's clock and keep a timer for each name (rate-limiter-flexible 11, limiter
- * 4); here time is an argument and names have a bound.
+ * Token buckets by name; a new bucket is full. Libraries read the machine's clock and keep a timer for each name
+ * (rate-limiter-flexible 11, limiter 4); here time is an argument and the number of names is bounded.
  */
 interface TokenBuckets {
-  /** Takes one from a bucket, which is full when it is first named. */
   take(name: string): QuotaState;
 }
 
-/** The buckets used last that are kept at least; twice as many at most. The others are full again. About 100 bytes each. */
+/** The service keeps between this many and twice as many buckets, those used last; others are full again. 100 bytes each. */
 const KEPT_BUCKETS = 5_000;
 
 function tokenBuckets({ quota, windowSeconds }: Rate, system: Pick<System, 'monotonicMs'>): TokenBuckets {
@@ -240,10 +238,10 @@ function tokenBuckets({ quota, windowSeconds }: Rate, system: Pick<System, 'mono
     take(name) {
       const nowMs = system.monotonicMs();
       const missingMs = Math.max(0, (fullAtMs.get(name) ?? nowMs) - nowMs);
-      // A sum of fractions may be off, by far less than one.
-      const there = Math.floor((windowMs - missingMs) / eachMs + 1e-6);
-      const isGranted = there >= 1;
-      const [left, missing] = isGranted ? [there - 1, missingMs + eachMs] : [0, missingMs];
+      // Rounding errors of the sum are far below one token.
+      const available = Math.floor((windowMs - missingMs) / eachMs + 1e-6);
+      const isGranted = available >= 1;
+      const [left, missing] = isGranted ? [available - 1, missingMs + eachMs] : [0, missingMs];
       fullAtMs.set(name, nowMs + missing);
       const nextMs = missing - (windowMs - (left + 1) * eachMs);
       return { isGranted, left, nextSeconds: Math.max(1, Math.ceil(nextMs / 1_000)) };
@@ -251,19 +249,16 @@ function tokenBuckets({ quota, windowSeconds }: Rate, system: Pick<System, 'mono
   };
 }
 
-/**
- * Numbers by name, of which those set last are kept. Two generations, since the first of a Map from which others were
- * deleted before it is slow to find.
- */
+/** Numbers by name, of which those set last are kept. Two generations, because a Map finds its oldest entry slowly. */
 function recentlySet(kept: number): Pick<Map<string, number>, 'get'> & { set(name: string, value: number): void } {
-  let [young, old] = [new Map<string, number>(), new Map<string, number>()];
+  let [current, previous] = [new Map<string, number>(), new Map<string, number>()];
   return {
-    get: (name) => young.get(name) ?? old.get(name),
+    get: (name) => current.get(name) ?? previous.get(name),
     set(name, value) {
-      young.set(name, value);
-      if (young.size < kept) return;
-      old = young;
-      young = new Map();
+      current.set(name, value);
+      if (current.size < kept) return;
+      previous = current;
+      current = new Map();
     },
   };
 }

@@ -1,37 +1,26 @@
-/** Serializers of answers: the one place that writes the wire's snake_case names. */
-import type { RunVerification } from '../audit/verify.js';
+/** Serializers of runs: from the domain's records to the wire's snake_case names. */
+import type { RunVerification } from '../../audit/verify.js';
 import type {
-  Document,
-  DocumentVerification,
   FoldedRun,
   ForkPlan as ForkPlanAnswer,
   GodModeState,
   HistoryRecord,
-  Key,
-  NewKey,
   PauseApprovals as PauseApprovalsShown,
   PauseVote,
   RunRequestedData,
   RunResult,
   RunStart,
   RunTotals,
-  Session,
   Verification,
-} from '../generated/schemas.js';
-import type { DocumentCheck } from '../documents/verify.js';
-import type { DocumentRecord } from '../documents/events.js';
-import type { Grant } from '../keys/caller.js';
-import type { Key as KeyState } from '../keys/state.js';
-import type { NewKey as AddedKey } from '../keys/store.js';
-import type { ListedDocument } from '../projections/documents.js';
-import type { RunSummary } from '../projections/run-summary.js';
-import type { ModelEffort } from '../run/effort.js';
-import type { ForkPlan } from '../run/fork.js';
-import type { DecisionOutcome } from '../run/human-decision.js';
-import type { PauseApprovals, PauseView } from '../run/pause-view.js';
-import type { RunState, Vote } from '../run/state.js';
+} from '../../generated/schemas.js';
+import type { RunSummary } from '../../projections/run-summary.js';
+import type { ModelEffort } from '../../run/effort.js';
+import type { ForkPlan } from '../../run/fork.js';
+import type { DecisionOutcome } from '../../run/human-decision.js';
+import type { PauseApprovals, PauseView } from '../../run/pause-view.js';
+import type { RunState, Vote } from '../../run/state.js';
 
-/** The answer to a start; a function of what was recorded first, so that a repeated request gets the same one. */
+/** The answer to a start: it depends on the first event alone, so that a repeated request gets the same answer. */
 export function runStart({
   runId,
   blueprintName,
@@ -61,7 +50,7 @@ export function runResult(run: RunSummary): RunResult {
   };
 }
 
-/** The answer to a decision: only what the decision itself settles. */
+/** The answer to a decision: only its immediate effect. */
 export function decisionResult(runId: string, { status, error }: DecisionOutcome): RunResult {
   return {
     run_id: runId,
@@ -76,7 +65,7 @@ export function decisionResult(runId: string, { status, error }: DecisionOutcome
   };
 }
 
-/** The state a human decides on, and whether the caller may decide. */
+/** The God Mode state, and whether the caller may decide. */
 export function godModeState({ run, pause, seq, branches, approvals }: PauseView, isAllowed: boolean): GodModeState {
   const { runId, progress, request } = run;
   const { shown } = progress;
@@ -119,7 +108,7 @@ function pauseApprovals(
   };
 }
 
-/** One of several approvers' word on a pause. */
+/** One approver's vote on a pause. */
 export function pauseVote({ actor, choice, at, comment }: Vote): PauseVote {
   return { actor, action: choice.action, at, comment };
 }
@@ -162,7 +151,7 @@ function counts({ calls, repeatedCalls, meteredCalls, inputTokens, outputTokens 
   };
 }
 
-/** A run as the record has it after an event. */
+/** A run folded from its events. */
 export function foldedRun(run: RunState): FoldedRun {
   const { phase, progress } = run;
   const { shown } = progress;
@@ -184,16 +173,6 @@ export function foldedRun(run: RunState): FoldedRun {
   };
 }
 
-/** A document in the list; a corrupt one has an error beside its recorded fields. */
-export function listedDocument({ isCorrupt, ...record }: ListedDocument): Document {
-  return { ...documentRecord(record), ...(isCorrupt && { error: 'The record of this document is damaged' }) };
-}
-
-/** A document as it is shown. */
-export function documentRecord({ id, filename, pages, chunks, ingestedAt }: DocumentRecord): Document {
-  return { id, filename, pages, chunks, ingested_at: ingestedAt };
-}
-
 /** The result of verifying a run's record. */
 export function verification(runId: string, { events, headHash, firstDifference }: RunVerification): Verification {
   return {
@@ -205,41 +184,7 @@ export function verification(runId: string, { events, headHash, firstDifference 
   };
 }
 
-/** The result of verifying a document's record. */
-export function documentVerification(documentId: string, check: DocumentCheck): DocumentVerification {
-  const { events, headHash, firstDifference } = check;
-  const valid = firstDifference === null;
-  return { document_id: documentId, valid, events, head_hash: headHash, first_difference: firstDifference };
-}
-
 /** What a fork would do. */
 export function forkPlan({ reusedResults, nextNodes }: ForkPlan): ForkPlanAnswer {
   return { reused_results: reusedResults, new_calls_at_least: nextNodes.length, next_nodes: [...nextNodes] };
-}
-
-// Keys and sessions.
-
-/** A key as it is listed. */
-export function keyRecord({ name, scopes, addedAt, addedBy, expiresAt, revoked, lastUsed }: KeyState): Key {
-  return {
-    name,
-    scopes: [...scopes],
-    created_at: addedAt,
-    created_by: addedBy,
-    expires_at: expiresAt,
-    revoked_at: revoked?.at ?? null,
-    revoked_by: revoked?.by ?? null,
-    last_used: lastUsed,
-  };
-}
-
-/** A key with its text: the one answer that ever shows it. */
-export function newKey({ key, text }: AddedKey): NewKey {
-  const { name, scopes, addedAt, expiresAt } = key;
-  return { name, scopes: [...scopes], created_at: addedAt, expires_at: expiresAt, key: text };
-}
-
-/** The caller. */
-export function session({ actor, scopes, expiresAt }: Grant): Session {
-  return { actor, scopes: [...scopes], expires_at: expiresAt };
 }

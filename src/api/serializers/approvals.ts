@@ -1,21 +1,19 @@
-/** A pause that waits for a decision, as the inbox shows it. */
+/** Serializers of the inbox: the pauses that wait for a decision. */
 import { createTwoFilesPatch } from 'diff/lib/patch/create.js';
-import type { Approval, ApprovalGone } from '../generated/schemas.js';
-import { pauseVote } from './serializers.js';
-import type { GonePause, LastDecision, WaitingPause } from '../projections/inbox.js';
+import type { Approval, ApprovalGone } from '../../generated/schemas.js';
+import { pauseVote } from './runs.js';
+import type { GonePause, LastDecision, WaitingPause } from '../../projections/inbox.js';
 
-/** Bounds of what is shown of a draft. */
+/** Bounds of a draft's preview and of its diff. */
 const PREVIEW_LINES = 8;
 const PREVIEW_CHARS = 1_000;
 const DIFF_CHARS = 10_000;
-/** Unchanged lines around each change. */
+/** Unchanged lines shown around each change. */
 const CONTEXT_LINES = 3;
-/**
- * Changed lines up to which a diff is computed, in time with their square; beyond, the whole draft counts as changed.
- */
+/** Most changed lines of a diff, whose cost grows with their square; past it the whole draft counts as changed. */
 const MAX_EDITS = 1_000;
 
-/** A pause as the caller sees it. */
+/** A pause as the caller may see and decide it. */
 export function approval({ run, pause, approvals, mayDecide, lastDecision }: WaitingPause): Approval {
   const { request, progress } = run;
   const { draft, score } = progress.shown;
@@ -30,7 +28,6 @@ export function approval({ run, pause, approvals, mayDecide, lastDecision }: Wai
     deadline: approvals?.deadline ?? null,
     ...(deadlineThen !== null && { deadline_then: deadlineThen }),
     may_decide: mayDecide,
-    // Without a rule the first decision counts.
     quorum: approvals?.quorum ?? 1,
     votes: pause.votes.map(pauseVote),
     critic_score: score,
@@ -61,25 +58,21 @@ function changesSince(
   };
 }
 
-/** Only the hunks: the file headers would say nothing, both texts are drafts. */
+/** Only the hunks, without file headers. */
 function diffOf(before: string, after: string): string {
   const options = { context: CONTEXT_LINES, maxEditLength: MAX_EDITS };
-  const patch = createTwoFilesPatch('', '', ended(before), ended(after), '', '', options);
+  const patch = createTwoFilesPatch('', '', withLineEnd(before), withLineEnd(after), '', '', options);
   if (patch !== undefined) return patch.slice(patch.indexOf('@@'));
-  const lines = [...linesOf(before).map((line) => `-${line}`), ...linesOf(after).map((line) => `+${line}`)];
+  const lines = [...before.split('\n').map((line) => `-${line}`), ...after.split('\n').map((line) => `+${line}`)];
   return `@@ all of it @@\n${lines.join('\n')}`;
 }
 
-function linesOf(text: string): readonly string[] {
-  return text.split('\n');
-}
-
-/** Ends the text with a line feed: the diff would mark a last line without one. */
-function ended(text: string): string {
+/** Ends the text with a line feed, because a diff marks a last line without one. */
+function withLineEnd(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`;
 }
 
-/** At most so many characters, never half of one. */
+/** At most `max` code units, without splitting a character. */
 function cut(text: string, max: number): string {
   if (text.length <= max) return text;
   return (

@@ -1,13 +1,13 @@
 /** Identifies the sender of a request by key, session or ticket, and checks its scope. */
-import type { Authenticator, Found, KeyGrant, Refusal } from '../keys/authenticator.js';
-import type { Access, Grant, Scope } from '../keys/caller.js';
-import { ANYONE } from '../keys/caller.js';
-import type { FailedKeys } from '../keys/failed-keys.js';
-import type { AddressList } from '../system/address-list.js';
-import { networkOf } from '../system/host-name.js';
+import type { Authenticator, Found, KeyGrant, Refusal } from '../../keys/authenticator.js';
+import type { Access, Grant, Scope } from '../../keys/caller.js';
+import { ANYONE } from '../../keys/caller.js';
+import type { FailedKeys } from '../../keys/failed-keys.js';
+import type { AddressList } from '../../system/address-list.js';
+import { networkOf } from '../../system/host-name.js';
 import type { RoutedRequest } from './client-address.js';
 import { clientAddress } from './client-address.js';
-import { RequestRefused } from './problems.js';
+import { RequestRefused } from '../problems.js';
 import type { SourcedRequest } from './request-source.js';
 import { hasOwnOrigin } from './request-source.js';
 
@@ -29,35 +29,35 @@ export interface SignedRequest extends RoutedRequest, SourcedRequest {
     };
 }
 
-/** What a request needs. */
-export interface Wanted {
+/** What a request needs from its caller. */
+export interface AccessRequirement {
   readonly access: Access;
-  /** Whether the request is safe: read-only, its answer not shared. Then a cookie suffices without a check of Origin. */
+  /** Whether the request only reads: then a session suffices without a check of its Origin. */
   readonly isReading: boolean;
-  /** Whether a ticket may be used, as for sockets and event streams. */
+  /** Whether a ticket is accepted, as for sockets and event streams. */
   readonly takesTicket: boolean;
 }
 
 /**
- * Identifies the sender. A key is preferred to a ticket, a ticket to a cookie, which browsers send by themselves.
+ * Identifies the sender. A key wins over a ticket, and a ticket over a cookie, which browsers send by themselves.
  *
  * @throws {RequestRefused} 401, 403, 429
  * @throws {KeysCorrupt | LogUnavailable | TooManyLookups}
  */
 export async function authenticate(
   request: SignedRequest,
-  { access, isReading, takesTicket }: Wanted,
+  { access, isReading, takesTicket }: AccessRequirement,
   rules: AuthenticationRules,
 ): Promise<Grant> {
   if (access === 'open' || rules.authenticator.isOpen) return ANYONE;
-  const grant = await granted(request, { isReading, takesTicket }, rules);
+  const grant = await grantOf(request, { isReading, takesTicket }, rules);
   assertScope(grant, access);
   return grant;
 }
 
-async function granted(
+async function grantOf(
   request: SignedRequest,
-  { isReading, takesTicket }: Omit<Wanted, 'access'>,
+  { isReading, takesTicket }: Omit<AccessRequirement, 'access'>,
   rules: AuthenticationRules,
 ): Promise<Grant> {
   const { authenticator } = rules;
@@ -66,7 +66,7 @@ async function granted(
   const ticket = takesTicket ? ticketIn(request) : null;
   if (ticket !== null) return grantIn(await authenticator.byTicket(ticket), TICKET_REFUSALS);
   const session = sessionIn(request);
-  if (session === null) throw keyNeeded();
+  if (session === null) throw keyMissing();
   if (!isReading && !hasOwnOrigin(request)) throw new RequestRefused(NO_ORIGIN, { status: 403 });
   return grantIn(await authenticator.bySession(session), SESSION_REFUSALS);
 }
@@ -82,15 +82,15 @@ export async function grantOfKey(
   const waitSeconds = failedKeys.failed(networkOf(clientAddress(request, trustedProxies)));
   if (waitSeconds === null) throw keyRefused(found.refusal);
   const headers = { 'Retry-After': String(waitSeconds) };
-  throw new RequestRefused('Too many keys from this address have failed: a valid one is let in', {
+  throw new RequestRefused('Too many invalid keys from this address; a valid key still works', {
     status: 429,
     headers,
   });
 }
 
 /** The refusal of a request without a key. */
-export function keyNeeded(): RequestRefused {
-  return unauthenticated('A key is needed: send it as "Authorization: Bearer …"');
+export function keyMissing(): RequestRefused {
+  return unauthenticated('A key is required: send it as "Authorization: Bearer …"');
 }
 
 /** The refusal of a request whose key is not valid. */
@@ -98,7 +98,7 @@ export function keyRefused(refusal: Refusal): RequestRefused {
   return unauthenticated(KEY_REFUSALS[refusal], INVALID);
 }
 
-/** The text of the session in a request's cookies; null: there is none. */
+/** The text of the session in a request's cookies, or null without one. */
 function sessionIn({ headers: { cookie = '' } }: Pick<SignedRequest, 'headers'>): string | null {
   const prefix = `${SESSION_COOKIE}=`;
   const found = cookie.split(';').find((each) => each.trim().startsWith(prefix));
@@ -106,7 +106,7 @@ function sessionIn({ headers: { cookie = '' } }: Pick<SignedRequest, 'headers'>)
 }
 
 function bearerIn({ headers: { authorization = '' } }: SignedRequest): string | null {
-  // Another scheme may be a proxy's before this service.
+  // Another scheme may be meant for a proxy in front of the service.
   return /^bearer +(\S.*)$/i.exec(authorization)?.[1]?.trim() ?? null;
 }
 
@@ -115,7 +115,7 @@ function ticketIn({ url = '' }: SignedRequest): string | null {
   return mark < 0 ? null : new URLSearchParams(url.slice(mark + 1)).get('ticket');
 }
 
-const NO_ORIGIN = 'With a session, a request that changes something or opens a socket needs this service as its Origin';
+const NO_ORIGIN = 'With a session, a request that changes data or opens a socket must have this service as its Origin';
 
 const KEY_REFUSALS: Readonly<Record<Refusal, string>> = {
   unknown: 'The key is unknown',
@@ -124,13 +124,13 @@ const KEY_REFUSALS: Readonly<Record<Refusal, string>> = {
 };
 
 const SESSION_REFUSALS: Readonly<Record<Refusal, string>> = {
-  unknown: 'The session is over: sign in again',
+  unknown: 'The session has ended: sign in again',
   revoked: 'The key of this session was revoked',
   expired: 'The key of this session has expired',
 };
 
 const TICKET_REFUSALS: Readonly<Record<Refusal, string>> = {
-  unknown: 'The ticket is unknown, used up or has expired: ask for another',
+  unknown: 'The ticket is unknown, used or expired: request another',
   revoked: 'The key of this ticket was revoked',
   expired: 'The key of this ticket has expired',
 };
@@ -143,7 +143,7 @@ function grantIn(found: Found, details: Readonly<Record<Refusal, string>>): KeyG
 
 const INVALID = 'error="invalid_token"';
 
-/** Headers as RFC 6750, section 3, has them. */
+/** A 401 with the header of RFC 6750, section 3. */
 function unauthenticated(detail: string, parameter?: string): RequestRefused {
   const challenge = parameter === undefined ? CHALLENGE : `${CHALLENGE}, ${parameter}`;
   return new RequestRefused(detail, { status: 401, headers: { 'WWW-Authenticate': challenge } });
@@ -153,17 +153,17 @@ const CHALLENGE = 'Bearer realm="council-run-service"';
 
 /** @throws {RequestRefused} 403 */
 function assertScope({ scopes }: Grant, access: Exclude<Access, 'open'>): void {
-  const wanted = scopesOf(access);
-  if (wanted.length === 0 || wanted.some((scope) => scopes.has(scope))) return;
-  const named = wanted.map((scope) => `"${scope}"`).join(' or ');
-  const challenge = `${CHALLENGE}, error="insufficient_scope", scope="${wanted.join(' ')}"`;
+  const accepted = scopesOf(access);
+  if (accepted.length === 0 || accepted.some((scope) => scopes.has(scope))) return;
+  const named = accepted.map((scope) => `"${scope}"`).join(' or ');
+  const challenge = `${CHALLENGE}, error="insufficient_scope", scope="${accepted.join(' ')}"`;
   throw new RequestRefused(`The key lacks the scope ${named}`, {
     status: 403,
     headers: { 'WWW-Authenticate': challenge },
   });
 }
 
-/** The scopes of which a key needs one; none: any key will do. */
+/** The scopes of which a key needs one; an empty list if any key suffices. */
 export function scopesOf(access: Exclude<Access, 'open'>): readonly Scope[] {
   if (access === 'key') return [];
   return typeof access === 'string' ? [access] : access;
