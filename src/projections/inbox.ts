@@ -23,17 +23,17 @@ import type { RunSummary } from './run-summary.js';
 
 /** Rows of paused runs read at a time. */
 const ROWS_AT_ONCE = 50;
-/** Records folded at a time for one caller: their pauses stay in memory until the caller takes them. */
+/** Records folded at a time for one caller, whose pauses stay in memory until the caller takes them. */
 const FOLDED_AT_ONCE = 4;
 
 /** An open pause. */
 export interface WaitingPause {
   readonly run: RunState;
   readonly pause: RunPause;
-  /** The approvers and the votes; null: the pause has no approval rule. */
+  /** The approvers and the votes, or null if the pause has no approval rule. */
   readonly approvals: PauseApprovals | null;
   readonly mayDecide: boolean;
-  /** What the caller last decided on this run, at an earlier pause or by a vote; null: nothing. */
+  /** The caller's last decision on this run, at an earlier pause or by a vote, or null if there is none. */
   readonly lastDecision: LastDecision | null;
 }
 
@@ -45,13 +45,13 @@ export interface LastDecision {
   readonly draft: string | null;
 }
 
-/** What became of a pause. */
+/** A pause that no longer waits for the caller. */
 export interface GonePause {
   readonly runId: string;
   /** Revision of its RunPaused event. */
   readonly seq: number;
   readonly at: string;
-  /** The decision; `failed`: the run has ended without one; `escalated`: others decide in the caller's place. */
+  /** The decision; or `failed` if the run ended without one, `escalated` if others decide in place of the caller. */
   readonly outcome: GateAction | 'failed' | 'escalated';
   readonly actor: string | null;
 }
@@ -63,22 +63,22 @@ export type InboxChange =
 export interface InboxFilter {
   /** Only pauses that the caller may decide. */
   readonly isMine: boolean;
-  /** The blueprint whose runs are wanted; null: all runs. */
+  /** The blueprint of the runs, or null for all runs. */
   readonly blueprintId: string | null;
 }
 
 export interface InboxQuery extends InboxFilter {
-  /** Only pauses that began at this time or later: ISO 8601, UTC, milliseconds; null: all. */
+  /** Only pauses that began at this time or later (ISO 8601, UTC, milliseconds), or null for all. */
   readonly since: string | null;
   readonly limit: number;
 }
 
 export interface InboxFollowOptions extends InboxFilter {
-  /** Where it begins, exclusive. */
+  /** Position after which it begins. */
   readonly after: Position | null;
-  /** Called with the changes in order, each exactly once, with the place after it; the next waits for the promise. */
+  /** Called with the changes in order, each exactly once, and the cursor after it; the next call waits for the promise. */
   readonly onChange: (change: InboxChange, cursor: string) => Promise<void>;
-  /** Called with a place that was reached without a change. */
+  /** Called with the cursor after an event that changes no wanted pause. */
   readonly onProgress: (cursor: string) => void;
   readonly signal: AbortSignal;
 }
@@ -90,28 +90,14 @@ export interface InboxDeps {
   readonly corruptRuns: Pick<CorruptRuns, 'has'>;
 }
 
-/** Whether a pause comes, changes or goes by an event of each type. */
-const IS_TELLING: Readonly<Record<RunFactType, boolean>> = {
-  RunRequested: false,
-  RunClaimed: false,
-  RunReleased: false,
-  RunStarted: false,
-  RunResumed: false,
-  NodeStarted: false,
-  ToolCalled: false,
-  NodeCompleted: false,
-  NodeFailed: false,
-  RunPaused: true,
-  VoteCast: true,
-  PauseEscalated: true,
-  GateDecided: true,
-  RunCompleted: false,
-  RunFailed: true,
-};
-
-const TELLING: ReadonlySet<string> = new Set(
-  Object.entries(IS_TELLING).flatMap(([type, tells]) => (tells ? [type] : [])),
-);
+/** The types of events after which a pause opens, changes or closes. */
+const PAUSE_EVENTS: ReadonlySet<string> = new Set<RunFactType>([
+  'RunPaused',
+  'VoteCast',
+  'PauseEscalated',
+  'GateDecided',
+  'RunFailed',
+]);
 
 export class Inbox {
   readonly #deps: InboxDeps;
@@ -120,19 +106,19 @@ export class Inbox {
     this.#deps = deps;
   }
 
-  /** The pauses that wait, longest first; everything recorded before the call counts. */
+  /** The open pauses, longest wait first; everything recorded before the call counts. */
   async list(query: InboxQuery, caller: Caller): Promise<readonly WaitingPause[]> {
     const found: WaitingPause[] = [];
     for await (const pause of this.waiting(query, caller)) found.push(pause);
     return found;
   }
 
-  /** The pauses of `list`, read as the caller takes them, so that few are in memory at a time. */
+  /** The same pauses, read as the caller takes them, so that few are in memory at a time. */
   async *waiting({ since, limit, ...filter }: InboxQuery, caller: Caller): AsyncGenerator<WaitingPause> {
-    // Before all pauses of that moment: of these the run that was started last comes first.
+    // Before all pauses that began at `since`: of these the run that was started last comes first.
     const first: RunPlace | null = since === null ? null : { value: since, createdAt: '9', id: '' };
     let left = limit;
-    for await (const ids of this.#likely(filter, first, caller)) {
+    for await (const ids of this.#candidates(filter, first, caller)) {
       const pauses = await Promise.all(ids.map((id) => this.#pauseOf(id, { caller })));
       for (const pause of pauses) {
         if (pause === null || !isWanted(pause, filter)) continue;
@@ -143,11 +129,8 @@ export class Inbox {
     }
   }
 
-  /**
-   * Paused runs, longest first, in groups of `FOLDED_AT_ONCE`. Filtered by their rows, because the records of pauses that
-   * the caller may not decide need not be read.
-   */
-  async *#likely(
+  /** Ids of paused runs, longest wait first, in groups. Filters by rows, so that other records need not be read. */
+  async *#candidates(
     { isMine, blueprintId }: InboxFilter,
     first: RunPlace | null,
     caller: Caller,
@@ -162,11 +145,11 @@ export class Inbox {
     }
   }
 
-  /** Follows the log: reports each pause that begins or gains a vote in full, and each that was decided or has ended. */
+  /** Follows the log: reports each pause that opens or gains a vote in full, and each that closes. */
   async follow({ after, onChange, onProgress, signal, ...filter }: InboxFollowOptions, caller: Caller): Promise<void> {
     await this.#deps.logFeed.follow({
       after,
-      types: TELLING,
+      types: PAUSE_EVENTS,
       blueprintId: filter.blueprintId,
       onProgress,
       signal,
@@ -184,19 +167,19 @@ export class Inbox {
     return this.#deps.queries.list({ limit: ROWS_AT_ONCE, offset: 0, filter, sort: 'waiting', ...place });
   }
 
-  /** @param wantedAfter the run's pause after an event; null: none is open that is wanted */
+  /** @param wantedAfter the run's open pause after an event, or null if there is none or the filter excludes it */
   async #changeBy(
     runId: string,
     event: RunEvent,
     wantedAfter: (seq: number) => Promise<WaitingPause | null>,
   ): Promise<InboxChange | null> {
-    const waiting = async (): Promise<InboxChange | null> => {
+    const opened = async (): Promise<InboxChange | null> => {
       const pause = await wantedAfter(event.seq);
       return pause && { kind: 'waiting', pause };
     };
-    const gone = async (become: Pick<GonePause, 'outcome' | 'actor'>): Promise<InboxChange | null> => {
+    const gone = async (outcome: Pick<GonePause, 'outcome' | 'actor'>): Promise<InboxChange | null> => {
       const before = await wantedAfter(event.seq - 1);
-      return before && { kind: 'gone', pause: { runId, seq: before.pause.seq, at: event.at, ...become } };
+      return before && { kind: 'gone', pause: { runId, seq: before.pause.seq, at: event.at, ...outcome } };
     };
     switch (event.type) {
       case 'GateDecided':
@@ -204,9 +187,9 @@ export class Inbox {
       case 'RunFailed':
         return await gone({ outcome: 'failed', actor: event.data.actor ?? null });
       case 'PauseEscalated':
-        return (await waiting()) ?? (await gone({ outcome: 'escalated', actor: null }));
+        return (await opened()) ?? (await gone({ outcome: 'escalated', actor: null }));
       default:
-        return await waiting();
+        return await opened();
     }
   }
 
@@ -218,7 +201,7 @@ export class Inbox {
     return pause !== null && isWanted(pause, filter) ? pause : null;
   }
 
-  /** A run's pause, after an event or now; null: none is open, or the run is damaged, of which nothing is shown. */
+  /** A run's open pause, after an event or now, or null if there is none or the run is corrupt. */
   async #pauseOf(runId: string, { caller, to }: PauseOptions): Promise<WaitingPause | null> {
     const { corruptRuns, reader } = this.#deps;
     if (corruptRuns.has(runId)) return null;
@@ -250,7 +233,7 @@ async function foldedPause(
   return { run, pause, approvals: approvalsAt(run, pause), mayDecide: mayDecide(run, caller), lastDecision };
 }
 
-/** A deadline's decision is never the caller's, not even if callers have no names. */
+/** Whether the caller made a decision. That of a deadline has no actor either, if callers have no names. */
 function isDecisionBy(
   { actor }: Caller,
   event: RunEvent,
@@ -261,7 +244,7 @@ function isDecisionBy(
 
 interface PauseOptions {
   readonly caller: Caller;
-  /** Revision of the last event that counts; absent: all do. */
+  /** Revision of the last event that counts; default: all do. */
   readonly to?: number;
 }
 

@@ -1,4 +1,4 @@
-/** The table of runs in the stored read models, with what they are found by. Runs inside the views worker. */
+/** The table of runs in the stored views, with their facets. In the views worker. */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { DuePause } from '../../run/live/deadlines.js';
 import type { UnfinishedRun } from '../../run/state.js';
@@ -37,7 +37,7 @@ export interface KeyedRun {
 
 export interface RunTable {
   save(run: RunSummary): void;
-  /** Finds a stored run by what it is now. */
+  /** Updates the facets of a stored run after its corruption is stored or removed. */
   refresh(id: string): void;
   /** A run, or null if there is none. @throws {RowUnreadable} */
   find(id: string): RunSummary | null;
@@ -45,7 +45,7 @@ export interface RunTable {
   list(query: RunListQuery): readonly RunSummary[];
   count(filter: RunFilter): number;
   unfinished(): readonly UnfinishedRun[];
-  /** The next of the runs that wait for a human after a key, in the order of keys: at most 1,000. */
+  /** Paused runs after a key, in the order of keys, at most 1,000. */
   paused(after: number): readonly KeyedRun[];
   /** The earliest deadlines of pauses. */
   deadlines(max: number): readonly DuePause[];
@@ -57,7 +57,7 @@ export function runTable(database: DatabaseSyncInstance, isCorrupt: (id: string)
      ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, status = excluded.status,
      summary = excluded.summary`,
   );
-  // Asked for by itself: RETURNING doubles what a write costs.
+  // A query of its own: RETURNING doubles what a write costs.
   const keyOf = database.prepare('SELECT key FROM runs WHERE id = ?');
   const columns = 'SELECT id, summary FROM runs';
   const byId = database.prepare(`${columns} WHERE id = ?`);
@@ -81,11 +81,11 @@ export function runTable(database: DatabaseSyncInstance, isCorrupt: (id: string)
     },
     list: (query) => search.keys(query).map((key) => storedRun(byKey.get(key))),
     count: (filter) => search.count(filter),
-    ...notEnded(database),
+    ...unfinishedQueries(database),
   };
 }
 
-function notEnded(database: DatabaseSyncInstance): Pick<RunTable, 'unfinished' | 'paused' | 'deadlines'> {
+function unfinishedQueries(database: DatabaseSyncInstance): Pick<RunTable, 'unfinished' | 'paused' | 'deadlines'> {
   const unfinished = database.prepare(
     `SELECT id, CASE WHEN json_valid(summary) THEN summary ->> 'owner' END AS owner,
        CASE WHEN json_valid(summary) THEN summary ->> 'seq' END AS seq

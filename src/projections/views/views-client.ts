@@ -1,23 +1,14 @@
-/**
- * The stored read models as the main thread sees them: calls to the views worker. Its file is derived from the log, and is
- * recreated after a failure.
- */
+/** The stored views on the main thread: calls to their worker, which recreates the file after a failure. */
 import { dirname } from 'node:path';
 import type { Position } from '../../eventlog/port.js';
 import { keptPosition, LogUnreadable } from '../../eventlog/port.js';
 import { DerivedFile, REST_MS } from '../../system/derived-file.js';
 import type { System } from '../../system/system.js';
 import { WorkerRpc } from '../../system/worker-rpc.js';
-import type { DocumentRecord } from '../../documents/events.js';
-import type { DuePause } from '../../run/live/deadlines.js';
-import type { UnfinishedRun } from '../../run/state.js';
 import type { Corruption } from '../corrupt-runs.js';
 import { ViewsFailed, ViewsFull, ViewsLost } from '../errors.js';
-import type { RunFilter, RunListQuery } from '../run-list.js';
-import type { Page, RunSummary } from '../run-summary.js';
-import type { KeyedRun } from './run-table.js';
 import type { FoldedLog, LogRefused } from './views-file.js';
-import type { ViewsRows, ViewsStore } from './views-store.js';
+import type { ViewsRows, ViewsStore, ViewsTables } from './views-store.js';
 import { reasonOf } from '../../system/untrusted.js';
 
 export interface ViewsOptions {
@@ -38,36 +29,29 @@ export type ViewsReady =
 
 export interface ViewsDeps {
   readonly system: Pick<System, 'after'>;
-  /** Called when the views have failed, with the cause: everything must be folded again. Later writes go into a new file. */
+  /** Called with the cause when the views have failed: everything must be folded again, into a new file. */
   readonly onLost: (cause: unknown) => void;
-  /** The runs found corrupt, which a new file must name. */
+  /** The corrupt runs, to store in a new file. */
   readonly corruptRuns: () => readonly Corruption[];
-  /** Called when the file could not be recreated; that is tried again. */
+  /** Called when the file could not be recreated, before the next try. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** Each call throws ViewsLost when the views fail. */
-export interface ViewsClient {
-  /** Position the rows were folded to when the file was opened; null: nothing is folded yet. */
+/** The functions of the store, called in its thread. Each throws ViewsLost when the views fail. */
+type ViewsCalls = {
+  readonly [Name in Exclude<keyof ViewsTables, 'write'>]: (
+    ...given: Parameters<ViewsTables[Name]>
+  ) => Promise<ReturnType<ViewsTables[Name]>>;
+};
+
+export interface ViewsClient extends ViewsCalls {
+  /** Position up to which the rows were folded when the file was opened, or null if nothing was folded. */
   readonly checkpoint: Position | null;
   /** The runs that the file named as corrupt when it was opened. */
   readonly corruptRuns: readonly Corruption[];
   /** False while the file is being recreated: calls wait for that, at most a second. */
   readonly isOpen: boolean;
-  /** @throws {ViewsFull} they are shown until the next write, and are not stored */
   write(rows: ViewsRows, checkpoint: Position | null): Promise<void>;
-  find(runId: string): Promise<RunSummary | null>;
-  list(query: RunListQuery): Promise<readonly RunSummary[]>;
-  count(filter: RunFilter): Promise<number>;
-  unfinished(): Promise<readonly UnfinishedRun[]>;
-  paused(after: number): Promise<readonly KeyedRun[]>;
-  deadlines(max: number): Promise<readonly DuePause[]>;
-  blueprintIds(page: Page): Promise<readonly string[]>;
-  blueprintRecords(ids: readonly string[]): Promise<readonly (string | null)[]>;
-  documents(page: Page): Promise<readonly DocumentRecord[]>;
-  document(id: string): Promise<DocumentRecord | null>;
-  saveCorrupt(corruption: Corruption): Promise<void>;
-  removeCorrupt(runId: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -87,7 +71,7 @@ export async function openViews(options: ViewsOptions, deps: ViewsDeps): Promise
     await thread.close();
     throw refusal(ready, dirname(options.file));
   }
-  const views = keptFile(thread, options, deps);
+  const views = derivedFile(thread, options, deps);
   return {
     checkpoint: ready.checkpoint === null ? null : keptPosition(ready.checkpoint),
     corruptRuns: ready.corruptRuns,
@@ -111,8 +95,7 @@ export async function openViews(options: ViewsOptions, deps: ViewsDeps): Promise
   };
 }
 
-/** The calls to the worker, which outlive its file. */
-function keptFile(thread: Thread, options: ViewsOptions, deps: ViewsDeps): DerivedFile<Thread> {
+function derivedFile(thread: Thread, options: ViewsOptions, deps: ViewsDeps): DerivedFile<Thread> {
   const { system, onLost, onFault } = deps;
   return new DerivedFile<Thread>(thread, {
     ...{ system, onLost },

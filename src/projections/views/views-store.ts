@@ -1,18 +1,12 @@
-/**
- * The rows of the stored read models. Rows and the checkpoint they were folded to are written in one transaction. Runs
- * inside the views worker.
- */
+/** The rows of the stored views, in the views worker. Rows and their checkpoint are written in one transaction. */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { DocumentRecord } from '../../documents/events.js';
 import type { BlueprintRow } from './blueprint-row.js';
-import type { DuePause } from '../../run/live/deadlines.js';
-import type { UnfinishedRun } from '../../run/state.js';
-import type { KeyedRun } from './run-table.js';
 import type { Corruption } from '../corrupt-runs.js';
 import type { DocumentRow } from './document-table.js';
 import { documentTable } from './document-table.js';
-import type { RunFilter, RunListQuery } from '../run-list.js';
 import type { Page, RunSummary } from '../run-summary.js';
+import type { RunTable } from './run-table.js';
 import { runTable } from './run-table.js';
 import { fieldOf } from '../../system/untrusted.js';
 import { jsonOf, RowUnreadable, textOf } from './stored-row.js';
@@ -30,32 +24,24 @@ export interface ViewsRows {
 }
 
 /** Every function throws what SQLite throws, and RowUnreadable. */
-export interface ViewsStore {
-  /** Position the rows were folded to; null when there are none yet, or none usable. */
-  readonly checkpoint: string | null;
-  /** @throws {ViewsFull} they are shown until the next write, and are not stored */
+export interface ViewsTables extends Pick<RunTable, 'find' | 'list' | 'count' | 'unfinished' | 'paused' | 'deadlines'> {
+  /** @throws {ViewsFull} the rows are shown until the next write and are not stored */
   write(rows: ViewsRows, checkpoint: string | null): void;
-  /** Null: there is none. */
-  find(id: string): RunSummary | null;
-  list(query: RunListQuery): readonly RunSummary[];
-  /** How many runs there are. */
-  count(filter: RunFilter): number;
-  unfinished(): readonly UnfinishedRun[];
-  /** The next of the runs that wait for a human after a key, in the order of keys: at most 1,000. */
-  paused(after: number): readonly KeyedRun[];
-  /** The earliest deadlines of pauses. */
-  deadlines(max: number): readonly DuePause[];
   /** Newest update first, ties by id ascending. */
   blueprintIds(page: Page): readonly string[];
-  /** Their records as JSON text, null where there is none: of the first ids, as many as make one chunk. */
+  /** The records of the first ids, as many as make one chunk, as JSON text; null for each that does not exist. */
   blueprintRecords(ids: readonly string[]): readonly (string | null)[];
   /** Newest first, ties by id ascending. */
   documents(page: Page): readonly DocumentRecord[];
-  /** Null: there is none. */
   document(id: string): DocumentRecord | null;
-  corruptRuns(): readonly Corruption[];
   saveCorrupt(corruption: Corruption): void;
   removeCorrupt(runId: string): void;
+}
+
+export interface ViewsStore extends ViewsTables {
+  /** Position up to which the rows were folded, or null if there are none, or none usable. */
+  readonly checkpoint: string | null;
+  corruptRuns(): readonly Corruption[];
   close(): void;
 }
 
@@ -67,39 +53,34 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
   const blueprints = blueprintTable(database);
   const documents = documentTable(database);
   const corrupt = corruptTable(database);
-  const damaged = new Set(corrupt.corruptRuns().map(({ runId }) => runId));
-  const runs = runTable(database, (id) => damaged.has(id));
+  const corruptIds = new Set(corrupt.corruptRuns().map(({ runId }) => runId));
+  const { save: saveRun, refresh, ...runs } = runTable(database, (id) => corruptIds.has(id));
   const { inTransaction, shown } = transactions(database);
   return {
     checkpoint: metaIn(database, 'checkpoint'),
     write(rows, position) {
       shown(() => {
-        for (const each of rows.runs) runs.save(each);
+        for (const each of rows.runs) saveRun(each);
         for (const each of rows.blueprints) blueprints.save(each);
         for (const each of rows.documents) documents.save(each);
         if (position !== null) saveMeta.run('checkpoint', position);
       });
     },
-    find: runs.find,
-    list: runs.list,
-    count: runs.count,
-    unfinished: runs.unfinished,
-    paused: runs.paused,
-    deadlines: runs.deadlines,
+    ...runs,
     corruptRuns: corrupt.corruptRuns,
-    // What a run is found by follows from whether it is damaged.
+    // The facets of a run depend on whether it is corrupt.
     saveCorrupt(corruption) {
-      damaged.add(corruption.runId);
+      corruptIds.add(corruption.runId);
       inTransaction(() => {
         corrupt.saveCorrupt(corruption);
-        runs.refresh(corruption.runId);
+        refresh(corruption.runId);
       });
     },
     removeCorrupt(runId) {
-      damaged.delete(runId);
+      corruptIds.delete(runId);
       inTransaction(() => {
         corrupt.removeCorrupt(runId);
-        runs.refresh(runId);
+        refresh(runId);
       });
     },
     blueprintIds: blueprints.ids,
