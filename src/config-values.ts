@@ -1,10 +1,17 @@
 /**
- * What settings may hold: each text becomes a value, or is refused in a line that names the variable and never a secret.
- * Each of these functions throws ConfigInvalid.
+ * Parses the values of settings. An unusable value throws a ConfigInvalid, one line that names the variable and never shows
+ * a secret. Functions without a default return null for a variable without a value.
  */
 import { ConfigInvalid } from './errors.js';
 import { isAddressOrRange } from './system/address-list.js';
 import { hostNameOf } from './system/host-name.js';
+
+/** An environment variable. */
+export interface Variable {
+  readonly name: string;
+  /** Null if it is absent or empty. */
+  readonly value: string | null;
+}
 
 interface IntegerRange {
   readonly fallback: number;
@@ -12,54 +19,60 @@ interface IntegerRange {
   readonly max: number;
 }
 
-export function integer(variable: string, value: string | null, { fallback, min, max }: IntegerRange): number {
+export function integer({ name, value }: Variable, { fallback, min, max }: IntegerRange): number {
   if (value === null) return fallback;
   const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN;
   if (number >= min && number <= max) return number;
-  throw new ConfigInvalid({ variable, value, accepted: `a whole number from ${min} to ${max}` });
+  throw new ConfigInvalid({ variable: name, value, accepted: `a whole number from ${min} to ${max}` });
 }
 
-export function oneOf<T extends string>(variable: string, value: string, accepted: readonly T[]): T {
+export function oneOf<T extends string>({ name, value }: Variable, accepted: readonly T[], fallback: T): T {
+  if (value === null) return fallback;
   const found = accepted.find((each) => each === value);
   if (found !== undefined) return found;
-  // What is longer than a word may be a key in the wrong place.
+  // A longer value may be a key in the wrong variable.
   const shown = /^(?!sk-)[\w-]{1,12}$/.test(value) ? value : HIDDEN;
-  throw new ConfigInvalid({ variable, value: shown, accepted: accepted.map((each) => `"${each}"`).join(', ') });
+  throw new ConfigInvalid({ variable: name, value: shown, accepted: accepted.map((each) => `"${each}"`).join(', ') });
 }
 
-/** A header would refuse other characters later, and show the whole value in its complaint. */
-export function secret(variable: string, value: string | null): string | null {
+/** A key for a header. Other characters would fail later, in an error that shows the whole value. */
+export function secret({ name, value }: Variable): string | null {
   if (value === null || /^[\x21-\x7e]+$/.test(value)) return value;
-  throw new ConfigInvalid({ variable, value: HIDDEN, accepted: 'a key of visible ASCII characters without spaces' });
+  throw new ConfigInvalid({
+    variable: name,
+    value: HIDDEN,
+    accepted: 'a key of visible ASCII characters without spaces',
+  });
 }
 
-/** Refuses control characters: lines of a file that was written on Windows end in a carriage return. */
-export function plainText(variable: string, value: string): string {
+/** A text without control characters, such as the carriage return at the end of a line of a Windows file. */
+export function plainText({ name, value }: Variable, fallback: string): string {
+  if (value === null) return fallback;
   if (isPlainText(value)) return value;
-  throw new ConfigInvalid({ variable, value, accepted: 'a text without control characters' });
+  throw new ConfigInvalid({ variable: name, value, accepted: 'a text without control characters' });
 }
 
 function isPlainText(value: string): boolean {
   return !/\p{Cc}/u.test(value);
 }
 
-export function modelName(variable: string, value: string | null): string | null {
+export function modelName({ name, value }: Variable): string | null {
   if (value === null || /^[\x21-\x7e]{1,200}$/.test(value)) return value;
-  throw new ConfigInvalid({ variable, value, accepted: 'a name of 1 to 200 visible ASCII characters' });
+  throw new ConfigInvalid({ variable: name, value, accepted: 'a name of 1 to 200 visible ASCII characters' });
 }
 
-export function address(variable: string, value: string): string {
-  const url = plainUrl(value);
-  if (url !== null) return url;
+export function address({ name, value }: Variable): string | null {
+  const url = value === null ? null : plainUrl(value);
+  if (url !== null || value === null) return url;
   throw new ConfigInvalid({
-    variable,
-    // Credentials and queries hold secrets.
+    variable: name,
+    // Credentials and queries may hold secrets.
     value: /[@?#]/.test(value) ? HIDDEN : value,
     accepted: 'an http or https URL without credentials, query and fragment',
   });
 }
 
-/** An http or https URL without its trailing slashes; null when it is none, or holds credentials, query or fragment. */
+/** The URL without trailing slashes, or null unless it is http or https without credentials, query and fragment. */
 export function plainUrl(text: string): string | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isPlain = url !== null && url.username + url.password === '' && !/[?#]/.test(text);
@@ -68,11 +81,11 @@ export function plainUrl(text: string): string | null {
 
 const HIDDEN = '(hidden)';
 
-/** Scheme, credentials, hosts, options. What separates its parts stands encoded in a password. */
+/** Scheme, credentials, hosts, options. Separators in a password are percent-encoded. */
 const CONNECTION_STRING =
   /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?:[^:@/?#]+:[^:@/?#]+@)?(?<hosts>[^:@/?#,]+(?::\d{1,5})?(?:,[^:@/?#,]+(?::\d{1,5})?)*)\/?(?:\?(?<options>[^?#]*))?$/;
 
-/** What an option of a connection string may hold. Names are taken in any case, with dashes or underscores. */
+/** The options of a connection string with their values. Case, dashes and underscores in names do not matter. */
 const CONNECTION_OPTIONS: Readonly<Record<string, RegExp>> = {
   tls: /^(true|false)$/,
   tlsCAFile: /./,
@@ -83,13 +96,14 @@ const CONNECTION_OPTIONS: Readonly<Record<string, RegExp>> = {
   maxDiscoverAttempts: /^[1-9]\d{0,3}$/,
   discoveryInterval: /^\d{1,6}$/,
   gossipTimeout: /^[1-9]\d{0,3}$/,
-  // A server takes pings more often than every ten seconds for an attack.
+  // A server treats pings more often than every ten seconds as an attack.
   keepAliveInterval: /^(-1|[1-9]\d{4,8})$/,
   keepAliveTimeout: /^(-1|\d{1,9})$/,
 };
 
-/** What would be passed over later, a misspelt option for example, is refused here. */
-export function connectionString(variable: string, value: string): string {
+/** A connection string. Unknown options are refused here, because the vendor's client ignores them or shows the password. */
+export function connectionString({ name, value }: Variable): string | null {
+  if (value === null) return null;
   const { discover, hosts = '', options = '' } = CONNECTION_STRING.exec(value)?.groups ?? {};
   const isOneName = discover === undefined || !hosts.includes(',');
   const [wrong] = options.split('&').filter((option) => option !== '' && !isConnectionOption(option));
@@ -97,13 +111,17 @@ export function connectionString(variable: string, value: string): string {
     /^[^:]+$/.test(host) || (/:0*([1-9]\d{0,4})$/.test(host) && Number(host.split(':')[1]) < 65_536);
   const isWellFormed = hosts !== '' && hosts.split(',').every(isPort) && isOneName && wrong === undefined;
   if (isWellFormed && isPlainText(value)) return value;
-  const names = Object.keys(CONNECTION_OPTIONS).join(', ');
-  const form = 'esdb://[user:password@]host[:port][,host[:port]]... with ?option=value&... or esdb+discover://name';
-  const accepted =
-    wrong === undefined
-      ? `${form}, without control characters`
-      : `for the option ${JSON.stringify(nameOf(wrong))} a value that fits; of options there are ${names}; no other`;
-  throw new ConfigInvalid({ variable, value: withoutSecrets(value), accepted });
+  throw new ConfigInvalid({ variable: name, value: withoutSecrets(value), accepted: connectionForm(wrong) });
+}
+
+/** The accepted form, or the accepted options if the form is right and an option is wrong. */
+function connectionForm(wrong: string | undefined): string {
+  if (wrong === undefined) {
+    const hosts = 'esdb://[user:password@]host[:port][,host[:port]]...';
+    return `${hosts} with ?option=value&... or esdb+discover://name, without control characters`;
+  }
+  const option = JSON.stringify(wrong.replace(/=.*$/s, ''));
+  return `for the option ${option} a valid value, and only the options ${Object.keys(CONNECTION_OPTIONS).join(', ')}`;
 }
 
 function isConnectionOption(option: string): boolean {
@@ -113,11 +131,7 @@ function isConnectionOption(option: string): boolean {
   return found?.[1].test(value.join('=')) ?? false;
 }
 
-function nameOf(option: string): string {
-  return option.replace(/=.*$/s, '');
-}
-
-/** Whatever the text looks like, nothing before an `@` is shown, and no value of an option. */
+/** The text with everything before an `@` and the values of all options hidden. */
 export function withoutSecrets(value: string): string {
   const [, scheme = ''] = /^([a-z]+(?:\+[a-z]+)?:\/\/)/.exec(value) ?? [];
   const at = value.lastIndexOf('@');
@@ -125,39 +139,32 @@ export function withoutSecrets(value: string): string {
   return shown.replace(/=[^&]*/g, '=…');
 }
 
-export function origins(variable: string, value: string | null): readonly string[] {
+/** A comma-separated list, empty without a value. @param parse returns an item, or null if it is unusable */
+function list({ name, value }: Variable, accepted: string, parse: (item: string) => string | null): readonly string[] {
   if (value === null) return [];
-  return value.split(',').map((each) => {
-    const text = each.trim();
-    if (URL.canParse(text) && new URL(text).origin === text) return text;
-    throw new ConfigInvalid({
-      variable,
-      value,
-      accepted: 'a comma-separated list of origins such as https://example.org',
-    });
+  return value.split(',').map((text) => {
+    const item = parse(text.trim());
+    if (item !== null) return item;
+    throw new ConfigInvalid({ variable: name, value, accepted: `a comma-separated list of ${accepted}` });
   });
 }
 
-export function addresses(variable: string, value: string | null): readonly string[] {
-  const texts = value === null ? [] : value.split(',').map((each) => each.trim());
-  if (texts.every(isAddressOrRange)) return texts;
-  const accepted = 'a comma-separated list of addresses and ranges such as 10.0.0.7, 172.16.0.0/12';
-  throw new ConfigInvalid({ variable, value: value ?? '', accepted });
+export function origins(variable: Variable): readonly string[] {
+  return list(variable, 'origins such as https://example.org', (text) =>
+    URL.canParse(text) && new URL(text).origin === text ? text : null,
+  );
 }
 
-/** Names of hosts in the form of `hostNameOf`. A port or a pattern would be taken for a name that nobody has. */
-export function hostNames(variable: string, value: string | null): readonly string[] {
-  if (value === null) return [];
-  return value.split(',').map((each) => {
-    const text = each.trim();
-    const name = HOST_NAME.test(text) ? hostNameOf(text) : null;
-    if (name !== null && name !== '') return name;
-    throw new ConfigInvalid({
-      variable,
-      value,
-      accepted: 'a comma-separated list of host names or addresses without scheme and port such as council.example.org',
-    });
-  });
+export function addresses(variable: Variable): readonly string[] {
+  return list(variable, 'addresses and ranges such as 10.0.0.7, 172.16.0.0/12', (text) =>
+    isAddressOrRange(text) ? text : null,
+  );
+}
+
+/** Host names in the form of `hostNameOf`. A port or a pattern is refused, because no host name would match it. */
+export function hostNames(variable: Variable): readonly string[] {
+  const accepted = 'host names or addresses without scheme and port such as council.example.org';
+  return list(variable, accepted, (text) => (HOST_NAME.test(text) ? hostNameOf(text) || null : null));
 }
 
 /** A name or an IPv4 address, or an IPv6 address, in brackets or not. */

@@ -1,5 +1,6 @@
-/** The only reader of the environment: settings with their defaults, and readable refusals. */
+/** The settings and their defaults. Only this file reads the environment. */
 import { ConfigInvalid } from './errors.js';
+import type { Variable } from './config-values.js';
 import {
   address,
   addresses,
@@ -18,34 +19,34 @@ export interface Config {
   /** 0 picks a free port. */
   readonly port: number;
   readonly dataDir: string;
-  /** The server that keeps the record; null: the embedded log in `dataDir` does. */
+  /** The server that stores the log, or null for the embedded log in `dataDir`. */
   readonly eventStore: EventStoreSettings | null;
   readonly modelProvider: ModelSettings;
-  /** What makes vectors of texts. `model` is the one of embeddings. */
-  readonly embeddings: OfflineEmbeddingsSettings | GeminiSettings | OpenAiSettings;
-  /** Null: agents cannot search the web. */
-  readonly webSearch: TavilySettings | SearxngSettings | null;
-  /** Processor time to extract the text of an uploaded PDF, in milliseconds. */
+  /** The provider of vectors. `model` is its embedding model. `offline` computes vectors in the service. */
+  readonly embeddings: { readonly name: 'offline' } | GeminiSettings | OpenAiSettings;
+  /** The search provider, or null if agents cannot search the web. */
+  readonly webSearch: WebSearchSettings | null;
+  /** Limit of processor time to extract the text of a PDF, in milliseconds. */
   readonly pdfTimeoutMs: number;
-  /** Deadline of one call to the model, in milliseconds. */
+  /** Time limit of one model call, in milliseconds. */
   readonly modelTimeoutMs: number;
-  /** Tries before a node fails its run. */
+  /** Attempts of a node before its run fails. */
   readonly modelMaxAttempts: number;
-  /** How long an outage of a model's server is waited out, in milliseconds; 0: it is a failure like any other. */
+  /** How long a node waits for a model server that is down, in milliseconds; with 0 an outage is a failed attempt. */
   readonly modelOutageMs: number;
   readonly maxActiveRuns: number;
   readonly maxModelCalls: number;
-  /** How instances on one log know of each other; null where there is one alone. */
+  /** Heartbeats of the instances on a shared log, or null on the embedded log. */
   readonly cluster: ClusterTimes | null;
-  /** Names the service is called by, beside loopback ones; none: any, but where it is bound to loopback. */
+  /** Host names that requests may use beside loopback names. If empty, any name, unless the service is bound to loopback. */
   readonly allowedHosts: readonly string[];
-  /** Origins that browsers may call from, as `scheme://host[:port]`. */
+  /** Origins of pages that may call the service, as `scheme://host[:port]`. */
   readonly corsOrigins: readonly string[];
-  /** `off`: without keys it may be reached from other machines too. Where keys were added it changes nothing. */
+  /** `off` lets a service without keys listen on any address. It has no effect once a key was added. */
   readonly auth: 'on' | 'off';
-  /** What a key, or an address, may ask of this instance. */
+  /** Limits of this instance per key, or per address. */
   readonly limits: RequestLimits;
-  /** Addresses and ranges of proxies whose word on a client's address is taken. */
+  /** Addresses and ranges of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
@@ -53,13 +54,13 @@ export interface Config {
 export type ModelSettings = OfflineSettings | GeminiSettings | OpenAiSettings;
 
 export interface ClusterTimes {
-  /** Time between two beats, in milliseconds. */
+  /** Time between two heartbeats, in milliseconds. */
   readonly heartbeatMs: number;
-  /** Silence after which an instance is taken for dead, in milliseconds. */
+  /** Time without heartbeats after which an instance counts as dead, in milliseconds. */
   readonly suspectAfterMs: number;
 }
 
-/** Null: there is no such limit. */
+/** A limit is null if there is none. */
 export interface RequestLimits {
   readonly requests: RateLimit | null;
   /** Starts of runs. */
@@ -68,27 +69,27 @@ export interface RequestLimits {
 }
 
 export interface CountLimit {
-  /** How many at once. */
+  /** Largest number at a time. */
   readonly quota: number;
-  /** Whether it was set; a default does not hold on a loopback address. */
+  /** Whether the operator has set it. A default does not apply on a loopback address. */
   readonly isSet: boolean;
 }
 
 export interface RateLimit extends CountLimit {
-  /** In which the whole quota comes back. */
+  /** Seconds in which the whole quota is available again. */
   readonly windowSeconds: number;
 }
 
 export interface EventStoreSettings {
-  /** Connection string of an EventStoreDB or KurrentDB. Never shown: it may hold a password. */
+  /** Connection string of an EventStoreDB or KurrentDB. Never shown, because it may contain a password. */
   readonly url: string;
-  /** Put before every stream's name. */
+  /** Prefix of the name of every stream. */
   readonly prefix: string;
 }
 
 export interface OfflineSettings {
   readonly name: 'offline';
-  /** What a call takes, in milliseconds. */
+  /** Duration of a call, in milliseconds. */
   readonly latencyMs: number;
 }
 
@@ -104,94 +105,78 @@ export interface GeminiSettings {
 /** Any server that speaks OpenAI's chat completions. */
 export interface OpenAiSettings {
   readonly name: 'openai';
-  /** Visible ASCII, never shown; null: the server asks for none. */
+  /** Visible ASCII, never shown, or null if the server needs none. */
   readonly apiKey: string | null;
-  /** As of Gemini; `/chat/completions` is put after it. */
+  /** As for Gemini. The service appends `/chat/completions`. */
   readonly baseUrl: string;
   readonly model: string;
 }
 
-/** Vectors are computed here, and nothing is sent. */
-export interface OfflineEmbeddingsSettings {
-  readonly name: 'offline';
-}
-
-export interface TavilySettings {
-  readonly name: 'tavily';
-  readonly apiKey: string;
-  readonly baseUrl: string;
-}
-
-export interface SearxngSettings {
-  readonly name: 'searxng';
-  readonly baseUrl: string;
-}
+export type WebSearchSettings =
+  | { readonly name: 'tavily'; readonly apiKey: string; readonly baseUrl: string }
+  | { readonly name: 'searxng'; readonly baseUrl: string };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The value of a variable, null when it is absent or empty. */
-type Setting = (variable: string) => string | null;
+type Variables = (name: string) => Variable;
+
+/** Longest timer of Node, in milliseconds. */
+const MAX_TIMER_MS = 2_147_483_647;
+const MILLION = 1_000_000;
 
 /**
- * Reads the settings; an absent or empty variable means its default.
+ * Reads the settings. An absent or empty variable has its default.
  *
- * @throws {ConfigInvalid} naming the variable, its value and what is accepted
+ * @throws {ConfigInvalid} names the variable, its value and the accepted values
  */
 export function readConfig(environment: Environment): Config {
-  const setting: Setting = (variable) => environment[variable] || null;
+  const variable: Variables = (name) => ({ name, value: environment[name] || null });
+  const modelProvider = provider(variable);
   return {
-    host: plainText('HOST', setting('HOST') ?? '127.0.0.1'),
-    port: integer('PORT', setting('PORT'), { fallback: 8000, min: 0, max: 65_535 }),
-    dataDir: plainText('DATA_DIR', setting('DATA_DIR') ?? './data'),
-    eventStore: eventStore(setting),
-    modelProvider: provider(setting),
-    embeddings: embeddings(setting),
-    webSearch: webSearch(setting),
-    pdfTimeoutMs: integer('PDF_TIMEOUT_MS', setting('PDF_TIMEOUT_MS'), { fallback: 15_000, min: 1, max: 3_600_000 }),
-    modelTimeoutMs: integer('MODEL_TIMEOUT_MS', setting('MODEL_TIMEOUT_MS'), {
-      fallback: 120_000,
-      min: 1,
-      max: MAX_TIMER_MS,
-    }),
-    modelMaxAttempts: integer('MODEL_MAX_ATTEMPTS', setting('MODEL_MAX_ATTEMPTS'), { fallback: 4, min: 1, max: 100 }),
-    modelOutageMs: integer('MODEL_OUTAGE_MS', setting('MODEL_OUTAGE_MS'), {
-      fallback: 120_000,
-      min: 0,
-      max: MAX_TIMER_MS,
-    }),
-    maxActiveRuns: integer('MAX_ACTIVE_RUNS', setting('MAX_ACTIVE_RUNS'), { fallback: 1_000, min: 1, max: 1_000_000 }),
-    maxModelCalls: integer('MAX_MODEL_CALLS', setting('MAX_MODEL_CALLS'), { fallback: 64, min: 1, max: 1_000_000 }),
-    cluster: clusterTimes(setting),
-    allowedHosts: hostNames('ALLOWED_HOSTS', setting('ALLOWED_HOSTS')),
-    corsOrigins: origins('CORS_ORIGINS', setting('CORS_ORIGINS')),
-    auth: oneOf('AUTH', setting('AUTH') ?? 'on', ['on', 'off']),
-    limits: requestLimits(setting),
-    trustedProxies: addresses('TRUSTED_PROXIES', setting('TRUSTED_PROXIES')),
-    logLevel: oneOf('LOG_LEVEL', setting('LOG_LEVEL') ?? 'info', ['debug', 'info', 'warn', 'error', 'silent']),
+    host: plainText(variable('HOST'), '127.0.0.1'),
+    port: integer(variable('PORT'), { fallback: 8000, min: 0, max: 65_535 }),
+    dataDir: plainText(variable('DATA_DIR'), './data'),
+    eventStore: eventStore(variable),
+    modelProvider,
+    embeddings: embeddings(modelProvider, variable),
+    webSearch: webSearch(variable),
+    pdfTimeoutMs: integer(variable('PDF_TIMEOUT_MS'), { fallback: 15_000, min: 1, max: 3_600_000 }),
+    modelTimeoutMs: integer(variable('MODEL_TIMEOUT_MS'), { fallback: 120_000, min: 1, max: MAX_TIMER_MS }),
+    modelMaxAttempts: integer(variable('MODEL_MAX_ATTEMPTS'), { fallback: 4, min: 1, max: 100 }),
+    modelOutageMs: integer(variable('MODEL_OUTAGE_MS'), { fallback: 120_000, min: 0, max: MAX_TIMER_MS }),
+    maxActiveRuns: integer(variable('MAX_ACTIVE_RUNS'), { fallback: 1_000, min: 1, max: MILLION }),
+    maxModelCalls: integer(variable('MAX_MODEL_CALLS'), { fallback: 64, min: 1, max: MILLION }),
+    cluster: clusterTimes(variable),
+    allowedHosts: hostNames(variable('ALLOWED_HOSTS')),
+    corsOrigins: origins(variable('CORS_ORIGINS')),
+    auth: oneOf(variable('AUTH'), ['on', 'off'], 'on'),
+    limits: requestLimits(variable),
+    trustedProxies: addresses(variable('TRUSTED_PROXIES')),
+    logLevel: oneOf(variable('LOG_LEVEL'), ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
   };
 }
 
-/** The key by which the terminal asks a running service; null: none. @throws {ConfigInvalid} */
+/** The key that the terminal sends to a running service, or null if none is set. @throws {ConfigInvalid} */
 export function readCouncilKey(environment: Environment): string | null {
-  return secret('COUNCIL_KEY', environment['COUNCIL_KEY'] || null);
+  return secret({ name: 'COUNCIL_KEY', value: environment['COUNCIL_KEY'] || null });
 }
 
-function clusterTimes(setting: Setting): ClusterTimes | null {
-  const heartbeatMs = integer('HEARTBEAT_MS', setting('HEARTBEAT_MS'), { fallback: 5_000, min: 50, max: 60_000 });
-  const suspectAfterMs = integer('SUSPECT_AFTER_MS', setting('SUSPECT_AFTER_MS'), {
+function clusterTimes(variable: Variables): ClusterTimes | null {
+  const heartbeatMs = integer(variable('HEARTBEAT_MS'), { fallback: 5_000, min: 50, max: 60_000 });
+  const suspectAfterMs = integer(variable('SUSPECT_AFTER_MS'), {
     fallback: 6 * heartbeatMs,
-    // Fewer missed beats would make an instance suspect that only was busy.
+    // With fewer missed heartbeats, a busy instance would count as dead.
     min: 3 * heartbeatMs,
     max: 3_600_000,
   });
-  return setting('EVENTSTORE_URL') === null ? null : { heartbeatMs, suspectAfterMs };
+  return variable('EVENTSTORE_URL').value === null ? null : { heartbeatMs, suspectAfterMs };
 }
 
-/** The defaults are meant to stop runaway programs only; normal use should never reach them. */
-function requestLimits(setting: Setting): RequestLimits {
-  const isSet = (...variables: readonly string[]): boolean => variables.some((each) => setting(each) !== null);
-  const count = (variable: string, fallback: number, min: number): number =>
-    integer(variable, setting(variable), { fallback, min, max: 1_000_000 });
+/** The defaults stop only runaway programs. Normal use does not reach them. */
+function requestLimits(variable: Variables): RequestLimits {
+  const isSet = (...names: readonly string[]): boolean => names.some((name) => variable(name).value !== null);
+  const count = (name: string, fallback: number, min: number): number =>
+    integer(variable(name), { fallback, min, max: MILLION });
   const perSecond = count('MAX_REQUESTS_PER_SECOND', 1_000, 0);
   const burst = count('MAX_REQUEST_BURST', Math.max(1, 30 * perSecond), 1);
   const perMinute = count('MAX_RUNS_PER_MINUTE', 6_000, 0);
@@ -208,80 +193,77 @@ function requestLimits(setting: Setting): RequestLimits {
   };
 }
 
-/** The prefix is checked without a server too. */
-function eventStore(setting: Setting): EventStoreSettings | null {
-  const prefix = setting('EVENTSTORE_PREFIX') ?? '';
+/** Checks the prefix even without a server. */
+function eventStore(variable: Variables): EventStoreSettings | null {
+  const { name, value } = variable('EVENTSTORE_PREFIX');
+  const prefix = value ?? '';
   if (!/^[a-z0-9]{0,64}$/.test(prefix)) {
-    const accepted = 'a text of lower-case letters and digits, 64 at most';
-    throw new ConfigInvalid({ variable: 'EVENTSTORE_PREFIX', value: prefix, accepted });
+    throw new ConfigInvalid({ variable: name, value: prefix, accepted: 'at most 64 lower-case letters and digits' });
   }
-  const url = setting('EVENTSTORE_URL');
-  return url === null ? null : { url: connectionString('EVENTSTORE_URL', url), prefix };
+  const url = connectionString(variable('EVENTSTORE_URL'));
+  return url === null ? null : { url, prefix };
 }
 
-/** Every setting is checked, also those of the providers that are not chosen: a typing error shows when it is made. */
-function provider(setting: Setting): ModelSettings {
-  const gemini = geminiSettings(setting);
-  const openAi = openAiSettings(setting);
-  const latencyMs = integer('OFFLINE_LATENCY_MS', setting('OFFLINE_LATENCY_MS'), { fallback: 0, min: 0, max: 60_000 });
+/** Checks the settings of all providers, so that a typing error shows before the provider is chosen. */
+function provider(variable: Variables): ModelSettings {
+  const gemini = geminiSettings(variable);
+  const openai = openAiSettings(variable);
+  const latencyMs = integer(variable('OFFLINE_LATENCY_MS'), { fallback: 0, min: 0, max: 60_000 });
   const fallback = gemini === null ? 'offline' : 'gemini';
-  const name = oneOf('MODEL_PROVIDER', setting('MODEL_PROVIDER') ?? fallback, ['gemini', 'openai', 'offline']);
-  const chosen = { gemini, openai: openAi, offline: { name: 'offline' as const, latencyMs } }[name];
+  const name = oneOf(variable('MODEL_PROVIDER'), ['gemini', 'openai', 'offline'], fallback);
+  const chosen = { gemini, openai, offline: { name: 'offline' as const, latencyMs } }[name];
   if (chosen !== null) return chosen;
   const needed = name === 'gemini' ? 'GEMINI_API_KEY too' : `${OPENAI_NEEDS} too`;
   throw new ConfigInvalid({ variable: 'MODEL_PROVIDER', value: name, accepted: `"offline", or set ${needed}` });
 }
 
-/** Null: it cannot be chosen as things are set. */
-function geminiSettings(setting: Setting): GeminiSettings | null {
-  const apiKey = secret('GEMINI_API_KEY', setting('GEMINI_API_KEY'));
-  const baseUrl = address('GEMINI_BASE_URL', setting('GEMINI_BASE_URL') ?? 'https://generativelanguage.googleapis.com');
-  const model = modelName('GEMINI_MODEL', setting('GEMINI_MODEL')) ?? GEMINI_MODEL;
+/** Stable since September 2026, no end announced (ai.google.dev/gemini-api/docs/deprecations); 2.5 ends in December 2026. */
+const GEMINI_MODEL = 'gemini-3.8-flash';
+const GEMINI_BASE_URL = 'https://generativelanguage.googleapis.com';
+
+/** The settings of Gemini, or null without a key. */
+function geminiSettings(variable: Variables): GeminiSettings | null {
+  const apiKey = secret(variable('GEMINI_API_KEY'));
+  const baseUrl = address(variable('GEMINI_BASE_URL')) ?? GEMINI_BASE_URL;
+  const model = modelName(variable('GEMINI_MODEL')) ?? GEMINI_MODEL;
   return apiKey === null ? null : { name: 'gemini', apiKey, baseUrl, model };
 }
 
-/** The vendor asks for a key, other servers may not. Models change too often for a default. */
-function openAiSettings(setting: Setting): OpenAiSettings | null {
-  const apiKey = secret('OPENAI_API_KEY', setting('OPENAI_API_KEY'));
-  const baseUrl = address('OPENAI_BASE_URL', setting('OPENAI_BASE_URL') ?? OPENAI_BASE_URL);
-  const model = modelName('OPENAI_MODEL', setting('OPENAI_MODEL'));
+const OPENAI_BASE_URL = 'https://api.openai.com/v1';
+const OPENAI_NEEDS = 'OPENAI_MODEL and OPENAI_API_KEY (or the OPENAI_BASE_URL of a server that needs no key)';
+
+/**
+ * The settings of an OpenAI-compatible server, or null without a model, or without the key that the vendor's server
+ * needs. There is no default model, because models change too often.
+ */
+function openAiSettings(variable: Variables): OpenAiSettings | null {
+  const apiKey = secret(variable('OPENAI_API_KEY'));
+  const baseUrl = address(variable('OPENAI_BASE_URL')) ?? OPENAI_BASE_URL;
+  const model = modelName(variable('OPENAI_MODEL'));
   if (model === null || (apiKey === null && baseUrl === OPENAI_BASE_URL)) return null;
   return { name: 'openai', apiKey, baseUrl, model };
 }
 
-const OPENAI_NEEDS = 'OPENAI_MODEL and OPENAI_API_KEY (or the OPENAI_BASE_URL of a server that asks for no key)';
+/** For texts only. The service asks for 768 of its 3,072 dimensions (ai.google.dev/gemini-api/docs/embeddings). */
+const GEMINI_EMBEDDING_MODEL = 'gemini-embedding-001';
 
 /**
- * Of the provider that answers, so that texts go where prompts go and nowhere else. An OpenAI-compatible server need
- * not have a model of embeddings: without one named, as without a provider, vectors are computed here.
+ * The provider of the model embeds too, so that texts go where prompts go and nowhere else. An OpenAI-compatible server
+ * may have no embedding model: unless one is named, the service computes the vectors.
  */
-function embeddings(setting: Setting): Config['embeddings'] {
-  const geminiEmbedding =
-    modelName('GEMINI_EMBEDDING_MODEL', setting('GEMINI_EMBEDDING_MODEL')) ?? GEMINI_EMBEDDING_MODEL;
-  const openAiEmbedding = modelName('OPENAI_EMBEDDING_MODEL', setting('OPENAI_EMBEDDING_MODEL'));
-  const chosen = provider(setting);
-  if (chosen.name === 'gemini') return { ...chosen, model: geminiEmbedding };
-  if (chosen.name === 'openai' && openAiEmbedding !== null) return { ...chosen, model: openAiEmbedding };
+function embeddings(chosen: ModelSettings, variable: Variables): Config['embeddings'] {
+  const gemini = modelName(variable('GEMINI_EMBEDDING_MODEL')) ?? GEMINI_EMBEDDING_MODEL;
+  const openAi = modelName(variable('OPENAI_EMBEDDING_MODEL'));
+  if (chosen.name === 'gemini') return { ...chosen, model: gemini };
+  if (chosen.name === 'openai' && openAi !== null) return { ...chosen, model: openAi };
   return { name: 'offline' };
 }
 
-/** For texts alone, 768 of its 3,072 dimensions asked for (ai.google.dev/gemini-api/docs/embeddings). */
-const GEMINI_EMBEDDING_MODEL = 'gemini-embedding-001';
-
-/** Tavily where there is a key, else SearXNG where there is an address. */
-function webSearch(setting: Setting): Config['webSearch'] {
-  const apiKey = secret('TAVILY_API_KEY', setting('TAVILY_API_KEY'));
-  const baseUrl = address('TAVILY_BASE_URL', setting('TAVILY_BASE_URL') ?? 'https://api.tavily.com');
-  const searxng = setting('SEARXNG_URL');
-  const searxngUrl = searxng === null ? null : address('SEARXNG_URL', searxng);
+/** Tavily if it has a key, otherwise SearXNG if it has an address. */
+function webSearch(variable: Variables): WebSearchSettings | null {
+  const apiKey = secret(variable('TAVILY_API_KEY'));
+  const baseUrl = address(variable('TAVILY_BASE_URL')) ?? 'https://api.tavily.com';
+  const searxngUrl = address(variable('SEARXNG_URL'));
   if (apiKey !== null) return { name: 'tavily', apiKey, baseUrl };
   return searxngUrl === null ? null : { name: 'searxng', baseUrl: searxngUrl };
 }
-
-const OPENAI_BASE_URL = 'https://api.openai.com/v1';
-
-/** Stable since September 2026, no end announced (ai.google.dev/gemini-api/docs/deprecations); 2.5 ends in December 2026. */
-const GEMINI_MODEL = 'gemini-3.8-flash';
-
-/** Longest time a timer of Node can wait, in milliseconds. */
-const MAX_TIMER_MS = 2_147_483_647;

@@ -8,146 +8,95 @@ import { tempDir } from './support/temp-dir.js';
 
 const MAIN = fileURLToPath(new URL('../src/main.js', import.meta.url));
 const KEY = 'AIza-secret-key-of-this-test';
-const IS_SOAK = process.env['SOAK'] !== undefined;
 
 type Environment = Readonly<Record<string, string>>;
 
-/** Environments that stop the start: the variable the refusal names, and what it says is accepted. */
-const UNUSABLE: readonly [environment: Environment, variable: string, accepted: string][] = [
-  ...['-1', '65536', '80.5', '8e3', '0x50', ' 80', 'http', '99999999999'].map((PORT): [Environment, string, string] => [
-    { PORT },
+/** Values that are refused: the variable, the values, what the refusal says is accepted, and settings that it needs. */
+const UNUSABLE: readonly [variable: string, values: readonly string[], accepted: string, beside?: Environment][] = [
+  [
     'PORT',
+    ['-1', '65536', '80.5', '8e3', '0x50', ' 80', 'http', '80\n00', '9'.repeat(11)],
     'a whole number from 0 to 65535',
-  ]),
-  [{ PORT: '80\n00' }, 'PORT', 'a whole number'],
-  [{ MODEL_PROVIDER: 'anthropic' }, 'MODEL_PROVIDER', '"gemini", "openai", "offline"'],
-  [{ MODEL_PROVIDER: 'oracle' }, 'MODEL_PROVIDER', '"gemini", "openai", "offline"'],
-  [{ MODEL_PROVIDER: 'openai' }, 'MODEL_PROVIDER', 'OPENAI_MODEL and OPENAI_API_KEY'],
-  [{ MODEL_PROVIDER: 'openai', OPENAI_MODEL: 'm' }, 'MODEL_PROVIDER', 'OPENAI_MODEL and OPENAI_API_KEY'],
-  [{ MODEL_PROVIDER: 'openai', OPENAI_API_KEY: KEY }, 'MODEL_PROVIDER', 'OPENAI_MODEL and OPENAI_API_KEY'],
-  [{ OPENAI_API_KEY: `${KEY} ` }, 'OPENAI_API_KEY', 'visible ASCII'],
-  [{ OPENAI_MODEL: 'my model' }, 'OPENAI_MODEL', 'a name of 1 to 200 visible ASCII characters'],
-  [{ OPENAI_BASE_URL: 'localhost:11434/v1' }, 'OPENAI_BASE_URL', 'an http or https URL'],
-  [{ TAVILY_API_KEY: `${KEY}\n` }, 'TAVILY_API_KEY', 'visible ASCII'],
-  [{ TAVILY_BASE_URL: `https://example.org/?key=${KEY}` }, 'TAVILY_BASE_URL', 'an http or https URL'],
-  [{ SEARXNG_URL: 'search.example.org' }, 'SEARXNG_URL', 'an http or https URL'],
-  [{ MODEL_PROVIDER: 'Gemini', GEMINI_API_KEY: KEY }, 'MODEL_PROVIDER', '"gemini", "openai", "offline"'],
-  [{ MODEL_PROVIDER: 'gemini' }, 'MODEL_PROVIDER', 'GEMINI_API_KEY'],
-  [{ MODEL_PROVIDER: 'gemini', GEMINI_API_KEY: '' }, 'MODEL_PROVIDER', 'GEMINI_API_KEY'],
-  [{ GEMINI_API_KEY: `${KEY}\n` }, 'GEMINI_API_KEY', 'visible ASCII'],
-  [{ GEMINI_API_KEY: `${KEY} ` }, 'GEMINI_API_KEY', 'visible ASCII'],
-  [{ GEMINI_API_KEY: `${KEY}ä` }, 'GEMINI_API_KEY', 'visible ASCII'],
-  [{ MODEL_PROVIDER: 'offline', GEMINI_API_KEY: `${KEY}\n` }, 'GEMINI_API_KEY', 'visible ASCII'],
-  ...[
-    'generativelanguage.googleapis.com',
-    'localhost:8080',
-    'ftp://example.org',
-    'file:///etc/passwd',
-    'http://',
-    'https://exa mple.org',
-    `https://user:${KEY}@example.org`,
-    `https://example.org/?key=${KEY}`,
-    `https://example.org/#${KEY}`,
-  ].map((url): [Environment, string, string] => [
-    { GEMINI_BASE_URL: url, GEMINI_API_KEY: KEY },
+  ],
+  ['MODEL_PROVIDER', ['anthropic', 'oracle', 'Gemini'], '"gemini", "openai", "offline"', { GEMINI_API_KEY: KEY }],
+  ['MODEL_PROVIDER', ['gemini'], '"offline", or set GEMINI_API_KEY too'],
+  ['MODEL_PROVIDER', ['gemini'], 'GEMINI_API_KEY', { GEMINI_API_KEY: '' }],
+  ['MODEL_PROVIDER', ['openai'], 'OPENAI_MODEL and OPENAI_API_KEY'],
+  ['MODEL_PROVIDER', ['openai'], 'OPENAI_MODEL and OPENAI_API_KEY', { OPENAI_MODEL: 'm' }],
+  ['MODEL_PROVIDER', ['openai'], 'OPENAI_MODEL and OPENAI_API_KEY', { OPENAI_API_KEY: KEY }],
+  ['GEMINI_API_KEY', [`${KEY}\n`, `${KEY} `, `${KEY}ä`], 'visible ASCII', { MODEL_PROVIDER: 'offline' }],
+  ['OPENAI_API_KEY', [`${KEY} `], 'visible ASCII'],
+  ['TAVILY_API_KEY', [`${KEY}\n`], 'visible ASCII'],
+  ['OPENAI_MODEL', ['my model'], 'a name of 1 to 200 visible ASCII characters'],
+  [
     'GEMINI_BASE_URL',
+    ['example.org', 'localhost:8080', 'ftp://example.org', 'file:///etc/passwd', 'http://', 'https://exa mple.org'],
     'an http or https URL without credentials, query and fragment',
-  ]),
-  [{ GEMINI_BASE_URL: 'nowhere' }, 'GEMINI_BASE_URL', 'an http or https URL'],
-  [{ OFFLINE_LATENCY_MS: '60001' }, 'OFFLINE_LATENCY_MS', 'from 0 to 60000'],
-  [{ OFFLINE_LATENCY_MS: '-1', GEMINI_API_KEY: KEY }, 'OFFLINE_LATENCY_MS', 'from 0 to 60000'],
-  [{ AUTH: 'none' }, 'AUTH', '"on", "off"'],
-  [{ MAX_REQUESTS_PER_SECOND: '-1' }, 'MAX_REQUESTS_PER_SECOND', 'from 0 to 1000000'],
-  [{ MAX_REQUEST_BURST: '0' }, 'MAX_REQUEST_BURST', 'from 1 to 1000000'],
-  [{ MAX_RUNS_PER_MINUTE: '1.5' }, 'MAX_RUNS_PER_MINUTE', 'from 0 to 1000000'],
-  [{ MAX_UNFINISHED_RUNS: 'many' }, 'MAX_UNFINISHED_RUNS', 'from 0 to 1000000'],
-  [{ OFFLINE_LATENCY_MS: '1s' }, 'OFFLINE_LATENCY_MS', 'from 0 to 60000'],
-  [{ MODEL_TIMEOUT_MS: '99999999999' }, 'MODEL_TIMEOUT_MS', 'from 1 to 2147483647'],
-  [{ MODEL_TIMEOUT_MS: '0' }, 'MODEL_TIMEOUT_MS', 'from 1 to 2147483647'],
-  [{ MODEL_TIMEOUT_MS: '2147483648' }, 'MODEL_TIMEOUT_MS', 'from 1 to 2147483647'],
-  [{ MODEL_MAX_ATTEMPTS: '1.5' }, 'MODEL_MAX_ATTEMPTS', 'from 1 to 100'],
-  [{ MODEL_MAX_ATTEMPTS: '0' }, 'MODEL_MAX_ATTEMPTS', 'from 1 to 100'],
-  [{ MODEL_MAX_ATTEMPTS: '101' }, 'MODEL_MAX_ATTEMPTS', 'from 1 to 100'],
-  [{ MAX_ACTIVE_RUNS: '0' }, 'MAX_ACTIVE_RUNS', 'from 1 to 1000000'],
-  [{ MAX_ACTIVE_RUNS: 'many' }, 'MAX_ACTIVE_RUNS', 'from 1 to 1000000'],
-  [{ MODEL_OUTAGE_MS: '-1' }, 'MODEL_OUTAGE_MS', 'from 0 to 2147483647'],
-  [{ PDF_TIMEOUT_MS: '0' }, 'PDF_TIMEOUT_MS', 'from 1 to 3600000'],
-  [{ PDF_TIMEOUT_MS: '3600001' }, 'PDF_TIMEOUT_MS', 'from 1 to 3600000'],
-  [{ PDF_TIMEOUT_MS: '15s' }, 'PDF_TIMEOUT_MS', 'from 1 to 3600000'],
-  [{ MODEL_OUTAGE_MS: '2 min' }, 'MODEL_OUTAGE_MS', 'from 0 to 2147483647'],
-  [{ MAX_MODEL_CALLS: '-1' }, 'MAX_MODEL_CALLS', 'from 1 to 1000000'],
-  [{ MAX_MODEL_CALLS: '0' }, 'MAX_MODEL_CALLS', 'from 1 to 1000000'],
-  [{ MAX_MODEL_CALLS: '1000001' }, 'MAX_MODEL_CALLS', 'from 1 to 1000000'],
-  ...[
-    '*',
-    '*.example.org',
-    'example.org:8000',
-    'abc.de:80',
-    '[::1]:8000',
-    '[::1',
-    '1::2::3',
-    '999.1.1.1',
-    'https://example.org',
-    'example.org/',
-    'a b',
-    'user@example.org',
-    'example.org,,',
-    '.',
-    ',',
-  ].map((hosts): [Environment, string, string] => [{ ALLOWED_HOSTS: hosts }, 'ALLOWED_HOSTS', 'list of host names']),
-  [{ CORS_ORIGINS: '*' }, 'CORS_ORIGINS', 'origins such as'],
-  [{ CORS_ORIGINS: 'https://a.example/path' }, 'CORS_ORIGINS', 'origins such as'],
-  [{ CORS_ORIGINS: 'https://example.org/' }, 'CORS_ORIGINS', 'origins such as'],
-  [{ CORS_ORIGINS: 'https://example.org,,' }, 'CORS_ORIGINS', 'origins such as'],
-  [{ TRUSTED_PROXIES: 'proxy' }, 'TRUSTED_PROXIES', 'addresses and ranges such as'],
-  [{ TRUSTED_PROXIES: '10.0.0.0/33' }, 'TRUSTED_PROXIES', 'addresses and ranges such as'],
-  [{ TRUSTED_PROXIES: '::1/x' }, 'TRUSTED_PROXIES', 'addresses and ranges such as'],
-  [{ TRUSTED_PROXIES: '10.0.0.1,' }, 'TRUSTED_PROXIES', 'addresses and ranges such as'],
-  [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL', '"debug", "info", "warn", "error", "silent"'],
-  ...[
-    'localhost:2113',
-    'http://localhost:2113',
-    'esdb://',
-    'esdb://host:port',
-    'esdb://host:2113/db',
-    'esdb://[::1]:2113',
-    'esdb://host:0',
-    'esdb://host:65536',
-    'esdb://one:1,two:99999',
-    `esdb://admin:${KEY}:1@host`,
-    `esdb://admin:${KEY}/1@host`,
-    `esdb://admin:${KEY}@1@host`,
-    `esdb://admin:${KEY}?@host`,
-    `esdb://${KEY}@host`,
-    `admin:${KEY}@host`,
-    'esdb+discover://one,two',
-  ].map((url): [Environment, string, string] => [
-    { EVENTSTORE_URL: url },
+  ],
+  [
+    'GEMINI_BASE_URL',
+    [`https://user:${KEY}@example.org`, `https://example.org/?key=${KEY}`, `https://example.org/#${KEY}`],
+    'an http or https URL without credentials, query and fragment',
+  ],
+  ['OPENAI_BASE_URL', ['localhost:11434/v1'], 'an http or https URL'],
+  ['TAVILY_BASE_URL', [`https://example.org/?key=${KEY}`], 'an http or https URL'],
+  ['SEARXNG_URL', ['search.example.org'], 'an http or https URL'],
+  ['OFFLINE_LATENCY_MS', ['60001', '-1', '1s'], 'from 0 to 60000', { GEMINI_API_KEY: KEY }],
+  ['AUTH', ['none'], '"on", "off"'],
+  ['LOG_LEVEL', ['loud'], '"debug", "info", "warn", "error", "silent"'],
+  ['MAX_REQUESTS_PER_SECOND', ['-1'], 'from 0 to 1000000'],
+  ['MAX_REQUEST_BURST', ['0'], 'from 1 to 1000000'],
+  ['MAX_RUNS_PER_MINUTE', ['1.5'], 'from 0 to 1000000'],
+  ['MAX_UNFINISHED_RUNS', ['many'], 'from 0 to 1000000'],
+  ['MODEL_TIMEOUT_MS', ['0', '2147483648', '99999999999'], 'from 1 to 2147483647'],
+  ['MODEL_MAX_ATTEMPTS', ['0', '1.5', '101'], 'from 1 to 100'],
+  ['MODEL_OUTAGE_MS', ['-1', '2 min'], 'from 0 to 2147483647'],
+  ['PDF_TIMEOUT_MS', ['0', '3600001', '15s'], 'from 1 to 3600000'],
+  ['MAX_ACTIVE_RUNS', ['0', 'many'], 'from 1 to 1000000'],
+  ['MAX_MODEL_CALLS', ['-1', '0', '1000001'], 'from 1 to 1000000'],
+  ['SUSPECT_AFTER_MS', ['14999'], 'from 15000 to 3600000'],
+  [
+    'ALLOWED_HOSTS',
+    ['*', '*.example.org', 'example.org:8000', 'abc.de:80', '[::1]:8000', '[::1'],
+    'list of host names',
+  ],
+  ['ALLOWED_HOSTS', ['1::2::3', '999.1.1.1', 'https://example.org', 'example.org/', 'a b'], 'list of host names'],
+  ['ALLOWED_HOSTS', ['user@example.org', 'example.org,,', '.', ','], 'list of host names'],
+  ['CORS_ORIGINS', ['*', 'https://a.example/path', 'https://example.org/', 'https://example.org,,'], 'origins such as'],
+  ['TRUSTED_PROXIES', ['proxy', '10.0.0.0/33', '::1/x', '10.0.0.1,'], 'addresses and ranges such as'],
+  [
     'EVENTSTORE_URL',
+    [
+      ...['localhost:2113', 'http://localhost:2113', 'esdb://', 'esdb://host:port', 'esdb://host:2113/db'],
+      ...['esdb://[::1]:2113', 'esdb://host:0', 'esdb://host:65536', 'esdb://one:1,two:99999'],
+      ...[`esdb://admin:${KEY}:1@host`, `esdb://admin:${KEY}/1@host`, `esdb://admin:${KEY}@1@host`],
+      ...[`esdb://admin:${KEY}?@host`, `esdb://${KEY}@host`, `admin:${KEY}@host`, 'esdb+discover://one,two'],
+    ],
     'esdb://[user:password@]host[:port]',
-  ]),
-  ...[
-    'tlsVerifyCert=false',
-    'throwOnAppendFailure=false',
-    'tls=no',
-    'nodePreference=follower',
-    'gossipTimeout=0',
-    'keepAliveInterval=9999',
-    'x',
-  ].map((option): [Environment, string, string] => [
-    { EVENTSTORE_URL: `kurrentdb://admin:${KEY}@host?tls=true&${option}` },
+  ],
+  [
     'EVENTSTORE_URL',
+    [
+      ...['tlsVerifyCert=false', 'throwOnAppendFailure=false', 'tls=no', 'nodePreference=follower'],
+      ...['gossipTimeout=0', 'keepAliveInterval=9999', 'x'],
+    ].map((option) => `kurrentdb://admin:${KEY}@host?tls=true&${option}`),
     'for the option',
-  ]),
-  ...['Staging', 'a-b', 'a b', 'ä', 'a'.repeat(65)].map((EVENTSTORE_PREFIX): [Environment, string, string] => [
-    { EVENTSTORE_PREFIX },
-    'EVENTSTORE_PREFIX',
-    'lower-case letters and digits',
-  ]),
+  ],
+  ['EVENTSTORE_PREFIX', ['Staging', 'a-b', 'a b', 'ä', 'a'.repeat(65)], 'lower-case letters and digits'],
+];
+
+const NAMES = [
+  ...['HOST', 'PORT', 'DATA_DIR', 'ALLOWED_HOSTS', 'CORS_ORIGINS', 'AUTH', 'TRUSTED_PROXIES', 'LOG_LEVEL'],
+  ...['MODEL_PROVIDER', 'GEMINI_API_KEY', 'GEMINI_BASE_URL', 'GEMINI_MODEL', 'GEMINI_EMBEDDING_MODEL'],
+  ...['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_MODEL', 'OPENAI_EMBEDDING_MODEL', 'OFFLINE_LATENCY_MS'],
+  ...['MODEL_TIMEOUT_MS', 'MODEL_MAX_ATTEMPTS', 'MODEL_OUTAGE_MS', 'MAX_ACTIVE_RUNS', 'MAX_MODEL_CALLS'],
+  ...['EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'HEARTBEAT_MS', 'SUSPECT_AFTER_MS', 'PDF_TIMEOUT_MS'],
+  ...['MAX_REQUESTS_PER_SECOND', 'MAX_REQUEST_BURST', 'MAX_RUNS_PER_MINUTE', 'MAX_UNFINISHED_RUNS'],
+  ...['TAVILY_API_KEY', 'TAVILY_BASE_URL', 'SEARXNG_URL'],
 ];
 
 describe('Settings', () => {
-  it('have their defaults where nothing is set', () => {
+  it('have their defaults if variables are absent or empty', () => {
     const defaults = {
       host: '127.0.0.1',
       port: 8000,
@@ -175,49 +124,16 @@ describe('Settings', () => {
       logLevel: 'info',
     };
     expect(readConfig({})).to.deep.equal(defaults);
-    const names = ['HOST', 'PORT', 'DATA_DIR', 'MODEL_PROVIDER', 'GEMINI_API_KEY', 'GEMINI_BASE_URL', 'GEMINI_MODEL'];
-    const more = [
-      'OFFLINE_LATENCY_MS',
-      'MODEL_TIMEOUT_MS',
-      'MODEL_MAX_ATTEMPTS',
-      'MODEL_OUTAGE_MS',
-      'MAX_ACTIVE_RUNS',
-      'MAX_MODEL_CALLS',
-    ];
-    const many = [
-      'EVENTSTORE_URL',
-      'EVENTSTORE_PREFIX',
-      'HEARTBEAT_MS',
-      'SUSPECT_AFTER_MS',
-      'ALLOWED_HOSTS',
-      'CORS_ORIGINS',
-      'AUTH',
-      'MAX_REQUESTS_PER_SECOND',
-      'MAX_REQUEST_BURST',
-      'MAX_RUNS_PER_MINUTE',
-      'MAX_UNFINISHED_RUNS',
-      'TRUSTED_PROXIES',
-      'LOG_LEVEL',
-    ];
-    const others = [
-      'OPENAI_API_KEY',
-      'OPENAI_BASE_URL',
-      'OPENAI_MODEL',
-      'OPENAI_EMBEDDING_MODEL',
-      'GEMINI_EMBEDDING_MODEL',
-    ];
-    const search = ['TAVILY_API_KEY', 'TAVILY_BASE_URL', 'SEARXNG_URL', 'PDF_TIMEOUT_MS'];
-    const empty = Object.fromEntries([...names, ...more, ...others, ...search, ...many].map((name) => [name, '']));
+    const empty = Object.fromEntries(NAMES.map((name) => [name, '']));
     expect(readConfig(empty)).to.deep.equal(defaults);
   });
 
-  it('give an instance among others thirty seconds of silence, or six beats', () => {
+  it('count an instance as dead after six heartbeats by default', () => {
     const clusterOf = (environment: Record<string, string>): object | null =>
       readConfig({ EVENTSTORE_URL: 'esdb://localhost:2113?tls=false', ...environment }).cluster;
     expect(clusterOf({})).to.deep.equal({ heartbeatMs: 5_000, suspectAfterMs: 30_000 });
     expect(clusterOf({ HEARTBEAT_MS: '100' })).to.deep.equal({ heartbeatMs: 100, suspectAfterMs: 600 });
     expect(clusterOf({ SUSPECT_AFTER_MS: '15000' })).to.deep.equal({ heartbeatMs: 5_000, suspectAfterMs: 15_000 });
-    expect(() => clusterOf({ SUSPECT_AFTER_MS: '14999' })).to.throw('SUSPECT_AFTER_MS');
   });
 
   it('are read from their variables', () => {
@@ -273,7 +189,7 @@ describe('Settings', () => {
     });
   });
 
-  it('limit requests by a rate and a burst, of which either may be set, and 0 is no limit', () => {
+  it('limit requests by a rate and a burst; a rate of 0 means no limit', () => {
     const requestsOf = (environment: Environment): object | null => readConfig(environment).limits.requests;
     expect(requestsOf({ MAX_REQUEST_BURST: '500' })).to.deep.equal({ quota: 500, windowSeconds: 0.5, isSet: true });
     const both = { MAX_REQUESTS_PER_SECOND: '2', MAX_REQUEST_BURST: '1' };
@@ -281,7 +197,7 @@ describe('Settings', () => {
     expect(requestsOf({ MAX_REQUESTS_PER_SECOND: '0' })).to.equal(null);
   });
 
-  it('choose Gemini when there is a key, unless the offline model is asked for', () => {
+  it('choose Gemini if its key is set, unless MODEL_PROVIDER names the offline model', () => {
     const gemini = {
       name: 'gemini',
       apiKey: KEY,
@@ -296,7 +212,7 @@ describe('Settings', () => {
     });
   });
 
-  it('choose an OpenAI-compatible server when asked to, without a key at a custom address', () => {
+  it('choose an OpenAI-compatible server by MODEL_PROVIDER, without a key only at a custom address', () => {
     const [MODEL_PROVIDER, OPENAI_MODEL] = ['openai', 'llama3.2:3b'];
     expect(readConfig({ MODEL_PROVIDER, OPENAI_MODEL, OPENAI_API_KEY: KEY }).modelProvider).to.deep.equal({
       name: 'openai',
@@ -314,7 +230,7 @@ describe('Settings', () => {
     expect(readConfig({ OPENAI_MODEL, OPENAI_API_KEY: KEY }).modelProvider.name).to.equal('offline');
   });
 
-  it('choose Tavily for the web search where there is a key, else SearXNG', () => {
+  it('choose Tavily for the web search if its key is set, otherwise SearXNG', () => {
     const SEARXNG_URL = 'http://localhost:8888/searxng/';
     expect(readConfig({ SEARXNG_URL }).webSearch).to.deep.equal({
       name: 'searxng',
@@ -327,39 +243,43 @@ describe('Settings', () => {
     });
   });
 
-  for (const [url, baseUrl] of [
-    ['http://127.0.0.1:9', 'http://127.0.0.1:9'],
-    ['https://example.org/', 'https://example.org'],
-    ['https://example.org/gateway//', 'https://example.org/gateway'],
-    ['HTTPS://EXAMPLE.ORG', 'https://example.org'],
-  ] as const) {
-    it(`take ${url} for the address of Gemini`, () => {
+  it('accept addresses of Gemini and remove their trailing slashes', () => {
+    for (const [url, baseUrl] of [
+      ['http://127.0.0.1:9', 'http://127.0.0.1:9'],
+      ['https://example.org/gateway//', 'https://example.org/gateway'],
+      ['HTTPS://EXAMPLE.ORG', 'https://example.org'],
+    ] as const) {
       const config = readConfig({ GEMINI_API_KEY: KEY, GEMINI_BASE_URL: url });
       expect(config.modelProvider).to.include({ baseUrl });
-    });
-  }
+    }
+  });
 
-  for (const url of [
-    'esdb://host',
-    'esdb://127.0.0.1:2113/?tls=false',
-    'kurrentdb://admin:changeit%40%3A%2F@one:2113,two:2113,three?tls=true&tlsCAFile=/etc/ca.pem&nodePreference=leader',
-    'kurrentdb+discover://cluster.example.org:2113?KEEP-ALIVE-INTERVAL=-1&keep_alive_timeout=5000',
-  ]) {
-    it(`take ${url} for an EventStoreDB`, () => {
+  it('accept connection strings of an EventStoreDB: one host, several, a name to discover, any spelling of options', () => {
+    for (const url of [
+      'esdb://host',
+      'esdb://127.0.0.1:2113/?tls=false',
+      'kurrentdb://admin:changeit%40%3A%2F@one:2113,two:2113,three?tls=true&tlsCAFile=/etc/ca.pem&nodePreference=leader',
+      'kurrentdb+discover://cluster.example.org:2113?KEEP-ALIVE-INTERVAL=-1&keep_alive_timeout=5000',
+    ]) {
       expect(readConfig({ EVENTSTORE_URL: url }).eventStore).to.deep.equal({ url, prefix: '' });
+    }
+  });
+
+  for (const [variable, values, accepted, beside = {}] of UNUSABLE) {
+    const needed = Object.keys(beside)
+      .map((name) => ` beside ${name}`)
+      .join('');
+    it(`refuse ${variable}=${JSON.stringify(values[0]).replaceAll(KEY, 'KEY')}${needed} on one line without a key`, () => {
+      for (const value of values) {
+        const { message } = refusalOf({ ...beside, [variable]: value });
+        expect(message).to.include(`Cannot use ${variable}=`).and.include(accepted).and.include(': use ');
+        expect(message).not.to.match(/[\r\n]/);
+        expect(message).not.to.include(KEY);
+      }
     });
   }
 
-  for (const [environment, variable, accepted] of UNUSABLE) {
-    it(`are refused on one line that names ${variable}: ${JSON.stringify(environment).replaceAll(KEY, 'KEY')}`, () => {
-      const { message } = refusalOf(environment);
-      expect(message).to.include(variable).and.include(accepted).and.include(': use ');
-      expect(message).not.to.match(/[\r\n]/);
-      expect(message).not.to.include(KEY);
-    });
-  }
-
-  describe('with a carriage return at the end, as from a file that was written on Windows,', () => {
+  describe('with a carriage return at the end, as in a file from Windows,', () => {
     const openAi = { MODEL_PROVIDER: 'openai', OPENAI_MODEL: 'm', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' };
     const gemini = { GEMINI_API_KEY: KEY };
     /** A value of each setting that differs from its default, and other settings that it needs. */
@@ -391,7 +311,7 @@ describe('Settings', () => {
       ['MAX_ACTIVE_RUNS', '7'],
     ];
     for (const [variable, value, beside = {}] of values) {
-      it(`such as ${variable}=${value.replace(KEY, 'KEY')}, are read without it or refused by name`, () => {
+      it(`refuse ${variable}=${value.replace(KEY, 'KEY')} by name or ignore the carriage return`, () => {
         const plain = readConfig({ ...beside, [variable]: value });
         let read = null;
         try {
@@ -405,7 +325,7 @@ describe('Settings', () => {
     }
   });
 
-  it('that are refused are quoted, and long ones not whole', () => {
+  it('show the first 200 characters of a refused value', () => {
     expect(refusalOf({ PORT: 'http' }).message).to.equal('Cannot use PORT="http": use a whole number from 0 to 65535');
     expect(refusalOf({ PORT: '9'.repeat(100_000) }).message.length).to.be.lessThan(400);
   });
@@ -416,37 +336,26 @@ describe('An unusable setting', () => {
   beforeEach(() => (dir = tempDir()));
   afterEach(() => dir.remove());
 
-  type Refused = readonly [environment: Environment, says: RegExp];
-  /** Each other kind of setting once: the start says what reading them says. */
-  const whenRead: readonly Refused[] = [
-    [{ MODEL_PROVIDER: 'gemini' }, /^Cannot use MODEL_PROVIDER="gemini": .*GEMINI_API_KEY/],
+  for (const [environment, says] of [
     [{ GEMINI_API_KEY: `${KEY}\n` }, /^Cannot use GEMINI_API_KEY="\(hidden\)": /],
     [{ GEMINI_API_KEY: KEY, GEMINI_BASE_URL: `x?key=${KEY}` }, /^Cannot use GEMINI_BASE_URL="\(hidden\)": /],
-    [{ MODEL_PROVIDER: 'openai' }, /^Cannot use MODEL_PROVIDER="openai": .*OPENAI_MODEL/],
     [{ MODEL_PROVIDER: KEY }, /^Cannot use MODEL_PROVIDER="\(hidden\)": use "gemini", "openai", "offline"$/],
     [{ ALLOWED_HOSTS: 'example.org:8000' }, /^Cannot use ALLOWED_HOSTS="example\.org:8000": .*without scheme and port/],
-    [{ CORS_ORIGINS: '*' }, /^Cannot use CORS_ORIGINS="\*": /],
-    [{ LOG_LEVEL: 'loud' }, /^Cannot use LOG_LEVEL="loud": /],
     [{ EVENTSTORE_URL: `esdb://a:${KEY}@b:c` }, /^Cannot use EVENTSTORE_URL="esdb:\/\/\(hidden\)@b:c": .*esdb:\/\//],
-    [{ EVENTSTORE_PREFIX: 'A' }, /^Cannot use EVENTSTORE_PREFIX="A": /],
-  ];
-  for (const [environment, says] of whenRead) {
-    it(`is told in one line without a key: ${JSON.stringify(environment).replaceAll(KEY, 'KEY')}`, () => {
+  ] as readonly [Environment, RegExp][]) {
+    it(`is shown without its secrets: ${JSON.stringify(environment).replaceAll(KEY, 'KEY')}`, () => {
       expect(refusalOf(environment).message).to.match(says).and.not.include(KEY).and.not.include('\n');
     });
   }
 
-  /** What is found after they are read, and of the others one that is shown and one that is hidden; all in a soak. */
-  const atStart: readonly Refused[] = [
+  /** Found when the settings are read, or only when the service opens its model, its log or its folder. */
+  for (const [environment, says] of [
     [{ PORT: '80\n00' }, /^Cannot use PORT="80\\n00": use .*$/],
     [{ GEMINI_API_KEY: KEY, GEMINI_MODEL: '../files' }, /^Cannot use GEMINI_MODEL="\.\.\/files": /],
-    [{ TAVILY_API_KEY: `${KEY}\n` }, /^Cannot use TAVILY_API_KEY="\(hidden\)": /],
     [{ EVENTSTORE_URL: 'esdb://b?tlsCAFile=/no/file' }, /^Cannot use EVENTSTORE_URL="\(hidden\)": .*certificate file/],
     [{ DATA_DIR: '/dev/null/data' }, /^Cannot use DATA_DIR="\/dev\/null\/data": /],
-    ...(IS_SOAK ? whenRead : []),
-  ];
-  for (const [environment, says] of atStart) {
-    it(`exits with 2 after one line: ${JSON.stringify(environment).replaceAll(KEY, 'KEY')}`, async () => {
+  ] as readonly [Environment, RegExp][]) {
+    it(`ends the service with exit code 2 after one line: ${JSON.stringify(environment).replaceAll(KEY, 'KEY')}`, async () => {
       const child = startChild(process.execPath, [MAIN], { PORT: '0', DATA_DIR: dir.path, ...environment });
       expect(await child.ended).to.equal(2);
       expect(child.lines).to.deep.equal([]);
