@@ -1,6 +1,6 @@
 /**
- * The text of a page's annotations, which its content does not hold: values of form fields and free text, at their
- * places, and notes. pdfjs returns annotations as untyped data.
+ * The text of annotations: values of form fields and free text at their positions, and notes. pdfjs returns annotations as
+ * untyped data.
  */
 import { elementAt } from '../system/element.js';
 import { fieldOf, isRecord, listOf } from '../system/untrusted.js';
@@ -8,33 +8,33 @@ import { readable } from './layout/glyph-text.js';
 import { textOfPages } from './layout/page-text.js';
 import type { TextRun } from './layout/text-run.js';
 
-/** Text of a page, or of its annotations alone. */
+/** The text of a page, or of its annotations. */
 export interface PageContents {
   readonly runs: readonly TextRun[];
   /** Comments with their authors, in the order of the file. */
   readonly notes: readonly string[];
-  /** Names and values of form fields that are on no page. They stand on the last page. */
+  /** On the last page: names and values of form fields that are on no page. */
   readonly fields?: readonly string[];
 }
 
 const NOTES_HEADING = 'Notes on this page:';
 const FIELDS_HEADING = 'Form fields without a place on a page:';
 
-/** Numbers of pdfjs for the kinds of annotations that are not comments. */
+/** The kinds of annotations that are not notes, as pdfjs numbers them. */
 const LINK = 2;
 const FREE_TEXT = 3;
 const POPUP = 16;
 const WIDGET = 20;
-/** Largest em of a field that fits its text to its height, and of free text without a size, in points. */
+/** Largest em, in points, of a text without a font size. */
 const LARGEST_EM = 10;
-/** Share of a field's height that its letters take; ems from one line to the next. */
+/** Em as a share of the height of a field; distance between lines in ems. */
 const EM_OF_HEIGHT = 0.75;
 const LINE_STEP = 1.2;
-/** Ems from a line's middle down to its baseline; the average width of a letter in ems. */
+/** Distance from the middle of a line to its baseline, and average width of a letter, in ems. */
 const HALF_LETTER = 0.35;
 const LETTER_WIDTH = 0.5;
 
-/** The text that a reader sees in the annotations of a page. Links, pop-ups, push buttons and signatures have none. */
+/** The visible text of annotations. Links, pop-ups, push buttons and signatures have none. */
 export function textOfAnnotations(annotations: readonly unknown[]): PageContents {
   const runs: TextRun[] = [];
   const notes: string[] = [];
@@ -48,10 +48,10 @@ export function textOfAnnotations(annotations: readonly unknown[]): PageContents
 }
 
 /**
- * Names and values of the form fields whose widgets pdfjs did not give with any page. A value that another widget of
- * the field shows on a page is left out.
- * @param fields of pdfjs's `getFieldObjects`: for each name, its widgets
- * @param placed the ids of all annotations of the pages
+ * Names and values of form fields whose widgets are on no page, without values that another widget of the field shows.
+ *
+ * @param fields for each name its widgets, from `getFieldObjects` of pdfjs
+ * @param placed ids of all annotations of the pages
  */
 export function fieldsWithoutPlace(fields: unknown, placed: ReadonlySet<unknown>): readonly string[] {
   if (!isRecord(fields)) return [];
@@ -63,7 +63,7 @@ export function fieldsWithoutPlace(fields: unknown, placed: ReadonlySet<unknown>
   });
 }
 
-/** As `valueOf`, for what `getFieldObjects` tells of a field, which has other names there. */
+/** As `valueOf`, for a widget from `getFieldObjects`, which has other names for the same data. */
 function valueOfWidget(widget: unknown): string {
   if (fieldOf(widget, 'hidden') === true || fieldOf(widget, 'password') === true) return '';
   const value = textIn(fieldOf(widget, 'value'));
@@ -81,7 +81,7 @@ function valueOfWidget(widget: unknown): string {
   }
 }
 
-/** The text of each page: its runs in reading order, then its notes and fields under headings of their own. */
+/** The text of each page: its runs in reading order, then its notes and its fields, each under a heading. */
 export function textsOfContents(pages: readonly PageContents[]): readonly string[] {
   const texts = textOfPages(pages.map(({ runs }) => runs));
   return pages.map(({ notes, fields = [] }, index) =>
@@ -101,8 +101,8 @@ function withList(text: string, heading: string, items: readonly string[]): stri
 }
 
 /**
- * The value that a form field shows; of a check box or radio button that is on, the value it exports. pdfjs does not
- * give a value that is a stream; the field's appearance shows it.
+ * The value of a form field; of a check box or radio button that is on, its export value. For a value that is a stream,
+ * which pdfjs does not return, the text of the appearance.
  */
 function valueOf(field: unknown): string {
   if (fieldOf(field, 'hidden') === true || fieldOf(field, 'password') === true) return '';
@@ -139,13 +139,13 @@ function noteOf(annotation: unknown): readonly string[] {
   return [author === '' ? contents : `${author}: ${contents}`];
 }
 
-/** Its plain text, else its rich text without the marks. */
+/** The plain text, otherwise the rich text without markup. */
 function contentsOf(annotation: unknown): string {
   const [plain, rich] = ['contentsObj', 'richText'].map((name) => textIn(fieldOf(fieldOf(annotation, name), 'str')));
   return plain || rich || '';
 }
 
-/** The text in an annotation's appearance. */
+/** The text of the appearance. */
 function drawnTextOf(annotation: unknown): string {
   return listOf(fieldOf(annotation, 'textContent')).map(textIn).join('\n');
 }
@@ -154,7 +154,7 @@ function textIn(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** A text in the rectangle of an annotation: a single line in its middle, several from its top. */
+/** Places a text in the rectangle of an annotation: one line in the middle, several from the top. */
 function runsAt(annotation: unknown, text: string): readonly TextRun[] {
   const rect = listOf(fieldOf(annotation, 'rect')).map(Number);
   const lines = text.split(/\r\n?|\n/).filter((line) => line.trim() !== '');
@@ -183,7 +183,7 @@ function sizeOf(annotation: unknown, height: number): number {
   return typeof size === 'number' && size > 0 ? size : Math.min(LARGEST_EM, height * EM_OF_HEIGHT);
 }
 
-/** The start of a line at a height above the lower side of a rectangle. In PDF y grows upwards, in runs downwards. */
+/** The start of a line at a height above the lower side. In PDF, y grows upwards; in runs, downwards. */
 function placeIn(rect: readonly number[], angle: number, above: number): Pick<TextRun, 'x' | 'baseline'> {
   const [left = 0, bottom = 0, right = 0, top = 0] = rect;
   switch (angle) {

@@ -5,27 +5,27 @@ import { fieldOf } from '../system/untrusted.js';
 
 export type Parser = 'pdfjs' | 'pdf2json';
 
-/** Its only command line argument, as JSON. The bytes of the PDF come on its standard input, to their end. */
+/** The only argument of the child, as JSON. The child reads the PDF from its standard input. */
 export interface ChildOptions {
   readonly parser: Parser;
-  /** Process id of its parent; the child ends when that process is gone. */
+  /** Process id of the parent. The child ends when the parent ends. */
   readonly parentPid: number;
-  /** Bytes of resident memory at which it ends itself. */
+  /** Resident memory at which the child ends itself, in bytes. */
   readonly maxMemoryBytes: number;
   /** Megabytes of the parser's JavaScript heap. */
   readonly maxHeapMb: number;
-  /** Milliseconds of processor time, of all its threads together, after which it ends itself. */
+  /** Processor time of all its threads after which the child ends itself, in milliseconds. */
   readonly maxProcessorMs: number;
   readonly maxPages: number;
   /** UTF-16 code units of all pages. */
   readonly maxTextUnits: number;
 }
 
-/** Pages come in order, then `done`; every other kind ends the extraction too. */
+/** The child sends the pages in order and then `done`, or one of the other kinds. */
 export type ChildMessage =
   | { readonly kind: 'page'; readonly text: string }
   | { readonly kind: 'done' }
-  /** The file does not open without a password. */
+  /** The file needs a password. */
   | { readonly kind: 'encrypted' }
   | { readonly kind: 'xfa-form' }
   | { readonly kind: 'portfolio' }
@@ -35,19 +35,16 @@ export type ChildMessage =
   | { readonly kind: 'timed-out' }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** The descriptor of its messages. Not standard output, because pdf2json prints there. */
+/** The descriptor of the messages. It is not standard output, because pdf2json prints there. */
 export const MESSAGE_FD = 3;
 
-/** How a child ended: with a final message, or without one. */
+/** The result of a child. */
 export type ChildEnd =
   | { readonly kind: 'text'; readonly texts: readonly string[] }
   | Exclude<ChildMessage, { kind: 'page' | 'done' }>
   | { readonly kind: 'stopped' };
 
-/**
- * Reads the child's lines as they come, a page at a time, so that no large text is parsed at once. Messages are
- * validated, because the child has parsed an untrusted file.
- */
+/** Reads the lines of a child and validates each, because the child has parsed an untrusted file. */
 export function messageReader(
   onInvalid: () => void,
   { maxPages, maxTextUnits }: ChildOptions,
@@ -94,7 +91,7 @@ function isMessage(value: unknown): value is ChildMessage {
   return field === null || typeof fieldOf(value, field.name) === field.type;
 }
 
-/** What each kind of message holds beside its kind; null: nothing. */
+/** The field of each kind of message, or null if it has none. */
 const FIELD_OF_KIND: Readonly<Record<ChildMessage['kind'], Field | null>> = {
   page: { name: 'text', type: 'string' },
   done: null,

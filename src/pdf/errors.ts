@@ -1,13 +1,13 @@
-/** Errors of text extraction. HTTP and CLI map them by their `code`, as all errors. */
+/** Errors of text extraction. */
 import { CouncilError } from '../errors.js';
 
-/** `limit` is the value allowed: bytes, pages, code units, megabytes. */
+/** Why a PDF is refused. `limit` is the largest accepted number of bytes, pages, code units or megabytes. */
 export type PdfRefusal =
   | { readonly reason: 'not-a-pdf' | 'unreadable' | 'encrypted' | 'xfa-form' | 'portfolio' }
   | { readonly reason: 'too-many-pages'; readonly found: number; readonly limit: number }
   | { readonly reason: 'too-large' | 'too-much-text' | 'out-of-memory'; readonly limit: number };
 
-/** The file is not a PDF, cannot be read, or exceeds a limit. A retry with the same file fails again. */
+/** The file is not a PDF, is unreadable or exceeds a limit. A retry with the same file fails again. */
 export class PdfRefused extends CouncilError<PdfRefusal> {
   readonly code = 'pdf.refused';
   constructor(data: PdfRefusal, options?: ErrorOptions) {
@@ -15,7 +15,7 @@ export class PdfRefused extends CouncilError<PdfRefusal> {
   }
 }
 
-/** The queue of files that wait for extraction is full. */
+/** Too many files wait for extraction. */
 export class ExtractionBusy extends CouncilError<{ limit: number }> {
   readonly code = 'pdf.busy';
   constructor(data: { limit: number }) {
@@ -23,7 +23,7 @@ export class ExtractionBusy extends CouncilError<{ limit: number }> {
   }
 }
 
-/** The extraction took longer than the limit of processor time, or than the longer limit on the clock. */
+/** The extraction exceeds the limit of processor time, or the longer limit of elapsed time. */
 export class ExtractionTimedOut extends CouncilError<{ processorMs: number; clockMs: number }> {
   readonly code = 'pdf.timed-out';
   constructor(data: { processorMs: number; clockMs: number }) {

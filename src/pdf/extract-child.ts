@@ -1,7 +1,7 @@
 /**
- * The program of the extraction child: reads a PDF from standard input, has a thread parse it, writes the text to
- * descriptor 3 and exits. The main thread stays free to watch limits: a parser may never yield, and uses memory outside
- * the heap that no flag bounds. The process ends with its parent and with the thread in any case.
+ * The program of the extraction child: reads a PDF from standard input, parses it in a thread, writes the text to
+ * descriptor 3 and exits. The main thread checks the limits, because a parser may block its thread and use memory outside
+ * the heap, which no flag limits. The process ends with its parent and with the thread.
  */
 import { elementAt } from '../system/element.js';
 import { writeSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { Worker } from 'node:worker_threads';
 import { MESSAGE_FD, type ChildMessage, type ChildOptions } from './child-protocol.js';
 import type { ParserTask } from './parser-thread.js';
 
-/** Milliseconds between two checks of memory, processor time and parent. */
+/** Interval of the checks of memory, processor time and parent, in milliseconds. */
 const CHECK_EVERY_MS = 20;
 
 const options = JSON.parse(elementAt(process.argv, 2)) as ChildOptions;
@@ -37,7 +37,7 @@ function startParser(bytes: Uint8Array<ArrayBuffer>): void {
   });
   thread.on('message', (message: ChildMessage) => (message.kind === 'page' ? send(message) : sendLast(message)));
   thread.on('error', (error: unknown) => sendLast(fault(error)));
-  thread.on('exit', () => sendLast({ kind: 'failed', reason: 'The parser ended without a word' }));
+  thread.on('exit', () => sendLast({ kind: 'failed', reason: 'The parser ended without a result' }));
 }
 
 function fault(error: unknown): ChildMessage {
@@ -51,7 +51,7 @@ function sendLast(message: ChildMessage): never {
   end();
 }
 
-/** Kills the process at once: a normal exit would wait for a thread that never yields. */
+/** Kills the process: a normal exit would wait for a thread that may block. */
 function end(): never {
   process.kill(process.pid, 'SIGKILL');
   throw new Error('Killed');
@@ -68,7 +68,7 @@ function send(message: ChildMessage): void {
   }
 }
 
-/** All input, in a buffer of exactly its size, to be transferred. `readFileSync(0)` fails on a large pipe. */
+/** The whole input in a transferable buffer of exactly its size. `readFileSync(0)` fails on a large pipe. */
 async function standardInput(): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Buffer[] = [];
   const input: AsyncIterable<Buffer> = process.stdin;

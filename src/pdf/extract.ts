@@ -1,6 +1,4 @@
-/**
- * Extracts the text of PDFs, page by page. Files and parsers are untrusted: each file has a child process of its own.
- */
+/** Extracts the text of PDFs page by page. Files and parsers are untrusted, so each file has its own child process. */
 import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';
 import { semaphore } from '../system/async/semaphore.js';
@@ -14,27 +12,26 @@ import { fileURLToPath } from 'node:url';
 
 export interface PdfExtractor {
   /**
-   * The text of every page. A PDF without text is not an error: its pages are empty.
+   * The text of every page. The pages of a PDF without text are empty.
    *
-   * @param read returns the file's bytes; called when the file's turn comes, so that waiting files are not in memory
-   * @throws {PdfRefused} the file is not a PDF, is broken, needs a password, or exceeds a limit
-   * @throws {ExtractionTimedOut} the time limit has passed
-   * @throws {ExtractionBusy} the queue is full
-   * @throws {ServiceStopping} before or during the work, after `stop()`; what `read` throws
+   * @param read returns the bytes of the file. Called when a child is free, so that waiting files are not in memory
+   * @throws {PdfRefused} the file is not a PDF, is unreadable, needs a password, or exceeds a limit
+   * @throws {ExtractionTimedOut | ExtractionBusy}
+   * @throws {ServiceStopping} after `stop()`; also what `read` throws
    */
   extract(read: () => Promise<Uint8Array>): Promise<PdfText>;
-  /** Refuses new and waiting files, kills the children, resolves when all have ended. May be called twice. */
+  /** Refuses new and waiting files and kills the children. Resolves when all have ended. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** Extraction with these limits. Its only state is its queue; it writes nothing to disk. */
+/** Its only state is its queue. It writes nothing to disk. */
 export function pdfExtractor({
   system,
   pid,
   limits = EXTRACT_LIMITS,
 }: {
   system: Pick<System, 'after'>;
-  /** Id of this process: children end when it does. */
+  /** Id of this process. The children end when it ends. */
   pid: number;
   limits?: ExtractLimits;
 }): PdfExtractor {
@@ -45,7 +42,7 @@ export function pdfExtractor({
     full: () => new ExtractionBusy({ limit: limits.maxWaiting }),
   });
 
-  const inTurn = async (read: () => Promise<Uint8Array>): Promise<PdfText> => {
+  const extract = async (read: () => Promise<Uint8Array>): Promise<PdfText> => {
     if (stopping.signal.aborted) throw new ServiceStopping();
     const release = await children.acquire();
     try {
@@ -59,7 +56,7 @@ export function pdfExtractor({
   };
 
   return {
-    extract: (read) => tasks.track(inTurn(read)),
+    extract: (read) => tasks.track(extract(read)),
     async stop() {
       stopping.abort();
       await tasks.end();
@@ -67,30 +64,28 @@ export function pdfExtractor({
   };
 }
 
-// Limits of the extraction of one file, and of concurrent files.
-
 export interface ExtractLimits {
-  /** Of the file. */
+  /** Bytes of the file. */
   readonly maxBytes: number;
   readonly maxPages: number;
   /** UTF-16 code units of all pages. */
   readonly maxTextUnits: number;
-  /** Milliseconds of processor time for each parser's process, which has `CLOCK_FACTOR` times as long on the clock. */
+  /** Processor time of each child in milliseconds. The limit of elapsed time is `CLOCK_FACTOR` times as long. */
   readonly timeoutMs: number;
-  /** Megabytes of resident memory of a child, watched by the child itself. */
+  /** Resident memory of a child in megabytes, which the child checks. */
   readonly maxMemoryMb: number;
-  /** Megabytes of a child's JavaScript heap. */
+  /** JavaScript heap of a child in megabytes. */
   readonly maxHeapMb: number;
-  /** Children at once. */
+  /** Concurrent children. */
   readonly maxChildren: number;
-  /** Files that may wait for a child, on the disk; one more is refused. */
+  /** Files on disk that wait for a child. */
   readonly maxWaiting: number;
 }
 
 /**
- * The defaults. Real files of 350 pages take 2 s and 150 MB. A book of 5,000 pages has 12 million code units; what is
- * longer is refused and not cut, so that nobody searches half a document unknowingly. With one at work, as many wait as
- * uploads are let in (http/routes/documents.ts), so a file that was sent is not refused because of earlier ones.
+ * Real files of 350 pages take 2 s and 150 MB. A book of 5,000 pages has 12 million code units. A longer document is refused
+ * and not cut, because a search in half a document misleads. One file in work and seven waiting are as many as the uploads
+ * that the service accepts at a time (http/routes/documents.ts), so it refuses no file that was sent.
  */
 export const EXTRACT_LIMITS: ExtractLimits = {
   maxBytes: 50 * 1024 * 1024,
@@ -103,12 +98,10 @@ export const EXTRACT_LIMITS: ExtractLimits = {
   maxWaiting: 7,
 };
 
-// Two parsers for one file: the second reads what the first could not.
-
 export interface PdfPage {
   /** From 1. */
   readonly page: number;
-  /** Well-formed, without NUL, NFC; lines end in a line feed, paragraphs in two. Empty when the page has no text. */
+  /** Well-formed, without NUL, NFC. Lines end with a line feed, paragraphs with two. Empty if the page has no text. */
   readonly text: string;
 }
 
@@ -122,18 +115,15 @@ interface ExtractionDeps {
   readonly system: Pick<System, 'after'>;
   readonly limits: ExtractLimits;
   readonly signal: AbortSignal;
-  /** Id of this process: children end when it does. */
   readonly pid: number;
 }
 
 /**
- * The text by pdfjs-dist, which reads better and faster; by pdf2json where pdfjs fails: it ends in an error, takes more
- * than its memory, or finds no letter on any page. Single empty pages are not retried. Where pdf2json finds nothing
- * either, the result of pdfjs stands. A file that takes pdfjs too long is not given to pdf2json, which is slower.
+ * The text by pdfjs-dist, which reads better and faster, or by pdf2json if pdfjs fails, exceeds its memory, or finds no
+ * letter on any page. If pdf2json finds none either, the result of pdfjs counts. A file that takes pdfjs too long is
+ * refused, because pdf2json is slower.
  *
- * @throws {PdfRefused} neither reads it
- * @throws {ExtractionTimedOut} pdfjs takes too long
- * @throws {ServiceStopping} the signal aborted
+ * @throws {PdfRefused | ExtractionTimedOut | ServiceStopping}
  */
 async function textWithFallback(bytes: Uint8Array, deps: ExtractionDeps): Promise<PdfText> {
   const { system, limits, signal, pid } = deps;
@@ -149,7 +139,7 @@ async function textWithFallback(bytes: Uint8Array, deps: ExtractionDeps): Promis
   return isFinal(second) ? outcome('pdf2json', second, limits) : outcome('pdfjs', first, limits);
 }
 
-/** Whether the second parser cannot help: there is text, or a result that does not depend on the parser. */
+/** Whether the other parser cannot help: there is text, or a result that does not depend on the parser. */
 function isFinal(end: ChildEnd): boolean {
   if (end.kind === 'text') return end.texts.some((text) => text !== '');
   return ['encrypted', 'xfa-form', 'portfolio', 'too-many-pages', 'too-much-text', 'stopped'].includes(end.kind);
@@ -185,20 +175,14 @@ function refusal(
   }
 }
 
-/**
- * Bytes from the start in which the header must stand: some files have other bytes before it (ISO 32000-1, annex H).
- */
+/** Number of bytes at the start of a file that must contain the header (ISO 32000-1, annex H). */
 const HEADER_WITHIN = 1_024;
 
-/** Whether the file has a PDF header. */
 function isPdf(bytes: Uint8Array): boolean {
   return view(bytes.subarray(0, HEADER_WITHIN)).includes('%PDF-', 0, 'latin1');
 }
 
-/**
- * Whether the file may be encrypted. Such a file is not given to pdf2json, which silently reads what it can decipher; a
- * false positive only costs the second attempt.
- */
+/** Whether the file may be encrypted. pdf2json does not get such a file, because it may return a part without an error. */
 function mentionsEncryption(bytes: Uint8Array): boolean {
   return view(bytes).includes('/Encrypt', 0, 'latin1');
 }
@@ -207,7 +191,6 @@ function view(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** What one extraction child is to do, from its start to its end. */
 interface ChildTask extends ChildOptions {
   readonly bytes: Uint8Array;
   /** Kills the child when it aborts. */
@@ -215,14 +198,14 @@ interface ChildTask extends ChildOptions {
 }
 
 /**
- * How much longer than its processor time a child may take on the clock. It ends a child that hangs without using
- * processor time; a lower value would refuse files on a busy machine.
+ * Limit of elapsed time as a multiple of the limit of processor time. It ends a child that hangs without using the
+ * processor; a smaller factor would refuse files on a busy machine.
  */
 const CLOCK_FACTOR = 8;
 
 const PROGRAM = fileURLToPath(new URL('./extract-child.js', import.meta.url));
 
-/** Runs a child with an empty environment; resolves once it has ended, however it did. */
+/** Runs a child with an empty environment. Resolves when it has ended in any way. */
 function runChild({ bytes, signal, ...options }: ChildTask, { after }: Pick<System, 'after'>): Promise<ChildEnd> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve({ kind: 'stopped' });
@@ -245,7 +228,7 @@ function runChild({ bytes, signal, ...options }: ChildTask, { after }: Pick<Syst
     signal.addEventListener('abort', stop);
 
     const messages = messageReader(
-      () => kill({ kind: 'failed', reason: 'The parser said something else than text' }),
+      () => kill({ kind: 'failed', reason: 'The parser sent an invalid message' }),
       options,
     );
     const results = child.stdio[3];
@@ -253,7 +236,7 @@ function runChild({ bytes, signal, ...options }: ChildTask, { after }: Pick<Syst
     results.setEncoding('utf8');
     results.on('data', (part: string) => messages.read(part));
     results.on('error', () => undefined);
-    // A child that exits early leaves the rest of its input unread, which makes the pipe fail.
+    // The pipe fails if a child exits before it has read all of its input.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(bytes);
 

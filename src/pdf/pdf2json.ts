@@ -1,4 +1,4 @@
-/** The second parser: pdf2json. It blocks the calling thread, on some files for ever. */
+/** The second parser, pdf2json. It blocks the calling thread, with some files for ever. */
 import { Buffer } from 'node:buffer';
 import type { Page, Text } from 'pdf2json';
 import PDFParser from 'pdf2json';
@@ -6,11 +6,7 @@ import { fromDisplayOrder } from './layout/direction.js';
 import type { PagesOfRuns, TextRun } from './layout/text-run.js';
 import { median } from './layout/rows.js';
 
-/**
- * Runs of all pages.
- *
- * @throws {Error} pdf2json fails on the file; the caller must bound the time, because it may never answer
- */
+/** The runs of all pages. The caller must limit the time. @throws {Error} pdf2json fails */
 export async function pdf2jsonRuns(bytes: Uint8Array): Promise<PagesOfRuns> {
   const pages = await parsedPages(bytes);
   return pages.map(({ Texts: texts }) => {
@@ -34,7 +30,7 @@ function parsedPages(bytes: Uint8Array): Promise<readonly Page[]> {
       const cause = failure instanceof Error ? failure : failure.parserError;
       reject(new Error(`pdf2json gave up: ${String(cause)}`, { cause }));
     });
-    // Of a view into a larger buffer it would read from that buffer's start: an exact copy.
+    // An exact copy: of a view, pdf2json reads from the start of its buffer.
     parser.parseBuffer(Buffer.from(new Uint8Array(bytes).buffer), 0);
   });
 }
@@ -42,34 +38,32 @@ function parsedPages(bytes: Uint8Array): Promise<readonly Page[]> {
 function runOf({ x, y, w, R }: Text, { width, size }: Scale): readonly TextRun[] {
   const run = R[0];
   if (run === undefined || run.T === '') return [];
-  // It pads a lone C or G, whatever the font; elsewhere its spaces are the file's.
+  // pdf2json adds spaces to a single C or G. All other spaces come from the file.
   const text = fromDisplayOrder(run.T === ' C ' || run.T === ' G ' ? run.T.trim() : run.T);
   const angle = ((Math.round(run.RA ?? 0) % 360) + 360) % 360;
-  // Its offsets of a quarter and three quarters place texts in its own viewer.
+  // pdf2json subtracts 0.25 and 0.75 for its own viewer.
   return [{ text, x: (x + 0.25) * POINTS, baseline: (y + 0.75) * POINTS, width: w * width, size, angle }];
 }
 
-// The widths of pdf2json's texts on the page. It gives positions on the page, but widths in the text's own
-// scale, from before the text matrix and the page's transformation, and a font size that knows the former only.
-// Where both are the identity, as in most files, widths are right; where fonts have size 1 and the matrix does the
-// rest, the font size is the scale. Which of the two holds shows where one text follows another on a line: it
-// begins where that one ends.
+// The widths of texts. pdf2json gives positions on the page, but widths without the text matrix and the transformation of
+// the page. In most files both are the identity, and the widths are right. In files with fonts of size 1, the font size is
+// the scale. The distances between neighbours on a line show which holds: a text begins where the previous one ends.
 
-/** Points in pdf2json's unit of length: a page is drawn at 1.5 pixels a point, 24 pixels are a unit. */
+/** Points per unit of length of pdf2json: 1.5 pixels are a point, 24 pixels a unit. */
 const POINTS = 16;
-/** Pairs of neighbours a scale is read from; fewer say too little. */
+/** Smallest number of pairs of neighbours from which a scale is computed. */
 const ENOUGH_PAIRS = 4;
-/** Where among the ratios of neighbours the true one is: most have a space in between, kerning makes some smaller. */
+/** Quantile of the ratios of neighbours that is the scale: most pairs have a space between them, kerning reduces some. */
 const QUANTILE = 0.1;
 
 export interface Scale {
-  /** Points a unit of width. */
+  /** Points per unit of width. */
   readonly width: number;
   /** Em in points. */
   readonly size: number;
 }
 
-/** The scale of each style of a page: fonts of one size and cut share it. */
+/** The scale of each style of a page. Fonts of equal size and weight have one style. */
 function scalesOf(texts: readonly Text[]): ReadonlyMap<string, Scale> {
   const styles = new Map<string, Text[]>();
   for (const text of texts) {
@@ -86,7 +80,7 @@ function styleOf({ R }: Text): string {
   return R[0]?.TS.join(' ') ?? '';
 }
 
-/** How far the next text of the same style and line is, in widths of the one before; by style. */
+/** By style, the distances to the next text of the same style and line, as multiples of the width. */
 function ratiosOf(texts: readonly Text[]): ReadonlyMap<string, readonly number[]> {
   const ratios = new Map<string, number[]>();
   for (const [index, next] of texts.entries()) {
@@ -102,7 +96,7 @@ function ratiosOf(texts: readonly Text[]): ReadonlyMap<string, readonly number[]
 
 function scaleOf(texts: readonly Text[], ratios: readonly number[]): Scale {
   const size = sizeOf(texts[0]);
-  // An average letter is half an em wide; of a script without spaces, a whole one.
+  // An average letter is half an em wide.
   const own = 2 * median(texts.map(({ w, R }) => w / Math.max(1, R[0]?.T.length ?? 1)));
   const followed = ratios.toSorted((one, other) => one - other)[Math.floor(ratios.length * QUANTILE)];
   const rules = [1, size].filter((scale) => isLikely(own * scale, size));
@@ -110,7 +104,7 @@ function scaleOf(texts: readonly Text[], ratios: readonly number[]): Scale {
     return { width: rules[0] ?? (own > 0 ? size / own : 1), size };
   }
   const fitting = rules.find((scale) => followed >= scale * 0.9 && followed <= scale * 1.25);
-  // Far apart: cells of a table, or a page that is drawn in other units.
+  // Neighbours that are far apart are cells of a table, or the page has other units.
   const width = fitting ?? rules.find((scale) => followed > scale * 2);
   return width === undefined ? { width: followed, size: own * followed } : { width, size };
 }
@@ -119,7 +113,7 @@ function isLikely(seen: number, size: number): boolean {
   return seen > size * 0.45 && seen < size * 2.6;
 }
 
-/** pdf2json adds 3 to every font's size, and 1 to that of a large bold one. */
+/** pdf2json adds 3 to every font size, and 1 more to a large bold one. */
 function sizeOf(text: Text | undefined): number {
   const [, size = 0, bold = 0] = text?.R[0]?.TS ?? [];
   const added = bold === 1 && size > 13 ? 4 : 3;

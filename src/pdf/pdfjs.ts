@@ -1,6 +1,6 @@
 /**
- * The first parser: pdfjs-dist, on the calling thread, for text alone: no canvas, no evaluated code, no fonts of the
- * system, nothing fetched. The maps of predefined CJK encodings are read from its own package.
+ * The first parser, pdfjs-dist, on the calling thread and for text only: without canvas, evaluated code, system fonts and
+ * network. It reads the maps of CJK encodings from its own package.
  */
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -20,14 +20,14 @@ export type PdfjsPages =
   | {
       readonly kind: 'pages';
       readonly pages: readonly PageContents[];
-      /** The form or portfolio in the document, whose pages may then be a placeholder; null for most documents. */
+      /** The form or portfolio whose pages may be a placeholder, or null if the document has none. */
       readonly wrapper: Wrapper | null;
     }
-  /** It does not open without a password. Restrictions of its owner are ignored. */
+  /** The file needs a password. The owner's restrictions are ignored. */
   | { readonly kind: 'encrypted' }
   | { readonly kind: 'too-many-pages'; readonly found: number };
 
-/** A form, or a collection of files, that only some viewers show in place of the pages. */
+/** A form or a collection of files that some viewers show instead of the pages. */
 export type Wrapper = 'xfa-form' | 'portfolio';
 
 /** @throws {Error} the file cannot be read */
@@ -44,7 +44,7 @@ export async function pdfjsRuns(bytes: Uint8Array, { maxPages }: { maxPages: num
   return { kind: 'pages', pages: await contentsOfPages(document), wrapper: await wrapperOf(document) };
 }
 
-/** A page that cannot be read counts as empty, unless all fail. Form fields that are on no page stand on the last. */
+/** Unreadable pages are empty, unless all are unreadable. The last page gets the form fields that are on no page. */
 async function contentsOfPages(document: PdfDocument): Promise<readonly PageContents[]> {
   const pages: PageContents[] = [];
   const placed = new Set<unknown>();
@@ -63,7 +63,7 @@ async function contentsOfPages(document: PdfDocument): Promise<readonly PageCont
   return pages.map((page, index) => (index === pages.length - 1 ? { ...page, fields } : page));
 }
 
-/** Broken form fields do not keep a document from being read. */
+/** The form fields, or null if they are corrupt: the rest of the document is readable. */
 async function fieldsOf(document: PdfDocument): Promise<unknown> {
   try {
     return await document.getFieldObjects();
@@ -72,7 +72,7 @@ async function fieldsOf(document: PdfDocument): Promise<unknown> {
   }
 }
 
-/** An XFA form without form fields of its own, or a portfolio, whose files are attachments; null for other documents. */
+/** Detects an XFA form without form fields of its own, and a portfolio, whose files are attachments. */
 async function wrapperOf(document: PdfDocument): Promise<Wrapper | null> {
   try {
     const { info } = await document.getMetadata();
@@ -94,7 +94,7 @@ async function contentsOfPage(document: PdfDocument, number: number, placed: Set
   return { runs: [...runsOf(items), ...runs], notes };
 }
 
-/** Broken annotations do not keep a page from being read. */
+/** The annotations of a page; none if they are corrupt. */
 async function annotationsOf(page: PdfPage): Promise<readonly unknown[]> {
   try {
     return listOf(await page.getAnnotations());
@@ -108,7 +108,7 @@ function runsOf(items: Items): readonly TextRun[] {
     if (!('str' in item) || item.str === '') return [];
     const [a = 0, b = 0, c = 0, d = 0, x = 0, y = 0] = item.transform.map(Number);
     const angle = (Math.round((Math.atan2(b, a) * 180) / Math.PI) + 360) % 360;
-    // Its y grows upwards.
+    // In PDF, y grows upwards.
     return [{ text: item.str, x, baseline: -y, width: item.width, size: Math.hypot(c, d), angle }];
   });
 }
@@ -130,10 +130,10 @@ function textOnly() {
   };
 }
 
-/** Serves pdfjs with the character maps of its own package, and nothing else. */
+/** Gives pdfjs the character maps of its own package and nothing else. */
 class OwnMaps {
   async fetch({ kind, filename }: { kind: string; filename: string }): Promise<Uint8Array> {
-    if (kind !== 'cMapUrl' || !/^[\w-]+\.bcmap$/.test(filename)) throw new Error(`Not given: ${kind} ${filename}`);
+    if (kind !== 'cMapUrl' || !/^[\w-]+\.bcmap$/.test(filename)) throw new Error(`Refused: ${kind} ${filename}`);
     return new Uint8Array(await readFile(join(packageFolder(), 'cmaps', filename)));
   }
 }
@@ -142,19 +142,16 @@ function packageFolder(): string {
   return dirname(createRequire(import.meta.url).resolve('pdfjs-dist/package.json'));
 }
 
-/**
- * Loads pdfjs without drawing. Its modules look for a native canvas on load, which is hidden from them, and construct
- * drawing classes, for which there are stand-ins.
- */
+/** Loads pdfjs for text. On load it requires a native canvas, which is hidden, and drawing classes, which are replaced. */
 async function loadPdfjs(): Promise<Pdfjs> {
   const builtin = process.getBuiltinModule;
   Object.assign(globalThis, { DOMMatrix: Nothing, ImageData: Nothing, Path2D: Nothing });
   process.getBuiltinModule = () => {
-    throw new Error('There is no canvas here');
+    throw new Error('No canvas');
   };
   try {
     const pdfjs = await import('pdfjs-dist/legacy/build/pdf.mjs');
-    // Set as a global, its worker code runs on this thread instead of one of its own.
+    // With this global, the worker code of pdfjs runs on this thread.
     Object.assign(globalThis, { pdfjsWorker: await import('pdfjs-dist/legacy/build/pdf.worker.mjs') });
     return pdfjs;
   } finally {
@@ -162,7 +159,7 @@ async function loadPdfjs(): Promise<Pdfjs> {
   }
 }
 
-/** Stands in for drawing classes. */
+/** Replaces the drawing classes. */
 class Nothing {
   readonly isNothing = true;
 }

@@ -1,27 +1,49 @@
 /**
- * Finds the columns of a page. A gutter is a vertical strip beside a straight edge that stays empty over many lines,
- * with prose (prose.ts) on both sides, or on one side and other text with some prose on the other. What crosses the
- * gutter (titles, wide figures) ends a band of columns. Gaps within lines do not matter, so the stretched spaces of
+ * Finds the columns of a page. A gutter is a vertical strip beside a straight edge that is empty over many lines, with
+ * prose (prose.ts) on both sides, or with prose on one side and text with some prose on the other. A segment across the
+ * gutter (a title, a wide figure) ends a band of columns. Gaps within lines do not matter, so the stretched spaces of
  * justified text do not hide a gutter.
  */
-import { elementAt } from '../../system/element.js';
-import { isRightToLeft } from './direction.js';
+import { isMostlyRightToLeft } from './direction.js';
 import { areCells, EDGE_DRIFT, HALF_GUTTER, hasProse, isProse, LINES_OF_A_COLUMN } from './prose.js';
-import { median, middleOf, rowsOfSorted } from './rows.js';
+import type { Row } from './rows.js';
+import { median, middleOf, rowsOf, rowsOfSorted } from './rows.js';
 import type { Segment } from './segments.js';
 
-/** A band of the page, from the top. */
-export type Part =
+/** Rows that are read together, from the top. */
+export type Block = readonly Row[];
+
+/** Largest depth of columns within columns, against hostile pages. */
+const DEEPEST = 6;
+
+/**
+ * The blocks of a page in reading order: columns of prose one after the other, tables and forms row by row. Each column is
+ * cut again, so that three columns are two and one.
+ */
+export function blocksOf(segments: readonly Segment[], depth = 0): readonly Block[] {
+  const parts = depth < DEEPEST ? columnsOf(segments) : null;
+  if (parts === null) return segments.length === 0 ? [] : [rowsOf(segments)];
+  return parts.flatMap((part) => {
+    if (!part.isColumns) return blocksOf(part.segments, depth + 1);
+    const { left, right } = part;
+    const isRightToLeft = isMostlyRightToLeft([...left, ...right].map(({ text }) => text).join(''));
+    const columns = isRightToLeft ? [right, left] : [left, right];
+    return columns.flatMap((column) => blocksOf(column, depth + 1));
+  });
+}
+
+/** A band of the page. */
+type Part =
   | { readonly isColumns: true; readonly left: readonly Segment[]; readonly right: readonly Segment[] }
   | { readonly isColumns: false; readonly segments: readonly Segment[] };
 
-/** Distances before a straight edge at which the search tries a gutter, in ems. */
+/** Distances before a straight edge at which a gutter is tried, in ems. */
 const BEFORE_EDGE = [0.2, 0.6, 1];
-/** Most edges tried on a page: a bound against hostile pages. */
+/** Largest number of edges tried on a page, against hostile pages. */
 const MOST_EDGES = 60;
 
-/** The page cut at the gutter that parts the most lines, or null if it has none. */
-export function columnsOf(segments: readonly Segment[]): readonly Part[] | null {
+/** The page, cut at the gutter that separates the most lines, or null if it has no gutter. */
+function columnsOf(segments: readonly Segment[]): readonly Part[] | null {
   if (segments.length < 2 * LINES_OF_A_COLUMN) return null;
   const sorted = segments.toSorted((one, other) => one.baseline - other.baseline || one.left - other.left);
   const em = median(segments.map(({ size }) => size));
@@ -37,11 +59,11 @@ export function columnsOf(segments: readonly Segment[]): readonly Part[] | null 
   return best?.parts ?? null;
 }
 
-/** Places beside the edges at which the most segments begin. Text that runs from right to left begins at the right. */
+/** Places beside the edges at which the most segments begin. Right-to-left text begins at the right. */
 function guttersOf(segments: readonly Segment[], em: number): readonly number[] {
-  const isBackwards = isRightToLeft(segments.map(({ text }) => text).join(''));
-  const sign = isBackwards ? -1 : 1;
-  const starts = segments.map(({ left, right }) => (isBackwards ? -right : left)).sort((one, other) => one - other);
+  const isRightToLeft = isMostlyRightToLeft(segments.map(({ text }) => text).join(''));
+  const sign = isRightToLeft ? -1 : 1;
+  const starts = segments.map(({ left, right }) => (isRightToLeft ? -right : left)).sort((one, other) => one - other);
   const edges: { readonly at: number; count: number }[] = [];
   for (const at of starts) {
     const edge = edges.at(-1);
@@ -56,7 +78,7 @@ function guttersOf(segments: readonly Segment[], em: number): readonly number[] 
     .flatMap(({ at }) => BEFORE_EDGE.map((ems) => sign * (at - ems * em)));
 }
 
-/** Bands from the top: columns where the gutter holds, everything in between as it is. */
+/** Bands from the top: columns beside the gutter, and the segments between them. */
 function partsAt(sorted: readonly Segment[], gutter: number, half: number): readonly Part[] {
   const parts: Part[] = [];
   let plain: Segment[] = [];
@@ -84,23 +106,12 @@ function partsAt(sorted: readonly Segment[], gutter: number, half: number): read
   return parts;
 }
 
-/** Whether two sides are columns: both stand side by side and hold prose. Both are sorted from the top. */
+/** Whether two sides, each sorted from the top, are columns of prose. */
 function areColumns(left: readonly Segment[], right: readonly Segment[]): boolean {
   if (left.length < LINES_OF_A_COLUMN || right.length < LINES_OF_A_COLUMN) return false;
-  const [top, bottom] = [Math.max(topOf(left), topOf(right)), Math.min(bottomOf(left), bottomOf(right))];
-  const shorter = Math.min(bottomOf(left) - topOf(left), bottomOf(right) - topOf(right));
-  if (bottom - top < shorter / 2) return false;
   const [isLeftProse, isRightProse] = [isProse(left), isProse(right)];
   if (isLeftProse && isRightProse) return true;
   if (!isLeftProse && !isRightProse) return false;
   const [prose, other] = isLeftProse ? [left, right] : [right, left];
   return hasProse(other) && !areCells(rowsOfSorted(other), rowsOfSorted(prose));
-}
-
-function topOf(sorted: readonly Segment[]): number {
-  return elementAt(sorted, 0).baseline;
-}
-
-function bottomOf(sorted: readonly Segment[]): number {
-  return elementAt(sorted, -1).baseline;
 }

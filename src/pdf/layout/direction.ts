@@ -1,11 +1,10 @@
 /**
- * Reading order of lines with right-to-left text, alone or mixed with left-to-right text. PDFs hold glyphs in any order,
- * so this sorts the pieces of a line by their places: a small part of the Unicode bidirectional algorithm (UAX #9), from
- * display order back to reading order.
+ * Puts lines with right-to-left text into reading order. A PDF holds glyphs in any order, so this starts from their
+ * positions: a small part of the Unicode bidirectional algorithm (UAX #9), from display order back to reading order.
  */
 import { elementAt } from '../../system/element.js';
 
-/** A piece of a line: a run, a segment or a character. Lengths in one unit. */
+/** A piece of a line: a run, a segment or a character. All lengths have the same unit. */
 export interface Piece {
   readonly text: string;
   readonly left: number;
@@ -21,20 +20,22 @@ const DIGIT = /\p{Nd}/u;
 const WIDEST_SPACE = 2;
 const TOUCH = 0.16;
 
-/** Whether most of its letters are of a script that runs from right to left. */
-export function isRightToLeft(text: string): boolean {
-  const backwards = text.match(RIGHT_TO_LEFT)?.length ?? 0;
-  return backwards > 0 && backwards * 2 > (text.match(LETTER)?.length ?? 0);
+/** Whether most letters of a text belong to a right-to-left script. */
+export function isMostlyRightToLeft(text: string): boolean {
+  const rightToLeft = text.match(RIGHT_TO_LEFT)?.length ?? 0;
+  return rightToLeft > 0 && rightToLeft * 2 > (text.match(LETTER)?.length ?? 0);
 }
 
 /**
- * Whether a line runs from right to left, as its first and last letters do. If these differ, it runs as its page does.
+ * The direction of a line: that of its first and last letters, or that of its page if these differ.
  *
  * @param pieces from left to right
  */
-export function isLineBackwards(pieces: readonly Pick<Piece, 'text'>[], isPageBackwards: boolean): boolean {
-  const ends = [pieces.find(hasLetter), pieces.findLast(hasLetter)].map((piece) => isRightToLeft(piece?.text ?? ''));
-  return ends[0] === ends[1] && pieces.some(hasLetter) ? ends[0] === true : isPageBackwards;
+export function isLineRightToLeft(pieces: readonly Pick<Piece, 'text'>[], isPageRightToLeft: boolean): boolean {
+  const ends = [pieces.find(hasLetter), pieces.findLast(hasLetter)].map((piece) =>
+    isMostlyRightToLeft(piece?.text ?? ''),
+  );
+  return ends[0] === ends[1] && pieces.some(hasLetter) ? ends[0] === true : isPageRightToLeft;
 }
 
 function hasLetter({ text }: Pick<Piece, 'text'>): boolean {
@@ -42,36 +43,39 @@ function hasLetter({ text }: Pick<Piece, 'text'>): boolean {
 }
 
 /**
- * Pieces of a line in reading order, in groups: the pieces of a group stand beside each other on the line.
+ * The pieces of a line in reading order, in groups of neighbours on the line.
  *
  * @param pieces from left to right
  */
-export function inReadingOrder<T extends Piece>(pieces: readonly T[], isBackwards: boolean): readonly (readonly T[])[] {
-  const groups = phrasesIn(pieces, isBackwards);
-  if (isBackwards) return groups.toReversed();
+export function inReadingOrder<T extends Piece>(
+  pieces: readonly T[],
+  isRightToLeft: boolean,
+): readonly (readonly T[])[] {
+  const groups = phrasesIn(pieces, isRightToLeft);
+  if (isRightToLeft) return groups.toReversed();
   return groups.map((group) => (group.length === 1 ? group : inReadingOrder(group, true).flat()));
 }
 
-type Kind = 'backwards' | 'forwards' | 'number' | 'neutral';
+type Kind = 'right-to-left' | 'left-to-right' | 'number' | 'neutral';
 
 function kindOf(piece: Piece): Kind {
-  if (isRightToLeft(piece.text)) return 'backwards';
-  if (hasLetter(piece)) return 'forwards';
+  if (isMostlyRightToLeft(piece.text)) return 'right-to-left';
+  if (hasLetter(piece)) return 'left-to-right';
   return DIGIT.test(piece.text) ? 'number' : 'neutral';
 }
 
-/** Pieces grouped where they run against their line; all others are groups of one. */
-function phrasesIn<T extends Piece>(pieces: readonly T[], isBackwards: boolean): readonly (readonly T[])[] {
+/** Groups the pieces of each phrase that runs against the direction of the line. Every other piece is its own group. */
+function phrasesIn<T extends Piece>(pieces: readonly T[], isRightToLeft: boolean): readonly (readonly T[])[] {
   const kinds = pieces.map(kindOf);
   const isPart = (kind: Kind): boolean =>
-    isBackwards ? kind === 'forwards' || kind === 'number' : kind === 'backwards';
+    isRightToLeft ? kind === 'left-to-right' || kind === 'number' : kind === 'right-to-left';
   const groups: T[][] = [];
   for (let from = 0; from < pieces.length;) {
     let end = from;
     if (isPart(elementAt(kinds, from))) {
       for (let next = from + 1; next < pieces.length && isJoined(pieces, kinds, next); next += 1) {
         if (isPart(elementAt(kinds, next))) end = next;
-        else if (elementAt(kinds, next) === (isBackwards ? 'backwards' : 'forwards')) break;
+        else if (elementAt(kinds, next) === (isRightToLeft ? 'right-to-left' : 'left-to-right')) break;
       }
     }
     groups.push(pieces.slice(from, end + 1));
@@ -80,18 +84,18 @@ function phrasesIn<T extends Piece>(pieces: readonly T[], isBackwards: boolean):
   return groups;
 }
 
-/** Whether a piece belongs to the phrase of the piece before it. */
+/** Whether a piece belongs to the phrase of the previous piece. */
 function isJoined(pieces: readonly Piece[], kinds: readonly Kind[], index: number): boolean {
   const [before, piece] = [elementAt(pieces, index - 1), elementAt(pieces, index)];
-  const isWord = [kinds[index - 1], kinds[index]].some((kind) => kind === 'forwards' || kind === 'backwards');
+  const isWord = [kinds[index - 1], kinds[index]].some((kind) => kind === 'left-to-right' || kind === 'right-to-left');
   return piece.left - before.right <= (isWord ? WIDEST_SPACE : TOUCH) * Math.max(before.size, piece.size);
 }
 
-/** Puts a text whose characters are in display order, from the left, into reading order. */
+/** Converts a text from display order, from the left, to reading order. */
 export function fromDisplayOrder(text: string): string {
   if (text.match(RIGHT_TO_LEFT) === null) return text;
   const characters = [...text].map((each, index) => ({ text: each, left: index, right: index + 1, size: 1 }));
-  return inReadingOrder(characters, isLineBackwards(characters, isRightToLeft(text)))
+  return inReadingOrder(characters, isLineRightToLeft(characters, isMostlyRightToLeft(text)))
     .flat()
     .map((each) => each.text)
     .join('');
@@ -99,9 +103,9 @@ export function fromDisplayOrder(text: string): string {
 
 const BRACKETS = ['()', '[]', '{}', '«»'] as const;
 
-/** Turns the brackets of a right-to-left line that close before they open: many fonts name them by their shape. */
-export function withBrackets(line: string): string {
-  if (!isRightToLeft(line)) return line;
+/** Mirrors the brackets of a right-to-left line that close before they open: many fonts name brackets by their shape. */
+export function withMirroredBrackets(line: string): string {
+  if (!isMostlyRightToLeft(line)) return line;
   return BRACKETS.reduce((text, pair) => {
     const [opening, closing] = [pair.charAt(0), pair.charAt(1)];
     const [first, last] = [text.indexOf(closing), text.lastIndexOf(opening)];

@@ -1,14 +1,14 @@
-/** Normalises the characters of a PDF, where fonts and Unicode differ. */
+/** Normalises the characters of a PDF. */
 
 /**
- * Forms of letters that only fonts need: Latin, Armenian, Hebrew and Arabic ligatures and presentation forms, forms for
- * vertical lines, and Kangxi radicals, which CJK fonts hand out in place of the ideographs they look like. What writers
- * choose stays as it is: superscripts, fractions, circled numbers, full-width letters, signs such as \u2122.
+ * Forms that only fonts need: Latin, Armenian, Hebrew and Arabic ligatures and presentation forms, forms for vertical
+ * lines, and Kangxi radicals, which CJK fonts use for ideographs of the same shape. Characters that writers choose stay:
+ * superscripts, fractions, circled numbers, full-width letters, signs such as \u2122.
  */
 const FORM_OF_FONT = /[\uFB00-\uFB4F\uFB50-\uFDFF\uFE10-\uFE19\uFE30-\uFE48\uFE70-\uFEFC\u2F00-\u2FD5\u2E9F\u2EF3]/gu;
-/** NFKC turns a mark that stands alone into a space or a tatweel and the mark. */
+/** The space or tatweel that NFKC puts before a mark without a letter. */
 const CARRIED_MARK = /^[ \u0640](?=\p{M})/u;
-/** CJK radicals and the ideographs that look like them (Unicode's EquivalentUnifiedIdeograph), in turn. */
+/** CJK radicals, each followed by the ideograph of the same shape (Unicode's EquivalentUnifiedIdeograph). */
 const RADICALS =
   '⺁厂⺂乛⺃乚⺄乙⺅亻⺆冂⺇𠘨⺈刀⺉刂⺊卜⺋㔾⺌小⺍尐⺎兀⺏尣⺐尢⺑𡯂⺒巳⺓幺⺔彑⺕彐⺖忄⺗心⺘扌⺙攵⺛旡⺜日⺝月⺞歺⺠民⺡氵⺢氺⺣灬⺤爫⺥爬⺦丬⺧牛⺨犭' +
   '⺩王⺪𤴔⺫目⺬示⺭礻⺮𥫗⺯糹⺰纟⺱罓⺲罒⺳㓁⺴冗⺵𦉫⺶羊⺷𦍌⺸𦍋⺹耂⺺肀⺻聿⺼肉⺽𦥑⺾艹⺿艺⻀艻⻁虎⻂衤⻃覀⻄西⻅见⻆角⻇𧢲⻈讠⻉贝⻊𧾷⻋车⻌辶⻍辷⻎辸' +
@@ -19,15 +19,13 @@ const IDEOGRAPH_OF = new Map(
 const RADICAL = /[\u2E80-\u2EFF]/gu;
 /** Spaces of all widths, and characters that separate lines or pages inside a run. */
 const SPACE = /[\s\u00A0\u2000-\u200A\u202F\u205F\u3000]+/gu;
-/**
- * Nothing to read: controls, zero-width marks, byte-order mark, noncharacters. Joiners stay, some scripts need them.
- */
+/** Controls, zero-width marks, the byte-order mark, noncharacters. Joiners stay, because some scripts need them. */
 const UNREADABLE = /[\u0000-\u0008\u000E-\u001F\u007F-\u009F\u200B\u2060\uFEFF\uFFFE\uFFFF]/gu;
-/** The bullet of Symbol fonts, in the area for private use. */
+/** The bullet of Symbol fonts, a private-use character. */
 const SYMBOL_BULLET = /\uF0B7/gu;
 /**
- * A free-standing accent before its letter, as TeX sets it. The grave accent, the circumflex and the tilde are left
- * out in their ASCII forms: they are punctuation of their own.
+ * A free-standing accent before its letter, as TeX writes it. The ASCII forms of grave accent, circumflex and tilde are
+ * excluded, because they are punctuation.
  */
 const ACCENT_THEN_LETTER = /([\u00B4\u00A8\u02C6\u02DC\u02C7\u02D8\u02DA\u02DD\u00AF]) ?(\p{L})/gu;
 const COMBINING: Readonly<Record<string, string>> = {
@@ -43,8 +41,8 @@ const COMBINING: Readonly<Record<string, string>> = {
 };
 
 /**
- * The text of a line: forms of fonts replaced by the letters they stand for, accents put on their letters, every run of
- * spaces one space, tabs kept, nothing unreadable, well-formed UTF-16 in canonical composition (NFC).
+ * Normalises a line: replaces forms of fonts by their letters, puts accents on their letters, reduces spaces to one, keeps
+ * tabs and removes unreadable characters. The result is well-formed UTF-16 in canonical composition (NFC).
  */
 export function readable(line: string): string {
   return line
@@ -67,7 +65,7 @@ function withAccent(as: string, accent: string, letter: string): string {
   return composed.length === 1 ? composed : as;
 }
 
-/** A letter of a script written without spaces between words, or its punctuation. */
+/** Letters and punctuation of scripts without spaces between words. */
 const UNSPACED = /[\u3001-\u30FF\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF\uFF00-\uFF65\u{20000}-\u{3FFFF}]/u;
 
 export function isUnspaced(character: string): boolean {

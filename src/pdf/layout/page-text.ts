@@ -1,68 +1,68 @@
 /**
- * The text of pages out of positioned runs, the same for both parsers: runs → segments (segments.ts) → blocks in
- * reading order (reading-order.ts) → lines → text. Lines end in a line feed, paragraphs in two, cells of a row that
- * stand apart are parted by a tab. A word divided at a line's end is joined, the rest of it moves up. Pure.
+ * Converts the positioned runs of pages to text, for both parsers: runs → segments (segments.ts) → blocks in reading order
+ * (columns.ts) → lines → text. A line ends with a line feed, a paragraph with two; a tab separates cells of a row. The
+ * second half of a word that is divided at the end of a line moves up. Pure.
  */
 import { elementAt } from '../../system/element.js';
-import { inReadingOrder, isLineBackwards, isRightToLeft, withBrackets } from './direction.js';
+import type { Block } from './columns.js';
+import { blocksOf } from './columns.js';
+import { inReadingOrder, isLineRightToLeft, isMostlyRightToLeft, withMirroredBrackets } from './direction.js';
 import { isUnspaced, readable } from './glyph-text.js';
-import type { Block } from './reading-order.js';
-import { blocksOf } from './reading-order.js';
 import type { Row } from './rows.js';
 import { baselineOf, largest, leftOf, median } from './rows.js';
 import type { Segment } from './segments.js';
 import { segmentsOf } from './segments.js';
 import type { PagesOfRuns, TextRun } from './text-run.js';
 
-/** A step down of more than this times the usual one begins a paragraph. */
+/** A paragraph begins where the distance to the next line exceeds the usual one by this factor, */
 const PARAGRAPH_STEP = 1.4;
-/** So does another size of letters: headings. */
+/** or the sizes of the letters differ by this factor (headings). */
 const HEADING_SIZE = 1.15;
-/** Ems from a line to the next one of the same text, at the most. */
+/** Largest distance between two lines of the same text, in ems. */
 const WIDEST_STEP = 2.5;
-/** In ems: what counts as none, and between which lengths a first line's indent is. */
+/** In ems: largest indent that counts as none, and the range of the indent of a first line. */
 const INDENT = { none: 0.3, least: 0.7, most: 4 };
-/** Segments of a row that are further apart, in ems, are cells. */
+/** Segments of a row that are further apart than this, in ems, are cells. */
 const CELL_GAP = 2;
 
-/** The text of each page; a page without text is an empty one. */
+/** The text of each page; '' for a page without text. */
 export function textOfPages(pages: PagesOfRuns): readonly string[] {
   return joinedLines(pages.map(linesOf));
 }
 
 function linesOf(runs: readonly TextRun[]): readonly Line[] {
-  return upright(runs).flatMap((group) => {
-    const isBackwards = isRightToLeft(group.map(({ text }) => text).join(''));
-    return blocksOf(segmentsOf(group, isBackwards)).flatMap((block) => linesOfBlock(block, isBackwards));
+  return byDirection(runs).flatMap((group) => {
+    const isRightToLeft = isMostlyRightToLeft(group.map(({ text }) => text).join(''));
+    return blocksOf(segmentsOf(group, isRightToLeft)).flatMap((block) => linesOfBlock(block, isRightToLeft));
   });
 }
 
-/** Runs by the direction of their baselines, each turned upright; the direction most letters have comes first. */
-function upright(runs: readonly TextRun[]): readonly (readonly TextRun[])[] {
+/** The runs, grouped by the angle of their baselines and rotated upright. The angle of most letters comes first. */
+function byDirection(runs: readonly TextRun[]): readonly (readonly TextRun[])[] {
   const groups = new Map<number, { letters: number; readonly runs: TextRun[] }>();
   for (const run of runs) {
     const group = groups.get(run.angle) ?? { letters: 0, runs: [] };
     group.letters += run.text.length;
-    group.runs.push(turned(run));
+    group.runs.push(rotatedUpright(run));
     groups.set(run.angle, group);
   }
   return [...groups.values()].sort((one, other) => other.letters - one.letters).map((group) => group.runs);
 }
 
-function turned(run: TextRun): TextRun {
+function rotatedUpright(run: TextRun): TextRun {
   if (run.angle === 0) return run;
   const [sin, cos] = [Math.sin((run.angle * Math.PI) / 180), Math.cos((run.angle * Math.PI) / 180)];
   return { ...run, x: run.x * cos - run.baseline * sin, baseline: run.x * sin + run.baseline * cos };
 }
 
-function linesOfBlock(block: Block, isBackwards: boolean): readonly Line[] {
+function linesOfBlock(block: Block, isRightToLeft: boolean): readonly Line[] {
   const steps = block.slice(1).map((row, index) => stepBetween(elementAt(block, index), row));
   const usual = median(steps.filter((step) => step > 0));
   const left = median(block.map(leftOf));
   const right = largest(block.flat().map((segment) => segment.right));
   return block.map((row, index) => {
     const next = block[index + 1];
-    const text = withBrackets(readable(rowText(row, isBackwards)));
+    const text = withMirroredBrackets(readable(rowText(row, isRightToLeft)));
     if (next === undefined) return { text, after: 'block' };
     const isFurther = elementAt(steps, index) > usual * PARAGRAPH_STEP;
     if (isFurther || isOtherSize(row, next) || isIndented(row, next, left)) return { text, after: 'paragraph' };
@@ -79,7 +79,7 @@ function isOtherSize(upper: Row, lower: Row): boolean {
   return Math.max(one, other) > Math.min(one, other) * HEADING_SIZE;
 }
 
-/** The first line of a paragraph, after one that begins where most do. */
+/** Whether the next line is the indented first line of a paragraph. */
 function isIndented(row: Row, next: Row, usual: number): boolean {
   const [before, indent] = [Math.abs(leftOf(row) - usual), leftOf(next) - usual];
   const em = sizeOf(next);
@@ -90,7 +90,7 @@ function sizeOf(row: Row): number {
   return largest(row.map(({ size }) => size));
 }
 
-/** A full line of a script without spaces goes on in the next one without any, unless that is far below. */
+/** Whether a line of a script without spaces continues in the next line without a space. */
 function isWrapped(row: Row, next: Row, right: number): boolean {
   const last = row.at(-1);
   if (last === undefined || last.right < right - last.size * 1.5) return false;
@@ -100,11 +100,11 @@ function isWrapped(row: Row, next: Row, right: number): boolean {
   );
 }
 
-function rowText(row: Row, isPageBackwards: boolean): string {
-  const isBackwards = isLineBackwards(row, isPageBackwards);
+function rowText(row: Row, isPageRightToLeft: boolean): string {
+  const isRightToLeft = isLineRightToLeft(row, isPageRightToLeft);
   let text = '';
   let before: Segment | null = null;
-  for (const segment of inReadingOrder(row, isBackwards).flat()) {
+  for (const segment of inReadingOrder(row, isRightToLeft).flat()) {
     if (before !== null) text += isFarApart(before, segment) ? '\t' : ' ';
     text += segment.text;
     before = segment;
@@ -119,31 +119,29 @@ function isFarApart(one: Segment, other: Segment): boolean {
 
 interface Line {
   readonly text: string;
-  /** What follows: the line goes on without a space, the next line, a new paragraph, or the next column or block. */
+  /** What follows the line: nothing (the next line continues it), a line, a paragraph, or the next column or block. */
   readonly after: 'nothing' | 'line' | 'paragraph' | 'block';
 }
 
-/** A word cut at a line's end: two letters and more, then a hyphen, a soft or a hard one. */
+/** The first half of a word that is divided at the end of a line: two or more letters, then any hyphen. */
 const DIVIDED = /(\p{L}{2,})[-\u00AD\u2010]$/u;
-/** How the rest of a divided word begins. A capital or a digit is a compound's: its hyphen stays. */
+/** The second half. If it begins with a capital or a digit, the word is a compound and keeps its hyphen. */
 const REST = /^\p{Ll}+/u;
 const REST_OF_COMPOUND = /^[\p{L}\p{N}]/u;
 const COMPOUND = /\p{L}+(?:[-\u2010]\p{L}+)+/gu;
 const WORD = /\p{L}{2,}/gu;
-/** Words remembered of a document; of what comes later, none. */
+/** Largest number of words collected from a document. */
 const MOST_WORDS = 200_000;
 
 /**
- * The text of each page. Whether a divided word keeps its hyphen depends on how the document spells it elsewhere
- * within a line, with one ("well-known") or without; failing that, it keeps it when both halves are words of
- * the document. Before a capital or a digit it keeps it always. Words are not joined over a page's end: offsets belong
- * to pages.
+ * The text of each page. A divided word keeps its hyphen if the document has the word with a hyphen elsewhere
+ * ("well-known"), or has both halves but not the joined word, or if the second half begins with a capital or a digit.
+ * Words are not joined across pages, because offsets belong to pages.
  */
 function joinedLines(pages: readonly (readonly Line[])[]): readonly string[] {
   const words = wordsOf(pages);
   return pages.map((lines) => {
     let text = '';
-    // The rest of a word moves up to its first half: what is left of its line follows after the break.
     let hyphen: { readonly half: string } | null = null;
     for (const [index, line] of lines.entries()) {
       const next = lines[index + 1];
@@ -162,7 +160,7 @@ function dividedBefore(line: Line, next: Line): { readonly half: string } | null
   return half !== undefined && REST_OF_COMPOUND.test(next.text) ? { half } : null;
 }
 
-/** The line after a divided word: its first word ends the divided one, the others stand in their own line. */
+/** The line after a divided word: the second half moves up, and a line break follows it. */
 function restOf(half: string, line: string, words: ReadonlySet<string>): string {
   const rest = REST.exec(line)?.[0];
   const isCompound = rest === undefined || keepsHyphen(half.toLowerCase(), rest, words);
@@ -180,7 +178,7 @@ function breakAfter(line: Line, next: Line): string {
     case 'paragraph':
       return '\n\n';
     case 'block':
-      // A sentence that goes on in the next column is one paragraph.
+      // A sentence that continues in the next column is one paragraph.
       return /^\p{Ll}/u.test(next.text) && !/[.!?:]$/u.test(line.text) ? '\n' : '\n\n';
     default:
       return line.after satisfies never;
@@ -192,7 +190,7 @@ function keepsHyphen(half: string, rest: string, words: ReadonlySet<string>): bo
   return !words.has(half + rest) && words.has(half) && words.has(rest);
 }
 
-/** Words and compounds within lines, in lower case. A word at a line's end that a hyphen divides is none. */
+/** The words and compounds of the document in lower case, without divided words. */
 function wordsOf(pages: readonly (readonly Line[])[]): ReadonlySet<string> {
   const words = new Set<string>();
   for (const { text } of pages.flat()) {

@@ -1,50 +1,37 @@
-/**
- * Tells prose from tables by its lines. Lines of prose fill their column and begin at one edge, and the gaps between
- * stretched words stand anywhere. The gaps between the cells of a table stand above each other.
- */
+/** Distinguishes prose from tables: most lines of prose fill their column and begin at one edge. */
 import { elementAt } from '../../system/element.js';
-import { isRightToLeft } from './direction.js';
-import { isUnspaced } from './glyph-text.js';
+import { isMostlyRightToLeft } from './direction.js';
 import type { Row } from './rows.js';
-import { baselineOf, coveredOf, leftOf, median, middleOf, rightOf, rowsOfSorted, widthOf } from './rows.js';
+import { baselineOf, coveredOf, largest, leftOf, median, middleOf, rightOf, rowsOfSorted, widthOf } from './rows.js';
 import type { Segment } from './segments.js';
 
-/** Lines there must be in a column. */
+/** Smallest number of lines of a column. */
 export const LINES_OF_A_COLUMN = 3;
-/** Characters the middle line of a column has at least; letters of scripts without spaces count double. */
+/** Smallest number of characters of the median line of a column. */
 const CHARACTERS_OF_A_LINE = 15;
-/** Least share of the characters of a side that makes the side prose. */
+/** A side is prose from this share of its characters in columns of prose. */
 const PROSE = 0.8;
-/** The width of a column is the width that this share of its lines do not exceed: few lines stick out. */
-const MOST_LINES = 0.95;
-/** A line is full from this share of the width of its column. */
+/** A line is full from this share of the width of the longest line. */
 const FULL = 0.7;
-/** Share of full lines that makes prose. Cells of a table are of any length, lines of prose are not. */
+/** Smallest share of full lines in prose. The cells of a table have any length. */
 const FULL_LINES = 0.55;
-/** Share or number of full lines in a column that holds code, formulas, figures or tables as well. */
+/** Smallest share, or number, of full lines in a column that also has code, formulas, figures or tables. */
 const SOME_LINES = 0.3;
 const ENOUGH_LINES = 8;
-/** Share or number of the lines of a column that begin at its edge; the others are indented. */
+/** Smallest share of the lines of a column that begin at its edge. The others are indented. */
 const STRAIGHT_LINES = 0.5;
-const ENOUGH_STRAIGHT_LINES = 5;
-/** How far a straight line begins from the edge, in ems. */
+/** Largest distance from the edge at which a line begins, in ems. */
 export const EDGE_DRIFT = 0.3;
-/** Half of the narrowest gutter, in ems. */
+/** Half the width of the narrowest gutter, in ems. */
 export const HALF_GUTTER = 0.2;
-/** Share of the rows that may cross the space between two cells, as headings of a table do. */
+/** Largest share of the rows that cross the space between two cells, as headings of a table do. */
 const CROSSING_ROWS = 0.15;
-/** Rows have cells when gaps make up this share of them, and this share of the gaps stands above other gaps. */
-const MANY_GAPS = 0.1;
-const SHARED_GAPS = 0.5;
-/** Rows beside prose are cells if they are fewer than this, or if this share of them stands on lines of the prose. */
-const FEW_ROWS = 6;
+/** Rows beside prose are cells from this share of rows on the baselines of the prose. */
 const SHARED_LINES = 0.6;
-/** Rows that exceed the lines of the prose by this factor are parts of a figure, not cells. */
-const MANY_ROWS = 1.5;
-/** Baselines of cells in a row differ by up to this share of the em. */
+/** Largest difference between the baselines of two cells in a row, in ems. */
 const CELL_DRIFT = 0.15;
 
-/** Whether a side is prose, in one column or in several. The cells of a table are columns that are not prose. */
+/** Whether the segments of a side, sorted from the top, are prose in one or more columns. */
 export function isProse(side: readonly Segment[]): boolean {
   const strips = stripsOf(side);
   const all = side.reduce((sum, { text }) => sum + text.length, 0);
@@ -52,20 +39,18 @@ export function isProse(side: readonly Segment[]): boolean {
   return prose.reduce((sum, { text }) => sum + text.length, 0) >= all * PROSE;
 }
 
-/** Whether a side has lines of prose at its full width, between others. */
+/** Whether a side has some lines of prose at its full width. */
 export function hasProse(side: readonly Segment[]): boolean {
   const rows = rowsOfSorted(side);
-  const width = usualWidth(rows);
+  const width = largest(rows.map(widthOf));
   const dense = stripsOf(side)
     .flatMap(rowsOfSorted)
-    .filter((row) => coveredOf(row) >= FULL * width && breadthOf(row) >= CHARACTERS_OF_A_LINE);
+    .filter((row) => coveredOf(row) >= FULL * width && charactersOf(row) >= CHARACTERS_OF_A_LINE);
   return dense.length >= Math.min(rows.length * SOME_LINES, ENOUGH_LINES);
 }
 
-/** Whether rows may be the cells of a table beside cells of prose: most of them stand on a line of it. */
+/** Whether rows may be the cells of a table beside cells of prose: most are on a baseline of the prose. */
 export function areCells(rows: readonly Row[], prose: readonly Row[]): boolean {
-  if (rows.length < FEW_ROWS) return true;
-  if (rows.length > prose.length * MANY_ROWS) return false;
   const [fewer, more] = rows.length < prose.length ? [rows, prose] : [prose, rows];
   let line = 0;
   const shared = fewer.filter((row) => {
@@ -77,7 +62,7 @@ export function areCells(rows: readonly Row[], prose: readonly Row[]): boolean {
   return shared.length >= fewer.length * SHARED_LINES;
 }
 
-/** A side cut at every strip that nearly all of its rows leave empty. */
+/** The side, cut at every vertical strip that nearly all of its rows leave empty. */
 function stripsOf(side: readonly Segment[]): readonly (readonly Segment[])[] {
   const most = rowsOfSorted(side).length * CROSSING_ROWS;
   const em = median(side.map(({ size }) => size));
@@ -102,7 +87,7 @@ function stripsOf(side: readonly Segment[]): readonly (readonly Segment[])[] {
   return strips.filter(({ length }) => length > 0);
 }
 
-/** Index of the first of ascending numbers that is larger. */
+/** Index of the first of ascending numbers that is larger than a value. */
 function firstAbove(numbers: readonly number[], value: number): number {
   let [from, to] = [0, numbers.length];
   while (from < to) {
@@ -113,73 +98,28 @@ function firstAbove(numbers: readonly number[], value: number): number {
   return from;
 }
 
-/** Lines long enough, most of them full, and most of them from one edge. */
+/** Whether the lines are long enough, many are full and many begin at one edge. */
 function isColumnOfProse(segments: readonly Segment[]): boolean {
   const rows = rowsOfSorted(segments);
   if (rows.length < LINES_OF_A_COLUMN) return false;
-  if (median(rows.map(breadthOf)) < CHARACTERS_OF_A_LINE) return false;
-  const width = usualWidth(rows);
+  if (median(rows.map(charactersOf)) < CHARACTERS_OF_A_LINE) return false;
+  const width = largest(rows.map(widthOf));
   const full = rows.filter((row) => widthOf(row) >= FULL * width);
-  return full.length >= rows.length * FULL_LINES && isStraight(rows) && !haveCells(rows, width);
-}
-
-/** Whether the gaps in most rows stand above each other. Those of stretched words stand anywhere. */
-function haveCells(rows: readonly Row[], width: number): boolean {
-  let [shared, all] = [0, 0];
-  for (const [index, row] of rows.entries()) {
-    const next = rows[index + 1];
-    if (next === undefined) break;
-    const [gaps, others] = [gapsOf(row), gapsOf(next)];
-    all += Math.max(lengthOf(gaps), lengthOf(others));
-    shared += sharedLength(gaps, others);
-  }
-  return all > rows.length * width * MANY_GAPS && shared > all * SHARED_GAPS;
-}
-
-type Gap = Pick<Segment, 'left' | 'right'>;
-
-/** The gaps between the segments of a row. */
-function gapsOf(row: Row): readonly Gap[] {
-  return row.slice(1).map((next, index) => ({ left: elementAt(row, index).right, right: next.left }));
-}
-
-/** Length that two sorted lists of gaps have in common. */
-function sharedLength(gaps: readonly Gap[], others: readonly Gap[]): number {
-  let [shared, from] = [0, 0];
-  for (const gap of gaps) {
-    while (from < others.length && elementAt(others, from).right <= gap.left) from += 1;
-    for (let index = from; index < others.length && elementAt(others, index).left < gap.right; index += 1) {
-      const other = elementAt(others, index);
-      shared += Math.min(gap.right, other.right) - Math.max(gap.left, other.left);
-    }
-  }
-  return shared;
-}
-
-function lengthOf(gaps: readonly Gap[]): number {
-  return gaps.reduce((sum, { left, right }) => sum + right - left, 0);
+  return full.length >= rows.length * FULL_LINES && isStraight(rows);
 }
 
 function isStraight(rows: readonly Row[]): boolean {
-  const isBackwards = isRightToLeft(rows.flatMap((row) => row.map(({ text }) => text)).join(''));
-  const starts = rows.map(isBackwards ? rightOf : leftOf).sort((one, other) => one - other);
+  const isRightToLeft = isMostlyRightToLeft(rows.flatMap((row) => row.map(({ text }) => text)).join(''));
+  const starts = rows.map(isRightToLeft ? rightOf : leftOf).sort((one, other) => one - other);
   const within = 2 * EDGE_DRIFT * median(rows.map((row) => elementAt(row, 0).size));
   let [most, from] = [0, 0];
   for (const [to, start] of starts.entries()) {
     while (start - elementAt(starts, from) > within) from += 1;
     most = Math.max(most, to - from + 1);
   }
-  return most >= Math.min(rows.length * STRAIGHT_LINES, ENOUGH_STRAIGHT_LINES);
+  return most >= rows.length * STRAIGHT_LINES;
 }
 
-/** Width of the longest rows, without the few that stick out. */
-function usualWidth(rows: readonly Row[]): number {
-  const widths = rows.map(widthOf).sort((one, other) => one - other);
-  return elementAt(widths, Math.ceil(widths.length * MOST_LINES) - 1);
-}
-
-function breadthOf(row: Row): number {
-  const length = row.reduce((sum, { text }) => sum + text.length, 0);
-  if (length >= CHARACTERS_OF_A_LINE) return length;
-  return row.flatMap(({ text }) => [...text]).reduce((sum, character) => sum + (isUnspaced(character) ? 2 : 1), 0);
+function charactersOf(row: Row): number {
+  return row.reduce((sum, { text }) => sum + text.length, 0);
 }

@@ -1,11 +1,11 @@
-/** Rows of a page, and measures of them that several steps of the layout share. */
+/** Rows of a page and their measures. */
 import { elementAt } from '../../system/element.js';
 import type { Segment } from './segments.js';
 
-/** Segments on one baseline, from left to right. */
+/** Segments on one baseline, sorted from left to right. */
 export type Row = readonly Segment[];
 
-/** Baselines of a row differ by up to this share of the em. */
+/** Largest difference between the baselines of a row, in ems. */
 const ROW_DRIFT = 0.35;
 
 /** Rows from the top. */
@@ -26,7 +26,7 @@ export function rowsOfSorted(sorted: readonly Segment[]): readonly Row[] {
   return rows.map((row) => row.segments.sort((one, other) => one.left - other.left));
 }
 
-/** The lowest of its baselines. */
+/** The lowest baseline of a row. */
 export function baselineOf(row: Row): number {
   return largest(row.map(({ baseline }) => baseline));
 }
@@ -52,12 +52,12 @@ export function middleOf({ left, right }: Pick<Segment, 'left' | 'right'>): numb
   return (left + right) / 2;
 }
 
-/** The middle value; 0 of none. */
+/** The median, or 0 without values. */
 export function median(values: readonly number[]): number {
   return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
 }
 
-/** The largest value, however many there are; -Infinity of none. */
+/** The largest of any number of values, or -Infinity without values. Math.max fails on very many arguments. */
 export function largest(values: readonly number[]): number {
   return values.reduce((most, value) => Math.max(most, value), -Infinity);
 }

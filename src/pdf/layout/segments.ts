@@ -1,10 +1,10 @@
 /**
- * Puts the runs of a page together to segments: pieces of lines that are certainly read at one go. What stands in
- * between, spaces of more than an em, is for the reading order to decide: a gutter, the cells of a table, or nothing.
+ * Joins the runs of a page to segments: parts of a line without a gap wider than an em. Later steps decide whether such a
+ * gap is a gutter, separates the cells of a table, or is only a wide space.
  */
 import { elementAt } from '../../system/element.js';
 import type { Piece } from './direction.js';
-import { inReadingOrder, isLineBackwards } from './direction.js';
+import { inReadingOrder, isLineRightToLeft } from './direction.js';
 import { isUnspaced } from './glyph-text.js';
 import type { TextRun } from './text-run.js';
 
@@ -13,31 +13,33 @@ export interface Segment {
   readonly text: string;
   readonly left: number;
   readonly right: number;
-  /** Of its largest run: indices and footnote marks do not move it. */
+  /** Of the largest run, so that indices and footnote marks do not move it. */
   readonly baseline: number;
-  /** Em of its largest run. */
+  /** Em of the largest run. */
   readonly size: number;
 }
 
-/** All in ems of the larger neighbour. The widest space within a segment; more is a gutter or a cell. */
+// All lengths are ems of the larger neighbour.
+
+/** The widest space within a segment. */
 const WIDEST_SPACE = 1;
-/** The same between runs that were not drawn one after the other: columns may stand closer than a wide space is. */
+/** The widest space between runs that were not drawn one after the other, because columns may be close to each other. */
 const WIDEST_STRAY_SPACE = 0.45;
-/** The narrowest space; less is kerning. Justified lines in Times shrink theirs to about 0.18. */
+/** The narrowest space; a narrower gap is kerning. Justified lines in Times have spaces of 0.18. */
 const NARROWEST_SPACE = 0.16;
-/** Beside a letter of a script without spaces: a gap of up to a quarter is only air between scripts. */
+/** The narrowest space beside a letter of a script without spaces, which often has a gap of 0.25 to other scripts. */
 const NARROWEST_UNSPACED = 0.4;
-/** How far a run may reach back into the one before: negative kerning, and accents drawn over their letter. */
+/** The largest overlap of two runs, by negative kerning or by accents drawn over their letter. */
 const DEEPEST_OVERLAP = 0.6;
-/** How far baselines may differ in a line, and how far a smaller run may be raised or lowered. */
+/** The largest difference between baselines in a line, and the largest shift of an index or exponent. */
 const BASELINE_DRIFT = 0.2;
 const SCRIPT_DRIFT = 0.6;
-/** Runs of the same text among which a double is looked for: it is drawn right after, or after a line. */
-const NAMESAKES = 8;
-/** A run is an index or exponent below this share of its neighbour's em. */
+/** Number of earlier runs with the same text among which a duplicate is sought, against hostile pages. */
+const CANDIDATES = 8;
+/** A run is an index or exponent below this share of the em of its neighbour. */
 const SCRIPT_SIZE = 0.85;
 
-/** Open segments that may gather before those out of reach are closed: affects speed only. */
+/** Number of open segments from which finished ones are removed. Affects speed only. */
 const OPEN_BEFORE_CHECK = 32;
 
 interface Placed extends TextRun {
@@ -52,13 +54,13 @@ interface Growing {
   size: number;
 }
 
-/** Segments of upright runs, in no order. Blank runs only separate others. A line of both directions runs as its page. */
-export function segmentsOf(runs: readonly TextRun[], isPageBackwards: boolean): readonly Segment[] {
+/** The segments of upright runs, in any order. Blank runs only separate others. */
+export function segmentsOf(runs: readonly TextRun[], isPageRightToLeft: boolean): readonly Segment[] {
   const placed = runs.map((run, order) => ({ ...run, order })).filter(isUsable);
   const done: Growing[] = [];
   let open: Growing[] = [];
   let [widest, crowd] = [0, OPEN_BEFORE_CHECK];
-  for (const run of withoutDoubles(placed).sort((one, other) => one.x - other.x || one.order - other.order)) {
+  for (const run of withoutDuplicates(placed).sort((one, other) => one.x - other.x || one.order - other.order)) {
     widest = Math.max(widest, run.size);
     if (open.length > crowd) {
       open = stillOpen(open, run.x - widest * WIDEST_SPACE, done);
@@ -68,10 +70,10 @@ export function segmentsOf(runs: readonly TextRun[], isPageBackwards: boolean): 
     if (home === null) open.push({ runs: [run], right: run.x + run.width, baseline: run.baseline, size: run.size });
     else grow(home, run);
   }
-  return [...done, ...open].map((each) => finished(each, isPageBackwards)).filter(({ text }) => text.trim() !== '');
+  return [...done, ...open].map((each) => finished(each, isPageRightToLeft)).filter(({ text }) => text.trim() !== '');
 }
 
-/** Those that later runs may still join; the others are done. */
+/** The segments that later runs may still join. The others move to `done`. */
 function stillOpen(open: readonly Growing[], reach: number, done: Growing[]): Growing[] {
   return open.filter((each) => {
     if (each.right < reach) done.push(each);
@@ -79,24 +81,24 @@ function stillOpen(open: readonly Growing[], reach: number, done: Growing[]): Gr
   });
 }
 
-/** Blank runs wider than a space are how some programs jump to a cell or a column: they join nothing. */
+/** Excludes invalid runs, and blank runs wider than a space, by which some programs move to a cell or a column. */
 function isUsable({ text, x, baseline, width, size }: TextRun): boolean {
   if (![x, baseline, width, size].every(Number.isFinite) || size <= 0 || width < 0) return false;
   return text.trim() !== '' || width <= size * WIDEST_SPACE;
 }
 
-/** Some programs draw a text twice, a hair apart, to make it bold or give it a shadow. */
-function withoutDoubles(runs: readonly Placed[]): Placed[] {
+/** Removes duplicates: some programs draw a text twice, slightly apart, to make it bold or to give it a shadow. */
+function withoutDuplicates(runs: readonly Placed[]): Placed[] {
   const seen = new Map<string, Placed[]>();
   return runs.filter((run) => {
-    const namesakes = seen.get(run.text);
-    if (namesakes === undefined) return seen.set(run.text, [run]);
+    const sameTexts = seen.get(run.text);
+    if (sameTexts === undefined) return seen.set(run.text, [run]);
     const near = run.size * 0.12;
-    const isDouble = namesakes
-      .slice(-NAMESAKES)
+    const isDuplicate = sameTexts
+      .slice(-CANDIDATES)
       .some(({ x, baseline }) => Math.abs(x - run.x) < near && Math.abs(baseline - run.baseline) < near);
-    if (!isDouble) namesakes.push(run);
-    return !isDouble;
+    if (!isDuplicate) sameTexts.push(run);
+    return !isDuplicate;
   });
 }
 
@@ -132,19 +134,19 @@ function grow(segment: Growing, run: Placed): void {
   segment.baseline = run.baseline;
 }
 
-function finished({ runs, right, baseline, size }: Growing, isPageBackwards: boolean): Segment {
-  return { text: textOf(runs, isPageBackwards), left: elementAt(runs, 0).x, right, baseline, size };
+function finished({ runs, right, baseline, size }: Growing, isPageRightToLeft: boolean): Segment {
+  return { text: textOf(runs, isPageRightToLeft), left: elementAt(runs, 0).x, right, baseline, size };
 }
 
-/** The text of runs that are sorted from left to right: in reading order, with spaces for gaps. */
-function textOf(runs: readonly TextRun[], isPageBackwards: boolean): string {
+/** The text of runs, sorted from left to right, in reading order with spaces for gaps. */
+function textOf(runs: readonly TextRun[], isPageRightToLeft: boolean): string {
   if (runs.length === 1) return elementAt(runs, 0).text;
   const pieces = runs.map((run) => ({ ...run, left: run.x, right: run.x + run.width }));
-  const isBackwards = isLineBackwards(pieces, isPageBackwards);
+  const isRightToLeft = isLineRightToLeft(pieces, isPageRightToLeft);
   let text = '';
   let before: Piece | null = null;
-  for (const group of inReadingOrder(pieces, isBackwards)) {
-    const whole = wholeOf(group);
+  for (const group of inReadingOrder(pieces, isRightToLeft)) {
+    const whole = joined(group);
     if (before !== null) text += spaceBetween(before, whole);
     text += group
       .map((piece, at) => (at === 0 ? '' : spaceBetween(elementAt(group, at - 1), piece)) + piece.text)
@@ -154,8 +156,8 @@ function textOf(runs: readonly TextRun[], isPageBackwards: boolean): string {
   return text;
 }
 
-/** A group of pieces as one. */
-function wholeOf(group: readonly Piece[]): Piece {
+/** One piece for a group of pieces. */
+function joined(group: readonly Piece[]): Piece {
   return group.reduce((whole, { text, left, right, size }) => ({
     text: whole.text + text,
     left: Math.min(whole.left, left),
@@ -164,7 +166,7 @@ function wholeOf(group: readonly Piece[]): Piece {
   }));
 }
 
-/** A space or nothing between two pieces, the second read after the first. */
+/** The space between two pieces in reading order, or ''. */
 function spaceBetween(first: Piece, second: Piece): string {
   const gap = Math.max(first.left, second.left) - Math.min(first.right, second.right);
   const isBesideUnspaced = isUnspaced(first.text.at(-1) ?? '') || isUnspaced(second.text.at(0) ?? '');

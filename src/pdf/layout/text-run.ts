@@ -1,17 +1,14 @@
-/** The common output of both parsers: pieces of text with their positions. */
-
 /**
- * A piece of text as one drawing operation put it on the page. Lengths are points (1/72 inch); x grows to the right,
- * y downwards, from any origin that is the same for the whole page.
+ * The output of both parsers: the text that one drawing operation puts on the page. Lengths are points (1/72 inch). x grows
+ * to the right and y downwards, from one origin for the page.
  */
 export interface TextRun {
-  /** In reading order of its own script; never empty. */
+  /** In the reading order of its script; never empty. */
   readonly text: string;
-  /** Where its first glyph begins. */
+  /** The start of its first glyph. */
   readonly x: number;
-  /** What its glyphs stand on. */
   readonly baseline: number;
-  /** Advance along the baseline. */
+  /** Length along the baseline. */
   readonly width: number;
   /** Height of the font, the em. */
   readonly size: number;
@@ -19,5 +16,5 @@ export interface TextRun {
   readonly angle: number;
 }
 
-/** The pages of a document from the first, each the runs of a page in drawing order. */
+/** For each page of a document, its runs in drawing order. */
 export type PagesOfRuns = readonly (readonly TextRun[])[];
