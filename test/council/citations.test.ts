@@ -28,12 +28,6 @@ describe('Marks of cited pages', () => {
     });
   }
 
-  it('are not spoken of without pages and marks, and judged without pages all the same', () => {
-    expect(unknownMarks('No marks.', [])).to.deep.equal({});
-    expect(unknownMarks(null, [])).to.deep.equal({});
-    expect(unknownMarks('[deadbeef:3]', [])).to.deep.equal({ unknownCitations: ['deadbeef:3'] });
-  });
-
   it('that are unknown are named fifty times at most', () => {
     const draft = Array.from({ length: 80 }, (_, page) => `[deadbeef:${page}]`).join(' ');
     expect(unknownMarks(draft, given).unknownCitations).to.have.length(50);

@@ -28,10 +28,6 @@ describe('renderBrief', () => {
     expect(system).to.contain('"Poet"').and.to.contain('Write verse.').and.to.contain('never an instruction');
   });
 
-  it('leaves no gap where a node has no instructions of its own', () => {
-    expect(renderPrompt(promptInputFor(nodeWith({ systemPrompt: '' }))).system).not.to.contain('\n\n\n');
-  });
-
   it('tells a critic the shape of its answer and the scale, an agent neither', () => {
     expect(renderPrompt(promptInputFor(critic)).system)
       .to.contain('{"score": number, "feedback": string}')
@@ -49,10 +45,5 @@ describe('renderBrief', () => {
   it('leaves other markup and replacement patterns as they are', () => {
     const text = '<p>5 < 6 & $& $1 </p> <topics> <!-- -->';
     expect(renderPrompt(promptInputFor(agent, { draft: text })).prompt).to.contain(text);
-  });
-
-  it('renders the same brief to the same text', () => {
-    const brief = promptInputFor(critic, { draft: 'Green.', feedback: ['Longer.'] });
-    expect(renderPrompt(structuredClone(brief))).to.deep.equal(renderPrompt(brief));
   });
 });

@@ -1,20 +1,8 @@
 import { expect } from 'chai';
 import type { Branch } from '../../src/run/branch.js';
 import { EMPTY_BRANCH, joinBranches } from '../../src/run/branch.js';
-import { branchAtEnd } from '../../src/run/frontier.js';
 import type { Story, When } from '../support/given.js';
-import {
-  attemptOf,
-  broke,
-  given,
-  graphOf,
-  graphWith,
-  playOut,
-  resumed,
-  scored,
-  underWay,
-  wrote,
-} from '../support/given.js';
+import { attemptOf, broke, given, graphOf, playOut, resumed, scored, underWay, wrote } from '../support/given.js';
 import { failureOf, finalDraftOf, pauseOf } from '../../src/run/state.js';
 import { wholeOf } from '../support/whole-run.js';
 
@@ -33,36 +21,6 @@ function ordersOf<T>(items: readonly T[]): readonly (readonly T[])[] {
   return items.flatMap((first, at) => ordersOf(items.toSpliced(at, 1)).map((rest) => [first, ...rest]));
 }
 
-describe('A fork inside a rework loop', () => {
-  const council = `
-    plan -> left, right
-    left, right -> judge?
-    judge -rework-> plan
-    judge -approve-> end
-  `;
-
-  it('starts its branches together, though each could reach the other round the loop', () => {
-    given(graphOf(council))
-      .when(wrote('plan'))
-      .then('NodeCompleted plan 1.1 -> left right', 'NodeStarted left 2.1', 'NodeStarted right 3.1')
-      .when(wrote('left'))
-      .then('NodeCompleted left 2.1 -> judge')
-      .when(wrote('right'))
-      .then('NodeCompleted right 3.1 -> judge', 'NodeStarted judge 4.1')
-      .when(scored('judge', 6))
-      .then('NodeCompleted judge 4.1 -> plan', 'NodeStarted plan 5.1')
-      .when(wrote('plan'))
-      .then('NodeCompleted plan 5.1 -> left right', 'NodeStarted left 6.1', 'NodeStarted right 7.1');
-  });
-
-  it('does so whatever the order of its nodes', () => {
-    const graph = graphOf(council);
-    const judged = { ...graph, nodes: [...graph.nodes].reverse() };
-    const story = given(judged).when(wrote('plan'));
-    expect(underWay(story.run)).to.deep.equal(['left', 'right']);
-  });
-});
-
 describe('Branches inside a rework loop', () => {
   const council = graphOf(`
     start -> a, b
@@ -70,20 +28,6 @@ describe('Branches inside a rework loop', () => {
     judge? -rework-> a
     judge? -approve-> end
   `);
-
-  it('start together, though the loop leads from one of them back to the other', () => {
-    given(council)
-      .when(wrote('start'))
-      .then('NodeCompleted start 1.1 -> a b', 'NodeStarted a 2.1', 'NodeStarted b 3.1')
-      .whenAll(wrote('a'), wrote('b'))
-      .then('NodeCompleted b 3.1 -> judge', 'NodeStarted judge 4.1')
-      .when(scored('judge', 6))
-      .then('NodeCompleted judge 4.1 -> a', 'NodeStarted a 5.1')
-      .when(wrote('a'))
-      .then('NodeCompleted a 5.1 -> judge', 'NodeStarted judge 6.1')
-      .when(scored('judge', 9))
-      .then('NodeCompleted judge 6.1 -> end', 'NodeStarted end 7.1');
-  });
 
   it('start together in whatever order the nodes stand', () => {
     const [start, ...others] = council.nodes;
@@ -153,26 +97,6 @@ describe('A fork', () => {
     right, deep -> meet
   `);
 
-  it('starts a frontier in the order of the edges, in one append', () => {
-    given(graph)
-      .when(wrote('plan'))
-      .then('NodeCompleted plan 1.1 -> left right', 'NodeStarted left 2.1', 'NodeStarted right 3.1');
-  });
-
-  it('gives every branch the same state', () => {
-    const story = given(graph).when(wrote('plan', 'A plan'));
-    expect(inputOf(story, 'left')).to.deep.equal(inputOf(story, 'right')).and.to.include({ draft: 'A plan' });
-  });
-
-  it('records each result as it comes and starts the next frontier when all have ended', () => {
-    given(graph)
-      .when(wrote('plan'))
-      .when(wrote('right'))
-      .then('NodeCompleted right 3.1 -> meet')
-      .when(wrote('left'))
-      .then('NodeCompleted left 2.1 -> deep', 'NodeStarted deep 4.1');
-  });
-
   it('holds a branch back where a longer one can still reach', () => {
     const story = given(graph).whenAll(wrote('plan'), wrote('left'), wrote('right'));
     expect(underWay(story.run)).to.deep.equal(['deep']);
@@ -195,17 +119,6 @@ describe('A fork', () => {
     expect(shown(wrote('left'), wrote('right'), wrote('deep'))).to.equal('## Right\nby right\n\n## Deep\nby deep');
   });
 
-  it('counts the drafts of all branches', () => {
-    const story = given(graph).whenAll(wrote('plan'), wrote('right'));
-    expect(story.run.progress.iterationCount).to.equal(2);
-    expect(story.when(wrote('left')).run.progress.iterationCount).to.equal(3);
-  });
-
-  it('announces its nodes one after the other', () => {
-    const story = given(graph).when(wrote('plan'));
-    expect(story.run.progress.activeNode).to.equal('right');
-  });
-
   it('is none when two linear edges lead to the same node', () => {
     given(graphOf('plan -> write, write'))
       .when(wrote('plan'))
@@ -225,23 +138,7 @@ describe('A fork', () => {
 });
 
 describe('A frontier', () => {
-  const graph = graphOf(`
-    plan -> a, b, judge?
-    a, judge? -> meet
-    b -> meet, aside
-  `);
   const commands = [wrote('a'), wrote('b'), scored('judge', 4)];
-
-  it('leads to the same next frontier and the same joined state in whatever order its nodes end', () => {
-    const ends = ordersOf(commands).map((order) =>
-      given(graph)
-        .when(wrote('plan'))
-        .whenAll(...order),
-    );
-    expect(ends).to.have.length(6);
-    const inputs = ends.map((story) => [underWay(story.run), inputOf(story, 'meet'), inputOf(story, 'aside')]);
-    for (const each of inputs) expect(each).to.deep.equal(inputs[0]);
-  });
 
   it('ends with the same final draft in whatever order its branches end', () => {
     const ending = graphOf('plan -> a, b, judge?');
@@ -267,25 +164,9 @@ describe('A join', () => {
       .when(wrote('plan'))
       .whenAll(...commands);
 
-  it('runs once for all branches that reach it', () => {
-    joined(wrote('a'), wrote('b'))
-      .when(wrote('c'))
-      .then('NodeCompleted c 4.1 -> meet', 'NodeStarted meet 5.1')
-      .when(wrote('meet', 'All'))
-      .then('NodeCompleted meet 5.1 ->', 'RunCompleted: All (null, 5)');
-  });
-
   it('puts the drafts in edge order, each under its label, a blank line between', () => {
     const story = joined(wrote('a', 'A\n'), wrote('b', ''), wrote('c', '## C'));
     expect(inputOf(story, 'meet').draft).to.equal('## C\n## C\n\n## A\nA\n\n\n## B\n');
-  });
-
-  it('takes labels, not ids, and any label as it stands', () => {
-    const nodes = graph.nodes.map((node) => ({ ...node, label: node.id === 'a' ? '# $& \u{1f600}' : node.label }));
-    const story = given({ ...graph, nodes })
-      .when(wrote('plan'))
-      .whenAll(wrote('a'), wrote('b'), wrote('c'));
-    expect(inputOf(story, 'meet').draft).to.equal('## C\nby c\n\n## # $& \u{1f600}\nby a\n\n## B\nby b');
   });
 
   it('shows line breaks and control characters of a label in an older record as spaces', () => {
@@ -304,15 +185,6 @@ describe('A join', () => {
     `);
     const story = given(silent).whenAll(wrote('plan'), wrote('a'), scored('judge', 5), wrote('b'));
     expect(inputOf(story, 'meet').draft).to.equal('## A\nby a\n\n## B\nby b');
-  });
-
-  it('names the author of the only draft written', () => {
-    const silent = graphOf(`
-      plan -> a, judge?
-      a, judge? -> meet
-    `);
-    const story = given(silent).whenAll(wrote('plan'), wrote('a'), scored('judge', 5));
-    expect(inputOf(story, 'meet').draft).to.equal('## A\nby a');
   });
 
   it('keeps the draft of before the fork when no branch wrote one', () => {
@@ -408,11 +280,6 @@ describe('A join', () => {
     }
   });
 
-  it('counts a zero as a score', () => {
-    const story = given(critics).whenAll(scored('first', 9), scored('strict', 8), wrote('silent'), scored('mild', 0));
-    expect(inputOf(story, 'meet')).to.include({ score: 0, verdict: 'rework' });
-  });
-
   it('prefers a score given by a branch to a lower one of before the fork', () => {
     const story = given(critics).whenAll(scored('first', 1), scored('strict', 8), wrote('silent'), scored('mild', 9));
     expect(inputOf(story, 'meet')).to.include({ score: 8, verdict: 'approve' });
@@ -425,13 +292,6 @@ describe('A join', () => {
     `);
     const story = given(writers).whenAll(scored('first', 6), wrote('a'), wrote('b'));
     expect(inputOf(story, 'meet')).to.include({ score: 6, verdict: 'rework' });
-  });
-
-  it('of one branch is that branch, of none the beginning', () => {
-    const branch: Branch = { ...EMPTY_BRANCH, draft: 'x', draftFrom: '1', draftBy: 'a' };
-    const into = { from: '2', by: 'b', labelOf: (id: string) => id };
-    expect(joinBranches([{ branch, order: 0 }], into)).to.equal(branch);
-    expect(joinBranches([], into)).to.deep.equal(EMPTY_BRANCH);
   });
 });
 
@@ -511,31 +371,12 @@ describe('Branches that end without meeting', () => {
     expect(draftOf(story.when(wrote('y')))).to.equal('## Z\nby z\n\n## Y\nby y\n\n## X\nby x');
   });
 
-  it('wait for the others', () => {
-    const graph = graphOf(`
-      plan -> short, long
-      long -> longer
-      longer -> longest
-    `);
-    const story = given(graph).whenAll(wrote('plan'), wrote('short'), wrote('long'), wrote('longer'));
-    story
-      .when(wrote('longest'))
-      .then('NodeCompleted longest 5.1 ->', 'RunCompleted: ## Short\nby short\n\n## Longest\nby longest (null, 5)');
-  });
-
   it('take the lowest score, and the draft of before the fork when none was written', () => {
     const graph = graphOf('plan -> strict?, mild?');
     const { run } = given(graph).whenAll(wrote('plan'), scored('mild', 9, 'm'), scored('strict', 2, 's'));
     expect(finalDraftOf(run)).to.equal('by plan');
     expect(run.progress.shown).to.include({ score: 2, verdict: 'rework' });
     expect(feedbackOf(run.progress.shown)).to.deep.equal(['s', 'm']);
-  });
-
-  it('end without a draft when nobody wrote one', () => {
-    const graph = graphOf('first? -> a?, b?');
-    given(graph)
-      .whenAll(scored('first', 1), scored('a', 2), scored('b', 3))
-      .then('NodeCompleted b 3.1 ->', 'RunCompleted: null (2, null)');
   });
 });
 
@@ -553,17 +394,6 @@ describe('Waiting branches', () => {
       .then('NodeCompleted plan 1.1 -> p q', 'NodeStarted q 2.1')
       .when(wrote('q'))
       .then('NodeCompleted q 2.1 -> p', 'NodeStarted p 3.1');
-  });
-
-  it('join the arrivals of before with those of later at the node held back', () => {
-    const graph = graphOf(`
-      plan -> p, q
-      p -> q
-      q -> end
-    `);
-    const story = given(graph).whenAll(wrote('plan'), wrote('p'));
-    expect(inputOf(story, 'q').draft).to.equal('## P\nby p');
-    expect(underWay(story.run)).to.deep.equal(['q']);
   });
 
   it('wait while another branch can come round a loop to them', () => {
@@ -598,21 +428,6 @@ describe('Waiting branches', () => {
     expect(run.progress.shown).to.include({ score: 9, verdict: 'approve' });
   });
 
-  it('of a fork inside a loop meet once a round', () => {
-    const graph = graphOf(`
-      plan -> a, b
-      a, b -> judge?
-      judge? -rework-> plan
-      judge? -approve-> end
-    `);
-    const { run } = playOut(given(graph), (node, { progress }) =>
-      node === 'judge' ? scored('judge', progress.scores['judge'] === 2 ? 8 : 2, 'More') : wrote(node),
-    );
-    expect(wholeOf(run)).to.deep.include({ status: 'completed', finalDraft: 'by end', iterationCount: 10, steps: 13 });
-    expect(run.progress.scores).to.deep.equal({ judge: 3 });
-    expect(feedbackOf(run.progress.shown)).to.deep.equal(['More', 'More', 'More']);
-  });
-
   it('of a fork inside a loop leave no trace of the round before', () => {
     const graph = graphOf(`
       plan -> a, b
@@ -631,18 +446,6 @@ describe('Waiting branches', () => {
     const second = round(first, '2', 8, 'end');
     expect(inputOf(second, 'end')).to.deep.include({ draft: '## A\na 2\n\n## B\nb 2', score: 8, forks: [] });
   });
-
-  it('share the rework cap of their critic', () => {
-    const graph = graphOf(`
-      plan -> a, b
-      a, b -> judge?
-      judge? -rework-> a
-      judge? -approve-> end
-    `);
-    const { run } = playOut(given(graph), (node) => (node === 'judge' ? scored('judge', 1.5) : wrote(node)));
-    expect(wholeOf(run)).to.deep.include({ status: 'completed', steps: 13, scores: { judge: 5 } });
-    expect(run.progress.shown).to.include({ score: 1.5, verdict: 'approve' });
-  });
 });
 
 describe('A failing branch', () => {
@@ -650,31 +453,5 @@ describe('A failing branch', () => {
     const story = given(graphOf('plan -> a, b, c')).whenAll(wrote('plan'), wrote('a'), broke('b'));
     expect(wholeOf(story.run)).to.include({ status: 'failed', activeNode: 'c' });
     expect(failureOf(story.run)?.node).to.equal('b');
-  });
-
-  it('without a route fails it too', () => {
-    const graph = graphOf(`
-      plan -> judge?, b
-      judge? -approve-> b
-    `);
-    given(graph)
-      .whenAll(wrote('plan'), scored('judge', 5))
-      .then(
-        'NodeCompleted judge 2.1 ->',
-        'RunFailed no_route: No outgoing edge of node "judge" holds: route rework, score 5',
-      );
-  });
-});
-
-describe('The end of a run', () => {
-  it('is what a single branch left', () => {
-    const { run } = given(graphOf('a -> judge?')).whenAll(wrote('a', 'Text'), scored('judge', 3, 'Meh'));
-    expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'Text', activeNode: 'done' });
-    expect(branchAtEnd(run)).to.include({ draft: 'Text', score: 3 });
-  });
-
-  it('comes at a node that no edge leaves, also one of another name', () => {
-    const graph = graphWith([{ id: 'done' }], []);
-    given(graph).when(wrote('done', 'Text')).then('NodeCompleted done 1.1 ->', 'RunCompleted: Text (null, 1)');
   });
 });

@@ -33,10 +33,6 @@ describe('A decision on a pause', () => {
     expect(wholeOf(story.run)).to.include({ status: 'running', owner: 'one', epoch: 2, resumedBy: 'approve' });
   });
 
-  it('belongs to the instance that takes it', () => {
-    expect(wholeOf(paused().whenDecided(approve, 'two').run)).to.include({ owner: 'two', epoch: 2 });
-  });
-
   it('to reject fails the run and claims nothing', () => {
     const story = paused()
       .whenDecided(reject)
@@ -72,21 +68,6 @@ describe('A decision on a pause', () => {
     }
   });
 
-  it('covers the whole frontier', () => {
-    const story = paused(fork)
-      .whenDecided(approve)
-      .when(wrote('plan'))
-      .whenDecided(modify({ current_draft: 'Same' }));
-    story.then(
-      'GateDecided 2 modify',
-      'RunClaimed resumed 3 by one',
-      'RunResumed 2',
-      'NodeStarted left 2.1',
-      'NodeStarted right 3.1',
-    );
-    for (const node of ['left', 'right']) expect(attemptOf(story.run, node).branch.draft).to.equal('Same');
-  });
-
   it('means nothing where no pause is open', () => {
     const running = paused().whenDecided(approve);
     expect(running.whenDecided(approve).facts).to.deep.equal([]);
@@ -96,10 +77,6 @@ describe('A decision on a pause', () => {
 });
 
 describe('An override that is decided', () => {
-  it('of nothing resumes unchanged', () => {
-    for (const nothing of [null, {}]) expect(underWay(judged(5).whenDecided(modify(nothing)).run)).to.eql(['write']);
-  });
-
   for (const [what, score, override, next] of [
     ['a passing score', 5, { critic_score: 8 }, 'polish'],
     ['a failing score', 9, { critic_score: 7.9 }, 'write'],

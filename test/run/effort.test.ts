@@ -101,12 +101,6 @@ describe('What a run has cost', () => {
     expect(waitedMs(cancelled)).to.equal(5_750);
     expect(waitedMs(again.at(at(7_000)).whenDecided({ action: 'reject', modifiedState: null }))).to.equal(6_000);
   });
-
-  it('is never less than nothing, though the clock of who decides is behind', () => {
-    const paused = given(council, { godMode: true });
-    const early = new Date(START - 60_000).toISOString();
-    expect(paused.at(early).whenDecided({ action: 'approve', modifiedState: null }).run.effort.waitedMs).to.equal(0);
-  });
 });
 
 /** The node's attempt under way ends with a draft, of which its provider has told so much. */

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { OverrideRefused } from '../../src/run/override.js';
-import type { Graph, RunRequestedData, StateOverride } from '../../src/generated/schemas.js';
+import type { RunRequestedData } from '../../src/generated/schemas.js';
 import { schemaCheck } from '../support/schema-check.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
@@ -192,13 +192,6 @@ describe('A fork at every event of random histories', () => {
     }, STRIDE);
     process.stderr.write(`      ${forks} forks of ${stories.length} histories\n`);
   });
-
-  it('can be forked again to the same end', () => {
-    everywhere((point) => {
-      const again = begun({ ...requestAt(pendingAt(point)), runId: '00000000-0000-4000-8000-000000000003' });
-      expect(endOf(playedToTheEnd(again))).to.deep.equal(endOf(playedToTheEnd(begun(requestAt(point)))));
-    }, 2 * STRIDE);
-  });
 });
 
 describe('A fork at every event of an undisturbed run', () => {
@@ -222,22 +215,6 @@ describe('A fork at every event of an undisturbed run', () => {
 });
 
 describe('A fork', () => {
-  const shortly = (graph: Graph, story: Story): readonly string[] => {
-    expect(story.chart.machine).to.exist;
-    expect(story.run.plan.graph).to.deep.equal(graph);
-    return story.events.map(inShort);
-  };
-
-  it('of a run just requested starts from its beginning', () => {
-    const fork = begun(requestAt(given(COUNCIL, { pending: true }).run));
-    expect(shortly(COUNCIL, fork)).to.deep.equal([
-      'RunRequested',
-      'RunClaimed started 1 by one',
-      'RunStarted 1',
-      'NodeStarted write 1.1',
-    ]);
-  });
-
   it('calls a node again whose attempt failed, also when that ended its parent', () => {
     const parent = given(COUNCIL).when(broke('write', 5)).when(broke('write'));
     expect(failureOf(parent.run)?.kind).to.equal('node_failed');
@@ -270,12 +247,6 @@ describe('A fork', () => {
     );
     const fork = begun(requestAt(statesOf(parent.events)[leftStarted ?? -1] ?? parent.run));
     expect(underWay(fork.run)).to.deep.equal(['left', 'right']);
-  });
-
-  it('stays paused at a pause', () => {
-    const parent = given(COUNCIL, { godMode: true }).whenDecided(APPROVED);
-    const { run } = begun(requestAt(after(parent, 'RunPaused')));
-    expect(openPauseOf(run)).to.deep.include({ number: 1, nextNodes: ['write'] });
   });
 
   describe('at a human decision', () => {
@@ -338,16 +309,6 @@ describe('A fork', () => {
       expect(underWay(more.run)).to.deep.equal(['judge']);
       expect(failureOf(more.when(scored('judge', 9)).run)?.error).to.include('limit of 4');
     });
-
-    it('calls its last step again when that was under way', () => {
-      expect(boundReached(facts({}, 'NodeStarted'))).to.equal(null);
-    });
-  });
-
-  it('does not ask again what was resumed', () => {
-    const parent = given(COUNCIL, { godMode: true }).whenDecided(APPROVED);
-    const fork = begun(requestAt(after(parent, 'RunResumed')));
-    expect(underWay(fork.run)).to.deep.equal(['write']);
   });
 
   it('fails where its parent had no way on, unless it is shown one', () => {
@@ -371,33 +332,10 @@ describe('The changes of a fork', () => {
     expect(wholeOf(run)).to.include({ requestedTopic: 'Another', inputTopic: 'Another' });
   });
 
-  it('are told to nodes outstanding', () => {
-    const override: StateOverride = { current_draft: 'Mine', input_topic: 'Other', feedback_history: ['Do'] };
-    const { run } = begun(requestAt(atJudge.run, { override }));
-    expect(wholeOf(run)).to.include({ requestedTopic: 'The sea', inputTopic: 'Other' });
-    expect(run.progress.frontier[0]?.branch).to.include({ draft: 'Mine' });
-    expect(run.progress.shown.feedback.map(({ text }) => text)).to.deep.equal(['Do']);
-  });
-
   it('route the last node again, when one has ended alone', () => {
     const point = after(atJudge.when(scored('judge', 9)), 'NodeCompleted');
     expect(underWay(begun(requestAt(point)).run)).to.deep.equal(['polish']);
     expect(underWay(begun(requestAt(point, { override: { critic_score: 3 } })).run)).to.deep.equal(['write']);
-  });
-
-  it('are shown at a pause', () => {
-    const paused = given(COUNCIL, { godMode: true }).whenDecided(APPROVED).when(wrote('write'));
-    const { run } = begun(requestAt(paused.run, { override: { current_draft: 'Mine' } }));
-    expect(openPauseOf(run)?.nextNodes).to.deep.equal(['judge']);
-    expect(run.progress.shown.draft).to.equal('Mine');
-  });
-
-  it('reach what is still to run of a half-done frontier; the other half keeps its draft', () => {
-    const parent = given(DIAMOND).whenAll(wrote('plan'), wrote('right'));
-    const fork = begun(requestAt(parent.run, { override: { current_draft: 'Mine' } }));
-    expect(attemptOf(fork.run, 'left').branch.draft).to.equal('Mine');
-    const joined = fork.when(wrote('left'));
-    expect(joined.run.progress.frontier[0]?.branch.draft).to.equal('## Left\nby left\n\n## Right\nby right');
   });
 
   it('of nodes make another graph, its parent left as it was', () => {
@@ -434,11 +372,5 @@ describe('The state a fork begins with', () => {
       const { bodyHash, parent, graphHash } = fork.request;
       expect(fork.request).to.deep.equal({ ...point.request, bodyHash, parent, graphHash });
     }
-  });
-
-  it('keeps counts of nodes with names that objects inherit', () => {
-    const graph = graphOf('write -> constructor?; constructor -rework-> write; constructor -approve-> polish');
-    const parent = given(graph).whenAll(wrote('write'), scored('constructor', 3));
-    expect(begun(requestAt(parent.run)).run.progress.scores).to.deep.equal({ constructor: 1 });
   });
 });

@@ -3,7 +3,7 @@ import type { StepFailure, StepOutcome } from '../../src/council/step.js';
 import type { RunState } from '../../src/run/state.js';
 import { reportOf } from '../../src/run/live/attempts.js';
 import type { Story, When } from '../support/given.js';
-import { attemptOf, broke, given, graphOf, scored, wrote } from '../support/given.js';
+import { attemptOf, given, graphOf, scored, wrote } from '../support/given.js';
 import { wholeOf } from '../support/whole-run.js';
 
 const START = '2026-01-01T00:00:00.000Z';
@@ -87,11 +87,6 @@ describe('An outage of a model', () => {
     for (let outages = 2; outages <= 4; outages += 1) story = story.when(wentOut('plan'));
     expect(attemptOf(story.run, 'plan')).to.include({ attempt: 5, failures: 3 });
     story.when(wentOut('plan')).then('NodeFailed plan 1.5: Loading', 'RunFailed node_failed: Node "plan": Loading');
-  });
-
-  it('is over for the nodes after it', () => {
-    const story = given(chain).when(wentOut('plan')).when(wrote('plan')).when(broke('write', 10));
-    expect(attemptOf(story.run, 'write')).to.include({ failures: 1, outage: null });
   });
 
   it('can be cancelled, and leaves pauses where they are', () => {

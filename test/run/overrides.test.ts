@@ -99,14 +99,6 @@ describe('An edit of the draft', () => {
     expect(edited.whenAll(scored('k', 9), wrote('b')).run.progress.shown.draft).to.equal('## B\nby b');
   });
 
-  it('before a join stands in place of the joined draft, and is told as its', () => {
-    const graph = graphOf('s -> x, y; x -> a, b; a, b -> judge?; judge?, y -> meet');
-    const joined = pausedAfter(graph, wrote('s'), wrote('x'), wrote('y'), wrote('a'), wrote('b'));
-    expect(pauseOf(joined.run)?.nextNodes).to.deep.equal(['judge']);
-    const edited = joined.whenModified({ current_draft: 'Both' });
-    expect(edited.when(scored('judge', 9)).run.progress.shown.draft).to.equal('## Judge\nBoth\n\n## Y\nby y');
-  });
-
   it('travels with the branch that a human sends back, and leaves what waits at the join alone', () => {
     const graph = graphOf(`
       s -> left, right
@@ -179,18 +171,6 @@ describe('An override of single branches', () => {
   it('sent back whole as they were shown leaves the draft for all to reach each', () => {
     const branches = ['a', 'b', 'c'].map((node) => ({ node, current_draft: 'Plan' }));
     expect(held(before().whenModified({ branches, current_draft: 'All' }))).to.deep.equal(['All', 'All', 'All']);
-  });
-
-  it('records what was effective, and nothing of what was shown', () => {
-    const branches = [
-      { node: 'a', current_draft: 'Plan' },
-      { node: 'b', current_draft: 'For b' },
-    ];
-    const [decided] = before().whenModified({ branches, current_draft: 'Plan', iteration_count: 1 }).facts;
-    expect(decided?.data).to.deep.include({
-      modifiedState: { branches: [{ node: 'b', current_draft: 'For b' }] },
-      overrideVersion: 2,
-    });
   });
 
   it('is recorded as it was sent, beside its effective part', () => {

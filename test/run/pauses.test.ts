@@ -5,7 +5,7 @@ import { branchInto } from '../../src/run/frontier.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Decision, Story } from '../support/given.js';
 import { attemptOf, given, graphOf, pauseDecided, resumed, scored, underWay, wrote } from '../support/given.js';
-import { failureOf, finalDraftOf, pauseOf } from '../../src/run/state.js';
+import { finalDraftOf, pauseOf } from '../../src/run/state.js';
 import { wholeOf } from '../support/whole-run.js';
 
 const council = graphOf(`
@@ -91,10 +91,6 @@ describe('A run in God Mode', () => {
     expect(underWay(resumed(story).run)).to.deep.equal(['left', 'right']);
   });
 
-  it('pauses only when all nodes of the frontier have ended', () => {
-    resumed(branched()).when(wrote('right')).then('NodeCompleted right 3.1 -> meet');
-  });
-
   it('shows at the pause what the waiting node will work on', () => {
     const { run } = joining();
     expect(run.progress.shown.draft).to.equal('## Left\nL\n\n## Right\nR');
@@ -116,16 +112,6 @@ describe('A run in God Mode', () => {
     expect(story.run.progress.shown.score).to.equal(3);
   });
 
-  it('retries without a pause', () => {
-    resumed(given(council, godMode))
-      .when((run) => ({
-        type: 'FailNode',
-        failure: { ...attemptOf(run, 'write'), kind: 'k', message: 'Ill', retryable: true },
-        retryInMs: 5,
-      }))
-      .then('NodeFailed write 1.1: Ill', 'NodeStarted write 1.2 after 5 ms');
-  });
-
   it('is taken over without a pause while its nodes are under way', () => {
     const story = resumed(given(council, godMode)).when({ type: 'ClaimRun', reason: 'recovered' }, 'two');
     story.then('RunClaimed recovered 3 by two', 'NodeStarted write 1.2');
@@ -142,20 +128,6 @@ describe('A decision', () => {
     expect(wholeOf(resumed(paused, modify({})).run)).to.include({ pause: null, resumedBy: 'modify' });
   });
 
-  it('counts neither as a takeover nor as a step', () => {
-    expect(wholeOf(resumed(given(council, godMode)).run)).to.include({ takeovers: 0, steps: 1, pauses: 1 });
-  });
-
-  it('to reject fails the run', () => {
-    const paused = judged();
-    const { run } = paused.recorded(pauseDecided(paused.run, { action: 'reject' }), {
-      type: 'RunFailed',
-      data: { kind: 'rejected', error: 'Rejected by the user in God Mode', node: null },
-    });
-    expect(wholeOf(run)).to.include({ status: 'failed', pause: null, activeNode: 'write' });
-    expect(failureOf(run)?.error).to.equal('Rejected by the user in God Mode');
-  });
-
   for (const action of ['approve', 'reject'] as const) {
     it(`to ${action} does not apply the override sent with it`, () => {
       const paused = judged();
@@ -170,18 +142,6 @@ describe('A decision', () => {
 describe('An override', () => {
   /** The state the next node works in, under an override. */
   const after = (override: StateOverride): RunState => judged().whenModified(override).run;
-
-  it('moves the run on by one event like any other', () => {
-    const paused = judged();
-    const { run, events } = paused.recorded(pauseDecided(paused.run, modify({ current_draft: 'X' })));
-    const last = events.at(-1);
-    expect(wholeOf(run)).to.include({ seq: paused.run.head.seq + 1, hash: last?.hash, id: last?.id });
-  });
-
-  it('of nothing changes nothing', () => {
-    const { shown, inputTopic, iterationCount } = resumed(judged()).run.progress;
-    expect(wholeOf(after({}))).to.deep.include({ shown, inputTopic, iterationCount });
-  });
 
   it('of the topic is what the council works on; the topic of the start is kept', () => {
     expect(wholeOf(after({ input_topic: 'Rivers' }))).to.include({ inputTopic: 'Rivers', requestedTopic: 'The sea' });
@@ -201,13 +161,6 @@ describe('An override', () => {
     expect(behind.whenModified({ critic_score: null }).run.progress.shown).to.include({ score: null, verdict: null });
   });
 
-  it('of the route is taken at its word, whatever the score', () => {
-    expect(after({ route_decision: 'approve' }).progress.shown).to.include({ score: 5, verdict: 'approve' });
-    expect(() => after({ route_decision: null })).to.throw(OverrideRefused);
-    const sent = judged(9).whenModified({ route_decision: 'rework', critic_score: 9.5 });
-    expect(sent.run.progress.shown).to.include({ score: 9.5, verdict: 'rework' });
-  });
-
   it('of the iterations counts on from there', () => {
     const story = judged().whenModified({ iteration_count: 40 }).when(wrote('write'));
     expect(story.run.progress.iterationCount).to.equal(41);
@@ -224,35 +177,15 @@ describe('An override', () => {
     expect(after({ critic_score: 2 }).progress.scores).to.deep.equal({ judge: 1 });
   });
 
-  it('reaches every branch of a frontier', () => {
-    const { run } = branched().whenModified({ current_draft: 'Same', feedback_history: ['Shorter'] });
-    for (const node of ['left', 'right']) {
-      const { draft, feedback } = attemptOf(run, node).branch;
-      expect([draft, feedback.map(({ text }) => text)]).to.deep.equal(['Same', ['Shorter']]);
-    }
-  });
-
   it('is shared by branches that join: the join holds their drafts, not the override', () => {
     const story = branched().whenModified({ current_draft: 'Same', feedback_history: ['Shorter'] });
     const joined = story.whenAll(wrote('left', 'L'), wrote('right', 'R')).run.progress.shown;
     expect(joined.draft).to.equal('## Left\nL\n\n## Right\nR');
     expect(joined.feedback.map(({ text }) => text)).to.deep.equal(['Shorter']);
   });
-
-  it('before a join stands in place of the joined draft', () => {
-    const story = joining().whenModified({ current_draft: 'Mine' });
-    expect(attemptOf(story.run, 'meet').branch.draft).to.equal('Mine');
-  });
 });
 
 describe('A new route after an override', () => {
-  it('replaces where the last node went', () => {
-    const story = resumed(judged(5), modify({ critic_score: 9 }, ['polish']));
-    expect(underWay(story.run)).to.deep.equal(['polish']);
-    expect(story.run.progress.arrivals).to.deep.equal([]);
-    story.when(wrote('polish', 'Final')).then('NodeCompleted polish 3.1 ->', 'RunCompleted: Final (9, 2)');
-  });
-
   it('shows the newly chosen node and its state in the decision', () => {
     const paused = judged(9);
     const { run } = paused.recorded(pauseDecided(paused.run, modify({ route_decision: 'rework' }, ['write'])));

@@ -63,12 +63,6 @@ describe('The tools of a node', () => {
       .and.include('You were promised a web search')
       .and.include('[4f2a9c01:3]');
   });
-
-  it('are none where the node asks for none', () => {
-    const story = given(graphOf('plan'));
-    expect(attemptOf(story.run, 'plan').tools).to.deep.equal([]);
-    expect(renderPrompt(promptInputFor(story.run, attemptOf(story.run, 'plan'))).system).not.to.include('tool');
-  });
 });
 
 describe('A completed run', () => {
@@ -82,9 +76,5 @@ describe('A completed run', () => {
       '4f2a9c01:9',
     ]);
     expect(ended('A [4f2a9c01:3].', [3])?.data).to.have.deep.property('unknownCitations', []);
-  });
-
-  it('without pages and marks says nothing of them', () => {
-    expect(ended('A.', [])?.data).not.to.have.any.keys('unknownCitations');
   });
 });
