@@ -20,35 +20,36 @@ export interface SearchIndexOptions {
   readonly dimensions: number;
 }
 
-/** What the worker is started with. `isLost`: the file failed and is to be recreated. */
+/** The task of the worker. */
 export interface IndexTask extends SearchIndexOptions {
+  /** Whether the file failed and the worker must recreate it. */
   readonly isLost: boolean;
 }
 
 export interface SearchIndexDeps {
   readonly system: Pick<System, 'after'>;
-  /** Called when the index has failed, with the cause: all documents must be indexed again, in a new file. */
+  /** Called with the cause when the index has failed: all documents must be indexed again, into a new file. */
   readonly onLost: (cause: unknown) => void;
-  /** Called when the file could not be recreated; that is tried again. */
+  /** Called when the file could not be recreated, before the next try. */
   readonly onFault: (error: unknown) => void;
 }
 
 /** A chunk to add to the index. */
 export interface NewChunk extends ChunkRow {
-  /** Null: the worker computes it, for the offline model alone. It need not be normalised. */
+  /** Of any length, or null for the offline model, whose vectors the worker computes. */
   readonly vector: Float32Array | null;
 }
 
 export interface ChunksWrite {
-  /** At most 256. A chunk replaces an earlier one of the same place. */
+  /** At most 256. A chunk replaces the one with the same document and number. */
   readonly added: readonly NewChunk[];
   /** Documents whose chunks are removed, before the others are added. */
   readonly removed: readonly string[];
   /** Documents that are ingested but lack vectors of the model: stored until they are removed. */
   readonly incomplete?: readonly string[];
   /**
-   * Position up to which the log is folded with this write. Null: more follows, and the changes become visible with the
-   * next write that has a checkpoint; chunks that are not visible yet are removed at once.
+   * Position up to which the log is folded with this write, or null if more follows: then the changes become visible with
+   * the next write that has a checkpoint. Chunks that are not visible yet are removed at once.
    */
   readonly checkpoint: string | null;
 }
@@ -56,11 +57,11 @@ export interface ChunksWrite {
 export interface ChunkQuery {
   /** Cut to its first 4,096 UTF-16 units. */
   readonly text: string;
-  /** Null: computed in the worker for the offline model; for other models only words rank then. */
+  /** Null: the worker computes it for the offline model; for other models only words rank. */
   readonly vector: Float32Array | null;
   /** 1..100. */
   readonly topK: number;
-  /** Absent: both. */
+  /** Default: both. */
   readonly ranking?: 'vector' | 'text';
 }
 
@@ -69,33 +70,33 @@ export interface ScoredChunk extends ChunkRow {
   readonly score: number;
 }
 
-/** What the worker serves. */
+/** The functions that the worker serves. */
 export interface ServedIndex {
   write(change: ChunksWrite): Counted<void>;
   search(query: ChunkQuery): Counted<readonly ScoredChunk[]>;
   close(): void;
 }
 
-/** What a file holds when it is opened. */
+/** How far a file is folded when it is opened. */
 export interface IndexProgress {
-  /** Position the index was folded to; null: nothing is folded yet, or nothing usable. */
+  /** Position up to which the index was folded, or null if it is empty. */
   readonly checkpoint: string | null;
-  /** Documents up to that position that lack vectors of the model. */
+  /** Documents up to that position without vectors of the model. */
   readonly incomplete: readonly string[];
 }
 
-/** The form of the worker's answers, including the one when it is ready. */
+/** The form of all answers of the worker. */
 export interface Counted<T> {
   readonly value: T;
   /** Number of visible chunks. */
   readonly count: number;
 }
 
-/** `checkpoint` and `incomplete` are those of the file that was opened; one that is recreated is empty. */
+/** `checkpoint` and `incomplete` are those of the opened file; a recreated file is empty. */
 export interface SearchIndex extends IndexProgress {
   /**
-   * Resolves once it is written, and visible if it has a checkpoint. Await it before the next write, so that searches
-   * are answered in between. Removing a document is one write, about 0.1 ms per chunk.
+   * Resolves once the change is written, and visible if it has a checkpoint. Await it before the next write, so that
+   * searches are answered in between. Removing a document is one write, about 0.1 ms per chunk.
    *
    * @throws {IndexLost | IndexFull}
    */
@@ -110,12 +111,12 @@ export interface SearchIndex extends IndexProgress {
 
 /** Most chunks of a write, which delays searches: this many take some 50 ms. */
 export const MAX_ADDED = 256;
-/** Most waiting searches; another is refused. At 20 ms each, the last waits 2 s. */
+/** Most waiting searches; the index refuses more. At 20 ms each, the last waits 2 s. */
 const MAX_SEARCHES = 100;
 const MAX_QUERY_UNITS = 4_096;
 const MAX_TOP_K = 100;
 
-/** Starts the index worker on a file. A file that cannot be used is recreated; rejects when it can be neither. */
+/** Starts the index worker on a file, which it recreates if it cannot be used. Rejects if it cannot. */
 export async function openSearchIndex(options: SearchIndexOptions, deps: SearchIndexDeps): Promise<SearchIndex> {
   let count = 0;
   const valueOf = async <T>(answer: Promise<Counted<T>>): Promise<T> => {
@@ -145,7 +146,7 @@ export async function openSearchIndex(options: SearchIndexOptions, deps: SearchI
     async search({ text, topK, ...query }, { signal } = {}) {
       signal?.throwIfAborted();
       assertDimensions(query.vector, options);
-      if (searches >= MAX_SEARCHES) throw new Error(`Cannot search passages: ${MAX_SEARCHES} searches wait`);
+      if (searches >= MAX_SEARCHES) throw new Error(`Cannot search chunks: ${MAX_SEARCHES} searches wait`);
       const bounded = { text: text.slice(0, MAX_QUERY_UNITS), topK: Math.min(topK, MAX_TOP_K) };
       searches += 1;
       const found = valueOf(file.ask((of) => of.call('search', { ...query, ...bounded })));
@@ -159,17 +160,17 @@ export async function openSearchIndex(options: SearchIndexOptions, deps: SearchI
 
 type IndexThread = WorkerRpc<Counted<IndexProgress>, ServedIndex>;
 
-const NAME = 'The passage index';
+const NAME = 'The chunk index';
 
-/** Checked here: an error of the worker's counts as a failure of the file. */
+/** Checked on this side, because an error in the worker counts as a failure of the file. */
 function assertWritable({ added }: ChunksWrite, options: SearchIndexOptions): void {
   if (added.length > MAX_ADDED) {
-    throw new RangeError(`Cannot add ${added.length} passages at once: at most ${MAX_ADDED} are`);
+    throw new RangeError(`Cannot add ${added.length} chunks at once: at most ${MAX_ADDED} are allowed`);
   }
   for (const { vector } of added) {
     assertDimensions(vector, options);
     if (vector === null && options.model !== OFFLINE_EMBEDDING_MODEL)
-      throw new TypeError(`Cannot add a passage without its vector of "${options.model}"`);
+      throw new TypeError(`Cannot add a chunk without its vector of "${options.model}"`);
   }
 }
 

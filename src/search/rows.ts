@@ -86,9 +86,9 @@ export function chunkRows(database: DatabaseSyncInstance): ChunkRows {
       const text = bytesOf(row, 'text');
       if (text === null) return null;
       return {
-        document: present(textOf(row, 'document'), 'document of a passage'),
-        chunk: present(numberOf(row, 'chunk'), 'chunk of a passage'),
-        page: present(numberOf(row, 'page'), 'page of a passage'),
+        document: present(textOf(row, 'document'), 'document of a chunk'),
+        chunk: present(numberOf(row, 'chunk'), 'chunk of a chunk'),
+        page: present(numberOf(row, 'page'), 'page of a chunk'),
         text: new TextDecoder().decode(text),
       };
     },
@@ -101,18 +101,18 @@ export function chunkRows(database: DatabaseSyncInstance): ChunkRows {
     keysAt: (document, chunk) => keysAt.all(document, chunk).map(keyIn),
     keysAfter: (key) => keysAfter.all(key).map(keyIn),
     lastKey: () => numberOf(lastKey.get(), 'key') ?? 0,
-    incomplete: () => incomplete.all().map((row) => present(textOf(row, 'document'), 'document of an incomplete one')),
+    incomplete: () => incomplete.all().map((row) => present(textOf(row, 'document'), 'document without vectors')),
     markIncomplete: (document) => void markIncomplete.run(document),
     markComplete: (document) => void markComplete.run(document),
     *codes() {
       const rows: Iterable<unknown> = allCodes.iterate();
-      for (const row of rows) yield { key: keyIn(row), code: present(bytesOf(row, 'code'), 'code of a passage') };
+      for (const row of rows) yield { key: keyIn(row), code: present(bytesOf(row, 'code'), 'code of a chunk') };
     },
   };
 }
 
 function keyIn(row: unknown): number {
-  return present(numberOf(row, 'key'), 'key of a passage');
+  return present(numberOf(row, 'key'), 'key of a chunk');
 }
 
 function numberOf(row: unknown, column: string): number | null {
@@ -198,7 +198,7 @@ export function fullText(database: DatabaseSyncInstance): FullText {
       const match = words.map((word) => `"${word}"`).join(' OR ');
       return find
         .all(match, last, limit)
-        .map((row) => ({ key: keyIn(row), score: present(numberOf(row, 'score'), 'score of a passage') }));
+        .map((row) => ({ key: keyIn(row), score: present(numberOf(row, 'score'), 'score of a chunk') }));
     },
   };
 }

@@ -1,20 +1,16 @@
 /**
- * The chunk index: one SQLite file that may be deleted while the service is stopped. Chunks become visible with the
- * checkpoint they were folded to, in one transaction: rows with keys after the last visible one wait for theirs. A
- * power cut may lose the newest rows, which are folded again, but never the file. Vectors stay in the file, with one
- * byte per dimension in memory. All of it is the index worker.
+ * The worker of the chunk index. Chunks become visible with the checkpoint they were folded to, in one transaction: rows
+ * with keys after the last visible one wait for theirs. A power cut may lose the newest rows, which are folded again, but
+ * never the file. Vectors stay in the file; memory holds one byte per dimension.
  */
-import { rmSync, statSync } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
-import { DatabaseSync } from '@photostructure/sqlite';
 import { normalised } from '../embeddings/port.js';
-import type { FullText } from './rows.js';
-import { FULL_TEXT_SCHEMA, fullText } from './rows.js';
 import type { Scored } from './top-k.js';
 import { byScore } from './top-k.js';
 import { OFFLINE_EMBEDDING_MODEL, offlineVector } from '../embeddings/offline.js';
-import type { ChunkRows } from './rows.js';
-import { CHUNKS_SCHEMA, chunkRows, textOf } from './rows.js';
+import { createIndexFile, metaIn, openIndexFile } from './index-file.js';
+import type { ChunkRows, FullText } from './rows.js';
+import { chunkRows, fullText } from './rows.js';
 import type {
   ChunkQuery,
   ChunksWrite,
@@ -34,24 +30,10 @@ import { fieldOf } from '../system/untrusted.js';
 import { serveRpc } from '../system/worker-rpc.js';
 import { IndexFull } from './errors.js';
 
-/** Raise it when the meaning of rows or the splitting of words changes: the file is then rebuilt. */
-const INDEX_VERSION = '3';
-
 /** Rows whose exact scores are computed: the best by int8 codes. */
 const RESCORED = 300;
 /** Rows of each ranking that are fused. */
 const RANKED = 100;
-
-/**
- * `cell_size_check` finds a damaged page when it is read, before its cells are used. `busy_timeout` (milliseconds): another
- * program that looks into the file may hold a lock for a moment.
- */
-const SETTINGS = `PRAGMA busy_timeout = 1000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-  PRAGMA cell_size_check = ON;`;
-/** SQLite's default. */
-const PAGE_BYTES = 4_096;
-
-const META = 'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;';
 
 export interface SearchStore {
   readonly progress: IndexProgress;
@@ -61,25 +43,22 @@ export interface SearchStore {
   close(): void;
 }
 
-/**
- * Opens the file, or rebuilds it when it belongs to another log, version or embedding model, is ahead of the log, or
- * holds what cannot be read: vectors of two models are never in one file.
- */
+/** Opens the file, or recreates it if it cannot be used. Vectors of two models are never in one file. */
 function openSearchStore(options: IndexTask): SearchStore {
-  const found = options.isLost ? null : open(options);
-  if (found === null) return storeOf(openAnew(options), options);
+  const found = options.isLost ? null : openIndexFile(options);
+  if (found === null) return storeOf(createIndexFile(options), options);
   try {
     return storeOf(found, options);
   } catch {
     found.close();
-    return storeOf(openAnew(options), options);
+    return storeOf(createIndexFile(options), options);
   }
 }
 
 function storeOf(database: DatabaseSyncInstance, options: SearchIndexOptions): SearchStore {
   const tables = { rows: chunkRows(database), words: fullText(database), vectors: vectorsOf(options) };
   let shown = Number(metaIn(database, 'shown') ?? 0);
-  forgetAfter(shown, database, tables);
+  deleteAfter(shown, database, tables);
   const scan = loadedScan(tables.rows, options.dimensions);
   let hidden: ScanChange = NOTHING;
   const saveMeta = database.prepare(
@@ -93,7 +72,7 @@ function storeOf(database: DatabaseSyncInstance, options: SearchIndexOptions): S
       try {
         changed = applied(change, hidden, tables);
         if (change.checkpoint !== null) {
-          for (const key of changed.gone) forget(key, tables);
+          for (const key of changed.gone) deleteRow(key, tables);
           saveMeta.run('checkpoint', change.checkpoint);
           saveMeta.run('shown', String(tables.rows.lastKey()));
         }
@@ -126,7 +105,7 @@ function applied({ added, removed, incomplete = [] }: ChunksWrite, hidden: ScanC
   const gone = new Set(hidden.gone);
   const come = new Map(hidden.come);
   const drop = (key: number): void => {
-    if (come.delete(key)) forget(key, tables);
+    if (come.delete(key)) deleteRow(key, tables);
     else gone.add(key);
   };
   for (const document of removed) {
@@ -145,16 +124,16 @@ function applied({ added, removed, incomplete = [] }: ChunksWrite, hidden: ScanC
   return { gone, come };
 }
 
-function forget(key: number, { rows, words }: Tables): void {
+function deleteRow(key: number, { rows, words }: Tables): void {
   const row = rows.find(key);
   if (row !== null) words.remove(key, row.text);
   rows.remove(key);
 }
 
-/** Deletes rows that never became visible because the last write is missing: their keys are after `shown`. */
-function forgetAfter(shown: number, database: DatabaseSyncInstance, tables: Tables): void {
+/** Deletes the rows after `shown`: they never became visible, because their last write is missing. */
+function deleteAfter(shown: number, database: DatabaseSyncInstance, tables: Tables): void {
   database.exec('BEGIN');
-  for (const key of tables.rows.keysAfter(shown)) forget(key, tables);
+  for (const key of tables.rows.keysAfter(shown)) deleteRow(key, tables);
   database.exec('COMMIT');
 }
 
@@ -168,7 +147,7 @@ function found(
   const byVector = near
     .map(({ key }) => ({
       key,
-      score: query === null ? 0 : dot(query, present(rows.vector(key), 'vector of a passage')),
+      score: query === null ? 0 : dot(query, present(rows.vector(key), 'vector of a chunk')),
     }))
     .filter(({ score }) => score > 0)
     .sort(byScore)
@@ -176,7 +155,7 @@ function found(
   const byWords = ranking === 'vector' ? [] : words.nearest(text, RANKED, shown);
   return reciprocalRankFusion([byVector, byWords])
     .slice(0, topK)
-    .map(({ key, score }) => ({ ...present(rows.find(key), 'row of a passage'), score }));
+    .map(({ key, score }) => ({ ...present(rows.find(key), 'row of a chunk'), score }));
 }
 
 /** Pending removals and additions, which take effect with the next checkpoint. */
@@ -200,7 +179,7 @@ function vectorsOf({ model, dimensions }: SearchIndexOptions) {
     ofChunk(text: string, given: Float32Array | null): Float32Array {
       return given === null ? offlineVector(text) : (normalised(given) ?? new Float32Array(dimensions));
     },
-    /** Null: only words rank. */
+    /** The vector of a query, or null if only words can rank. */
     ofQuery(text: string, given: Float32Array | null): Float32Array | null {
       const vector = given ?? (isOffline ? offlineVector(text) : null);
       return vector && normalised(vector);
@@ -217,43 +196,6 @@ function dot(one: Float32Array, other: Float32Array): number {
 /** SQLITE_FULL of https://sqlite.org/rescode.html */
 const SQLITE_FULL = 13;
 
-/** The existing file; null when it cannot be used: missing, corrupt, or folded from something else. */
-function open({ file, log, model, dimensions }: SearchIndexOptions): DatabaseSyncInstance | null {
-  let database: DatabaseSyncInstance | null = null;
-  try {
-    // SQLite reads the rest of a page that is cut off as zeroes.
-    if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) % PAGE_BYTES !== 0) return null;
-    database = new DatabaseSync(file);
-    database.exec(SETTINGS);
-    const wanted = { identity: log.identity, version: INDEX_VERSION, model, dimensions: String(dimensions) };
-    const isOurs = Object.entries(wanted).every(([key, value]) => database && metaIn(database, key) === value);
-    const checkpoint = metaIn(database, 'checkpoint');
-    const isPast = checkpoint !== null && (log.head === null || checkpoint > log.head);
-    if (isOurs && !isPast) return database;
-  } catch {
-    // Not a usable database: everything can be folded again.
-  }
-  database?.close();
-  return null;
-}
-
-function openAnew({ file, log, model, dimensions }: SearchIndexOptions): DatabaseSyncInstance {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(file + suffix, { force: true, recursive: true });
-  const database = new DatabaseSync(file);
-  database.exec(SETTINGS);
-  database.exec(`${META}${CHUNKS_SCHEMA}${FULL_TEXT_SCHEMA}`);
-  const save = database.prepare('INSERT INTO meta VALUES (?, ?)');
-  save.run('identity', log.identity);
-  save.run('version', INDEX_VERSION);
-  save.run('model', model);
-  save.run('dimensions', String(dimensions));
-  return database;
-}
-
-function metaIn(database: DatabaseSyncInstance, key: string): string | null {
-  return textOf(database.prepare('SELECT value FROM meta WHERE key = ?').get(key), 'value');
-}
-
 /**
  * Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): a row scores 1 / (60 + its place, from 1) in each
  * ranking that has it. 60 is their value: a smaller one makes the first places of one ranking outweigh agreement
@@ -261,7 +203,7 @@ function metaIn(database: DatabaseSyncInstance, key: string): string | null {
  */
 const FUSION_OFFSET = 60;
 
-/** Fuses rankings whose scores do not compare, each best first; best first, ties by key. */
+/** Fuses rankings whose scores do not compare. Each is best first, and so is the result; ties by key. */
 function reciprocalRankFusion(rankings: readonly (readonly Scored[])[]): readonly Scored[] {
   const scores = new Map<number, number>();
   for (const ranking of rankings) {

@@ -129,7 +129,7 @@ describe('A search index of chunks that fails', () => {
     expect(reading).to.deep.include({ tools: ['pdfReader'], error: null });
     expect(documentsIn(reading.hits)).to.deep.equal([idOf(TREES)]);
     expect(service.faults.map((fault) => 'err' in fault && String(fault.err))).to.deep.equal([
-      'Error: The passage index has stopped: its thread has ended',
+      'Error: The chunk index has stopped: its thread has ended',
     ]);
   });
 });

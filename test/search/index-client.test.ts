@@ -311,7 +311,7 @@ describe(`Search index of chunks (SEED=${SEED})`, () => {
       'a',
       Array.from({ length: MAX_ADDED + 1 }, () => 'x'),
     );
-    expect(await messageOf(first.write({ added: many, ...AT_1 }))).to.match(/257 passages at once: at most 256/);
+    expect(await messageOf(first.write({ added: many, ...AT_1 }))).to.match(/257 chunks at once: at most 256/);
     const searches = Array.from({ length: 101 }, () => first.search({ text: 'x', vector: null, topK: 1 }));
     const settled = await Promise.allSettled(searches);
     expect(settled.filter(({ status }) => status === 'rejected')).to.have.lengthOf(1);
