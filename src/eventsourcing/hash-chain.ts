@@ -1,12 +1,11 @@
 /**
- * The hash chain over a stream: each event's hash covers the one before it, so that anybody with an export
- * alone can verify that nothing was changed, left out or moved.
+ * The hash chain over a stream: each event's hash covers the one before it. A reader verifies with an export alone that
+ * no event was changed, omitted or moved.
  */
 import { canonical } from './canonical-json.js';
 import type { EventLog, NewEvent, RecordedEvent, StreamRange } from '../eventlog/port.js';
-import type { System } from '../system/system.js';
 
-/** Stands for the hash before a stream's first event. */
+/** The hash before a stream's first event. */
 export const GENESIS_HASH = '0'.repeat(64);
 
 /** Version of the events' data written today; readers upcast older ones (run/events.ts). */
@@ -101,19 +100,14 @@ function isOf<F extends Fact>(fact: F, sealed: ExportedEvent): sealed is Exporte
   return sealed.type === fact.type && sealed.data === fact.data;
 }
 
-/** Hash of an event that follows one with the hash `previous`: SHA-256 over it and canonical({at, data, id, seq, type}). */
-export function nextHash(previous: string, event: HashedFields, sha256: Sha256): string {
-  return sha256(previous + hashedText(event, canonical(event.data)));
-}
-
 /** canonical({at, data, id, seq, type}), assembled around data that is canonical already. */
 function hashedText({ at, id, seq, type }: Omit<HashedFields, 'data'>, canonicalData: string): string {
   return `{"at":${canonical(at)},"data":${canonicalData},"id":${canonical(id)},"seq":${seq},"type":${canonical(type)}}`;
 }
 
 /**
- * A recorded event as the audit endpoints show it. Without the chain's metadata (another program wrote it) `at` and
- * `hash` are empty, and no link leads to it.
+ * A recorded event as the audit endpoints show it. If another program wrote it, without the chain's metadata, `at` and
+ * `hash` are empty, and its hash follows from none.
  *
  * @throws {SyntaxError | TypeError} when its data is no JSON object
  */
@@ -130,7 +124,7 @@ export function exportedOf(recorded: RecordedEvent): ExportedEvent {
   };
 }
 
-/** An event's hash; empty where another program wrote it: no link leads to that. */
+/** An event's hash, empty if another program wrote the event. */
 export function hashOf({ metadata }: RecordedEvent): string {
   return metadata['hash'] ?? '';
 }
@@ -139,35 +133,41 @@ export function hashOf({ metadata }: RecordedEvent): string {
 export const BROKEN_LINK = 'its hash does not follow from the event before it and its own fields';
 
 /** Whether an event's hash follows from the hash before it and its own fields. */
-export function checkLink(previousHash: string, exported: ExportedEvent, sha256: Sha256): boolean {
-  return nextHash(previousHash, exported, sha256) === exported.hash;
+export function checkLink(previousHash: string, event: ExportedEvent, sha256: Sha256): boolean {
+  return sha256(previousHash + hashedText(event, canonical(event.data))) === event.hash;
+}
+
+/** @throws {Error} when an event's hash does not follow from the hash before it and its own fields */
+export function assertLink(previousHash: string, event: ExportedEvent, sha256: Sha256): void {
+  if (!checkLink(previousHash, event, sha256)) throw new Error(BROKEN_LINK);
 }
 
 /**
- * The same of a recorded event, whose data is looked into only where its text is not the canonical one.
+ * Whether the hash of a recorded event follows. Parses its data only if the stored text is not the canonical one: some
+ * logs return another text of the same value.
  *
  * @throws {SyntaxError | TypeError} when its data is no JSON object
  */
 export function isLinked(previousHash: string, recorded: RecordedEvent, sha256: Sha256): boolean {
   const { id, type, revision: seq, data, metadata } = recorded;
-  const { occurredAt: at = '', hash = '' } = metadata;
-  const event = { at, id, seq, type, hash };
-  return isStoredLink(previousHash, { event, data, sha256 }) || checkLink(previousHash, exportedOf(recorded), sha256);
+  const fields = { at: metadata['occurredAt'] ?? '', id, seq, type };
+  if (sha256(previousHash + hashedText(fields, data)) === hashOf(recorded)) return true;
+  return checkLink(previousHash, exportedOf(recorded), sha256);
 }
 
-// Reads a stream back: every event is checked to follow from the one before it.
+// Reads a stream back, and checks that every event follows from the one before it.
 
-/** Whose stream is read. */
+/** The stream of an aggregate. */
 export interface VerifiedStream<E extends ExportedEvent> {
   readonly stream: string;
-  /** A recorded event as the domain reads it; throws for one that is none of its own. */
+  /** A recorded event as the domain reads it; throws if it is not one of its events. */
   readonly eventOf: (recorded: RecordedEvent) => E;
   /** The domain's error for an event that does not follow. */
   readonly corrupt: (seq: number, cause: unknown) => Error;
 }
 
 export interface VerifiedRange {
-  readonly sha256: System['sha256'];
+  readonly sha256: Sha256;
   /** Revision of the first event given; default: 0. */
   readonly from?: number | undefined;
   /** Most events; default: all. */
@@ -193,10 +193,8 @@ export async function* readVerified<E extends ExportedEvent>(
   for await (const recorded of log.readStream(stream, range)) {
     const event = eventOf(recorded);
     try {
-      if (event.seq !== next) throw new Error(`event ${event.seq} stands there`);
-      if (previous !== null && !isStoredLink(previous, { event, data: recorded.data, sha256 })) {
-        assertLink(previous, event, sha256);
-      }
+      if (event.seq !== next) throw new Error(`event ${event.seq} is in its place`);
+      if (previous !== null && !isLinked(previous, recorded, sha256)) throw new Error(BROKEN_LINK);
     } catch (cause) {
       throw corrupt(next, cause);
     }
@@ -223,25 +221,4 @@ function readingOf({ from = 0, max, previousHash, pageChars }: VerifiedRange): {
     hash: first === 0 ? GENESIS_HASH : (previousHash ?? null),
     range: { from: first, ...(max !== undefined && { max: max + (from - first) }), ...page },
   };
-}
-
-/**
- * Whether the stored bytes hash to the event's hash: then they are already canonical, and re-serialising is skipped. Some
- * logs return the data of an event as another text.
- */
-function isStoredLink(
-  previous: string,
-  {
-    event,
-    data,
-    sha256,
-  }: { readonly event: Omit<ExportedEvent, 'data'>; readonly data: string; readonly sha256: Sha256 },
-): boolean {
-  return sha256(previous + hashedText(event, data)) === event.hash;
-}
-
-/** @throws {Error} when an event's hash does not follow from the hash before it and its own fields */
-export function assertLink(previousHash: string, event: ExportedEvent, sha256: System['sha256']): void {
-  if (checkLink(previousHash, event, sha256)) return;
-  throw new Error(BROKEN_LINK);
 }

@@ -117,8 +117,10 @@ function thrownFailure(error: unknown, server: ModelServer): ModelFailed {
     return failure(server, 'its answer is too large', { kind: 'answer_too_large', retryable: false });
   }
   if (error instanceof SyntaxError) {
-    const what = error.message.startsWith('Unexpected end') ? 'empty or cut off' : 'no JSON';
-    return failure(server, `the body of its answer is ${what}`, { kind: 'unreadable_answer', retryable: true });
+    return failure(server, 'the body of its answer is not complete JSON', {
+      kind: 'unreadable_answer',
+      retryable: true,
+    });
   }
   const cause = fieldOf(error, 'cause');
   const found = fieldOf(cause, 'code');

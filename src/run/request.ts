@@ -1,7 +1,7 @@
 /** The first events of a run, from the request of a start endpoint. */
 import { maxNodeExecutions, MAX_ITERATIONS, PASS_SCORE } from '../graph/limits.js';
 import type { Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
-import { canonicalOnce } from '../eventsourcing/canonical-json.js';
+import { canonical } from '../eventsourcing/canonical-json.js';
 import { decide } from './decide.js';
 import { NO_EFFORT, usageOf } from './effort.js';
 import type { RunFact } from './events.js';
@@ -27,7 +27,7 @@ export interface RunRequest {
 
 /** A graph as frozen into runs, with its hash. Its canonical text is cached, because each of its runs records it. */
 export function frozenGraph(graph: Graph, sha256: (text: string) => string): Pick<RunRequest, 'graph' | 'graphHash'> {
-  return { graph, graphHash: sha256(canonicalOnce(graph)) };
+  return { graph, graphHash: sha256(canonical(graph)) };
 }
 
 /** The data of a run's first event. A new limit of all runs gets its value here. */
