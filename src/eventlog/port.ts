@@ -77,6 +77,12 @@ export type Followed =
   | { readonly kind: 'caughtUp' }
   | { readonly kind: 'checkpoint'; readonly position: Position };
 
+/** The position that a subscriber has reached with a delivery, or null for `caughtUp`. */
+export function reachedBy(followed: Followed): Position | null {
+  if (followed.kind === 'caughtUp') return null;
+  return followed.kind === 'event' ? followed.event.position : followed.position;
+}
+
 export interface EventLog {
   /**
    * Appends all events or none, after the expected revision. Resolves once they are durable. The same ids at the same
@@ -101,7 +107,7 @@ export interface EventLog {
    *
    * @throws {SubscriptionDropped} with the last position delivered, from which to subscribe again
    */
-  subscribe(after: Position | null, following: SubscribeOptions): AsyncIterable<Followed>;
+  subscribe(after: Position | null, options: SubscribeOptions): AsyncIterable<Followed>;
 
   /** The log's lasting identity: read models that were folded from another log are folded again. */
   identity(): Promise<string>;

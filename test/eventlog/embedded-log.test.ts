@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, write
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import { AppendOutcomeUnknown, DataDirHeld, LogUnavailable, SubscriptionDropped } from '../../src/eventlog/errors.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
@@ -242,6 +243,20 @@ describe('Embedded log: loss', () => {
     expect(await refusal(restored(flipped))).to.include('are missing');
     const whole = await logs.open(restored((journal) => journal));
     expect((await all(whole.readAll(null))).length).to.be.greaterThan(100);
+  });
+
+  it('has gaps after SQL has deleted an event, and none before', async () => {
+    const file = logs.file();
+    const log = await logs.open(file);
+    await log.append('run-1', numbered(3), 'none');
+    await log.close();
+    const reopened = await logs.open(file);
+    expect(await reopened.hasGaps()).to.equal(false);
+    await reopened.close();
+    const database = new DatabaseSync(file);
+    database.exec('DELETE FROM events WHERE revision = 1');
+    database.close();
+    expect(await (await logs.open(file)).hasGaps()).to.equal(true);
   });
 
   it('is no loss when the head file is missing, cut short or behind', async () => {

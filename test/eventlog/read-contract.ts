@@ -157,7 +157,7 @@ export function readAllContract(current: CurrentLog): void {
     });
   });
 
-  describe('head, identity, ping', () => {
+  describe('head, identity, gaps, ping', () => {
     it('has its head at the last append or later', async () => {
       const { log } = current();
       const { position } = await log.append(freshStream(current()), numbered(2), 'none');
@@ -170,6 +170,12 @@ export function readAllContract(current: CurrentLog): void {
       const identity = await log.identity();
       expect(identity).to.be.a('string').that.is.not.empty;
       expect(await log.identity()).to.equal(identity);
+    });
+
+    it('has no gaps if nothing was deleted', async () => {
+      const { log } = current();
+      await log.append(freshStream(current()), numbered(2), 'none');
+      expect(await log.hasGaps()).to.equal(false);
     });
 
     it('answers a ping', async () => {
@@ -194,6 +200,7 @@ export function closeContract(open: OpenLog): void {
         () => all(log.readAll(null)),
         () => log.head(),
         () => log.identity(),
+        () => log.hasGaps(),
         () => log.ping(),
       ];
       for (const call of calls) expect(await rejectionOf(call())).to.be.instanceOf(LogClosed);

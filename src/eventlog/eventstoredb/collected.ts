@@ -1,12 +1,12 @@
-/** What a subscription of the client gives, collected in its order until the reader takes it. */
+/** Collects what a subscription of the client delivers, in its order, until the reader takes it. */
 import type { AllStreamResolvedEvent, AllStreamSubscription } from '@eventstore/db-client';
 import type { Position } from '../port.js';
 import type { ReadEvent } from './names.js';
 
-/** An event, the position of a checkpoint, or that all history has been delivered. */
+/** An event, the position of a checkpoint, or the end of history. */
 export type Delivered = ReadEvent | Position | 'caughtUp';
 
-/** Events, and UTF-16 units of their data, that wait here for a slow reader; the rest waits at the server. */
+/** Events, and UTF-16 units of their data, that wait here for a slow reader; the others wait at the server. */
 const MAX_EVENTS = 250;
 const MAX_CHARS = 1024 * 1024;
 
@@ -19,8 +19,8 @@ export interface CollectedOptions {
 
 export class Collected {
   readonly #options: CollectedOptions;
-  /** What the client told beside events, and how many events before it the client still holds. */
-  readonly #told: { ahead: number; readonly delivered: Position | 'caughtUp' }[] = [];
+  /** Checkpoints and the end of history, with the number of events before each that the client still holds. */
+  readonly #marks: { ahead: number; readonly delivered: Position | 'caughtUp' }[] = [];
   #batch: Delivered[] = [];
   #chars = 0;
   #end: { readonly reason: unknown } | null = null;
@@ -30,13 +30,13 @@ export class Collected {
     this.#options = options;
     options.source
       .on('confirmation', options.onMessage)
-      .on('caughtUp', () => this.tell('caughtUp'))
+      .on('caughtUp', () => this.mark('caughtUp'))
       .on('error', (error) => this.end(error))
       .on('end', () => this.end(new Error('The server ended the subscription')))
       .on('data', (resolved: AllStreamResolvedEvent) => this.#take(resolved));
   }
 
-  /** What has come, at least one, for a single reader; or throws why nothing more comes. */
+  /** Waits for at least one delivery; for a single reader. @throws the reason of `end` */
   async next(): Promise<readonly Delivered[]> {
     while (this.#batch.length === 0) {
       if (this.#end !== null) throw this.#end.reason;
@@ -55,12 +55,12 @@ export class Collected {
     this.#wake();
   }
 
-  /** The client tells of a checkpoint, or of the end of history, when it has read it, which is before events that it holds. */
-  tell(delivered: Position | 'caughtUp'): void {
+  /** Keeps a checkpoint or the end of history for after the events that the client still holds: it reports them early. */
+  mark(delivered: Position | 'caughtUp'): void {
     const { source, onMessage } = this.#options;
     onMessage();
-    this.#told.push({ ahead: source.readableLength, delivered });
-    this.#putTold();
+    this.#marks.push({ ahead: source.readableLength, delivered });
+    this.#putDueMarks();
   }
 
   #take(resolved: AllStreamResolvedEvent): void {
@@ -72,23 +72,23 @@ export class Collected {
       if (event !== null) this.#put(event);
       this.#chars += event?.data.length ?? 0;
     } catch (error) {
-      // Thrown from here, it would reach no one but the process.
+      // An error thrown in a listener would end the process.
       return this.end(error);
     }
-    for (const told of this.#told) told.ahead -= 1;
-    this.#putTold();
+    for (const mark of this.#marks) mark.ahead -= 1;
+    this.#putDueMarks();
     if (this.#batch.length >= MAX_EVENTS || this.#chars >= MAX_CHARS) source.pause();
   }
 
-  #putTold(): void {
-    for (let told = this.#told[0]; told !== undefined && told.ahead <= 0; told = this.#told[0]) {
-      this.#told.shift();
-      this.#put(told.delivered);
+  #putDueMarks(): void {
+    for (let mark = this.#marks[0]; mark !== undefined && mark.ahead <= 0; mark = this.#marks[0]) {
+      this.#marks.shift();
+      this.#put(mark.delivered);
     }
   }
 
   #put(delivered: Delivered): void {
-    // What comes with it is taken with it.
+    // The reader also takes what arrives in this turn.
     if (this.#batch.push(delivered) === 1) setImmediate(() => this.#wake());
   }
 }

@@ -2,24 +2,23 @@
 import type { System } from '../../system/system.js';
 
 export interface IdleTimeout {
-  /** Aborts with ServerSilent when the timeout expires, or with the reason of the outer signal. */
+  /** Aborts with ServerSilent when the timeout expires, or with the reason of an outer signal. */
   readonly signal: AbortSignal;
   /** Stops the clock while an answer is processed. */
   pause(): void;
-  /** Restarts the clock: the server is waited for again. */
+  /** Starts the clock again: the next answer is expected. */
   resume(): void;
   end(): void;
 }
 
 export class ServerSilent extends Error {
   constructor(deadlineMs: number) {
-    super(`The server said nothing for ${deadlineMs} ms`);
+    super(`The server sent nothing for ${deadlineMs} ms`);
   }
 }
 
 /**
- * Expires after the deadline, counted from now and from each answer; once answers come it may take up to twice as long,
- * because a timer per answer would cost more than reading it.
+ * Expires after the deadline, counted from now and from each answer.
  *
  * @param outer abort it too; unlike with AbortSignal.any, no listener stays on them after `end`
  */
@@ -29,32 +28,21 @@ export function idleTimeout(
   outer: readonly AbortSignal[],
 ): IdleTimeout {
   const over = new AbortController();
-  const leave = (): void => over.abort(outer.find(({ aborted }) => aborted)?.reason);
-  for (const signal of outer) signal.addEventListener('abort', leave);
-  if (outer.some(({ aborted }) => aborted)) leave();
-  let isPaused = false;
-  let isFresh = false;
-  let cancel = (): void => undefined;
-  const set = (): void => {
-    cancel = system.after(deadlineMs, () => {
-      if (!isPaused && !isFresh) return over.abort(new ServerSilent(deadlineMs));
-      isFresh = false;
-      set();
-    });
-  };
-  set();
+  const onAbort = (): void => over.abort(outer.find(({ aborted }) => aborted)?.reason);
+  for (const signal of outer) signal.addEventListener('abort', onAbort);
+  if (outer.some(({ aborted }) => aborted)) onAbort();
+  const start = (): (() => void) => system.after(deadlineMs, () => over.abort(new ServerSilent(deadlineMs)));
+  let cancel = start();
   return {
     signal: over.signal,
-    pause() {
-      isPaused = true;
-    },
+    pause: () => cancel(),
     resume() {
-      isPaused = false;
-      isFresh = true;
+      cancel();
+      cancel = start();
     },
     end() {
       cancel();
-      for (const signal of outer) signal.removeEventListener('abort', leave);
+      for (const signal of outer) signal.removeEventListener('abort', onAbort);
     },
   };
 }

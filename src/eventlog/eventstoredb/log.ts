@@ -4,6 +4,7 @@ import type { System } from '../../system/system.js';
 import { untilDeadline, wait } from '../../system/async/deadline.js';
 import type { Backoff } from '../../system/async/retry.js';
 import { backoffMs } from '../../system/async/retry.js';
+import { reasonOf } from '../../system/untrusted.js';
 import { ConfigInvalid } from '../../errors.js';
 import { AppendOutcomeUnknown, LogClosed, LogUnavailable, RevisionConflict } from '../errors.js';
 import type {
@@ -49,18 +50,13 @@ export interface EventStoreOptions {
 }
 
 /**
- * Opens the log. Connects on the first call: while the server is down, each call fails after its deadline. Each append
- * is sent once; the caller repeats one whose outcome is unknown (eventsourcing/append-with-retry.ts).
+ * Opens the log. Connects on the first call: while the server is down, each call fails after its deadline. Sends each
+ * append once; the caller repeats one whose outcome is unknown (eventsourcing/append-with-retry.ts).
  *
  * @throws {ConfigInvalid} the connection string cannot be used
  */
 export function openEventStoreLog(options: EventStoreOptions): EventLog {
-  const { url, prefix = '', keepLast = {}, deadlineMs = DEADLINE_MS, system } = options;
-  const closing = new AbortController();
-  // Each read and each subscription listens.
-  setMaxListeners(0, closing.signal);
-  const reader = { clients: clientsOf(url), names: streamNames(prefix), system, deadlineMs, closing: closing.signal };
-  return new EventStoreLog(reader, { keepLast, newId: () => system.uuid(), closing });
+  return new EventStoreLog(options);
 }
 
 function clientsOf(url: string): Clients {
@@ -70,42 +66,41 @@ function clientsOf(url: string): Clients {
     throw new ConfigInvalid({
       variable: 'EVENTSTORE_URL',
       value: '(hidden)',
-      accepted: `a connection string that can be used (${error instanceof Error ? error.message : String(error)})`,
+      accepted: `a connection string that can be used (${reasonOf(error)})`,
     });
   }
-}
-
-interface Settings {
-  readonly keepLast: Readonly<Record<string, number>>;
-  /** Makes version-4 UUIDs. */
-  readonly newId: () => string;
-  readonly closing: AbortController;
 }
 
 class EventStoreLog implements EventLog {
   readonly #reader: Reader;
   readonly #appender: Appender;
-  readonly #settings: Settings;
-  readonly #naming: Naming;
+  readonly #keepLast: Readonly<Record<string, number>>;
+  readonly #newId: () => string;
+  readonly #closing = new AbortController();
   #closed: Promise<void> | null = null;
   /** Appends that wait for the log's name to be read or for their stream's settings to be written. */
   readonly #prepared = new Set<Promise<Appended>>();
+  /** The log's name once the first call has asked for it. */
+  #name: Promise<LogName> | null = null;
   #isNamed = false;
   #head: KnownHead | null = null;
 
-  constructor(reader: Reader, settings: Settings) {
-    const { clients, system, deadlineMs } = reader;
+  constructor({ url, prefix = '', keepLast = {}, deadlineMs = DEADLINE_MS, system }: EventStoreOptions) {
+    // Each read and each subscription listens.
+    setMaxListeners(0, this.#closing.signal);
+    const clients = clientsOf(url);
+    const reader = { clients, names: streamNames(prefix), system, deadlineMs, closing: this.#closing.signal };
     this.#reader = reader;
-    this.#settings = settings;
     this.#appender = new Appender({ clients, system, deadlineMs, roundTrip: () => roundTrip(reader) });
-    this.#naming = new Naming(reader, this.#appender, settings.newId);
+    this.#keepLast = keepLast;
+    this.#newId = () => system.uuid();
   }
 
   async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
     this.#checkOpen();
     checkAppend(stream, events, expected);
     const append = { stream, events, expected };
-    const kept = expected === 'none' ? this.#settings.keepLast[categoryOf(stream)] : undefined;
+    const kept = expected === 'none' ? this.#keepLast[categoryOf(stream)] : undefined;
     if (this.#isNamed && kept === undefined) return await this.#append(append);
     if (this.#prepared.size >= MAX_WAITING) throw new LogUnavailable();
     const appended = this.#prepare(stream, kept).then(() => this.#append(append));
@@ -123,25 +118,26 @@ class EventStoreLog implements EventLog {
     yield* allEvents(this.#reader, { after, begin: this.#begin }, range);
   }
 
-  subscribe(after: Position | null, following: SubscribeOptions): AsyncIterable<Followed> {
-    return follow(this.#reader, { after, begin: this.#begin }, following);
+  subscribe(after: Position | null, options: SubscribeOptions): AsyncIterable<Followed> {
+    return follow(this.#reader, { after, begin: this.#begin }, options);
   }
 
   async identity(): Promise<string> {
     this.#checkOpen();
-    return (await this.#naming.name()).identity;
+    return (await this.#named()).identity;
   }
 
   async head(): Promise<Position | null> {
     this.#checkOpen();
     const found = await newestHead(this.#reader, this.#head ?? { upTo: await this.#begin(), head: null });
-    // Of two searches at once the one that has begun later has searched further.
+    // Of two concurrent searches the later one has searched further.
     if (this.#head === null || found.upTo > this.#head.upTo) this.#head = found;
     return found.head;
   }
 
   /** The server keeps each event until its whole stream is deleted. */
   async hasGaps(): Promise<boolean> {
+    this.#checkOpen();
     return false;
   }
 
@@ -159,16 +155,16 @@ class EventStoreLog implements EventLog {
     const { clients, system, deadlineMs } = this.#reader;
     await Promise.allSettled(this.#prepared);
     await this.#appender.stop();
-    this.#settings.closing.abort(new LogClosed());
+    this.#closing.abort(new LogClosed());
     await clients.close(system, deadlineMs);
   }
 
-  readonly #begin = async (): Promise<Position> => (await this.#naming.name()).position;
+  readonly #begin = async (): Promise<Position> => (await this.#named()).position;
 
   async #prepare(stream: string, kept: number | undefined): Promise<void> {
-    await this.#naming.name();
+    await this.#named();
     this.#isNamed = true;
-    if (kept !== undefined) await this.#keepLast(stream, kept);
+    if (kept !== undefined) await this.#setMaxCount(stream, kept);
   }
 
   async #append(append: CheckedAppend): Promise<Appended> {
@@ -191,61 +187,50 @@ class EventStoreLog implements EventLog {
     await untilVisible(read, this.#reader);
   }
 
-  /** Written before the stream is created, so that it never holds more events than this. */
-  async #keepLast(stream: string, count: number): Promise<void> {
-    const settings = { id: this.#settings.newId(), type: '$metadata', data: JSON.stringify({ $maxCount: count }) };
-    const events = [{ ...settings, metadata: {} }];
+  /** Runs before the stream is created, so that it never holds more events than this. */
+  async #setMaxCount(stream: string, count: number): Promise<void> {
+    const event = { id: this.#newId(), type: '$metadata', data: JSON.stringify({ $maxCount: count }), metadata: {} };
     const serverStream = `$$${this.#reader.names.toServer(stream)}`;
     try {
-      await this.#appender.append({ stream, events, expected: 'any' }, serverStream);
+      await this.#appender.append({ stream, events: [event], expected: 'any' }, serverStream);
     } catch (cause) {
       throw new LogUnavailable({ cause });
     }
   }
 
-  #checkOpen(): void {
-    if (this.#closed !== null) throw new LogClosed();
-  }
-}
-
-/**
- * Reads the log's name on first use, or writes one. The name is a random id in a stream of its own, written before
- * anything else by the first process: the log begins at its position, whatever the server holds for others.
- */
-class Naming {
-  readonly #name: () => Promise<LogName>;
-  #known: Promise<LogName> | null = null;
-
-  constructor(reader: Reader, appender: Appender, newId: () => string) {
-    this.#name = () => nameOf(reader, appender, newId);
-  }
-
-  /** @throws {LogUnavailable | LogClosed} it cannot be read or written now */
-  async name(): Promise<LogName> {
-    this.#known ??= this.#name();
+  /** The log's name, read or written on first use. @throws {LogUnavailable | LogClosed} */
+  async #named(): Promise<LogName> {
+    this.#name ??= this.#readOrWriteName();
     try {
-      return await this.#known;
+      return await this.#name;
     } catch (error) {
-      this.#known = null;
+      this.#name = null;
       throw error instanceof AppendOutcomeUnknown ? new LogUnavailable({ cause: error }) : error;
     }
   }
-}
 
-async function nameOf(reader: Reader, appender: Appender, newId: () => string): Promise<LogName> {
-  const found = await nameIn(reader);
-  if (found !== null) return found;
-  const identity = newId();
-  const event = { id: newId(), type: 'LogNamed', data: JSON.stringify({ identity }), metadata: {} };
-  const stream = reader.names.identityStream;
-  try {
-    return {
-      identity,
-      position: (await appender.append({ stream, events: [event], expected: 'none' }, stream)).position,
-    };
-  } catch (error) {
-    if (!(error instanceof RevisionConflict)) throw error;
-    return await untilVisible(() => nameIn(reader), reader);
+  /**
+   * The name is a random id in a stream of its own. The first process writes it before anything else: the log begins at
+   * its position, whatever the server holds for others.
+   */
+  async #readOrWriteName(): Promise<LogName> {
+    const reader = this.#reader;
+    const found = await nameIn(reader);
+    if (found !== null) return found;
+    const identity = this.#newId();
+    const event = { id: this.#newId(), type: 'LogNamed', data: JSON.stringify({ identity }), metadata: {} };
+    const stream = reader.names.identityStream;
+    try {
+      const { position } = await this.#appender.append({ stream, events: [event], expected: 'none' }, stream);
+      return { identity, position };
+    } catch (error) {
+      if (!(error instanceof RevisionConflict)) throw error;
+      return await untilVisible(() => nameIn(reader), reader);
+    }
+  }
+
+  #checkOpen(): void {
+    if (this.#closed !== null) throw new LogClosed();
   }
 }
 

@@ -1,9 +1,8 @@
-/** Reads of all events of this log, up to the newest or without an end: both are subscriptions of the server. */
+/** Reads all events of this log, up to the newest or without end: both are subscriptions of the server. */
 import { LogClosed, LogUnavailable, SubscriptionDropped } from '../errors.js';
 import { wait } from '../../system/async/deadline.js';
-import { oneByOne } from '../one-by-one.js';
 import type { AllRange, Followed, Position, RecordedEvent, SubscribeOptions } from '../port.js';
-import { isOfTypes } from '../port.js';
+import { isOfTypes, reachedBy } from '../port.js';
 import { isDenied, isTooSlow } from './clients.js';
 import type { Delivered } from './collected.js';
 import { Collected } from './collected.js';
@@ -14,22 +13,21 @@ import { eventIn, filterOf, isOurs, serverPositionOf } from './names.js';
 import type { Reader } from './reads.js';
 import { RETRY_MS } from './reads.js';
 
-/** Events skipped here before the subscriber is sent a checkpoint; the server sends its own for those it skips. */
+/** Events that this process skips before the subscriber receives a checkpoint; for those that the server skips it sends its own. */
 const CHECKPOINT_EVERY = 1_000;
 
 /** Where a reader begins. */
 export interface Beginning {
   /** Exclusive, or null for the beginning of this log. */
   readonly after: Position | null;
-  /** Gives the position at which this log begins, which the server may have to be asked for. */
+  /** Returns the position at which this log begins; may ask the server for it. */
   readonly begin: () => Promise<Position>;
 }
 
 /**
- * The events of all streams after a position, up to the newest: by a subscription, because the server cannot leave out
- * events in a plain read.
+ * The events of all streams after a position, up to the newest. Uses a subscription, because a plain read has no filter.
  *
- * @throws {LogUnavailable} nothing came within the deadline, or access is denied @throws {LogClosed}
+ * @throws {LogUnavailable} the server sent nothing within the deadline, or denied access @throws {LogClosed}
  */
 export async function* allEvents(reader: Reader, from: Beginning, range: AllRange): AsyncGenerator<RecordedEvent> {
   const waiting = idleTimeout(reader.system, reader.deadlineMs, []);
@@ -56,7 +54,7 @@ export async function* allEvents(reader: Reader, from: Beginning, range: AllRang
 
 interface Reading extends Pick<Beginning, 'begin'> {
   readonly range: AllRange;
-  /** What is left to read, should the subscription be dropped. */
+  /** What is still to read if the subscription is dropped. */
   readonly rest: { after: Position | null; left: number };
   readonly waiting: IdleTimeout;
 }
@@ -67,10 +65,10 @@ async function* upToNewest(
   { begin, range: { categories }, rest, waiting }: Reading,
 ): AsyncGenerator<RecordedEvent> {
   if (rest.left <= 0) return;
-  const following = { ...(categories && { categories }), signal: waiting.signal };
-  for await (const followed of follow(reader, { after: rest.after, begin }, following)) {
+  const options = { ...(categories && { categories }), signal: waiting.signal };
+  for await (const followed of follow(reader, { after: rest.after, begin }, options)) {
     if (followed.kind === 'caughtUp') return;
-    rest.after = followed.kind === 'event' ? followed.event.position : followed.position;
+    rest.after = reachedBy(followed);
     if (followed.kind === 'event') {
       rest.left -= 1;
       waiting.pause();
@@ -82,41 +80,38 @@ async function* upToNewest(
   throw new SubscriptionDropped({ last: rest.after }, { cause: waiting.signal.reason });
 }
 
-/** How far a subscription has come, and how many events were skipped since the last checkpoint. */
+/** How far a subscription has come, and how many events it skipped since the last checkpoint. */
 interface Progress {
   seen: Position;
-  passed: number;
+  skipped: number;
   isCaughtUp: boolean;
 }
 
 /**
- * Follows the log as the port demands. Events that the subscriber has not consumed wait at the server; a subscriber
- * that the server drops for being too slow is subscribed again where it was, without noticing. A lost connection ends
- * the subscription, because a subscriber that relies on being caught up must learn that it is not.
+ * Follows the log as the port demands. Events that the subscriber has not consumed wait at the server. If the server
+ * drops a subscriber for being too slow, this function subscribes again where it was. A lost connection ends the
+ * subscription, because a subscriber that relies on being caught up must learn that it is not.
  *
  * @throws {SubscriptionDropped} the connection is lost or cannot be made in time, or the log is closed
  */
-export function follow(reader: Reader, from: Beginning, following: SubscribeOptions): AsyncIterable<Followed> {
-  return oneByOne(followedFrom(reader, from, following), following.signal);
-}
-
-async function* followedFrom(
+export async function* follow(
   reader: Reader,
   { after, begin }: Beginning,
-  following: SubscribeOptions,
-): AsyncGenerator<readonly Followed[]> {
-  const { signal } = following;
+  options: SubscribeOptions,
+): AsyncGenerator<Followed> {
+  const { signal } = options;
   let last = after;
   try {
     if (reader.closing.aborted) throw new LogClosed();
-    const progress: Progress = { seen: after ?? (await begin()), passed: 0, isCaughtUp: false };
-    for await (const batch of lasting(reader, progress, following)) {
-      const followed = batch.flatMap((delivered) => followedIn(delivered, { reader, progress, following }) ?? []);
-      for (const each of followed) {
-        if (each.kind === 'event') last = each.event.position;
-        else if (each.kind === 'checkpoint') last = each.position;
+    const progress: Progress = { seen: after ?? (await begin()), skipped: 0, isCaughtUp: false };
+    for await (const batch of resubscribed(reader, progress, options)) {
+      for (const delivered of batch) {
+        if (signal.aborted) return;
+        const followed = followedIn(delivered, { reader, progress, options });
+        if (followed === null) continue;
+        last = reachedBy(followed) ?? last;
+        yield followed;
       }
-      yield followed;
     }
   } catch (cause) {
     if (signal.aborted) return;
@@ -126,26 +121,26 @@ async function* followedFrom(
 }
 
 /**
- * What a subscription delivers. It is made again while the server does not confirm it within the deadline, and after
- * the server has dropped a slow subscriber that did make progress.
+ * What the server delivers. Subscribes again while the server does not confirm within the deadline, and after the server
+ * has dropped a slow subscriber that made progress.
  */
-async function* lasting(
+async function* resubscribed(
   reader: Reader,
   progress: Progress,
-  following: SubscribeOptions,
+  options: SubscribeOptions,
 ): AsyncGenerator<readonly Delivered[]> {
-  const renewed = (): IdleTimeout => idleTimeout(reader.system, reader.deadlineMs, [following.signal, reader.closing]);
+  const renewed = (): IdleTimeout => idleTimeout(reader.system, reader.deadlineMs, [options.signal, reader.closing]);
   let waiting = renewed();
   try {
     for (;;) {
       const met = { isConfirmed: false, hasProgress: false };
       const onMessage = (): void => {
-        // From now on silence only means that nothing is appended.
+        // From now on silence means that nothing is appended.
         met.isConfirmed = true;
         waiting.pause();
       };
       try {
-        const wanted = { ...following, signal: waiting.signal };
+        const wanted = { ...options, signal: waiting.signal };
         for await (const batch of deliveries(reader, { after: progress.seen, wanted, onMessage })) {
           met.hasProgress = true;
           yield batch;
@@ -167,7 +162,7 @@ async function* lasting(
 
 function followedIn(
   delivered: Delivered,
-  { reader, progress, following }: { reader: Reader; progress: Progress; following: SubscribeOptions },
+  { reader, progress, options }: { reader: Reader; progress: Progress; options: SubscribeOptions },
 ): Followed | null {
   if (delivered === 'caughtUp') {
     if (progress.isCaughtUp) return null;
@@ -175,11 +170,11 @@ function followedIn(
     return { kind: 'caughtUp' };
   }
   progress.seen = positionIn(delivered);
-  const isEvent = isWanted(delivered, reader, following);
-  progress.passed = isEvent || typeof delivered === 'string' ? 0 : progress.passed + 1;
+  const isEvent = isWanted(delivered, reader, options);
+  progress.skipped = isEvent || typeof delivered === 'string' ? 0 : progress.skipped + 1;
   if (isEvent) return { kind: 'event', event: delivered };
-  if (progress.passed > 0 && progress.passed < CHECKPOINT_EVERY) return null;
-  progress.passed = 0;
+  if (progress.skipped > 0 && progress.skipped < CHECKPOINT_EVERY) return null;
+  progress.skipped = 0;
   return { kind: 'checkpoint', position: progress.seen };
 }
 
@@ -207,7 +202,7 @@ interface Call {
   readonly onMessage: () => void;
 }
 
-/** What one call delivers, in batches of what comes together; leaving the loop ends the call on both sides. */
+/** What one call delivers, in batches of what arrives together; leaving the loop ends the call on both sides. */
 async function* deliveries(
   { clients, names }: Reader,
   { after, wanted, onMessage }: Call,
@@ -216,11 +211,11 @@ async function* deliveries(
   signal.throwIfAborted();
   const fromPosition = serverPositionOf(after);
   const { client, release } = clients.borrow();
-  const filter = filterOf(names, wanted, (position) => collected.tell(position));
+  const filter = filterOf(names, wanted, (position) => collected.mark(position));
   const source = client.subscribeToAll({ requiresLeader: true, fromPosition, filter });
   const collected = new Collected({ source, eventIn: (resolved) => eventIn(resolved, names), onMessage });
-  const leave = (): void => collected.end(signal.reason);
-  signal.addEventListener('abort', leave);
+  const onAbort = (): void => collected.end(signal.reason);
+  signal.addEventListener('abort', onAbort);
   try {
     for (;;) {
       const batch = await collected.next();
@@ -228,10 +223,10 @@ async function* deliveries(
       yield batch;
     }
   } finally {
-    signal.removeEventListener('abort', leave);
+    signal.removeEventListener('abort', onAbort);
     collected.end(new Error('The reader has left'));
     source.unsubscribe().catch(() => undefined);
-    // The client keeps each call until its answers are read.
+    // The client keeps a call until its answers are read.
     source.resume();
     release();
   }
