@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { circlesIn, importGraph, loadedBy, packagesAtOnce, type ImportGraph } from './support/import-graph.js';
 
-/** What a part of src may import beside itself. Names are folders or files of src; a folder means all that is in it. */
+/** What a part of src may import beside itself. Names are files of src, or folders with all files in them. */
 interface Rule {
   readonly ours: readonly string[];
   /** Names that may be imported by `import type` only, beside those in `ours`. */
@@ -13,10 +13,10 @@ interface Rule {
   readonly npm: readonly string[];
 }
 
-/** Types that any part may name: they say what is lent and what is written, and load nothing. */
+/** Any part may import these types, which load nothing. */
 const SHARED_TYPES = ['system', 'generated'];
 
-/** All that programs may put together. */
+/** What a program may import. */
 const EVERYTHING_BUT_PROGRAMS = [
   ...[
     'errors',
@@ -37,13 +37,13 @@ const EVERYTHING_BUT_PROGRAMS = [
 
 /** Deterministic code: clock, ids and network are arguments. */
 const PURE = { types: SHARED_TYPES, node: 'none', npm: [] } as const;
-/** Code that reaches the world behind a port of its own. The names of settings are types of `config`. */
+/** Code with input or output behind a port. It may import the types of settings. */
 const ADAPTER = { types: [...SHARED_TYPES, 'config'], node: 'any', npm: [] } as const;
 
-/** Of a run, what its fold is made of. */
+/** Files that fold a run. */
 const PURE_OF_RUN = ['run/effort', 'run/events', 'run/evolve', 'run/failure-texts', 'run/pause-view', 'run/state'];
 
-/** Who may import what: the layers from the ground up. The longest name that fits a file is its rule. */
+/** What each part may import, from the lowest layer up. The longest name that fits a file is its rule. */
 const RULES: Readonly<Record<string, Rule>> = {
   errors: { ...PURE, ours: [] },
   'config-values': { ...PURE, ours: ['errors', 'system'] },
@@ -55,7 +55,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
 
   eventlog: { ...ADAPTER, ours: ['errors', 'system'], npm: ['@photostructure/sqlite'] },
-  // Nothing outside the folder knows the client.
+  // The client is imported in this folder only.
   'eventlog/eventstoredb': { ...ADAPTER, ours: ['errors', 'system', 'eventlog'], npm: ['@eventstore/db-client'] },
   eventsourcing: { ...PURE, ours: ['errors', 'system', 'eventlog'] },
 
@@ -102,7 +102,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     npm: ['xstate'],
   },
 
-  // What both edges say and check, in the words of the wire.
+  // Serializers and checks of both edges.
   api: {
     ...PURE,
     ours: ['errors', 'system', 'generated', 'keys', 'graph', 'blueprint'],
@@ -112,7 +112,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   http: {
     ...ADAPTER,
-    // Of the log only how it fails: that is an answer too.
+    // Errors of the log become responses.
     ours: [
       'errors',
       'system',
@@ -132,10 +132,10 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   ws: { ...ADAPTER, ours: ['errors', 'keys', 'run', 'projections', 'api'], npm: ['ws'] },
 
-  // A library of its own: it runs in browsers too, and knows of the service what its schemas say.
+  // The client also runs in browsers, and shares only the schemas with the service.
   client: { ours: [], types: ['generated'], node: 'none', npm: [] },
 
-  // What browsers load: the client's way to the service, and of the service itself only what folds and routes.
+  // Browsers load it: the client, and of the service only what folds and routes.
   console: {
     ours: ['client', 'run/failure-texts'],
     types: ['generated'],
@@ -188,29 +188,29 @@ describe('Import rules', () => {
     expect(impurities(graph)).to.deep.equal([]);
   });
 
-  it('loads at a start no package that only some requests need', () => {
+  it('loads only packages at a start that every request needs', () => {
     expect(packagesAtOnce('main', graph)).to.deep.equal(['@photostructure/sqlite', 'pino']);
     const needed = ['@koa/router', '@xstate/store', 'diff/lib/patch/create.js', 'koa', 'xstate'];
     expect(packagesAtOnce('app/service', graph)).to.deep.equal(needed);
   });
 
-  it('loads for the commands on records and keys no package before they know what they need', () => {
+  it('loads no package for the commands on records and keys before they run', () => {
     for (const name of ['events', 'state', 'diff', 'verify', 'fork', 'export', 'keys']) {
       expect(graph.has(`cli/commands/${name}`), name).to.equal(true);
       expect(packagesAtOnce(`cli/commands/${name}`, graph), name).to.deep.equal([]);
     }
   });
 
-  it('has no circles, among types neither', () => {
+  it('has no circles, also among types', () => {
     expect(circlesIn(graph).map((circle) => circle.join(' → '))).to.deep.equal([]);
   });
 });
 
-describe('Import rules, on invented sources', () => {
+describe('Import rules, on example sources', () => {
   const found = (sources: Record<string, string>): readonly string[] =>
     violations(importGraph(new Map(Object.entries(sources))));
 
-  it('allow a type where a value is refused, also beside an inline type', () => {
+  it('allow a type import where a value import is refused', () => {
     expect(found({ 'council/step.ts': `import type { LanguageModel } from '../models/port.js';` })).to.deep.equal([]);
     for (const value of ['{ geminiModel }', '{ type LanguageModel }']) {
       expect(found({ 'council/step.ts': `import ${value} from '../models/port.js';` })).to.deep.equal([
@@ -222,7 +222,7 @@ describe('Import rules, on invented sources', () => {
     ]);
   });
 
-  it('refuse Node and packages that are not in the row', () => {
+  it('refuse modules of Node and packages that the rule does not name', () => {
     expect(
       found({ 'run/a.ts': `import { readFileSync } from 'node:fs';\nimport { setup } from 'xstate';` }),
     ).to.deep.equal(['src/run/a.ts may not import node:fs']);
@@ -234,7 +234,7 @@ describe('Import rules, on invented sources', () => {
     ]);
   });
 
-  it('see every way to import', () => {
+  it('find every kind of import', () => {
     const ways = [
       `import '../main.js';`,
       `import {\n  start,\n} from '../main.js';`,
@@ -251,7 +251,7 @@ describe('Import rules, on invented sources', () => {
     expect(found({ 'http/a.ts': 'await import(`../${name}.js`);' })).to.have.lengthOf(1);
   });
 
-  it('do not take comments and texts for imports', () => {
+  it('ignore comments and strings', () => {
     expect(found({ 'http/a.ts': `// import '../main.js';\nconst text = "import '../main.js'";` })).to.deep.equal([]);
   });
 
@@ -271,14 +271,14 @@ describe('Import rules, on invented sources', () => {
     ]);
   });
 
-  it('take the longest name that fits: a room may be held tighter than its house', () => {
+  it('apply the rule with the longest name that fits', () => {
     const source = `import { DatabaseSync } from '@photostructure/sqlite';`;
     expect(found({ 'eventlog/embedded/file.ts': source, 'eventlog/eventstoredb/log.ts': source })).to.deep.equal([
       'src/eventlog/eventstoredb/log.ts may not import @photostructure/sqlite',
     ]);
   });
 
-  it('find Node behind what the domain loads, and not behind types', () => {
+  it('find modules of Node that the domain loads indirectly, except by types', () => {
     const sources = {
       'run/a.ts': `import { b } from '../eventlog/b.js';\nimport type { D } from '../eventlog/d.js';`,
       'eventlog/b.ts': `import { c } from './c.js';`,
@@ -290,7 +290,7 @@ describe('Import rules, on invented sources', () => {
     ]);
   });
 
-  it('find circles of any length, through types too', () => {
+  it('find circles of any length, also through types', () => {
     const circles = (sources: Record<string, string>): unknown =>
       circlesIn(importGraph(new Map(Object.entries(sources))));
     expect(circles({ 'a.ts': `import './b.js';\nimport './c.js';`, 'b.ts': `import './c.js';`, 'c.ts': '' })).to.be

@@ -8,7 +8,7 @@ import { tempDir } from './support/temp-dir.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What is found, each on a line of its own, by the rules of ours and by those that are given words of ours. */
+/** Source lines with the rule that reports each, or null if none does. */
 const FINDINGS: Readonly<Record<string, readonly (readonly [line: string, rule: string | null])[]>> = {
   'src/run/step.ts': [
     ['export const at = new Date();', 'house(no-clock)'],
@@ -45,7 +45,7 @@ describe('The lint', () => {
   });
   after(() => house.remove());
 
-  it('finds clocks, forced types, held-back tests and sleeps where they are not to be', async () => {
+  it('reports clocks, forced types, skipped tests and sleeps where they are not allowed', async () => {
     const program = join(ROOT, 'node_modules/oxlint/bin/oxlint');
     const said = await new Promise<string>((resolve) => {
       const words = [program, '--format', 'unix', ...Object.keys(FINDINGS)];

@@ -12,7 +12,7 @@ describe('The lock file', () => {
   const { packages } = JSON.parse(text) as { packages: Readonly<Record<string, LockedPackage>> };
   const native = Object.entries(packages).filter(([, { cpu }]) => cpu !== undefined);
 
-  it('has native tools for Linux, macOS and Windows, on both processors', () => {
+  it('has the native development tools for Linux, macOS and Windows on x64 and arm64', () => {
     for (const tool of ['@oxfmt', '@oxlint', '@oxlint-tsgolint'])
       for (const system of ['linux', 'darwin', 'win32'])
         for (const processor of ['x64', 'arm64']) {
@@ -22,7 +22,7 @@ describe('The lock file', () => {
         }
   });
 
-  it('brings no native package but SQLite and the builder where the service is installed', () => {
+  it('has no native production package but SQLite and esbuild', () => {
     const installed = native.filter(([, { dev, os }]) => dev !== true && os?.join() !== 'android');
     const names = new Set(installed.map(([path]) => path.replace(/^node_modules\/(@esbuild)\/.*/, '$1')));
     expect([...names]).to.deep.equal(['@esbuild', 'node_modules/@photostructure/sqlite']);

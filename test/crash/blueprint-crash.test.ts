@@ -28,7 +28,7 @@ interface Known {
 }
 
 describe(`A service killed while blueprints change (SEED=${SEED})`, () => {
-  it('loses and repeats no answered change, and lists them all, with or without old read models', async () => {
+  it('neither loses nor repeats an acknowledged change, and lists all of them with kept and with deleted views', async () => {
     const random = seededRandom(SEED);
     const dir = tempDir();
     const shelf = Array.from({ length: AUTHORS }, (_, n): Known => ({

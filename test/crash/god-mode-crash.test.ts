@@ -34,7 +34,7 @@ const BOUNDARIES: readonly (readonly [Boundary, readonly number[]])[] = [
 
 describe('A crash of a run in God Mode', () => {
   for (const [boundary, ordinals] of BOUNDARIES) {
-    it(`loses and repeats no pause, decision or branch of a frontier at any "${boundary}"`, async () => {
+    it(`neither loses nor repeats a pause, decision or branch when the process dies at any "${boundary}"`, async () => {
       const left = [...ordinals];
       const worker = async (): Promise<void> => {
         for (let at = left.shift(); at !== undefined; at = left.shift()) await survive(boundary, at);

@@ -103,7 +103,7 @@ describe('An upload whose process is killed', () => {
     // Each life is a process: outside of a soak only one of the boundaries is met at each kind of append.
     const isAtEach = IS_SOAK || boundary === 'append durable';
     const where = IS_SOAK ? 'every append' : isAtEach ? 'each kind of append' : 'one append';
-    it(`resumes at the next upload after a kill at ${where}, ${boundary}, and repeats no vector`, async () => {
+    it(`resumes at the next upload after a kill at ${where}, ${boundary}, and requests no vector twice`, async () => {
       let lives = 0;
       let outcome: Outcome | null = null;
       while (outcome === null) {

@@ -64,7 +64,7 @@ interface Seat {
 }
 
 describe(`Three processes on one log (SEED=${SEED}${REAL_URL === undefined ? '' : ', a real server'})`, () => {
-  it('end every run, and each step and pause once, while they and the log are killed and hang', async () => {
+  it('end every run, and each step and pause once, while instances and log are killed and frozen', async () => {
     const random = seededRandom(SEED);
     const dir = tempDir();
     const server = await logServer(join(dir.path, 'server.sqlite'));

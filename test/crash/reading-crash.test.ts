@@ -24,7 +24,7 @@ const LOST = ['nothing', 'views', ...(IS_SOAK ? ['views/passages.sqlite', 'views
 const TREES = pdfWith(['Oaks grow slowly in the shade.']);
 const STONES = pdfWith(['Granite is hard.']);
 
-describe('An agent that reads while its process is killed', () => {
+describe('An agent that reads documents when its process is killed', () => {
   let dir: TempDir;
   let provider: FakeProvider;
 
@@ -37,7 +37,7 @@ describe('An agent that reads while its process is killed', () => {
     dir.remove();
   });
 
-  it('has its reader again and finds all chunks at the next start, whatever of the views is lost', async () => {
+  it('has its tool at the next start and finds all chunks, whichever file of the views is lost', async () => {
     const environment = {
       ...eventStoreEnvironment(dir.path),
       ...{ GEMINI_API_KEY: 'k', GEMINI_BASE_URL: provider.url },

@@ -44,14 +44,14 @@ const { uuid } = nodeSystem();
 
 describe(`Crash (SEED=${SEED})`, () => {
   for (const [at, [boundary, times]] of BOUNDARIES.entries()) {
-    it(`loses and repeats nothing when the process dies at any "${boundary}" of a run`, async () => {
+    it(`neither loses nor repeats an event when the process dies at any "${boundary}" of a run`, async () => {
       const all = Array.from({ length: times * ROUNDS }, (_, index) => index % times);
       const ordinals = all.filter((ordinal) => ordinal % STRIDE === at % STRIDE);
       await inParallel(ordinals, (ordinal) => surviveOne(boundary, ordinal));
     });
   }
 
-  it(`completes every accepted run over up to ${MAX_CRASHES} crashes in a row`, async () => {
+  it(`completes every accepted run after up to ${MAX_CRASHES} crashes in a row`, async () => {
     const random = seededRandom(SEED);
     const seeds = Array.from({ length: CHAINS }, () => Math.floor(random() * 2 ** 32));
     await inParallel(seeds, surviveMany);

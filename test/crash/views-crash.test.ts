@@ -16,7 +16,7 @@ const RUNS = 60;
 
 onEmbeddedLog(() => {
   describe('The read models of a process that was killed under load', () => {
-    it('equal a new fold of the log, whenever the process is killed', async () => {
+    it('equal a new fold of the log, whenever the kill comes', async () => {
       const dir = tempDir();
       const acknowledged: string[] = [];
       for (let kill = 1; kill <= KILLS; kill += 1) {

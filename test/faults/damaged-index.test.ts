@@ -86,7 +86,7 @@ describe('A service whose search index of documents is damaged', () => {
   }
 
   for (const [name, size] of Object.entries(SIZES)) {
-    it(`while it is stopped finds the same passages, whatever part of a ${name} file is damaged`, async () => {
+    it(`finds the same chunks, whatever part of a ${name} file is damaged before its start`, async () => {
       const [whole, copy] = [join(dir.path, name), join(dir.path, 'copy')];
       await filled(whole, size);
       cpSync(whole, copy, { recursive: true });
@@ -102,7 +102,7 @@ describe('A service whose search index of documents is damaged', () => {
       }
     });
 
-    it(`while it is open finds the same passages, whatever part of a ${name} file is damaged`, async () => {
+    it(`finds the same chunks, whatever part of a ${name} file is damaged while it runs`, async () => {
       const path = join(dir.path, `open-${name}`);
       await filled(path, size);
       const file = join(path, FILE);

@@ -56,7 +56,7 @@ onEmbeddedLog(() =>
     const lastEventOf = async (id: string): Promise<string> =>
       (await recordOf(service.engine.log, id)).at(-1)?.id ?? '';
 
-    it('is logged once as damage of the run that met it; other runs are served and started', async () => {
+    it('is logged once as damage of the run that read it; other runs are served and started', async () => {
       await serve();
       const [touched = '', ...others] = ids;
       const eventId = await lastEventOf(touched);
@@ -80,7 +80,7 @@ onEmbeddedLog(() =>
       expect(told).to.have.length(1);
     });
 
-    it('ends a start that has to fold it, in one line that says what to do', async () => {
+    it('ends a start that must fold it, with one line that says what to do', async () => {
       await serve();
       const eventId = await lastEventOf(ids[1] ?? '');
       await service.stop();

@@ -102,7 +102,7 @@ onEmbeddedLog(() =>
     }
 
     for (const [name, size] of Object.entries(SIZES)) {
-      it(`while it is stopped gives the same answers, whatever part of a ${name} file is damaged`, async () => {
+      it(`gives the same answers, whatever part of a ${name} views file is damaged before its start`, async () => {
         const paths = await filled(name, size);
         const whole = join(dir.path, name);
         const copy = join(dir.path, 'copy');
@@ -123,7 +123,7 @@ onEmbeddedLog(() =>
       });
     }
 
-    it('while it is open gives the same answers, whatever part is damaged', async () => {
+    it('gives the same answers, whatever part is damaged while it runs', async () => {
       const paths = await filled('open', SIZES.small);
       const path = join(dir.path, 'open');
       const file = join(path, 'views', 'views.sqlite');

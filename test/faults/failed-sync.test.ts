@@ -26,7 +26,7 @@ const define = (): void => {
       dir.remove();
     });
 
-    it('is never tried again: the process ends with one line, and what was acknowledged is there', async () => {
+    it('is never repeated: the process ends with one log line, and every acknowledged event is kept', async () => {
       const syncs = failingSyncs(dir.path);
       const dataDir = join(dir.path, 'data');
       const env = { PATH: process.env['PATH'], DATA_DIR: dataDir, PORT: '0', MODEL_PROVIDER: 'offline', ...syncs.env };

@@ -49,7 +49,7 @@ describe('A flood of starts', () => {
   const counted = async (status: string): Promise<number> =>
     Number((await rest.get(`/api/runs/?count=1&limit=1&status=${status}`)).headers.get('Total-Count'));
 
-  it('is accepted up to the bounds, all that is accepted completes, the rest is told when to come again', async () => {
+  it('is accepted up to the limits: accepted runs complete, refused starts get Retry-After', async () => {
     const elsewhere = Array.from({ length: WAITING }, () => ({ runId: randomUUID() }));
     const placeholders = await Promise.all(Array.from({ length: MOST_ACTIVE }, () => rest.start()));
     service.engine.registry.recover(elsewhere);

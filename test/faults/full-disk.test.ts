@@ -90,7 +90,7 @@ onEmbeddedLogs(() =>
       expect(await listed()).to.deep.equal([done, next].sort());
     });
 
-    it('holds runs up, which go on by themselves once there is room, each event once', async () => {
+    it('delays runs, which continue by themselves when there is space, each event once', async () => {
       const ids = await heldUp();
       await startRefused();
       expect(await listed()).to.deep.equal([...ids].sort());
@@ -104,7 +104,7 @@ onEmbeddedLogs(() =>
       expect(told.filter((line) => line.includes('has room again'))).to.have.length(1);
     });
 
-    it('loses nothing that was acknowledged when the service is stopped on it, and started later', async () => {
+    it('loses no acknowledged event when the service stops on it and starts later', async () => {
       const ids = await heldUp();
       await service.stop();
       disk.fill();
@@ -116,7 +116,7 @@ onEmbeddedLogs(() =>
       expect(await listed()).to.deep.equal([...ids].sort());
     });
 
-    it('ends a start with exit code 1 and one line, in a new folder and in one with a record', async () => {
+    it('ends a start with exit code 1 and one line, in a new folder and in a used one', async () => {
       await serve();
       await service.stop();
       disk.fill();
@@ -131,7 +131,7 @@ onEmbeddedLogs(() =>
       }
     });
 
-    it('keeps the journal where a checkpoint finds no room, and goes on after it', async () => {
+    it('keeps the journal when a checkpoint finds no space, and continues after it', async () => {
       await serve();
       disk.fill(6 * MiB);
       const ids: string[] = [];
@@ -148,7 +148,7 @@ onEmbeddedLogs(() =>
   }),
 );
 
-describe('An append that finds no room', () => {
+describe('An append that finds no space', () => {
   const appendOf = (stream: string, chars: number): readonly StoredAppend[] => [
     {
       stream,
@@ -158,7 +158,7 @@ describe('An append that finds no room', () => {
   ];
   const written = (position: number) => [{ kind: 'written', revision: 0, position }];
 
-  it('is not written, leaves no trace in memory, and the next that fits is', () => {
+  it('is not written and leaves no trace in memory, and the next append that fits is written', () => {
     const dir = tempDir();
     const file = join(dir.path, 'log.sqlite');
     const { database } = openLogFile(file);

@@ -44,7 +44,7 @@ describe('A model whose calls hang', () => {
     return performance.now() - fromMs;
   };
 
-  it(`lets ${HEALTHY} runs of another model end, while ${HANGING} runs wait for it`, async () => {
+  it(`does not keep ${HEALTHY} runs of another model from ending, while ${HANGING} runs wait for it`, async () => {
     const aloneMs = await healthyRuns();
     rest.read(await rest.post('/api/councils/', STUCK), 201, 'blueprint.json');
     const stuck = await Promise.all(

@@ -36,7 +36,7 @@ onEmbeddedLog(() =>
     };
     const faults = (): readonly string[] => child.lines.filter((line) => /"level":[56]0/.test(line));
 
-    it('may be out of reach when it is told to stop: it exits 0, and lost nothing', async () => {
+    it('may be out of reach at SIGTERM: the service exits with 0 and loses nothing', async () => {
       const rest = restClient(await urlOf(child));
       const before = await rest.start();
       await rest.until(before, isOver);
@@ -56,7 +56,7 @@ onEmbeddedLog(() =>
       await later.stop();
     });
 
-    it('ends it with one line when it is deleted, and no start is accepted after that', async () => {
+    it('ends the service with one line when it is deleted, and no start is accepted after that', async () => {
       const rest = restClient(await urlOf(child));
       await rest.until(await rest.start(), isOver);
       rmSync(data, { recursive: true });

@@ -50,7 +50,7 @@ onEmbeddedLog(() =>
         'DROP TABLE kept',
       );
 
-    it('that ends a run is seen by the next start, which is refused in one line', async () => {
+    it('for the end of a run makes the next start fail with one line', async () => {
       await finishedRun();
       const last = '(SELECT max(position) FROM events)';
       change(
@@ -65,7 +65,7 @@ onEmbeddedLog(() =>
       expect(String(error)).to.include('index events_by_stream').and.include('council salvage').and.not.include('\n');
     });
 
-    it('of the views is seen after a kill, and they are made again', async () => {
+    it('of the views is found after a kill, and the views are rebuilt', async () => {
       const runId = await finishedRun();
       const views = join(dir.path, 'views', 'views.sqlite');
       change(views, 'CREATE TABLE lost AS SELECT * FROM facets; DELETE FROM facets');

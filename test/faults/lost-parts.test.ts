@@ -68,7 +68,7 @@ onEmbeddedLog(() =>
       ['its views cut', (views) => truncateSync(views, 5_000)],
     ];
     for (const [title, spoil] of served) {
-      it(`is served whole with ${title}`, async () => {
+      it(`is served without loss with ${title}`, async () => {
         spoil(join(path, 'views', 'views.sqlite'));
         const engine = await open();
         await engine.unfinished();
@@ -79,7 +79,7 @@ onEmbeddedLog(() =>
     }
 
     onSmallDisks(() =>
-      it('is refused in one line where nothing can be written', async () => {
+      it('is refused in one line if it is read-only', async () => {
         spawnSync('mount', ['--bind', path, path]);
         spawnSync('mount', ['-o', 'remount,ro,bind', path]);
         try {

@@ -60,7 +60,7 @@ const define = (): Mocha.Suite =>
       await untilTrue(isServed);
     };
 
-    it('reached, those who are there are served, others are once some have gone, told once', async () => {
+    it('makes the service refuse new connections, serve open ones, log it once, and accept again after some closed', async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const held = (method: string, path: string, body = ''): Promise<number | undefined> =>
         new Promise((resolve, reject) => {
@@ -93,7 +93,7 @@ const define = (): Mocha.Suite =>
 
 const defineUpload = (): Mocha.Suite =>
   describe('An upload for which no file can be opened', () => {
-    it('is answered 503 with Retry-After, and taken once one can be', async () => {
+    it('returns 503 with Retry-After, and succeeds when files can be opened again', async () => {
       const dir = tempDir();
       const env = { PATH: process.env['PATH'], DATA_DIR: dir.path, PORT: '0', MODEL_PROVIDER: 'offline' };
       const child = startChild(process.execPath, [MAIN], env);

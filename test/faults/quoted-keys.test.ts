@@ -83,7 +83,7 @@ onEmbeddedLog(() =>
         ...environment,
       });
 
-    it('is in no line, answer, event, export or file of a service on Gemini and Tavily', async () => {
+    it('appears in no log line, response, event, export or file of a service on Gemini and Tavily', async () => {
       const failures = [
         ...failuresQuoting(GEMINI),
         ...[400, 401, 429, 503].map((code) => refuses(code, { message: GEMINI, details: [{ reason: GEMINI }] })),
@@ -163,7 +163,7 @@ onEmbeddedLog(() =>
       }
     });
 
-    it('is in nothing that a command on an OpenAI-compatible server prints or records', async () => {
+    it('appears in nothing that a command on an OpenAI-compatible server prints or records', async () => {
       const server = await fakeOpenAi([openAiRefuses(401, { message: `No, ${OPENAI}.`, code: OPENAI })]);
       const env = {
         ...{ MODEL_PROVIDER: 'openai', OPENAI_API_KEY: OPENAI, OPENAI_BASE_URL: server.url, OPENAI_MODEL: 'm' },
@@ -198,7 +198,7 @@ onEmbeddedLog(() =>
       }
     });
 
-    it('is told by nobody whom EventStoreDB refuses, or who does not reach it', async () => {
+    it('appears nowhere when EventStoreDB refuses the client or cannot be reached', async () => {
       const port = await freePort();
       const authority = join(bench.path, 'ca.crt');
       writeFileSync(authority, CERTIFICATE);

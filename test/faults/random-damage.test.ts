@@ -21,7 +21,7 @@ onEmbeddedLog(() =>
     });
     after(() => dir.remove());
 
-    it(`is served whole, told run by run, or refused in one line (seeds from ${FIRST_SEED})`, async () => {
+    it(`is served without loss, reported run by run, or refused in one line (seeds from ${FIRST_SEED})`, async () => {
       const table = new Map<string, Record<string, number>>();
       for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
         const { target, kind, verdict, recoveryMs } = await damagedStart(image, seed).catch((cause: unknown) => {

@@ -9,19 +9,19 @@ import type { Tally } from './play.js';
 import { add, playSeeds, summaryLine } from './play.js';
 import { shrunk } from './shrink.js';
 
-/** Seeds that `npm test` plays, each time the same. */
+/** Seeds of `npm test`. */
 const SEEDS = { from: 1, to: 2_000 };
-/** What a history of theirs may cost on average: turns are counted, as seconds differ from machine to machine. */
+/** Most turns of a history on average. Seconds would depend on the machine. */
 const MAX_TURNS = 200;
-/** Of the seeds beyond that have found something, those that no smaller test stands for: what each of them meets. */
+/** Other seeds that found a fault which no smaller test covers. */
 const FOUND = {
-  884754: 'a stop while it still reads',
-  986598: 'a stop, a start, and another stop while it still reads',
+  884754: 'a stop during its start',
+  986598: 'a stop, a start, and another stop during that start',
 };
 const IS_SOAK = process.env['SOAK'] !== undefined;
 
 describe('The engine in virtual time', () => {
-  it('keeps every promise whatever fails, and ends every run', async function () {
+  it('keeps every invariant and ends every run, whatever fails', async function () {
     this.timeout(0);
     const startedMs = performance.now();
     const { from, to } = IS_SOAK ? soakSeeds() : SEEDS;
@@ -34,7 +34,7 @@ describe('The engine in virtual time', () => {
   });
 
   for (const [seed, met] of Object.entries(FOUND)) {
-    it(`keeps them where an instance meets ${met}`, async () => {
+    it(`keeps every invariant when an instance meets ${met}`, async () => {
       const { broken } = await playHistory(planOf(Number(seed)));
       expect(broken?.message ?? null).to.equal(null);
     });
@@ -53,7 +53,7 @@ describe('The engine in virtual time', () => {
     for (const [seed, trace] of once) expect(again.get(seed)).to.equal(trace);
   });
 
-  it('lets no instance that hears nothing for long take a run from another at work', async () => {
+  it('lets no instance without events from the log take a run from a working one', async () => {
     const { broken, injected } = await playHistory({
       ...{ seed: 1, isVerified: true, pace: WIDE, rates: [1, 1], isCluster: true },
       ...{ maxActiveRuns: 100, maxModelCalls: 8, modelOutageMs: 60_000 },
@@ -68,7 +68,7 @@ describe('The engine in virtual time', () => {
     expect(injected).to.deep.equal({ 'model-unavailable': 1, deaf: 1 });
   });
 
-  it('finds a log that acknowledges what it forgets, and names the one fault behind it', async () => {
+  it('finds a log that forgets acknowledged events, and shrinks the history to that fault', async () => {
     const plan = planOf(30);
     const forgets: Plan['faults'][number] = { kind: 'append-forgotten', atMs: 0, slot: 0, forMs: 0 };
     const bad = { ...plan, faults: [...plan.faults, forgets, ...planOf(31).faults] };
@@ -80,13 +80,13 @@ describe('The engine in virtual time', () => {
   });
 });
 
-/** By environment: `SIMULATION_SEEDS=1-1000000`, of which as many are played as `SIMULATION_MINUTES` (60) admit. */
+/** From the environment variable `SIMULATION_SEEDS`, by default 1-1000000. */
 function soakSeeds(): { readonly from: number; readonly to: number } {
   const [from = 1, to = 1_000_000] = (process.env['SIMULATION_SEEDS'] ?? '').split('-').filter(Boolean).map(Number);
   return { from, to };
 }
 
-/** Plays them in one process for each processor, in blocks. */
+/** Plays seeds in one process per processor, for at most `SIMULATION_MINUTES` (60). */
 async function soaked(from: number, to: number): Promise<Tally> {
   const untilMs = performance.now() + Number(process.env['SIMULATION_MINUTES'] ?? 60) * 60_000;
   const sum: Tally = { histories: 0, events: 0, turns: 0, virtualMs: 0, injected: {}, failure: null };
@@ -100,17 +100,17 @@ async function soaked(from: number, to: number): Promise<Tally> {
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));
-  // The child has said that and when; here it is told why.
+  // The child reports the seed. Playing it again here gives the reason.
   return sum.failure === null ? sum : await playSeeds(sum.failure.seed, sum.failure.seed);
 }
 
 function played(from: number, to: number): Promise<Tally> {
   return new Promise((resolve, reject) => {
     const program = fileURLToPath(new URL('./play.js', import.meta.url));
-    const child = fork(program, [String(from), String(to)], { execArgv: ['--max-semi-space-size=64'] });
+    const child = fork(program, [String(from), String(to)]);
     child.on('message', (message: { readonly tally?: Tally }) => message.tally !== undefined && resolve(message.tally));
     child.on('error', reject);
-    // What it has to say comes before, even where its end is known sooner.
+    // Its message comes before.
     child.on('disconnect', () => reject(new Error(`The simulation of seeds ${from} to ${to} has died`)));
   });
 }
