@@ -26,7 +26,7 @@ import { ViewsLost } from '../projections/errors.js';
 import type { History } from '../projections/run-history.js';
 import type { Projector } from '../projections/projector.js';
 import type { EngineConfig, EngineDeps } from './context.js';
-import { isLasting, reportFailureOnce } from '../embeddings/provider.js';
+import { isPermanent, reportFailureOnce } from '../embeddings/provider.js';
 import { wait } from '../system/async/deadline.js';
 
 /** How long an append to a document is tried, in milliseconds, before its upload is answered 503. */
@@ -244,7 +244,7 @@ function vectorCompleter(
         await store.complete(documentId);
       } catch (error) {
         if (signal.aborted || error instanceof ServiceStopping) return;
-        if (!isLasting(error)) onFault(error);
+        if (!isPermanent(error)) onFault(error);
         // These failures are permanent; all others are retried.
         if (error instanceof DocumentUnknown || error instanceof DocumentCorrupt) continue;
         await wait(system, RETRY_VECTORS_MS, signal);

@@ -8,7 +8,7 @@ import { fieldOf, isList } from '../system/untrusted.js';
 import { ModelFailed } from '../errors.js';
 import { callAborted } from '../models/port.js';
 import type { FaultKind } from '../models/failed-exchange.js';
-import { isModelUnknown, kindOfStatus, wordsOfError } from '../models/failed-exchange.js';
+import { isModelUnknown, kindOfStatus, errorMessageOf } from '../models/failed-exchange.js';
 import type { ModelServer } from '../models/exchange.js';
 import { exchange, isKeyRefused, jsonIn } from '../models/exchange.js';
 import { inTime } from '../system/async/deadline.js';
@@ -51,7 +51,7 @@ export interface EmbeddingDeps {
  *
  * @throws {ModelFailed} of the last try, or `aborted` by the signal
  */
-export async function askForVectors<T>(
+export async function requestVectors<T>(
   call: EmbeddingCall,
   { signal, read }: { readonly signal: AbortSignal; readonly read: (answer: unknown) => T },
   { limits, system }: EmbeddingDeps,
@@ -127,7 +127,7 @@ function purposeOf({ model }: EmbeddingSource): string {
 
 /** Permanent failures are not retried, whatever the status: llama.cpp answers 500 to an input past its batch. */
 function kindOf(status: number, body: unknown): FaultKind {
-  const said = wordsOfError(body);
+  const said = errorMessageOf(body);
   if (isKeyRefused(body)) return { kind: 'unauthorized', retryable: false };
   if (status === 413 || (INPUT_STATUSES.has(status) && TOO_LARGE.test(said))) {
     return { kind: 'input_too_large', retryable: false };
@@ -152,7 +152,7 @@ type Embed = Embeddings['embed'];
  *
  * @throws {ModelFailed} `input_too_large` when not even a few words fit
  */
-export function asMuchAsFits(embed: Embed): Embed {
+export function splittingToFit(embed: Embed): Embed {
   let longestUnits = Number.POSITIVE_INFINITY;
 
   async function embedAll(texts: readonly string[], options: EmbeddingOptions): Promise<readonly Float32Array[]> {

@@ -4,7 +4,15 @@ import { DIMENSIONS, inBatches } from './port.js';
 import type { System } from '../system/system.js';
 import type { Config } from '../config.js';
 import type { EmbeddingDeps, EmbeddingSource } from './http-call.js';
-import { EMBEDDING_LIMITS, UNREADABLE, asMuchAsFits, askForVectors, failure, listIn, vectorIn } from './http-call.js';
+import {
+  EMBEDDING_LIMITS,
+  UNREADABLE,
+  splittingToFit,
+  requestVectors,
+  failure,
+  listIn,
+  vectorIn,
+} from './http-call.js';
 import { offlineEmbeddings } from './offline.js';
 import { fieldOf } from '../system/untrusted.js';
 
@@ -22,7 +30,7 @@ export function reportFailureOnce(embeddings: Embeddings, report: (failure: Mode
         if (texts.length > 0) reported = null;
         return vectors;
       } catch (error) {
-        if (isLasting(error) && error.data.kind !== reported) {
+        if (isPermanent(error) && error.data.kind !== reported) {
           reported = error.data.kind;
           report(error);
         }
@@ -33,7 +41,7 @@ export function reportFailureOnce(embeddings: Embeddings, report: (failure: Mode
 }
 
 /** Whether a failure to embed stays until somebody changes a setting, here or at the server. */
-export function isLasting(error: unknown): error is ModelFailed {
+export function isPermanent(error: unknown): error is ModelFailed {
   return error instanceof ModelFailed && !error.data.retryable;
 }
 
@@ -113,10 +121,10 @@ export function geminiEmbeddings({ apiKey, baseUrl, model, ...deps }: GeminiEmbe
       listIn(answer, 'embeddings', texts.length, source).map((each) =>
         vectorIn(fieldOf(each, 'values'), DIMENSIONS, source),
       );
-    return askForVectors(call, { signal, read }, deps);
+    return requestVectors(call, { signal, read }, deps);
   }
 
-  return { model, dimensions: DIMENSIONS, embed: inBatches(GEMINI_TEXTS_AT_ONCE, asMuchAsFits(embedAll)) };
+  return { model, dimensions: DIMENSIONS, embed: inBatches(GEMINI_TEXTS_AT_ONCE, splittingToFit(embedAll)) };
 }
 
 // Embeddings of any server with OpenAI's API: the vendor's, or a local one (Ollama, vLLM, llama.cpp).
@@ -154,10 +162,10 @@ export function openAiEmbeddings({ apiKey, baseUrl, model, ...deps }: OpenAiEmbe
       const data = listIn(answer, 'data', texts.length, source);
       return texts.map((_, at) => vectorIn(fieldOf(entryAt(data, at, source), 'embedding'), DIMENSIONS, source));
     };
-    return askForVectors(call, { signal, read }, deps);
+    return requestVectors(call, { signal, read }, deps);
   }
 
-  return { model, dimensions: DIMENSIONS, embed: inBatches(OPENAI_TEXTS_AT_ONCE, asMuchAsFits(embedAll)) };
+  return { model, dimensions: DIMENSIONS, embed: inBatches(OPENAI_TEXTS_AT_ONCE, splittingToFit(embedAll)) };
 }
 
 /** Finds an entry by its `index`, which overrides the order of the list. */

@@ -11,10 +11,10 @@ import type { FaultKind } from './failed-exchange.js';
 import {
   hintOfConnection,
   kindOfConnection,
-  quoted,
+  redact,
   waitOfDetails,
   waitOfHeader,
-  wordsOfError,
+  errorMessageOf,
 } from './failed-exchange.js';
 import type { ModelRequest } from './port.js';
 import { callAborted } from './port.js';
@@ -101,7 +101,7 @@ function statusFailure({ status, headers }: Response, said: string, { server, hi
   const body = parsed(said);
   const fault = server.kindOf(status, body);
   const hint = server.hints.get(fault.kind);
-  const words = quoted(wordsOfError(body), hidden);
+  const words = redact(errorMessageOf(body), hidden);
   const asked = [
     waitOfHeader(headers.get('retry-after'), now()),
     waitOfDetails(fieldOf(fieldOf(body, 'error'), 'details')),

@@ -37,7 +37,7 @@ export function isModelUnknown(status: number, said: string): boolean {
 }
 
 /** The message in an error body, in any of the usual forms: `error.message`, `error`, `message`, `detail`. */
-export function wordsOfError(body: unknown): string {
+export function errorMessageOf(body: unknown): string {
   const error = fieldOf(body, 'error');
   const found = [fieldOf(error, 'message'), error, fieldOf(body, 'message'), fieldOf(body, 'detail')];
   return found.find((each) => typeof each === 'string') ?? '';
@@ -54,7 +54,7 @@ export function isAnswer(kind: ModelFailureKind): boolean {
 }
 
 /** A server's message on one line, bounded, with secrets replaced. */
-export function quoted(said: string, hidden: readonly string[]): string {
+export function redact(said: string, hidden: readonly string[]): string {
   const safe = hidden.reduce((text, each) => (each === '' ? text : text.replaceAll(each, '…')), said);
   const line = safe
     .slice(0, 4 * MAX_WORDS_CHARS)
@@ -64,9 +64,9 @@ export function quoted(said: string, hidden: readonly string[]): string {
 }
 
 /** A server's value that should be a short name, made safe for a message, with secrets replaced. */
-export function quotedName(name: unknown, hidden: readonly string[]): string {
+export function redactedName(name: unknown, hidden: readonly string[]): string {
   if (typeof name !== 'string') return typeof name;
-  const safe = quoted(name, hidden).replace(/[^\w-]/g, '?');
+  const safe = redact(name, hidden).replace(/[^\w-]/g, '?');
   return safe.slice(0, 60);
 }
 

@@ -5,7 +5,7 @@ import { ModelFailed } from '../../errors.js';
 import { fieldOf, listOf } from '../../system/untrusted.js';
 import type { ModelAnswer, ModelUsage, ToolCall } from '../port.js';
 import { answerEvents } from '../exchange.js';
-import { quotedName } from '../failed-exchange.js';
+import { redactedName } from '../failed-exchange.js';
 
 export interface GeminiReading {
   readonly model: string;
@@ -41,7 +41,7 @@ function readCandidate(response: unknown, { model, takesCalls, hidden, isFinishe
   const candidate = firstCandidate(response);
   const blockReason = fieldOf(fieldOf(response, 'promptFeedback'), 'blockReason');
   if (typeof blockReason === 'string') {
-    throw unusable(model, `the prompt was blocked (${quotedName(blockReason, hidden)})`, 'prompt_blocked', false);
+    throw unusable(model, `the prompt was blocked (${redactedName(blockReason, hidden)})`, 'prompt_blocked', false);
   }
   if (candidate === null) {
     throw unusable(model, 'Gemini answered without a candidate', 'no_candidates', true);
@@ -88,7 +88,12 @@ function usageOf(metadata: unknown): ModelUsage {
 
 function unfinished(reason: unknown, { model, hidden }: Pick<GeminiReading, 'model' | 'hidden'>): ModelFailed {
   if (!isUnfinished(reason)) {
-    return unusable(model, `it stopped for an unknown reason (${quotedName(reason, hidden)})`, 'unknown_finish', true);
+    return unusable(
+      model,
+      `it stopped for an unknown reason (${redactedName(reason, hidden)})`,
+      'unknown_finish',
+      true,
+    );
   }
   const { why, kind, retryable } = FINISHES[reason];
   return unusable(model, `${why} (${reason})`, kind, retryable);

@@ -1,7 +1,7 @@
 /** Reads answers of an OpenAI-compatible server with status 200, whole or streamed. */
 import type { ModelFailureKind } from '../../errors.js';
 import { ModelFailed } from '../../errors.js';
-import { quoted, quotedName, wordsOfError } from '../failed-exchange.js';
+import { redact, redactedName, errorMessageOf } from '../failed-exchange.js';
 import { fieldOf, listOf } from '../../system/untrusted.js';
 import type { ModelAnswer, ModelUsage, ToolCall } from '../port.js';
 import { answerEvents } from '../exchange.js';
@@ -46,7 +46,7 @@ function readChoice(body: unknown, reading: OpenAiReading): Omit<ModelAnswer, 'u
   }
   const error = fieldOf(body, 'error');
   if (error !== undefined && error !== null) {
-    const said = quoted(wordsOfError(body), reading.hidden);
+    const said = redact(errorMessageOf(body), reading.hidden);
     const words = said === '' ? '' : `: ${said}`;
     if (isBlocked(body)) throw unusable(model, `the prompt was blocked${words}`, 'prompt_blocked', false);
     throw unusable(model, `it holds an error${words}`, 'error_answer', true);
@@ -60,7 +60,7 @@ function readChoice(body: unknown, reading: OpenAiReading): Omit<ModelAnswer, 'u
   }
   const refusal = refusalIn(message);
   if (refusal !== '') {
-    throw unusable(model, `the model refused: ${quoted(refusal, reading.hidden)}`, 'refused', false);
+    throw unusable(model, `the model refused: ${redact(refusal, reading.hidden)}`, 'refused', false);
   }
   checkFinish(fieldOf(choice, 'finish_reason'), reading);
   return contentOf(message, reading);
@@ -111,7 +111,7 @@ function checkFinish(reason: unknown, { model, hidden }: Pick<OpenAiReading, 'mo
   if (reason === 'content_filter') {
     throw unusable(model, 'it was withheld by a filter (content_filter)', 'content_filter', false);
   }
-  const why = `it stopped for an unknown reason (${quotedName(reason, hidden)})`;
+  const why = `it stopped for an unknown reason (${redactedName(reason, hidden)})`;
   throw unusable(model, why, 'unknown_finish', true);
 }
 

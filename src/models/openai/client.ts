@@ -12,7 +12,7 @@ import type { Dialect } from './request.js';
 import { FIRST_DIALECT, openAiRequest, plainerDialect } from './request.js';
 import { joinCompletion } from './answer.js';
 import type { FaultKind } from '../failed-exchange.js';
-import { isModelUnknown, kindOfStatus, wordsOfError } from '../failed-exchange.js';
+import { isModelUnknown, kindOfStatus, errorMessageOf } from '../failed-exchange.js';
 
 export interface OpenAiOptions {
   /** Visible ASCII; sent as a bearer token and nowhere else. Null: none is sent. */
@@ -134,7 +134,7 @@ function kindOf(status: number, body: unknown): FaultKind {
   const code = fieldOf(fieldOf(body, 'error'), 'code');
   if (code === 'insufficient_quota') return QUOTA_USED_UP;
   if (isBlocked(body)) return PROMPT_BLOCKED;
-  if (code === 'model_not_found' || isModelUnknown(status, wordsOfError(body))) return MODEL_UNKNOWN;
+  if (code === 'model_not_found' || isModelUnknown(status, errorMessageOf(body))) return MODEL_UNKNOWN;
   return kindOfStatus(status);
 }
 
