@@ -19,7 +19,7 @@ import { tempDir } from '../support/temp-dir.js';
 
 const PLAIN = { id: 'plain', name: 'Plain', nodes: [{ id: 'a' }] };
 
-describe('The blueprints of blueprints', () => {
+describe('The blueprint store', () => {
   let dir: TempDir;
   let log: EventLog;
 
@@ -74,7 +74,7 @@ describe('The blueprints of blueprints', () => {
     });
   }
 
-  it('undoes no change of another instance that comes between its read and its append', async () => {
+  it('keeps a change that another instance makes between its read and its append', async () => {
     const other = storeOn(log);
     await other.create(PLAIN);
     let isFirst = true;
@@ -91,7 +91,7 @@ describe('The blueprints of blueprints', () => {
     expect((await blueprints.find('plain'))?.edges).to.have.length(1);
   });
 
-  it('gives up a change that others are always faster with', async () => {
+  it('fails a change after too many conflicts', async () => {
     const blueprints = storeOn(
       changedLog(log, {
         append: (stream) => Promise.reject(new RevisionConflict({ stream, expected: 'none', actual: 1 })),
@@ -100,7 +100,7 @@ describe('The blueprints of blueprints', () => {
     expect(await rejectionOf(blueprints.create(PLAIN))).to.be.instanceOf(BlueprintContended);
   });
 
-  it('lets 100 changes of one blueprint wait, refuses the next, and holds up no other blueprint', async () => {
+  it('queues 100 changes of a blueprint, refuses the next, and does not delay other blueprints', async () => {
     let free = (): void => undefined;
     const held = new Promise<void>((resolve) => (free = resolve));
     const blueprints = storeOn(
@@ -123,7 +123,7 @@ describe('The blueprints of blueprints', () => {
     expect(await blueprints.update('plain', { name: 'Later' })).to.include({ version: 102 });
   });
 
-  it('makes no change for a version that another instance has gone on from in between', async () => {
+  it('refuses a change if another instance has changed the expected version meanwhile', async () => {
     const other = storeOn(log);
     await other.create(PLAIN);
     let isMeanwhile = true;
@@ -143,7 +143,7 @@ describe('The blueprints of blueprints', () => {
     expect(await blueprints.find('plain')).to.include({ name: 'Meanwhile', version: 2 });
   });
 
-  it('stops after the change under way, without working off those that wait for it', async () => {
+  it('stops after the change in flight and refuses queued changes', async () => {
     let free = (): void => undefined;
     const held = new Promise<void>((resolve) => (free = resolve));
     const blueprints = storeOn(
@@ -165,7 +165,7 @@ describe('The blueprints of blueprints', () => {
     expect((await eventsOf('plain')).map(({ type }) => type)).to.deep.equal(['BlueprintCreated']);
   });
 
-  it('keeps what fits a request of 256 KiB, whatever defaults are added, and not a byte more', async () => {
+  it('saves a request of 256 KiB whatever its defaults add, and refuses one byte more', async () => {
     const sized = (bytes: number) => {
       const nodes = Array.from({ length: 200 }, (_, at) => ({ id: `n${at}` }));
       const edges = Array.from({ length: 1_000 }, (_, at) => ({ source: `n${at % 200}`, target: 'n0' }));
@@ -181,7 +181,7 @@ describe('The blueprints of blueprints', () => {
     expect(refused).to.have.deep.property('data', { blueprintId: 'over', bytes: 262_145, limit: 262_144 });
   });
 
-  it('says of a record that nobody could have saved that it is damaged, and lets it be deleted', async () => {
+  it('reports an invalid record as corrupt, and can delete it', async () => {
     const blueprints = storeOn(log);
     const good = await blueprints.create(PLAIN);
     const records: readonly unknown[] = [
@@ -202,7 +202,7 @@ describe('The blueprints of blueprints', () => {
     await blueprints.create(PLAIN);
   });
 
-  it('reads what was saved when approvals of a node was a field of a front end', async () => {
+  it('ignores an invalid approvals field in a record older than approvals', async () => {
     const blueprints = storeOn(log);
     const good = await blueprints.create(PLAIN);
     const withOwn = (own: unknown): object => ({
@@ -219,7 +219,7 @@ describe('The blueprints of blueprints', () => {
     expect(await rejectionOf(blueprints.find('plain'))).to.be.instanceOf(BlueprintCorrupt);
   });
 
-  it('chains its events as those of a run, over a deletion too', async () => {
+  it('chains its events by hash, also across a deletion', async () => {
     const blueprints = storeOn(log);
     await blueprints.create(PLAIN);
     await blueprints.remove('plain');

@@ -5,8 +5,8 @@ const ID = '4f2a9c01'.padEnd(64, '0');
 const hit = (page: number, document = ID) => ({ document, page, chunk: page, score: 1 });
 const given = withSources([], [hit(3), hit(4), hit(3)]);
 
-describe('Marks of cited pages', () => {
-  it('are known once a tool has given the page out, each page once', () => {
+describe('Citation marks', () => {
+  it('are known after a tool has returned the page, each page once', () => {
     expect(given).to.deep.equal(['4f2a9c01:3', '4f2a9c01:4']);
     expect(withSources(given, [hit(4)])).to.equal(given);
     expect(withSources(given, [{ url: 'https://example.org/', title: '', score: null }])).to.equal(given);
@@ -23,17 +23,17 @@ describe('Marks of cited pages', () => {
     ['other things in brackets', '[x] [1] [see: 3] [text](http://x:80) [12:30] [[4f2a9c01:3]]', []],
   ];
   for (const [title, draft, unknown] of texts) {
-    it(`of a draft are judged: ${title}`, () => {
+    it(`in a draft are checked: ${title}`, () => {
       expect(unknownMarks(draft, given)).to.deep.equal({ unknownCitations: unknown });
     });
   }
 
-  it('that are unknown are named fifty times at most', () => {
+  it('that are unknown are listed up to fifty', () => {
     const draft = Array.from({ length: 80 }, (_, page) => `[deadbeef:${page}]`).join(' ');
     expect(unknownMarks(draft, given).unknownCitations).to.have.length(50);
   });
 
-  it('are not judged once more pages were given than are kept', () => {
+  it('are not checked when there are too many pages to keep', () => {
     const many = Array.from({ length: 4097 }, (_, page) => hit(page));
     const sources = withSources(given, many);
     expect(sources).to.equal(null);

@@ -82,7 +82,7 @@ function resultsOf(request: ModelRequest | undefined, round = 0): readonly strin
 const done: Reply = { text: 'Done.' };
 
 describe('A node with tools', () => {
-  it('goes on with the results of its calls, several at once, in their order', async () => {
+  it('continues with the results of several calls, in their order', async () => {
     const model = scriptedModel([asks(['look', { query: 'oaks' }], ['look', { query: 'elms' }]), done]);
     const { outcome, recorded } = talk(model);
     expect(await outcome).to.deep.include({ kind: 'drafted', draft: 'Done.' });
@@ -116,7 +116,7 @@ describe('A node with tools', () => {
     expect(model.requests).to.have.length(2);
   });
 
-  it('uses no result that cannot be recorded', async () => {
+  it('fails when a result cannot be recorded', async () => {
     const model = scriptedModel([asks(['look', { query: 'oaks' }]), done]);
     const { outcome } = talk(model, { record: () => Promise.reject(new Error('Too late')) });
     expect(await outcome).to.have.nested.property('failure.message', 'Too late');
@@ -131,7 +131,7 @@ describe('A node with tools', () => {
     ['arguments without end', asks(['look', { query: 'x'.repeat(9000) }]), 'must be one JSON object', undefined],
   ];
   for (const [title, reply, told, taken] of faults) {
-    it(`tells the model of ${title}, records it and goes on`, async () => {
+    it(`returns a fault for ${title}, records it and continues`, async () => {
       const model = scriptedModel([reply, done]);
       const { outcome, recorded } = talk(model);
       expect((await outcome).kind).to.equal('drafted');
@@ -149,7 +149,7 @@ describe('A node with tools', () => {
     ['answers too much', () => ({ isFound: true, text: 'x'.repeat(25_000), hits: [HIT] }), 'The result is too long'],
   ];
   for (const [title, run, told] of troubles) {
-    it(`goes on when a tool ${title}`, async () => {
+    it(`continues when a tool ${title}`, async () => {
       const model = scriptedModel([asks(['look', { query: 'oaks' }]), done]);
       const { outcome, recorded } = talk(model, { tool: lookTool(run) });
       expect((await outcome).kind).to.equal('drafted');
@@ -158,7 +158,7 @@ describe('A node with tools', () => {
     });
   }
 
-  it('gives up a tool that does not answer in time, and aborts it', async () => {
+  it('aborts a tool that does not answer in time', async () => {
     const model = scriptedModel([asks(['look', { query: 'oaks' }]), done]);
     const signals: AbortSignal[] = [];
     const tool = lookTool((_query, { signal }) => {
@@ -174,7 +174,7 @@ describe('A node with tools', () => {
     expect(system.timers()).to.equal(0);
   });
 
-  it('that is aborted ends its calls, records nothing and asks nobody', async () => {
+  it('stops its calls when aborted, records nothing and asks no model', async () => {
     const model = scriptedModel([asks(['look', { query: 'oaks' }]), done]);
     const abort = new AbortController();
     const tool = lookTool(() => new Promise(() => undefined));
@@ -186,7 +186,7 @@ describe('A node with tools', () => {
   });
 });
 
-describe('A node at a bound of its tools', () => {
+describe('A node at a limit of its tools', () => {
   /** A model that calls as long as it is offered tools. */
   const insatiable = (calls: number): ScriptedModel =>
     scriptedModel(({ tools }) =>
@@ -240,7 +240,7 @@ describe('A node at a bound of its tools', () => {
     expect(model.requests[1]?.prompt).to.include('there is no time for more calls');
   });
 
-  it("loses none of the tools' time while its calls wait for their turn", async () => {
+  it('does not count the wait for a slot as time of its tools', async () => {
     const replies = [...Array.from({ length: 4 }, () => asks(['look', { query: 'oaks' }])), done];
     const model = scriptedModel(({ promptInput }) =>
       promptInput.topic === 'neighbour' ? 'hold' : (replies.shift() ?? done),
@@ -267,7 +267,7 @@ describe('A node at a bound of its tools', () => {
     expect(replies).to.deep.equal([]);
   });
 
-  it('fails by name when the model still says nothing', async () => {
+  it('fails with empty_answer when the model still gives no text', async () => {
     const model = scriptedModel(() => asks(['look', { query: 'oaks' }]));
     expect(await talk(model).outcome).to.have.nested.property('failure.kind', 'empty_answer');
   });
@@ -277,7 +277,7 @@ describe('A critic with tools', () => {
   const critic = nodeWith({ id: 'judge', role: 'critic', timeoutMs: 60_000 });
   const good: Reply = { text: '{"score": 9, "feedback": "Fine."}' };
 
-  it('is asked once more without tools, with what it had found', async () => {
+  it('is asked once more without tools, with all results', async () => {
     const model = scriptedModel([asks(['look', { query: 'oaks' }]), { text: '9/10' }, good]);
     expect(await talk(model, { at: critic }).outcome).to.include({ kind: 'scored', score: 9 });
     expect(model.requests[2]).not.to.have.any.keys('tools', 'rounds');
@@ -299,7 +299,7 @@ describe('A text that a tool has found', () => {
     expect(result.isWellFormed()).to.equal(true);
   });
 
-  it('gives a node no tool it was not granted, though its model believes it', async () => {
+  it('cannot give a node a tool that it was not granted', async () => {
     const model = scriptedModel([
       asks(['look', { query: 'oaks' }]),
       asks(['delete_all', {}], ['web_search', { query: 'how to' }]),
@@ -321,7 +321,7 @@ describe('A text that a tool has found', () => {
 });
 
 describe('A node without tools', () => {
-  it('is offered none, and calls its model makes all the same count as nothing', async () => {
+  it('ignores tool calls of its model', async () => {
     const model = scriptedModel([asks(['look', { query: 'oaks' }])]);
     const signal = new AbortController().signal;
     const outcome = await executeStep({

@@ -32,8 +32,8 @@ const USAGE = { inputTokens: 10, outputTokens: 5 };
 const good = { text: '{"score":9,"feedback":"Fine."}' };
 const bad = { text: '9/10, well done' };
 
-describe('executeStep with an agent', () => {
-  it('takes the answer as the draft, with what it cost', async () => {
+describe('A step of an agent', () => {
+  it('returns the answer as the draft, with its usage', async () => {
     const system = manualSystem();
     const model = scriptedModel(() => {
       system.advance(30.4);
@@ -52,7 +52,7 @@ describe('executeStep with an agent', () => {
     expect(outcome).to.deep.equal({ kind: 'drafted', draft: ' Green.\n', usage, durationMs: 30 });
   });
 
-  it('hands on what the node says about its model and nothing it does not say', async () => {
+  it("passes the node's model settings on, and no others", async () => {
     const model = scriptedModel();
     await execute(model, nodeWith({ model: 'm', temperature: 0, maxOutputTokens: 9 }));
     await execute(model, agent);
@@ -60,7 +60,7 @@ describe('executeStep with an agent', () => {
     expect(model.requests[1]).to.have.all.keys('system', 'prompt', 'promptInput', 'answer');
   });
 
-  it('takes a draft of exactly the limit, escapes and quotes counted', async () => {
+  it('accepts a draft of exactly the limit in JSON', async () => {
     const outcome = await execute(scriptedModel([{ text: '\n' + 'x'.repeat(MAX_DRAFT_BYTES - 4) }]), agent);
     expect(outcome.kind).to.equal('drafted');
   });
@@ -71,13 +71,13 @@ describe('executeStep with an agent', () => {
     expect(failure).to.deep.equal({ kind: 'draft_too_large', message, retryable: false, usage: USAGE });
   });
 
-  it('leaves the thoughts at the head of its answer out of the draft', async () => {
+  it('removes the thoughts at the start of an answer from the draft', async () => {
     for (const text of ['<think>Hm.</think>\n\nGreen.', 'Hm.\n</think>\nGreen.']) {
       expect(await execute(scriptedModel([{ text }]), agent)).to.include({ kind: 'drafted', draft: 'Green.' });
     }
   });
 
-  it('fails retryably, by a name of its own, on an answer that ends within its thoughts', async () => {
+  it('fails retryably with thoughts_only on an answer that ends within its thoughts', async () => {
     const failure = await failureOf(agent, { text: '<think>Green, or perhaps' });
     expect(failure).to.include({ kind: 'thoughts_only', retryable: true });
     expect(failure.message).to.contain('node "poet"').and.not.contain('perhaps');
@@ -94,7 +94,7 @@ describe('executeStep with an agent', () => {
   }
 });
 
-describe('executeStep with a critic', () => {
+describe('A step of a critic', () => {
   it('asks once more after an unusable answer, shows it, and sums the usage', async () => {
     const model = scriptedModel([bad, good]);
     const outcome = await execute(model, critic);
@@ -110,7 +110,7 @@ describe('executeStep with a critic', () => {
   });
 
   for (const kind of ['empty_answer', 'no_text'] as const) {
-    it(`asks once more after a call that gave nothing (${kind}), then fails retryably`, async () => {
+    it(`asks once more after an empty call (${kind}), then fails retryably`, async () => {
       const nothing: Reply = { error: new ModelFailed('Nothing came', { kind, retryable: true }) };
       expect(await execute(scriptedModel([nothing, good]), critic)).to.include({ kind: 'scored', score: 9 });
       expect(await failureOf(critic, nothing, nothing, good)).to.include({
@@ -120,13 +120,13 @@ describe('executeStep with a critic', () => {
     });
   }
 
-  it('quotes only the beginning of a long unusable answer, well-formed', async () => {
+  it('quotes only the start of a long unusable answer, well-formed', async () => {
     const { message } = await failureOf(critic, bad, { text: '😀'.repeat(50_000).slice(1) });
     expect(message.length).to.be.below(600);
     expect(message.isWellFormed()).to.equal(true);
   });
 
-  it('takes a feedback of exactly the limit and refuses one byte more', async () => {
+  it('accepts a feedback of exactly the limit and refuses one byte more', async () => {
     const answer = (length: number): Reply => ({ text: JSON.stringify({ score: 9, feedback: 'x'.repeat(length) }) });
     expect((await execute(scriptedModel([answer(MAX_FEEDBACK_BYTES - 2)]), critic)).kind).to.equal('scored');
     const message = 'Cannot take the feedback of node "judge": 8193 bytes as JSON, at most 8192 allowed';
@@ -139,14 +139,14 @@ describe('executeStep with a critic', () => {
   });
 });
 
-describe('executeStep when the model fails', () => {
-  it('hands on kind, retryability and the wait asked for', async () => {
+describe('A step whose model fails', () => {
+  it("reports the failure's kind, whether it is retryable, and the requested wait", async () => {
     const error = new ModelFailed('Busy', { kind: 'rate_limited', retryable: true, retryAfterMs: 700 });
     const failure = { kind: 'rate_limited', message: 'Busy', retryable: true, retryAfterMs: 700 };
     expect(await failureOf(agent, { error })).to.deep.equal(failure);
   });
 
-  it('hands on what the step cost, answers in vain and failed calls together', async () => {
+  it('reports the usage of all its calls, unusable and failed ones too', async () => {
     const usage = { inputTokens: 7, outputTokens: 0 };
     const error = new ModelFailed('Cut off', { kind: 'max_tokens', retryable: false, usage });
     const cost = { inputTokens: 17, outputTokens: 5 };
@@ -156,7 +156,7 @@ describe('executeStep when the model fails', () => {
     ).not.to.have.any.keys('usage');
   });
 
-  it('takes any other error as final, with its text', async () => {
+  it('reports any other error as final, with its message', async () => {
     const failure = { kind: 'model_error', message: 'x is not a function', retryable: false };
     expect(await failureOf(agent, { error: new TypeError('x is not a function') })).to.deep.equal(failure);
     expect(await failureOf(agent, { error: 'thrown text' })).to.include({
@@ -172,7 +172,7 @@ describe('executeStep when the model fails', () => {
   });
 });
 
-describe('executeStep under an aborted signal', () => {
+describe('An aborted step', () => {
   for (const [node, text] of [
     [agent, 'Green.'],
     [critic, good.text],
@@ -190,7 +190,7 @@ describe('executeStep under an aborted signal', () => {
     });
   }
 
-  it('calls whatever the adapter throws an abort', async () => {
+  it('reports an abort whatever the adapter throws', async () => {
     const model = scriptedModel(['hold']);
     const abort = new AbortController();
     const outcome = execute(model, agent, abort.signal);

@@ -25,7 +25,7 @@ const everyGraph = (check: (graph: Graph, seed: number) => void): void => {
   for (let seed = 1; seed <= GRAPHS; seed += 1) named(seed, () => check(randomGraph(drawsOf(seed)), seed));
 };
 
-describe('The edges of a graph that lead onward', () => {
+describe('The forward edges of a graph', () => {
   it('have no cycle, and reach what all edges reach', () => {
     everyGraph((graph) => {
       const onward = edgesBySource(edgeDirections(graph).forward);
@@ -36,7 +36,7 @@ describe('The edges of a graph that lead onward', () => {
     });
   });
 
-  it('are the same in whatever order the nodes stand, unless an edge is in doubt', () => {
+  it('are the same in every order of the nodes, unless an edge is ambiguous', () => {
     let inDoubt = 0;
     everyGraph((graph, seed) => {
       if (ambiguousBackEdges(graph).length > 0) inDoubt += 1;
@@ -45,19 +45,19 @@ describe('The edges of a graph that lead onward', () => {
     expect(inDoubt).to.be.within(1, GRAPHS / 4);
   });
 
-  it('lead round a loop from each of its entries, a rework leads back', () => {
+  it('enter a loop at each of its entries, and exclude its rework edge', () => {
     const edges = 'a -> c; b -> c; c? -rework-> a; c? -approve-> end';
     for (const start of ['s -> a, b', 's -> b, a'])
       expect(backIn(graphOf(`${start}; ${edges}`))).to.deep.equal(['c->a']);
   });
 
-  it('hold a rework that leads to work of its own, whose way back leads back', () => {
+  it("include a rework edge to a new node, and exclude that node's edge back", () => {
     const graph = graphOf('draft -> judge?; judge? -rework-> notes; notes -> judge; judge? -approve-> end');
     expect(backIn(graph)).to.deep.equal(['notes->judge']);
     expect(ambiguousBackEdges(graph)).to.deep.equal([]);
   });
 
-  it('are in doubt where two nodes lead to each other and both are entered from outside', () => {
+  it('are ambiguous between two nodes that lead to each other and both have other incoming edges', () => {
     const graph = graphOf('s -> p, q; p -> q; q -> p');
     expect(backIn(graph)).to.deep.equal(['q->p']);
     expect(ambiguousBackEdges(graph).map(({ id }) => id)).to.deep.equal(['q->p']);

@@ -33,7 +33,7 @@ async function actorsIn(log: EventLog, stream: string): Promise<readonly (readon
   return all;
 }
 
-describe('Who did it', () => {
+describe('The actor of an event', () => {
   let dir: TempDir;
   let engine: TestEngine;
 
@@ -52,7 +52,7 @@ describe('Who did it', () => {
     return runId;
   };
 
-  it('is in the run that was asked for, and nobody in one recorded before there were keys', async () => {
+  it("is in a run's request, and null in records older than keys", async () => {
     expect(begun({ ...runRequest(RUN_ID), actor: 'ann' }).run.request.actor).to.equal('ann');
     for (const { lines } of readGolden().slice(0, 2)) expect(lines[0]).not.to.include('"actor"');
     const runId = await startedBy('ann');
@@ -60,14 +60,14 @@ describe('Who did it', () => {
     expect((await engine.queries.list({ limit: 1, offset: 0 }))[0]).to.include({ id: runId, actor: 'ann' });
   });
 
-  it('of a fork is who forked, not who started its parent', () => {
+  it("of a fork is the caller who forked, not the parent's", () => {
     const { run } = begun({ ...runRequest(RUN_ID, { graph: LINE }), actor: 'ann' });
     const forked = forkedRun(run, NO_CHANGES, { runId: uuid(), bodyHash: 'b', actor: 'ben', sha256 });
     expect(forked.actor).to.equal('ben');
     expect(begun(forked).run.request.actor).to.equal('ben');
   });
 
-  it('is recorded with a decision and its comment, and told by genealogy and terminal', async () => {
+  it('is recorded with a decision and its comment, and shown by genealogy and terminal', async () => {
     const runId = await startedBy('ann');
     await pausedBefore(engine, runId, 'one');
     const caller = { actor: 'ben', scopes: new Set(SCOPES) };
@@ -81,7 +81,7 @@ describe('Who did it', () => {
     expect(lines).to.include('God Mode by ann').and.include('reject of pause 1 by ben: "Too long"');
   });
 
-  it('is recorded with a cancel of a run at rest and of one that is live', async () => {
+  it('is recorded with the cancellation of a paused and of a live run', async () => {
     const resting = await startedBy('ann');
     await pausedBefore(engine, resting, 'one');
     const live = uuid();

@@ -39,7 +39,7 @@ function decided(story: Story, choice: GateChoice, caller: Caller): Story {
   return story.whenDecided(choice, 'one', caller);
 }
 
-describe('Who may decide a pause', () => {
+describe('The approvers of a pause', () => {
   const refused = (story: Story, caller: Caller): string => {
     expect(mayDecide(story.run, caller)).to.equal(false);
     try {
@@ -55,7 +55,7 @@ describe('Who may decide a pause', () => {
     expect(decided(story, APPROVE, caller).facts[0]?.type).to.equal('GateDecided');
   };
 
-  it('are those that are named, or hold a scope that is', () => {
+  it('are named keys and holders of a named scope', () => {
     const story = pausedBy({ by: ['ben', 'scope:audit'] });
     allowed(story, ben);
     allowed(story, key('eve', 'audit'));
@@ -64,13 +64,13 @@ describe('Who may decide a pause', () => {
     expect(mayDecide(story.run, { actor: 'ben', scopes: new Set(['read']) })).to.equal(false);
   });
 
-  it('is not who has started the run, when that is said', () => {
+  it('exclude the starter if the rule says so', () => {
     const story = pausedBy({ not_by_starter: true }, { starter: 'ann' });
     expect(refused(story, ann)).to.include('"ann" has started the run');
     allowed(story, ben);
   });
 
-  it('is nobody without keys, as soon as names are asked for', () => {
+  it('do not exist in a service without keys if the rule needs names', () => {
     for (const approvals of [{ by: ['ann'] }, { not_by_starter: true }, { quorum: 2 }, { by: ['scope:approve'] }]) {
       expect(refused(pausedBy(approvals), ANYONE)).to.include('the service has no keys');
     }
@@ -79,7 +79,7 @@ describe('Who may decide a pause', () => {
     }
   });
 
-  it('is said by a node in place of the council, until nothing waits any more', () => {
+  it("follow a node's rule instead of the council's", () => {
     const graph = { ...LINE, nodes: LINE.nodes.map((node) => (node.id === 'two' ? { ...node, approvals: {} } : node)) };
     const first = pausedBy({ by: ['ben'] }, { graph });
     refused(first, eve);
@@ -88,7 +88,7 @@ describe('Who may decide a pause', () => {
     expect(mayDecide(decided(second, REJECT, eve).run, eve)).to.equal(false);
   });
 
-  it('decides about the nodes too that an override leads to instead', () => {
+  it('must also satisfy the rules of nodes that an override leads to', () => {
     const council = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish');
     const graph = {
       ...council,
@@ -101,7 +101,7 @@ describe('Who may decide a pause', () => {
     expect(decided(judged, pass, ben).facts.map(inShort)).to.include('NodeStarted polish 3.1');
   });
 
-  it('of several nodes at once are those of every list, by the strictest rule', () => {
+  it('of several nodes satisfy the strictest combination of their rules', () => {
     const nodes: readonly Approvals[] = [
       { by: ['ann', 'ben'], quorum: 2, deadline: { after_ms: 9, then: 'approve' } },
       { by: ['ben', 'eve', 'scope:audit'], not_by_starter: true, deadline: { after_ms: 50, then: 'reject' } },
@@ -133,7 +133,7 @@ describe('Who may decide a pause', () => {
 describe('A quorum', () => {
   const two = (): Story => pausedBy({ quorum: 2 });
 
-  it('is reached when so many approvers have said the same', () => {
+  it('is reached when enough approvers agree', () => {
     const voted = decided(two(), APPROVE, ann).then('VoteCast 1 approve by ann');
     expect(voted.run.phase.status).to.equal('paused');
     expect(openPauseOf(voted.run)?.votes).to.deep.include.members([
@@ -147,13 +147,13 @@ describe('A quorum', () => {
     );
   });
 
-  it('counts nobody twice', () => {
+  it('counts each approver once', () => {
     const voted = decided(two(), APPROVE, ann);
     decided(voted, APPROVE, ann).then();
     decided(voted, { action: 'approve', modifiedState: { current_draft: 'sent, not applied' } }, ann).then();
   });
 
-  it('begins anew with a choice that differs', () => {
+  it('restarts its count with a different choice', () => {
     const changed = decided(decided(two(), APPROVE, ann), draft('Mine'), ben).then('VoteCast 1 modify by ben');
     expect(openPauseOf(changed.run)?.votes.map(({ actor }) => actor)).to.deep.equal(['ben']);
     const again = decided(changed, draft('Other'), ann).then('VoteCast 1 modify by ann');
@@ -163,7 +163,7 @@ describe('A quorum', () => {
     expect(openPauseOf(decided(changed, APPROVE, ben).run)?.votes).to.have.lengthOf(1);
   });
 
-  it('takes overrides as the same that change the same', () => {
+  it('counts overrides with the same effect as the same choice', () => {
     const voted = decided(two(), draft('Mine'), ann);
     const shownToo: GateChoice = { action: 'modify', modifiedState: { current_draft: 'Mine', iteration_count: 0 } };
     expect(decided(voted, shownToo, ben).facts[0]?.type).to.equal('GateDecided');
@@ -187,7 +187,7 @@ describe('A quorum', () => {
     );
   });
 
-  it('is asked for again at the next pause, and of a fork', () => {
+  it('restarts at the next pause, and in a fork', () => {
     const voted = decided(two(), APPROVE, ann);
     const next = decided(voted, APPROVE, ben).when(wrote('one'));
     expect(openPauseOf(next.run)).to.deep.include({ number: 2, votes: [] });
@@ -197,7 +197,7 @@ describe('A quorum', () => {
     decided(forked, APPROVE, ben).then('VoteCast 1 approve by ben');
   });
 
-  it('cannot be left out of a record: decisions without it, or of others, are refused', () => {
+  it('is required of recorded decisions', () => {
     const [story, plain] = [pausedBy({ quorum: 2, by: ['ann', 'ben'] }), pausedBy({})];
     const alone = pauseDecided(plain.run);
     if (alone.type !== 'GateDecided') throw new Error('It was not decided');
@@ -219,7 +219,7 @@ describe('A quorum', () => {
 });
 
 describe('Verifying a record', () => {
-  it('finds the first decision that its approvers have not taken', async () => {
+  it('finds a decision without its approvers', async () => {
     const story = decided(pausedBy({ quorum: 2, by: ['ann', 'ben'] }), APPROVE, ann);
     for (const [actor, isTrue] of [
       ['eve', false],
@@ -247,28 +247,28 @@ describe('The deadline of a pause', () => {
   const after = (then: NonNullable<Approvals['deadline']>['then']): Story =>
     pausedBy({ by: ['ben'], quorum: 2, deadline: { after_ms: 60_000, then } });
 
-  it('is counted from when the pause was recorded', () => {
+  it('counts from the recorded time of the pause', () => {
     const { run } = after('reject');
     const pause = pauseOf(run);
     expect(pause === null ? null : deadlineOf(run, pause)).to.equal(DUE);
     expect(pause === null ? '' : deadlineOf(run, { ...pause, pausedAt: 'a forged time' })).to.equal(null);
   });
 
-  it('does nothing before it has passed, nor where none is set', () => {
+  it('has no effect before it has passed, or if there is none', () => {
     after('reject').whenDue(SOON).then();
     pausedBy({ by: ['ben'] })
       .whenDue('2027-01-01T00:00:00.000Z')
       .then();
   });
 
-  it('rejects, and says why', () => {
+  it('rejects with a reason', () => {
     const { facts } = after('reject')
       .whenDue(DUE)
       .then('GateDecided 1 reject', 'RunFailed rejected: Rejected in God Mode: nobody decided within 60000 ms');
     expect(facts[0]?.data).to.include({ by: 'deadline', actor: null, comment: null, keyHash: null });
   });
 
-  it('approves, whoever has voted', () => {
+  it('approves despite other votes', () => {
     const story = after('approve');
     const voted = decided(story, draft('Mine'), ben);
     voted
@@ -276,7 +276,7 @@ describe('The deadline of a pause', () => {
       .then('GateDecided 1 approve', 'RunClaimed resumed 2 by one', 'RunResumed 1', 'NodeStarted one 1.1');
   });
 
-  it('asks others, who decide without a deadline, and whose votes count from then on', () => {
+  it('escalates to other approvers, who decide without a deadline', () => {
     const asked = decided(after({ escalate: ['eve', 'zoe'] }), APPROVE, ben)
       .whenDue(DUE)
       .then('PauseEscalated 1 to eve zoe');
@@ -287,7 +287,7 @@ describe('The deadline of a pause', () => {
     expect(decided(voted, APPROVE, key('zoe')).facts[0]?.type).to.equal('GateDecided');
   });
 
-  it('cannot be anticipated in a record, nor told of where none is', () => {
+  it('is required of a recorded escalation or deadline decision', () => {
     const escalated: RunFact = { type: 'PauseEscalated', data: { gate: 1, to: ['eve'] } };
     expect(() => after({ escalate: ['eve'] }).recorded(escalated)).to.throw('cannot follow');
     expect(() =>

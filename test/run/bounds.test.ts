@@ -22,14 +22,14 @@ describe('Node executions', () => {
     expect(facts.map(({ type }) => type)).to.deep.equal(['NodeCompleted', 'RunFailed']);
   });
 
-  it('may be as many as the limit when the last one ends the run', () => {
+  it('may reach the limit if the last one ends the run', () => {
     const { run } = playOut(given(graphOf('a -> b; b -> c'), { limits: { maxNodeExecutions: 3 } }), (node) =>
       wrote(node),
     );
     expect(wholeOf(run)).to.include({ status: 'completed', steps: 3 });
   });
 
-  it('count every node of a frontier: one past the limit does not start, and the error says why', () => {
+  it('count every node of a frontier before it starts', () => {
     given(graphOf('a -> b, c'), { limits: { maxNodeExecutions: 2 } })
       .when(wrote('a'))
       .then(
@@ -38,7 +38,7 @@ describe('Node executions', () => {
       );
   });
 
-  it('are not counted by pauses: the limit fails the run before it pauses', () => {
+  it('reach the limit before the run pauses', () => {
     const story = given(ring, { godMode: true, limits: { maxNodeExecutions: 1 } });
     resumed(story)
       .when(wrote('a'))
@@ -58,7 +58,7 @@ describe('A joined draft', () => {
   /** What the headings and the blank line take beside the two drafts, in JSON bytes. */
   const AROUND = jsonBytes('## Left\n\n\n## Right\n');
 
-  it('of exactly 128 KiB is taken', () => {
+  it('of exactly 128 KiB is accepted', () => {
     const half = 'x'.repeat((MAX_DRAFT_BYTES - AROUND) / 2);
     const story = given(graph).whenAll(wrote('plan'), wrote('left', half), wrote('right', half));
     expect(jsonBytes(attemptOf(story.run, 'meet').branch.draft ?? '')).to.be.within(
@@ -70,7 +70,7 @@ describe('A joined draft', () => {
   const half = 'x'.repeat((MAX_DRAFT_BYTES - AROUND) / 2 + 1);
   const tooLarge = [wrote('plan'), wrote('right', half), wrote('left', half)];
 
-  it('beyond 128 KiB fails the run, naming the node it was meant for', () => {
+  it('beyond 128 KiB fails the run, naming the node that it is for', () => {
     const story = given(graph)
       .whenAll(...tooLarge)
       .then(
@@ -115,7 +115,7 @@ describe('All feedback', () => {
   const numbersIn = (story: Story): readonly number[] =>
     story.run.progress.shown.feedback.map(({ text }) => Number.parseInt(text, 10));
 
-  it('is kept while its list takes at most 64 KiB', () => {
+  it('is kept up to 64 KiB', () => {
     const story = judged(7, MAX_FEEDBACK_BYTES);
     expect(numbersIn(story)).to.deep.equal([1, 2, 3, 4, 5, 6, 7]);
     const exact = story.whenAll(wrote('write'), scored('judge', 1, textOf(MAX_FEEDBACK_BYTES - 9)));
@@ -123,7 +123,7 @@ describe('All feedback', () => {
     expect(listBytes(exact)).to.equal(MAX_ALL_FEEDBACK_BYTES);
   });
 
-  it('loses the oldest one byte beyond', () => {
+  it('drops the oldest at one byte more', () => {
     const story = judged(7, MAX_FEEDBACK_BYTES).whenAll(
       wrote('write'),
       scored('judge', 1, textOf(MAX_FEEDBACK_BYTES - 8)),
@@ -132,7 +132,7 @@ describe('All feedback', () => {
     expect(listBytes(story)).to.be.below(MAX_ALL_FEEDBACK_BYTES);
   });
 
-  it('loses the oldest after a join too, whatever branch gave it', () => {
+  it('drops the oldest after a join, whichever branch it is from', () => {
     const graph = graphOf(`
       plan -> c1?, b1?
       b1? -> b2?
@@ -151,7 +151,7 @@ describe('All feedback', () => {
     expect(feedback.map(({ text }) => text.slice(0, 2))).to.deep.equal(['b1', 'b2', 'c2', 'b3', 'c3']);
   });
 
-  it('of a human is bounded as well', () => {
+  it('of a human has the same limit', () => {
     const feedback_history = Array.from({ length: 20 }, (_, at) => `${at}`.padEnd(10_000, '.'));
     const paused = given(loop, { godMode: true });
     const story = resumed(paused, { action: 'modify', modifiedState: { feedback_history } });
@@ -165,7 +165,7 @@ describe('A node without a route', () => {
     judge? -approve-> end
   `);
 
-  it('fails the run, naming the node and what its conditions saw', () => {
+  it('fails the run, naming the node and the values of its conditions', () => {
     const story = given(graph)
       .whenAll(wrote('write'), scored('judge', 7.5))
       .then(
@@ -177,7 +177,7 @@ describe('A node without a route', () => {
     expect(story.run.progress.shown).to.include({ score: 7.5, draft: 'by write' });
   });
 
-  it('is none for an agent behind a critic: the last verdict holds on', () => {
+  it('does not occur behind a critic: the last verdict still applies', () => {
     const behind = graphOf(`
       judge? -> write
       write -approve-> good

@@ -29,7 +29,7 @@ describe('Branches inside a rework loop', () => {
     judge? -approve-> end
   `);
 
-  it('start together in whatever order the nodes stand', () => {
+  it('start together in every order of the nodes', () => {
     const [start, ...others] = council.nodes;
     for (const order of ordersOf(others)) {
       const nodes = start === undefined ? [...order] : [start, ...order];
@@ -55,7 +55,7 @@ describe('Branches inside a rework loop', () => {
     expect(wholeOf(story.run)).to.include({ status: 'completed', finalDraft: 'by end' });
   });
 
-  it('of an inner loop join before the outer loop goes on', () => {
+  it('of an inner loop join before the outer loop continues', () => {
     const nested = graphOf(`
       plan -> draft
       draft -> a, b
@@ -75,7 +75,7 @@ describe('Branches inside a rework loop', () => {
     expect(frontiers.filter((frontier) => frontier === 'b')).to.have.length(3);
   });
 
-  it('that end there end once: what a later round makes takes the place of the earlier', () => {
+  it('that end there end once: a later round replaces the earlier end', () => {
     const graph = graphOf(`
       plan -> aside, judge?
       judge? -rework-> plan
@@ -97,7 +97,7 @@ describe('A fork', () => {
     right, deep -> meet
   `);
 
-  it('holds a branch back where a longer one can still reach', () => {
+  it('makes a branch wait for a longer one at their join', () => {
     const story = given(graph).whenAll(wrote('plan'), wrote('left'), wrote('right'));
     expect(underWay(story.run)).to.deep.equal(['deep']);
     expect(story.run.progress.arrivals.map(({ node }) => node)).to.deep.equal(['meet']);
@@ -109,7 +109,7 @@ describe('A fork', () => {
     expect(inputOf(story, 'meet').draft).to.equal('## Right\nby right\n\n## Deep\nby deep');
   });
 
-  it('shows the state of the first node of the frontier, and of the join once it starts', () => {
+  it("shows the branch of the frontier's first node, and of the join after its start", () => {
     const shown = (...commands: readonly When[]): string | null =>
       given(graph).whenAll(wrote('plan'), ...commands).run.progress.shown.draft;
     expect(shown()).to.equal('by plan');
@@ -119,13 +119,13 @@ describe('A fork', () => {
     expect(shown(wrote('left'), wrote('right'), wrote('deep'))).to.equal('## Right\nby right\n\n## Deep\nby deep');
   });
 
-  it('is none when two linear edges lead to the same node', () => {
+  it('does not occur when two linear edges lead to the same node', () => {
     given(graphOf('plan -> write, write'))
       .when(wrote('plan'))
       .then('NodeCompleted plan 1.1 -> write', 'NodeStarted write 2.1');
   });
 
-  it('takes the condition that holds instead of the linear edges', () => {
+  it('does not occur when a condition holds', () => {
     const routed = graphOf(`
       judge? -> left, right
       judge? -approve-> done
@@ -140,7 +140,7 @@ describe('A fork', () => {
 describe('A frontier', () => {
   const commands = [wrote('a'), wrote('b'), scored('judge', 4)];
 
-  it('ends with the same final draft in whatever order its branches end', () => {
+  it('ends with the same final draft in every order of its branches', () => {
     const ending = graphOf('plan -> a, b, judge?');
     const ends = ordersOf(commands).map((order) =>
       given(ending)
@@ -178,7 +178,7 @@ describe('A join', () => {
     expect(inputOf(story, 'meet').draft).to.equal('## C\nby c\n\n## A ## B x y z \nby a\n\n## B\nby b');
   });
 
-  it('adds nothing of a branch that wrote nothing', () => {
+  it('adds nothing for a branch without a draft of its own', () => {
     const silent = graphOf(`
       plan -> a, judge?, b
       a, judge?, b -> meet
@@ -187,7 +187,7 @@ describe('A join', () => {
     expect(inputOf(story, 'meet').draft).to.equal('## A\nby a\n\n## B\nby b');
   });
 
-  it('keeps the draft of before the fork when no branch wrote one', () => {
+  it('keeps the draft before the fork when no branch wrote one', () => {
     const critics = graphOf(`
       plan -> strict?, mild?
       strict?, mild? -> meet
@@ -210,7 +210,7 @@ describe('A join', () => {
     last? -rework-> bad
   `);
 
-  it('takes the lowest score given with its verdict, and the feedback of all', () => {
+  it('takes the lowest score with its verdict, and all feedback', () => {
     const story = given(critics).whenAll(
       scored('first', 1, 'before'),
       scored('strict', 3, 'strictly'),
@@ -222,7 +222,7 @@ describe('A join', () => {
     expect(feedbackOf(input)).to.have.members(['before', 'strictly', 'mildly']);
   });
 
-  it('tells feedback oldest first, what branches share once', () => {
+  it('lists feedback oldest first, shared feedback once', () => {
     const deep = graphOf(`
       first? -> a, one?
       a -> two?
@@ -239,7 +239,7 @@ describe('A join', () => {
     expect(feedbackOf(inputOf(story, 'meet'))).to.deep.equal(['shared', 'first', 'second', 'third']);
   });
 
-  it('keeps equal feedback of two critics as two', () => {
+  it('keeps equal feedback of two critics twice', () => {
     const story = given(critics).whenAll(
       scored('first', 1, 'same'),
       scored('strict', 3, 'same'),
@@ -264,7 +264,7 @@ describe('A join', () => {
     expect(inputOf(story, 'd')).to.include({ score: 9, verdict: 'approve' });
   });
 
-  it('joins scores the same in whatever order the branches stand', () => {
+  it('joins scores to the same result in every order', () => {
     const by = (scoreBy: string | null, scoreFrom: string, score: number): Branch => ({
       ...EMPTY_BRANCH,
       ...{ score, scoreFrom, scoreBy },
@@ -280,12 +280,12 @@ describe('A join', () => {
     }
   });
 
-  it('prefers a score given by a branch to a lower one of before the fork', () => {
+  it('prefers a score of a branch to a lower one before the fork', () => {
     const story = given(critics).whenAll(scored('first', 1), scored('strict', 8), wrote('silent'), scored('mild', 9));
     expect(inputOf(story, 'meet')).to.include({ score: 8, verdict: 'approve' });
   });
 
-  it('keeps the score of before the fork when no branch gave one', () => {
+  it('keeps the score before the fork when no branch has one', () => {
     const writers = graphOf(`
       first? -> a, b
       a, b -> meet
@@ -314,7 +314,7 @@ describe('Nested forks', () => {
     expect(inputOf(outer, 'outer').draft).to.equal('## Inner\nBoth\n\n## Long\nby long');
   });
 
-  it('show the draft that inner branches share once, under its author', () => {
+  it('include a draft that inner branches share once, under its author', () => {
     const silent = graphOf(`
       plan -> left, right
       left -> one?, two?
@@ -361,7 +361,7 @@ describe('Nested forks', () => {
 });
 
 describe('Branches that end without meeting', () => {
-  it('are joined at the end in the order of the nodes, not of the edges nor of their ends', () => {
+  it('join at the end in the order of the nodes', () => {
     const graph = graphOf(`
       plan
       z, y, x
@@ -371,7 +371,7 @@ describe('Branches that end without meeting', () => {
     expect(draftOf(story.when(wrote('y')))).to.equal('## Z\nby z\n\n## Y\nby y\n\n## X\nby x');
   });
 
-  it('take the lowest score, and the draft of before the fork when none was written', () => {
+  it('take the lowest score, and the draft before the fork when none wrote one', () => {
     const graph = graphOf('plan -> strict?, mild?');
     const { run } = given(graph).whenAll(wrote('plan'), scored('mild', 9, 'm'), scored('strict', 2, 's'));
     expect(finalDraftOf(run)).to.equal('by plan');
@@ -381,7 +381,7 @@ describe('Branches that end without meeting', () => {
 });
 
 describe('Waiting branches', () => {
-  it('that all wait for another: the first in the list of nodes runs', () => {
+  it('in a deadlock run in the order of the nodes', () => {
     const graph = graphOf(`
       plan
       q, p
@@ -396,7 +396,7 @@ describe('Waiting branches', () => {
       .then('NodeCompleted q 2.1 -> p', 'NodeStarted p 3.1');
   });
 
-  it('wait while another branch can come round a loop to them', () => {
+  it('wait while another branch can reach them from a loop', () => {
     const graph = graphOf(`
       plan -> draft, notes
       draft -> judge?
@@ -411,7 +411,7 @@ describe('Waiting branches', () => {
     expect(inputOf(story, 'meet')).to.include({ draft: '## Draft\nD2\n\n## Notes\nN', score: 9 });
   });
 
-  it('keep nothing a critic sent back: the next arrival by the same edge replaces it', () => {
+  it('replace an arrival by the next one by the same edge', () => {
     const graph = graphOf(`
       a -> b, k?
       k? -rework-> a
@@ -428,7 +428,7 @@ describe('Waiting branches', () => {
     expect(run.progress.shown).to.include({ score: 9, verdict: 'approve' });
   });
 
-  it('of a fork inside a loop leave no trace of the round before', () => {
+  it('of a fork inside a loop keep nothing of the round before', () => {
     const graph = graphOf(`
       plan -> a, b
       a, b -> judge?
@@ -449,7 +449,7 @@ describe('Waiting branches', () => {
 });
 
 describe('A failing branch', () => {
-  it('fails the run while the others are under way', () => {
+  it('fails the run while others are in flight', () => {
     const story = given(graphOf('plan -> a, b, c')).whenAll(wrote('plan'), wrote('a'), broke('b'));
     expect(wholeOf(story.run)).to.include({ status: 'failed', activeNode: 'c' });
     expect(failureOf(story.run)?.node).to.equal('b');

@@ -10,8 +10,8 @@ import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 import { wholeOf } from '../support/whole-run.js';
 
-describe('A run that catches up with a fact its chart does not allow', () => {
-  it('reports it and records nothing more; the process goes on', async () => {
+describe('A live run that reads an event which its chart does not allow', () => {
+  it('reports a fault, records nothing more and keeps the process alive', async () => {
     const system = nodeSystem();
     const dir = tempDir();
     const model = scriptedModel(() => 'hold');

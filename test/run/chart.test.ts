@@ -153,7 +153,7 @@ for (const [kind, graph] of graphs) {
       });
     }
 
-    it('leaves the snapshot as it was when it refuses a fact, and says where the run stands', () => {
+    it("keeps the snapshot when it refuses an event, and names the run's state", () => {
       const { active } = stories;
       const before = plainly(active.run);
       const resume = factsOn(graph).RunResumed;
@@ -164,7 +164,7 @@ for (const [kind, graph] of graphs) {
       expect(plainly(active.run)).to.equal(before);
     });
 
-    it('refuses a fact that is not the next one', () => {
+    it('refuses an event that is not the next one', () => {
       const { chart, snapshot, run } = stories.active;
       for (const seq of [run.head.seq - 1, run.head.seq, run.head.seq + 2, Number.NaN]) {
         const fact = { ...factsOn(graph).RunFailed, seq, id: '', at: '', hash: '' };
@@ -172,14 +172,14 @@ for (const [kind, graph] of graphs) {
       }
     });
 
-    it('refuses facts of nodes the graph does not have', () => {
+    it('refuses events of unknown nodes', () => {
       for (const node of ['c?', 'unknown', 'n0', '', '*', '__proto__', 'constructor']) {
         const fact = nodeStarted({ node, step: 2, attempt: 1 });
         expect(isAllowed(stories.idle, fact), node).to.equal(false);
       }
     });
 
-    it('begins with RunRequested at revision 0 alone', () => {
+    it('starts with RunRequested at revision 0 only', () => {
       const { chart, events } = stories.active;
       const [first, second] = events;
       expect(() => chart.first(undefined)).to.throw('A run begins with RunRequested at seq 0, not with undefined');
@@ -200,7 +200,7 @@ function isAllowed(story: Story, fact: RunFact): boolean {
 }
 
 describe('The regions of a chart', () => {
-  it('are active where a node of the frontier is under way', () => {
+  it('are active for nodes in flight', () => {
     const graph = graphOf('plan -> a, b; a, b -> meet');
     const activeIn = ({ snapshot }: Story): readonly string[] =>
       graph.nodes.filter((_, at) => snapshot.matches({ running: { [`n${at}`]: 'active' } })).map(({ id }) => id);
@@ -218,35 +218,17 @@ describe('The regions of a chart', () => {
 
 const ODD_IDS = [
   'a.b',
-  'a',
-  'a.',
   '.',
   '#a',
-  '#',
   '*',
   '0',
-  '1',
   'n0',
-  'n1',
   'idle',
-  'active',
-  'running',
-  'unknown',
-  'done',
   '__proto__',
   'constructor',
-  'toString',
-  'hasOwnProperty',
-  'xstate.stop',
-  ' ',
   '\n',
-  '\u0000',
-  'Zür\u00adich',
-  'e\u0301',
-  '\u00e9',
   '\u{1f600}',
   'x'.repeat(128),
-  'x'.repeat(127),
 ];
 
 describe('Odd node ids', () => {
@@ -267,7 +249,7 @@ describe('Odd node ids', () => {
   });
 
   for (const id of ['__proto__', 'constructor', 'toString', 'judge']) {
-    it(`of critics count their scores: ${id} asks for rework four times`, () => {
+    it(`count a critic's scores: ${id} asks for rework four times`, () => {
       const graph = graphWith(
         [{ id: 'write' }, { id, role: 'critic' }, { id: 'end' }],
         [link('write', id), link(id, 'write', 'rework'), link(id, 'end', 'approve')],
@@ -281,8 +263,6 @@ describe('Odd node ids', () => {
   }
 });
 
-describe('Large graphs', () => {});
-
 describe('Compiled charts', () => {
   const frozen = (name: string) => ({ graph: graphOf(name), graphHash: name });
 
@@ -292,7 +272,7 @@ describe('Compiled charts', () => {
     expect(machines.of(frozen('a'))).not.to.equal(machines.of(frozen('b')));
   });
 
-  it('leave when others were used later and there are more than may be', () => {
+  it('are dropped beyond the limit, least recently used first', () => {
     const machines = machineCache(2);
     const [a, b] = [machines.of(frozen('a')), machines.of(frozen('b'))];
     expect(machines.of(frozen('a'))).to.equal(a);

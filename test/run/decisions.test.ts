@@ -26,7 +26,7 @@ const judged = (score: number): Story =>
   paused().whenDecided(approve).when(wrote('write', 'Draft')).whenDecided(approve).when(scored('judge', score));
 
 describe('A decision on a pause', () => {
-  it('to approve runs what was shown, claimed in the same append', () => {
+  it('to approve runs the shown nodes and claims the run in the same append', () => {
     const story = paused()
       .whenDecided(approve)
       .then('GateDecided 1 approve', 'RunClaimed resumed 2 by one', 'RunResumed 1', 'NodeStarted write 1.1');
@@ -40,7 +40,7 @@ describe('A decision on a pause', () => {
     expect(wholeOf(story.run)).to.include({ status: 'failed', owner: null, pause: null });
   });
 
-  it('tells what it answers and what was shown', () => {
+  it('records the pause and the shown draft', () => {
     const story = judged(5);
     const [decided] = story.whenDecided(approve).facts;
     expect(decided?.data).to.deep.equal({
@@ -59,7 +59,7 @@ describe('A decision on a pause', () => {
     expect(paused().whenDecided(approve).facts[0]?.data).to.include({ shownDraftHash: null, answers: 3 });
   });
 
-  it('keeps whatever was sent with approve and reject, and applies none of it', () => {
+  it('records an override with approve or reject, but does not apply it', () => {
     for (const action of ['approve', 'reject'] as const) {
       const sent = { critic_score: 9, colour: ['blue'], constructor: { prototype: 1 } };
       const story = judged(5).whenDecided({ action, modifiedState: sent });
@@ -68,7 +68,7 @@ describe('A decision on a pause', () => {
     }
   });
 
-  it('means nothing where no pause is open', () => {
+  it('has no effect when no pause is open', () => {
     const running = paused().whenDecided(approve);
     expect(running.whenDecided(approve).facts).to.deep.equal([]);
     expect(paused().whenDecided(reject).whenDecided(approve).facts).to.deep.equal([]);
@@ -76,7 +76,7 @@ describe('A decision on a pause', () => {
   });
 });
 
-describe('An override that is decided', () => {
+describe('The route after an override', () => {
   for (const [what, score, override, next] of [
     ['a passing score', 5, { critic_score: 8 }, 'polish'],
     ['a failing score', 9, { critic_score: 7.9 }, 'write'],
@@ -95,12 +95,12 @@ describe('An override that is decided', () => {
     });
   }
 
-  it('of a score before the first node routes nothing', () => {
+  it('of a score before the first node does not change', () => {
     const story = paused().whenDecided(modify({ critic_score: 9 }));
     expect(decided(story)).to.deep.include({ nextNodes: ['write'], route: null });
   });
 
-  it('of a score after a frontier of several nodes routes nothing', () => {
+  it('of a score after a frontier of several nodes does not change', () => {
     const joining = paused(fork).whenDecided(approve).when(wrote('plan')).whenDecided(approve);
     const story = joining.whenAll(wrote('left'), wrote('right')).whenDecided(modify({ critic_score: 1 }));
     expect(decided(story)).to.deep.include({ nextNodes: ['meet'], route: null });
@@ -112,7 +112,7 @@ describe('An override that is decided', () => {
     { critic_score: null },
     { critic_score: 9, route_decision: null },
   ]) {
-    it(`of ${JSON.stringify(override)}, under which no edge holds, is refused and decides nothing`, () => {
+    it(`of ${JSON.stringify(override)}, under which no edge holds, is refused`, () => {
       const paused = judged(5);
       expect(() => paused.whenDecided(modify(override))).to.throw(
         OverrideRefused,

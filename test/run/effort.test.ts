@@ -10,30 +10,30 @@ import { runRequest } from '../support/open-engine.js';
 const council = graphOf('write -> judge?; judge -approve-> polish; judge -rework-> write');
 const START = Date.parse('2026-01-01T00:00:00.000Z');
 
-describe('What a run has cost', () => {
+describe('The effort of a run', () => {
   const costOf = ({ run }: Story): RunTotals => usageOf(run.effort);
 
-  it('is no call before the first, and tokens that nobody knows', () => {
+  it('starts with no calls and unknown tokens', () => {
     expect(usageOf(given(council, { pending: true }).run.effort)).to.deep.equal({
       ...{ calls: 0, repeatedCalls: 0, meteredCalls: 0, inputTokens: null, outputTokens: null },
       byModel: [],
     });
   });
 
-  it('is the sum of what its calls have told, of those under way nothing', () => {
+  it('sums the reported tokens of ended calls', () => {
     const story = given(council).whenAll(wrote('write'), scored('judge', 5), wrote('write'));
     const counts = { calls: 4, repeatedCalls: 0, meteredCalls: 3 };
     expect(costOf(story)).to.include({ ...counts, inputTokens: 30, outputTokens: 15 });
   });
 
-  it('stays unknown where the provider tells nothing, and says how much of a sum is', () => {
+  it('counts the metered calls beside the sums', () => {
     const first = given(council).when(told('write', { inputTokens: 0, outputTokens: 0 }));
     expect(costOf(first)).to.include({ calls: 2, meteredCalls: 0, inputTokens: null, outputTokens: null });
     const second = first.when(scored('judge', 9));
     expect(costOf(second)).to.include({ calls: 3, meteredCalls: 1, inputTokens: 10, outputTokens: 5 });
   });
 
-  it('counts attempts after the first as repeated, lost ones too, and what failed ones have cost', () => {
+  it('counts repeated and lost attempts, and the tokens of failed ones', () => {
     const again = given(council).when(broke('write', 100));
     expect(costOf(again)).to.include({ calls: 2, repeatedCalls: 1, meteredCalls: 0, inputTokens: null });
     const costly = again.when((run: RunState) => {
@@ -52,12 +52,12 @@ describe('What a run has cost', () => {
     expect(costOf(lost)).to.include({ calls: 3, repeatedCalls: 1, meteredCalls: 1, inputTokens: 10 });
   });
 
-  it('counts a call for each round of tools that was answered, however many tools it asked for', () => {
+  it('counts one call for each round of tools', () => {
     const story = given(council).whenAll(looked('write'), looked('write'), wrote('write'));
     expect(costOf(story)).to.include({ calls: 3, meteredCalls: 2, inputTokens: 10 });
   });
 
-  it('is told of each model by itself, in the order of their first calls', () => {
+  it('is counted per model, in the order of their first calls', () => {
     const parallel = given(graphOf('plan -> left, right')).when(wrote('plan'));
     expect(usageOf(parallel.run.effort).byModel.map(({ model, calls }) => [model, calls])).to.deep.equal([
       ['model-1', 3],
@@ -72,7 +72,7 @@ describe('What a run has cost', () => {
     ]);
   });
 
-  it('is told by the event that ends the run, completed, failed or refused', () => {
+  it('is in the event that ends the run, completed, failed or refused', () => {
     const toldBy = ({ events }: Pick<Story, 'events'>): unknown => {
       const last = events.at(-1);
       return last?.type === 'RunCompleted' || last?.type === 'RunFailed' ? last.data.usage : null;
@@ -88,7 +88,7 @@ describe('What a run has cost', () => {
     expect(refused?.data).to.deep.include({ usage: costOf(given(council, { pending: true })) });
   });
 
-  it('is the time in pauses, once each has ended by a decision or a cancellation', () => {
+  it('sums the time of ended pauses', () => {
     const waitedMs = ({ run }: Story): number => run.effort.waitedMs;
     const at = (ms: number): string => new Date(START + ms).toISOString();
     const paused = given(council, { godMode: true });

@@ -22,11 +22,11 @@ function scoredSoFar(...scores: readonly number[]): Story {
 }
 
 describe('The fixed graph', () => {
-  it('claims, starts and begins with the master in one append', () => {
+  it('claims the run and starts it with the master in one append', () => {
     council().then('RunRequested', 'RunClaimed started 1 by one', 'RunStarted 1', 'NodeStarted master_agent 1.1');
   });
 
-  it('records the request alone while there is no room', () => {
+  it('records only the request while there is no slot', () => {
     const waiting = given(graph, { pending: true }).then('RunRequested');
     expect(wholeOf(waiting.run)).to.include({ status: 'pending', activeNode: null, owner: null });
     waiting
@@ -59,26 +59,26 @@ describe('The fixed graph', () => {
     });
   }
 
-  it('hands over to the writer after five drafts with the last real score, and shows that route', () => {
+  it('goes to the writer after five drafts, with the last score', () => {
     const capped = scoredSoFar(1, 2, 3, 4, 5);
     capped.then('NodeCompleted critic_agent 10.1 -> writer_agent', 'NodeStarted writer_agent 11.1');
     expect(capped.run.progress.shown).to.include({ score: 5, verdict: 'approve', draft: 'Draft 5' });
     capped.when(wrote(WRITER, 'Polished')).then('NodeCompleted writer_agent 11.1 ->', 'RunCompleted: Polished (5, 5)');
   });
 
-  it('shows the node started last, then "done", and after a failure the last one', () => {
+  it('shows the node that started last, and "done" after completion', () => {
     const shown = [council(), scoredSoFar(6), scoredSoFar(8), scoredSoFar(8).when(wrote(WRITER))];
     expect(shown.map(({ run }) => run.progress.activeNode)).to.deep.equal([MASTER, MASTER, WRITER, 'done']);
     expect(wholeOf(scoredSoFar(8).when(broke(WRITER)).run)).to.include({ status: 'failed', activeNode: WRITER });
   });
 
-  it('tells the master the draft and all feedback so far, oldest first', () => {
+  it('gives the master the draft and all feedback, oldest first', () => {
     const { run } = scoredSoFar(3, 4);
     expect(promptInputFor(run, attemptOf(run, MASTER))).to.include({ topic: 'The sea', draft: 'Draft 2' });
     expect(promptInputFor(run, attemptOf(run, MASTER)).feedback).to.deep.equal(['Feedback 1', 'Feedback 2']);
   });
 
-  it('records the whole of each fact', () => {
+  it('records every field of its events', () => {
     const [requested, claimed, started, node] = council().facts;
     expect(requested?.data).to.deep.include({
       inputTopic: 'The sea',
@@ -115,13 +115,13 @@ describe('The fixed graph', () => {
     });
   });
 
-  it('asks the model a node names, and the default one otherwise', () => {
+  it("uses a node's own model", () => {
     const nodes = graph.nodes.map((node) => (node.id === CRITIC ? { ...node, model: 'judge-9' } : node));
     const [, start] = given({ ...graph, nodes }).when(wrote(MASTER)).facts;
     expect(start?.data).to.include({ node: CRITIC, model: 'judge-9' });
   });
 
-  it('goes on from data alone when the limits of today differ from those of its start', () => {
+  it('uses the limits in its record, not the current ones', () => {
     const capped = given(graph, { limits: { maxIterations: 2, passScore: 5 } })
       .whenAll(wrote(MASTER), scored(CRITIC, 4.9))
       .whenAll(wrote(MASTER), scored(CRITIC, 1));

@@ -20,7 +20,7 @@ function seeds(): readonly number[] {
 describe('The fold over random histories', () => {
   const stories: Story[] = [];
 
-  before('every event is taken by chart and fold alike', () => {
+  before('plays random histories', () => {
     for (const seed of seeds()) stories.push(named(seed, () => randomStory(seed)));
   });
 
@@ -38,14 +38,14 @@ describe('The fold over random histories', () => {
     }
   });
 
-  it('gives the same state when it is read back from text', () => {
+  it('gives the same state from events as text', () => {
     for (const { run, events } of stories) {
       const readBack = JSON.parse(JSON.stringify(events)) as readonly RunEvent[];
       expect(plainly(foldOf(readBack))).to.equal(plainly(run));
     }
   });
 
-  it('moves as the machine does that works every move out', () => {
+  it('has the same transitions as an uncached machine', () => {
     for (const { chart, events } of stories) {
       let snapshot = chart.first(events[0]);
       const live = createActor(chart.machine, { snapshot }).start();
@@ -60,7 +60,7 @@ describe('The fold over random histories', () => {
 });
 
 describe('A frontier over random graphs', () => {
-  it('leads to the same run in whatever order its nodes end', () => {
+  it("leads to the same run in every order of its nodes' ends", () => {
     for (const seed of seeds()) {
       named(seed, () => {
         const graph = randomGraph(drawsOf(seed));

@@ -151,7 +151,7 @@ describe('A fork at every event of random histories', () => {
     for (let seed = 1; seed <= HISTORIES; seed += 1) stories.push(randomStory(seed));
   });
 
-  it('shows what its parent shows there', () => {
+  it('shows the same state as its parent', () => {
     everywhere((point) => {
       const run = pendingAt(point);
       expect(seen(run)).to.deep.equal(seen(point));
@@ -159,7 +159,7 @@ describe('A fork at every event of random histories', () => {
     });
   });
 
-  it('begins with data that fits its schema and survives being text', () => {
+  it('records a state that fits its schema and survives JSON', () => {
     everywhere((point) => {
       const { state } = requestAt(point);
       expect(isRunFold(state), JSON.stringify(isRunFold.errors)).to.equal(true);
@@ -167,7 +167,7 @@ describe('A fork at every event of random histories', () => {
     });
   });
 
-  it('calls what was outstanding again, stays paused where it was, and reuses the rest', () => {
+  it('repeats outstanding calls, keeps a pause, and reuses all results', () => {
     let forks = 0;
     everywhere((point, story) => {
       const fork = begun(requestAt(point));
@@ -198,7 +198,7 @@ describe('A fork at every event of an undisturbed run', () => {
   for (const godMode of [false, true]) {
     // A run in God Mode has three times as many events.
     const stride = godMode && !IS_SOAK ? 3 * STRIDE : STRIDE;
-    it(`comes to the same end${godMode ? ' in God Mode' : ''}`, () => {
+    it(`reaches the same end${godMode ? ' in God Mode' : ''}`, () => {
       for (let seed = 1; seed <= HISTORIES; seed += godMode ? 4 : 1) {
         named(seed, () => {
           const parent = playedToTheEnd(given(randomGraph(drawsOf(seed)), { godMode }));
@@ -215,7 +215,7 @@ describe('A fork at every event of an undisturbed run', () => {
 });
 
 describe('A fork', () => {
-  it('calls a node again whose attempt failed, also when that ended its parent', () => {
+  it('repeats a failed attempt, also if it ended the parent', () => {
     const parent = given(COUNCIL).when(broke('write', 5)).when(broke('write'));
     expect(failureOf(parent.run)?.kind).to.equal('node_failed');
     const fork = begun(requestAt(after(parent, 'NodeFailed')));
@@ -223,14 +223,14 @@ describe('A fork', () => {
     expect(fork.run.progress.frontier[0]?.failures).to.equal(0);
   });
 
-  it('calls a node again that was in the middle of its tools', () => {
+  it('repeats a node that was using tools', () => {
     const hit = { document: 'd'.repeat(64), page: 3, chunk: 1, score: 0.5 };
     const fork = begun(requestAt(given(COUNCIL).when(looked('write', [hit])).run));
     expect(fork.facts.map(inShort).at(-1)).to.equal('NodeStarted write 1.1');
     expect(fork.run.progress.sources).to.deep.equal(['dddddddd:3']);
   });
 
-  it('of a half-done frontier runs only the other half, then joins both', () => {
+  it('of a half-done frontier runs only the rest, then joins all', () => {
     const parent = given(DIAMOND).whenAll(wrote('plan'), wrote('right'));
     const fork = begun(requestAt(parent.run));
     expect(underWay(fork.run)).to.deep.equal(['left']);
@@ -240,7 +240,7 @@ describe('A fork', () => {
     expect(endOf(joined)).to.deep.equal(endOf(parent.whenAll(wrote('left'), wrote('meet'))));
   });
 
-  it('starts the rest of a frontier whose start it was forked in', () => {
+  it('starts the rest of a frontier that its parent was starting', () => {
     const parent = given(DIAMOND).when(wrote('plan'));
     const [leftStarted] = parent.events.flatMap(({ type, data, seq }) =>
       type === 'NodeStarted' && data.node === 'left' ? [seq] : [],
@@ -254,7 +254,7 @@ describe('A fork', () => {
     const approved = atJudge.whenDecided(APPROVED);
     const modified = atJudge.whenDecided({ action: 'modify', modifiedState: { current_draft: 'Theirs' } });
 
-    it('goes on under it while nothing is changed, from the event after it too', () => {
+    it('keeps the decision if it changes nothing', () => {
       for (const parent of [approved, modified]) {
         for (const type of ['GateDecided', 'RunClaimed'] as const) {
           for (const changes of [{}, { override: {} }, { nodes: [{ id: 'judge' }] }]) {
@@ -271,9 +271,9 @@ describe('A fork', () => {
       ['the topic', { inputTopic: 'Another' }],
       ['the state', { override: { current_draft: 'Mine' } }],
       ['a node', { nodes: [{ id: 'polish', label: 'Polisher' }] }],
-      ['the bound of executions', { maxNodeExecutions: 60 }],
+      ['the limit of executions', { maxNodeExecutions: 60 }],
     ] as const satisfies readonly (readonly [string, Partial<ForkChanges>])[]) {
-      it(`waits at its pause again when ${what} is changed`, () => {
+      it(`reopens the pause when it changes ${what}`, () => {
         for (const parent of [approved, modified]) {
           const { run } = begun(requestAt(after(parent, 'GateDecided'), changes));
           expect(openPauseOf(run)).to.deep.include({ number: 2, nextNodes: ['judge'] });
@@ -282,14 +282,14 @@ describe('A fork', () => {
       });
     }
 
-    it('waits before the nodes that its own route leads to', () => {
+    it('pauses before the nodes of its own route', () => {
       const judged = approved.when(scored('judge', 3)).whenDecided(APPROVED);
       const requested = requestAt(after(judged, 'GateDecided'), { override: { route_decision: 'approve' } });
       expect(openPauseOf(begun(requested).run)).to.deep.include({ number: 3, nextNodes: ['polish'] });
     });
   });
 
-  describe('where its bound of executions is reached', () => {
+  describe('at the limit of executions', () => {
     const stopped = given(COUNCIL, { limits: { maxNodeExecutions: 3 } }).whenAll(
       wrote('write'),
       scored('judge', 3),
@@ -298,7 +298,7 @@ describe('A fork', () => {
     const facts = (changes: Partial<ForkChanges> = {}, type: RunEvent['type'] = 'NodeCompleted') =>
       begun(requestAt(after(stopped, type), changes)).facts;
 
-    it('would fail at once, unless it is allowed more', () => {
+    it('fails at once unless it raises the limit', () => {
       expect(failureOf(stopped.run)?.kind).to.equal('execution_limit');
       expect(boundReached(facts())).to.equal(failureOf(stopped.run)?.error);
       expect(boundReached(facts({ maxNodeExecutions: 2 }))).to.include('limit of 2');
@@ -311,7 +311,7 @@ describe('A fork', () => {
     });
   });
 
-  it('fails where its parent had no way on, unless it is shown one', () => {
+  it('fails where its parent had no route, unless it changes the route', () => {
     const graph = graphOf('write -> judge?; judge -approve-> polish');
     const parent = given(graph).whenAll(wrote('write'), scored('judge', 3));
     const point = after(parent, 'NodeCompleted');
@@ -327,18 +327,18 @@ describe('A fork', () => {
 describe('The changes of a fork', () => {
   const atJudge = given(COUNCIL).when(wrote('write'));
 
-  it('give it another topic, in the history too', () => {
+  it('can replace the topic', () => {
     const { run } = begun(requestAt(atJudge.run, { inputTopic: 'Another' }));
     expect(wholeOf(run)).to.include({ requestedTopic: 'Another', inputTopic: 'Another' });
   });
 
-  it('route the last node again, when one has ended alone', () => {
+  it('route the last node again if it was the only one of its frontier', () => {
     const point = after(atJudge.when(scored('judge', 9)), 'NodeCompleted');
     expect(underWay(begun(requestAt(point)).run)).to.deep.equal(['polish']);
     expect(underWay(begun(requestAt(point, { override: { critic_score: 3 } })).run)).to.deep.equal(['write']);
   });
 
-  it('of nodes make another graph, its parent left as it was', () => {
+  it("of nodes make a new graph and keep the parent's", () => {
     const tools = { webSearch: true };
     const requested = requestAt(atJudge.run, { nodes: [{ id: 'judge', systemPrompt: 'Be kind', model: 'm', tools }] });
     const { plan, request } = begun(requested).run;
@@ -350,14 +350,14 @@ describe('The changes of a fork', () => {
   });
 });
 
-describe('The state a fork begins with', () => {
-  it('holds a draft once, however many branches share it', () => {
+describe('The first state of a fork', () => {
+  it('stores a shared draft once', () => {
     const draft = 'x'.repeat(100_000);
     const parent = given(DIAMOND).when(wrote('plan', draft));
     expect(JSON.stringify(requestAt(parent.run)).length).to.be.below(110_000);
   });
 
-  it('has every field of its parent: none starts over', () => {
+  it('has every field of its parent', () => {
     const points = undecidedPoints();
     const fresh = given(COUNCIL, { pending: true }).run.progress;
     const unmoved = Object.entries<unknown>({ ...fresh }).filter(([field, initial]) =>

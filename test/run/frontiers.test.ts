@@ -24,7 +24,7 @@ function played(seed: number, look: (run: RunState) => void): Story {
 }
 
 describe('The frontiers of random graphs', () => {
-  it('hold every node reached that no other branch can still reach onward, and only those', () => {
+  it('hold exactly the reached nodes that no other branch can still reach', () => {
     for (let seed = 1; seed <= GRAPHS; seed += 1) {
       named(seed, () => {
         played(seed, ({ plan, progress: { frontier: front, arrivals } }) => {

@@ -28,13 +28,13 @@ describe('Golden histories', () => {
     expect(actions).to.include.members(['approve', 'modify', 'reject']);
   });
 
-  it('are each recorded alike every time', () => {
+  it('are recorded the same every time', () => {
     const lines = (): unknown => [...goldenHistories()].map(([name, events]) => [name, events.map(exportLine)]);
     expect(lines()).to.deep.equal(lines());
   });
 
   for (const history of golden) {
-    it(`fold to the answers they always had: ${history.name}`, async () => {
+    it(`fold to their recorded answers: ${history.name}`, async () => {
       const answers: string[] = [];
       for (let count = 1; count <= history.lines.length; count += 1) {
         const { firstDifference, run } = await verified(history, count);
@@ -45,7 +45,7 @@ describe('Golden histories', () => {
     });
   }
 
-  it('of forks begin with a state that fits its schema', () => {
+  it('of forks have a state that fits its schema', () => {
     const isRunFold = schemaCheck('run-fold.json');
     const states = golden
       .map(({ lines }) => eventIn(lines[0] ?? '').data)

@@ -35,14 +35,14 @@ function judged(count: number, score: number, graph = COUNCIL): Story {
 }
 
 describe("A critic's fifth score", () => {
-  it('routes onward whatever it is, and shows the route so', () => {
+  it('counts as approve whatever it is', () => {
     const story = judged(5, 4);
     expect(nextOf(story)).to.deep.equal(['polish']);
     expect(story.run.progress.shown).to.include({ score: 4, verdict: 'approve' });
     expect(judged(4, 4).run.progress.shown).to.include({ score: 4, verdict: 'rework' });
   });
 
-  it('leads nowhere back when a human corrects it', () => {
+  it("does not lead back after a human's correction", () => {
     for (const [given, corrected] of [
       [4, 3],
       [9, 2],
@@ -56,7 +56,7 @@ describe("A critic's fifth score", () => {
     expect(underWay(judged(4, 9).whenModified({ critic_score: 3 }).run)).to.deep.equal(['write']);
   });
 
-  it('leads back when a human asks for rework, again and again, and each time only then', () => {
+  it('leads back only when a human asks for rework', () => {
     let story = judged(5, 4);
     for (const score of [3, 4, 9]) {
       const sent = goneOn(story, score, { route_decision: 'rework', critic_score: 1 });
@@ -73,7 +73,7 @@ describe("A critic's fifth score", () => {
 describe('Expressions over the score', () => {
   const expressive = routedBy('score >= 9', 'score < 9');
 
-  it('lead nowhere back by a corrected one from the fifth on', () => {
+  it('do not lead back by a corrected score from the fifth on', () => {
     for (const corrected of [1, 8.5]) {
       const story = judged(5, 9, expressive).whenModified({ critic_score: corrected });
       expect(underWay(story.run)).to.deep.equal(['polish']);
@@ -82,7 +82,7 @@ describe('Expressions over the score', () => {
     expect(underWay(judged(4, 9, expressive).whenModified({ critic_score: 1 }).run)).to.deep.equal(['write']);
   });
 
-  it('lead onward to another critic, who may send back what comes by', () => {
+  it('may lead to another critic that can lead back', () => {
     const nested = graphWith(graphOf('write -> judge?; judge? -> second?; second? -> polish').nodes, [
       { id: '1', source: 'write', target: 'judge', condition: null },
       { id: '2', source: 'judge', target: 'write', condition: 'score < 8' },
@@ -93,13 +93,13 @@ describe('Expressions over the score', () => {
     expect(underWay(judged(5, 4, nested).whenModified({ critic_score: 9 }).run)).to.deep.equal(['second']);
   });
 
-  it('lead nowhere back by way of work of its own either', () => {
+  it('do not lead back through another node', () => {
     const graph = graphOf('write -> judge?; judge? -rework-> notes; notes -> write; judge? -approve-> polish');
     const story = judged(5, 9, routedBy('score >= 8', 'score < 8', graph)).whenModified({ critic_score: 1 });
     expect(underWay(story.run)).to.deep.equal(['polish']);
   });
 
-  it('lead nowhere back behind a later node either', () => {
+  it('do not lead back behind a later node', () => {
     const graph = routedBy(
       'score >= 8',
       'score < 8',
@@ -116,7 +116,7 @@ describe('A run whose critic never approves', () => {
     ['verdicts', COUNCIL],
     ['the route', routedBy("route == 'approve'", "route == 'rework'")],
   ] as const) {
-    it(`ends at the writer when the shown state is sent back at each pause: routed by ${name}`, () => {
+    it(`ends at the writer when a human sends the shown state back at each pause: routed by ${name}`, () => {
       let story = given(graph, { godMode: true });
       while (story.run.phase.status === 'paused') {
         const { score, verdict } = story.run.progress.shown;

@@ -34,26 +34,26 @@ function after(seconds: number): string {
 }
 
 describe('An outage of a model', () => {
-  it('is one failed attempt, and the next one waits it out', () => {
+  it('is one failed attempt; the next one waits for its end', () => {
     const story = given(chain).when(wentOut('plan')).then('NodeFailed plan 1.1: Loading', 'NodeStarted plan 1.2');
     expect(story.facts[0]?.data).to.include({ retryable: true, outageMs: BUDGET_MS });
     expect(attemptOf(story.run, 'plan').outage).to.deep.equal({ since: START, budgetMs: BUDGET_MS });
     story.when(wrote('plan')).then('NodeCompleted plan 1.2 -> write', 'NodeStarted write 2.1');
   });
 
-  it("counts against no number of tries, a single one's neither", () => {
+  it('does not count towards the maximum of attempts', () => {
     const story = given(chain).when(wentOut('plan', { maxAttempts: 1 }));
     expect(attemptOf(story.run, 'plan')).to.include({ attempt: 2, failures: 0 });
   });
 
-  it('has the next attempt wait as long as the server asks, a minute and its budget at most', () => {
+  it('delays the next attempt as the server asks, at most a minute and its budget', () => {
     const delayOf = (story: Story): number => attemptOf(story.run, 'plan').delayMs;
     expect(delayOf(given(chain).when(wentOut('plan', { retryAfterMs: 30_000 })))).to.equal(30_000);
     expect(delayOf(given(chain).when(wentOut('plan', { retryAfterMs: 90_000 })))).to.equal(60_000);
     expect(delayOf(given(chain).when(wentOut('plan', { retryAfterMs: 90_000, outageMs: 2_000 })))).to.equal(2_000);
   });
 
-  it('goes on over a restart, with what is left of its budget', () => {
+  it('continues over a restart with the rest of its budget', () => {
     const story = given(chain).when(wentOut('plan')).when(claim, 'two', after(50)).when(claim, 'three', after(70));
     expect(attemptOf(story.run, 'plan')).to.deep.include({
       ...{ attempt: 4, failures: 0 },
@@ -61,7 +61,7 @@ describe('An outage of a model', () => {
     });
   });
 
-  it('takes no takeover for one of a run that kills its owner, until its budget has ended', () => {
+  it('does not count takeovers until its budget has ended', () => {
     let story = given(chain).when(wentOut('plan'));
     for (let restarts = 1; restarts <= 10; restarts += 1) story = story.when(claim, 'two', after(restarts));
     expect(wholeOf(story.run)).to.include({ status: 'running', takeovers: 0 });
@@ -72,7 +72,7 @@ describe('An outage of a model', () => {
       .then('RunClaimed recovered 17 by two', 'RunFailed takeover_limit: Taken over 6 times without a completed step');
   });
 
-  it('ends with any other failure, which counts as ever; a later one has a budget of its own', () => {
+  it('ends with any other failure, which counts; a later outage has its own budget', () => {
     const story = given(chain).when(wentOut('plan')).when(refused('plan'), 'one', after(100));
     expect(attemptOf(story.run, 'plan')).to.include({ attempt: 3, failures: 1, outage: null });
     const again = story.when(wentOut('plan'), 'one', after(110));
@@ -82,14 +82,14 @@ describe('An outage of a model', () => {
     });
   });
 
-  it('that directly follows another counts as a failed attempt, so no node retries for ever', () => {
+  it('that directly follows another counts as a failed attempt', () => {
     let story = given(chain).when(wentOut('plan'));
     for (let outages = 2; outages <= 4; outages += 1) story = story.when(wentOut('plan'));
     expect(attemptOf(story.run, 'plan')).to.include({ attempt: 5, failures: 3 });
     story.when(wentOut('plan')).then('NodeFailed plan 1.5: Loading', 'RunFailed node_failed: Node "plan": Loading');
   });
 
-  it('can be cancelled, and leaves pauses where they are', () => {
+  it('can be cancelled, and keeps pauses', () => {
     given(chain)
       .when(wentOut('plan'))
       .when({ type: 'CancelRun', actor: null })

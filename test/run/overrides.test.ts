@@ -64,7 +64,7 @@ const draftsIn = ({
   [...arrivals, ...ended].map(({ node, branch }) => [node, branch.draft]);
 
 describe('An edit of the draft', () => {
-  it('leaves the work of a branch that has ended', () => {
+  it('does not change a branch that has ended', () => {
     const paused = pausedAfter(graphOf('s -> a, b; b -> c'), wrote('s'), wrote('a'), wrote('b'));
     expect(pauseOf(paused.run)?.nextNodes).to.deep.equal(['c']);
     const edited = paused.whenModified({ current_draft: 'X' });
@@ -72,34 +72,34 @@ describe('An edit of the draft', () => {
     expect(finalDraftOf(toTheEnd(edited))).to.equal('## A\nby a\n\n## C\nby c');
   });
 
-  it('leaves the work of a branch that waits at a join', () => {
+  it('does not change a branch that waits at a join', () => {
     const graph = graphOf('s -> a, b; b -> c; a, c -> meet');
     const edited = pausedAfter(graph, wrote('s'), wrote('a'), wrote('b')).whenModified({ current_draft: 'X' });
     const joined = edited.when(wrote('c'));
     expect(joined.run.progress.shown.draft).to.equal('## A\nby a\n\n## C\nby c');
   });
 
-  it('stands beside the work of others where a critic works on it, under the name of its author', () => {
+  it('keeps its author at a join if only a critic works on it', () => {
     const graph = graphOf('s -> a, b; b -> judge?');
     const edited = pausedAfter(graph, wrote('s'), wrote('a'), wrote('b')).whenModified({ current_draft: 'X' });
     expect(finalDraftOf(toTheEnd(edited))).to.equal('## A\nby a\n\n## B\nX');
   });
 
-  it('of a draft that a critic alone has is told under the name of the node that works on it', () => {
+  it("gets the critic's node as author if the draft is shared", () => {
     const graph = graphOf('s -> k?, b; k? -> k2?; k2?, b -> meet');
     const edited = pausedAfter(graph, wrote('s'), scored('k', 9), wrote('b')).whenModified({ current_draft: 'X' });
     expect(underWay(edited.run)).to.deep.equal(['k2']);
     expect(edited.when(scored('k2', 9)).run.progress.shown.draft).to.equal('## K2\nX\n\n## B\nby b');
   });
 
-  it('reaches every branch about to run, and is what they have in common from there', () => {
+  it('reaches every branch about to run, which then share it', () => {
     const graph = graphOf('s -> k?, b; k?, b -> meet');
     const edited = pausedAfter(graph, wrote('s')).whenModified({ current_draft: 'Same' });
     for (const node of ['k', 'b']) expect(attemptOf(edited.run, node).branch.draft).to.equal('Same');
     expect(edited.whenAll(scored('k', 9), wrote('b')).run.progress.shown.draft).to.equal('## B\nby b');
   });
 
-  it('travels with the branch that a human sends back, and leaves what waits at the join alone', () => {
+  it('goes back with the branch that a human sends back', () => {
     const graph = graphOf(`
       s -> left, right
       left -> deep
@@ -118,12 +118,12 @@ describe('An edit of the draft', () => {
     ]);
   });
 
-  it('to nothing leaves the branch without a draft', () => {
+  it("to null removes the branch's draft", () => {
     const paused = pausedAfter(graphOf('s -> a, b; b -> judge?'), wrote('s'), wrote('a'), wrote('b'));
     expect(finalDraftOf(toTheEnd(paused.whenModified({ current_draft: null })))).to.equal('## A\nby a');
   });
 
-  it('of a fork reaches what is under way or next there, and nothing else', () => {
+  it('at a fork reaches only nodes in flight or next', () => {
     const graph = graphOf('s -> a, b; b -> c');
     const { run } = given(graph).whenAll(wrote('s'), wrote('a'));
     const underWayThere = begun(forkAt(run, { override: { current_draft: 'X' } }));
@@ -135,7 +135,7 @@ describe('An edit of the draft', () => {
     expect(finalDraftOf(toTheEnd(fork))).to.equal('## A\nby a\n\n## B\nX');
   });
 
-  it('of a fork of a fork is another than the one before', () => {
+  it("at a fork of a fork differs from the first fork's", () => {
     const graph = graphOf('s -> a, b; a -> k?; b -> c; c -> l?; k?, l? -> meet');
     const { run } = given(graph).whenAll(wrote('s'), wrote('a'), wrote('b'));
     const first = begun(forkAt(run, { override: { branches: [{ node: 'k', current_draft: 'K' }] } }));
@@ -150,7 +150,7 @@ describe('An override of single branches', () => {
   const before = (): Story => pausedAfter(graph, wrote('s', 'Plan'));
   const held = ({ run }: Story): readonly (string | null)[] => run.progress.frontier.map(({ branch }) => branch.draft);
 
-  it('reaches those alone; the draft for all reaches the others', () => {
+  it('reaches only them; the draft for all reaches the others', () => {
     const branches = [{ node: 'b', current_draft: 'For b' }];
     expect(held(before().whenModified({ branches }))).to.deep.equal(['Plan', 'For b', 'Plan']);
     expect(held(before().whenModified({ branches, current_draft: 'All' }))).to.deep.equal(['All', 'For b', 'All']);
@@ -158,7 +158,7 @@ describe('An override of single branches', () => {
     expect(held(before().whenModified({ branches: none }))).to.deep.equal(['Plan', null, 'Plan']);
   });
 
-  it('keeps a branch that is named as it is shown from the draft for all', () => {
+  it('keeps the shown draft of a named branch despite a draft for all', () => {
     const kept = [{ node: 'b', current_draft: 'Plan' }];
     expect(held(before().whenModified({ branches: kept, current_draft: 'All' }))).to.deep.equal(['All', 'Plan', 'All']);
     const mixed = [...kept, { node: 'c', current_draft: 'For c' }];
@@ -168,12 +168,12 @@ describe('An override of single branches', () => {
     expect(frontier.map(({ branch }) => branch.draftFrom === '1')).to.deep.equal([false, true, false]);
   });
 
-  it('sent back whole as they were shown leaves the draft for all to reach each', () => {
+  it('is ignored beside a draft for all if it names every shown branch unchanged', () => {
     const branches = ['a', 'b', 'c'].map((node) => ({ node, current_draft: 'Plan' }));
     expect(held(before().whenModified({ branches, current_draft: 'All' }))).to.deep.equal(['All', 'All', 'All']);
   });
 
-  it('is recorded as it was sent, beside its effective part', () => {
+  it('is recorded as sent, next to its effective part', () => {
     const sent = { current_draft: 'Mine', iteration_count: 1, feedback_history: [] };
     const [decided] = before().whenModified(sent).facts;
     expect(decided?.data).to.deep.include({ modifiedState: { current_draft: 'Mine' }, sentState: sent });
@@ -181,7 +181,7 @@ describe('An override of single branches', () => {
     expect(without?.data).not.to.have.property('sentState');
   });
 
-  it('too large to be recorded twice is recorded as its effective part, beside the other keys as sent', () => {
+  it('too large to be recorded twice is recorded by its effective part and its other fields', () => {
     const text = 'x'.repeat(90_000);
     const [decided] = before().whenModified({ current_draft: text, input_topic: text, iteration_count: 1 }).facts;
     expect(decided?.data).to.deep.include({
@@ -195,7 +195,7 @@ describe('An override of single branches', () => {
     });
   });
 
-  it('is addressed to one that does not run next, twice or to nobody: it is refused', () => {
+  it('is refused for an unknown node, a duplicate or one that does not run next', () => {
     const uneven = graphOf('s -> a, b; b -> c; a, c -> meet');
     const paused = pausedAfter(uneven, wrote('s'), wrote('a'), wrote('b'));
     const refused = (...branches: NonNullable<StateOverride['branches']>): unknown => {
@@ -214,8 +214,8 @@ describe('An override of single branches', () => {
   });
 });
 
-describe('Other keys of an override', () => {
-  it('hold in every branch that lives, not in one that has ended', () => {
+describe('Other fields of an override', () => {
+  it('apply to every live branch, not to ended ones', () => {
     const graph = graphOf('s? -> a?, b; b -> c?');
     const paused = pausedAfter(graph, scored('s', 4, 'S'), scored('a', 3, 'A'), wrote('b'));
     const { run } = paused.whenModified({ feedback_history: ['Mine'], critic_score: 9 }).when(scored('c', 8, 'C'));
@@ -225,8 +225,8 @@ describe('Other keys of an override', () => {
   });
 });
 
-describe('The shown state sent back', () => {
-  it('changes nothing at any pause of random runs: they come to the end that approvals lead to', () => {
+describe('Sending the shown state back', () => {
+  it('has the same effect as an approval at every pause of random runs', () => {
     for (let seed = 1; seed <= HISTORIES; seed += 1) {
       named(seed, () => {
         const played = (decide: (story: Story) => Story): Story => {
@@ -248,7 +248,7 @@ describe('The shown state sent back', () => {
     }
   });
 
-  it('with another draft changes no branch but those about to run', () => {
+  it('with another draft changes only the branches about to run', () => {
     for (let seed = 1; seed <= HISTORIES; seed += 1) {
       named(seed, () => {
         const draws = drawsOf(seed);

@@ -36,7 +36,7 @@ const modify = (modifiedState: StateOverride, reroute?: readonly string[]): Deci
 });
 
 describe('A run in God Mode', () => {
-  it('pauses before its first node, in the append that starts it', () => {
+  it('pauses before its first node in its first append', () => {
     const story = given(council, godMode).then(
       'RunRequested',
       'RunClaimed started 1 by one',
@@ -91,14 +91,14 @@ describe('A run in God Mode', () => {
     expect(underWay(resumed(story).run)).to.deep.equal(['left', 'right']);
   });
 
-  it('shows at the pause what the waiting node will work on', () => {
+  it('shows the branch that the waiting node will work on', () => {
     const { run } = joining();
     expect(run.progress.shown.draft).to.equal('## Left\nL\n\n## Right\nR');
     expect(run.progress.shown).to.deep.equal(branchInto(run, 'meet', run.progress.steps + 1));
     expect(run.progress.shown).to.deep.equal(attemptOf(resumed(joining()).run, 'meet').branch);
   });
 
-  it('records the score it shows, also when another branch gave it', () => {
+  it('records the score that it shows, also of another branch', () => {
     const graph = graphOf(`
       plan -> write, judge?
       write, judge? -> meet
@@ -112,14 +112,14 @@ describe('A run in God Mode', () => {
     expect(story.run.progress.shown.score).to.equal(3);
   });
 
-  it('is taken over without a pause while its nodes are under way', () => {
+  it('does not pause at a takeover while its nodes are in flight', () => {
     const story = resumed(given(council, godMode)).when({ type: 'ClaimRun', reason: 'recovered' }, 'two');
     story.then('RunClaimed recovered 3 by two', 'NodeStarted write 1.2');
   });
 });
 
 describe('A decision', () => {
-  it('keeps the pause open until the run goes on, and then tells how it did', () => {
+  it('keeps the run paused until it resumes, and records its action', () => {
     const paused = judged();
     const decided = paused.recorded(pauseDecided(paused.run, { action: 'approve' }));
     expect(wholeOf(decided.run)).to.include({ status: 'paused', seq: paused.run.head.seq + 1 });
@@ -143,17 +143,17 @@ describe('An override', () => {
   /** The state the next node works in, under an override. */
   const after = (override: StateOverride): RunState => judged().whenModified(override).run;
 
-  it('of the topic is what the council works on; the topic of the start is kept', () => {
+  it("of the topic changes the council's topic, not the requested one", () => {
     expect(wholeOf(after({ input_topic: 'Rivers' }))).to.include({ inputTopic: 'Rivers', requestedTopic: 'The sea' });
   });
 
-  it('of the draft is what the next node gets, null too', () => {
+  it('of the draft reaches the next node, null too', () => {
     expect(attemptOf(after({ current_draft: 'Mine' }), 'write').branch.draft).to.equal('Mine');
     expect(attemptOf(after({ current_draft: '' }), 'write').branch.draft).to.equal('');
     expect(attemptOf(after({ current_draft: null }), 'write').branch.draft).to.equal(null);
   });
 
-  it('of the score brings its verdict, null too', () => {
+  it('of the score changes the verdict, null too', () => {
     expect(after({ critic_score: 8 }).progress.shown).to.include({ score: 8, verdict: 'approve' });
     expect(after({ critic_score: 0 }).progress.shown).to.include({ score: 0, verdict: 'rework' });
     expect(() => after({ critic_score: null })).to.throw(OverrideRefused);
@@ -161,7 +161,7 @@ describe('An override', () => {
     expect(behind.whenModified({ critic_score: null }).run.progress.shown).to.include({ score: null, verdict: null });
   });
 
-  it('of the iterations counts on from there', () => {
+  it('of the iterations continues the count from there', () => {
     const story = judged().whenModified({ iteration_count: 40 }).when(wrote('write'));
     expect(story.run.progress.iterationCount).to.equal(41);
     expect(after({ iteration_count: 0 }).progress.iterationCount).to.equal(0);
@@ -177,7 +177,7 @@ describe('An override', () => {
     expect(after({ critic_score: 2 }).progress.scores).to.deep.equal({ judge: 1 });
   });
 
-  it('is shared by branches that join: the join holds their drafts, not the override', () => {
+  it('counts as shared by branches that join', () => {
     const story = branched().whenModified({ current_draft: 'Same', feedback_history: ['Shorter'] });
     const joined = story.whenAll(wrote('left', 'L'), wrote('right', 'R')).run.progress.shown;
     expect(joined.draft).to.equal('## Left\nL\n\n## Right\nR');
@@ -186,7 +186,7 @@ describe('An override', () => {
 });
 
 describe('A new route after an override', () => {
-  it('shows the newly chosen node and its state in the decision', () => {
+  it('is shown with its node and state after the decision', () => {
     const paused = judged(9);
     const { run } = paused.recorded(pauseDecided(paused.run, modify({ route_decision: 'rework' }, ['write'])));
     expect(pauseOf(run)?.nextNodes).to.deep.equal(['write']);
@@ -194,7 +194,7 @@ describe('A new route after an override', () => {
     expect(run.progress.shown).to.include({ draft: 'Draft', score: 9, verdict: 'rework' });
   });
 
-  it('may fork where the old one did not, and join again', () => {
+  it('may fork where the old one did not', () => {
     const graph = graphOf(`
       judge? -approve-> last
       judge? -> left, right
@@ -208,7 +208,7 @@ describe('A new route after an override', () => {
     expect(attemptOf(joined.run, 'meet').branch.draft).to.equal('## Left\nL\n\n## Right\nR');
   });
 
-  it('leaves branches that wait or have ended where they are', () => {
+  it('does not change branches that wait or have ended', () => {
     const graph = graphOf(`
       plan -> aside, judge?
       judge? -> second?

@@ -9,14 +9,14 @@ const page = (number: number) => ({ document: ID, page: number, chunk: number, s
 const reading = { tools: { webSearch: true, pdfReader: true } };
 
 describe('A call of a tool', () => {
-  it('is recorded for the attempt under way, and starts nothing', () => {
+  it('is recorded for the attempt in flight and starts no node', () => {
     const story = given(graphOf('plan -> write', reading)).when(looked('plan', [page(3)]));
     story.then('ToolCalled plan 1.1 pdf_reader');
     expect(story.run.progress.sources).to.deep.equal(['4f2a9c01:3']);
     story.when(wrote('plan')).then('NodeCompleted plan 1.1 -> write', 'NodeStarted write 2.1');
   });
 
-  it('counts for no attempt but the one under way', () => {
+  it('has no effect for another attempt than the one in flight', () => {
     const story = given(graphOf('plan -> write', reading));
     const late = looked('plan');
     const command = typeof late === 'function' ? late(story.run) : late;
@@ -25,7 +25,7 @@ describe('A call of a tool', () => {
     story.when({ type: 'CancelRun', actor: null }).when(command).then();
   });
 
-  it('belongs to its branch while others are under way', () => {
+  it('belongs to its branch while others are in flight', () => {
     const story = given(graphOf('split -> left, right', reading)).whenAll(
       wrote('split'),
       looked('left', [page(1)]),
@@ -38,7 +38,7 @@ describe('A call of a tool', () => {
     expect(() => story.recorded(toolCalled({ node: 'left', step: 2, attempt: 1 }))).to.throw(TransitionRefused);
   });
 
-  it('made by an attempt that is lost is made again by the next: the log shows both', () => {
+  it('of a lost attempt is repeated by the next, and both are recorded', () => {
     const story = given(graphOf('plan', reading))
       .when(looked('plan', [page(3)]))
       .when({ type: 'ClaimRun', reason: 'recovered' }, 'two')
@@ -51,7 +51,7 @@ describe('A call of a tool', () => {
 });
 
 describe('The tools of a node', () => {
-  it('are recorded at its start as they are there, and its prompt follows from the record', () => {
+  it('are recorded at its start, and its prompt follows from the record', () => {
     const story = given(graphOf('plan -> write', reading));
     const started = story.events.find(({ type }) => type === 'NodeStarted');
     expect(started?.data).to.have.deep.property('tools', ['webSearch: unavailable', 'pdfReader']);
@@ -71,7 +71,7 @@ describe('A completed run', () => {
       .when(looked('plan', pages.map(page)))
       .when(wrote('plan', draft)).facts[1];
 
-  it('names the marks of pages it was never given', () => {
+  it('lists the marks of pages that no tool returned', () => {
     expect(ended('A [4f2a9c01:3], B [4f2a9c01:9].', [3])?.data).to.have.deep.property('unknownCitations', [
       '4f2a9c01:9',
     ]);

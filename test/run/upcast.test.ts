@@ -83,14 +83,14 @@ describe('A record of an older version', () => {
   const folded = (events: readonly RunEvent[]): RunState | null =>
     events.reduce<RunState | null>((run, event) => foldNext(runId, run, event, UPCASTS), null);
 
-  it('is folded as today would have recorded it, at every event', async () => {
+  it('folds like the current version at every event', async () => {
     const events = await readBack();
     for (let count = 1; count <= events.length; count += 1) {
       expect(told(folded(events.slice(0, count)))).to.equal(told(folded(history.slice(0, count))));
     }
   });
 
-  it('is replayed through its chart, from the log and from an export that tells no version', async () => {
+  it('is replayed through its chart, from the log and from an export', async () => {
     const replayed = await replayRun(log, runId, means);
     expect(told(replayed?.snapshot.context.run)).to.equal(told(folded(history)));
     const { firstDifference, run } = await verifyRecord(runId, readExport(runId, asyncOf(old.map(exportLine))), means);
@@ -98,14 +98,14 @@ describe('A record of an older version', () => {
     expect(told(run)).to.equal(told(folded(history)));
   });
 
-  it('is shown and hashed as it was written', async () => {
+  it('is shown and hashed as recorded', async () => {
     const events = await readBack();
     expect(events.map(exportLine)).to.deep.equal(old.map(exportLine));
     expect(events.map(({ data }) => data)).to.deep.equal(facts.map(({ data }) => data));
     expect(events.every(({ schemaVersion }) => schemaVersion === 0)).to.equal(true);
   });
 
-  it('cannot be read by a version that has forgotten it, which says so', async () => {
+  it('is reported as corrupt by a version without its upcasts', async () => {
     const refused = await replayRun(log, runId, { machines: machineCache(), sha256 }).catch((error: unknown) => error);
     expect(refused).to.be.instanceOf(RunCorrupt);
   });
@@ -119,7 +119,7 @@ describe('Upcasting', () => {
   });
   const changes = [appended(2), appended(3), appended(4)];
 
-  it('applies the changes since the version of the data, in their order', () => {
+  it("applies the changes since the data's version, in order", () => {
     expect(upcast({ type: 'X', data: {}, schemaVersion: 2 }, changes).data).to.deep.equal({ way: [3, 4] });
     expect(upcast({ type: 'X', data: {}, schemaVersion: 1 }, changes).data).to.deep.equal({ way: [2, 3, 4] });
   });

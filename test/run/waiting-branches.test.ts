@@ -32,7 +32,7 @@ interface History {
 describe('Runs recorded while branches in a loop waited for each other', () => {
   const histories = readHistories();
 
-  it('are here unfinished and finished, of God Mode and of forks', () => {
+  it('include unfinished and finished ones, God Mode and forks', () => {
     const ends = histories.map(({ events }) => events.at(-1)?.type);
     expect(ends).to.include.members(['RunCompleted', 'RunFailed', 'RunReleased', 'NodeStarted']);
     const requested = histories.flatMap(({ events: [first] }) => (first?.type === 'RunRequested' ? [first.data] : []));
@@ -41,14 +41,14 @@ describe('Runs recorded while branches in a loop waited for each other', () => {
   });
 
   for (const { name, events, shown } of histories) {
-    it(`verify, and fold after every event to what was shown: ${name}`, async () => {
+    it(`verify, and fold after every event to the recorded answer: ${name}`, async () => {
       const states: string[] = [];
       const { firstDifference } = await verified(events, (run) => states.push(shownOf(run)));
       expect(firstDifference).to.equal(null);
       expect(states).to.deep.equal(shown);
     });
 
-    it(`go on from wherever they were left, to an end that verifies: ${name}`, async () => {
+    it(`continue from every append to an end that verifies: ${name}`, async () => {
       for (const left of unfinishedBeginnings(events)) {
         const { run, events: all } = playedOn(retold(left));
         expect(run.phase.status, `from event ${left.length}`).to.equal('completed');

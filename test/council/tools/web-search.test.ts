@@ -44,7 +44,7 @@ for (const [name, build] of PROVIDERS) {
     });
     afterEach(() => server.stop());
 
-    it('gives title, address and quotation of each page, with its score where there is one', async () => {
+    it('returns title, address and quotation of each page, with its score if there is one', async () => {
       expect(await search()).to.deep.equal({
         isFound: true,
         text:
@@ -63,14 +63,14 @@ for (const [name, build] of PROVIDERS) {
       expect(server.calls).to.have.length(1);
     });
 
-    it('finds the other pages when an address takes all the room once it is written out', async () => {
+    it('returns the other pages when one address is too long in normalized form', async () => {
       const long = `https://example.org/${'\u6728'.repeat(900)}`;
       server.answerBy([sends({ results: [long, 'https://example.org/b'].map((url) => ({ url, title: 'x' })) })]);
       const outcome = await tool.run({ query: 'oaks' }, { signal: new AbortController().signal, maxBytes: 8_000 });
       expect(outcome).to.deep.include({ hits: [{ url: 'https://example.org/b', title: 'x', score: null }] });
     });
 
-    it('leaves out entries without a web address, and makes nothing of wrong types', async () => {
+    it('ignores entries without a web address or with wrong types', async () => {
       const entries = [
         null,
         'x',
@@ -90,7 +90,7 @@ for (const [name, build] of PROVIDERS) {
       expect(await search()).to.deep.equal({ isFound: true, text: 'Nothing was found.', hits: [] });
     });
 
-    it('tells why there is no answer', async () => {
+    it('returns the reason when there is no answer', async () => {
       expect(await faultOn(answersStatus(401, KEY))).to.include('refused the request (401)');
       expect(await faultOn(answersStatus(429))).to.include('no room');
       expect(await faultOn(answersStatus(500))).to.include('answered 500');
@@ -114,7 +114,7 @@ for (const [name, build] of PROVIDERS) {
       }
     });
 
-    it('that is aborted ends its request on the server too', async () => {
+    it('closes its request to the server when aborted', async () => {
       server.answerBy([hangs]);
       const abort = new AbortController();
       const call = rejectionOf(search(abort.signal));
@@ -127,7 +127,7 @@ for (const [name, build] of PROVIDERS) {
 }
 
 describe('A web search', () => {
-  it('is asked of Tavily by its key in a header and of SearXNG by the address alone', async () => {
+  it('sends Tavily the key in a header, and SearXNG no key', async () => {
     const server = await fakeServer<object | null>([sends(RESULTS)]);
     try {
       const signal = new AbortController().signal;
@@ -142,7 +142,7 @@ describe('A web search', () => {
     }
   });
 
-  it('takes a query alone: one line, at most 400 characters', () => {
+  it('reads only a query, in one line of at most 400 characters', () => {
     const tool = webSearch({ name: 'none', search: async () => ({ isFound: true, results: [] }) });
     expect(tool.read({ query: ' a\n\tb\u0000c ', site: 'x' })).to.deep.equal({
       isUsable: true,
