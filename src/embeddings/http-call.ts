@@ -1,7 +1,4 @@
-/**
- * Requests vectors over HTTP with deadline, retries and classified failures, the same for every provider; as much at once
- * as its server takes.
- */
+/** Requests vectors over HTTP, the same for every provider: with deadline, retries, classified failures and small batches. */
 import { elementAt } from '../system/element.js';
 import type { System } from '../system/system.js';
 import { fieldOf, isList } from '../system/untrusted.js';
@@ -27,7 +24,7 @@ export interface EmbeddingCall {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: object;
   readonly source: EmbeddingSource;
-  /** Texts that no message may quote: the key, the texts. */
+  /** Texts that no message may contain: the key and the texts. */
   readonly hidden: readonly string[];
 }
 
@@ -46,10 +43,10 @@ export interface EmbeddingDeps {
 }
 
 /**
- * The server's answer, parsed by `read`. Retryable failures are retried after a wait that doubles, with full jitter,
- * and is never shorter than the server asks for. Redirects are not followed, because the key would go with them.
+ * The server's answer, parsed by `read`. Retryable failures are retried after a wait that doubles, with full jitter, and is
+ * at least as long as the server asks for. Redirects are not followed, because they would receive the key.
  *
- * @throws {ModelFailed} of the last try, or `aborted` by the signal
+ * @throws {ModelFailed} of the last attempt, or `aborted` by the signal
  */
 export async function requestVectors<T>(
   call: EmbeddingCall,
@@ -68,42 +65,44 @@ export async function requestVectors<T>(
   }
 }
 
-/** The vector of length 1 that a server's numbers make. @throws {ModelFailed} `bad_vector` */
+/** The vector of a server's numbers, scaled to length 1. @throws {ModelFailed} `bad_vector` */
 export function vectorIn(values: unknown, dimensions: number, source: EmbeddingSource): Float32Array {
   if (!isList(values) || values.length !== dimensions) {
-    const found = isList(values) ? `${values.length} dimensions` : 'none';
-    const why = `a vector of ${dimensions} dimensions is wanted, ${found} came (check ${source.settings.model})`;
+    const fault = isList(values)
+      ? `a vector has ${values.length} dimensions, not ${dimensions}`
+      : 'a vector is missing';
+    const why = `${fault} (check ${source.settings.model})`;
     throw failure(source, why, { kind: 'bad_vector', retryable: false });
   }
   const vector = values.every((each) => typeof each === 'number') ? normalised(values) : null;
   if (vector !== null) return vector;
-  const why = 'a vector of its answer is zero, or holds something else than numbers';
+  const why = 'a vector of the answer is zero or holds values that are not finite numbers';
   throw failure(source, why, { kind: 'bad_vector', retryable: false });
 }
 
-/** The list of an answer when it has one entry a text. @throws {ModelFailed} `unreadable_answer` */
+/** The list of an answer, with one entry per text. @throws {ModelFailed} `unreadable_answer` */
 export function listIn(answer: unknown, name: string, count: number, source: EmbeddingSource): readonly unknown[] {
   const list = fieldOf(answer, name);
   if (isList(list) && list.length === count) return list;
-  const came = isList(list) ? `${list.length} came` : 'no list came';
-  throw failure(source, `${count} vectors are wanted, ${came}`, UNREADABLE);
+  const found = isList(list) ? `${list.length} vectors` : 'no list of vectors';
+  throw failure(source, `the answer holds ${found}, expected ${count}`, UNREADABLE);
 }
 
 export function failure(source: EmbeddingSource, why: string, fault: FaultKind): ModelFailed {
   return new ModelFailed(`${purposeOf(source)}: ${why}`, fault);
 }
 
-/** An answer that may be readable the next time. */
+/** The next answer may be readable. */
 export const UNREADABLE: FaultKind = { kind: 'unreadable_answer', retryable: true };
 
-/** Settles by the deadline, even if the server sends byte by byte. */
+/** Settles by the deadline, even if the server sends its answer byte by byte. */
 async function exchanged(
   { source, ...call }: EmbeddingCall,
   signal: AbortSignal,
   { limits, system }: EmbeddingDeps,
 ): Promise<unknown> {
   const late = (): ModelFailed =>
-    failure(source, `none came within ${limits.timeoutMs} ms`, { kind: 'timeout', retryable: true });
+    failure(source, `no answer within ${limits.timeoutMs} ms`, { kind: 'timeout', retryable: true });
   return await inTime(
     (own) => exchange({ ...call, server: serverOf(source), signal: own, now: system.now }, { read: jsonIn }),
     { system, maxMs: limits.timeoutMs, signal, late },
@@ -125,32 +124,32 @@ function purposeOf({ model }: EmbeddingSource): string {
   return `Cannot get vectors of model "${model}"`;
 }
 
-/** Permanent failures are not retried, whatever the status: llama.cpp answers 500 to an input past its batch. */
+/** Whatever the status, permanent failures are not retried: llama.cpp answers 500 to an input past its batch. */
 function kindOf(status: number, body: unknown): FaultKind {
-  const said = errorMessageOf(body);
+  const message = errorMessageOf(body);
   if (isKeyRefused(body)) return { kind: 'unauthorized', retryable: false };
-  if (status === 413 || (INPUT_STATUSES.has(status) && TOO_LARGE.test(said))) {
+  if (status === 413 || (INPUT_STATUSES.has(status) && TOO_LARGE.test(message))) {
     return { kind: 'input_too_large', retryable: false };
   }
-  if (isModelUnknown(status, said)) return { kind: 'model_unknown', retryable: false };
+  if (isModelUnknown(status, message)) return { kind: 'model_unknown', retryable: false };
   return kindOfStatus(status);
 }
 
 /** Statuses of a request that is too large: 500 is llama.cpp's. */
 const INPUT_STATUSES: ReadonlySet<number> = new Set([400, 422, 500]);
 
-/** As worded by llama.cpp, OpenAI, vLLM, Ollama, TEI and Gemini. */
+/** The messages of llama.cpp, OpenAI, vLLM, Ollama, TEI and Gemini. None of them sends a code. */
 const TOO_LARGE =
   /\b(?:too (?:large|long)|(?:larger|longer) than)\b|\bexceed(?:s|ed)?\b.{0,80}\b(?:length|limit|maximum|context|size)\b|\bmaximum (?:context|allowed)\b|\bmust have less than\b|\bbatch size\b|\btoo many (?:inputs|tokens|texts)\b/is;
 
 type Embed = Embeddings['embed'];
 
 /**
- * Embeds texts even where the server accepts less: it splits batches, and a text that is too large alone is embedded in
- * parts whose vectors are averaged, weighted by length. The chunk that is found and cited stays whole. The accepted
- * length is remembered.
+ * Embeds texts on a server that accepts less at once: splits batches, and embeds a text that is too large alone in parts,
+ * whose vectors it averages, weighted by length. The chunk that is found and cited stays complete. Remembers the accepted
+ * length.
  *
- * @throws {ModelFailed} `input_too_large` when not even a few words fit
+ * @throws {ModelFailed} `input_too_large` if the server refuses even `SHORTEST_UNITS`
  */
 export function splittingToFit(embed: Embed): Embed {
   let longestUnits = Number.POSITIVE_INFINITY;
@@ -204,7 +203,7 @@ function cutOf(text: string, longestUnits: number): number {
   return isWithinPair ? longestUnits - 1 : longestUnits;
 }
 
-/** The weighted mean; of one vector itself. Vectors that cancel each other out have no mean: the first is taken. */
+/** The weighted mean. Vectors that cancel each other out have none: then the first vector. */
 function meanOf(vectors: readonly Float32Array[], texts: readonly string[]): Float32Array {
   const first = elementAt(vectors, 0);
   if (vectors.length === 1) return first;
@@ -216,5 +215,5 @@ function meanOf(vectors: readonly Float32Array[], texts: readonly string[]): Flo
   return normalised(sum) ?? first;
 }
 
-/** Shortest part in UTF-16 units: a server that accepts less is misconfigured. */
+/** Shortest part, in UTF-16 units: a server that accepts less is misconfigured. */
 const SHORTEST_UNITS = 100;

@@ -8,10 +8,10 @@ import { wordsOf } from './words.js';
 /** Raise the number when the algorithm changes a text's vector. */
 export const OFFLINE_EMBEDDING_MODEL = 'offline-hash-2';
 
-/** Of a word's parts together, beside the word's own weight of 1. */
+/** Weight of all parts of a word together; the word itself weighs 1. */
 const PARTS_WEIGHT = 1;
 const PART_UNITS = 4;
-/** Short words are mostly the grammar of a sentence: weight by length in UTF-16 units, 1 from there on. */
+/** Weight by length in UTF-16 units, 1 for longer words: short words are mostly grammar. */
 const SHORT_WEIGHTS = [0, 0.1, 0.2, 0.35, 0.7];
 
 /** Embeddings by `offlineVector`, computed in this process. */
@@ -27,10 +27,10 @@ export function offlineEmbeddings(): Embeddings {
 }
 
 /**
- * 768 dimensions. Each distinct word, and each run of four units of it with its edges marked, adds to or takes from the
- * dimension that its hash (FNV-1a, 32 bits, of UTF-16 units) names; the sign is a bit of the hash. A word weighs the
- * square root of its count, short ones less. Length 1, or zeros without a word. The same on every machine: it takes
- * nothing but additions, products, divisions and roots, which IEEE 754 settles.
+ * A vector of 768 dimensions and length 1, or zeros for a text without a word. Each distinct word, and each run of four
+ * units of it with its edges marked, adds to the dimension that its hash (FNV-1a, 32 bits, of UTF-16 units) names, or
+ * subtracts from it; the sign is a bit of the hash. A word weighs the square root of its count, short words less. Every
+ * machine computes the same vector: IEEE 754 defines additions, products, divisions and roots.
  */
 export function offlineVector(text: string): Float32Array {
   const sums = new Float64Array(DIMENSIONS);

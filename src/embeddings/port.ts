@@ -1,6 +1,6 @@
 type Embed = Embeddings['embed'];
 
-/** Embeds texts in batches of this size, one after the other; makes no request without texts. */
+/** Embeds texts in batches of this size, one after the other. Makes no request for an empty list. */
 export function inBatches(size: number, embed: Embed): Embed {
   return async (texts: readonly string[], options: EmbeddingOptions) => {
     const vectors: Float32Array[] = [];
@@ -11,7 +11,7 @@ export function inBatches(size: number, embed: Embed): Embed {
   };
 }
 
-/** Whether a text is a chunk to be found or a query: some models embed them differently. */
+/** Some models embed chunks, which a search finds, and queries differently. */
 export type TextKind = 'chunk' | 'query';
 
 export interface EmbeddingOptions {
@@ -19,23 +19,23 @@ export interface EmbeddingOptions {
   readonly signal: AbortSignal;
 }
 
-/** The nearer two texts are, the larger the dot product of their vectors. Vectors of different models never compare. */
+/** The more alike two texts are, the larger the dot product of their vectors. Vectors of two models do not compare. */
 export interface Embeddings {
   /** Stored beside every vector, to tell models apart. */
   readonly model: string;
   readonly dimensions: number;
   /**
-   * One vector a text, in their order, each of length 1; of zeros for a text in which the offline method finds no word.
+   * One vector per text, in order, of length 1. The offline model gives zeros for a text without a word.
    *
    * @throws {ModelFailed} with the provider's failure, `aborted` by the signal, or `timeout`
    */
   embed(texts: readonly string[], options: EmbeddingOptions): Promise<readonly Float32Array[]>;
 }
 
-/** Dimensions of every vector, even where a model could give more. */
+/** Dimensions of every vector, even if the model offers more. */
 export const DIMENSIONS = 768;
 
-/** The vector with length 1; null when it has none: zeros, or a number that is not finite. */
+/** The vector scaled to length 1, or null if it is zero or holds a number that is not finite. */
 export function normalised(values: ArrayLike<number>): Float32Array | null {
   let squares = 0;
   for (let at = 0; at < values.length; at += 1) squares += (values[at] ?? 0) ** 2;
@@ -44,7 +44,7 @@ export function normalised(values: ArrayLike<number>): Float32Array | null {
   return Float32Array.from(values, (value) => value / length);
 }
 
-/** Most vectors of one event: 64 of 768 dimensions are 256 KiB as base64, half of what the log takes. */
+/** Most vectors of one event: 64 of 768 dimensions are 256 KiB as base64, half the limit of an append. */
 export const VECTORS_PER_EVENT = 64;
 
 /** A vector as events hold it: base64 of little-endian Float32, a quarter of the size of JSON numbers. */
@@ -54,7 +54,7 @@ export function vectorToBase64(vector: Float32Array): string {
   return bytes.toString('base64');
 }
 
-/** The vector of a base64 text; null unless it has exactly this many finite numbers. */
+/** The vector of a base64 text, or null if it does not hold exactly this many finite numbers. */
 export function vectorFromBase64(text: string, dimensions: number): Float32Array | null {
   const bytes = Buffer.from(text, 'base64');
   // Buffer ignores invalid characters, so only text that it would write itself is accepted.

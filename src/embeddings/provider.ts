@@ -16,10 +16,7 @@ import {
 import { offlineEmbeddings } from './offline.js';
 import { fieldOf } from '../system/untrusted.js';
 
-/**
- * Reports each lasting failure of an embedding provider once, not for every text: again only after a success, or for
- * another kind of failure.
- */
+/** Reports a permanent failure of an embedding provider once, and again after a success or another kind of failure. */
 export function reportFailureOnce(embeddings: Embeddings, report: (failure: ModelFailed) => void): Embeddings {
   let reported: string | null = null;
   return {
@@ -40,17 +37,17 @@ export function reportFailureOnce(embeddings: Embeddings, report: (failure: Mode
   };
 }
 
-/** Whether a failure to embed stays until somebody changes a setting, here or at the server. */
+/** Whether a failure to embed repeats until the operator changes a setting, here or at the server. */
 export function isPermanent(error: unknown): error is ModelFailed {
   return error instanceof ModelFailed && !error.data.retryable;
 }
 
-// The embeddings that the environment chooses.
+// The embeddings that the settings choose.
 
 /**
- * Builds the adapter of a provider; sends nothing.
+ * Builds the adapter of a provider. Sends nothing.
  *
- * @throws {ConfigInvalid} for a `GEMINI_EMBEDDING_MODEL` that cannot be a name
+ * @throws {ConfigInvalid} if `GEMINI_EMBEDDING_MODEL` is no valid name
  */
 export async function embeddingsOf(
   settings: Config['embeddings'],
@@ -77,7 +74,7 @@ export async function embeddingsOf(
   }
 }
 
-// Embeddings of Gemini over plain HTTP: the SDK's types lack `outputDimensionality`, and it hides headers.
+// Gemini over plain HTTP: the types of the SDK lack `outputDimensionality`, and it hides headers.
 
 export interface GeminiEmbeddingsOptions extends EmbeddingDeps {
   /** Sent in the header `x-goog-api-key` and nowhere else. */
@@ -94,9 +91,8 @@ const GEMINI_SETTINGS = { key: 'GEMINI_API_KEY', model: 'GEMINI_EMBEDDING_MODEL'
 const GEMINI_TEXTS_AT_ONCE = 100;
 
 /**
- * Vectors by `POST {baseUrl}/v1beta/models/{model}:batchEmbedContents`, 768 dimensions asked for. Those are cut off the
- * model's 3,072 and no longer of length 1 (ai.google.dev/gemini-api/docs/embeddings), so they are normalised here.
- * Requests go one after the other.
+ * Vectors by `POST {baseUrl}/v1beta/models/{model}:batchEmbedContents`, one request after the other. The server cuts the
+ * model's 3,072 dimensions to 768 (ai.google.dev/gemini-api/docs/embeddings), so the vectors are normalised here.
  */
 export function geminiEmbeddings({ apiKey, baseUrl, model, ...deps }: GeminiEmbeddingsOptions): Embeddings {
   const source: EmbeddingSource = { model, settings: GEMINI_SETTINGS };
@@ -127,10 +123,10 @@ export function geminiEmbeddings({ apiKey, baseUrl, model, ...deps }: GeminiEmbe
   return { model, dimensions: DIMENSIONS, embed: inBatches(GEMINI_TEXTS_AT_ONCE, splittingToFit(embedAll)) };
 }
 
-// Embeddings of any server with OpenAI's API: the vendor's, or a local one (Ollama, vLLM, llama.cpp).
+// Any server with OpenAI's API: the vendor's or a local one (Ollama, vLLM, llama.cpp).
 
 export interface OpenAiEmbeddingsOptions extends EmbeddingDeps {
-  /** Sent as a bearer token and nowhere else. Null: none is sent. */
+  /** Sent as a bearer token and nowhere else, or null to send none. */
   readonly apiKey: string | null;
   /** Base URL of the API with version, without a trailing slash; `/embeddings` is appended. */
   readonly baseUrl: string;
@@ -143,9 +139,8 @@ const OPENAI_SETTINGS = { key: 'OPENAI_API_KEY', model: 'OPENAI_EMBEDDING_MODEL'
 const OPENAI_TEXTS_AT_ONCE = 64;
 
 /**
- * Vectors by `POST {baseUrl}/embeddings`, 768 dimensions asked for. A server that cannot cut its model's vectors
- * ignores that or refuses it; another number of dimensions than 768 is a failure, `bad_vector`. The kind of text is
- * ignored. A text that is too large for the server is embedded in parts. Requests go one after the other.
+ * Vectors by `POST {baseUrl}/embeddings`, one request after the other. Asks for 768 dimensions; an answer with another
+ * number fails as `bad_vector`. Ignores the kind of text. Embeds a text that is too large for the server in parts.
  */
 export function openAiEmbeddings({ apiKey, baseUrl, model, ...deps }: OpenAiEmbeddingsOptions): Embeddings {
   const source: EmbeddingSource = { model, settings: OPENAI_SETTINGS };
@@ -168,7 +163,7 @@ export function openAiEmbeddings({ apiKey, baseUrl, model, ...deps }: OpenAiEmbe
   return { model, dimensions: DIMENSIONS, embed: inBatches(OPENAI_TEXTS_AT_ONCE, splittingToFit(embedAll)) };
 }
 
-/** Finds an entry by its `index`, which overrides the order of the list. */
+/** Finds an entry by its `index`, which takes precedence over the order of the list. */
 function entryAt(data: readonly unknown[], at: number, source: EmbeddingSource): unknown {
   const entry = data.find((each) => fieldOf(each, 'index') === at) ?? data[at];
   const index = fieldOf(entry, 'index');

@@ -4,9 +4,8 @@
 const LONGEST_WORD = 40;
 
 /**
- * Scripts written without spaces, and Korean, whose words have many endings: they are indexed as overlapping pairs of
- * characters, as Lucene's CJKAnalyzer does. SQLite's trigrams would miss the many words of two characters, and triple
- * the index of every other script.
+ * Scripts without spaces, and Korean, whose words have many endings. They are indexed as overlapping pairs of characters,
+ * as by Lucene's CJKAnalyzer. SQLite's trigrams would miss words of two characters and triple the index of other scripts.
  */
 const PAIRED = ['Han', 'Hiragana', 'Katakana', 'Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar']
   .map((script) => `\\p{scx=${script}}`)
@@ -18,14 +17,14 @@ const RUNS = new RegExp(
 );
 
 /**
- * Characters that a fold removes: those without a shape (soft hyphen, zero-width space and joiners, direction marks),
- * tatweel, and the marks of accents, niqqud and tashkil. It keeps the voicing marks of kana and the vowel signs of Indic
- * and Thai scripts, which make another letter.
+ * Characters that a search ignores: invisible ones (soft hyphen, zero-width space and joiners, direction marks), tatweel,
+ * and the marks of accents, niqqud and tashkil. The voicing marks of kana and the vowel signs of Indic and Thai scripts
+ * count, because they make another letter.
  */
 const REMOVED =
   /\p{Default_Ignorable_Code_Point}|\u0640|(?![\u3099\u309a])(?=\p{M})[\p{sc=Inherited}\p{sc=Hebrew}\p{sc=Arabic}\p{sc=Syriac}]/gu;
 
-/** Lower-case letters that Unicode does not decompose, and the letters that a reader types for them. */
+/** Lower-case letters that Unicode does not decompose, and what readers type for them. */
 const LETTERS: Readonly<Record<string, string>> = {
   ...{ ß: 'ss', ς: 'σ', ı: 'i', æ: 'ae', œ: 'oe', þ: 'th' },
   ...{ ø: 'o', ł: 'l', đ: 'd', ð: 'd', ħ: 'h', ŧ: 't' },
@@ -48,7 +47,7 @@ export function folded(text: string): string {
     .normalize('NFC');
 }
 
-/** Words of the folded text in their order: runs of letters, digits and marks. They hold no operator of FTS5. */
+/** Words of the folded text in order: runs of letters, digits and marks. They contain no operator of FTS5. */
 export function wordsOf(text: string): readonly string[] {
   return termsOf(text, { hasCharacters: false });
 }

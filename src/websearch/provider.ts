@@ -1,9 +1,9 @@
-/** The web search that the environment chooses: Tavily or SearXNG. */
+/** The web search that the settings choose: Tavily or SearXNG. */
 import type { Config } from '../config.js';
 import type { SearchOutcome, SearchProvider, SearchResult } from '../council/tools/web-search.js';
 import { BodyTooLarge, boundedText, fieldOf, isList } from '../system/untrusted.js';
 
-/** Builds the adapter of a provider; sends nothing. Null: the environment names none. */
+/** Builds the adapter of a provider, or returns null if the settings name none. Sends nothing. */
 export function searchProvider(settings: Config['webSearch']): SearchProvider | null {
   switch (settings?.name) {
     case undefined:
@@ -18,8 +18,8 @@ export function searchProvider(settings: Config['webSearch']): SearchProvider | 
 }
 
 /**
- * Tavily: `POST {baseUrl}/search` with the key as a bearer token (docs.tavily.com, "Search"). Asks for quotations only,
- * not for the answers and whole pages it could add.
+ * Tavily: `POST {baseUrl}/search` with the key as a bearer token (docs.tavily.com, "Search"). Asks for quotations, not for
+ * answers or complete pages.
  */
 export function tavily({ apiKey, baseUrl }: { readonly apiKey: string; readonly baseUrl: string }): SearchProvider {
   return {
@@ -47,16 +47,14 @@ export function searxng({ baseUrl }: { readonly baseUrl: string }): SearchProvid
   };
 }
 
-// One HTTP exchange with a search provider whose address the operator has set.
-
-/** The result; `fault` is one line that quotes nothing of the provider. */
+/** The result. `fault` is one line without any text of the provider. */
 type JsonAnswer =
   | { readonly isRead: true; readonly body: unknown }
   | { readonly isRead: false; readonly fault: string };
 
 /**
- * Sends a request and reads a JSON answer of at most 2 MiB. Redirects are not followed: the key would go with them, to
- * an address that the operator has not set.
+ * Sends a request and reads a JSON answer of at most 2 MiB. Does not follow redirects: an address that the operator has
+ * not set would receive the key.
  *
  * @throws only when the signal aborts
  */
@@ -72,22 +70,22 @@ async function askJson(url: string, init: RequestInit, signal: AbortSignal): Pro
   } catch (error) {
     if (signal.aborted) throw error;
     if (error instanceof BodyTooLarge) return { isRead: false, fault: 'its answer is too large' };
-    if (error instanceof SyntaxError) return { isRead: false, fault: 'its answer is no JSON' };
+    if (error instanceof SyntaxError) return { isRead: false, fault: 'its answer is not JSON' };
     return { isRead: false, fault: 'it could not be reached' };
   }
 }
 
 function faultOfStatus(status: number): string {
-  if (status === 401 || status === 403) return `it refused the request (${status}), which the operator can mend`;
-  if (status === 429) return `it has no room now (${status})`;
+  if (status === 401 || status === 403) return `it refused the request (${status}), check its key`;
+  if (status === 429) return `it limits requests now (${status})`;
   return status >= 300 && status < 400 ? `it answered with a redirect (${status})` : `it answered ${status}`;
 }
 
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
 /**
- * The results of an answer of Tavily or SearXNG: `results`, each with `url`, `title`, `content`, `score`. Entries
- * without a URL are left out. `provider` begins the fault.
+ * The results of an answer of Tavily or SearXNG: `results`, each with `url`, `title`, `content`, `score`. Entries without
+ * a URL are omitted.
  */
 function readResults(answer: JsonAnswer, provider: string): SearchOutcome {
   if (!answer.isRead) return { isFound: false, fault: `${provider} gave no results: ${answer.fault}` };

@@ -34,7 +34,7 @@ describe('An embedding server that is set up wrongly', () => {
     [
       'with vectors of other dimensions',
       sends({ data: [{ index: 0, embedding: [1, 2, 3] }] }),
-      /model "embed-x": a vector of 768 dimensions is wanted, 3 dimensions came \(check OPENAI_EMBEDDING_MODEL\)$/,
+      /model "embed-x": a vector has 3 dimensions, not 768 \(check OPENAI_EMBEDDING_MODEL\)$/,
     ],
     [
       'to make none',
