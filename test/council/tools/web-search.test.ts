@@ -94,7 +94,7 @@ for (const [name, build] of PROVIDERS) {
       expect(await faultOn(answersStatus(401, KEY))).to.include('refused the request (401)');
       expect(await faultOn(answersStatus(429))).to.include('limits requests');
       expect(await faultOn(answersStatus(500))).to.include('answered 500');
-      expect(await faultOn(sends('<html>'))).to.include('no JSON');
+      expect(await faultOn(sends('<html>'))).to.include('not JSON');
       expect(await faultOn(sends('"'.padEnd(3 * 1024 * 1024, 'x')))).to.include('too large');
       expect(await faultOn(sends({ results: 'x' }))).to.include('no list');
       expect(await faultOn(sends('null'))).to.include('no list');
