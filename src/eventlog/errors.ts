@@ -1,4 +1,4 @@
-/** How an event log fails: a closed set, each saying whether anything was written. */
+/** The errors of an event log. Each says whether anything was written. */
 import { CouncilError } from '../errors.js';
 
 type Revision = 'none' | number;
@@ -44,17 +44,17 @@ export class LogUnavailable extends CouncilError {
 }
 
 /**
- * A write to the embedded log's file, or its fsync, has failed. After a failed fsync the OS may report success on the next
- * one, so the file must not be closed normally: closing would sync again and falsely appear to succeed.
+ * A write to the embedded log's file, or its fsync, has failed. After a failed fsync the next one may falsely succeed, so
+ * the process must not close the file normally: closing would sync again.
  */
 export class WriteFailed extends CouncilError {
   readonly code = 'log.write-failed';
   constructor(reason: string) {
-    super(`Cannot write to the event log for certain: ${reason}`, {});
+    super(`Cannot tell whether the event log was written: ${reason}`, {});
   }
 }
 
-/** The log's disk is full: appends are refused until there is room again, reads are not. Certainly not written. */
+/** The log's disk is full: it refuses appends until there is room again, and serves reads. Certainly not written. */
 export class LogFull extends CouncilError {
   readonly code = 'log.full';
   constructor() {
@@ -62,17 +62,17 @@ export class LogFull extends CouncilError {
   }
 }
 
-/** What the log has stored is not as it was left, and cannot be read or appended to there. Certainly not written. */
+/** A stored record is corrupt, and cannot be read or appended to. Certainly not written. */
 export class LogCorrupt extends CouncilError<{ readonly file: string }> {
   readonly code = 'log.corrupt';
   constructor({ file, reason }: { readonly file: string; readonly reason: string }) {
     const remedy =
-      'stop the service, let `council check` tell more, and restore it or save what is whole by `council salvage`';
+      'stop the service, run `council check`, then restore a backup or copy the intact records with `council salvage`';
     super(`The event log "${file}" is damaged (${reason}): ${remedy}`, { file });
   }
 }
 
-/** Whether the embedded log has failed by a write or its sync. */
+/** Whether a write or a sync of the embedded log has failed. */
 export function isWriteFailed(fault: unknown): boolean {
   return fault instanceof LogUnavailable && fault.cause instanceof WriteFailed;
 }

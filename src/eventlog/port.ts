@@ -1,6 +1,6 @@
 /**
- * What every event log must offer. There are two adapters, embedded and eventstoredb; one contract suite,
- * test/eventlog/event-log-contract.ts, checks both against what is written here.
+ * The event log port. It has two adapters, embedded and eventstoredb; one contract suite,
+ * test/eventlog/event-log-contract.ts, checks both.
  */
 import { elementAt } from '../system/element.js';
 import { CouncilError } from '../errors.js';
@@ -9,7 +9,7 @@ import { AppendInvalid, AppendTooLarge } from './errors.js';
 /** A place in the log's global order: opaque text, comparable with `<`. Never a number, not even in JSON. */
 export type Position = string & { readonly brand: 'Position' };
 
-/** A position from its text, which must be one that a log once gave: as a checkpoint or a cursor keeps it. */
+/** A position from its text, such as a stored checkpoint; the text must come from a log. */
 export function keptPosition(text: string): Position {
   return text as Position;
 }
@@ -32,7 +32,7 @@ export interface RecordedEvent extends NewEvent {
   readonly position: Position;
 }
 
-/** What a stream's last event must be for an append to be accepted: no stream yet, or this revision. */
+/** The revision that a stream's last event must have for an append, or `none` if the stream must not exist. */
 export type ExpectedRevision = 'none' | number;
 
 export interface Appended {
@@ -49,14 +49,14 @@ export interface StreamRange {
   /** Most events returned. Default: all. */
   readonly max?: number;
   /**
-   * About how many characters of stored events may be held in memory ahead of the reader, for readers that may stop
-   * reading. At least one event is read. A log that reads one event at a time ignores it. Default: the log's own page.
+   * Most characters of stored events in memory ahead of the reader, roughly. The log reads at least one event, and
+   * ignores this if it reads one event at a time. Default: the log's own page.
    */
   readonly pageChars?: number;
 }
 
 export interface AllRange {
-  /** Stream names' text before their first dash; default: every stream. */
+  /** Categories of the streams that are read; default: all. */
   readonly categories?: readonly string[];
   readonly max?: number;
 }
@@ -71,7 +71,7 @@ export interface SubscribeOptions {
   readonly signal: AbortSignal;
 }
 
-/** `caughtUp` comes once history has been delivered; `checkpoint` reports progress past events that are not wanted. */
+/** `caughtUp` follows the last event of history; `checkpoint` reports progress past events that are not wanted. */
 export type Followed =
   | { readonly kind: 'event'; readonly event: RecordedEvent }
   | { readonly kind: 'caughtUp' }
@@ -88,7 +88,7 @@ export interface EventLog {
    * Appends all events or none, after the expected revision. Resolves once they are durable. The same ids at the same
    * expected revision return the first result, also after later events.
    *
-   * @throws {RevisionConflict} certainly not written; the event it lost to can be read from then on
+   * @throws {RevisionConflict} certainly not written; the event that won can be read from then on
    * @throws {AppendTooLarge | AppendInvalid | LogClosed} certainly not written
    * @throws {LogUnavailable} certainly not sent
    * @throws {AppendOutcomeUnknown} may be written: retry with the same ids and revision until the outcome is certain
@@ -109,13 +109,13 @@ export interface EventLog {
    */
   subscribe(after: Position | null, options: SubscribeOptions): AsyncIterable<Followed>;
 
-  /** The log's lasting identity: read models that were folded from another log are folded again. */
+  /** The log's lasting id: a read model that was folded from another log must be rebuilt. */
   identity(): Promise<string>;
 
-  /** Position of the newest event, `null` when the log is empty. */
+  /** Position of the newest event, or null if the log is empty. */
   head(): Promise<Position | null>;
 
-  /** Whether events were missing in the middle of it when it was opened: a stream may then have lost its last ones. */
+  /** Whether events were missing in the middle of the log when it was opened: a stream may then have lost its last ones. */
   hasGaps(): Promise<boolean>;
 
   /** A real round trip to the storage. */
@@ -134,7 +134,7 @@ export function categoryOf(stream: string): string {
   return dash < 0 ? stream : stream.slice(0, dash);
 }
 
-/** Whether events of a type are wanted. */
+/** Whether a type is among the wanted types; undefined stands for all. */
 export function isOfTypes(type: string, types: readonly string[] | undefined): boolean {
   return types === undefined || types.includes(type);
 }
@@ -147,7 +147,7 @@ export class LogUnreadable extends CouncilError<{ readonly file: string }> {
   }
 }
 
-/** The last event of a stream, or the last up to a revision; null: there is none. */
+/** The last event of a stream, or the last up to a revision, or null if there is none. */
 export async function lastEvent(
   log: Pick<EventLog, 'readStream'>,
   stream: string,
@@ -159,17 +159,17 @@ export async function lastEvent(
 }
 
 /**
- * Whether a stream may have lost events after its last one, which a view has had: else the view is wrong.
+ * Whether a stream may have lost events at its end, if a view has later ones. If not, the view is wrong.
  *
- * @param last revision of the last event; -1: it has none
+ * @param last revision of the last event, -1 if it has none
  */
 export async function mayHaveLostEnd(log: Pick<EventLog, 'hasGaps'>, last: number): Promise<boolean> {
   return last < 0 || (await log.hasGaps());
 }
 
 /**
- * An event's metadata as flat texts. Corrupt metadata, or another program's, is read as none: the event then has no
- * hash, and the check of the hash chain finds it.
+ * An event's metadata as flat texts. Corrupt metadata, or another program's, counts as none: the event then has no hash,
+ * which the check of the hash chain detects.
  */
 export function flatMetadata(json: string): Readonly<Record<string, string>> {
   try {
@@ -189,7 +189,7 @@ function isFlat(metadata: unknown): metadata is Readonly<Record<string, string>>
   return Object.values(metadata).every((value: unknown) => typeof value === 'string');
 }
 
-// The checks every log makes before it sends an append: one rule for all adapters.
+// Checks that every log makes before it sends an append.
 
 /**
  * Stream names and event types: 1 to 512 characters, no control characters, no leading `$` (EventStoreDB's own
@@ -199,8 +199,8 @@ const NAME = /^[^$\p{Cc}][^\p{Cc}]{0,511}$/u;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * Checks an append's form and size; returns each event's metadata as JSON text. Cheap, because it runs on the hot
- * path: of the data only the first character is checked; that it is valid JSON is the caller's responsibility.
+ * Checks an append's form and size; returns each event's metadata as JSON text. Checks only the first character of the
+ * data, because it runs on the hot path: the caller ensures that it is valid JSON.
  *
  * @throws {AppendInvalid} no events, an id twice or no UUID, an unusable name, data that cannot be a JSON object
  * @throws {AppendTooLarge} more than MAX_APPEND_BYTES

@@ -80,7 +80,7 @@ export async function jsonIn(response: Response): Promise<unknown> {
 /** The data of each event of a streamed answer. @throws {BodyTooLarge} or what a broken connection throws */
 export function answerEvents(response: Response): AsyncGenerator<string> {
   const chunks = boundedChunks(response, MAX_ANSWER_BYTES);
-  return serverEvents(chunks, { isLastWhole: true, maxChars: MAX_ANSWER_BYTES });
+  return serverEvents(chunks, { isLastComplete: true, maxChars: MAX_ANSWER_BYTES });
 }
 
 /** The texts of a request that no message may quote. */

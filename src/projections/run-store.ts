@@ -28,10 +28,10 @@ export function runStore(first: RunState): RunStore {
     context: { run: first },
     on: { recorded: (_, { run }: { run: RunState }) => ({ run }) },
   });
-  store.subscribe(({ context: { run } }) => watchers.tell({ kind: 'state', run }));
+  store.subscribe(({ context: { run } }) => watchers.deliver({ kind: 'state', run }));
   return {
     recorded: (run) => store.send({ type: 'recorded', run }),
-    notifyCorrupt: () => watchers.tell({ kind: 'damage' }),
+    notifyCorrupt: () => watchers.deliver({ kind: 'damage' }),
     watchers,
   };
 }

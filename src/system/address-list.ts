@@ -1,9 +1,9 @@
-/** IP addresses and ranges of them, as settings, sockets and proxies write them. */
+/** Lists of IP addresses and ranges, as settings, sockets and proxies write them. */
 import { BlockList, isIP } from 'node:net';
 
-/** Some addresses, single ones and whole ranges. */
+/** Single addresses and ranges. */
 export interface AddressList {
-  /** @param address in the form of `addressIn`; another text is in no list */
+  /** @param address in the form of `addressIn`; any other text is in no list */
   has(address: string): boolean;
 }
 
@@ -14,7 +14,7 @@ export function isAddressOrRange(text: string): boolean {
   return family !== 0 && (bits === null || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)));
 }
 
-/** @param texts of which each is an address or a range */
+/** @param texts addresses or ranges */
 export function addressList(texts: readonly string[]): AddressList {
   const list = new BlockList();
   for (const text of texts) {
@@ -22,14 +22,14 @@ export function addressList(texts: readonly string[]): AddressList {
     if (bits === null) list.addAddress(address, familyOf(address));
     else list.addSubnet(address, Number(bits), familyOf(address));
   }
-  // Asked of every request, and most services have no proxy.
+  // Called for every request, and most services have no proxy.
   if (texts.length === 0) return { has: () => false };
   return { has: (address) => isIP(address) !== 0 && list.check(address, familyOf(address)) };
 }
 
 /**
- * The address in a text, which may have a port, and brackets around an IPv6 one: an IPv4 address in IPv6's clothes as
- * plain IPv4. Null when there is none.
+ * The address in a text, which may have a port, and brackets around an IPv6 one; an IPv4-mapped IPv6 address as plain
+ * IPv4. Null if there is none.
  */
 export function addressIn(text: string): string | null {
   const [, bracketed] = /^\[([^\]]*)\](?::\d+)?$/.exec(text) ?? [];
@@ -38,7 +38,7 @@ export function addressIn(text: string): string | null {
   return isIP(address) === 0 ? null : address;
 }
 
-/** An IPv4 address in IPv6's clothes as plain IPv4; others as they are. */
+/** An IPv4-mapped IPv6 address as plain IPv4; others as they are. */
 export function plainIpv4(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
 }

@@ -1,6 +1,6 @@
 /**
- * A map of at most `limit` entries: one more drops the one that was set longest ago. An entry that is set again is the
- * newest, so that setting what was found drops the least recently used.
+ * A map of at most `limit` entries: one more drops the one that was set longest ago. Setting an entry again makes it the
+ * newest, so a caller that sets each entry it reads drops the least recently used.
  */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #limit: number;

@@ -1,6 +1,4 @@
-/** Days as ISO 8601 writes them. */
-
-/** Whether a text such as `2026-02-28` is a day that there is: Date takes the 30th of February for one of March. */
+/** Whether a text such as `2026-02-28` is a day of the calendar (ISO 8601). Date alone accepts the 30th of February. */
 export function isCalendarDay(text: string): boolean {
   const day = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);

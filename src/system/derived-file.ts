@@ -1,32 +1,32 @@
 /**
- * A file that is folded from the log, behind the thread that serves it. One rule holds for every failure of a call: the
- * file is closed and deleted, and an empty one is created, into which everything is folded again.
+ * A file that is folded from the log, behind the thread that serves it. After any failed call the file is closed and
+ * deleted, an empty one is created, and its owner folds everything again.
  */
 import { ServiceStopping } from '../errors.js';
 import { inTime, wait } from './async/deadline.js';
 import type { System } from './system.js';
 import { CallFailed } from './worker-rpc.js';
 
-/** Longest wait of a call for a file that is being recreated, in milliseconds: that takes a tenth of a second. */
+/** Longest wait of a call for a file that is being recreated, in milliseconds. That takes a tenth of a second. */
 const RECREATED_MS = 1_000;
 /** Shortest time between two files, in milliseconds: a disk that fails again and again must not keep a core busy. */
 export const REST_MS = 30_000;
 
 export interface DerivedFileOptions<Thread> {
   readonly system: Pick<System, 'after'>;
-  /** Starts a thread that deletes what lies in the file's place and creates an empty file. */
+  /** Starts a thread that deletes the file, if there is one, and creates an empty one. */
   readonly recreate: () => Promise<Thread>;
   /** Called when the file has failed, with the cause. Later calls reach the new file. */
   readonly onLost: (cause: unknown) => void;
-  /** Called when the file could not be recreated; that is tried again after `REST_MS`. */
+  /** Called when the file could not be recreated. The next try is after `REST_MS`. */
   readonly onFault: (cause: unknown) => void;
-  /** The error of a call that the failure ends, or that finds no file. */
+  /** The error of a call that the failure ends, or that has no file to read. */
   readonly lost: (options?: ErrorOptions) => Error;
-  /** The error of a call that failed without harm to the file, as on a full disk; null if the file is lost. */
+  /** The error of a call that failed without harm to the file, as on a full disk, or null if the file is lost. */
   readonly harmless: (error: CallFailed) => Error | null;
 }
 
-/** Keeps a thread on the file, another one after each failure. */
+/** Owns the thread of the file, and replaces both after each failure. */
 export class DerivedFile<Thread extends { close(): Promise<void> }> {
   readonly #options: DerivedFileOptions<Thread>;
   readonly #stopping = new AbortController();
@@ -40,12 +40,12 @@ export class DerivedFile<Thread extends { close(): Promise<void> }> {
     this.#options = options;
   }
 
-  /** False while the file is being recreated: calls wait for that, at most a second. */
+  /** False while the file is being recreated. Calls then wait, at most a second. */
   get isOpen(): boolean {
     return this.#thread !== null;
   }
 
-  /** @throws {ServiceStopping}, or what `lost` and `harmless` give */
+  /** @throws {ServiceStopping} or the error of `lost` or `harmless` */
   async ask<T>(question: (thread: Thread) => Promise<T>): Promise<T> {
     const thread = this.#thread ?? (await this.#newThread());
     try {
@@ -73,7 +73,7 @@ export class DerivedFile<Thread extends { close(): Promise<void> }> {
     return this.#thread;
   }
 
-  /** Of the calls that a failure ends, the first recreates the file. */
+  /** The first of the calls that a failure ends recreates the file. */
   #lose(failed: Thread, cause: unknown): void {
     if (this.#thread !== failed) return;
     this.#thread = null;
@@ -84,7 +84,7 @@ export class DerivedFile<Thread extends { close(): Promise<void> }> {
   async #recreate(failed: Thread): Promise<void> {
     const { system, recreate, onFault } = this.#options;
     const { signal } = this.#stopping;
-    // Its connection deletes the journal by name when it closes: that must not be the new one's.
+    // Close first: its connection deletes the journal by name, which must not be the journal of the new file.
     await failed.close().catch(() => undefined);
     while (this.#thread === null) {
       await this.#rested;

@@ -1,8 +1,7 @@
 /**
- * The element at an index that the caller knows to exist, though the compiler does not; a negative index counts from the
- * end.
+ * The element at an index that the caller knows to exist; a negative index counts from the end.
  *
- * @throws {RangeError} there is none: a bug, which a default value would hide
+ * @throws {RangeError} there is none, which is a bug that a default value would hide
  */
 export function elementAt<T>(list: readonly T[], at: number): T {
   const element = list.at(at);
@@ -10,7 +9,7 @@ export function elementAt<T>(list: readonly T[], at: number): T {
   return element;
 }
 
-/** A value that is there for certain. @throws {TypeError} naming what is missing */
+/** A value that the caller knows to exist. @throws {TypeError} naming what is missing */
 export function present<T>(value: T | null | undefined, what: string): T {
   if (value === null || value === undefined) throw new TypeError(`There is no ${what}`);
   return value;

@@ -1,17 +1,17 @@
-/** Names of hosts, as Host headers, addresses and settings write them. */
+/** Host names and IP addresses, as Host headers, sockets and settings write them. */
 
 /**
- * The one form of a host's name or address, as URLs have it: in lower case, an IPv6 address in brackets, without port
- * and without the dot of the root. Null when the text names no host.
+ * The normal form of a host's name or address: in lower case, an IPv6 address in brackets, without port and without
+ * the final dot. Null if the text names no host.
  */
 export function hostNameOf(text: string): string | null {
-  // A URL would take these for something beside the host, or pass over them.
+  // A URL parser would read these as another part, or skip them.
   if (/[\s/?#@\\]/.test(text)) return null;
   const url = `http://${isBareIpv6(text) ? `[${text}]` : text}`;
   return URL.canParse(url) ? new URL(url).hostname.replace(/\.$/, '') : null;
 }
 
-/** Whether a name in that form means the own machine, wherever it is resolved (RFC 6761, section 6.3; RFC 1122; RFC 4291). */
+/** Whether a name in that form is this machine's wherever it is resolved (RFC 6761, section 6.3; RFC 1122; RFC 4291). */
 export function isLoopbackName(name: string): boolean {
   const isAddress = /^127(\.\d+){3}$/.test(name) || /^\[(::1|::ffff:7f[\da-f]{2}:[\da-f]{1,4})\]$/.test(name);
   return isAddress || /^(.+\.)?localhost$/.test(name);
@@ -21,14 +21,12 @@ function isBareIpv6(text: string): boolean {
   return /^[^[\]:]*:[^[\]:]*:/.test(text);
 }
 
-// IP addresses as sockets have them.
-
-/** Whether an IP address is the own machine's (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3). */
+/** Whether a socket's IP address is this machine's (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3). */
 export function isLoopbackAddress(address: string): boolean {
   return /^(::ffff:)?127\./i.test(address) || address === '::1';
 }
 
-/** The network that a single customer usually has: an IPv4 address, or the first 64 bits of an IPv6 one. */
+/** The network that one customer usually has: an IPv4 address, or the first 64 bits of an IPv6 one. */
 export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined || !address.includes(':')) return mapped ?? address;

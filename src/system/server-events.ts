@@ -1,27 +1,27 @@
-/** Reads server-sent events (HTML standard, "Interpreting an event stream"), as far as models' servers and ours use them. */
+/** Parses server-sent events (HTML standard, "Interpreting an event stream"): the parts that models and this service use. */
 import { BodyTooLarge } from './untrusted.js';
 
 export interface ServerEventsOptions {
-  /** Whether the last event counts without its empty line, which several models' servers omit; else it is dropped. */
-  readonly isLastWhole: boolean;
+  /** Whether the last event counts without its empty line, which several models omit. If not, it is dropped. */
+  readonly isLastComplete: boolean;
   /** Longest event, in UTF-16 units. */
   readonly maxChars: number;
 }
 
-/** The data of each event, lines joined; comments, names and ids are left out. @throws {BodyTooLarge} */
+/** The data of each event, lines joined; without comments, names and ids. @throws {BodyTooLarge} */
 export async function* serverEvents(
   chunks: AsyncIterable<Uint8Array>,
   options: ServerEventsOptions,
 ): AsyncGenerator<string> {
-  const { isLastWhole, maxChars } = options;
+  const { isLastComplete, maxChars } = options;
   let data: string[] = [];
   let chars = 0;
   for await (const { line, isEnded } of linesOf(chunks, maxChars)) {
     chars += line.length;
     if (chars > maxChars) throw new BodyTooLarge(`An event has more than ${maxChars} characters`);
     if (line.startsWith('data:')) data.push(line.slice(line.startsWith('data: ') ? 6 : 5));
-    const isWhole = isEnded ? line === '' : isLastWhole;
-    if (!isWhole) continue;
+    const isComplete = isEnded ? line === '' : isLastComplete;
+    if (!isComplete) continue;
     if (data.length > 0) yield data.join('\n');
     [data, chars] = [[], 0];
   }

@@ -1,7 +1,7 @@
-/** The signals that end a process: the first asks it to stop, a repeated one forces it. */
+/** The signals that end a process: the first stops it in order, a later one at once. */
 import type { System } from './system.js';
 
-/** A terminal signals the whole process group and npm passes the signal on: one request arrives twice. */
+/** Signals within this time are one request: a terminal signals the process group, and npm forwards the signal too. */
 const SAME_SIGNAL_MS = 500;
 
 /** Calls `first` on the first SIGTERM or SIGINT, `again` on every one that comes half a second after it or later. */
@@ -18,7 +18,7 @@ export function onSignals(system: Pick<System, 'monotonicMs'>, first: () => void
   process.on('SIGINT', onSignal);
 }
 
-/** Ends this process as a kill does: no thread closes in order what it has open. */
+/** Kills this process: no thread closes its files in order. */
 export function endAsKilled(): void {
   process.kill(process.pid, 'SIGKILL');
 }

@@ -1,6 +1,6 @@
 /**
- * Clock, ids, randomness, hashing and timers: everything the code below the composition root may not reach for itself.
- * The domain and the projections import these types only; main.ts passes the real thing, tests a fixed one.
+ * Clock, ids, randomness, hashing and timers. Code below the composition root receives them as an argument: main.ts
+ * passes the real system, tests a fixed one.
  */
 import { hash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
@@ -20,9 +20,9 @@ export interface System {
   secret(): string;
   /** Whether two texts are equal; the time taken depends only on their lengths. */
   isEqual(one: string, other: string): boolean;
-  /** Calls back after a time unless cancelled by the function it returns. */
+  /** Calls back after a time, unless the caller cancels it with the returned function. */
   after(delayMs: number, callback: () => void): () => void;
-  /** Calls back in the event loop's next turn: what has arrived by then is served before. */
+  /** Calls back in the next turn of the event loop, after the messages that have arrived. */
   soon(callback: () => void): void;
 }
 

@@ -1,6 +1,6 @@
-/** Reads what comes from outside: bodies of servers within a bound, and values that may be anything. */
+/** Reads untrusted input: bodies up to a limit, and values of any type. */
 
-/** A body is larger than its bound. */
+/** A body is larger than its limit. */
 export class BodyTooLarge extends Error {}
 
 /** The chunks of a body, at most `maxBytes` in all; leaving the loop cancels the body. @throws {BodyTooLarge} */
@@ -23,17 +23,17 @@ export async function boundedText(response: Response, maxBytes: number): Promise
   return text + decoder.decode();
 }
 
-/** Whether a value is a list; `Array.isArray` would take its elements for anything one likes. */
+/** Whether a value is a list. `Array.isArray` would give its elements the type any. */
 export function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
 }
 
-/** The elements of a value from outside that may be anything; none where it is no list. */
+/** The elements of a value, none if it is not a list. */
 export function listOf(value: unknown): readonly unknown[] {
   return isList(value) ? value : [];
 }
 
-/** A field of a value from outside that may be anything; undefined where there is none. */
+/** A field of a value, or undefined if it has none. */
 export function fieldOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
@@ -43,7 +43,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The message of what was thrown, which may be anything. */
+/** The message of a thrown value. */
 export function reasonOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

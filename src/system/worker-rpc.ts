@@ -7,7 +7,7 @@ import { fieldOf, reasonOf } from './untrusted.js';
 /** A function that can be called from another thread: its arguments and its result are cloned. */
 type Callable = (...given: never[]) => unknown;
 
-/** Those members of what a thread serves that can be called. */
+/** The names of the members of an API that can be called. */
 type Called<Api> = { [Name in keyof Api]: Api[Name] extends Callable ? Name : never }[keyof Api] & string;
 
 type Given<Member> = Parameters<Extract<Member, Callable>>;
@@ -20,7 +20,7 @@ interface Call {
   readonly given: readonly unknown[];
 }
 
-/** `value` is of the type that its caller waits for, which no compiler sees across threads. */
+/** `value` has the type that its caller expects; the compiler cannot check it across threads. */
 type Answer =
   | { readonly id: number; readonly ok: true; readonly value: never }
   | { readonly id: number; readonly ok: false; readonly message: string; readonly code: unknown };
@@ -36,7 +36,7 @@ export class CallFailed extends Error {
   readonly reason: string;
   /** Its `code`, if it has one. */
   readonly code: unknown;
-  /** @param what runs in the thread */
+  /** @param what names the thread in the message */
   constructor(what: string, { message, code }: { readonly message: string; readonly code: unknown }) {
     super(`${what} failed: ${message}`);
     this.reason = message;
@@ -44,7 +44,7 @@ export class CallFailed extends Error {
   }
 }
 
-/** The client, which owns the thread. `Ready` is what the thread sends once it serves, `Api` what it serves. */
+/** The client; it owns the thread. `Ready` is the thread's first message, `Api` what it serves. */
 export class WorkerRpc<Ready, Api extends { close(): unknown }> {
   readonly #thread: Worker;
   readonly #what: string;
@@ -77,22 +77,22 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
     });
   }
 
-  /** Resolves with the value that the thread sends once it is ready; rejects when it fails. To be called at once. */
+  /** Resolves with the thread's first message; rejects if it fails. Call it at once. */
   ready(): Promise<Ready> {
     return this.#answerOf(0);
   }
 
   /**
-   * What a member of the thread's returns. Rejects with what it throws, or once the thread has stopped: with
-   * ServiceStopping when it was closed, as for a request that comes while the service stops.
+   * Calls a member of the API in the thread. Rejects with CallFailed if it throws, with ServiceStopping if this client
+   * was closed, or with the reason why the thread has stopped.
    */
   call<Name extends Called<Api>>(name: Name, ...given: Given<Api[Name]>): Promise<Result<Api[Name]>> {
     return this.#call(name, given);
   }
 
   /**
-   * Lets the thread close what it serves, and resolves once it has ended. May be called twice. The thread ends by itself:
-   * one that is terminated while it is in native code takes the process with it (an uncaught exception).
+   * Calls `close` in the thread and resolves once the thread has ended. May be called twice. The thread ends by itself:
+   * terminating one that runs native code can crash the process.
    */
   close(): Promise<void> {
     return (this.#closed ??= this.#close());
@@ -135,13 +135,13 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
   }
 }
 
-/** The server in the thread: reports that it is ready, then calls what is asked for until `close` was. */
+/** The server in the thread: reports that it is ready, then answers calls until `close`. */
 export function serveRpc(
   port: MessagePort,
   { ready, api }: { readonly ready: unknown; readonly api: { close(): unknown } },
 ): void {
   port.on('message', (call: Call) => {
-    // With its port closed the thread has nothing to wait for, and ends.
+    // The thread ends when its port is closed.
     if (call.name === 'close') port.removeAllListeners('message');
     port.postMessage(answered(call, api));
     if (call.name === 'close') port.close();

@@ -5,14 +5,14 @@ describe('A broadcast', () => {
   it('delivers every item between the beginning and the end of listening', () => {
     const broadcast = new Broadcast<number>();
     const [first, second]: [number[], number[]] = [[], []];
-    broadcast.tell(0);
+    broadcast.deliver(0);
     const leave = broadcast.listen((item) => first.push(item));
-    broadcast.tell(1);
+    broadcast.deliver(1);
     broadcast.listen((item) => second.push(item));
-    broadcast.tell(2);
+    broadcast.deliver(2);
     leave();
     leave();
-    broadcast.tell(3);
+    broadcast.deliver(3);
     expect({ first, second, size: broadcast.size }).to.deep.equal({ first: [1, 2], second: [2, 3], size: 1 });
   });
 
@@ -21,10 +21,10 @@ describe('A broadcast', () => {
     const received: string[] = [];
     broadcast.listen((item) => {
       received.push(`a${item}`);
-      if (item === 1) broadcast.tell(2);
+      if (item === 1) broadcast.deliver(2);
     });
     broadcast.listen((item) => received.push(`b${item}`));
-    broadcast.tell(1);
+    broadcast.deliver(1);
     expect(received).to.deep.equal(['a1', 'b1', 'a2', 'b2']);
   });
 
@@ -38,7 +38,7 @@ describe('A broadcast', () => {
       received.push(`a${item}`);
     });
     leave = broadcast.listen((item) => received.push(`b${item}`));
-    broadcast.tell(1);
+    broadcast.deliver(1);
     expect(received).to.deep.equal(['a1']);
   });
 });

@@ -3,7 +3,7 @@ import { serverEvents } from '../../src/system/server-events.js';
 import { BodyTooLarge } from '../../src/system/untrusted.js';
 import { rejectionOf } from '../support/rejection.js';
 
-const LOOSE = { isLastWhole: true, maxChars: 1_000 };
+const LOOSE = { isLastComplete: true, maxChars: 1_000 };
 
 async function eventsIn(text: string, options = LOOSE, chunkBytes = 1): Promise<readonly string[]> {
   const bytes = new TextEncoder().encode(text);
@@ -26,7 +26,7 @@ describe('Server-sent events', () => {
   it('without their empty line at the end count only where they are taken so', async () => {
     expect(await eventsIn('data: a\n\ndata: b\r\n')).to.deep.equal(['a', 'b']);
     expect(await eventsIn('data: a\n\ndata: b')).to.deep.equal(['a', 'b']);
-    expect(await eventsIn('data: a\n\ndata: b', { ...LOOSE, isLastWhole: false })).to.deep.equal(['a']);
+    expect(await eventsIn('data: a\n\ndata: b', { ...LOOSE, isLastComplete: false })).to.deep.equal(['a']);
   });
 
   it('are refused when one is too long, in one line or many, ended or not', async () => {

@@ -1,4 +1,4 @@
-/** Appends one call each, at most as many at a time as one client serves; the rest waits here. */
+/** Sends each append as one call, at most as many at a time as one client serves. The others wait here. */
 import type { EventData } from '@eventstore/db-client';
 import {
   ANY,
@@ -20,7 +20,7 @@ import { positionOf } from './names.js';
 export const MAX_WAITING = 20_000;
 const MAX_WAITING_CHARS = 64 * 1024 * 1024;
 
-/** Wait between two questions whether the server answers again, in milliseconds. */
+/** Wait between two reads that test whether the server answers again, in milliseconds. */
 const RETRY_MS = 100;
 
 /** An append that has passed its checks. */
@@ -33,7 +33,7 @@ export interface CheckedAppend {
 export interface AppenderOptions {
   readonly clients: Clients;
   readonly system: Pick<System, 'after'>;
-  /** From the call until it is sent, and from then until its answer, in milliseconds. */
+  /** Longest wait until an append is sent, and from then until its answer, in milliseconds. */
   readonly deadlineMs: number;
   /** Resolves once the server answers a read; rejects if it does not in time. */
   readonly roundTrip: () => Promise<void>;
@@ -43,8 +43,8 @@ interface Waiting {
   readonly append: CheckedAppend;
   readonly serverStream: string;
   readonly resolve: (answer: Promise<Appended>) => void;
-  /** Stops the clock that gives up an append which is not sent in time. */
-  readonly cancel: () => void;
+  /** Stops the timer that refuses an append which is not sent in time. */
+  readonly cancelTimer: () => void;
 }
 
 /** Sends each append once; if no answer comes, the caller finds out the outcome by appending again. */
@@ -58,7 +58,7 @@ export class Appender {
   readonly #unsent = new Set<Waiting>();
   #chars = 0;
   #sent = 0;
-  /** Why appends are held back, until the server answers a read; or null if it answers. */
+  /** Why no append is sent until the server answers a read, or null if it answers. */
   #fault: Error | null = null;
 
   constructor(options: AppenderOptions) {
@@ -66,8 +66,8 @@ export class Appender {
   }
 
   /**
-   * Resolves once durable; rejects with the errors of `EventLog.append`. The same append made again while the first is
-   * in flight shares its answer: the server would leave the second without one.
+   * Resolves once durable; rejects with the errors of `EventLog.append`. An equal append shares the answer of the one in
+   * flight, because the server does not answer the second.
    */
   append(append: CheckedAppend, serverStream: string): Promise<Appended> {
     const key = `${String(append.expected)} ${elementAt(append.events, 0).id} ${append.stream}`;
@@ -89,7 +89,7 @@ export class Appender {
     return answer;
   }
 
-  /** Waits for every answer, none longer than its deadlines; then nothing may be appended any more. */
+  /** Waits for every answer, at most for the deadlines. No append may follow. */
   async stop(): Promise<void> {
     await Promise.allSettled(this.#unanswered);
     this.#stopping.abort();
@@ -98,11 +98,11 @@ export class Appender {
   #queued(append: CheckedAppend, serverStream: string): Promise<Appended> {
     const { system, deadlineMs } = this.#options;
     return new Promise((resolve) => {
-      const giveUp = (): void => {
+      const onLate = (): void => {
         this.#unsent.delete(waiting);
         resolve(Promise.reject(new LogUnavailable(this.#fault === null ? {} : { cause: this.#fault })));
       };
-      const waiting: Waiting = { append, serverStream, resolve, cancel: system.after(deadlineMs, giveUp) };
+      const waiting: Waiting = { append, serverStream, resolve, cancelTimer: system.after(deadlineMs, onLate) };
       this.#unsent.add(waiting);
       this.#sendMore();
     });
@@ -112,7 +112,7 @@ export class Appender {
     for (const waiting of this.#unsent) {
       if (this.#fault !== null || this.#sent >= MAX_CALLS) return;
       this.#unsent.delete(waiting);
-      waiting.cancel();
+      waiting.cancelTimer();
       this.#sent += 1;
       const answer = this.#send(waiting).finally(() => {
         this.#sent -= 1;
@@ -125,8 +125,8 @@ export class Appender {
   async #send({ append, serverStream }: Waiting): Promise<Appended> {
     const { clients, system, deadlineMs } = this.#options;
     const { stream, events, expected } = append;
-    const how = {
-      expectedRevision: typeof expected === 'number' ? BigInt(expected) : EXPECTED[expected],
+    const options = {
+      expectedRevision: typeof expected === 'number' ? BigInt(expected) : EXPECTED_REVISION[expected],
       credentials: clients.credentials,
       requiresLeader: true,
       deadline: deadlineMs,
@@ -134,7 +134,7 @@ export class Appender {
     try {
       // The client's deadline does not cover its search for the leader.
       const { nextExpectedRevision, position } = await inTime(
-        () => clients.call((client) => client.appendToStream(serverStream, events.map(proposed), how)),
+        () => clients.call((client) => client.appendToStream(serverStream, events.map(eventData), options)),
         { system, maxMs: deadlineMs, late: () => new Error(`No answer within ${deadlineMs} ms`) },
       );
       if (position === undefined) throw new Error('The answer has no position');
@@ -143,19 +143,19 @@ export class Appender {
       const refusal = refusalOf(error, append, clients);
       if (refusal !== null) throw refusal;
       const cause = clients.redacted(error);
-      this.#holdBack(cause);
+      this.#pauseSending(cause);
       throw new AppendOutcomeUnknown({ stream }, { cause });
     }
   }
 
-  /** Sends nothing more before the server answers a read: what is not sent is certainly not written. */
-  #holdBack(fault: Error): void {
-    const isHeldBack = this.#fault !== null;
+  /** Sends nothing until the server answers a read: an append that is not sent is certainly not written. */
+  #pauseSending(fault: Error): void {
+    const isPaused = this.#fault !== null;
     this.#fault = fault;
-    if (!isHeldBack) void this.#untilAnswered();
+    if (!isPaused) void this.#resumeOnceAnswered();
   }
 
-  async #untilAnswered(): Promise<void> {
+  async #resumeOnceAnswered(): Promise<void> {
     const { system, roundTrip } = this.#options;
     const { signal } = this.#stopping;
     while (this.#fault !== null && !signal.aborted) {
@@ -171,14 +171,14 @@ export class Appender {
   }
 }
 
-const EXPECTED = { none: NO_STREAM, any: ANY } as const;
+const EXPECTED_REVISION = { none: NO_STREAM, any: ANY } as const;
 
 function hasSameIds(one: CheckedAppend, other: CheckedAppend): boolean {
   if (one.events.length !== other.events.length) return false;
   return one.events.every(({ id }, index) => id === other.events[index]?.id);
 }
 
-function proposed({ id, type, data, metadata }: NewEvent): EventData {
+function eventData({ id, type, data, metadata }: NewEvent): EventData {
   const value = JSON.parse(data) as Record<string, unknown>;
   // As bytes, because the client would carry text through base64.
   const bytes = new TextEncoder().encode(JSON.stringify(metadata));

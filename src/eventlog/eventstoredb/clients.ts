@@ -1,7 +1,8 @@
-/** The vendor's clients of one server or cluster: one at first, more when many calls are open. */
+/** The vendor's clients of one server or cluster: one, or more while many calls are open. */
 import type { DNSClusterOptions, GossipClusterOptions, SingleNodeOptions } from '@eventstore/db-client';
 import { AccessDeniedError, EventStoreDBClient } from '@eventstore/db-client';
 import type { System } from '../../system/system.js';
+import { reasonOf } from '../../system/untrusted.js';
 import { settledWithin } from '../../system/async/deadline.js';
 import type { Address } from './connection-string.js';
 
@@ -14,14 +15,14 @@ export const MAX_CALLS = 90;
 /** Index of SHUTDOWN among the states of a gRPC channel. */
 const SHUTDOWN = 4;
 
-/** The vendor's client, of which three gaps are closed through members that it keeps for subclasses. */
+/** The vendor's client with three faults corrected, through members that it has for subclasses. */
 class Client extends EventStoreDBClient {
   constructor({ connection, channel, credentials }: ClientSettings) {
     super(connection, channel, credentials);
     const { handleError, execute } = this;
-    // The client does not wait for its own handling of an error, which fails when the next discovery does.
+    // The client does not await its own error handler, which rejects when the next discovery fails.
     this.handleError = (client, error) => handleError(client, error).catch(() => undefined);
-    // An append that begins on a channel that was closed meanwhile would never settle, and reject where nothing catches.
+    // An append on a channel that was closed meanwhile would never settle, and would reject where nothing catches.
     this.execute = (constructor, name, action) =>
       execute(constructor, name, (client) => {
         const state: number = client.getChannel().getConnectivityState(false);
@@ -53,18 +54,18 @@ interface Member {
 export class Clients {
   readonly #address: Address;
   readonly #members: Member[] = [];
-  #made = 0;
+  #created = 0;
 
   constructor(address: Address) {
     this.#address = address;
   }
 
-  /** What every append is sent with; see Address. */
+  /** Credentials for every append; see Address. */
   get credentials(): Address['credentials'] {
     return this.#address.credentials;
   }
 
-  /** A client that has room for one more call, until `release` is called once. */
+  /** A client with room for one more call. The caller calls `release` once. */
   borrow(): { readonly client: Client; release(): void } {
     const member = this.#members.find(({ calls }) => calls < MAX_CALLS) ?? this.#added();
     member.calls += 1;
@@ -81,7 +82,7 @@ export class Clients {
     }
   }
 
-  /** Gives up a client whose server says nothing: its reads and subscriptions end, the next call connects elsewhere. */
+  /** Closes a client whose server is silent: its reads and subscriptions end, and the next call opens another. */
   replace(client: Client): void {
     const at = this.#members.findIndex((member) => member.client === client);
     if (at < 0) return;
@@ -91,16 +92,16 @@ export class Clients {
 
   /** An error of a client without the credentials: a server may quote what it refuses. */
   redacted(error: unknown): Error {
-    const words = error instanceof Error ? error.message : String(error);
+    const message = this.redact(reasonOf(error));
     const code = codeOf(error);
-    return Object.assign(new Error(this.redact(words)), code !== null && { code });
+    return Object.assign(new Error(message), code !== null && { code });
   }
 
-  redact(words: string): string {
-    return this.#address.secrets.reduce((text, secret) => text.replaceAll(secret, '…'), words);
+  redact(text: string): string {
+    return this.#address.secrets.reduce((redacted, secret) => redacted.replaceAll(secret, '…'), text);
   }
 
-  /** Ends every call and every socket, as far as that is possible within a time. */
+  /** Ends every call and closes every socket, or returns after `maxMs`. */
   async close(system: Pick<System, 'after'>, maxMs: number): Promise<void> {
     const closed = Promise.allSettled(this.#members.splice(0).map(({ client }) => client.close()));
     await settledWithin(closed, { system, maxMs });
@@ -108,15 +109,15 @@ export class Clients {
 
   #added(): Member {
     const { channel, credentials } = this.#address;
-    const connection = connectionOf(this.#address, this.#made);
-    const member = { client: new Client({ connection, channel, credentials }), calls: 0 };
+    const connection = connectionOf(this.#address, this.#created);
+    const member: Member = { client: new Client({ connection, channel, credentials }), calls: 0 };
     this.#members.push(member);
-    this.#made += 1;
+    this.#created += 1;
     return member;
   }
 }
 
-/** Clients of equal options would share a socket, so each has another keep-alive timeout. */
+/** Clients with equal options would share a socket, so each has its own keep-alive timeout. */
 function connectionOf({ hosts, isDiscovered, options }: Address, index: number): SingleNodeOptions {
   const { keepAliveTimeout } = options;
   const own = { ...options, keepAliveTimeout: (keepAliveTimeout < 0 ? NEVER_MS : keepAliveTimeout) + (index % 1_000) };
@@ -126,14 +127,14 @@ function connectionOf({ hosts, isDiscovered, options }: Address, index: number):
     : hosts.length > 1
       ? { ...own, endpoints: [...hosts] }
       : { ...own, endpoint: first };
-  // The client takes any of the three, which its overloads do not say of a union.
+  // The constructor accepts any of the three, but has no overload for their union.
   return connection as SingleNodeOptions;
 }
 
-/** Eleven days: the client takes longer times for none. */
+/** Eleven days: the client ignores longer times. */
 const NEVER_MS = 1_000_000_000;
 
-// What an error of the client means, by its class or its gRPC status code.
+// The meaning of a client's error, by its class or its gRPC status code.
 
 const INVALID_ARGUMENT = 3;
 const PERMISSION_DENIED = 7;

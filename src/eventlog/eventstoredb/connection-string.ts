@@ -1,4 +1,4 @@
-/** Reads the connection strings of EventStoreDB and KurrentDB into the options of the client. */
+/** Parses connection strings of EventStoreDB and KurrentDB into options of the client. */
 import { readFileSync } from 'node:fs';
 import type { ChannelCredentialOptions, Credentials, EndPoint } from '@eventstore/db-client';
 
@@ -10,17 +10,16 @@ export interface Address {
   readonly options: Readonly<Record<keyof typeof DEFAULTS, number>> & { readonly connectionName: string };
   readonly channel: ChannelCredentialOptions;
   /**
-   * Sent with every call over TLS. Without TLS the client sends no credentials; they only make it send each append as a
-   * call of its own.
+   * Sent with every call over TLS. Without TLS the client does not send them; there they only select the unary append.
    */
   readonly credentials: Credentials;
-  /** The password, in each form in which a server receives it. */
+  /** The password in each form that a server receives. */
   readonly secrets: readonly string[];
 }
 
 /**
- * One attempt to find the leader: the next call makes another, and a closing log waits for the one under way. A
- * connection that answers no ping is closed after interval and timeout, 12 s.
+ * One attempt to find the leader: the next call makes another, and a closing log waits for the current one. The client
+ * closes a connection without an answer to its pings after interval and timeout, 12 s.
  */
 const DEFAULTS = {
   maxDiscoverAttempts: 1,
@@ -32,26 +31,26 @@ const DEFAULTS = {
 
 const DEFAULT_PORT = 2113;
 
-/** Select the unary append where the string names no user. Without TLS the client does not send them. */
+/** Select the unary append if the string names no user. Without TLS the client does not send them. */
 const UNSENT: Credentials = { username: 'nobody', password: 'nobody' };
 
 const FORM =
   /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?:(?<user>[^:@/?]+):(?<password>[^:@/?]+)@)?(?<hosts>[^@/?]+)\/*(?:\?(?<options>.*))?$/;
 
 /**
- * Option names may be in any case, with dashes or underscores; the configuration refuses unknown ones. The client is
- * given no string, because it prints the whole of one that it finds fault with.
+ * Option names may be in any case, with dashes or underscores; the configuration refuses unknown ones. The client does
+ * not receive the string, because it prints the whole string, with the password, when it finds an error in it.
  *
- * @throws {Error} the string cannot be used; the message quotes nothing that could be secret
+ * @throws {Error} the string is invalid; the message quotes none of it that could be secret
  */
 export function addressIn(url: string): Address {
   const { discover, user, password, hosts, options = '' } = FORM.exec(url.trim())?.groups ?? {};
-  if (hosts === undefined) throw new Error('it has not the form esdb://user:password@host:port?option=value');
+  if (hosts === undefined) throw new Error('it does not have the form esdb://user:password@host:port?option=value');
   const given = new Map(options.split('&').map(named));
   const textOf = (name: string): string | undefined => given.get(flat(name));
   const numberOf = (name: keyof typeof DEFAULTS): number => {
     const number = Number(textOf(name) ?? DEFAULTS[name]);
-    if (!Number.isInteger(number)) throw new Error(`${name} is no whole number`);
+    if (!Number.isInteger(number)) throw new Error(`${name} is not a whole number`);
     return number;
   };
   const isSecure = textOf('tls') !== 'false';
@@ -87,7 +86,7 @@ function flat(name: string): string {
 function endPoint(host: string): EndPoint {
   const [address = '', port = String(DEFAULT_PORT), ...more] = host.trim().split(':');
   const isPort = /^\d{1,5}$/.test(port) && Number(port) < 65_536;
-  if (address === '' || !isPort || more.length > 0) throw new Error('a host is no name, or its port none');
+  if (address === '' || !isPort || more.length > 0) throw new Error('a host or its port is invalid');
   return { address, port: Number(port) };
 }
 
@@ -106,7 +105,7 @@ function certificates(textOf: (name: string) => string | undefined): ChannelCred
     const file = textOf(name);
     return file === undefined ? null : contentOf(file);
   });
-  if (!userCertFile !== !userKeyFile) throw new Error('userCertFile goes with userKeyFile');
+  if (!userCertFile !== !userKeyFile) throw new Error('userCertFile needs userKeyFile, and the reverse');
   return {
     ...(rootCertificate && { rootCertificate }),
     ...(userCertFile && userKeyFile && { userCertFile, userKeyFile }),

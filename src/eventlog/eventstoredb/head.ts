@@ -5,14 +5,14 @@ import type { Reader } from './reads.js';
 import { newestFirst } from './reads.js';
 import { allEvents } from './subscription.js';
 
-/** Up to where the server has been searched for this log's newest event, and that event's position, or null if none. */
+/** The position up to which the server was searched, and the position of this log's newest event, or null if it has none. */
 export interface KnownHead {
   readonly upTo: Position;
   readonly head: Position | null;
 }
 
 /**
- * What is known of the head after a look at what the server has recorded since.
+ * The head after a search of what the server has recorded since.
  *
  * @throws {LogUnavailable | LogClosed}
  */
@@ -26,8 +26,8 @@ export async function newestHead(reader: Reader, known: KnownHead): Promise<Know
 }
 
 /**
- * Searches from both ends at once, because only a subscription leaves out the events of other logs at the server, and
- * it only goes forwards: one end is near if this log is small, the other if the others have recorded little since.
+ * Searches from both ends at once. Forwards the server filters the events of other logs, which is fast if this log is
+ * small; backwards it cannot, which is fast if the other logs have recorded little since.
  */
 async function searched(reader: Reader, known: KnownHead): Promise<Position | null> {
   const over = new AbortController();

@@ -1,4 +1,4 @@
-/** Names, positions and events of the log in the client's terms. */
+/** Converts names, positions and events between the log and the client. */
 import type { AllStreamResolvedEvent, Filter, Position as ServerPosition, ResolvedEvent } from '@eventstore/db-client';
 import { eventTypeFilter, streamNameFilter } from '@eventstore/db-client';
 import { present } from '../../system/element.js';
@@ -17,7 +17,7 @@ export interface StreamNames {
   /** The stream's name in this log, or null if the stream belongs to another log, to the server, or is the identity's. */
   fromServer(serverStream: string): string | null;
   readonly identityStream: string;
-  /** Prefixes of all wanted streams, and perhaps of some others, or null if every stream without a `$` is wanted. */
+  /** Prefixes that match all wanted streams, and perhaps others, or null if every stream without a `$` is wanted. */
   serverPrefixes(categories: readonly string[] | null): readonly string[] | null;
   /** Whether a stream is of one of the categories; null stands for all. */
   isWanted(stream: string, categories: readonly string[] | null): boolean;
@@ -48,8 +48,8 @@ export function streamNames(prefix: string): StreamNames {
 const WINDOW = { maxSearchWindow: 500, checkpointInterval: 2 };
 
 /**
- * Leaves out events that are certainly not wanted; the caller checks the rest. The server filters by streams or by
- * types: by types only where all streams are of this log.
+ * Filters events that are certainly not wanted; the caller checks the others. The server filters by streams or by
+ * types: by types only if all streams belong to this log.
  */
 export function filterOf(
   names: StreamNames,
@@ -68,14 +68,14 @@ export function filterOf(
     : streamNameFilter({ prefixes: [...prefixes], ...window });
 }
 
-/** An event as it was read; its stream is null if it is not part of this log. */
+/** An event of the server; its stream is null if it is not part of this log. */
 export type ReadEvent = Omit<RecordedEvent, 'stream'> & { readonly stream: string | null };
 
 export function isOurs(read: ReadEvent): read is RecordedEvent {
   return read.stream !== null;
 }
 
-/** The event that the client has read, or null if it has read none. */
+/** The event of a client's answer, or null if it has none. */
 export function eventIn({ event }: ResolvedEvent | AllStreamResolvedEvent, names: StreamNames): ReadEvent | null {
   if (event === undefined) return null;
   const { id, type, data, metadata } = event;

@@ -1,4 +1,4 @@
-/** Reads that survive a lost connection: they continue where they were if the server comes back in time. */
+/** Reads that survive a lost connection: they resume after their last event if the server comes back in time. */
 import type { ResolvedEvent, StreamingRead } from '@eventstore/db-client';
 import { BACKWARDS, END, FORWARDS, START, StreamDeletedError, StreamNotFoundError } from '@eventstore/db-client';
 import type { System } from '../../system/system.js';
@@ -84,10 +84,10 @@ export async function nameIn(reader: Reader): Promise<LogName | null> {
 }
 
 /**
- * The events of a read, which is begun again after a failure: `next` then begins with the rest of it, or gives null if
- * nothing is left. A stream that is missing or deleted has none.
+ * The events of a read. After a failure, `next` begins the rest of it, or returns null if nothing is left. A missing or
+ * deleted stream has no events.
  *
- * @throws {LogUnavailable} nothing came within the deadline, or access is denied @throws {LogClosed}
+ * @throws {LogUnavailable} the server sent nothing within the deadline, or denied access @throws {LogClosed}
  */
 async function* eventsOf(reader: Reader, next: () => Begin | null): AsyncGenerator<ReadEvent> {
   const { clients, system, deadlineMs, closing } = reader;
@@ -105,7 +105,7 @@ async function* eventsOf(reader: Reader, next: () => Begin | null): AsyncGenerat
       } catch (error) {
         if (error instanceof StreamNotFoundError || error instanceof StreamDeletedError) return;
         if (closing.aborted) throw new LogClosed();
-        // Of a server that cannot be reached, the earlier error says more than its silence.
+        // If the server cannot be reached, the earlier error says more than its silence.
         if (last === null || !(error instanceof ServerSilent)) last = error;
         if (isDenied(error) || waiting.signal.aborted) throw new LogUnavailable({ cause: clients.redacted(last) });
       }
@@ -121,9 +121,9 @@ async function* once({ clients, names }: Reader, begin: Begin, signal: AbortSign
   signal.throwIfAborted();
   const { client, release } = clients.borrow();
   const source = begin(client);
-  const leave = (): void => void source.destroy(signal.reason as Error);
-  signal.addEventListener('abort', leave);
-  // An error after the end of the loop concerns no one.
+  const onAbort = (): void => void source.destroy(signal.reason as Error);
+  signal.addEventListener('abort', onAbort);
+  // An error after the end of the loop has no handler.
   source.on('error', () => undefined);
   try {
     const answers: AsyncIterable<ResolvedEvent> = source.iterator({ destroyOnReturn: false });
@@ -135,9 +135,9 @@ async function* once({ clients, names }: Reader, begin: Begin, signal: AbortSign
     if (error instanceof ServerSilent) clients.replace(client);
     throw error;
   } finally {
-    signal.removeEventListener('abort', leave);
+    signal.removeEventListener('abort', onAbort);
     source.cancel().catch(() => undefined);
-    // The client keeps each call until its answers are read, also those that were there before the call was cancelled.
+    // The client keeps a call until its answers are read, also those that arrived before the call was cancelled.
     source.resume();
     release();
   }

@@ -82,7 +82,7 @@ export class TokenBus {
       const { turn, length: offset } = sent;
       piece = '';
       sent = { turn, length: offset + text.length };
-      this.#audiences.get(runId)?.tell({ runId, ...from, turn, offset, text });
+      this.#audiences.get(runId)?.deliver({ runId, ...from, turn, offset, text });
     };
     return (text, turn) => {
       if (text === '') return;

@@ -1,44 +1,44 @@
-/** Delivers items to many listeners: each receives every item from when it began to listen, in order and once. */
+/** Delivers items to listeners. Each receives every later item once, in order. */
 
 /** Receives an item. Must not throw. */
 export type Take<Item> = (item: Item) => void;
 
 interface Listener<Item> {
   readonly take: Take<Item>;
-  hasLeft: boolean;
+  isRemoved: boolean;
 }
 
 export class Broadcast<Item> {
   readonly #listeners = new Set<Listener<Item>>();
-  /** Items that listeners broadcast while they receive one. Those are delivered after it, so that the order is kept. */
+  /** Items that listeners deliver while they receive one. They follow it, which keeps the order. */
   readonly #due: (readonly [item: Item, to: readonly Listener<Item>[]])[] = [];
-  #isTelling = false;
+  #isDelivering = false;
 
-  /** How many listen. */
+  /** Number of listeners. */
   get size(): number {
     return this.#listeners.size;
   }
 
   /**
    * @param take receives every item from the next one on
-   * @returns ends the listening, and may be called twice
+   * @returns a function that removes the listener; may be called twice
    */
   listen(take: Take<Item>): () => void {
-    const listener = { take, hasLeft: false };
+    const listener = { take, isRemoved: false };
     this.#listeners.add(listener);
     return () => {
-      listener.hasLeft = true;
+      listener.isRemoved = true;
       this.#listeners.delete(listener);
     };
   }
 
-  tell(item: Item): void {
+  deliver(item: Item): void {
     this.#due.push([item, [...this.#listeners]]);
-    if (this.#isTelling) return;
-    this.#isTelling = true;
+    if (this.#isDelivering) return;
+    this.#isDelivering = true;
     for (let due = this.#due.shift(); due !== undefined; due = this.#due.shift()) {
-      for (const listener of due[1]) if (!listener.hasLeft) listener.take(due[0]);
+      for (const listener of due[1]) if (!listener.isRemoved) listener.take(due[0]);
     }
-    this.#isTelling = false;
+    this.#isDelivering = false;
   }
 }

@@ -1,4 +1,4 @@
-/** Waiting no longer than wanted: waits that can be cut short, and work that may take only so long. */
+/** Waits that a signal ends, and work with a deadline. */
 import type { System } from '../system.js';
 
 /** Resolves after a time, or at once when the signal aborts. */
@@ -23,8 +23,8 @@ export interface Deadline {
   readonly signal?: AbortSignal;
 }
 
-/** The errors for work that is given up. */
-export interface GivenUp {
+/** The errors of abandoned work. */
+export interface Abandoned {
   /** At the deadline. */
   readonly late: () => Error;
   /** By the outer signal. Default: its reason. */
@@ -32,32 +32,32 @@ export interface GivenUp {
 }
 
 /**
- * What the work gives. Settles by the deadline even if the work never does: rejects first and only then aborts the work,
- * so that its own error about the abort, or a later result, is dropped.
+ * The result of work. Settles by the deadline even if the work never does. Rejects before it aborts the work, so that
+ * the work's own error about the abort, or a late result, has no effect.
  *
  * @param work receives a signal that aborts at the deadline, or with the outer signal
  */
 export function inTime<T>(
   work: (signal: AbortSignal) => Promise<T>,
-  { system, maxMs, signal, late, aborted = abortReason }: Deadline & GivenUp,
+  { system, maxMs, signal, late, aborted = abortReason }: Deadline & Abandoned,
 ): Promise<T> {
   if (signal?.aborted === true) return Promise.reject(aborted(signal));
   const call = new AbortController();
   return new Promise<T>((resolve, reject) => {
-    const giveUp = (error: Error): void => {
+    const abandon = (error: Error): void => {
       end();
       reject(error);
       call.abort(error);
     };
-    const withdraw = (): void => {
-      if (signal !== undefined) giveUp(aborted(signal));
+    const onAbort = (): void => {
+      if (signal !== undefined) abandon(aborted(signal));
     };
-    const cancel = system.after(maxMs, () => giveUp(late()));
+    const cancel = system.after(maxMs, () => abandon(late()));
     const end = (): void => {
       cancel();
-      signal?.removeEventListener('abort', withdraw);
+      signal?.removeEventListener('abort', onAbort);
     };
-    signal?.addEventListener('abort', withdraw);
+    signal?.addEventListener('abort', onAbort);
     work(call.signal).then(
       (result) => {
         end();
@@ -71,7 +71,7 @@ export function inTime<T>(
   });
 }
 
-/** What the work gives, which ends on its own when its signal aborts: at the deadline, or with the outer signal. */
+/** The result of work that ends by itself when its signal aborts: at the deadline, or with the outer signal. */
 export async function untilDeadline<T>(
   work: (signal: AbortSignal) => Promise<T>,
   { system, maxMs, signal }: Deadline,
@@ -85,7 +85,7 @@ export async function untilDeadline<T>(
   }
 }
 
-/** What a promise gives, unless the signal aborts before: then the wait ends, the work goes on. */
+/** The result of a promise, unless the signal aborts first: then the wait ends and the work continues. */
 export async function orAborted<T>(
   promise: Promise<T>,
   signal: AbortSignal,
@@ -104,7 +104,7 @@ export async function orAborted<T>(
   }
 }
 
-/** Resolves once the work has settled, or when the time is over; the work goes on. */
+/** Resolves once the work has settled, or after the time; the work then continues. */
 export async function settledWithin(work: Promise<unknown>, { system, maxMs }: Deadline): Promise<void> {
   const settled = new AbortController();
   await Promise.race([work, wait(system, maxMs, settled.signal)]).finally(() => settled.abort());

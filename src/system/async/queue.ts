@@ -1,15 +1,12 @@
-/**
- * An unbounded queue for one reader. Producers bound it:
- * a run's states and messages are as many as its node executions, and the approval prompt pauses its input per line.
- */
+/** An unbounded queue for one reader. Its producers bound it. */
 
 export interface Queue<T> {
   put(item: T): void;
-  /** Nothing follows; what was put before is still read. May be called twice. */
+  /** Ends the queue after the items that were put before. May be called twice. */
   end(): void;
-  /** The next item; null once everything is read after the end. One reader at a time. */
+  /** The next item, or null after the last one. One reader at a time. */
   next(): Promise<T | null>;
-  /** Whether the next item would have to be waited for. */
+  /** Whether `next` would wait. */
   isEmpty(): boolean;
 }
 

@@ -7,7 +7,7 @@ export class RefCount {
     return this.#counts.get(name) ?? 0;
   }
 
-  /** Counts a name while some work lasts. */
+  /** Counts a name while work runs. */
   async during<T>(name: string, work: () => Promise<T>): Promise<T> {
     this.#counts.set(name, this.of(name) + 1);
     try {
@@ -19,7 +19,7 @@ export class RefCount {
     }
   }
 
-  /** Resolves once a name counts 0, with whether that had to be waited for. */
+  /** Resolves once the count of a name is 0, with whether it had to wait. */
   none(name: string): Promise<boolean> {
     if (this.of(name) === 0) return Promise.resolve(false);
     return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Trying again, with growing waits. */
+/** Retries with growing waits. */
 import type { System } from '../system.js';
 import { wait } from './deadline.js';
 
@@ -18,15 +18,15 @@ const PROVIDER_BACKOFF: Backoff = { firstMs: 500, longestMs: 30_000 };
 /** Longest Retry-After of a provider that is honoured, in milliseconds. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
-/** How much of the wait that a provider asked for is honoured, in milliseconds; 0: it asked for none. */
+/** The honoured part of the wait that a provider asked for, in milliseconds, 0 if it asked for none. */
 export function honouredMs(retryAfterMs: number | undefined): number {
   return Math.min(LONGEST_RETRY_AFTER_MS, retryAfterMs ?? 0);
 }
 
 /**
- * The wait before a provider is asked again: with full jitter, never less than it asked for.
+ * The wait before the next request to a provider: with full jitter, never less than it asked for.
  *
- * @param random in [0, 1): spreads what failed together
+ * @param random in [0, 1): spreads requests that failed together
  */
 export function providerWaitMs(failures: number, retryAfterMs: number | undefined, random: number): number {
   return Math.max(backoffMs(PROVIDER_BACKOFF, failures) * random, honouredMs(retryAfterMs));
@@ -39,9 +39,9 @@ export interface RetryPolicy {
 }
 
 /**
- * Does something until it succeeds or may not be tried again. The policy is looked at only when it fails.
+ * Calls a function until it succeeds or its error ends the retries.
  *
- * @param waitMs milliseconds until the next try; null: none, the error is thrown
+ * @param waitMs returns the milliseconds until the next try, or null to throw the error
  */
 export async function retry<T>(
   act: () => Promise<T>,

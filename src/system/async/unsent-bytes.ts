@@ -1,20 +1,20 @@
-/** Bounds what all connections together hold that is not sent yet, so that stalled readers cost little. */
+/** Bounds the unsent bytes of all connections together, so that stalled readers cost little memory. */
 
 /** Unsent bytes of all connections together beyond which the slowest readers are cut off. */
 const MAX_BYTES_IN_ALL = 64 * 1024 * 1024;
 
 /** A connection on which a client reads what is pushed. */
 export interface Reader {
-  /** Bytes it was given that have not left this process. */
+  /** Bytes for this reader that have not left the process. */
   unsentBytes(): number;
   /** Ends the connection because its client is too slow. */
   cutOff(): void;
 }
 
-/** The bound that all sockets and event streams of the service share. */
+/** The limit that all sockets and event streams of the service share. */
 export class UnsentBytes {
   readonly #maxInAll: number;
-  /** By reader when it was last looked at: never less than there are, beats and places of event streams aside. */
+  /** Unsent bytes by reader when they were last counted. */
   readonly #counted = new Map<Reader, number>();
   #total = 0;
 
@@ -22,13 +22,13 @@ export class UnsentBytes {
     this.#maxInAll = maxInAll;
   }
 
-  /** Looks at a reader that was given more: if all have too much unsent by then, those with most are cut off. */
+  /** Counts a reader's new bytes. While the total exceeds the limit, cuts off the reader with the most unsent bytes. */
   grew(reader: Reader): void {
     this.#count(reader);
     while (this.#total > this.#maxInAll && this.#recount() > this.#maxInAll) this.#cutOffSlowest();
   }
 
-  /** A reader has gone. */
+  /** Removes a reader whose connection has ended. */
   forget(reader: Reader): void {
     this.#total -= this.#of(reader);
     this.#counted.delete(reader);
@@ -44,7 +44,7 @@ export class UnsentBytes {
     this.#counted.set(reader, bytes);
   }
 
-  /** Readers that were given nothing lately may have caught up. */
+  /** Counts all readers again: some may have caught up. */
   #recount(): number {
     for (const reader of this.#counted.keys()) this.#count(reader);
     return this.#total;
