@@ -81,7 +81,7 @@ export class EventSink {
   #rejectBegun = (_: unknown): void => undefined;
   #isEnded = false;
   #putBytes = 0;
-  readonly #onEmptied: (() => void)[] = [];
+  readonly #onTaken: (() => void)[] = [];
   /** Cursor reached without an event; null if clients know it. */
   #passedCursor: string | null = null;
   #stalledBeats = 0;
@@ -91,8 +91,9 @@ export class EventSink {
   constructor(http: EventStreamOptions['http'], response: ServerResponse) {
     this.#http = http;
     this.#response = response;
-    // Node reads again once the client has taken everything in the queue.
-    this.body = new Readable({ highWaterMark: 1, read: () => this.#notifyEmptied() });
+    // Node calls `read` as it takes the last bytes of the queue.
+    this.body = new Readable({ highWaterMark: 1, read: () => queueMicrotask(() => this.#notifyTaken()) });
+    response.on('drain', () => this.#notifyTaken());
     this.begun = new Promise((resolve, reject) => {
       [this.#resolveBegun, this.#rejectBegun] = [resolve, reject];
     });
@@ -102,7 +103,7 @@ export class EventSink {
       this.#cancelBeat();
       this.#gone.abort(CLIENT_GONE);
       this.end();
-      this.#notifyEmptied();
+      this.#notifyTaken();
       http.unsent.forget(this.#reader);
     });
   }
@@ -126,8 +127,8 @@ export class EventSink {
     this.#put(event);
     if (this.#queuedBytes > MAX_QUEUED_BYTES) this.#response.destroy();
     else this.#http.unsent.grew(this.#reader);
-    if (this.#queuedBytes === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#onEmptied.push(resolve));
+    if (this.#isTaken) return Promise.resolve();
+    return new Promise((resolve) => this.#onTaken.push(resolve));
   }
 
   /** Sends the cursor that the stream has reached: a client that is cut off resumes after it. */
@@ -185,7 +186,13 @@ export class EventSink {
     this.#cancelBeat = this.#http.system.after(BEAT_MS, () => this.#beat());
   }
 
-  #notifyEmptied(): void {
-    for (const resolve of this.#onEmptied.splice(0)) resolve();
+  /** Whether the queue is empty and the socket accepts more. */
+  get #isTaken(): boolean {
+    return this.#queuedBytes === 0 && !this.#response.writableNeedDrain;
+  }
+
+  #notifyTaken(): void {
+    if (!this.#isTaken && !this.#isEnded) return;
+    for (const resolve of this.#onTaken.splice(0)) resolve();
   }
 }
