@@ -1,25 +1,23 @@
-/** Sends answers, also to a client that is still sending its request; and the entity tags of answers. */
+/** Sends answers, also to clients that are still sending their request; entity tags. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import type { System } from '../system/system.js';
 import type { UnsentBytes } from '../system/async/unsent-bytes.js';
 
-/** An answer; a null body means none. */
+/** An answer; its body is null if it has none. */
 export interface Answer {
   readonly status: number;
-  /** A value to serialize as JSON; or the text itself, whole or as chunks that are read as fast as the client takes them. */
+  /** A JSON value, or text: whole, or in chunks that are read as fast as the client takes them. */
   readonly body: object | string | AsyncIterable<string | Buffer> | null;
   /** Media type of the text. Default: JSON. */
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Most unread bytes of a request that are left to Node, which reads them after the answer and keeps the connection. */
+/** Most unread bytes of a request that Node reads after the answer, so that the connection stays open. */
 const SMALL_REST_BYTES = 1024 * 1024;
-/**
- * Most that is read and dropped of a request already answered, in bytes and milliseconds; then the connection is cut.
- */
+/** How much of an answered request the service reads and drops before it cuts the connection. */
 const MAX_DRAINED_BYTES = 128 * 1024 * 1024;
 const MAX_DRAIN_MS = 30_000;
 
@@ -28,7 +26,7 @@ export interface SendingDeps {
   readonly unsent: Pick<UnsentBytes, 'grew' | 'forget'>;
 }
 
-/** Sends an answer. Bytes that the client has not taken count against the limit of unsent bytes. */
+/** Sends an answer. Its unsent bytes count against the limit of all connections. */
 export function sendAnswer(
   ctx: Context,
   { status, body, type = 'json', headers = {} }: Answer,
@@ -52,7 +50,7 @@ export function sendAnswer(
   if (typeof text === 'string') ctx.length = Buffer.byteLength(text);
 }
 
-/** Counts the unsent rest of an answer, once all of it is in the buffer of the response. */
+/** Counts the unsent rest of an answer when all of it is in the response's buffer. */
 function countUnsent(response: ServerResponse, unsent: SendingDeps['unsent']): void {
   if (response.writableLength === 0) return;
   const reader = { unsentBytes: () => response.writableLength, cutOff: () => response.destroy() };
@@ -70,9 +68,8 @@ function isStillSending(request: IncomingMessage): boolean {
 }
 
 /**
- * The whole answer first, the end of the response only when the client has stopped sending: Node closes the connection
- * at the end, and what then still arrives would reset it, which takes the answer away from a client that writes first
- * and reads later.
+ * Sends the whole answer, but ends the response only when the client has stopped sending. At the end Node closes the
+ * connection; bytes that arrive later reset it, and a client that writes before it reads would lose the answer.
  */
 async function* answerThenDrain(
   text: string | AsyncIterable<string | Buffer>,
@@ -102,34 +99,34 @@ function drainRequest(request: IncomingMessage, system: Pick<System, 'after'>): 
   });
 }
 
-/** Calls back once a response is sent or aborted, at once when it is already. */
-export function whenClosed(response: ServerResponse, callBack: () => void): void {
-  if (response.closed || response.writableEnded) callBack();
-  else response.once('close', callBack);
+/** Calls back when a response is sent or aborted; at once if it already is. */
+export function whenClosed(response: ServerResponse, onClosed: () => void): void {
+  if (response.closed || response.writableEnded) onClosed();
+  else response.once('close', onClosed);
 }
 
-// Entity tags: what a client has seen, named for conditional requests (RFC 9110, sections 8.8.3 and 13.1).
+// Entity tags (RFC 9110, sections 8.8.3 and 13.1).
 
-/** Headers of a tagged answer: private to the client, and revalidated before each reuse. */
+/** Headers of a tagged answer: caches keep it for its client alone and revalidate it before each reuse. */
 export function tagged(tag: string): { readonly ETag: string; readonly 'Cache-Control': string } {
   return { ETag: `"${tag}"`, 'Cache-Control': 'private, no-cache' };
 }
 
-/** Whether the client already has the tagged answer: If-None-Match, compared weakly (section 13.1.2). */
+/** Whether the client has the tagged answer: If-None-Match, compared weakly (section 13.1.2). */
 export function isKnown(ctx: Context, { ETag: tag }: { readonly ETag: string }): boolean {
   const known = ctx.get('If-None-Match').split(',');
   return known.some((each) => each.trim() === '*' || each.trim().replace(/^W\//, '') === tag);
 }
 
 /**
- * The condition that If-Match sets on the current tag, compared strongly: a weak tag, or what is no tag, matches
- * nothing (section 13.1.1). Null: no condition, or `*`, which any tag meets.
+ * The condition of If-Match on the current tag, or null without one (`*` accepts any tag). Tags are compared strongly:
+ * weak or malformed ones match nothing (section 13.1.1).
  */
 export function ifMatch(ctx: Context): ((tag: string) => boolean) | null {
   const sent = ctx.req.headers['if-match'];
   if (sent === undefined || sent.trim() === '*') return null;
-  const wanted = sent.split(',').map((each) => each.trim());
-  return (tag) => wanted.includes(tagged(tag).ETag);
+  const accepted = sent.split(',').map((each) => each.trim());
+  return (tag) => accepted.includes(tagged(tag).ETag);
 }
 
 /** If-Match as an OpenAPI parameter. */
@@ -137,7 +134,6 @@ export const IF_MATCH = {
   name: 'If-Match',
   in: 'header',
   required: false,
-  description:
-    'ETags of earlier answers: 412 when none of them is still that of the blueprint, and nothing is changed.',
+  description: 'ETags of earlier answers. If none of them is current, the answer is 412 and nothing changes.',
   schema: { type: 'string' },
 } as const;

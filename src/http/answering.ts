@@ -1,4 +1,4 @@
-/** The outermost step of every request: common headers, and each error as an answer. */
+/** The outermost middleware: common headers, and errors as answers. */
 import type { Context, Next } from 'koa';
 import { RequestRefused, problemOf } from '../api/problems.js';
 import { sendAnswer } from './answer.js';
@@ -7,7 +7,7 @@ import type { HttpContext } from './route.js';
 
 export type AnsweringDeps = Pick<HttpContext, 'system' | 'corsOrigins' | 'onFault' | 'unsent'>;
 
-/** Middleware: sets the headers of every answer, refuses an unreadable target or Host, and turns errors into answers. */
+/** Sets the headers of every answer, refuses an unreadable target or Host, and turns errors into answers. */
 export async function answering(ctx: Context, next: Next, http: AnsweringDeps): Promise<void> {
   ctx.set({ 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' });
   allowOrigin(ctx, http.corsOrigins);
@@ -23,7 +23,7 @@ export async function answering(ctx: Context, next: Next, http: AnsweringDeps): 
   }
 }
 
-/** Koa parses the target on first use and throws on an absolute one that is no URL. */
+/** Koa parses the target on first use and throws if it is absolute but no URL. */
 function assertReadableTarget(ctx: Context): void {
   try {
     if (typeof ctx.path === 'string') return;
@@ -33,9 +33,9 @@ function assertReadableTarget(ctx: Context): void {
   throw new RequestRefused('The request target cannot be read', { status: 400 });
 }
 
-/** A request has exactly one Host header (RFC 9112, section 3.2); before HTTP/1.1 it may have none. */
+/** A request has exactly one Host header (RFC 9112, section 3.2), before HTTP/1.1 at most one. */
 function assertOneHost({ req }: Context): void {
   const { host = [] } = req.headersDistinct;
   if (host.length === 1 || (host.length === 0 && req.httpVersion !== '1.1')) return;
-  throw new RequestRefused('A request should have one Host header', { status: 400 });
+  throw new RequestRefused('A request must have one Host header', { status: 400 });
 }

@@ -1,4 +1,4 @@
-/** The HTTP application: every request to its route, every outcome to an answer. */
+/** The HTTP application: common checks, routes, and answers where there is no route. */
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { ServerResponse } from 'node:http';
 import type { RouterContext } from '@koa/router';
@@ -43,7 +43,7 @@ import type { Duplex } from 'node:stream';
 
 export type { HttpDeps } from './route.js';
 
-/** A listener for `http.createServer`, which serves everything under /api, and the console. */
+/** A listener for `http.createServer` that serves everything under /api, and the console. */
 export function httpApp(deps: HttpDeps): RequestListener {
   const http = httpContext(deps);
   const audit = [...historyRoutes(http), ...auditRoutes(http), streamRoute(http), feedRoute(http), ...forkRoutes(http)];
@@ -52,7 +52,7 @@ export function httpApp(deps: HttpDeps): RequestListener {
   const routes = [...served, ...keyRoutes(http), ...sessionRoutes(http), asyncApiRoute(http.schemas)];
   const router = routerOf([...routes, openApiRoute(routes, http.schemas)], http);
   const app = new Koa();
-  // Only failures while an answer is written reach this: the client has gone.
+  // Only errors of writing an answer arrive here: the client has gone.
   app.on('error', () => undefined);
   app.use((ctx, next) => answering(ctx, next, http));
   const files = new ConsoleFiles(http.system);
@@ -86,7 +86,7 @@ function httpContext(deps: HttpDeps): HttpContext {
   };
 }
 
-/** Paths match in their case, with and without trailing slash. */
+/** Paths are case-sensitive and match with and without their trailing slash. */
 function routerOf(routes: readonly Route[], http: HttpContext): Router {
   const router = new Router({ sensitive: true });
   for (const route of routes) {
@@ -94,8 +94,8 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
     const serve = async (ctx: RouterContext): Promise<void> => {
       if (route.isProbe !== true) assertSource(ctx, http);
       const takesTicket = isEventStream(route);
-      const wanted = { access: route.access, isReading: isReading(ctx), takesTicket };
-      const caller = await authenticate(ctx.req, wanted, http);
+      const required = { access: route.access, isReading: isReading(ctx), takesTicket };
+      const caller = await authenticate(ctx.req, required, http);
       if (route.access !== 'open') endRequestWith(caller, ctx, http);
       if (route.isProbe !== true) enforceLimits(ctx, http.limits.request(clientOf(ctx.req, caller, http)));
       const answer = await route.handle(ctx, caller);
@@ -107,17 +107,17 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
   return router;
 }
 
-/** If the caller's key is revoked mid-upload, drops the connection so that the rest is not accepted. */
+/** Drops the connection of a caller whose key is revoked while it still sends its request. */
 function endRequestWith(caller: Grant, { req, res }: Context, { authenticator }: HttpContext): void {
   if (req.complete) return;
   const cutOff = (): void => {
-    // A request that has arrived whole is answered: a key may revoke itself.
+    // A complete request still gets its answer: a key may revoke itself.
     if (!req.complete) req.destroy();
   };
   whenClosed(res, authenticator.watch(caller, cutOff));
 }
 
-/** Ends a stream when its caller's grant ends. */
+/** Ends an event stream when its caller's grant ends. */
 function endAnswerWith(caller: Grant, { res }: Context, { authenticator }: HttpContext): void {
   whenClosed(
     res,
@@ -125,7 +125,7 @@ function endAnswerWith(caller: Grant, { res }: Context, { authenticator }: HttpC
   );
 }
 
-/** Runs before anything but the route is examined. @throws {RequestRefused} 421, 403 */
+/** Checks host and origin, the first check after the route. @throws {RequestRefused} 421, 403 */
 function assertSource({ req, method }: Context, rules: SourceRules): void {
   const refusal = refusedHost(req, rules) ?? (isReading({ method }) ? null : refusedPage(req, rules));
   if (refusal !== null) throw new RequestRefused(refusal.detail, { status: refusal.status });
@@ -135,7 +135,7 @@ function isReading({ method }: Pick<Context, 'method'>): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 }
 
-/** The answer where there is no route: 404, the methods of a path, or 405. */
+/** The answer without a route: 404 for an unknown path, else 405, or for OPTIONS the allowed methods. */
 function unrouted(ctx: Context, router: Router, http: HttpContext): Answer {
   const methods = layersAt(ctx, router).flatMap((layer) => layer.methods);
   if (methods.length === 0) throw new RequestRefused(`No such route: ${ctx.path}`, { status: 404 });
@@ -145,28 +145,26 @@ function unrouted(ctx: Context, router: Router, http: HttpContext): Answer {
     assertSource(ctx, http);
     return { status: 204, body: null, headers: { ...headers, ...preflightHeaders(ctx, allow) } };
   }
-  throw new RequestRefused(`Method ${ctx.method} is not allowed here: ${allow} are`, { status: 405, headers });
+  throw new RequestRefused(`Method ${ctx.method} is not allowed here; use ${allow}`, { status: 405, headers });
 }
 
-/** Name of the router's layers whose path may also be the value of a parameter. */
+/** Name of the router's layers whose last word may also be an id. */
 const ALSO_ID = 'also an id';
 
-/**
- * The layers of a path: a path without parameters is itself and, but for those with that name, no value of a parameter.
- */
+/** The layers of a path. A layer without parameters hides those with parameters, unless its word may also be an id. */
 function layersAt(ctx: Context, router: Router): ReturnType<Router['match']>['path'] {
   const layers = router.match(ctx.path, ctx.method).path;
-  const itself = layers.filter(({ paramNames, name }) => paramNames.length === 0 && name !== ALSO_ID);
-  return itself.length === 0 ? layers : itself;
+  const exact = layers.filter(({ paramNames, name }) => paramNames.length === 0 && name !== ALSO_ID);
+  return exact.length === 0 ? layers : exact;
 }
 
-/** Whether the path is there and does not take the method, though a path with a parameter in its place would. */
+/** Whether the path exists without the method, though a path with a parameter in its place has it. */
 function isRefused(ctx: Context, router: Router): boolean {
   const layers = layersAt(ctx, router);
   return layers.length > 0 && layers.every(({ methods }) => !methods.includes(ctx.method));
 }
 
-// Requests that Node refuses before any route sees them: still answered with a status and a `detail`.
+// Requests that Node refuses before any route sees them; clients still get a status and a `detail`.
 
 const UNREADABLE = { status: 400, detail: 'The request cannot be read as HTTP' };
 
@@ -186,16 +184,16 @@ export function refuseUnreadable(error: Error & { readonly code?: string }, sock
   socket.end(rawAnswer(status, detail));
 }
 
-/** A listener for the server's `checkExpectation`: a request that expects anything but `100-continue`. */
+/** A listener for the server's `checkExpectation`, for any expectation but `100-continue`. */
 export function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
   const body = JSON.stringify({
-    detail: `Expect ${JSON.stringify(request.headers.expect)} is not met: 100-continue is`,
+    detail: `Expect ${JSON.stringify(request.headers.expect)} is not supported; 100-continue is`,
   });
   const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(body) };
   response.writeHead(417, { Connection: 'close', ...headers }).end(body);
 }
 
-/** Node's documentation of `clientError` names no other way to find out. */
+/** The documentation of `clientError` names no other way. */
 function hasAnswerBegun(socket: Duplex): boolean {
   const answer: unknown = Reflect.get(socket, '_httpMessage');
   return answer instanceof ServerResponse && answer.headersSent;

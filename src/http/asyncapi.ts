@@ -1,6 +1,6 @@
 /**
- * The AsyncAPI document: the messages of a run's WebSocket and of every event stream. It is written by hand in
- * schemas/channels/asyncapi.json; the service adds the title, the version and the schemas of the messages.
+ * The AsyncAPI document: the messages of a run's WebSocket and of every event stream. schemas/channels/asyncapi.json is
+ * written by hand; the service adds the title, the version and the schemas of the messages.
  */
 import type { Json } from './components.js';
 import { componentsOf } from './components.js';
@@ -17,14 +17,14 @@ export function asyncApiRoute(schemas: SchemaRegistry): Route {
     path: '/api/asyncapi.json',
     access: 'key',
     name: 'getAsyncApi',
-    summary: 'Describes the WebSocket channels of a run, and the event streams of a run, of all runs and of approvals',
+    summary: 'Returns the AsyncAPI document of the WebSocket channels and event streams',
     tag: 'documentation',
     success: { status: 200, description: 'AsyncAPI 3.0', schema: null },
     handle: async () => ({ status: 200, body: (document ??= asyncApiDocument(schemas)) }),
   };
 }
 
-/** Each describes one message, or in `oneOf` several. */
+/** Each describes one message, or several in `oneOf`. */
 const MESSAGE_FILES: readonly SchemaName[] = [
   'channel-messages.json',
   'rich-messages.json',
@@ -35,7 +35,7 @@ const MESSAGE_FILES: readonly SchemaName[] = [
 
 function asyncApiDocument(schemas: SchemaRegistry): Json {
   const { info, components: written, ...document } = schemas.document('channels/asyncapi.json');
-  // AsyncAPI's discriminator adds nothing: every member of a union has another constant.
+  // A discriminator would add nothing: every member of a union has its own constant.
   const components = componentsOf(schemas, () => undefined);
   for (const file of MESSAGE_FILES) {
     const schema = schemas.document(file);

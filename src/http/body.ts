@@ -12,30 +12,29 @@ import { validated } from '../api/validation.js';
 const MAX_BODY_BYTES = 1024 * 1024;
 
 export interface BodyRules {
-  /** Whether it must be sent; one that need not and is not counts as an empty object. */
+  /** Whether the body is required; an optional body that is missing counts as an empty object. */
   readonly isRequired: boolean;
-  /** For bodies that hold long lists. Default: 1 MiB, 512 deep. */
+  /** Bounds of bodies with long lists. Default: 1 MiB, 512 deep. */
   readonly lists?: { readonly maxBytes: number; readonly maxDepth: number };
 }
 
-/** A body as it is taken, and how it is compared with another. */
+/** A body, with the forms by which the service recognises a repeated request. */
 export interface ReadBody<T> {
   readonly value: T;
-  /** The value without nulls and defaults, equal for all bodies that request the same. */
+  /** The value without nulls and defaults. */
   readonly normalized: unknown;
-  /** The JSON value that was sent. */
+  /** The JSON value that the client sent. */
   readonly sent: unknown;
 }
 
 export interface BodyReader<T> {
   readonly schema: SchemaName;
-  /** An optional body that is not sent counts as an empty object. */
   readonly isRequired: boolean;
   /** Default: JSON. */
   readonly mediaType?: string;
-  /** @throws {RequestRefused} 415, 413, 400 when it is cut off, 422 */
+  /** @throws {RequestRefused} 415, 413, 400 if it is cut off, 422 */
   read(ctx: Context): Promise<T>;
-  /** The same, with the forms by which a repeated request is recognised. */
+  /** Reads the body with its forms for comparison. */
   readToCompare(ctx: Context): Promise<ReadBody<T>>;
 }
 
@@ -66,20 +65,20 @@ async function bodyBytes(ctx: Context, maxBytes: number): Promise<Buffer> {
   return await bytesOf(ctx.req, maxBytes);
 }
 
-/** Everything a request sends. What is too large is read no further, but not cut off: the client can read the answer. */
+/** All bytes of a request. Past the limit the service reads no further, but keeps the connection open for the answer. */
 function bytesOf(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
-    const take = (chunk: Buffer): void => {
+    const onData = (chunk: Buffer): void => {
       bytes += chunk.length;
       if (bytes <= maxBytes) return void chunks.push(chunk);
-      req.off('data', take).pause();
+      req.off('data', onData).pause();
       reject(tooLarge(maxBytes));
     };
-    // The client has disconnected; the refusal keeps that from being logged as a fault.
+    // The client has disconnected, which is not a fault to log.
     const cutOff = (): void => reject(new RequestRefused('The body was cut off', { status: 400 }));
-    req.on('data', take).on('error', cutOff).on('close', cutOff);
+    req.on('data', onData).on('error', cutOff).on('close', cutOff);
     req.on('end', () => {
       req.off('error', cutOff).off('close', cutOff);
       resolve(Buffer.concat(chunks));
@@ -90,7 +89,7 @@ function bytesOf(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
 function assertMediaType(ctx: Context): void {
   const coding = ctx.get('Content-Encoding').trim().toLowerCase();
   if (coding !== '' && coding !== 'identity') {
-    throw new RequestRefused(`Content-Encoding "${coding}" is not taken: send the body as it is`, {
+    throw new RequestRefused(`Content-Encoding "${coding}" is not supported: send the body unencoded`, {
       status: 415,
       headers: { 'Accept-Encoding': 'identity' },
     });
@@ -108,7 +107,7 @@ function isJsonType(text: string): boolean {
 }
 
 function tooLarge(maxBytes: number): RequestRefused {
-  return new RequestRefused(`The body is too large: at most ${maxBytes} bytes are taken`, { status: 413 });
+  return new RequestRefused(`The body is too large: the limit is ${maxBytes} bytes`, { status: 413 });
 }
 
 function unsupported(): RequestRefused {

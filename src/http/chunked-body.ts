@@ -1,14 +1,14 @@
-/** Long answers: sent in chunks as fast as the client reads, so that none is ever in memory as a whole. */
+/** Long answers: sent in chunks as fast as the client reads, so that no whole answer is in memory. */
 import type { ServerResponse } from 'node:http';
 import { isFault } from '../api/problems.js';
 import { whenClosed } from './answer.js';
 import type { HttpContext } from './route.js';
 
-/** How long a client may leave a chunk unread, in milliseconds: it holds memory and a permit. */
+/** How long a client may leave a chunk unread, in milliseconds, because the chunk holds memory and a permit. */
 const MAX_STALL_MS = 60_000;
-/** Most that is read before the answer begins, in UTF-16 units: what fails within it still becomes a problem. */
+/** Characters read before the answer begins: an error among them still becomes a problem answer. */
 const READ_AHEAD_CHARS = 1024 * 1024;
-/** Least that is sent at once of the rest. */
+/** Characters of each further chunk. */
 const CHUNK_CHARS = 64 * 1024;
 
 export interface ChunkedBodyDeps {
@@ -17,9 +17,9 @@ export interface ChunkedBodyDeps {
 }
 
 /**
- * A text that is made in chunks as the body of an answer: whole when it is short.
+ * The body of an answer from a text in chunks: the whole text if it is short.
  *
- * @throws what the reading of its beginning throws, in time
+ * @throws the error of its beginning
  */
 export async function readBody(
   texts: AsyncGenerator<string>,
@@ -31,7 +31,7 @@ export async function readBody(
   return typeof body === 'string' ? body : chunkedBody(body, { http, response });
 }
 
-/** Sends texts to a client; one that reads nothing for too long is cut off. */
+/** Sends texts to a client; disconnects it if it reads nothing for too long. */
 export async function* chunkedBody(
   chunks: AsyncIterable<string>,
   { http, response }: ChunkedBodyDeps,
@@ -46,17 +46,13 @@ export async function* chunkedBody(
       }
     }
   } catch (error) {
-    // The answer has begun: all that is left is to break it off. A client that has gone is no fault, nor is an outage.
+    // The answer has begun, so all that is left is to break it off.
     if (!response.destroyed && isFault(error)) http.onFault(http.system.uuid(), error);
     throw error;
   }
 }
 
-/**
- * Reads the beginning of a text that is made in chunks: returns a short one whole, a long one as a stream.
- *
- * @throws what the reading of its beginning throws
- */
+/** Reads the beginning of a text in chunks: returns a short text whole, a long one as a stream. */
 async function readAhead(texts: AsyncGenerator<string>): Promise<string | AsyncIterable<string>> {
   const beginning = await gathered(texts, READ_AHEAD_CHARS);
   return beginning.isWhole ? beginning.text : continued(beginning.text, texts);
@@ -75,7 +71,7 @@ async function* continued(beginning: string, texts: AsyncGenerator<string>): Asy
   }
 }
 
-/** Texts joined until they have this length, or there are no more. */
+/** Joins texts up to a length. */
 async function gathered(
   texts: AsyncGenerator<string>,
   chars: number,

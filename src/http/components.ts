@@ -1,21 +1,21 @@
 /**
- * The schemas of the folder schemas/ as components of a document that others make code from. One rule for all of them:
- * a schema with a title is a component under it, wherever it stands, and is referred to; one without stands where it is
- * used. So nothing refers into the middle of a schema, which generators do not follow.
+ * The schemas of the folder schemas/ as components of an OpenAPI or AsyncAPI document. A schema with a title becomes a
+ * component of that name and others refer to it; a schema without a title is copied to where it is used. So no reference
+ * points into the middle of a schema, which code generators do not follow.
  */
 import type { DataByType, JsonSchema, SchemaRegistry } from '../api/schemas.js';
 import { isRecord } from '../system/untrusted.js';
 
-/** A part of a document. */
+/** A JSON object of a document. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Makes a union's discriminator; `mapping` leads from the property's values to the members' components. */
+/** Creates a union's discriminator; `mapping` maps the property's values to the members' components. */
 export type Discriminator = (property: string, mapping: Json) => unknown;
 
 export interface Components {
-  /** The schema of a file, as it stands in the document. */
+  /** The schema of a file, as the document shows it. */
   schemaOf(file: string): Json;
-  /** A schema that stands in a file, as it stands in the document. */
+  /** A schema within a file, as the document shows it. */
   placed(schema: JsonSchema, file: string): Json;
   /** The components so far, by name. */
   all(): Json;
@@ -28,10 +28,9 @@ const SCHEMAS: ReadonlySet<string> = new Set([
   ...['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'items', 'prefixItems', 'contains'],
   ...['additionalProperties', 'unevaluatedProperties', 'propertyNames'],
 ]);
-/** Keywords that have no place in a part of another document: an address would capture the references in it. */
+/** Keywords to remove: an `$id` within the document would change the meaning of its references. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['$id', '$schema', '$defs']);
 
-/** Begins without any. */
 export function componentsOf(schemas: SchemaRegistry, discriminator: Discriminator): Components {
   const found = new Map<string, { readonly schema: JsonSchema; component: Json }>();
 
@@ -52,7 +51,7 @@ export function componentsOf(schemas: SchemaRegistry, discriminator: Discriminat
   function component(title: string, schema: JsonSchema, file: string): void {
     const known = found.get(title);
     if (known === undefined) {
-      // Known before it is made: a schema may refer to itself.
+      // Added before it is complete, because a schema may refer to itself.
       const entry: { readonly schema: JsonSchema; component: Json } = { schema, component: {} };
       found.set(title, entry);
       entry.component = membersOf(schema, file);
@@ -97,7 +96,7 @@ interface Union extends DataByType {
   readonly discriminator: Discriminator;
 }
 
-/** In place of a record whose `data` is of one of many types a union of as many records. */
+/** Replaces a record whose `data` has one of many types by a union of records, one for each type. */
 function unionByType(schema: JsonSchema, { facts, suffix, types, discriminator }: Union): JsonSchema {
   const { title = '', description, type, additionalProperties, required, properties } = schema;
   const oneOf = types.map((each) => {
@@ -123,7 +122,7 @@ function schemaAt(schema: JsonSchema, pointer: string): JsonSchema {
   throw new Error(`Cannot find "${pointer}" in the schema "${schema.title ?? ''}"`);
 }
 
-/** Keywords that JSON Schema implies, and that code generators get wrong unless they are explicit. */
+/** Keywords that JSON Schema implies but code generators need explicitly. */
 function impliedKeywords(schema: JsonSchema): Json {
   const { type, const: constant, enum: values = constant === undefined ? undefined : [constant] } = schema;
   if (type === undefined && Array.isArray(values)) {
@@ -134,7 +133,7 @@ function impliedKeywords(schema: JsonSchema): Json {
   return type === 'object' && isOpen ? { additionalProperties: true } : {};
 }
 
-/** Moves a default into the description: generators treat a field that has one as required. */
+/** Moves a default into the description, because generators treat a field with a default as required. */
 function describedDefault(field: unknown): unknown {
   if (!isRecord(field) || field.default === undefined) return field;
   const { default: value, description = '', ...rest } = field;

@@ -1,6 +1,6 @@
 /**
- * The console's static files, as the build makes them: the page, the same at all its addresses, and the assets
- * that it names. There is no data in them, so they are open; what the page shows it asks the API for.
+ * The console's static files from the build: one page for all its addresses, and its assets. They hold no data and need
+ * no key; the page requests its data from the API.
  */
 import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import { isKnown } from './answer.js';
 
 const FOLDER = fileURLToPath(new URL('../../console/', import.meta.url));
 
-/** Everything comes from the service itself, nothing is written into the page as markup, and no other page frames it. */
+/** Everything comes from the service, no script writes markup, and no other page frames the console. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -36,7 +36,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 
 const INDEX = 'index.html';
 
-/** Paths below /console that serve the page; ids in them are not validated (the page does that). */
+/** Paths below /console that serve the page, which validates the ids in them. */
 const PAGE = /^(\/((runs|blueprints|documents)(\/[^/]+)?|inbox|compare)?)?\/?$/;
 
 interface StaticFile {
@@ -46,7 +46,7 @@ interface StaticFile {
   readonly tag: string;
 }
 
-/** Whether a request is for the console: what lies at /console, and a browser's visit to the service's root. */
+/** Whether a request is for the console: a path below /console, or a browser's navigation to the root. */
 export function isForConsole(ctx: Context): boolean {
   return ctx.path === '/console' || ctx.path.startsWith('/console/') || isBrowserNavigation(ctx);
 }
@@ -55,18 +55,17 @@ function isBrowserNavigation(ctx: Context): boolean {
   return ctx.path === '/' && isPageRequest(ctx);
 }
 
-/** Whether a browser navigates to the page, rather than a program requesting it. */
+/** Whether a browser, rather than a program, requests a page. */
 function isPageRequest({ method, headers }: Context): boolean {
   return method === 'GET' && headers.accept?.includes('text/html') === true;
 }
 
-/** Answers requests for the console. */
+/** Serves the console. */
 export class ConsoleFiles {
   readonly #sha256: (text: string) => string;
   readonly #folder: string;
   #files: Promise<ReadonlyMap<string, StaticFile>> | null = null;
 
-  /** @param sha256 names files for caches */
   constructor({ sha256 }: Pick<System, 'sha256'>, folder = FOLDER) {
     this.#sha256 = sha256;
     this.#folder = folder;
@@ -79,14 +78,15 @@ export class ConsoleFiles {
     const file = files.get(fileAt(ctx.path));
     if (file === undefined) {
       const page = files.get(INDEX);
-      // For a browser the page itself shows that it was not found, with a way back.
-      if (page === undefined || !isPageRequest(ctx))
+      // In a browser the page itself says that the address is unknown, with a way back.
+      if (page === undefined || !isPageRequest(ctx)) {
         throw new RequestRefused(`No such page or file: ${ctx.path}`, { status: 404 });
+      }
       return send(ctx, page, 404);
     }
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
       const headers = { Allow: 'GET, HEAD' };
-      throw new RequestRefused(`Method ${ctx.method} is not allowed here: GET is`, { status: 405, headers });
+      throw new RequestRefused(`Method ${ctx.method} is not allowed here; use GET`, { status: 405, headers });
     }
     send(ctx, file);
   }
@@ -120,7 +120,7 @@ export class ConsoleFiles {
   }
 }
 
-/** The file that is served at a path, from the folder. */
+/** The name of the file at a path, relative to the folder. */
 function fileAt(path: string): string {
   const below = path.slice('/console'.length);
   return PAGE.test(below) ? INDEX : below.slice(1);
@@ -130,7 +130,7 @@ function send(ctx: Context, { body, zipped, type, tag }: StaticFile, status = 20
   const isPage = type.startsWith('text/html');
   ctx.set({
     ETag: `"${tag}"`,
-    // The path of an asset names its version.
+    // The path of an asset contains its version.
     'Cache-Control': isPage ? 'no-cache' : 'public, max-age=31536000, immutable',
     'Content-Security-Policy': POLICY,
     'X-Frame-Options': 'DENY',

@@ -1,14 +1,14 @@
 /**
- * The Content-Disposition header of a part of a form (RFC 7578, section 4.2), read as clients write it. Browsers send
- * UTF-8 and percent-encode quotes and line breaks (WHATWG HTML, section 4.10.21.8). .NET, PowerShell and urllib3 before
- * 1.25 send `filename*` (RFC 8187).
+ * Parses the Content-Disposition header of a form's part (RFC 7578, section 4.2) in the forms that clients send. Browsers
+ * send UTF-8 and percent-encode quotes and line breaks (WHATWG HTML, section 4.10.21.8). .NET, PowerShell and urllib3
+ * before 1.25 send `filename*` (RFC 8187).
  */
 
-/** A name that is missing is empty. */
+/** A missing name is the empty text. */
 export interface Disposition {
-  /** Of the form's field. */
+  /** The name of the form's field. */
   readonly name: string;
-  /** Of the file, as the client sent it: it may be a path and may hold control characters. */
+  /** The file's name as the client sent it: it may be a path and may contain control characters. */
   readonly filename: string;
 }
 
@@ -33,7 +33,7 @@ export function dispositionOf(header: string): Disposition {
   };
 }
 
-/** Only quotes and backslashes count as escaped: old browsers send paths whose backslashes stand for themselves. */
+/** Unescapes only quotes and backslashes, because old browsers send paths with plain backslashes. */
 function unquoted(value: string): string {
   return /^".*"$/s.test(value) ? value.slice(1, -1).replace(/\\(["\\])/g, '$1') : value;
 }

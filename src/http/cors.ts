@@ -1,10 +1,10 @@
-/** Cross-origin access: only for the listed origins. */
+/** Cross-origin access for the listed origins. */
 import type { Context } from 'koa';
 
-/** How long a browser may cache a preflight, in seconds: a changed list takes effect after that. */
+/** How long a browser may cache a preflight, in seconds: after that a changed list takes effect. */
 const PREFLIGHT_MAX_AGE_SECONDS = 600;
 
-/** Lets a listed origin read the answer; without a list no CORS header is sent at all. */
+/** Lets a listed origin read the answer; without a list sends no CORS header. */
 export function allowOrigin(ctx: Context, origins: readonly string[]): void {
   if (origins.length === 0) return;
   ctx.vary('Origin');
@@ -14,7 +14,7 @@ export function allowOrigin(ctx: Context, origins: readonly string[]): void {
   ctx.set('Access-Control-Expose-Headers', ['Allow', ...Object.keys(ANSWER_HEADERS)].join(', '));
 }
 
-/** The headers that answer a listed origin's preflight; none for any other OPTIONS request. */
+/** The headers of the answer to a listed origin's preflight; empty for any other OPTIONS request. */
 export function preflightHeaders(ctx: Context, allow: string): Readonly<Record<string, string>> {
   const isAllowed = ctx.response.headers['access-control-allow-origin'] !== undefined;
   if (!isAllowed || ctx.get('Access-Control-Request-Method') === '') return {};
@@ -26,7 +26,7 @@ export function preflightHeaders(ctx: Context, allow: string): Readonly<Record<s
   };
 }
 
-// Headers of answers that clients act on: named in the OpenAPI document, and readable from listed origins.
+// Headers that clients act on: the OpenAPI document names them, and listed origins may read them.
 
 interface HeaderText {
   readonly description: string;
@@ -34,34 +34,34 @@ interface HeaderText {
 }
 
 const ANSWER_HEADERS = {
-  'Content-Location': { description: 'Path of what the request made or found.', type: 'string' },
-  ETag: { description: 'Names this state of what was asked for, for conditional requests.', type: 'string' },
+  'Content-Location': { description: 'Path of the created or found resource.', type: 'string' },
+  ETag: { description: 'Version of the resource, for conditional requests.', type: 'string' },
   Link: {
-    description: '`<…>; rel="next"`: the next page, with the other parameters as they were sent. Absent on the last.',
+    description: '`<…>; rel="next"`: the next page, with the same parameters. Absent on the last page.',
     type: 'string',
   },
-  Location: { description: 'Path of what was made.', type: 'string' },
+  Location: { description: 'Path of the created resource.', type: 'string' },
   RateLimit: {
     description:
-      'For each limit that holds for the request: `r` more pass now, another in `t` seconds ' +
+      'For each limit of the request: `r` more requests pass now, another one in `t` seconds ' +
       '(draft-ietf-httpapi-ratelimit-headers-10).',
     type: 'string',
   },
   'RateLimit-Policy': {
-    description: 'The limits that hold for the request: `q` at once, given back evenly in `w` seconds.',
+    description: 'The limits of the request: `q` requests at once, refilled evenly in `w` seconds.',
     type: 'string',
   },
-  'Total-Count': { description: 'How many there are on all pages.', type: 'integer' },
-  'Retry-After': { description: 'Seconds after which the request is worth another try.', type: 'integer' },
+  'Total-Count': { description: 'Number of items on all pages.', type: 'integer' },
+  'Retry-After': { description: 'Seconds after which the client may retry.', type: 'integer' },
   'WWW-Authenticate': {
-    description: 'How to send a key, and what was wrong with the one sent (RFC 6750).',
+    description: 'How to send a key, and what was wrong with the sent one (RFC 6750).',
     type: 'string',
   },
 } as const satisfies Readonly<Record<string, HeaderText>>;
 
 export type AnswerHeader = keyof typeof ANSWER_HEADERS;
 
-/** These headers as OpenAPI's map of header objects; empty for none. */
+/** These headers as OpenAPI's map of header objects. */
 export function headerObjects(names: readonly AnswerHeader[]): Readonly<Record<string, object>> {
   return Object.fromEntries(
     names.map((name) => {

@@ -1,4 +1,4 @@
-/** The Idempotency-Key: requests with the same key count once, however often they are sent. */
+/** The Idempotency-Key: repeated requests with the same key take effect once. */
 import type { Context } from 'koa';
 import type { ReadBody } from './body.js';
 import { brokenRules } from '../api/problems.js';
@@ -21,22 +21,21 @@ export const IDEMPOTENCY_KEY = 'Idempotency-Key';
 /** 1 to 255 visible ASCII characters, as a pattern of JSON Schema. */
 export const KEY_PATTERN = '^[\\x21-\\x7e]{1,255}$';
 
-/** How a repeated request is recognised: by its key, when it has one, and by the hash of its body. */
+/** What identifies a repeated request: its key, if it has one, and the hash of its body. */
 export interface Keyed {
-  /** With the name of the actor, where there is one. */
+  /** The key, scoped by the actor, or null without a key. */
   readonly key: string | null;
-  /** SHA-256 of the key, scoped by the actor. */
   readonly keyHash: string | null;
-  /** SHA-256 of the normalized body as canonical JSON: bodies are compared as JSON values. */
+  /** SHA-256 of the normalized body as canonical JSON: the service compares bodies as JSON values. */
   readonly bodyHash: string;
-  /** SHA-256 of the body as it was sent, which is what earlier versions recorded. */
+  /** SHA-256 of the body as sent, which earlier versions recorded. */
   readonly sentHash: string;
 }
 
 /**
- * What makes a request repeatable. Callers do not share their keys: with an actor the key is scoped by it.
+ * The identity of a request that may be repeated. Callers do not share keys: the actor is part of the key.
  *
- * @throws {RequestRefused} 422 when the key is empty, too long, not visible ASCII, or sent more than once
+ * @throws {RequestRefused} 422 if the key is empty, too long, not visible ASCII, or sent more than once
  */
 export function keyed(
   ctx: Context,
@@ -45,7 +44,7 @@ export function keyed(
 ): Keyed {
   const key = idempotencyKey(ctx, caller);
   const bodyHash = sha256(canonical(normalized));
-  // Without a key nothing is compared.
+  // Without a key the service compares nothing.
   if (key === null) return { key, keyHash: null, bodyHash, sentHash: bodyHash };
   return { key, keyHash: sha256(key), bodyHash, sentHash: sha256(canonical(sent)) };
 }
@@ -56,7 +55,7 @@ export interface KeyedRequest {
   readonly caller: Pick<Caller, 'actor'>;
 }
 
-/** The separator is unambiguous: neither part can hold a line break. */
+/** The line break separates key and actor unambiguously, because neither can contain one. */
 function idempotencyKey(ctx: Context, { actor }: Pick<Caller, 'actor'>): string | null {
   const keys = ctx.req.headersDistinct[IDEMPOTENCY_KEY.toLowerCase()];
   if (keys === undefined) return null;
@@ -66,13 +65,13 @@ function idempotencyKey(ctx: Context, { actor }: Pick<Caller, 'actor'>): string 
   throw brokenRules([{ loc: ['header', IDEMPOTENCY_KEY], msg, type: 'value_error' }]);
 }
 
-/** What a key is scoped by: method, and path without trailing slash, however its characters are escaped. */
+/** The scope of a key: method, and path without its trailing slash, in one form of escaping. */
 function keyScope(ctx: Context): { readonly method: string; readonly path: string } {
-  const path = ctx.path.replace(/\/$/, '').split('/').map(escapedOnce).join('/');
+  const path = ctx.path.replace(/\/$/, '').split('/').map(normalizeEscapes).join('/');
   return { method: ctx.method, path };
 }
 
-function escapedOnce(part: string): string {
+function normalizeEscapes(part: string): string {
   try {
     return encodeURIComponent(decodeURIComponent(part));
   } catch {
@@ -82,13 +81,13 @@ function escapedOnce(part: string): string {
 
 // Starts of runs.
 
-/** The id and the hashes by which the run of a repeated request is found, and the caller's key name. */
+/** The id and the hashes by which a repeated request finds its run, and the caller's name. */
 export type RunKey = Pick<RunRequest, 'runId' | 'keyHash' | 'bodyHash' | 'actor'>;
 
-/** The first facts of a run. */
+/** The request that a run begins with. */
 export interface Beginning {
   readonly requested: RunRequestedData;
-  /** The failure the run begins with; null: none. */
+  /** The failure of a run that cannot start, or null. */
   readonly failure: RunFailedData | null;
 }
 
@@ -96,11 +95,11 @@ export interface Start {
   /** The request's body. */
   readonly request: ReadBody<unknown>;
   readonly caller: Caller;
-  /** Called for the first of equal requests only. */
+  /** Called only for the first of equal requests. */
   readonly begin: (run: RunKey) => Beginning | Promise<Beginning>;
 }
 
-/** The answer to a start. A repeated one is answered before anything else is looked at, the blueprint too. */
+/** The answer to a start. A repeated start is answered before any other check, also of its blueprint. */
 export async function startOnce(
   ctx: RouterContext,
   http: HttpContext,
@@ -133,7 +132,7 @@ async function started(
   return begun;
 }
 
-/** The error for a request whose append to a stream the log has not acknowledged in time. */
+/** The error of a request if the log has not acknowledged its append to a stream in time. */
 export function outcomeUnknown(stream: string): () => AppendOutcomeUnknown {
   return () => new AppendOutcomeUnknown({ stream });
 }

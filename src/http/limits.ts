@@ -1,4 +1,4 @@
-/** Applies the limits to REST requests: the headers of answers, and the starts of runs. */
+/** Applies the limits to REST requests and to the starts of runs. */
 import type { Context } from 'koa';
 import type { LimitCheck } from '../api/access/limits.js';
 import { clientOf } from '../api/access/limits.js';
@@ -8,19 +8,19 @@ import type { HttpContext } from './route.js';
 
 /** Adds the limits' headers to the answer. @throws {RequestRefused} 429 */
 export function enforceLimits(ctx: Context, { fields, refusal }: LimitCheck): void {
-  // A start passes through here twice, for different limits: a list may be split over lines (RFC 9651, section 3.1).
+  // Appends, because a start is checked against its limits too (RFC 9651, section 3.1, allows split lists).
   for (const [name, value] of Object.entries(fields)) ctx.append(name, value);
   if (refusal !== null) throw refusal;
 }
 
-/** A request for a run, and its caller. */
+/** A request to start a run, and its caller. */
 export interface Starter {
   readonly ctx: Context;
   readonly http: Pick<HttpContext, 'limits' | 'trustedProxies'>;
   readonly caller: Caller;
 }
 
-/** Starts a run under the limits; it is not counted when nothing was started. @throws {RequestRefused} 429 */
+/** Starts a run under the limits, and counts it only if this request started it. @throws {RequestRefused} 429 */
 export async function startWithin(
   { ctx, http, caller }: Starter,
   requested: RunRequestedData,
@@ -32,7 +32,7 @@ export async function startWithin(
   try {
     return (begun = await start());
   } finally {
-    // It failed, or an equal request was quicker.
+    // The start failed, or an equal request came first.
     if (begun !== requested) check.uncount();
   }
 }

@@ -1,4 +1,4 @@
-/** The OpenAPI document: made from the routes that are served and the schemas that are enforced. */
+/** The OpenAPI document, generated from the routes and the schemas. */
 import { STATUS_CODES } from 'node:http';
 import type { AnswerHeader } from './cors.js';
 import { headerObjects } from './cors.js';
@@ -11,19 +11,19 @@ import { SESSION_COOKIE, scopesOf } from '../api/access/authentication.js';
 import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { readRecord } from '../api/schemas.js';
 
-/** GET /api/openapi.json, which describes itself too. */
+/** GET /api/openapi.json, which the document describes too. */
 export function openApiRoute(others: readonly Route[], schemas: SchemaRegistry): Route {
   const route: Route = {
     method: 'GET',
     path: '/api/openapi.json',
     access: 'key',
     name: 'getOpenApi',
-    summary: 'This document',
+    summary: 'Returns this document',
     tag: 'documentation',
     success: { status: 200, description: 'OpenAPI 3.1', schema: null },
     handle: async () => ({ status: 200, body: (document ??= openApiDocument([...others, route], schemas)) }),
   };
-  // Made when it is first asked for: a start need not wait for it.
+  // Generated at the first request, so that the start does not wait for it.
   let document: Json | null = null;
   return route;
 }
@@ -35,11 +35,11 @@ export function serviceInfo(): Json {
 }
 
 const DESCRIPTION =
-  'Runs councils of language-model agents on a text. A start answers at once; the run is followed by polling, by ' +
-  'server-sent events or at the WebSocket `/ws/council/{run_id}`, which `/api/asyncapi.json` describes. Every path is served with and without a trailing ' +
-  'slash, GET answers HEAD too. Every error body has a string `detail`; 422 lists the broken rules in `errors`. In a ' +
-  'JSON body null counts as absent, but for keys inside `modified_state`. JSON bodies hold at most 1 MiB, blueprints ' +
-  '256 KiB, uploaded files 50 MiB.';
+  'Runs councils of language-model agents on a topic. A start is answered at once; clients follow the run by polling, by ' +
+  'server-sent events or at the WebSocket `/ws/council/{run_id}`, which `/api/asyncapi.json` describes. Every path works ' +
+  'with and without a trailing slash, and HEAD wherever GET works. Every error body has a string `detail`; 422 lists the ' +
+  'broken rules in `errors`. In a JSON body null counts as absent, except for keys inside `modified_state`. Limits: 1 MiB ' +
+  'for a JSON body, 256 KiB for a blueprint, 50 MiB for an uploaded file.';
 
 function openApiDocument(routes: readonly Route[], schemas: SchemaRegistry): Json {
   const components = componentsOf(schemas, (propertyName, mapping) => ({ propertyName, mapping }));
@@ -63,24 +63,24 @@ const SECURITY_SCHEMES: Json = {
   key: {
     type: 'http',
     scheme: 'bearer',
-    description: 'A key. As long as none was ever added, none is asked for.',
+    description: 'A key. The service needs none until the first key is added.',
   },
   session: {
     type: 'apiKey',
     in: 'cookie',
     name: SESSION_COOKIE,
     description:
-      'What `POST /api/session` sets. With it a request that changes something needs the Origin of this service.',
+      'The cookie of `POST /api/session`. With it, a request that changes data must have this service as its Origin.',
   },
   ticket: {
     type: 'apiKey',
     in: 'query',
     name: 'ticket',
-    description: 'What `POST /api/tickets` answers: opens one event stream or socket within 30 seconds.',
+    description: 'The ticket of `POST /api/tickets`: opens one event stream or socket within 30 seconds.',
   },
 };
 
-/** What opens a route: one of these, whose key has the scope. */
+/** The credentials that a route accepts, each with the required scope. */
 function security(route: Route): readonly Json[] {
   const { access } = route;
   if (access === 'open') return [];
@@ -104,7 +104,7 @@ function operation(route: Route, deps: DocumentDeps): Json {
     const headers = [...(PROBLEM_HEADERS[status] ?? []), ...limited];
     return [status, problem(STATUS_CODES[status] ?? 'Problem', components, headers)];
   });
-  const unchanged = { description: 'Nothing has come since the ETag that was sent', ...withHeaders(tagged) };
+  const unchanged = { description: 'Nothing has changed since the sent ETag', ...withHeaders(tagged) };
   return {
     operationId: route.name,
     summary: route.summary,
@@ -157,7 +157,7 @@ const JSON_TYPE = 'application/json';
 const ANY_OBJECT: Json = { type: 'object', additionalProperties: true };
 const TEXT: Json = { type: 'string' };
 
-/** What can go wrong follows from what a route takes. */
+/** The statuses of a route's problems: its own, and those that follow from its parameters. */
 function problemStatuses(route: Route): readonly number[] {
   const { path, body, query, isKeyed = false, hasUnknown = path.includes('{'), problems = [] } = route;
   const statuses = new Set([...problems, ...accessProblems(route)]);
@@ -169,10 +169,10 @@ function problemStatuses(route: Route): readonly number[] {
   return [...statuses].sort((a, b) => a - b);
 }
 
-/** What can go wrong before a route is reached. */
+/** The statuses of problems before a route is reached. */
 function accessProblems({ method, access, isProbe = false }: Route): readonly number[] {
   const forbidden = method === 'GET' ? [] : [403];
-  // 400: a request without a Host, or with two.
+  // 400: a request without a Host header, or with two.
   if (access === 'open') return [isProbe ? 400 : 421, ...forbidden];
   if (scopesOf(access).length > 0) forbidden.push(403);
   // 503: the log may have to be asked for the key.
@@ -192,7 +192,7 @@ function queryParameters(
   return Object.entries(properties).map(([name, { description, ...rest }]) => ({
     name,
     in: 'query',
-    // The schema also requires parameters with a default: a query holds them once it is parsed.
+    // The schema also requires parameters with a default, because a parsed query has them.
     required: Array.isArray(required) && required.includes(name) && rest.default === undefined,
     description,
     schema: components.placed(rest, schema),
@@ -221,7 +221,7 @@ const KEY_PARAMETER: Json = {
   name: IDEMPOTENCY_KEY,
   in: 'header',
   required: false,
-  description: 'The same key with the same body gets the same answer and has no second effect; with another body, 409.',
+  description: 'The same key with the same body gets the same answer and takes effect once; with another body, 409.',
   schema: { type: 'string', pattern: KEY_PATTERN },
 };
 
@@ -229,7 +229,7 @@ const TAG_PARAMETER: Json = {
   name: 'If-None-Match',
   in: 'header',
   required: false,
-  description: 'ETags of earlier answers: 304 when one of them is still that of the answer.',
+  description: 'ETags of earlier answers. If one of them is current, the answer is 304.',
   schema: { type: 'string' },
 };
 

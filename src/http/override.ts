@@ -1,4 +1,4 @@
-/** The override of a run's state in a request: its size, its rules, and where it may lead. */
+/** The override of a run's state in a request: its size and its rules. */
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { isLonger, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../graph/limits.js';
 import type { FieldError, StateOverride } from '../generated/schemas.js';
@@ -9,7 +9,7 @@ import { validated } from '../api/validation.js';
 /** Largest modified_state, in bytes of its JSON text. Larger ones might not fit one append. */
 const MAX_OVERRIDE_BYTES = 256 * 1024;
 
-/** An override that cannot be applied breaks a rule, and leaves the pause as it is. */
+/** Turns the refusal of an override into a 422. The pause stays as it is. */
 export function refuseOverride(error: unknown, at: readonly string[]): never {
   if (!(error instanceof OverrideRefused)) throw error;
   const { place, kind, reason } = error.data;
@@ -19,16 +19,12 @@ export function refuseOverride(error: unknown, at: readonly string[]): never {
 /** @throws {RequestRefused} 413 */
 export function assertFits(override: object | null | undefined): void {
   if (Buffer.byteLength(JSON.stringify(override ?? null)) <= MAX_OVERRIDE_BYTES) return;
-  throw new RequestRefused(`modified_state is too large: at most ${MAX_OVERRIDE_BYTES} bytes of JSON are taken`, {
+  throw new RequestRefused(`modified_state is too large: the limit is ${MAX_OVERRIDE_BYTES} bytes of JSON`, {
     status: 413,
   });
 }
 
-/**
- * A state's override as it was sent.
- *
- * @throws {RequestRefused} 422
- */
+/** A validated override of the state. @throws {RequestRefused} 422 */
 export function overrideOf(
   sent: object,
   { isOverride, at }: { readonly isOverride: ValidateFunction<StateOverride>; readonly at: readonly string[] },
@@ -39,7 +35,7 @@ export function overrideOf(
   return override;
 }
 
-/** Texts larger than any node could have written. */
+/** Texts longer than a node may write. */
 function tooLongIn(
   { current_draft: draft, feedback_history: feedback = [], branches = [] }: StateOverride,
   at: readonly string[],

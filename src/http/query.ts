@@ -1,4 +1,4 @@
-/** Query parameters: numbers in decimal digits, or texts, each at most once, with the defaults of their schema. */
+/** Query parameters: numbers in decimal digits or texts, each at most once, with the defaults of their schema. */
 import type { Context } from 'koa';
 import type { FieldError } from '../generated/schemas.js';
 import { brokenRules } from '../api/problems.js';
@@ -11,7 +11,7 @@ export interface QueryReader<T> {
   read(ctx: Context): T;
 }
 
-/** Reads a query whose parameters are the schema's properties; others are ignored. */
+/** Reads a query whose parameters are the schema's properties; ignores others. */
 export function queryOf<N extends RequestName>(schemas: SchemaRegistry, schema: N): QueryReader<Described<N>> {
   const properties = Object.entries(schemas.document(schema).properties ?? {});
   return {
@@ -21,7 +21,7 @@ export function queryOf<N extends RequestName>(schemas: SchemaRegistry, schema: 
       const errors: FieldError[] = [];
       const values: Record<string, unknown> = {};
       for (const [name, property] of properties) {
-        // Some clients write lists with brackets: taken for another parameter, the list would be ignored silently.
+        // Some clients write lists with brackets, which would be ignored silently as another parameter.
         const bracketed = [...sent.keys()].filter((each) => each.startsWith(`${name}[`));
         if (bracketed.length > 0) errors.push(notAList(name));
         const texts = sent.getAll(name);
@@ -41,12 +41,12 @@ function notAList(name: string): FieldError {
   return { loc: ['query', name], msg: 'Parameter should be given once, without brackets', type: 'repeated' };
 }
 
-/** Null when there are several. The schema checks which texts are allowed. */
+/** The text, or null if there are several; the schema checks which texts are allowed. */
 function oneText([text = '', ...others]: readonly string[]): string | null {
   return others.length === 0 ? text : null;
 }
 
-/** Null when it is none. Numbers past every double stay numbers, so that they are reported as out of range. */
+/** The number, or null if it is none. Larger than any double counts as a number, to be reported as out of range. */
 function wholeNumber(texts: readonly string[]): number | null {
   return numberIn(texts, /^-?[0-9]+$/);
 }
@@ -63,7 +63,7 @@ function numberIn(texts: readonly string[], form: RegExp): number | null {
   return value + 0;
 }
 
-/** By the type of the schema. */
+/** Readers by the type of the parameter's schema. */
 const READERS: Readonly<Record<string, (texts: readonly string[]) => string | number | null>> = {
   string: oneText,
   number: decimal,
@@ -77,14 +77,14 @@ function unreadable(name: string, type: string, texts: readonly string[]): Field
   return { loc, msg: 'Input should be a valid integer in decimal digits', type: 'int_parsing' };
 }
 
-// Lists in pages, each with a link to the next one while there is one (RFC 8288).
+// Pages of lists, each with a link to the next page (RFC 8288).
 
 interface Page {
   readonly limit: number;
   readonly offset: number;
 }
 
-/** A page of a list, and the headers it is sent with. */
+/** A page of a list, and its headers. */
 export interface SentPage<T> {
   readonly items: readonly T[];
   readonly headers: Readonly<Record<string, string>>;
@@ -93,7 +93,7 @@ export interface SentPage<T> {
 /**
  * Requests one item more than the page holds, to know whether more follow.
  *
- * @param link to what follows the last item; by default, by offset
+ * @param link the link to the next page; by default by offset
  */
 export async function pageOf<T, P extends Page>(
   ctx: Context,
@@ -107,17 +107,17 @@ export async function pageOf<T, P extends Page>(
   return { items, headers: found.length > page.limit && last !== undefined ? link(last) : {} };
 }
 
-/** `Link` to the next page: the path as it was asked for, with every other parameter of the query. */
+/** `Link` to the next page: the requested path with every other parameter of the query. */
 export function nextLink(ctx: Context, { limit, offset }: Page): Readonly<Record<'Link', string>> {
   return linkTo(ctx, { limit, offset: offset + limit });
 }
 
-/** The same to the page that begins at a cursor. */
+/** `Link` to the page that begins at a cursor. */
 export function cursorLink(ctx: Context, limit: number, cursor: string): Readonly<Record<'Link', string>> {
   return linkTo(ctx, { limit, offset: null, cursor });
 }
 
-/** The same with other parameters, or, where they are null, without. */
+/** `Link` to the requested path with other parameters; those that are null are removed. */
 export function linkTo(
   ctx: Context,
   parameters: Readonly<Record<string, string | number | null>>,

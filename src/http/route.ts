@@ -1,4 +1,4 @@
-/** A route: one declaration, from which the router and the OpenAPI document are made. */
+/** A route: one declaration for the router and for the OpenAPI document. */
 import { present } from '../system/element.js';
 import type { RouterContext } from '@koa/router';
 import type { System } from '../system/system.js';
@@ -37,7 +37,7 @@ import type { BodyReader } from './body.js';
 import type { QueryReader } from './query.js';
 import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 
-/** What the HTTP layer works with. */
+/** The dependencies of the HTTP layer. */
 export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly authenticator: AuthenticationRules['authenticator'] &
     Pick<Authenticator, 'signIn' | 'watch'> & {
@@ -45,7 +45,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
       readonly sessions: Pick<SessionStore, 'signOut'>;
       readonly tickets: Pick<TicketStore, 'issue'>;
     };
-  /** Whether the service is reached from its own machine alone. */
+  /** Whether the service listens on a loopback address. */
   readonly isLoopback: boolean;
 
   readonly registry: Pick<RunRegistry, 'start' | 'previewStart' | 'refuse' | 'findRequest' | 'cancel' | 'decidePause'>;
@@ -54,129 +54,128 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   /** The events of all runs. */
   readonly logFeed: Pick<LogFeed, 'start' | 'follow'>;
   readonly inbox: Pick<Inbox, 'list' | 'waiting' | 'follow'>;
-  /** Reads and checks a run's whole record; null when nothing is known of it. */
+  /** Reads and checks a run's whole record, or null if the run is unknown. */
   readonly verify: (runId: string) => Promise<RunVerification | null>;
-  /** The genealogy of a run; null when there is no such run. */
+  /** The genealogy of a run, or null if the run is unknown. */
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
-  /** The prompt that a node was sent. */
+  /** The prompt of a node. */
   readonly prompt: (runId: string, at: AttemptPlace) => Promise<PromptFound>;
   readonly blueprints: Pick<BlueprintStore, 'find' | 'versions' | 'create' | 'update' | 'remove'>;
   readonly blueprintList: BlueprintList;
   readonly documents: {
     find(documentId: string): Promise<DocumentRecord | null>;
-    /** Chunks of a document, in order; null when it is not there. */
+    /** Chunks of a document in order, or null if it is unknown. */
     chunks(documentId: string, range: ChunkRange): Promise<readonly NumberedChunk[] | null>;
-    /** Searches as agents do, best first. */
+    /** Searches as agents do; best first. */
     search(query: DocumentQuery, options: { readonly signal: AbortSignal }): Promise<readonly CitedChunk[]>;
-    /** Reads and checks a document's whole record; null when nothing is known of it. */
+    /** Reads and checks a document's whole record, or null if it is unknown. */
     verify(documentId: string): Promise<DocumentCheck | null>;
     ingest(file: UploadedFile): Promise<Ingested>;
     reached(ingested: Ingested, signal: AbortSignal): Promise<void>;
     remove(documentId: string, actor: string | null): Promise<void>;
   };
   readonly documentList: DocumentList;
-  /** Folder for files while they are uploaded. */
+  /** Folder of uploads in progress. */
   readonly uploadDir: string;
   /** Whether the log answers and the read models have caught up. */
   readonly ready: () => Promise<boolean>;
   /** Models whose servers are unreachable; their runs wait. */
   readonly unreachableModels: () => readonly string[];
-  /** Models that are being called here. */
+  /** Models with calls in progress on this instance. */
   readonly modelUses: () => readonly ModelCalls[];
   readonly limits: Limits;
-  /** What streams have not sent yet. */
+  /** The bound on unsent bytes of all connections. */
   readonly unsent: Pick<UnsentBytes, 'grew' | 'forget'>;
   readonly system: System;
   readonly nodeDefaults: NodeDefaults;
-  /** Name by which nodes ask the offline model, whatever the service is set to. */
+  /** Name of the offline model, whatever the default provider is. */
   readonly offlineModel: string;
   /** The RFC 8785 text of a JSON value. */
   readonly canonical: (value: unknown) => string;
-  /** How long a request waits for the log, in milliseconds, before it is answered 503. */
+  /** How long a request waits for the log, in milliseconds, before it gets 503. */
   readonly appendDeadlineMs: number;
-  /** Called with each failure that is answered with 500. */
+  /** Called with each error that a client gets as 500. */
   readonly onFault: (requestId: string, error: unknown) => void;
   readonly log: { info(fields: object, message: string): void };
 }
 
-/** The dependencies of routes, and what they share. */
+/** The dependencies of routes. */
 export interface HttpContext extends HttpDeps {
   readonly schemas: SchemaRegistry;
-  /** Awaits work on the log no longer than the deadline, then throws what `late` makes. */
+  /** Awaits work on the log until its deadline, then throws the error of `late`. */
   inTime<T>(work: Promise<T>, late?: () => Error): Promise<T>;
 }
 
-/** An answer that is no problem. */
+/** A successful answer. */
 export interface Success {
   readonly status: number;
   readonly description: string;
-  /** Of the whole answer; of each event, where it is a stream of them. */
+  /** The schema of the answer, or of each event of a stream. */
   readonly schema: SchemaName | null;
   /** Default: JSON. */
   readonly mediaType?: string;
-  /** Media types it is answered in beside JSON, to clients that accept them first. */
+  /** Other media types of the answer, for clients that prefer them to JSON. */
   readonly alsoAs?: Readonly<Record<string, OtherForm>>;
-  /** Headers it carries, beside the ETag of a conditional route. */
+  /** Headers of the answer, beside the ETag of a conditional route. */
   readonly headers?: readonly AnswerHeader[];
 }
 
 /** An answer in another media type than JSON. */
 export interface OtherForm {
   readonly description: string;
-  /** Schema of each of its lines, where these are JSON; else it is text. */
+  /** Schema of each line if the lines are JSON; otherwise the answer is text. */
   readonly each?: SchemaName;
 }
 
-/** What routes are about: one tag each, in the order of the OpenAPI document. */
+/** The tags of routes, in the order of the OpenAPI document. */
 export const TAGS = {
-  runs: 'Starts runs of a council, tells where they stand, and cancels them.',
-  'god mode': 'Shows what waits for a human before a node starts, and takes the decision.',
-  history: 'Runs as they are kept, finished or not.',
-  audit: 'The record of a run: its events, what they add up to, whether they verify, and runs that go on from one.',
+  runs: 'Start, poll and cancel runs of a council.',
+  'god mode': 'Runs that wait for a human before a node starts, and decisions on them.',
+  history: 'Lists and records of runs, finished or not.',
+  audit: 'The record of a run: its events, its state after each, its verification, and forks.',
   blueprints: 'Saved councils.',
   documents: 'PDF files that agents can search.',
-  keys: 'Who may do what: keys, and what stands for a key in browsers and on sockets.',
-  health: 'Whether the service answers, and whether to send it work.',
-  documentation: 'Descriptions of the service for machines.',
+  keys: 'API keys, sessions for browsers, and tickets for sockets and event streams.',
+  health: 'Liveness and readiness.',
+  documentation: 'Machine-readable descriptions of the API.',
 } as const;
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** As OpenAPI writes it, parameters in braces; served with and without its trailing slash. */
+  /** As in OpenAPI, with parameters in braces. */
   readonly path: string;
-  /** Whether the last part of its path, a word, may be an id too: other methods are for that. */
+  /** Whether the last word of the path may also be an id, for other methods. */
   readonly isAlsoId?: boolean;
   readonly access: Access;
-  /** Whether load balancers probe it: it has no request limit and accepts any Host. */
+  /** Whether load balancers probe it: it has no limit and accepts any Host. */
   readonly isProbe?: boolean;
   /** Unique; OpenAPI's operationId. */
   readonly name: string;
   readonly summary: string;
-  /** More detail than the summary gives. */
   readonly description?: string;
   readonly tag: keyof typeof TAGS;
   readonly body?: Pick<BodyReader<unknown>, 'schema' | 'isRequired' | 'mediaType'>;
   readonly query?: QueryReader<unknown>;
-  /** Whether it heeds an Idempotency-Key. */
+  /** Whether it accepts an Idempotency-Key. */
   readonly isKeyed?: boolean;
-  /** Whether an unknown id in the path is answered 404. Default: true when the path has an id. */
+  /** Whether an unknown id in the path gets 404. Default: true if the path has an id. */
   readonly hasUnknown?: boolean;
-  /** Header it heeds, beside the Idempotency-Key: an OpenAPI parameter object. */
+  /** Another header that it accepts, as an OpenAPI parameter object. */
   readonly header?: Readonly<Record<string, unknown>>;
-  /** Whether its answers carry an ETag, and If-None-Match is heeded. */
+  /** Whether its answers have an ETag and it accepts If-None-Match. */
   readonly isConditional?: boolean;
   readonly success: Success;
   /** The answer that a query parameter can select instead. */
   readonly otherSuccess?: Success;
   /** Description of its 204 answer, if it has one. */
   readonly nothing?: string;
-  /** Statuses of its own problems, beside those that follow from its parameters, body, query and key. */
+  /** Statuses of its own problems, beside those that follow from its access, parameters, body and query. */
   readonly problems?: readonly number[];
-  /** @throws whatever problems.ts can answer */
+  /** @throws any error of problems.ts */
   handle(ctx: RouterContext, caller: Grant): Promise<Answer>;
 }
 
-/** Whether a route's answer is an event stream: a ticket opens it, and it ends when its caller's access does. */
+/** Whether a route's answer is an event stream: a ticket opens it, and it ends with its caller's grant. */
 export function isEventStream({ success }: Pick<Route, 'success'>): boolean {
   return success.mediaType === 'text/event-stream';
 }
@@ -184,7 +183,7 @@ export function isEventStream({ success }: Pick<Route, 'success'>): boolean {
 /**
  * The run id in the path.
  *
- * @throws {RunUnknown} for any text that is no id of this service: ids are compared as text
+ * @throws {RunUnknown} for any text that cannot be a run's id
  */
 export function runIdIn(ctx: RouterContext): string {
   const runId = runIdText(ctx);
@@ -211,7 +210,7 @@ const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]
 /**
  * The blueprint id in the path.
  *
- * @throws {BlueprintUnknown} for any text that can be no blueprint's id
+ * @throws {BlueprintUnknown} for any text that cannot be a blueprint's id
  */
 export function blueprintIdIn(ctx: RouterContext): string {
   const blueprintId = parameterIn(ctx, 'blueprint_id');

@@ -1,4 +1,4 @@
-/** The app of a service whose engine is not open yet: answers health and refuses everything else with the reason. */
+/** The HTTP application until the engine is open: answers health, and refuses everything else with the reason. */
 import type { RequestListener } from 'node:http';
 import type { Context } from 'koa';
 import Koa from 'koa';
@@ -8,23 +8,24 @@ import type { AnsweringDeps } from './answering.js';
 import { answering } from './answering.js';
 import { HEALTHY, notReady } from './routes/health.js';
 
-/** Paths of health, which the service answers from its start on, with and without a trailing slash. */
+/** Paths of health, which the service answers as soon as it listens. */
 const HEALTH_PATH = /^\/api\/health(\/ready)?\/?(\?|$)/;
 
-/** Whether a request target is one of health. */
+/** Whether a request target is a health path. */
 export function isOfHealth(target: string): boolean {
   return HEALTH_PATH.test(target);
 }
 
-/** @param isAway whether the log failed to answer; false before it was asked */
+/** @param isAway whether the log has failed to answer */
 export function startingApp(deps: AnsweringDeps, isAway: () => boolean): RequestListener {
   const app = new Koa();
-  // Only failures while an answer is written reach this: the client has gone.
+  // Only errors of writing an answer arrive here: the client has gone.
   app.on('error', () => undefined);
   app.use((ctx, next) => answering(ctx, next, deps));
   app.use((ctx) => {
     if (!isReadingHealth(ctx)) throw new LogUnavailable();
-    if (/ready\/?$/.test(ctx.path)) throw notReady(isAway() ? 'the event log cannot be reached' : 'the service starts');
+    if (/ready\/?$/.test(ctx.path))
+      throw notReady(isAway() ? 'the event log cannot be reached' : 'the service is starting');
     sendAnswer(ctx, { status: 200, body: HEALTHY }, deps);
   });
   const serve = app.callback();

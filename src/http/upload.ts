@@ -1,4 +1,4 @@
-/** An uploaded file: read from a multipart form to the disk, passed to the handler, and deleted again in any case. */
+/** Uploads: reads the file of a multipart form to the disk, passes it to a handler, and deletes it. */
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
@@ -14,47 +14,47 @@ import { dispositionOf, type Disposition } from './content-disposition.js';
 
 /** Largest file in bytes. */
 const MAX_FILE_BYTES = 50 * 1024 * 1024;
-/** Most bytes of a form that are not the file's: its heads, boundaries and other parts. */
+/** Most bytes of a form beside its file: part headers, boundaries and other parts. */
 const MAX_OTHER_BYTES = 64 * 1024;
 /**
- * How long a form may take to arrive, in milliseconds: it holds one of few places. Less than the 300 s after which Node
- * closes a request's connection; 50 MiB in that time are 1.8 Mbit/s.
+ * How long a form may take to arrive, in milliseconds, because it holds one of few permits. Less than the 300 s after
+ * which Node closes the connection. 50 MiB in that time need 1.8 Mbit/s.
  */
 const MAX_FORM_MS = 240_000;
-/** Characters of a file name. */
+/** Most characters of a file name. */
 const MAX_NAME = 255;
 
 export interface Upload {
-  /** The part of the sent name after the last `/` or `\`, so never a path. Spaces replace control characters. */
+  /** The sent name after its last `/` or `\`, with spaces in place of control characters. */
   readonly filename: string;
-  /** Lower-case hex SHA-256 of its bytes. */
+  /** Lower-case hex SHA-256 of the file. */
   readonly id: string;
   readonly bytes: number;
   read(): Promise<Uint8Array>;
 }
 
 export interface UploadDeps {
-  /** Where the file is kept meanwhile. */
+  /** Folder of the temporary file. */
   readonly folder: string;
-  /** Of the file there. */
+  /** Name of the temporary file. */
   readonly name: string;
   readonly after: System['after'];
 }
 
 /**
- * Reads the form to its end and passes on its file, which is deleted once the work has settled.
+ * Reads the form to its end and passes its file to `work`; deletes the file when the work has settled.
  *
- * @throws {RequestRefused} 503 when it cannot be kept, 408 when it takes too long, 413, 422 without the part or when the form cannot be read, 400 for another name or a form that
- *   is cut off
+ * @throws {RequestRefused} 503 if the file cannot be stored, 408 if the form takes too long, 413, 422 for a missing part
+ *   or an unreadable form, 400 for another file name or a form that is cut off
  */
 export async function withUpload<T>(
   ctx: Context,
   { folder, name, after }: UploadDeps,
   work: (upload: Upload) => Promise<T>,
 ): Promise<T> {
-  // The folder may have been deleted from outside.
+  // Someone may have deleted the folder.
   await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
-    throw cannotKeep(cause);
+    throw cannotStore(cause);
   });
   const path = join(folder, name);
   const reading = new FormReading(path);
@@ -74,7 +74,7 @@ export function assertForm(ctx: Context): void {
   const coding = ctx.get('Content-Encoding').trim().toLowerCase();
   if (coding !== '' && coding !== 'identity') {
     const headers = { 'Accept-Encoding': 'identity' };
-    throw new RequestRefused(`Content-Encoding "${coding}" is not taken`, { status: 415, headers });
+    throw new RequestRefused(`Content-Encoding "${coding}" is not supported`, { status: 415, headers });
   }
   if (Number(ctx.get('Content-Length')) > MAX_FILE_BYTES + MAX_OTHER_BYTES) throw tooLarge();
 }
@@ -90,16 +90,17 @@ function isForm(text: string): boolean {
 type Form = ReturnType<typeof Formidable.formidable>;
 type Part = Parameters<Form['onPart']>[0];
 
-/** One form while it is read. Formidable parses it; this class decides what is written and how much. */
+/** Reads one form. Formidable parses it; this class decides which part is written, and bounds it. */
 class FormReading {
   readonly #path: string;
   readonly #written: WriteStream[] = [];
-  /** Names of the files of the parts named `file`. */
+  /** File names of the parts named `file`. */
   readonly #filenames: string[] = [];
-  /** Why the file could not be written. */
+  /** The error of writing the file. */
   #failed: Error | null = null;
-  /** Of the whole form, and of the parts named `file`. */
+  /** Bytes of the whole form. */
   #bytes = 0;
+  /** Bytes of the parts named `file`. */
   fileBytes = 0;
 
   constructor(path: string) {
@@ -108,11 +109,11 @@ class FormReading {
 
   async read(ctx: Context, after: System['after']): Promise<Pick<Upload, 'filename' | 'id'>> {
     const req: IncomingMessage = ctx.req;
-    // Loaded for the first form: a start need not wait for it.
+    // Loaded with the first form, so that the start does not wait for it.
     const formidable = await import('formidable');
     if (req.destroyed) throw cutOff();
     const form = this.#formOf(formidable);
-    // Formidable bounds neither the heads of parts, nor parts that are passed over, nor time.
+    // Formidable does not bound part headers, skipped parts or time.
     let refuse: (why: RequestRefused) => void = () => undefined;
     const refused = new Promise<never>((_, reject) => (refuse = reject));
     const guard = (chunk: Buffer): void => {
@@ -120,16 +121,16 @@ class FormReading {
       this.#bytes += chunk.length;
     };
     const cancel = after(MAX_FORM_MS, () => refuse(late()));
-    // It listens by the time that data flows: nothing it waits for before takes a turn of the loop.
+    // Formidable listens before data flows, because it awaits nothing that takes a turn of the event loop.
     const parsed = form.parse(req);
     req.on('data', guard);
     try {
       const [, files] = await Promise.race([parsed, refused]);
       if (this.#isTooLarge()) throw tooLarge();
-      await this.#kept();
+      await this.#assertWritten();
       return this.#fileIn(files);
     } catch (error) {
-      // It parses no further; the request itself continues, so that the client can read the answer.
+      // Stops parsing; the request continues, so that the client can read the answer.
       req.removeAllListeners('data');
       throw this.#refusal(ctx, error);
     } finally {
@@ -138,16 +139,16 @@ class FormReading {
     }
   }
 
-  /** Formidable takes a file whose last bytes could not be written for whole. */
-  async #kept(): Promise<void> {
+  /** Formidable does not report an error of writing the last bytes. */
+  async #assertWritten(): Promise<void> {
     try {
       for (const stream of this.#written) await finished(stream);
     } catch (cause) {
-      throw cannotKeep(cause);
+      throw cannotStore(cause);
     }
   }
 
-  /** Resolves once the file is gone. */
+  /** Deletes the file. */
   async clear(): Promise<void> {
     for (const stream of this.#written) {
       if (!stream.closed) await new Promise<void>((resolve) => stream.once('close', () => resolve()).destroy());
@@ -157,9 +158,9 @@ class FormReading {
 
   #formOf(formidable: typeof Formidable): Form {
     const form = formidable.formidable({
-      // Its other parsers would take a form whose boundary happens to hold their name, such as `json`.
+      // Its other parsers accept any media type that contains their name, so also a boundary such as `json`.
       enabledPlugins: [formidable.multipart],
-      // Bytes as characters: a name that arrives in two chunks is joined before it is decoded as UTF-8.
+      // Bytes as characters, so that a name in two chunks is joined before it is decoded as UTF-8.
       encoding: 'binary',
       hashAlgorithm: 'sha256',
       allowEmptyFiles: true,
@@ -180,7 +181,7 @@ class FormReading {
       this.#filenames.push(filename);
       part.on('data', (data: Buffer) => (this.fileBytes += data.length));
       if (this.#filenames.length > 1 || !isPdfName(filename)) return;
-      // Formidable reads names by other rules, and takes a part without a media type for text.
+      // Formidable parses names by other rules, and treats a part without a media type as text.
       part.name = name;
       part.mimetype ??= 'application/octet-stream';
       form._handlePart(part);
@@ -211,15 +212,15 @@ class FormReading {
     if (error instanceof RequestRefused) return error;
     if (req.destroyed && !req.complete) return cutOff();
     if (this.#isTooLarge()) return tooLarge();
-    if (this.#failed !== null) return cannotKeep(this.#failed);
+    if (this.#failed !== null) return cannotStore(this.#failed);
     if (!(error instanceof Error && 'httpCode' in error)) return error;
     return brokenRules([{ loc: ['body'], msg: 'Form cannot be read as multipart/form-data', type: 'form_invalid' }]);
   }
 }
 
-/** Names of a part and of its file; the file's name without folders, in the notation of any system. */
+/** Names of a part and of its file, without folders in the notation of any system. */
 function namesOf(part: Part): Disposition {
-  // The types leave `headers` out.
+  // The types lack `headers`.
   const header = fieldOf(fieldOf(part, 'headers'), 'content-disposition');
   const { name, filename } = dispositionOf(typeof header === 'string' ? header : '');
   const sent = filename.slice(Math.max(filename.lastIndexOf('/'), filename.lastIndexOf('\\')) + 1);
@@ -234,16 +235,16 @@ function notPdf(filename: string): string {
   return `Only PDF files are accepted: ${filename === '' ? 'the file has no name' : 'its name does not end in .pdf'}`;
 }
 
-/** A full disk, or no descriptor left: it may pass. */
-function cannotKeep(cause: unknown): RequestRefused {
+/** The disk is full or no file descriptor is free: a later try may succeed. */
+function cannotStore(cause: unknown): RequestRefused {
   return new RequestRefused(
-    'The file cannot be kept at the moment',
+    'The file cannot be stored at the moment',
     { status: 503, headers: { 'Retry-After': '5' } },
     { cause },
   );
 }
 
-/** The client has disconnected; the refusal keeps that from being logged as a fault. */
+/** The client has disconnected, which is not a fault to log. */
 function cutOff(): RequestRefused {
   return new RequestRefused('The form was cut off', { status: 400 });
 }
@@ -253,5 +254,5 @@ function late(): RequestRefused {
 }
 
 function tooLarge(): RequestRefused {
-  return new RequestRefused(`The file is too large: at most ${MAX_FILE_BYTES} bytes are taken`, { status: 413 });
+  return new RequestRefused(`The file is too large: the limit is ${MAX_FILE_BYTES} bytes`, { status: 413 });
 }

@@ -58,7 +58,7 @@ describe('An upload', () => {
     rmSync(folder, { recursive: true });
     writeFileSync(folder, 'no folder');
     const reply = await upload(service.url, pdfWith(['Elms.']));
-    expect(restClient(service.url).problem(reply, 503).detail).to.match(/^The file cannot be kept/);
+    expect(restClient(service.url).problem(reply, 503).detail).to.match(/^The file cannot be stored/);
     expect(reply.headers.get('Retry-After')).to.match(/^\d+$/);
     rmSync(folder);
     expect((await upload(service.url, pdfWith(['Elms.']))).status).to.equal(200);

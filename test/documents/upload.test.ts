@@ -29,7 +29,7 @@ import {
 
 const MIB = 1024 * 1024;
 const MAX_FILE = 50 * MIB;
-const TOO_LARGE = `The file is too large: at most ${MAX_FILE} bytes are taken`;
+const TOO_LARGE = `The file is too large: the limit is ${MAX_FILE} bytes`;
 const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
 const TREES = pdfWith(['Oaks grow slowly in the shade.'], ['Elms are tall.']);
 const PDF_TYPE = 'Content-Type: application/pdf';

@@ -1,4 +1,4 @@
-/** The inbox: the open pauses, as a list and as a stream of changes. */
+/** The inbox: open pauses as a list and as a stream of changes. */
 import type { InboxChange, InboxFilter } from '../../projections/inbox.js';
 import { approval, approvalGone } from '../../api/serializers/approvals.js';
 import { brokenRules } from '../../api/problems.js';
@@ -19,7 +19,7 @@ import type { HttpContext, Route } from '../route.js';
 
 /** Streams open at once, each with a subscription to the log; further ones are refused with 503. */
 const MAX_STREAMS = 100;
-/** Lists made at a time: each reads the records of the runs on it. */
+/** Lists at a time: each reads the records of its runs. */
 const LISTS_AT_A_TIME = 4;
 /** Most pauses that a stream sends at its start. */
 const MAX_AT_FIRST = 1_000;
@@ -40,11 +40,11 @@ function listRoute(http: HttpContext): Route {
     summary: 'Lists the pauses that wait for a decision, longest first',
     tag: 'god mode',
     query,
-    success: { status: 200, description: 'What waits', schema: 'approval-list.json' },
+    success: { status: 200, description: 'The open pauses', schema: 'approval-list.json' },
     async handle(ctx, caller) {
       const { limit, since = null, ...rest } = query.read(ctx);
-      const asked = { ...filterOf(rest, caller), since: since === null ? null : momentOf(since), limit };
-      const pauses = await withPermit(permits, http, () => http.inbox.list(asked, caller));
+      const wanted = { ...filterOf(rest, caller), since: since === null ? null : timestampOf(since), limit };
+      const pauses = await withPermit(permits, http, () => http.inbox.list(wanted, caller));
       return { status: 200, body: pauses.map(approval) };
     },
   };
@@ -54,14 +54,14 @@ function filterOf(
   { mine = 0, blueprint = null }: { readonly mine?: number; readonly blueprint?: string | null },
   { actor }: Caller,
 ): InboxFilter {
-  // Without keys one caller cannot be distinguished from another.
+  // Without keys the service cannot tell callers apart.
   return { isMine: mine === 1 && actor !== null, blueprintId: blueprint };
 }
 
-/** As the log writes it. @throws {RequestRefused} 422 */
-function momentOf(text: string): string {
-  const moment = timestampIn(text, 'first');
-  if (moment !== null) return moment;
+/** @throws {RequestRefused} 422 */
+function timestampOf(text: string): string {
+  const timestamp = timestampIn(text, 'first');
+  if (timestamp !== null) return timestamp;
   throw brokenRules([{ loc: ['query', 'since'], ...NO_TIMESTAMP }]);
 }
 
@@ -96,7 +96,7 @@ function streamRoute(http: HttpContext): Route {
       const filter = filterOf(rest, caller);
       const first = isFirst ? http.inbox.waiting({ ...filter, since: null, limit: MAX_AT_FIRST }, caller) : [];
       const deliver = async (sink: EventSink): Promise<void> => {
-        // The first pauses have no cursor of their own: a client that is cut off between them gets them all again.
+        // The first pauses have no cursor: a client that is cut off between them gets all of them again.
         for await (const pause of first) await sink.send(encodedChange({ kind: 'waiting', pause }, null));
         sink.begin();
         if (start.cursor !== null) sink.sendCursor(start.cursor);

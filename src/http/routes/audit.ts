@@ -1,4 +1,4 @@
-/** The record of a run: its events, its state after each, and its verification. */
+/** The record of a run: its events, its state after each, its prompts and its verification. */
 import { exportLine } from '../../audit/export.js';
 import type { AttemptPlace } from '../../audit/prompt.js';
 import { RunUnknown } from '../../run/errors.js';
@@ -16,9 +16,9 @@ import { foldedRun, verification } from '../../api/serializers/runs.js';
 /** Media type of an export. */
 export const NDJSON = 'application/x-ndjson';
 
-/** Records sent at a time; each holds a chunk in memory. */
+/** Records sent at a time; each holds one chunk in memory. */
 const RECORDS_AT_A_TIME = 16;
-/** Records folded or verified at a time; each is read from its beginning. */
+/** Records folded or verified at a time, each read from its beginning. */
 const READINGS_AT_A_TIME = 16;
 
 /** GET /api/runs/{run_id}/events, …/state, …/prompt and …/verify. */
@@ -35,18 +35,18 @@ function eventsRoute(http: HttpContext): Route {
     path: '/api/runs/{run_id}/events',
     access: 'read',
     name: 'listRunEvents',
-    summary: "Lists a run's events in order, as they are stored",
-    description: 'With them alone the chain of hashes can be worked out again; `hash` of an event tells how.',
+    summary: "Lists a run's events in order, as stored",
+    description: 'The events alone suffice to recompute the hash chain; `hash` of an event says how.',
     tag: 'audit',
     query,
     isConditional: true,
     success: {
       status: 200,
-      description: "A page of the run's events; the ETag is the revision of the run's last one",
+      description: "A page of the run's events; the ETag is the revision of the run's last event",
       schema: 'run-events-page.json',
       alsoAs: {
         [NDJSON]: {
-          description: 'All events, whatever `from` and `limit`, one a line in the form of RFC 8785',
+          description: 'All events, regardless of `from` and `limit`, one per line in canonical JSON (RFC 8785)',
           each: 'run-event.json',
         },
       },
@@ -76,7 +76,7 @@ function stateRoute(http: HttpContext, permits: Semaphore): Route {
     path: '/api/runs/{run_id}/state',
     access: 'read',
     name: 'getFoldedRun',
-    summary: 'Tells what a run was after one of its events',
+    summary: 'Returns the state of a run after one of its events',
     tag: 'audit',
     query,
     success: { status: 200, description: 'The run, folded from its events', schema: 'folded-run.json' },
@@ -98,11 +98,11 @@ function promptRoute(http: HttpContext, permits: Semaphore): Route {
     path: '/api/runs/{run_id}/prompt',
     access: 'read',
     name: 'getStepPrompt',
-    summary: 'Shows what a node was sent at one of its steps',
-    description: 'Of a fork its own steps are known; those before it are steps of its parent.',
+    summary: 'Returns the prompt of a node at one of its steps',
+    description: 'A fork has only its own steps; earlier ones are steps of its parent.',
     tag: 'audit',
     query,
-    success: { status: 200, description: 'The prompt, and what it was made of', schema: 'step-prompt.json' },
+    success: { status: 200, description: 'The prompt and its inputs', schema: 'step-prompt.json' },
     async handle(ctx) {
       const at = query.read(ctx);
       const runId = runIdIn(ctx);
@@ -116,7 +116,7 @@ function promptRoute(http: HttpContext, permits: Semaphore): Route {
 
 function noAttempt(runId: string, { step, attempt }: AttemptPlace): string {
   const what = attempt === undefined ? `step ${step}` : `attempt ${attempt} of step ${step}`;
-  return `No node was started at ${what} of run "${runId}"`;
+  return `Run "${runId}" has no ${what}`;
 }
 
 function verifyRoute(http: HttpContext, permits: Semaphore): Route {
@@ -125,9 +125,9 @@ function verifyRoute(http: HttpContext, permits: Semaphore): Route {
     path: '/api/runs/{run_id}/verify',
     access: 'read',
     name: 'verifyRun',
-    summary: 'Verifies the record of a run, and says where it first fails',
+    summary: 'Verifies the record of a run and reports its first difference',
     tag: 'audit',
-    success: { status: 200, description: 'What was found', schema: 'verification.json' },
+    success: { status: 200, description: 'The result', schema: 'verification.json' },
     async handle(ctx) {
       const runId = runIdIn(ctx);
       const audit = await withPermit(permits, http, () => http.verify(runId));
@@ -137,18 +137,18 @@ function verifyRoute(http: HttpContext, permits: Semaphore): Route {
   };
 }
 
-/** 422 for an `at` that no event has. */
+/** 422 for an `at` past the last event. */
 export function beyondTheEnd(head: number): RequestRefused {
   const msg = `Input should be at most ${head}, the revision of the last event`;
   return brokenRules([{ loc: ['query', 'at'], msg, type: 'less_than_equal' }]);
 }
 
-/** An export: one event a line, in the form of RFC 8785. */
+/** An export: one event per line in canonical JSON. */
 export async function* linesOf(events: AsyncIterable<ExportedEvent>): AsyncGenerator<string> {
   for await (const event of events) yield `${exportLine(event)}\n`;
 }
 
-/** The JSON text of a page; what comes after the events is known before them. */
+/** The JSON text of a page. */
 async function* pageText(
   events: AsyncIterable<ExportedEvent>,
   { runId, next }: { readonly runId: string; readonly next: number | null },

@@ -18,7 +18,7 @@ import { chunkedBody } from '../chunked-body.js';
 import { linkTo, nextLink, queryOf } from '../query.js';
 import { holdPermit, permitsFor, withPermit } from '../concurrency.js';
 
-/** Everything at /api/councils/ that is about blueprints and starts no run. */
+/** The routes at /api/councils/ that start no run. */
 export function blueprintRoutes(http: HttpContext): readonly Route[] {
   return [
     validateRoute(http),
@@ -38,10 +38,10 @@ function validateRoute(http: HttpContext): Route {
     path: '/api/councils/validate',
     access: 'author',
     name: 'validateBlueprint',
-    summary: 'Tells what is wrong or odd with a blueprint; saves nothing',
+    summary: 'Checks a blueprint without saving it',
     tag: 'blueprints',
     body,
-    success: { status: 200, description: 'What was found', schema: 'blueprint-validation.json' },
+    success: { status: 200, description: 'The faults and warnings', schema: 'blueprint-validation.json' },
     async handle(ctx) {
       const draft = await body.read(ctx);
       assertRules(draft);
@@ -61,7 +61,7 @@ function createRoute(http: HttpContext): Route {
     path: '/api/councils/',
     access: 'author',
     name: 'createBlueprint',
-    summary: 'Saves a new council; a graph with faults is saved with warnings',
+    summary: 'Creates a blueprint; a graph with faults is saved with warnings',
     tag: 'blueprints',
     body,
     success: { status: 201, description: 'The saved record', schema: 'blueprint.json', headers: ['Location', 'ETag'] },
@@ -87,7 +87,7 @@ function getRoute(http: HttpContext): Route {
     path: '/api/councils/{blueprint_id}',
     access: 'read',
     name: 'getBlueprint',
-    summary: 'Shows one saved council',
+    summary: 'Returns a blueprint',
     tag: 'blueprints',
     isConditional: true,
     success: { status: 200, description: 'The record', schema: 'blueprint.json' },
@@ -109,7 +109,7 @@ function putRoute(http: HttpContext): Route {
     path: '/api/councils/{blueprint_id}',
     access: 'author',
     name: 'updateBlueprint',
-    summary: 'Changes the fields it names of a saved council',
+    summary: 'Changes the fields of a blueprint that the body names',
     tag: 'blueprints',
     body,
     header: IF_MATCH,
@@ -138,10 +138,10 @@ function deleteRoute(http: HttpContext): Route {
     path: '/api/councils/{blueprint_id}',
     access: 'author',
     name: 'deleteBlueprint',
-    summary: 'Deletes a saved council; its runs stay as they are',
+    summary: 'Deletes a blueprint; its runs stay as they are',
     tag: 'blueprints',
     header: IF_MATCH,
-    success: { status: 204, description: 'It is deleted', schema: null },
+    success: { status: 204, description: 'The blueprint is deleted', schema: null },
     problems: [412],
     async handle(ctx, { actor }) {
       const id = blueprintIdIn(ctx);
@@ -153,7 +153,7 @@ function deleteRoute(http: HttpContext): Route {
   };
 }
 
-/** The hash of the record as a JSON value, which holds its version and the times of creation and update. */
+/** The hash of the record as a JSON value, with its version and times. */
 function digestOf(blueprint: Blueprint, { system: { sha256 }, canonical }: HttpContext): string {
   return sha256(canonical(blueprint));
 }
@@ -162,13 +162,13 @@ function tagOf(blueprint: Blueprint, http: HttpContext): ReturnType<typeof tagge
   return tagged(digestOf(blueprint, http));
 }
 
-/** The condition that If-Match sets on the blueprint before a change. */
+/** The condition of If-Match on the current blueprint, or null without one. */
 function ifMatchOf(ctx: RouterContext, http: HttpContext): IsExpected | null {
   const matches = ifMatch(ctx);
   return matches === null ? null : (current) => matches(digestOf(current, http));
 }
 
-/** Pages of versions made at a time; each holds a few megabytes of records at most. */
+/** Pages of versions at a time; each holds at most a few megabytes. */
 const VERSION_PAGES_AT_A_TIME = 4;
 
 /** GET /api/councils/{blueprint_id}/versions. */
@@ -180,8 +180,8 @@ function blueprintVersionsRoute(http: HttpContext): Route {
     path: '/api/councils/{blueprint_id}/versions',
     access: 'read',
     name: 'listBlueprintVersions',
-    summary: 'Lists every save of a council, newest first, each whole and with who saved it',
-    description: 'Also of one that is deleted: `deleted` of its last version tells when and by whom.',
+    summary: 'Lists the versions of a blueprint, newest first, with the key that saved each',
+    description: 'Also lists the versions of a deleted blueprint; `deleted` of the last one says when and by whom.',
     tag: 'blueprints',
     query,
     success: {
@@ -203,8 +203,8 @@ function blueprintVersionsRoute(http: HttpContext): Route {
   };
 }
 
-// The list of saved councils. It may hold hundreds of megabytes, so it is never in memory as a whole: records go
-// from the stored views to the client as stored JSON, as fast as it reads.
+// The list may have hundreds of megabytes, so it is never in memory as a whole: the stored JSON of the records goes from
+// the views to the client as fast as the client reads.
 
 /** Lists sent at a time; each holds a few records in memory. */
 const LISTS_AT_A_TIME = 2;
@@ -218,7 +218,7 @@ function blueprintListRoute(http: HttpContext): Route {
     path: '/api/councils/',
     access: 'read',
     name: 'listBlueprints',
-    summary: 'Lists the saved councils, newest update first',
+    summary: 'Lists the blueprints, newest update first',
     tag: 'blueprints',
     query,
     success: { status: 200, description: 'A page of the blueprints', schema: 'blueprint-list.json', headers: ['Link'] },

@@ -1,4 +1,4 @@
-/** Diagrams of a run or a council: provenance of drafts, and the statechart. As JSON, or as Mermaid's text. */
+/** Diagrams of a run or a council, as JSON or as Mermaid text: the provenance of drafts, and the statechart. */
 import type { RouterContext } from '@koa/router';
 import { chartDiagram } from '../../audit/diagrams.js';
 import { councilChart, runChart } from '../../audit/chart.js';
@@ -16,9 +16,9 @@ import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn, runIdIn } from '../route.js';
 
 const MERMAID = 'text/vnd.mermaid';
-const AS_MERMAID = { [MERMAID]: { description: 'The same as a Mermaid diagram; also with `format=mermaid`' } };
+const AS_MERMAID = { [MERMAID]: { description: 'A Mermaid diagram; also with `format=mermaid`' } };
 
-/** Diagrams made at a time; each reads a whole record. */
+/** Diagrams at a time; each reads a whole record. */
 const RUNS_AT_A_TIME = 4;
 
 /** GET /api/runs/{run_id}/genealogy and …/chart, GET /api/councils/{blueprint_id}/chart. */
@@ -34,12 +34,12 @@ function genealogyRoute(http: HttpContext, permits: Semaphore): Route {
     path: '/api/runs/{run_id}/genealogy',
     access: 'read',
     name: 'getGenealogy',
-    summary: 'Tells which drafts and feedback led to which draft, the scores, and what humans decided',
+    summary: 'Returns the drafts and feedback that led to each draft, the scores, and human decisions',
     tag: 'audit',
     query,
     success: {
       status: 200,
-      description: 'Where the drafts come from, texts by hash, length and first line',
+      description: 'The genealogy, with each text as hash, length and first line',
       schema: 'genealogy.json',
       alsoAs: AS_MERMAID,
     },
@@ -61,7 +61,7 @@ function runChartRoute(http: HttpContext, permits: Semaphore): Route {
     path: '/api/runs/{run_id}/chart',
     access: 'read',
     name: 'getRunChart',
-    summary: 'Shows the statechart of a run, and where it stood after one of its events',
+    summary: 'Returns the statechart of a run and its state after one of its events',
     tag: 'audit',
     query,
     success: { status: 200, description: CHART, schema: 'chart.json', alsoAs: AS_MERMAID },
@@ -85,7 +85,7 @@ function councilChartRoute(http: HttpContext): Route {
     path: '/api/councils/{blueprint_id}/chart',
     access: 'read',
     name: 'getCouncilChart',
-    summary: 'Shows the statechart that a run of a saved council would have',
+    summary: 'Returns the statechart of the runs of a blueprint',
     tag: 'blueprints',
     query,
     success: { status: 200, description: CHART, schema: 'chart.json', alsoAs: AS_MERMAID },
@@ -103,11 +103,11 @@ function councilChartRoute(http: HttpContext): Route {
   };
 }
 
-const CHART = "The configuration of the machine, as XState's createMachine takes it";
+const CHART = "The configuration of the machine, as XState's createMachine accepts it";
 
 type Form = 'json' | 'mermaid';
 
-/** The query's `format` comes before the Accept header; JSON for clients that accept either. */
+/** The query's `format` wins over the Accept header; clients that accept both get JSON. */
 function formOf(ctx: RouterContext, { format }: { readonly format?: Form }): Form {
   ctx.vary('Accept');
   return format ?? (ctx.accepts('application/json', MERMAID) === MERMAID ? 'mermaid' : 'json');

@@ -1,4 +1,4 @@
-/** Documents that agents read: upload, list, show, verify, delete. */
+/** Documents: upload, list, search, read, verify and delete them. */
 import { outcomeUnknown } from '../idempotency.js';
 import type { FoundPassage, UploadResult } from '../../generated/schemas.js';
 import { DocumentUnknown } from '../../documents/errors.js';
@@ -17,9 +17,9 @@ import { parameterIn } from '../route.js';
 import { assertForm, withUpload } from '../upload.js';
 import { documentRecord, documentVerification, listedDocument } from '../../api/serializers/documents.js';
 
-/** Uploads that are read and ingested at a time, of at most 50 MiB each on the disk; others wait unread. */
+/** Uploads read and ingested at a time, each with at most 50 MiB on the disk; others wait unread. */
 const UPLOADS_AT_A_TIME = 8;
-/** Records verified at a time; each is read from its beginning. */
+/** Records verified at a time, each read from its beginning. */
 const READINGS_AT_A_TIME = 4;
 
 /** POST /api/councils/upload-pdf and everything at /api/documents. */
@@ -27,7 +27,7 @@ export function documentRoutes(http: HttpContext): readonly Route[] {
   return [
     uploadRoute(http),
     listRoute(http),
-    // Before the routes with an id: `search` would be taken for one.
+    // Before the routes with an id, because `search` would match as one.
     searchRoute(http),
     getRoute(http),
     chunksRoute(http),
@@ -52,13 +52,13 @@ function uploadRoute(http: HttpContext): Route {
     path: '/api/councils/upload-pdf',
     access: 'documents',
     name: 'uploadPdf',
-    summary: 'Takes in a PDF, for agents that have the PDF reader to find its passages',
-    description: 'The same bytes twice add nothing: the answer tells what was there.',
+    summary: 'Uploads a PDF for agents with the PDF reader',
+    description: 'Uploading the same bytes again adds nothing; the answer says so.',
     tag: 'documents',
     body: { schema: 'upload-form.json', isRequired: true, mediaType: 'multipart/form-data' },
     success: {
       status: 200,
-      description: 'It can be searched',
+      description: 'The document can be searched',
       schema: 'upload-result.json',
       headers: ['Content-Location'],
     },
@@ -83,16 +83,16 @@ function uploadRoute(http: HttpContext): Route {
   };
 }
 
-/** The document is recorded: the same bytes sent again add nothing, and wait for the index again. */
+/** The document is recorded but not indexed yet: another upload adds nothing and waits for the index. */
 function notSearchableYet(): RequestRefused {
   const headers = { 'Retry-After': '5' };
-  return new RequestRefused('The file is taken in, but cannot be searched yet: send it again', {
+  return new RequestRefused('The document is stored but not searchable yet: upload it again to wait', {
     status: 503,
     headers,
   });
 }
 
-/** The message of an upload: names the count and the file. */
+/** The message of an upload, with the number of chunks and the file name. */
 function messageOf(filename: string, { chunks, isNew }: Ingested): string {
   const count = `${chunks} ${chunks === 1 ? 'chunk' : 'chunks'}`;
   if (!isNew) return `Nothing was added: the content of ${filename} had been ingested before, ${count}`;
@@ -124,7 +124,7 @@ function getRoute(http: HttpContext): Route {
     path: '/api/documents/{document_id}',
     access: 'read',
     name: 'getDocument',
-    summary: 'Shows one document',
+    summary: 'Returns a document',
     tag: 'documents',
     success: { status: 200, description: 'The document', schema: 'document.json' },
     async handle(ctx) {
@@ -144,12 +144,12 @@ function chunksRoute(http: HttpContext): Route {
     path: '/api/documents/{document_id}/chunks',
     access: 'read',
     name: 'listDocumentChunks',
-    summary: 'Lists the passages of a document, or of one of its pages, in order',
+    summary: 'Lists the chunks of a document, or of one of its pages, in order',
     tag: 'documents',
     query,
     success: {
       status: 200,
-      description: 'A page of the passages',
+      description: 'A page of the chunks',
       schema: 'document-chunk-list.json',
       headers: ['Link'],
     },
@@ -167,7 +167,7 @@ function chunksRoute(http: HttpContext): Route {
   };
 }
 
-/** Searches at a time; further ones wait. */
+/** Searches at a time; others wait. */
 const SEARCHES_AT_A_TIME = 8;
 
 function searchRoute(http: HttpContext): Route {
@@ -178,10 +178,10 @@ function searchRoute(http: HttpContext): Route {
     path: '/api/documents/search',
     access: 'read',
     name: 'searchDocuments',
-    summary: 'Finds the passages that an agent with the PDF reader would be given',
+    summary: 'Finds the chunks that an agent with the PDF reader would get',
     tag: 'documents',
     query,
-    success: { status: 200, description: 'The nearest passages, best first', schema: 'document-search.json' },
+    success: { status: 200, description: 'The nearest chunks, best first', schema: 'document-search.json' },
     async handle(ctx) {
       const { q, top_k: topK } = query.read(ctx);
       const text = readDocumentQuery(q);
@@ -197,7 +197,7 @@ function searchRoute(http: HttpContext): Route {
   };
 }
 
-const NO_WORDS = 'Input should have more than blanks';
+const NO_WORDS = 'Input should contain more than white space';
 
 function foundPassage({ document, filename, page, chunk, text, score, cite }: CitedChunk): FoundPassage {
   return { document, filename: filename ?? null, page, chunk, text, score, cite };
@@ -210,9 +210,9 @@ function verifyRoute(http: HttpContext): Route {
     path: '/api/documents/{document_id}/verify',
     access: 'read',
     name: 'verifyDocument',
-    summary: 'Verifies the record of a document, and says where it first fails',
+    summary: 'Verifies the record of a document and reports its first difference',
     tag: 'audit',
-    success: { status: 200, description: 'What was found', schema: 'document-verification.json' },
+    success: { status: 200, description: 'The result', schema: 'document-verification.json' },
     async handle(ctx) {
       const documentId = documentIdIn(ctx);
       const audit = await withPermit(permits, http, () => http.documents.verify(documentId));
@@ -228,9 +228,9 @@ function deleteRoute(http: HttpContext): Route {
     path: '/api/documents/{document_id}',
     access: 'documents',
     name: 'deleteDocument',
-    summary: 'Deletes a document: no agent finds it any more; runs that have read it keep what they were given',
+    summary: 'Deletes a document: agents no longer find it; runs keep the chunks they have read',
     tag: 'documents',
-    success: { status: 204, description: 'It is deleted', schema: null },
+    success: { status: 204, description: 'The document is deleted', schema: null },
     async handle(ctx, { actor }) {
       const documentId = documentIdIn(ctx);
       await http.inTime(http.documents.remove(documentId, actor), outcomeUnknown(documentStream(documentId)));

@@ -1,4 +1,4 @@
-/** The events of all runs in the log's order, as server-sent events: one stream for dashboards and warehouses. */
+/** The events of all runs in the order of the log, as server-sent events. */
 import type { RouterContext } from '@koa/router';
 import type { FeedEvent, FeedStart } from '../../projections/log-feed.js';
 import { RequestRefused, brokenRules } from '../../api/problems.js';
@@ -26,7 +26,7 @@ export function feedRoute(http: HttpContext): Route {
     path: '/api/feed',
     access: 'read',
     name: 'streamFeed',
-    summary: 'Streams the events of all runs, in the order of the log, as they are recorded',
+    summary: 'Streams the events of all runs in the order of the log',
     description:
       'The stream never ends. A client that was cut off resumes with Last-Event-ID, on any instance: it misses no event ' +
       'and gets none twice. Runs whose record is damaged are left out.',

@@ -40,16 +40,20 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
     path: '/api/runs/{run_id}/fork',
     access: 'run',
     name: 'forkRun',
-    summary: 'Starts a run that goes on from an event of another, with what is changed there',
+    summary: 'Starts a run that continues from an event of another run, with optional changes',
     tag: 'audit',
     body,
     query,
     success: {
       status: 202,
-      description: 'The new run is recorded and goes on in the background',
+      description: 'The new run is recorded and continues in the background',
       schema: 'run-start.json',
     },
-    otherSuccess: { status: 200, description: 'With `dry_run=1`: what the fork would do', schema: 'fork-plan.json' },
+    otherSuccess: {
+      status: 200,
+      description: 'With `dry_run=1`: the plan of the fork, which is not started',
+      schema: 'fork-plan.json',
+    },
     async handle(ctx, caller) {
       const request = await body.read(ctx);
       const isDry = DRY.has(query.read(ctx).dry_run);
@@ -123,12 +127,12 @@ function assertBound({ plan }: RunState, wanted: number | null): void {
   throw brokenRules([{ loc: AT_BOUND, msg: `Input should be less than or equal to ${most}`, type: 'less_than_equal' }]);
 }
 
-/** Refuses a fork that would fail at its bound of executions before any call to a model. */
+/** Refuses a fork that would reach its bound of node executions before any model call. */
 function assertBoundNotReached({ graph }: RunRequestedData, reached: string | null): void {
   if (reached === null) return;
   const raise = `${AT_BOUND.slice(1).join('.')} raises it, up to ${mostNodeExecutions(graph.nodes.length)}`;
   throw brokenRules([
-    { loc: ['body', 'at'], msg: `No run can go on from there: ${reached}; ${raise}`, type: 'execution_limit' },
+    { loc: ['body', 'at'], msg: `No run can continue from there: ${reached}; ${raise}`, type: 'execution_limit' },
   ]);
 }
 
@@ -137,5 +141,7 @@ function nodeError(index: number, msg: string, type: string): FieldError {
 }
 
 function noForkPoint(refusal: string): RequestRefused {
-  return brokenRules([{ loc: ['body', 'at'], msg: `No run can go on from there: ${refusal}`, type: 'no_fork_point' }]);
+  return brokenRules([
+    { loc: ['body', 'at'], msg: `No run can continue from there: ${refusal}`, type: 'no_fork_point' },
+  ]);
 }

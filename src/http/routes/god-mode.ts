@@ -1,4 +1,4 @@
-/** God Mode: shows an open pause, and takes the decision. */
+/** God Mode: shows an open pause and applies decisions. */
 import type { RouterContext } from '@koa/router';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { mayDecide } from '../../run/approvals.js';
@@ -30,9 +30,10 @@ function approveRoute(http: HttpContext): Route {
     path: '/api/councils/run/{run_id}/approve',
     access: 'approve',
     name: 'approveRun',
-    summary: 'Decides a pause, or votes on it: approves, rejects or modifies',
+    summary: 'Approves, rejects or modifies a paused run',
     description:
-      'Of several decisions on one pause exactly one is taken. Every other one is refused, because the run is not paused any more. Where a pause asks for several approvers, it stays `paused` until enough have said the same. Whoever is not among its approvers is refused with 403.',
+      'Exactly one of several decisions on a pause wins; the others are refused because the run is no longer paused. If a ' +
+      'pause needs several approvers, it stays `paused` until enough of them agree. Other callers get 403.',
     tag: 'god mode',
     body,
     isKeyed: true,
@@ -65,7 +66,7 @@ function approveRoute(http: HttpContext): Route {
   };
 }
 
-/** A malformed id is answered like that of a run which is not paused. */
+/** A malformed id gets the same answer as a run that is not paused. */
 function pausableRunId(ctx: RouterContext): string {
   const runId = runIdText(ctx);
   if (!isRunId(runId)) throw new RunNotPaused({ runId, status: 'unknown' });
@@ -94,7 +95,7 @@ function stateRoute(http: HttpContext): Route {
     path: '/api/councils/run/{run_id}/state',
     access: 'read',
     name: 'getGodModeState',
-    summary: 'Shows what waits for a decision',
+    summary: 'Returns the state of a run in God Mode',
     tag: 'god mode',
     success: { status: 200, description: 'The God Mode session', schema: 'god-mode-state.json' },
     async handle(ctx, caller) {

@@ -1,4 +1,4 @@
-/** Whether the process answers, and whether it can take work. */
+/** Liveness and readiness. */
 import type { Health, Readiness } from '../../generated/schemas.js';
 import { LogCorrupt, LogFull } from '../../eventlog/errors.js';
 import { RequestRefused } from '../../api/problems.js';
@@ -22,7 +22,7 @@ export function healthRoutes(http: HttpContext): readonly Route[] {
       access: 'open',
       isProbe: true,
       name: 'getHealth',
-      summary: 'Tells that the process answers; never touches the log',
+      summary: 'Answers while the process runs; never uses the log',
       tag: 'health',
       success: { status: 200, description: 'The process answers', schema: 'health.json' },
       handle: async () => ({ status: 200, body: HEALTHY }),
@@ -33,9 +33,9 @@ export function healthRoutes(http: HttpContext): readonly Route[] {
       access: 'open',
       isProbe: true,
       name: 'getReadiness',
-      summary: 'Tells whether the log answers and the read models have caught up',
+      summary: 'Answers 200 while the log answers and the read models have caught up',
       tag: 'health',
-      success: { status: 200, description: 'Send work', schema: 'readiness.json' },
+      success: { status: 200, description: 'The service is ready', schema: 'readiness.json' },
       problems: [503],
       async handle() {
         const [unreachable, uses] = [http.unreachableModels(), http.modelUses()];
@@ -52,7 +52,7 @@ export function healthRoutes(http: HttpContext): readonly Route[] {
   ];
 }
 
-/** Why the service cannot take work; null: it can. A check that fails or hangs counts as a reason. */
+/** Why the service is not ready, or null if it is. A check that fails or hangs counts as a reason. */
 async function unreadiness(http: HttpContext): Promise<string | null> {
   const late = 'the event log does not answer, or the read models have not caught up';
   try {

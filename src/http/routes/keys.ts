@@ -1,4 +1,4 @@
-/** The keys of a service: added, listed, revoked, and their record for auditors. */
+/** API keys: add, list and revoke them; their record for auditors. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { KeyRequest as SentKey } from '../../generated/schemas.js';
 import { KeyEnded, KeyNotFirst, KeyRefused, KeyUnknown } from '../../keys/errors.js';
@@ -17,10 +17,10 @@ import { NDJSON, linesOf } from './audit.js';
 import type { HttpContext, Route } from '../route.js';
 import { parameterIn } from '../route.js';
 
-/** Records sent at a time; each holds a chunk in memory. */
+/** Records sent at a time; each holds one chunk in memory. */
 const RECORDS_AT_A_TIME = 4;
 
-/** Everything at /api/keys. */
+/** The routes at /api/keys. */
 export function keyRoutes(http: HttpContext): readonly Route[] {
   return [listRoute(http), addRoute(http), revokeRoute(http), eventsRoute(http)];
 }
@@ -31,7 +31,7 @@ function listRoute({ authenticator }: HttpContext): Route {
     path: '/api/keys',
     access: ['admin', 'audit'],
     name: 'listKeys',
-    summary: 'Lists every key that was ever added',
+    summary: 'Lists all keys, revoked and expired ones too',
     tag: 'keys',
     success: { status: 200, description: 'The keys, without their texts', schema: 'key-list.json' },
     handle: async () => ({ status: 200, body: authenticator.keys.list().map(keyRecord) }),
@@ -46,18 +46,19 @@ function addRoute(http: HttpContext): Route {
     path: '/api/keys',
     access: 'admin',
     name: 'addKey',
-    summary: 'Adds a key, and shows its text this once',
+    summary: 'Adds a key and returns its text, this once',
     description:
-      'The first key of all needs the scope `admin`, and is taken only where the service is bound to a loopback address, from no page and through no proxy. From then on everything but health, the static files of the console and the sign-in needs a key.',
+      'The first key needs the scope `admin`. The service accepts it only on a loopback address, and not from a page or ' +
+      'through a proxy. From then on every request needs a key, except health, the files of the console and the sign-in.',
     tag: 'keys',
     body,
-    success: { status: 201, description: 'It can be used', schema: 'new-key.json' },
+    success: { status: 201, description: 'The key works at once', schema: 'new-key.json' },
     problems: [409],
     async handle(ctx, { actor }) {
-      if (actor === null) assertFirstIsTaken(http, ctx.req.headers);
+      if (actor === null) assertFirstKeyAllowed(http, ctx.req.headers);
       const sent = await body.read(ctx);
       const added = await http.inTime(
-        refused(
+        withRefusals(
           async () => authenticator.keys.add(requested(sent, system.now()), { actor, isFirst: actor === null }),
           sent,
         ),
@@ -71,34 +72,34 @@ function addRoute(http: HttpContext): Route {
 }
 
 /**
- * By adding the first key, any caller that reaches a service without keys could lock out all others.
+ * By adding the first key, a caller of a service without keys could lock out all others.
  *
  * @throws {RequestRefused} 403
  */
-function assertFirstIsTaken({ isLoopback }: HttpContext, headers: IncomingHttpHeaders): void {
-  // A page sends its origin and a proxy its client's address: neither counts as a user at this machine.
-  const isPassedOn = ['origin', 'forwarded', 'x-forwarded-for'].some((name) => headers[name] !== undefined);
-  if (isLoopback && !isPassedOn) return;
+function assertFirstKeyAllowed({ isLoopback }: HttpContext, headers: IncomingHttpHeaders): void {
+  // Pages send an origin and proxies their client's address: neither is a user of this machine.
+  const isRemote = ['origin', 'forwarded', 'x-forwarded-for'].some((name) => headers[name] !== undefined);
+  if (isLoopback && !isRemote) return;
   const detail =
-    'The first key is added on the machine itself: with "council keys add", or where HOST is a loopback address, and not by a page or through a proxy';
+    'Add the first key on the machine of the service: with "council keys add", or over HTTP if HOST is a loopback address, and not from a page or through a proxy';
   throw new RequestRefused(detail, { status: 403 });
 }
 
 /** @throws {KeyRefused} */
 function requested({ name, scopes, expires_in: after, expires_at: at }: SentKey, now: string): KeyRequest {
   if (after !== undefined && at !== undefined) {
-    throw new KeyRefused({ field: 'expires', reason: 'it expires in a time or at a time, not both' });
+    throw new KeyRefused({ field: 'expires', reason: 'send expires_in or expires_at, not both' });
   }
   const expiresAt = after !== undefined ? expiryIn(after, now) : at !== undefined ? expiryAt(at) : null;
   return { name, scopes: scopesOf(scopes), expiresAt };
 }
 
-/** Names the field that is at fault, as the rules of fields do. @throws {RequestRefused} 401, 422 */
-async function refused<T>(add: () => Promise<T>, { expires_at: at }: SentKey): Promise<T> {
+/** Turns errors of adding a key into refusals that name the field. @throws {RequestRefused} 401, 422 */
+async function withRefusals<T>(add: () => Promise<T>, { expires_at: at }: SentKey): Promise<T> {
   try {
     return await unlessEnded(add);
   } catch (error) {
-    // Another key was added first, while this request was on its way.
+    // Another request has added the first key meanwhile.
     if (error instanceof KeyNotFirst) throw keyMissing();
     if (!(error instanceof KeyRefused)) throw error;
     const { field, reason } = error.data;
@@ -107,7 +108,7 @@ async function refused<T>(add: () => Promise<T>, { expires_at: at }: SentKey): P
   }
 }
 
-/** A key may have ended since it was looked at. @throws {RequestRefused} 401 */
+/** Turns the end of the caller's key since its check into a 401. @throws {RequestRefused} 401 */
 async function unlessEnded<T>(change: () => Promise<T>): Promise<T> {
   try {
     return await change();
@@ -122,9 +123,9 @@ function revokeRoute(http: HttpContext): Route {
     path: '/api/keys/{name}',
     access: 'admin',
     name: 'revokeKey',
-    summary: 'Revokes a key, with its sessions and open streams',
+    summary: 'Revokes a key and ends its sessions and open streams',
     tag: 'keys',
-    success: { status: 204, description: 'It is revoked, or was before', schema: null },
+    success: { status: 204, description: 'The key is revoked, or was before', schema: null },
     async handle(ctx, { actor }) {
       const name = parameterIn(ctx, 'name');
       if (actor === null) throw new KeyUnknown({ name });
@@ -145,8 +146,8 @@ function eventsRoute(http: HttpContext): Route {
     path: '/api/keys/events',
     access: 'audit',
     name: 'listKeyEvents',
-    summary: 'Lists the events of all keys in order, as they are stored',
-    description: 'They are chained by their hashes as those of a run are.',
+    summary: 'Lists the events of all keys in order, as stored',
+    description: 'Their hashes form a chain, as those of a run do.',
     tag: 'keys',
     query,
     success: {
@@ -155,7 +156,7 @@ function eventsRoute(http: HttpContext): Route {
       schema: 'key-events-page.json',
       alsoAs: {
         [NDJSON]: {
-          description: 'All events, whatever `from` and `limit`, one a line in the form of RFC 8785',
+          description: 'All events, regardless of `from` and `limit`, one per line in canonical JSON (RFC 8785)',
           each: 'key-event.json',
         },
       },

@@ -1,4 +1,4 @@
-/** A run's events as server-sent events, from where the client left off to the run's end. */
+/** A run's events as server-sent events, from the client's last event to the run's end. */
 import type { RouterContext } from '@koa/router';
 import { RunUnknown } from '../../run/errors.js';
 import type { RunEvent } from '../../run/events.js';
@@ -27,7 +27,7 @@ export function streamRoute(http: HttpContext): Route {
     path: '/api/runs/{run_id}/stream',
     access: 'read',
     name: 'streamRunEvents',
-    summary: "Streams a run's events as they are recorded, to the run's end",
+    summary: "Streams a run's events until the run ends",
     description: 'A client that was cut off resumes with Last-Event-ID: it misses no event and gets none twice.',
     tag: 'audit',
     query,
@@ -44,7 +44,6 @@ export function streamRoute(http: HttpContext): Route {
       const { from } = query.read(ctx);
       const after = lastEventIdOf(ctx) ?? from;
       const runId = runIdIn(ctx);
-      // Only the part of the record that is sent is read and verified.
       const run = await http.inTime(http.queries.find(runId));
       if (run === null) throw new RunUnknown({ runId });
       if (run.completedAt !== null && after >= run.seq) return { status: 204, body: null };

@@ -1,4 +1,4 @@
-/** Runs: start one, poll its status, cancel it, look it up in the history. */
+/** Runs: start, poll and cancel them; the history. */
 import { fixedGraph } from '../../council/fixed-graph.js';
 import { BlueprintUnknown } from '../../blueprint/errors.js';
 import { RunUnknown } from '../../run/errors.js';
@@ -39,7 +39,8 @@ function startRoute(http: HttpContext): Route {
     name: 'startRun',
     summary: 'Starts a run of the built-in council',
     description:
-      'A master writes, a critic scores, below 8 the master goes on, else a writer ends it. It is answered once it is recorded.',
+      'A master writes, a critic scores. Below 8 the master revises; from 8 on a writer finishes. The answer comes when ' +
+      'the run is recorded.',
     body: runRequestOf(http),
     begin: (run, { input_topic: inputTopic, god_mode: godMode = false }) => {
       const requested = requestedRun({ ...council, inputTopic, godMode, blueprint: null, ...run });
@@ -57,7 +58,7 @@ function runRequestOf(http: HttpContext): BodyReader<RunRequest> {
   return bodyOf(http.schemas, 'run-request.json', { isRequired: true });
 }
 
-/** A run of any council starts by the same key and answer. */
+/** A route that starts a run; every kind of start has the same key and answer. */
 function startingRoute<Request>(http: HttpContext, { begin, body, ...about }: Starting<Request>): Route {
   return {
     ...about,
@@ -67,7 +68,7 @@ function startingRoute<Request>(http: HttpContext, { begin, body, ...about }: St
     isKeyed: true,
     success: {
       status: 202,
-      description: 'The run is recorded and goes on in the background',
+      description: 'The run is recorded and continues in the background',
       schema: 'run-start.json',
     },
     async handle(ctx, caller) {
@@ -83,7 +84,7 @@ function pollRoute(http: HttpContext): Route {
     path: '/api/councils/run/{run_id}',
     access: 'read',
     name: 'getRun',
-    summary: 'Tells where a run stands',
+    summary: 'Returns the status and result of a run',
     tag: 'runs',
     success: { status: 200, description: 'The run', schema: 'run-result.json' },
     async handle(ctx) {
@@ -102,10 +103,10 @@ function cancelRoute(http: HttpContext): Route {
     path: '/api/councils/run/{run_id}/cancel',
     access: 'run',
     name: 'cancelRun',
-    summary: 'Cancels an unfinished run: it fails with "Cancelled by the user"',
+    summary: 'Cancels an unfinished run, which fails with "Cancelled by the user"',
     tag: 'runs',
     body,
-    success: { status: 200, description: 'The run as it ended', schema: 'run-result.json' },
+    success: { status: 200, description: 'The cancelled run', schema: 'run-result.json' },
     problems: [409],
     async handle(ctx, { actor }) {
       await body.read(ctx);
@@ -117,7 +118,7 @@ function cancelRoute(http: HttpContext): Route {
   };
 }
 
-// Runs of saved councils: the blueprint is frozen into the run's first event.
+// Runs of blueprints: the first event freezes the blueprint.
 
 /** POST /api/councils/{blueprint_id}/run and POST /api/councils/try. */
 export function blueprintRunRoutes(http: HttpContext): readonly Route[] {
@@ -126,7 +127,7 @@ export function blueprintRunRoutes(http: HttpContext): readonly Route[] {
       path: '/api/councils/{blueprint_id}/run',
       access: 'run',
       name: 'startBlueprintRun',
-      summary: 'Starts a run of a saved council; one with faults fails by name',
+      summary: 'Starts a run of a blueprint; with faults in the blueprint the run fails and names them',
       body: runRequestOf(http),
       begin: (run, request, ctx) => freezeBlueprint(http, { run, request, ctx }),
     }),
@@ -134,7 +135,7 @@ export function blueprintRunRoutes(http: HttpContext): readonly Route[] {
   ];
 }
 
-/** Freezes the current blueprint into the run: later changes of it do not reach the run. */
+/** Freezes the current blueprint into the run, so that later changes do not affect the run. */
 async function freezeBlueprint(
   http: HttpContext,
   { run, request, ctx }: { readonly run: RunKey; readonly request: RunRequest; readonly ctx: RouterContext },
@@ -153,9 +154,9 @@ async function freezeBlueprint(
   return { requested, failure: compiled.isRunnable ? null : compiled.failure };
 }
 
-// A council that is tried before it is saved: by the offline model, whatever the service is set to.
+// Trials of unsaved councils by the offline model.
 
-/** Longest topic of a trial in bytes, each of its characters escaped; it comes on top of the council. */
+/** Most bytes of a trial's topic, with every character escaped; added to the limit of the council. */
 const TOPIC_BYTES = 10_000 * 12;
 
 function trialRoute(http: HttpContext): Route {
@@ -165,14 +166,15 @@ function trialRoute(http: HttpContext): Route {
     isAlsoId: true,
     access: 'run',
     name: 'tryBlueprint',
-    summary: 'Starts a run of a council that is not saved, with the offline model at each node',
-    description: 'No language model is asked, whatever the nodes name; a council with faults fails by name.',
+    summary: 'Starts a run of an unsaved council with the offline model',
+    description:
+      'No language model is called, whatever the nodes name. With faults in the council the run fails and names them.',
     body: bodyOf(http.schemas, 'try-request.json', { isRequired: true, lists }),
     begin: (run, request) => frozenTrial(http, run, request),
   });
 }
 
-/** @throws {RequestRefused} 422 for what could not be saved either, 413 */
+/** @throws {RequestRefused} 422, 413 for a council that could not be saved */
 function frozenTrial(http: HttpContext, run: RunKey, request: TryRequest): Beginning {
   const { name = 'Untitled', nodes, edges = [], approvals } = request;
   assertRules({ nodes });
@@ -190,7 +192,7 @@ function frozenTrial(http: HttpContext, run: RunKey, request: TryRequest): Begin
   return { requested, failure: compiled.isRunnable ? null : compiled.failure };
 }
 
-/** A graph whose nodes all name one model: frozen into the run, that holds on every instance, after a restart and in forks. */
+/** The graph with one model for all nodes. The run freezes it, so it also applies after a restart and in forks. */
 function byModel(graph: Graph, model: string): Graph {
   return { ...graph, nodes: graph.nodes.map((node) => ({ ...node, model })) };
 }
@@ -198,11 +200,11 @@ function byModel(graph: Graph, model: string): Graph {
 /** @throws {RequestRefused} 413 */
 function assertSize(bytes: number): void {
   if (bytes <= MAX_BLUEPRINT_BYTES) return;
-  const detail = `The council is too large: ${bytes} bytes, at most ${MAX_BLUEPRINT_BYTES} could be saved`;
+  const detail = `The council is too large: ${bytes} bytes, the limit is ${MAX_BLUEPRINT_BYTES}`;
   throw new RequestRefused(detail, { status: 413 });
 }
 
-// Runs as they are kept: the history, and one of its records.
+// The history.
 
 /** GET /api/runs/ and GET /api/runs/{run_id}. */
 export function historyRoutes(http: HttpContext): readonly Route[] {
@@ -216,8 +218,8 @@ function listRoute(http: HttpContext): Route {
     path: '/api/runs/',
     access: 'read',
     name: 'listHistory',
-    summary: 'Lists runs, newest first, or those that are looked for',
-    description: 'Filters narrow the list further, however they are combined. `Link` leads to the next page.',
+    summary: 'Lists and searches runs, newest first by default',
+    description: 'All filters may be combined. `Link` points to the next page.',
     tag: 'history',
     query,
     success: {
@@ -227,12 +229,12 @@ function listRoute(http: HttpContext): Route {
       headers: ['Link', 'Total-Count'],
     },
     async handle(ctx) {
-      const asked = query.read(ctx);
-      const listed = runListQuery(asked);
-      const linkBehind = (last: RunSummary): Readonly<Record<'Link', string>> =>
+      const parameters = query.read(ctx);
+      const listed = runListQuery(parameters);
+      const linkAfter = (last: RunSummary): Readonly<Record<'Link', string>> =>
         cursorLink(ctx, listed.limit, cursorOf(placeOf(last, listed.sort), listed.sort));
-      const page = pageOf(ctx, listed, (each) => http.queries.list(each), linkBehind);
-      const isCounted = asked.count === '1' || asked.count === 'true';
+      const page = pageOf(ctx, listed, (each) => http.queries.list(each), linkAfter);
+      const isCounted = parameters.count === '1' || parameters.count === 'true';
       const counted = isCounted ? http.queries.count(listed.filter) : null;
       const [{ items, headers }, count] = await http.inTime(Promise.all([page, counted]));
       const total = count === null ? {} : { 'Total-Count': String(count) };
@@ -247,7 +249,7 @@ function recordRoute(http: HttpContext): Route {
     path: '/api/runs/{run_id}',
     access: 'read',
     name: 'getHistoryRecord',
-    summary: 'Shows one run of the history',
+    summary: 'Returns the record of a run in the history',
     tag: 'history',
     success: { status: 200, description: 'The record', schema: 'history-record.json' },
     async handle(ctx) {
@@ -259,7 +261,7 @@ function recordRoute(http: HttpContext): Route {
   };
 }
 
-/** Reads a requested page. @throws {RequestRefused} 422 for a time or a cursor that cannot be read */
+/** The requested page. @throws {RequestRefused} 422 for an unreadable time or cursor */
 function runListQuery(query: HistoryQuery): RunListQuery & { readonly filter: RunFilter; readonly sort: RunSort } {
   const { limit, offset, sort } = query;
   const errors: FieldError[] = [];
@@ -274,7 +276,7 @@ function runListQuery(query: HistoryQuery): RunListQuery & { readonly filter: Ru
   const after = read('cursor', (text) => placeIn(text, sort));
   if (errors.length > 0) throw brokenRules(errors);
   const { status, blueprint_id: blueprintId, actor, parent, min_score: minScore, max_score: maxScore } = query;
-  // An empty field of a search form is no filter.
+  // Search forms send empty fields.
   const q = query.q?.trim() === '' ? undefined : query.q;
   const filter = { status, blueprintId, actor, parent, from, to, minScore, maxScore, q };
   return { limit, offset, filter, sort, ...(after !== undefined && { after }) };
@@ -286,12 +288,12 @@ const UNREADABLE = {
   cursor: { msg: 'Input should be the cursor of a page in the same order', type: 'cursor' },
 };
 
-/** The place after a run in the list, as opaque text for clients. */
+/** The place after a run in the list, as an opaque text. */
 function cursorOf({ value, createdAt, id }: RunPlace, sort: RunSort): string {
   return Buffer.from(JSON.stringify([sort, value, createdAt, id])).toString('base64url');
 }
 
-/** Null: it is no cursor of this order. */
+/** The place of a cursor, or null if it is no cursor of this order. */
 function placeIn(cursor: string, sort: RunSort): RunPlace | null {
   const place: unknown = jsonIn(Buffer.from(cursor, 'base64url').toString());
   const [ofSort, value, createdAt, id] = [0, 1, 2, 3].map((at) => fieldOf(place, String(at)));

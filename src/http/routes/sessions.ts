@@ -1,4 +1,4 @@
-/** Sessions for browsers, and tickets for clients that can send neither header nor cookie. */
+/** Sessions for browsers, and tickets for clients that cannot send a header or cookie. */
 import type { Context } from 'koa';
 import type { Grant } from '../../keys/caller.js';
 import { SESSION_MS } from '../../keys/sessions.js';
@@ -9,7 +9,7 @@ import type { Ticket } from '../../generated/schemas.js';
 import { bodyOf } from '../body.js';
 import type { HttpContext, Route } from '../route.js';
 
-/** Everything at /api/session, and POST /api/tickets. */
+/** The routes at /api/session, and POST /api/tickets. */
 export function sessionRoutes(http: HttpContext): readonly Route[] {
   return [signInRoute(http), whoRoute(), signOutRoute(http), ticketRoute(http)];
 }
@@ -22,8 +22,8 @@ function signInRoute(http: HttpContext): Route {
     path: '/api/session',
     access: 'open',
     name: 'signIn',
-    summary: 'Changes a key for a session of 12 hours, in a cookie that scripts cannot read',
-    description: 'With the cookie, requests that change something and sockets need the Origin of this service.',
+    summary: 'Opens a session of 12 hours for a key, in a cookie that scripts cannot read',
+    description: 'With the cookie, requests that change data and sockets must have this service as their Origin.',
     tag: 'keys',
     body,
     success: { status: 200, description: 'Signed in; the cookie is set', schema: 'session.json' },
@@ -43,9 +43,9 @@ function whoRoute(): Route {
     path: '/api/session',
     access: 'key',
     name: 'getSession',
-    summary: 'Tells who asks, and what they may do',
+    summary: 'Returns the name and scopes of the caller',
     tag: 'keys',
-    success: { status: 200, description: 'Who asks', schema: 'session.json' },
+    success: { status: 200, description: 'The caller', schema: 'session.json' },
     handle: async (_ctx, caller) => ({ status: 200, body: session(caller) }),
   };
 }
@@ -58,7 +58,7 @@ function signOutRoute(http: HttpContext): Route {
     name: 'signOut',
     summary: 'Ends the session, on every instance',
     tag: 'keys',
-    success: { status: 204, description: 'Signed out; the cookie is taken back', schema: null },
+    success: { status: 204, description: 'The session has ended; the cookie is removed', schema: null },
     async handle(ctx, { session: sessionId }: Grant) {
       if (sessionId !== null) await http.inTime(http.authenticator.sessions.signOut(sessionId));
       return { status: 204, body: null, headers: cookie(null, ctx, http) };
@@ -66,7 +66,7 @@ function signOutRoute(http: HttpContext): Route {
   };
 }
 
-/** @param text of a session; null takes the cookie back */
+/** @param text of a session, or null to remove the cookie */
 function cookie(
   text: string | null,
   { req }: Pick<Context, 'req'>,
@@ -84,10 +84,10 @@ function ticketRoute(http: HttpContext): Route {
     path: '/api/tickets',
     access: 'key',
     name: 'issueTicket',
-    summary: 'Issues a ticket, which opens one socket or event stream within 30 seconds',
-    description: 'For clients that can set neither header nor cookie there: it is sent as `?ticket=`.',
+    summary: 'Issues a ticket that opens one socket or event stream within 30 seconds',
+    description: 'For clients that cannot send a header or cookie there: send it as `?ticket=`.',
     tag: 'keys',
-    success: { status: 201, description: 'It can be used, once', schema: 'ticket.json' },
+    success: { status: 201, description: 'The ticket, which works once', schema: 'ticket.json' },
     async handle(_ctx, caller) {
       const { text, expiresAt } = await http.inTime(http.authenticator.tickets.issue(caller));
       const body: Ticket = { ticket: text, expires_at: expiresAt };
