@@ -265,9 +265,9 @@ describe('Import rules, on example sources', () => {
   it('keep the client of EventStoreDB in its folder', () => {
     const source = `import { EventStoreDBClient } from '@eventstore/db-client';`;
     expect(found({ 'eventlog/eventstoredb/clients.ts': source })).to.deep.equal([]);
-    expect(found({ 'eventlog/open.ts': source, 'app/engine.ts': source })).to.deep.equal([
+    expect(found({ 'eventlog/open.ts': source, 'app/context.ts': source })).to.deep.equal([
       'src/eventlog/open.ts may not import @eventstore/db-client',
-      'src/app/engine.ts may not import @eventstore/db-client',
+      'src/app/context.ts may not import @eventstore/db-client',
     ]);
   });
 

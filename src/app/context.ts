@@ -1,49 +1,233 @@
-/** What an engine works with: the data directory, the model, the clock, the logger, and what tests replace. */
-import type { System } from '../system/system.js';
-import type { Logger } from '../system/logger.js';
-import type { Config } from '../config.js';
-import type { DataDirectory } from './data-directory.js';
-import type { ChunkSearch } from '../search/document-search.js';
-import type { PdfExtractor } from '../pdf/extract.js';
-import type { openLog } from '../eventlog/open.js';
-import type { openViews } from '../projections/views/views-client.js';
-import type { KeyStore } from '../keys/store.js';
-import type { LanguageModel } from '../models/port.js';
+/** The objects of a service without HTTP, built in the order of their dependencies. */
+import { join } from 'node:path';
+import type { Authenticator } from '../keys/authenticator.js';
+import { BlueprintStore } from '../blueprint/store.js';
+import { Cluster } from '../cluster/cluster.js';
+import { FailureDetector } from '../cluster/failure-detector.js';
+import { CorruptDocuments } from '../documents/verify.js';
+import type { EventLog } from '../eventlog/port.js';
+import type { BoundedModel } from '../models/bounded.js';
+import type { BlueprintList } from '../projections/blueprints.js';
+import { blueprintList } from '../projections/blueprints.js';
+import type { DocumentList } from '../projections/documents.js';
+import { documentList } from '../projections/documents.js';
+import { feedCursors } from '../projections/feed-cursor.js';
+import { Inbox } from '../projections/inbox.js';
+import { LogFeed } from '../projections/log-feed.js';
+import { Projector } from '../projections/projector.js';
+import type { ReadModels } from '../projections/read-models.js';
+import { openReadModels } from '../projections/read-models.js';
+import { RunFeed } from '../projections/run-feed.js';
+import { RunQueries } from '../projections/run-queries.js';
+import type { RunsInMemory } from '../projections/runs-in-memory.js';
+import { Deadlines } from '../run/live/deadlines.js';
+import { LiveRuns } from '../run/live/live-runs.js';
+import { OwnAppends } from '../run/live/own-appends.js';
+import { RunRegistry } from '../run/live/registry.js';
+import { TokenBus } from '../run/live/tokens.js';
 import type { MachineCache } from '../run/machine.js';
-import type { SearchProvider } from '../council/tools/web-search.js';
+import { machineCache } from '../run/machine.js';
+import { BlueprintAudits } from './blueprint-audits.js';
+import type { ContextConfig, ContextDeps } from './context-deps.js';
+import type { Documents } from './documents.js';
+import { createDocuments } from './documents.js';
+import { createModel, toolbox } from './models.js';
+import { Readiness } from './readiness.js';
+import type { OpenedRecord } from './record.js';
+import { openRecord, VIEWS_FILE } from './record.js';
+import { Recovery } from './recovery.js';
+import { faultReporter } from './fault-reporter.js';
+import { RunAudits } from './run-audits.js';
 
-export interface EngineDeps {
-  readonly dataDir: DataDirectory;
-  readonly model: LanguageModel;
-  /** What agents search the web with; absent: nothing. */
-  readonly webSearch?: SearchProvider | null;
-  readonly system: System;
-  readonly logger: Logger;
-  /** Called once when the log can take nothing more in this process, which has to be restarted. */
-  readonly onLogBroken?: (error: unknown) => void;
-  /** Called during the start: with true when the log does not answer, with false when it answers after that. */
-  readonly onLogAway?: (isAway: boolean) => void;
-  /** Called with the keys of the log, before the engine changes anything else in `dataDir`. A rejection ends the start. */
-  readonly onKeys?: (keys: KeyStore) => Promise<void>;
-  /** Called with each run that ends, on whatever instance; perhaps more than once. Must not throw. */
-  readonly onRunEnded?: (runId: string) => void;
-  /** What tests replace. */
-  readonly overrides?: Partial<EngineOverrides>;
+/** Longest random wait before one of several instances acts on the deadline of a pause, in milliseconds. */
+const DEADLINE_SPREAD_MS = 250;
+
+export interface Context {
+  readonly log: EventLog;
+  readonly registry: RunRegistry;
+  readonly queries: RunQueries;
+  /** Drafts as they are written here. */
+  readonly tokens: TokenBus;
+  readonly views: RunsInMemory;
+  /** The events of runs as they are recorded. */
+  readonly feed: RunFeed;
+  /** The events of all runs in the log's order. */
+  readonly logFeed: LogFeed;
+  readonly inbox: Inbox;
+  readonly audits: RunAudits;
+  readonly blueprints: BlueprintStore;
+  readonly blueprintList: BlueprintList;
+  readonly documents: Documents;
+  readonly documentList: DocumentList;
+  /** Authenticates callers by keys, sessions and tickets. */
+  readonly authenticator: Authenticator;
+  readonly model: BoundedModel;
+  readonly readiness: Readiness;
+  readonly recovery: Recovery;
+  stop(): Promise<void>;
 }
 
-/** Parts of an engine that tests replace. */
-export interface EngineOverrides {
-  /** What agents search documents with, else what was uploaded here. */
-  readonly chunkSearch: ChunkSearch;
-  /** What has the text of uploaded files, else child processes. */
-  readonly extractor: PdfExtractor;
-  /** The compiled charts, which engines may share. */
+/** Opens the log and creates a context on it. A log that cannot be reached is waited for, and logged. */
+export async function openContext(config: ContextConfig, deps: ContextDeps): Promise<Context> {
+  return await createContext(config, deps, await openRecord(config, deps));
+}
+
+/**
+ * Creates the objects and starts to fold the log. Closes the log if it fails.
+ *
+ * @throws {ConfigInvalid} for embeddings that cannot be used
+ */
+export async function createContext(config: ContextConfig, deps: ContextDeps, record: OpenedRecord): Promise<Context> {
+  try {
+    const stores = await openStores(config, deps, record);
+    const runs = createRuns(config, deps, stores);
+    const readSide = createReadSide(deps, stores);
+    connect(deps, { ...stores, ...runs, ...readSide });
+    return withRecovery(deps, { ...stores, ...runs, ...readSide });
+  } catch (error) {
+    await record.log.close();
+    throw error;
+  }
+}
+
+interface Stores extends OpenedRecord, Pick<ReadModels, 'history' | 'corruptRuns' | 'reader' | 'views'> {
+  readonly models: ReadModels;
+  readonly corruptDocuments: CorruptDocuments;
+  readonly liveRuns: LiveRuns;
+  readonly ownAppends: OwnAppends;
+  readonly projector: Projector;
+  readonly documents: Documents;
+}
+
+/** The read models, what folds the log into them, and the documents. */
+async function openStores(config: ContextConfig, deps: ContextDeps, record: OpenedRecord): Promise<Stores> {
+  const { dataDir, system, logger, overrides = {} } = deps;
+  const { log, identity, head } = record;
+  const { sha256 } = system;
+  const [liveRuns, ownAppends, corruptDocuments] = [new LiveRuns(), new OwnAppends(), new CorruptDocuments()];
+  const models = await openReadModels({
+    ...{ system, liveRuns, from: log, open: overrides.openViews },
+    log: { identity, head, ...(config.eventStore === null && { file: dataDir.logFile }) },
+    file: join(dataDir.viewsDir, VIEWS_FILE),
+    onFault: faultReporter(logger),
+  });
+  const { views, history, corruptRuns } = models;
+  const onFault = faultReporter(logger, { corruptRuns, corruptDocuments });
+  const projector = new Projector({ log, views, history, ownAppends, system, sha256, onFault });
+  const documents = await createDocuments(config, deps, { ...record, history, projector, corruptDocuments });
+  return { ...record, ...models, models, corruptDocuments, liveRuns, ownAppends, projector, documents };
+}
+
+interface Runs {
+  readonly model: BoundedModel;
+  readonly tokens: TokenBus;
   readonly charts: MachineCache;
-  readonly openLog: typeof openLog;
-  readonly openViews: typeof openViews;
+  readonly registry: RunRegistry;
+  /** Null where no other instance shares the log. */
+  readonly cluster: Cluster | null;
+  readonly deadlines: Deadlines;
 }
 
-export type EngineConfig = Pick<
-  Config,
-  'maxActiveRuns' | 'maxModelCalls' | 'modelOutageMs' | 'cluster' | 'eventStore' | 'embeddings' | 'pdfTimeoutMs'
+/** The runs of this instance, and its place among other instances. */
+function createRuns(config: ContextConfig, deps: ContextDeps, stores: Stores): Runs {
+  const { dataDir, webSearch = null, system, logger, overrides = {} } = deps;
+  const { log, instanceId, history, corruptRuns, reader, documents, liveRuns, ownAppends } = stores;
+  const model = createModel(config, deps);
+  const tools = toolbox({ web: webSearch, chunkSearch: overrides.chunkSearch ?? documents.chunkSearch });
+  const tokens = new TokenBus({ logger });
+  const { charts = machineCache() } = overrides;
+  const settings = config.cluster;
+  const failureDetector =
+    settings && new FailureDetector({ ...settings, instanceId, system, predecessors: dataDir.succeed(instanceId) });
+  const registry = new RunRegistry({
+    ...{ log, model, tools, tokens, ownAppends, system, instanceId, machines: charts },
+    ...{ liveRuns, corruptRuns, reader, logger, maxActiveRuns: config.maxActiveRuns },
+    // Without other instances, the owner of a run that is not live here is a process that has ended.
+    suspicions: failureDetector ?? { isSuspect: () => true },
+  });
+  const cluster =
+    settings &&
+    failureDetector &&
+    new Cluster({ ...settings, log, system, instanceId, failureDetector, registry, corruptRuns, logger });
+  const spreadMs = cluster === null ? 0 : DEADLINE_SPREAD_MS;
+  const deadlines = new Deadlines({ system, instanceId, spreadMs, history, registry, corruptRuns, logger });
+  return { model, tokens, charts, registry, cluster, deadlines };
+}
+
+type ReadSide = Pick<
+  Context,
+  'feed' | 'logFeed' | 'queries' | 'inbox' | 'blueprints' | 'blueprintList' | 'documentList'
 >;
+
+/** What clients read runs, blueprints and documents from. */
+function createReadSide({ system, logger }: ContextDeps, parts: Stores): ReadSide {
+  const { log, identity, instanceId, authenticator, history, corruptRuns, corruptDocuments, reader } = parts;
+  const { projector, liveRuns } = parts;
+  const { sha256 } = system;
+  const onFault = faultReporter(logger);
+  const logFeed = new LogFeed({ log, corruptRuns, system, onFault, cursors: feedCursors(identity, sha256) });
+  const folding = { log, reader, history, projector, system };
+  const queries = new RunQueries({ ...folding, corruptRuns, liveRuns });
+  return {
+    ...{ logFeed, queries },
+    feed: new RunFeed({ reader, sha256 }),
+    inbox: new Inbox({ queries, reader, logFeed, corruptRuns }),
+    blueprints: new BlueprintStore({ log, system, instanceId, hasKeys: () => !authenticator.isOpen }),
+    blueprintList: blueprintList(folding),
+    documentList: documentList({ ...folding, corruptDocuments }),
+  };
+}
+
+/** Subscribes objects to those that were created before them. */
+function connect({ logger, consumers = [] }: ContextDeps, parts: Stores & Runs & ReadSide): void {
+  const { models, registry, cluster, deadlines, feed, views, corruptRuns, corruptDocuments, documents } = parts;
+  const { projector, authenticator } = parts;
+  const clusters = cluster === null ? [] : [cluster];
+  // In this order they receive each event of the log.
+  projector.subscribe(...clusters, deadlines, documents, authenticator, feed, ...consumers);
+  for (const each of clusters) registry.subscribe(each);
+  corruptRuns.subscribe(
+    { onRunCorrupt: (err) => logger.error({ runId: err.data.runId, err }, 'run: its record is corrupt') },
+    ...clusters,
+    feed,
+    views,
+  );
+  corruptDocuments.subscribe(
+    { onDocumentCorrupt: (err) => logger.error({ ...err.data, err }, 'document: its record is corrupt') },
+    documents,
+  );
+  models.subscribe({
+    onViewsLost(err) {
+      logger.error({ file: VIEWS_FILE, err }, 'read models: the stored views failed; rebuilding them from the log');
+      projector.rebuild();
+    },
+  });
+}
+
+/** Adds what checks and recovers runs, starts to fold the log, and knows how to stop everything. */
+function withRecovery(deps: ContextDeps, parts: Stores & Runs & ReadSide): Context {
+  const { system, logger } = deps;
+  const { log, registry, cluster, deadlines, history, models, documents, projector, feed, logFeed } = parts;
+  const audits = new RunAudits({ ...parts, system, logger });
+  const councils = new BlueprintAudits({ ...parts, system, logger });
+  const recovery = new Recovery({ ...parts, audits, councils, system, logger });
+  recovery.start();
+  return {
+    ...parts,
+    ...{ audits, recovery, readiness: new Readiness({ ...parts, system }) },
+    async stop() {
+      recovery.stop();
+      feed.stop();
+      logFeed.stop();
+      await Promise.all([cluster?.stop(), audits.stop(), councils.stop()]);
+      // Together: a deadline in progress waits for the log until the registry stops.
+      await Promise.all([deadlines.stop(), registry.stop(), parts.blueprints.stop(), parts.authenticator.stop()]);
+      await documents.stop(history.checkpoint);
+      await projector.stop();
+      // What is not written is folded again at the next start.
+      await history.flush().catch(faultReporter(logger));
+      await models.close();
+      await log.close();
+    },
+  };
+}

@@ -1,13 +1,15 @@
-/** The log of an engine: opened, watched over, and asked what it is. */
+/** Opens the record: the log and the keys. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OpenLogOptions } from '../eventlog/open.js';
 import { openLog as openNamed } from '../eventlog/open.js';
 import { LogCorrupt } from '../eventlog/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import type { EngineConfig, EngineDeps } from './context.js';
+import { Authenticator } from '../keys/authenticator.js';
+import type { Logger } from '../system/logger.js';
+import type { ContextConfig, ContextDeps } from './context-deps.js';
 import type { DataDirectory } from './data-directory.js';
-import type { LogContact } from './log-contact.js';
+import { LogContact } from './log-contact.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { blueprintIdOf } from '../blueprint/events.js';
 import { DocumentCorrupt } from '../documents/errors.js';
@@ -18,30 +20,52 @@ import { runIdOf } from '../run/events.js';
 export interface OpenedRecord {
   readonly log: EventLog;
   readonly identity: string;
-  /** When it was opened. */
+  /** Of the log when it was opened. */
   readonly head: Position | null;
+  readonly instanceId: string;
+  /** Authenticates callers by keys, sessions and tickets; its keys are loaded. */
+  readonly authenticator: Authenticator;
 }
 
-/** Opens the log that the settings name; it is asked until it answers. @throws {LogUnreadable | ConfigInvalid} */
-export async function openRecord(
-  config: EngineConfig,
-  { dataDir, system, logger, onLogBroken = () => undefined, overrides = {} }: EngineDeps,
-  contact: LogContact,
-): Promise<OpenedRecord> {
-  const watch = { ...logWatch(logger), onBroken: onLogBroken };
+/**
+ * Opens the log that the settings name, waits until it answers, and loads the keys. Closes the log if that fails.
+ *
+ * @throws {DataDirHeld | LogUnreadable | ConfigInvalid | KeysCorrupt}
+ */
+export async function openRecord(config: ContextConfig, deps: ContextDeps): Promise<OpenedRecord> {
+  const { system, logger } = deps;
+  const log = await openedLog(config, deps);
+  const contact = new LogContact(deps);
+  const instanceId = system.uuid();
+  const onFault = (err: unknown): void => logger.error({ err }, 'keys: fault');
+  const authenticator = new Authenticator({ log, system, instanceId, onFault });
+  try {
+    const [identity, head] = await contact.ask(async () => [await log.identity(), await log.head()] as const);
+    await contact.ask(() => authenticator.keys.load());
+    return { log, identity, head, instanceId, authenticator };
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
+}
+
+async function openedLog(
+  config: ContextConfig,
+  { dataDir, system, logger, onLogBroken = () => undefined, overrides = {} }: ContextDeps,
+): Promise<EventLog> {
   const { openLog = openNamed } = overrides;
-  const opened = await openLog({ ...placeOf(config, dataDir), ...watch, system });
-  const log = config.eventStore === null ? recordsOn(opened) : opened;
-  const logInfo = await contact.ask(async () => ({ identity: await log.identity(), head: await log.head() }));
-  return { log, ...logInfo };
+  const watch = { ...logWatch(logger), onBroken: onLogBroken };
+  const log = await openLog({ ...placeOf(config, dataDir), ...watch, system });
+  return config.eventStore === null ? withRecordErrors(log) : log;
 }
 
-/** Logs damage and a full disk of the embedded log, which is served on. */
-function logWatch(logger: EngineDeps['logger']): Pick<OpenLogOptions, 'onCorrupt' | 'onFull'> {
+/** Logs corruption and a full disk of the embedded log; the service continues. */
+function logWatch(logger: Logger): Pick<OpenLogOptions, 'onCorrupt' | 'onFull'> {
   return {
-    onCorrupt: (err) => logger.error({ err }, 'the event log is damaged: serving what is not touched by it'),
+    onCorrupt: (err) =>
+      logger.error({ err }, 'the event log is corrupt: serving the records that are not affected; run "council check"'),
     onFull(isFull) {
-      if (isFull) logger.error({}, "the event log's disk is full: nothing new is taken, runs wait");
+      if (isFull) logger.error({}, "the event log's disk is full: refusing appends, runs wait; free space on it");
       else logger.info({}, "the event log's disk has room again");
     },
   };
@@ -50,9 +74,9 @@ function logWatch(logger: EngineDeps['logger']): Pick<OpenLogOptions, 'onCorrupt
 /** In the folder of the stored read models. */
 export const VIEWS_FILE = 'views.sqlite';
 
-/** Where the record is; the embedded one must be there when views have been folded from it. */
+/** Where the log is. The embedded log must exist if there are views that were folded from it. */
 function placeOf(
-  { eventStore }: EngineConfig,
+  { eventStore }: ContextConfig,
   { logFile, viewsDir }: DataDirectory,
 ): Pick<OpenLogOptions, 'eventStore' | 'file' | 'viewsOf'> {
   const hasViews = existsSync(join(viewsDir, VIEWS_FILE));
@@ -60,10 +84,10 @@ function placeOf(
 }
 
 /**
- * A log that reports damage of its file as damage of the one record that met it: run, document or blueprint. The others
- * are served on.
+ * A log that reports corruption of its file as corruption of the one record that was read or appended to: a run, document
+ * or blueprint. The others are served.
  */
-function recordsOn(log: EventLog): EventLog {
+function withRecordErrors(log: EventLog): EventLog {
   return {
     append: (stream, events, expected) =>
       log.append(stream, events, expected).catch((error: unknown) => {

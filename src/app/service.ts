@@ -1,31 +1,35 @@
-/** The composition root: the engine behind HTTP and sockets; start and stop. */
+/** The service: a context behind HTTP and sockets; start and stop. */
 import { lookup } from 'node:dns/promises';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { Config } from '../config.js';
-import type { Engine } from './engine.js';
 import { boundConnections } from './connection-bound.js';
-import type { EngineDeps } from './context.js';
-import type { Logger } from '../system/logger.js';
-import { openEngine } from './engine.js';
+import type { Context } from './context.js';
+import { createContext } from './context.js';
+import type { ServiceDeps } from './context-deps.js';
+import { openRecord } from './record.js';
 import { ConfigInvalid, ServiceStopping } from '../errors.js';
-import type { HttpDeps } from '../http/app.js';
 import { httpApp } from '../http/app.js';
+import type { EventConsumer } from '../projections/projector.js';
+import type { RunFact } from '../run/events.js';
+import { runIdOf } from '../run/events.js';
 import type { UnfinishedRun } from '../run/state.js';
 import { settledWithin } from '../system/async/deadline.js';
 import { UnsentBytes } from '../system/async/unsent-bytes.js';
 import { refuseExpectation, refuseUnreadable } from '../http/app.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { AuthenticationRules } from '../api/access/authentication.js';
+import type { Limits } from '../api/access/limits.js';
 import { limitsOf } from '../api/access/limits.js';
 import { failedKeys } from '../keys/failed-keys.js';
-import type { KeyStore } from '../keys/store.js';
+import type { System } from '../system/system.js';
 import { addressList } from '../system/address-list.js';
 import { isLoopbackAddress } from '../system/host-name.js';
 import { ownHosts } from '../api/access/request-source.js';
 import type { ChannelServer } from '../ws/upgrade.js';
 import { serveChannels } from '../ws/upgrade.js';
-import { serveStart } from './starting.js';
+import { checkKeys, warnOfExposure } from './start-rules.js';
+import { serveStart } from './start-queue.js';
 import { OFFLINE_MODEL } from '../models/offline.js';
 
 /** How long the start holds requests back while it reads and checks unfinished runs, in milliseconds. */
@@ -36,67 +40,68 @@ const APPEND_DEADLINE_MS = 10_000;
 export interface Service {
   /** Where it is reached, as `http://HOST:PORT`. */
   readonly url: string;
-  /** What it serves. */
-  readonly engine: Engine;
+  readonly context: Context;
   stop(): Promise<void>;
 }
 
-/** Receives warnings about the start. */
-export interface StartLogger {
-  warn(fields: object, message: string): void;
-}
-
-export interface ServiceDeps extends EngineDeps {
-  readonly logger: Logger & StartLogger;
-  /** Limit on open files, connections included; absent or null: unknown. */
-  readonly maxFiles?: number | null;
-  /** Called once with the service's address, when it serves requests or refuses them because the log is away. */
-  readonly onListening?: (url: string) => void;
-}
-
 /**
- * Listens, opens the engine and serves it; resolves once runs can be started. While the log cannot be reached, the
- * service answers health and refuses everything else with 503. It checks unfinished runs before it resolves, for
- * `MAX_START_MS` at most; commands on runs wait until the engine has taken those runs up.
+ * Listens, creates the context and serves it; resolves once runs can be started. While the log cannot be reached, the
+ * service answers health and refuses all other requests with 503. It checks unfinished runs before it resolves, for
+ * `MAX_START_MS` at most; commands on runs wait until the unfinished runs are queued.
  *
  * @throws {ConfigInvalid} when the address cannot be listened on, or is open to others while there are no keys
  * @throws {LogCorrupt} when what has to be folded cannot be read
  */
 export async function startService(config: Config, deps: ServiceDeps): Promise<Service> {
-  const { system, logger, onLogBroken = () => undefined } = deps;
+  const { system, onLogBroken = () => undefined } = deps;
   const address = await addressOf(config);
   const edge = edgeOf(config, deps, address);
   const server = serverOf(deps);
-  const starting = serveStart(server, edge);
+  const startQueue = serveStart(server, edge);
   const url = await listen(server, config, address);
   const announce = announcementOf(url, deps);
-  const opening = openEngine(config, {
-    ...deps,
-    onRunEnded: (runId) => edge.limits.ended(runId),
-    onLogAway(isAway) {
-      starting.setAway(isAway);
-      announce();
-    },
-    async onKeys(keys) {
-      assertGuarded(config, { address, isOpen: keys.isOpen });
-      await checkLogInFolder(config, keys, deps);
-    },
-  });
-  const engine = await guarded({ stop: async () => shut(server) }, () => opening);
-  const started = { stop: () => stopService({ server, channels: null, engine }) };
-  const checking = checkedRuns(engine);
-  await guarded(started, () => settledWithin(checking, { system, maxMs: MAX_START_MS }));
-  const takenUp = checking.then((unfinished) => engine.recover(unfinished));
-  takenUp.catch((error: unknown) => error instanceof ServiceStopping || onLogBroken(error));
-  const channels = serveEngine(server, { engine, takenUp, edge, config, deps });
-  starting.end();
+  const onLogAway = (isAway: boolean): void => {
+    startQueue.setAway(isAway);
+    announce();
+  };
+  const opening = openChecked(config, { ...deps, onLogAway, consumers: [runEnds(edge.limits)] }, address);
+  const context = await stopOnError({ stop: async () => shut(server) }, () => opening);
+  const started = { stop: () => stopService({ server, channels: null, context }) };
+  const checking = checkedRuns(context);
+  await stopOnError(started, () => settledWithin(checking, { system, maxMs: MAX_START_MS }));
+  const recovered = checking.then((unfinished) => context.recovery.recover(unfinished));
+  recovered.catch((error: unknown) => error instanceof ServiceStopping || onLogBroken(error));
+  context.registry.delayCommandsUntil(recovered);
+  const channels = serveContext(server, { context, edge, config, deps });
+  startQueue.end();
   announce();
-  if (deps.dataDir.isExposed) warnOfExposure(deps);
-  warnOfAuth(config, engine.authenticator.isOpen, { address, logger });
-  return { url, engine, stop: () => stopService({ server, channels, engine }) };
+  warnOfExposure(config, context.authenticator, { address, deps });
+  return { url, context, stop: () => stopService({ server, channels, context }) };
 }
 
-/** What requests and sockets share, whether the engine is open or not. */
+/** Opens the log, checks the keys and creates the context. */
+async function openChecked(config: Config, deps: ServiceDeps, address: string): Promise<Context> {
+  const record = await openRecord(config, deps);
+  await stopOnError({ stop: () => record.log.close() }, () =>
+    checkKeys(config, record.authenticator.keys, { address, deps }),
+  );
+  return await createContext(config, deps, record);
+}
+
+/** Types of the events that end a run. */
+const ENDS: ReadonlySet<string> = new Set<RunFact['type']>(['RunCompleted', 'RunFailed']);
+
+/** Lets the limits count a run no longer once it has ended, whichever instance ran it. */
+function runEnds(limits: Limits): EventConsumer {
+  return {
+    onEventRecorded({ type, stream }) {
+      const runId = ENDS.has(type) ? runIdOf(stream) : null;
+      if (runId !== null) limits.ended(runId);
+    },
+  };
+}
+
+/** What requests and sockets share, before and after the context is created. */
 function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string) {
   return {
     ...{ system, isLoopback: isLoopbackAddress(address) },
@@ -129,28 +134,28 @@ function announcementOf(
 }
 
 interface Served {
-  readonly engine: Engine;
-  /** Resolves once the unfinished runs are taken up. */
-  readonly takenUp: Promise<void>;
+  readonly context: Context;
   readonly edge: ReturnType<typeof edgeOf>;
   readonly config: Config;
   readonly deps: ServiceDeps;
 }
 
-/** Lets the engine serve a server's requests and upgrades. */
-function serveEngine(server: Server, { engine, takenUp, edge, config, deps }: Served): ChannelServer {
-  const { queries, feed, views, tokens } = engine;
-  const { verify, genealogy, prompt, blueprints, blueprintList, documents, documentList, logFeed, inbox } = engine;
-  const rules = { ...edge, ...accessRules(engine, config, deps.system) };
+/** Lets the context serve a server's requests and upgrades. */
+function serveContext(server: Server, { context, edge, config, deps }: Served): ChannelServer {
+  const { queries, feed, views, tokens, registry, audits, model, readiness } = context;
+  const { blueprints, blueprintList, documents, documentList, logFeed, inbox } = context;
+  const rules = { ...edge, ...accessRules(context, config, deps.system) };
   const app = httpApp({
     ...rules,
-    registry: onceTakenUp(engine.registry, takenUp),
-    ...{ queries, feed, logFeed, inbox, verify, genealogy, prompt },
+    ...{ registry, queries, feed, logFeed, inbox },
+    verify: (runId) => audits.verify(runId),
+    genealogy: (runId) => audits.genealogy(runId),
+    prompt: (runId, at) => audits.prompt(runId, at),
     ...{ blueprints, blueprintList, documents, documentList },
     uploadDir: deps.dataDir.tmpDir,
-    ready: () => engine.isReady(),
-    unreachableModels: () => engine.unreachableModels(),
-    modelUses: () => engine.modelUses(),
+    ready: () => readiness.isReady(),
+    unreachableModels: () => model.unreachable(),
+    modelUses: () => model.uses(),
     nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
     ...{ canonical, offlineModel: OFFLINE_MODEL },
     appendDeadlineMs: APPEND_DEADLINE_MS,
@@ -167,91 +172,30 @@ function greeting(url: string): string {
   return `council-run-service at ${url}, for people at ${url}/console/`;
 }
 
-/** The runs to take up, checked. */
-async function checkedRuns(engine: Engine): Promise<readonly UnfinishedRun[]> {
-  const unfinished = await engine.unfinished();
-  await engine.check(unfinished);
+/** The unfinished runs, checked. */
+async function checkedRuns({ recovery }: Context): Promise<readonly UnfinishedRun[]> {
+  const unfinished = await recovery.unfinished();
+  await recovery.check(unfinished);
   return unfinished;
-}
-
-/** The commands on runs, delayed until recovery is done: no new run overtakes a recovered one. */
-function onceTakenUp(registry: Engine['registry'], takenUp: Promise<void>): HttpDeps['registry'] {
-  const then = async <T>(work: () => Promise<T>): Promise<T> => {
-    await takenUp;
-    return await work();
-  };
-  return {
-    start: (requested) => then(() => registry.start(requested)),
-    refuse: (requested, failure) => then(() => registry.refuse(requested, failure)),
-    cancel: (runId, actor) => then(() => registry.cancel(runId, actor)),
-    decidePause: (runId, request) => then(() => registry.decidePause(runId, request)),
-    previewStart: (requested) => registry.previewStart(requested),
-    findRequest: (runId, bodyHashes) => registry.findRequest(runId, bodyHashes),
-  };
 }
 
 /** The rules of authentication, with one count of failed keys for HTTP and WebSocket. */
 function accessRules(
-  { authenticator }: Engine,
+  { authenticator }: Context,
   { trustedProxies }: Config,
-  system: EngineDeps['system'],
-): Pick<Engine, 'authenticator'> & Pick<AuthenticationRules, 'failedKeys' | 'trustedProxies'> {
+  system: System,
+): Pick<Context, 'authenticator'> & Pick<AuthenticationRules, 'failedKeys' | 'trustedProxies'> {
   return { authenticator, failedKeys: failedKeys(system), trustedProxies: addressList(trustedProxies) };
 }
 
-/** Stops again what has started when another part of the start fails. */
-async function guarded<T>(started: Pick<Engine, 'stop'>, part: () => T | Promise<T>): Promise<T> {
+/** Stops what has started if another part of the start fails. */
+async function stopOnError<T>(started: Pick<Context, 'stop'>, part: () => Promise<T>): Promise<T> {
   try {
     return await part();
   } catch (error) {
     await started.stop();
     throw error;
   }
-}
-
-/**
- * Lets a service without keys be reached from other machines only where `AUTH=off` says so.
- *
- * @param isOpen whether no key was ever added
- * @throws {ConfigInvalid} otherwise
- */
-function assertGuarded(
-  { host, auth }: Pick<Config, 'host' | 'auth'>,
-  { address, isOpen }: { readonly address: string; readonly isOpen: boolean },
-): void {
-  if (!isOpen || auth === 'off' || isLoopbackAddress(address)) return;
-  const accepted =
-    'a loopback address, or add a key with "council keys add", ' + 'or set AUTH=off to allow every caller everything';
-  throw new ConfigInvalid({ variable: 'HOST', value: host, accepted });
-}
-
-/** Warns of an embedded log in the folder of a service on a server. @throws {ConfigInvalid} if its keys could get lost */
-async function checkLogInFolder(
-  { eventStore }: Config,
-  keys: KeyStore,
-  { dataDir, system, logger }: ServiceDeps,
-): Promise<void> {
-  if (eventStore === null) return;
-  // Only a service on a server loads it.
-  const { noticeOfLog } = await import('./log-in-folder.js');
-  const notice = await noticeOfLog(dataDir.logFile, { system, url: eventStore.url, keys: keys.list() });
-  if (notice !== null) logger.warn({}, notice);
-}
-
-function warnOfExposure({ dataDir: { path }, logger }: Pick<ServiceDeps, 'dataDir' | 'logger'>): void {
-  logger.warn({ dataDir: path }, 'DATA_DIR: other users of this machine have access to it; run chmod -R go-rwx on it');
-}
-
-/** Warns where `AUTH=off` opens the service to other machines, or has no effect. */
-function warnOfAuth(
-  { host, auth }: Pick<Config, 'host' | 'auth'>,
-  isOpen: boolean,
-  { address, logger }: { readonly address: string; readonly logger: StartLogger },
-): void {
-  if (auth === 'on') return;
-  if (!isOpen) logger.warn({}, 'AUTH=off has no effect: the log holds keys, so requests need one');
-  else if (!isLoopbackAddress(address))
-    logger.warn({ host }, `AUTH=off: every client that reaches ${host} may do everything without a key`);
 }
 
 /** The address that HOST names. @throws {ConfigInvalid} when it names none */
@@ -290,9 +234,9 @@ function addressFault(error: Error, { host, port }: { readonly host: string; rea
 }
 
 /** Takes nothing new, ends the channels, lets appends finish, releases the runs. */
-async function stopService({ server, channels, engine }: StopParts): Promise<void> {
+async function stopService({ server, channels, context }: StopParts): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  await Promise.all([channels?.stop(), engine.stop()]);
+  await Promise.all([channels?.stop(), context.stop()]);
   server.closeAllConnections();
   if (channels !== null) await closed;
 }
@@ -301,7 +245,7 @@ interface StopParts {
   readonly server: Server;
   /** Or null if they were not served yet. Sockets that wait then end with the process. */
   readonly channels: ChannelServer | null;
-  readonly engine: Engine;
+  readonly context: Context;
 }
 
 function shut(server: Server): void {

@@ -1,41 +1,35 @@
 /**
- * This instance among others on one log: it sends heartbeats, listens for those of others, recovers orphans, and abandons
- * its own runs while it cannot reach the log, because others may have taken them by then.
+ * This instance among others on one log: it sends heartbeats, receives those of others, recovers orphans, and abandons
+ * its own runs while the log accepts no heartbeat, because other instances may take them meanwhile.
  */
+import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import type { RunCorrupt } from '../run/errors.js';
 import { runIdOf } from '../run/events.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
 import type { OrphanRecoveryOptions } from './orphan-recovery.js';
 import { OrphanRecovery } from './orphan-recovery.js';
-import { FailureDetector } from './failure-detector.js';
+import type { ClusterSettings, FailureDetector } from './failure-detector.js';
 import { LogClosed } from '../eventlog/errors.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
 import { appendFacts } from '../eventsourcing/handle-command.js';
 import { wait } from '../system/async/deadline.js';
 
-export interface ClusterSettings {
-  /** Time between two beats, in milliseconds. */
-  readonly heartbeatMs: number;
-  /** Silence after which an instance is suspected to be dead, in milliseconds. */
-  readonly suspectAfterMs: number;
-}
-
 export interface ClusterOptions extends ClusterSettings {
   readonly log: EventLog;
   readonly system: System;
   readonly instanceId: string;
-  /** The instances that ran in this one's place, dead for sure. */
-  readonly predecessors: readonly string[];
+  readonly failureDetector: FailureDetector;
   readonly registry: OrphanRecoveryOptions['registry'] & {
     /** Another instance has appended to a run. */
     onEventRecorded(runId: string, seq: number): void;
     /** Stops all runs without recording anything. */
     abandon(): void;
   };
-  /** Called when this instance abandons its runs because the log takes no heartbeat of it. */
-  readonly onFenced: () => void;
-  readonly onFault: (error: unknown) => void;
+  /** Runs that cannot be continued. */
+  readonly corruptRuns: { has(runId: string): boolean };
+  readonly logger: Pick<Logger, 'error'>;
 }
 
 /** Time between two checks for orphans, in milliseconds; shorter when heartbeats are. */
@@ -45,7 +39,6 @@ const FENCED_AFTER = 2 / 3;
 
 export class Cluster {
   readonly #options: ClusterOptions;
-  readonly #failureDetector: FailureDetector;
   readonly #orphanRecovery: OrphanRecovery;
   readonly #heartbeat: Heartbeat;
   #cancelCheck: () => void = () => undefined;
@@ -55,23 +48,13 @@ export class Cluster {
 
   constructor(options: ClusterOptions) {
     this.#options = options;
-    this.#failureDetector = new FailureDetector(options);
     this.#heartbeat = new Heartbeat(options);
-    this.#orphanRecovery = new OrphanRecovery({
-      ...options,
-      isSuspect: (instanceId) => this.isSuspect(instanceId),
-      isInTurn: (runId) => this.#isInTurn(runId),
-    });
+    this.#orphanRecovery = new OrphanRecovery(options);
   }
 
   /** Whether this instance has abandoned its runs. */
   get isFenced(): boolean {
     return this.#isFenced;
-  }
-
-  /** Whether an instance other than this one is suspected to be dead. */
-  isSuspect(instanceId: string): boolean {
-    return this.#failureDetector.isSuspect(instanceId, this.#options.system.monotonicMs());
   }
 
   /** Follows the runs of all instances from now on; earlier ones are given to `start`. */
@@ -86,8 +69,8 @@ export class Cluster {
   }
 
   /**
-   * Sends heartbeats, so that nobody takes the runs of this instance, and checks for orphans among its own; does nothing
-   * once stopped, which may come first where the runs to start with take long to read.
+   * Sends heartbeats, so that no other instance takes the runs of this one, and checks for orphans among its own; does
+   * nothing after the stop, which may come first if the runs to start with take long to read.
    */
   beat(): void {
     if (this.#isStopped) return;
@@ -95,32 +78,30 @@ export class Cluster {
     this.#scheduleCheck();
   }
 
-  /** An event has come in from the log: known before it is folded, for which more may have to be read. */
-  arrived(event: RecordedEvent): void {
-    const { system, instanceId, registry } = this.#options;
-    const beat = beatOf(event);
-    if (beat !== null) this.#failureDetector.heard(beat, system.monotonicMs());
+  /** Before the event is folded, which may take further reads. */
+  onEventRecorded(event: RecordedEvent): void {
+    const { instanceId, failureDetector, registry } = this.#options;
+    const sender = heartbeatSender(event);
+    if (sender !== null) failureDetector.onHeartbeat(sender);
     const runId = event.metadata['instanceId'] === instanceId ? null : runIdOf(event.stream);
     if (runId !== null) registry.onEventRecorded(runId, event.revision);
   }
 
-  /** The feed has delivered an event of a run, which is folded up to there. */
-  recorded(run: RunState): void {
-    if (this.#follows(run)) this.#orphanRecovery.recorded(run);
+  onRunFolded(_event: RecordedEvent, run: RunState): void {
+    if (this.#follows(run)) this.#orphanRecovery.onRunFolded(run);
   }
 
-  /** This instance has appended to a run or read it, perhaps before the feed delivers that. */
-  learned(run: RunState): void {
-    if (this.#follows(run)) this.#orphanRecovery.learned(run);
+  onRunUpdated(run: RunState): void {
+    if (this.#follows(run)) this.#orphanRecovery.onRunUpdated(run);
   }
 
   #follows({ runId, ownership }: RunState): boolean {
+    if (this.#options.corruptRuns.has(runId)) return false;
     return this.#isListening || ownership.owner === this.#options.instanceId || this.#orphanRecovery.knows(runId);
   }
 
-  /** A run cannot be continued: its record is corrupt. */
-  giveUp(runId: string): void {
-    this.#orphanRecovery.giveUp(runId);
+  onRunCorrupt({ data: { runId } }: RunCorrupt): void {
+    this.#orphanRecovery.unfollow(runId);
   }
 
   async stop(): Promise<void> {
@@ -128,14 +109,6 @@ export class Cluster {
     this.#cancelCheck();
     this.#orphanRecovery.stop();
     await this.#heartbeat.stop();
-  }
-
-  /** Rendezvous hashing: instances that agree on who is alive rank themselves the same for a given run. */
-  #isInTurn(runId: string): boolean {
-    const { system, instanceId } = this.#options;
-    const place = (each: string): string => system.sha256(`${runId} ${each}`);
-    const own = place(instanceId);
-    return this.#failureDetector.others(system.monotonicMs()).every((each) => place(each) > own);
   }
 
   #scheduleCheck(): void {
@@ -147,29 +120,22 @@ export class Cluster {
   }
 
   #check(): void {
-    const { system, suspectAfterMs, registry, onFenced } = this.#options;
-    const nowMs = system.monotonicMs();
-    const isSilent = nowMs - this.#heartbeat.acknowledgedMs > FENCED_AFTER * suspectAfterMs;
+    const { system, suspectAfterMs, registry, failureDetector, instanceId, logger } = this.#options;
+    const isSilent = system.monotonicMs() - this.#heartbeat.acknowledgedMs > FENCED_AFTER * suspectAfterMs;
     if (isSilent && !this.#isFenced) {
-      onFenced();
+      logger.error({ instanceId }, 'heartbeats: the event log accepts none; abandoning all runs until it does');
       registry.abandon();
     }
     this.#isFenced = isSilent;
     if (isSilent) return;
     this.#orphanRecovery.check();
-    this.#failureDetector.forget((instanceId) => this.#orphanRecovery.isOwner(instanceId), nowMs);
+    failureDetector.forgetSuspects((each) => this.#orphanRecovery.isOwner(each));
   }
 }
 
 // The heartbeats of this instance: appended to its own stream at intervals, each at the exact revision.
 
-export interface HeartbeatOptions {
-  readonly log: EventLog;
-  readonly system: System;
-  readonly instanceId: string;
-  readonly heartbeatMs: number;
-  readonly onFault: (error: unknown) => void;
-}
+type HeartbeatOptions = Pick<ClusterOptions, 'log' | 'system' | 'instanceId' | 'heartbeatMs' | 'logger'>;
 
 class Heartbeat {
   readonly #options: HeartbeatOptions;
@@ -199,7 +165,7 @@ class Heartbeat {
   }
 
   async #beat(): Promise<void> {
-    const { system, heartbeatMs, onFault } = this.#options;
+    const { system, heartbeatMs, logger } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
@@ -207,7 +173,7 @@ class Heartbeat {
         this.#acknowledgedMs = system.monotonicMs();
       } catch (error) {
         if (error instanceof LogClosed) return;
-        onFault(error);
+        logger.error({ err: error }, 'heartbeats: one could not be recorded');
       }
       await wait(system, heartbeatMs, signal);
     }
@@ -229,8 +195,8 @@ function instanceStream(instanceId: string): string {
   return `instance-${instanceId}`;
 }
 
-/** The instance whose heartbeat an event is; null when it is none. */
-function beatOf({ stream, type }: RecordedEvent): string | null {
+/** The instance that sent a heartbeat, or null if the event is none. */
+function heartbeatSender({ stream, type }: RecordedEvent): string | null {
   const prefix = instanceStream('');
   return type === INSTANCE_BEAT && stream.startsWith(prefix) ? stream.slice(prefix.length) : null;
 }

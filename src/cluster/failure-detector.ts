@@ -4,14 +4,21 @@
  * suspicion only allows an attempt to take a run over, the revision of the append decides.
  */
 
-export interface FailureDetectorOptions {
-  /** This instance's own id. */
-  readonly instanceId: string;
+import type { System } from '../system/system.js';
+
+export interface ClusterSettings {
+  /** Time between two heartbeats, in milliseconds. */
   readonly heartbeatMs: number;
   /** Silence after which an instance is suspected to be dead, in milliseconds. */
   readonly suspectAfterMs: number;
+}
+
+export interface FailureDetectorOptions extends ClusterSettings {
+  /** This instance's own id. */
+  readonly instanceId: string;
   /** Earlier instances on the same data directory, certainly dead. */
   readonly predecessors: readonly string[];
+  readonly system: Pick<System, 'monotonicMs' | 'sha256'>;
 }
 
 /** Own heartbeats that may be missed before the silence of others means nothing. */
@@ -30,51 +37,61 @@ export class FailureDetector {
     this.#predecessors = new Set(options.predecessors);
   }
 
-  /** A heartbeat has been received. */
-  heard(instanceId: string, nowMs: number): void {
-    const { instanceId: ownId } = this.#options;
-    if (this.#isDeaf && instanceId === ownId) this.#hearAgain(nowMs);
+  onHeartbeat(instanceId: string): void {
+    const nowMs = this.#nowMs();
+    if (this.#isDeaf && instanceId === this.#options.instanceId) this.#restartTimes(nowMs);
     this.#heardMs.set(instanceId, nowMs);
   }
 
-  /** Whether own heartbeats come back from the log: the subscription works and is not behind. */
-  hearsItself(nowMs: number): boolean {
-    const { instanceId, heartbeatMs } = this.#options;
-    const lastMs = this.#heardMs.get(instanceId);
-    return lastMs !== undefined && nowMs - lastMs <= BEATS_MISSED * heartbeatMs;
-  }
-
   /**
-   * Whether an instance has been silent for too long. For one never heard of, the time counts from the first
-   * call.
+   * Whether an instance other than this one has been silent for too long. For one never heard of, the time counts from
+   * the first call.
    */
-  isSuspect(instanceId: string, nowMs: number): boolean {
+  isSuspect(instanceId: string): boolean {
     const { instanceId: ownId, suspectAfterMs } = this.#options;
     if (instanceId === ownId) return false;
     if (this.#predecessors.has(instanceId)) return true;
-    if (!this.hearsItself(nowMs)) this.#isDeaf = true;
+    const nowMs = this.#nowMs();
+    if (!this.#receivesOwnHeartbeats(nowMs)) this.#isDeaf = true;
     if (this.#isDeaf) return false;
     const lastMs = this.#heardMs.get(instanceId);
     if (lastMs === undefined) this.#heardMs.set(instanceId, nowMs);
     return lastMs !== undefined && nowMs - lastMs > suspectAfterMs;
   }
 
-  /** The other instances that were heard of and are not suspected. */
-  others(nowMs: number): readonly string[] {
-    const { instanceId: ownId } = this.#options;
-    return [...this.#heardMs.keys()].filter((each) => each !== ownId && !this.isSuspect(each, nowMs));
+  /**
+   * Whether it is this instance's turn to take a run, by rendezvous hashing: instances that agree on who is alive rank
+   * themselves the same for a run.
+   */
+  isInTurn(runId: string): boolean {
+    const { instanceId: ownId, system } = this.#options;
+    const rankOf = (instanceId: string): string => system.sha256(`${runId} ${instanceId}`);
+    const own = rankOf(ownId);
+    const others = [...this.#heardMs.keys()].filter((each) => each !== ownId && !this.isSuspect(each));
+    return others.every((each) => rankOf(each) > own);
   }
 
   /** Forgets suspected instances that are no longer needed. */
-  forget(isNeeded: (instanceId: string) => boolean, nowMs: number): void {
+  forgetSuspects(isNeeded: (instanceId: string) => boolean): void {
     for (const instanceId of this.#heardMs.keys()) {
-      if (this.isSuspect(instanceId, nowMs) && !isNeeded(instanceId)) this.#heardMs.delete(instanceId);
+      if (this.isSuspect(instanceId) && !isNeeded(instanceId)) this.#heardMs.delete(instanceId);
     }
   }
 
+  /** Whether own heartbeats come back from the log: the subscription works and is not behind. */
+  #receivesOwnHeartbeats(nowMs: number): boolean {
+    const { instanceId, heartbeatMs } = this.#options;
+    const lastMs = this.#heardMs.get(instanceId);
+    return lastMs !== undefined && nowMs - lastMs <= BEATS_MISSED * heartbeatMs;
+  }
+
   /** Restarts every instance's time: silence while nothing was received does not count. */
-  #hearAgain(nowMs: number): void {
+  #restartTimes(nowMs: number): void {
     this.#isDeaf = false;
     for (const instanceId of this.#heardMs.keys()) this.#heardMs.set(instanceId, nowMs);
+  }
+
+  #nowMs(): number {
+    return this.#options.system.monotonicMs();
   }
 }

@@ -24,10 +24,12 @@ const MAX_AT_REST = 20_000;
 export interface OrphanRecoveryOptions {
   readonly system: Pick<System, 'after' | 'random'>;
   readonly instanceId: string;
-  /** Whether an instance other than this one is suspected to be dead. */
-  readonly isSuspect: (instanceId: string) => boolean;
-  /** Whether it is this instance's turn to take a run: affects only the delay. */
-  readonly isInTurn: (runId: string) => boolean;
+  readonly failureDetector: {
+    /** Whether an instance other than this one is suspected to be dead. */
+    isSuspect(instanceId: string): boolean;
+    /** Whether it is this instance's turn to take a run: affects only the delay. */
+    isInTurn(runId: string): boolean;
+  };
   /** The runs of this instance. */
   readonly registry: {
     /** Whether a run is live here, being claimed or queued. */
@@ -46,7 +48,7 @@ export class OrphanRecovery {
   /** Revision at which this instance saw a run at rest, by run: the feed may still deliver events before it. */
   readonly #seenAtRest = new BoundedMap<string, number>(MAX_AT_REST);
   /** Cancels the scheduled attempt to take a run, by run. */
-  readonly #offers = new Map<string, () => void>();
+  readonly #takes = new Map<string, () => void>();
   /** Runs that have finished or paused since listening began; null once `know` has been called. */
   #atRest: Set<string> | null = new Set();
   #isStopped = false;
@@ -75,34 +77,29 @@ export class OrphanRecovery {
   }
 
   /** Follows a run after the feed has delivered one of its events. Ignores events older than the known state. */
-  recorded(run: RunState): void {
+  onRunFolded(run: RunState): void {
     if (this.#isOlder(run)) return;
     this.#seenAtRest.delete(run.runId);
     this.#follow(run);
   }
 
   /** Follows a run that this instance has appended to or read; the feed may deliver its last event later. */
-  learned(run: RunState): void {
+  onRunUpdated(run: RunState): void {
     if (this.#isOlder(run)) return;
     if (isAtRest(run)) this.#seenAtRest.set(run.runId, run.head.seq);
     this.#follow(run);
   }
 
-  /** Stops following a run that cannot be continued, until another of its events is received. */
-  giveUp(runId: string): void {
-    this.#leave(runId);
-  }
-
   /** Checks for runs whose owner is suspected to be dead, and for own runs that were abandoned. */
   check(): void {
-    for (const runId of this.#runs.keys()) if (this.#orphan(runId) !== null) this.#offer(runId);
+    for (const runId of this.#runs.keys()) if (this.#orphan(runId) !== null) this.#scheduleTake(runId);
   }
 
   /** Recovers nothing more, whatever is received. */
   stop(): void {
     this.#isStopped = true;
-    for (const cancel of this.#offers.values()) cancel();
-    this.#offers.clear();
+    for (const cancel of this.#takes.values()) cancel();
+    this.#takes.clear();
     this.#runs.clear();
     this.#seenAtRest.clear();
   }
@@ -114,46 +111,47 @@ export class OrphanRecovery {
 
   #follow(run: RunState): void {
     const { runId, ownership, head } = run;
-    if (isAtRest(run)) this.#leave(runId);
+    if (isAtRest(run)) this.unfollow(runId);
     else this.#note({ runId, owner: ownership.owner, seq: head.seq });
   }
 
   #note(run: UnfinishedRun): void {
     if (this.#isStopped) return;
     this.#runs.set(run.runId, run);
-    if (run.owner === null) this.#offer(run.runId);
-    else this.#withdraw(run.runId);
+    if (run.owner === null) this.#scheduleTake(run.runId);
+    else this.#cancelTake(run.runId);
   }
 
-  #leave(runId: string): void {
+  /** Stops following a run that is at rest or cannot be continued, until another of its events is received. */
+  unfollow(runId: string): void {
     this.#runs.delete(runId);
     this.#atRest?.add(runId);
-    this.#withdraw(runId);
+    this.#cancelTake(runId);
   }
 
   /** The run, or null if this instance must not try to take it. */
   #orphan(runId: string): UnfinishedRun | null {
-    const { instanceId, isSuspect, registry } = this.#options;
+    const { instanceId, failureDetector, registry } = this.#options;
     const run = this.#runs.get(runId);
     if (run === undefined || registry.holds(runId)) return null;
-    return run.owner === null || run.owner === instanceId || isSuspect(run.owner) ? run : null;
+    return run.owner === null || run.owner === instanceId || failureDetector.isSuspect(run.owner) ? run : null;
   }
 
-  #offer(runId: string): void {
-    if (this.#offers.has(runId)) return;
-    const { system, registry, isInTurn } = this.#options;
-    const { from, to } = isInTurn(runId) ? IN_TURN_MS : OUT_OF_TURN_MS;
+  #scheduleTake(runId: string): void {
+    if (this.#takes.has(runId)) return;
+    const { system, registry, failureDetector } = this.#options;
+    const { from, to } = failureDetector.isInTurn(runId) ? IN_TURN_MS : OUT_OF_TURN_MS;
     const cancel = system.after(from + system.random() * (to - from), () => {
-      this.#offers.delete(runId);
+      this.#takes.delete(runId);
       const orphan = this.#orphan(runId);
       if (orphan !== null) registry.recover([orphan]);
     });
-    this.#offers.set(runId, cancel);
+    this.#takes.set(runId, cancel);
   }
 
-  #withdraw(runId: string): void {
-    this.#offers.get(runId)?.();
-    this.#offers.delete(runId);
+  #cancelTake(runId: string): void {
+    this.#takes.get(runId)?.();
+    this.#takes.delete(runId);
     this.#options.registry.dequeue(runId);
   }
 }

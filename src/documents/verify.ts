@@ -138,16 +138,21 @@ function isView(stored: DocumentRecord | null, decisive: readonly Decisive[], re
   return possible.some((record) => JSON.stringify(record) === JSON.stringify(stored));
 }
 
-// The documents whose record is corrupt: they are excluded from search and not shown by id. Not stored, because
-// every start verifies all documents. One small entry per corrupt document.
+/** Receives each document once, when it is found corrupt. */
+export interface CorruptDocumentObserver {
+  onDocumentCorrupt(error: DocumentCorrupt): void;
+}
 
+/**
+ * The documents whose record is corrupt: they are excluded from search and not shown by id. Not stored, because every
+ * start verifies all documents. One small entry per corrupt document.
+ */
 export class CorruptDocuments {
-  readonly #onFound: (error: DocumentCorrupt) => void;
   readonly #found = new Map<string, DocumentCorrupt>();
+  readonly #observers: CorruptDocumentObserver[] = [];
 
-  /** @param onFound called once per document, when it is found corrupt */
-  constructor(onFound: (error: DocumentCorrupt) => void) {
-    this.#onFound = onFound;
+  subscribe(...observers: readonly CorruptDocumentObserver[]): void {
+    this.#observers.push(...observers);
   }
 
   has(documentId: string): boolean {
@@ -159,7 +164,7 @@ export class CorruptDocuments {
     const { documentId } = error.data;
     if (this.#found.has(documentId)) return;
     this.#found.set(documentId, error);
-    this.#onFound(error);
+    for (const observer of this.#observers) observer.onDocumentCorrupt(error);
   }
 
   /** Runs work on documents and marks the one that it finds corrupt. */

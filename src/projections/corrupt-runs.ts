@@ -17,23 +17,31 @@ export interface Corruption {
   readonly reason: string;
 }
 
+/** Receives each run once, when it is found corrupt. */
+export interface CorruptRunObserver {
+  onRunCorrupt(error: RunCorrupt): void;
+}
+
 export interface CorruptRunsOptions {
   /** Those found before. */
   readonly known: readonly Corruption[];
   readonly store: (corruption: Corruption) => Promise<void>;
   readonly remove: (runId: string) => Promise<void>;
-  /** Called once per run, when it is found corrupt. */
-  readonly onFound: (error: RunCorrupt) => void;
   readonly onFault: (error: unknown) => void;
 }
 
 export class CorruptRuns {
   readonly #options: CorruptRunsOptions;
   readonly #found: Map<string, Corruption>;
+  readonly #observers: CorruptRunObserver[] = [];
 
   constructor(options: CorruptRunsOptions) {
     this.#options = options;
     this.#found = new Map(options.known.map((each) => [each.runId, each]));
+  }
+
+  subscribe(...observers: readonly CorruptRunObserver[]): void {
+    this.#observers.push(...observers);
   }
 
   all(): readonly Corruption[] {
@@ -48,9 +56,9 @@ export class CorruptRuns {
   mark(error: RunCorrupt): void {
     const { runId } = error.data;
     if (this.#found.has(runId)) return;
-    const { store, onFound, onFault } = this.#options;
+    const { store, onFault } = this.#options;
     this.#found.set(runId, error.data);
-    onFound(error);
+    for (const observer of this.#observers) observer.onRunCorrupt(error);
     store(error.data).catch(onFault);
   }
 

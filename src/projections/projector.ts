@@ -24,6 +24,16 @@ import { summaryOf } from './run-summary.js';
 
 const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
 
+/** Receives the events of the log. Its methods must not throw; after a dropped subscription they may receive an event again. */
+export interface EventConsumer {
+  /** Receives each event before it is folded. */
+  onEventRecorded?(event: RecordedEvent): void;
+  /** Receives each event of a run once it is folded, with the resulting run. */
+  onRunFolded?(event: RecordedEvent, run: RunState): void;
+  /** Receives each event once it is folded or found corrupt. */
+  onEventFolded?(event: RecordedEvent): void;
+}
+
 export interface ProjectorOptions {
   readonly log: EventLog;
   readonly views: RunsInMemory;
@@ -31,14 +41,6 @@ export interface ProjectorOptions {
   /** The appends of this instance, which it has folded already. */
   readonly ownAppends?: Pick<OwnAppends, 'stateAfter'>;
   readonly system: Pick<System, 'after'>;
-  /** Called with each event before it is folded; after a drop perhaps again. Must not throw. */
-  readonly onArrived?: (event: RecordedEvent) => void;
-  /** Called with each event once it is folded or found corrupt; after a drop perhaps again. Must not throw. */
-  readonly onRecorded?: (event: RecordedEvent) => void;
-  /** Called with each event of a run once it is folded, with the resulting run. */
-  readonly onFolded?: (event: RecordedEvent, run: RunState) => void;
-  /** Called with each event of a document before it is listed; after a drop perhaps again. Must not throw. */
-  readonly onDocument?: (event: RecordedEvent) => void;
   /** Absent: hash chains are not verified while history is folded. */
   readonly sha256?: System['sha256'];
   readonly onFault: (error: unknown) => void;
@@ -62,10 +64,16 @@ export class Projector {
   /** Whether another subscription is about to begin: events of the present one no longer count. */
   #isRestarting = false;
   #rebuilds = 0;
+  readonly #consumers: EventConsumer[] = [];
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
     this.#position = options.history.checkpoint;
+  }
+
+  /** Adds consumers of the log's events; each event goes to them in the order in which they were added. */
+  subscribe(...consumers: readonly EventConsumer[]): void {
+    this.#consumers.push(...consumers);
   }
 
   /** Whether the history of the log has been folded since the start, or since the last rebuild. */
@@ -157,7 +165,7 @@ export class Projector {
 
   /** Advances past every event, whatever its category, so that waiting for the log's head does not depend on runs. */
   async #fold(recorded: RecordedEvent): Promise<void> {
-    this.#options.onArrived?.(recorded);
+    for (const consumer of this.#consumers) consumer.onEventRecorded?.(recorded);
     try {
       const runId = runIdOf(recorded.stream);
       if (runId !== null) await this.#foldRun(runId, recorded);
@@ -169,19 +177,19 @@ export class Projector {
       if (!CORRUPTIONS.some((corruption) => error instanceof corruption)) throw error;
       this.#options.onFault(error);
     }
-    this.#options.onRecorded?.(recorded);
+    for (const consumer of this.#consumers) consumer.onEventFolded?.(recorded);
     this.#reach(recorded.position);
   }
 
   async #foldRun(runId: string, recorded: RecordedEvent): Promise<void> {
-    const { views, history, onFolded } = this.#options;
+    const { views, history } = this.#options;
     const link = this.#linkOf(recorded);
     const own = link === null ? this.#foldedHere(runId, recorded) : null;
     const run = own ?? (await views.apply(runId, runEventOf(recorded), link));
     if (run !== null) await history.put(summaryOf(run));
     // Checked after the row is put, so that the list can show the run as corrupt.
     if (link !== null && recorded.revision === 0) assertRecordedFollows(runId, null, link);
-    if (run !== null) onFolded?.(recorded, run);
+    if (run !== null) for (const consumer of this.#consumers) consumer.onRunFolded?.(recorded, run);
   }
 
   /** The run if this instance folded the event to append it. Null for a watched run, whose watchers get every state. */
@@ -204,7 +212,6 @@ export class Projector {
   }
 
   async #foldDocument(id: string, recorded: RecordedEvent): Promise<void> {
-    this.#options.onDocument?.(recorded);
     if (isDecisive(recorded)) await this.#options.history.putDocument({ id, record: documentRecordOf(recorded) });
   }
 

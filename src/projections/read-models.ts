@@ -1,6 +1,6 @@
 /** Opens the stored read models of this process with the reader they use. */
 import type { System } from '../system/system.js';
-import type { RunCorrupt } from '../run/errors.js';
+import type { LiveRuns } from '../run/live/live-runs.js';
 import type { EventLog } from '../eventlog/port.js';
 import { CorruptRuns } from './corrupt-runs.js';
 import { History } from './run-history.js';
@@ -13,15 +13,16 @@ export interface ReadModelsOptions extends ViewsOptions {
   /** The log they are folded from, which `log` names. */
   readonly from: EventLog;
   readonly system: Pick<System, 'after' | 'sha256'>;
-  /** Called once per run, when it is found corrupt. */
-  readonly onCorrupt: (error: RunCorrupt) => void;
-  /** Called when the stored views have failed, with the cause: they have to be folded again. */
-  readonly onLost: (cause: unknown) => void;
   readonly onFault: (error: unknown) => void;
-  /** Whether a run is live here: its actor knows the record, and is not asked for the row as well. */
-  readonly isLive: (runId: string) => boolean;
+  /** The runs that are live here: their actors know the record, so their rows are not compared with it. */
+  readonly liveRuns: Pick<LiveRuns, 'has'>;
   /** Opens the stored rows. Default: the file. */
   readonly open?: typeof openViews | undefined;
+}
+
+/** Receives the loss of the stored views, which have to be folded again. */
+export interface ViewsObserver {
+  onViewsLost(cause: unknown): void;
 }
 
 export interface ReadModels {
@@ -30,6 +31,7 @@ export interface ReadModels {
   /** For what is shown: it compares the end of a record with its stored row, see `RunReaderOptions.seen`. */
   readonly reader: RunReader;
   readonly views: RunsInMemory;
+  subscribe(observer: ViewsObserver): void;
   /** Closes the file; what is not written is folded again. */
   close(): Promise<void>;
 }
@@ -38,23 +40,21 @@ export interface ReadModels {
 export async function openReadModels({
   from,
   system,
-  onCorrupt,
-  onLost,
   onFault,
-  isLive,
+  liveRuns,
   open = openViews,
   ...options
 }: ReadModelsOptions): Promise<ReadModels> {
+  const observers: ViewsObserver[] = [];
   const stored = await open(options, {
     ...{ system, onFault },
-    onLost,
+    onLost: (cause) => observers.forEach((observer) => observer.onViewsLost(cause)),
     corruptRuns: () => corruptRuns.all(),
   });
   const corruptRuns = new CorruptRuns({
     known: stored.corruptRuns,
     store: stored.saveCorrupt,
     remove: stored.removeCorrupt,
-    onFound: onCorrupt,
     onFault,
   });
   const readerOptions = { log: from, sha256: system.sha256, corruptRuns };
@@ -63,8 +63,13 @@ export async function openReadModels({
   const history = new History({ views: stored, system, onFault });
   const reader = new RunReader({
     ...readerOptions,
-    seen: async (runId) => (isLive(runId) ? null : (views.headSeq(runId) ?? (await history.find(runId))?.seq ?? null)),
+    seen: async (runId) =>
+      liveRuns.has(runId) ? null : (views.headSeq(runId) ?? (await history.find(runId))?.seq ?? null),
   });
   const views: RunsInMemory = new RunsInMemory(source, { assertReaches: (runId) => reader.assertReaches(runId) });
-  return { history, corruptRuns, reader, views, close: () => stored.close() };
+  return {
+    ...{ history, corruptRuns, reader, views },
+    subscribe: (observer) => void observers.push(observer),
+    close: () => stored.close(),
+  };
 }

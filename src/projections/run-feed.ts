@@ -49,7 +49,7 @@ export class RunFeed {
   }
 
   /** Delivers one event of the log, of whatever stream, from the subscription. */
-  deliver(recorded: RecordedEvent): void {
+  onEventFolded(recorded: RecordedEvent): void {
     const runId = runIdOf(recorded.stream);
     const audience = runId === null ? undefined : this.#audiences.get(runId);
     if (audience === undefined) return;
@@ -91,7 +91,7 @@ export class RunFeed {
   }
 
   /** Makes the watchers of a corrupt run read its record, which fails for them. */
-  notifyCorrupt({ data: { runId } }: RunCorrupt): void {
+  onRunCorrupt({ data: { runId } }: RunCorrupt): void {
     const audience = this.#audiences.get(runId);
     if (audience === undefined) return;
     audience.lastDelivered = Number.POSITIVE_INFINITY;

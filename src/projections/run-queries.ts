@@ -6,6 +6,7 @@ import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
 import { runStream } from '../run/events.js';
+import type { LiveRuns } from '../run/live/live-runs.js';
 import type { RunState } from '../run/state.js';
 import type { CorruptRuns } from './corrupt-runs.js';
 import { failureOf, isFinished, pauseOf } from '../run/state.js';
@@ -42,8 +43,7 @@ export interface RunQueriesOptions {
   readonly projector: Projector;
   readonly system: Pick<System, 'after'>;
   readonly corruptRuns: Pick<CorruptRuns, 'assertNotCorrupt' | 'shown'>;
-  /** The run as its actor holds it, when it runs here. */
-  readonly live: (runId: string) => RunState | null;
+  readonly liveRuns: Pick<LiveRuns, 'state'>;
 }
 
 export class RunQueries {
@@ -55,9 +55,9 @@ export class RunQueries {
 
   /** One run: from its actor while it runs here, from the history once it has ended, else folded from its stream. */
   async find(runId: string): Promise<RunSummary | null> {
-    const { reader, history, corruptRuns, live } = this.#options;
+    const { reader, history, corruptRuns, liveRuns } = this.#options;
     corruptRuns.assertNotCorrupt(runId);
-    const running = live(runId);
+    const running = liveRuns.state(runId);
     if (running !== null) return summaryOf(running);
     const stored = await history.find(runId);
     if (stored !== null && stored.completedAt !== null) return stored;
@@ -67,9 +67,9 @@ export class RunQueries {
 
   /** The full state of one run: from its actor while it runs here, else folded from its stream. */
   async state(runId: string): Promise<RunState | null> {
-    const { reader, corruptRuns, live } = this.#options;
+    const { reader, corruptRuns, liveRuns } = this.#options;
     corruptRuns.assertNotCorrupt(runId);
-    return live(runId) ?? (await reader.fold(runId));
+    return liveRuns.state(runId) ?? (await reader.fold(runId));
   }
 
   /** One run folded from its stream up to an event, or to what is there when that is beyond the head. */

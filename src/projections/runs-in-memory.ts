@@ -130,7 +130,7 @@ export class RunsInMemory {
   }
 
   /** Notifies the watchers of a run that was found corrupt. */
-  notifyCorrupt({ data: { runId } }: RunCorrupt): void {
+  onRunCorrupt({ data: { runId } }: RunCorrupt): void {
     this.#views.get(runId)?.store?.notifyCorrupt();
   }
 

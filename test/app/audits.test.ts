@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { documentAudits, runAudits } from '../../src/app/audits.js';
+import { DocumentAudits } from '../../src/app/document-audits.js';
+import { RunAudits } from '../../src/app/run-audits.js';
 import { CorruptDocuments } from '../../src/documents/verify.js';
 import { DocumentCorrupt } from '../../src/documents/errors.js';
 import { documentStream } from '../../src/documents/events.js';
@@ -65,7 +66,7 @@ describe('The background check of records', () => {
   });
 
   const corruptDocument = (id: string): CorruptDocuments => {
-    const corrupt = new CorruptDocuments(() => undefined);
+    const corrupt = new CorruptDocuments();
     corrupt.found(new DocumentCorrupt({ documentId: id, seq: 0, reason: 'a test' }));
     return corrupt;
   };
@@ -82,18 +83,17 @@ describe('The background check of records', () => {
       known: [],
       store: stored.saveCorrupt,
       remove: stored.removeCorrupt,
-      onFound: onFault,
       onFault,
     });
-    const runs = runAudits({
+    const runs = new RunAudits({
       ...{ log, charts: machineCache(), corruptRuns, logger, system, reader: readerOf(log), history, projector },
     });
     await runs.check([{ runId, owner: null }]);
     await runs.stop();
 
     const corruptDocuments = corruptDocument('a');
-    const documents = documentAudits({ log, history, corruptDocuments, projector: () => projector, system, logger });
-    documents.changed(eventOf('a'));
+    const documents = new DocumentAudits({ log, history, corruptDocuments, projector, system, logger });
+    documents.onDocumentChanged(eventOf('a'));
     await nextTurn();
     await documents.stop();
     expect(logged).to.deep.equal([]);
@@ -107,17 +107,17 @@ describe('The background check of records', () => {
         throw failures.shift() ?? new Error('read too often');
       },
     });
-    const documents = documentAudits({
+    const documents = new DocumentAudits({
       ...{
         log: failing,
         history,
         corruptDocuments: corruptDocument('a'),
-        projector: () => null,
+        projector,
         system: manual,
         logger,
       },
     });
-    documents.changed(eventOf('a'));
+    documents.onDocumentChanged(eventOf('a'));
     for (const waitMs of [50, 100]) {
       await untilTrue(() => manual.timers() === 1);
       manual.advance(waitMs);

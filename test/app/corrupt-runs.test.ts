@@ -320,7 +320,7 @@ describe('A run that is found corrupt while clients watch it', () => {
     await rich.until(({ type }) => type === 'RunReleased');
     await stream.until(({ event }) => event === 'RunReleased');
     isSpoilt = true;
-    expect((await engine.verify(runId))?.firstDifference).to.have.property('seq', 0);
+    expect((await engine.audits.verify(runId))?.firstDifference).to.have.property('seq', 0);
     expect(await plain.closed).to.equal(1011);
     expect(await rich.closed).to.equal(1011);
     expect(await stream.over).to.equal('cut');
@@ -350,7 +350,7 @@ describe('A run whose record is corrupt while it runs here', () => {
     await engine.registry.start(runRequest(runId));
     await model.called(1);
     expect(await engine.queries.find(runId)).to.include({ status: 'running' });
-    expect((await engine.verify(runId))?.firstDifference).to.have.property('seq', 0);
+    expect((await engine.audits.verify(runId))?.firstDifference).to.have.property('seq', 0);
     expect(engine.registry.live(runId)).not.to.equal(null);
     for (const reading of [engine.queries.find(runId), engine.queries.state(runId), engine.queries.folded(runId)]) {
       expect(await rejectionOf(reading)).to.be.instanceOf(RunCorrupt);

@@ -28,7 +28,7 @@ onEmbeddedLog(() =>
     /** The ids of the runs that a service serves from a folder, each as it was recorded. */
     const served = async (path: string): Promise<readonly string[]> => {
       const engine = await openTestEngine({ path, model: instantModel() });
-      await engine.unfinished();
+      await engine.recovery.unfinished();
       const ids: string[] = [];
       for (const [id, events] of image.runs) {
         const record = await engine.queries.record(id, { from: 0, limit: 1_000 });
@@ -36,7 +36,7 @@ onEmbeddedLog(() =>
         const found: string[] = [];
         for await (const event of record.events()) found.push(JSON.stringify(event));
         expect(found).to.deep.equal(events);
-        expect((await engine.verify(id))?.firstDifference).to.equal(null);
+        expect((await engine.audits.verify(id))?.firstDifference).to.equal(null);
         ids.push(id);
       }
       await engine.stop();

@@ -1,88 +1,109 @@
 import { expect } from 'chai';
 import { FailureDetector } from '../../src/cluster/failure-detector.js';
+import type { ManualSystem } from '../support/manual-system.js';
+import { manualSystem } from '../support/manual-system.js';
 
-const OPTIONS = { instanceId: 'me', heartbeatMs: 5_000, suspectAfterMs: 30_000, predecessors: ['first', 'before'] };
+const BEAT_MS = 5_000;
+const PREDECESSORS = ['first', 'before'];
 
-/** A member that has heard of itself and of another every beat up to a time. */
-function listening(untilMs: number): FailureDetector {
-  const membership = new FailureDetector(OPTIONS);
-  for (let nowMs = 0; nowMs <= untilMs; nowMs += OPTIONS.heartbeatMs) {
-    membership.heard('me', nowMs);
-    membership.heard('other', nowMs);
-  }
-  return membership;
-}
+describe('The failure detector', () => {
+  let system: ManualSystem;
+  let detector: FailureDetector;
 
-/** Hears only itself from one time to another; whether the other is suspected then. */
-function alone(membership: FailureDetector, fromMs: number, toMs: number): boolean {
-  for (let nowMs = fromMs; nowMs <= toMs; nowMs += OPTIONS.heartbeatMs) membership.heard('me', nowMs);
-  return membership.isSuspect('other', toMs);
-}
+  /** Heartbeats of these instances arrive at every interval for a time. */
+  const receive = (forMs: number, ...instanceIds: readonly string[]): void => {
+    for (let passedMs = 0; passedMs < forMs; passedMs += BEAT_MS) {
+      system.advance(BEAT_MS);
+      for (const each of instanceIds) detector.onHeartbeat(each);
+    }
+  };
 
-describe('Membership', () => {
+  beforeEach(() => {
+    system = manualSystem();
+    const options = { heartbeatMs: BEAT_MS, suspectAfterMs: 30_000, predecessors: PREDECESSORS };
+    detector = new FailureDetector({ ...options, instanceId: 'me', system });
+  });
+
   it('suspects an instance after its silence, not before', () => {
-    expect(alone(listening(10_000), 15_000, 40_000)).to.equal(false);
-    expect(alone(listening(10_000), 15_000, 45_000)).to.equal(true);
+    receive(10_000, 'me', 'other');
+    receive(30_000, 'me');
+    expect(detector.isSuspect('other')).to.equal(false);
+    receive(BEAT_MS, 'me');
+    expect(detector.isSuspect('other')).to.equal(true);
   });
 
-  it('suspects nobody before it has heard of itself', () => {
-    const membership = new FailureDetector(OPTIONS);
-    membership.heard('other', 0);
-    expect(membership.isSuspect('other', 1_000_000)).to.equal(false);
-    expect(membership.hearsItself(0)).to.equal(false);
+  it('suspects no instance before it has received its own heartbeat', () => {
+    detector.onHeartbeat('other');
+    system.advance(1_000_000);
+    expect(detector.isSuspect('other')).to.equal(false);
   });
 
-  it('suspects nobody while it does not hear itself', () => {
-    const membership = listening(10_000);
-    expect([20_000, 20_001].map((nowMs) => membership.hearsItself(nowMs))).to.deep.equal([true, false]);
-    expect(membership.isSuspect('other', 1_000_000)).to.equal(false);
+  it('suspects no instance while it misses its own heartbeats', () => {
+    receive(10_000, 'me', 'other');
+    receive(30_000, 'me');
+    system.advance(2 * BEAT_MS);
+    expect(detector.isSuspect('other')).to.equal(true);
+    system.advance(1);
+    expect(detector.isSuspect('other')).to.equal(false);
   });
 
-  it('gives everyone their full time once it hears itself again, as after a process stop', () => {
-    const membership = listening(10_000);
-    expect(membership.isSuspect('other', 1_000_000)).to.equal(false);
-    membership.heard('me', 1_000_000);
-    expect(membership.isSuspect('other', 1_000_000)).to.equal(false);
-    expect(alone(membership, 1_005_000, 1_030_000)).to.equal(false);
-    expect(alone(membership, 1_035_000, 1_035_000)).to.equal(true);
+  it('gives every instance its full time once its own heartbeats return, as after a frozen process', () => {
+    receive(10_000, 'me', 'other');
+    system.advance(1_000_000);
+    expect(detector.isSuspect('other')).to.equal(false);
+    detector.onHeartbeat('me');
+    expect(detector.isSuspect('other')).to.equal(false);
+    receive(30_000, 'me');
+    expect(detector.isSuspect('other')).to.equal(false);
+    receive(BEAT_MS, 'me');
+    expect(detector.isSuspect('other')).to.equal(true);
   });
 
   it('gives an instance that it never heard of its time from the first question on', () => {
-    const membership = listening(10_000);
-    expect(membership.isSuspect('stranger', 10_000)).to.equal(false);
-    for (let nowMs = 15_000; nowMs <= 45_000; nowMs += 5_000) membership.heard('me', nowMs);
-    expect(membership.isSuspect('stranger', 40_000)).to.equal(false);
-    expect(membership.isSuspect('stranger', 45_000)).to.equal(true);
+    receive(10_000, 'me');
+    expect(detector.isSuspect('stranger')).to.equal(false);
+    receive(30_000, 'me');
+    expect(detector.isSuspect('stranger')).to.equal(false);
+    receive(BEAT_MS, 'me');
+    expect(detector.isSuspect('stranger')).to.equal(true);
   });
 
-  it('does not suspect one that beats again', () => {
-    const membership = listening(10_000);
-    expect(alone(membership, 15_000, 45_000)).to.equal(true);
-    membership.heard('other', 46_000);
-    expect(membership.isSuspect('other', 46_000)).to.equal(false);
+  it('does not suspect an instance whose heartbeats return', () => {
+    receive(10_000, 'me', 'other');
+    receive(35_000, 'me');
+    expect(detector.isSuspect('other')).to.equal(true);
+    detector.onHeartbeat('other');
+    expect(detector.isSuspect('other')).to.equal(false);
   });
 
-  it('knows that all before it in its place are dead, whatever it hears', () => {
-    const membership = new FailureDetector(OPTIONS);
-    for (const dead of OPTIONS.predecessors) {
-      membership.heard(dead, 0);
-      expect(membership.isSuspect(dead, 0)).to.equal(true);
-    }
-    expect(membership.others(0)).to.deep.equal([]);
+  it('suspects the earlier instances of its data directory, whatever it receives of them', () => {
+    receive(10_000, 'me', ...PREDECESSORS);
+    for (const dead of PREDECESSORS) expect(detector.isSuspect(dead)).to.equal(true);
+    expect(detector.isInTurn('a run')).to.equal(true);
   });
 
   it('never suspects itself', () => {
-    const membership = listening(10_000);
-    expect(membership.isSuspect('me', 1_000_000)).to.equal(false);
+    receive(10_000, 'me');
+    system.advance(1_000_000);
+    expect(detector.isSuspect('me')).to.equal(false);
   });
 
-  it('forgets the dead that nobody needs, and no others', () => {
-    const membership = listening(10_000);
-    alone(membership, 15_000, 45_000);
-    membership.forget((instanceId) => instanceId === 'other', 45_000);
-    expect(membership.isSuspect('other', 45_000)).to.equal(true);
-    membership.forget(() => false, 45_000);
-    // Forgotten: it has its time anew.
-    expect(membership.isSuspect('other', 45_000)).to.equal(false);
+  it('shares the turns to take runs with the other instances that are alive', () => {
+    const runIds = Array.from({ length: 100 }, (_, at) => `run ${at}`);
+    receive(10_000, 'me', 'other');
+    const own = runIds.filter((runId) => detector.isInTurn(runId));
+    expect(own.length).to.be.within(20, 80);
+    receive(35_000, 'me');
+    expect(runIds.every((runId) => detector.isInTurn(runId))).to.equal(true);
+  });
+
+  it('forgets suspected instances that are not needed, and no others', () => {
+    receive(10_000, 'me', 'other');
+    receive(35_000, 'me');
+    detector.forgetSuspects((instanceId) => instanceId === 'other');
+    expect(detector.isSuspect('other')).to.equal(true);
+    detector.forgetSuspects(() => false);
+    // A forgotten instance has its full time again.
+    expect(detector.isSuspect('other')).to.equal(false);
   });
 });

@@ -65,7 +65,7 @@ describe('Instances on one log', () => {
     const openLog = () => Promise.resolve(ownLine.log);
     const system = passingSystem(INTERVALS);
     const engine = await openTestEngine({ path, model, system, cluster: CLUSTER, openLog, ...options });
-    if (beatsOnly) engine.beat();
+    if (beatsOnly) engine.recovery.beat();
     else await engine.recover();
     const stop = (): Promise<void> => {
       stopped.add(instance);
@@ -257,7 +257,7 @@ describe('Instances on one log', () => {
     first.line.turn('down');
     first.system.pass(LONG_MS);
     await Promise.all(aborted);
-    expect(await first.isReady().catch(() => false)).to.equal(false);
+    expect(await first.readiness.isReady().catch(() => false)).to.equal(false);
     first.line.turn('up');
     await held.called(6);
     for (const call of [...held.held].slice(3)) call.signal.throwIfAborted();

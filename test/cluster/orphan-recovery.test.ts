@@ -26,8 +26,7 @@ describe('A recovery', () => {
     recovery = new OrphanRecovery({
       system,
       instanceId: 'me',
-      isSuspect: (instanceId) => dead.has(instanceId),
-      isInTurn: () => isInTurn,
+      failureDetector: { isSuspect: (instanceId) => dead.has(instanceId), isInTurn: () => isInTurn },
       registry: {
         holds: (runId) => held.has(runId),
         recover(orphans) {
@@ -57,18 +56,18 @@ describe('A recovery', () => {
     ['its owner has released', released],
   ] as const) {
     it(`takes a run that ${what}, within half a second`, () => {
-      recovery.recorded(run());
+      recovery.onRunFolded(run());
       expect(taken).to.deep.equal([]);
       expect(settle()).to.deep.equal([RUN_ID]);
     });
   }
 
   it('never again offers a run that was given up, however often it looks', () => {
-    recovery.recorded(running());
+    recovery.onRunFolded(running());
     dead.add('one');
     recovery.check();
     expect(settle()).to.deep.equal([RUN_ID]);
-    recovery.giveUp(RUN_ID);
+    recovery.unfollow(RUN_ID);
     expect(left).to.include(RUN_ID);
     for (let looks = 0; looks < 3; looks += 1) recovery.check();
     expect(settle()).to.deep.equal([RUN_ID]);
@@ -80,7 +79,7 @@ describe('A recovery', () => {
     ['has ended', cancelled],
   ] as const) {
     it(`leaves a run that ${what}`, () => {
-      recovery.recorded(run());
+      recovery.onRunFolded(run());
       recovery.check();
       expect(settle()).to.deep.equal([]);
       expect(left).to.include(RUN_ID);
@@ -89,7 +88,7 @@ describe('A recovery', () => {
 
   it('leaves a run to the one whose turn it is, and comes in when that one does not', () => {
     isInTurn = false;
-    recovery.recorded(released());
+    recovery.onRunFolded(released());
     system.advance(249);
     expect(taken).to.deep.equal([]);
     system.advance(251);
@@ -97,7 +96,7 @@ describe('A recovery', () => {
   });
 
   it('takes a run once its owner is dead', () => {
-    recovery.recorded(running());
+    recovery.onRunFolded(running());
     dead.add('one');
     recovery.check();
     recovery.check();
@@ -105,7 +104,7 @@ describe('A recovery', () => {
   });
 
   it('takes nothing from an owner that lives again by the end of the wait', () => {
-    recovery.recorded(running());
+    recovery.onRunFolded(running());
     dead.add('one');
     recovery.check();
     dead.clear();
@@ -114,14 +113,14 @@ describe('A recovery', () => {
 
   it('leaves a run that another has claimed during the wait', () => {
     const free = given(line).when({ type: 'ReleaseRun' });
-    recovery.recorded(free.run);
-    recovery.recorded(free.when({ type: 'ClaimRun', reason: 'handover' }, 'other').run);
+    recovery.onRunFolded(free.run);
+    recovery.onRunFolded(free.when({ type: 'ClaimRun', reason: 'handover' }, 'other').run);
     expect(settle()).to.deep.equal([]);
   });
 
   it('takes back its own run that it has let go, and not one that it holds', () => {
     const own = (story: Story): RunState => story.when({ type: 'ClaimRun', reason: 'handover' }, 'me').run;
-    recovery.recorded(own(given(line).when({ type: 'ReleaseRun' })));
+    recovery.onRunFolded(own(given(line).when({ type: 'ReleaseRun' })));
     held.add(RUN_ID);
     recovery.check();
     expect(settle()).to.deep.equal([]);
@@ -131,7 +130,7 @@ describe('A recovery', () => {
   });
 
   it('knows what was there before, unless it has heard better since', () => {
-    recovery.recorded(cancelled());
+    recovery.onRunFolded(cancelled());
     recovery.know([
       { runId: RUN_ID, owner: null },
       { runId: 'old', owner: null },
@@ -148,39 +147,39 @@ describe('A recovery', () => {
     ['another owns it', running],
   ] as const) {
     it(`does not offer a run again once it has learned that ${what}, though the feed delivers earlier events`, () => {
-      recovery.learned(later());
-      recovery.recorded(pending());
+      recovery.onRunUpdated(later());
+      recovery.onRunFolded(pending());
       recovery.check();
       expect(settle()).to.deep.equal([]);
-      recovery.recorded(later());
+      recovery.onRunFolded(later());
       recovery.check();
       expect(settle()).to.deep.equal([]);
     });
   }
 
   it('takes a run once the feed delivers that its owner has released it', () => {
-    recovery.learned(running());
-    recovery.recorded(pending());
-    recovery.recorded(released());
+    recovery.onRunUpdated(running());
+    recovery.onRunFolded(pending());
+    recovery.onRunFolded(released());
     expect(settle()).to.deep.equal([RUN_ID]);
   });
 
   it('ignores a read of a run that is older than what the feed has delivered', () => {
-    recovery.recorded(running());
-    recovery.learned(pending());
+    recovery.onRunFolded(running());
+    recovery.onRunUpdated(pending());
     recovery.check();
     expect(settle()).to.deep.equal([]);
   });
 
   it('offers a run with the revision that its record must reach', () => {
     recovery.know([{ runId: 'old', owner: null, seq: 3 }]);
-    recovery.recorded(released());
+    recovery.onRunFolded(released());
     settle();
     expect(revisions).to.have.members([3, released().head.seq]);
   });
 
   it('takes nothing after its stop', () => {
-    recovery.recorded(released());
+    recovery.onRunFolded(released());
     recovery.stop();
     expect(settle()).to.deep.equal([]);
     expect(system.timers()).to.equal(0);

@@ -76,7 +76,7 @@ describe('An upload whose process is killed', () => {
       embeddings: provider.embeddings(),
       model: scriptedModel(),
     });
-    await engine.unfinished();
+    await engine.recovery.unfinished();
     try {
       return await work(engine);
     } finally {

@@ -38,7 +38,7 @@ onEmbeddedLog(() => {
 /** Every run as the list shows it; none is taken up. */
 async function allListed(path: string) {
   const engine = await openTestEngine({ path, model: instantModel() });
-  await engine.unfinished();
+  await engine.recovery.unfinished();
   const listed = await engine.queries.list({ limit: 100_000, offset: 0 });
   await engine.stop();
   expect(engine.faults).to.deep.equal([]);

@@ -107,7 +107,7 @@ describe('The same bytes', () => {
         embeddings,
         openLog: async () => decorate(shared.line().log),
       });
-      await engine.unfinished();
+      await engine.recovery.unfinished();
       engines.push(engine);
       return engine;
     };
@@ -126,7 +126,7 @@ describe('The same bytes', () => {
         ...['DocumentReceived', 'ChunksAdded', 'ChunksEmbedded', 'ChunksEmbedded', 'DocumentIngested'],
       ]);
       for (const engine of both) {
-        await untilTrue(() => engine.isReady());
+        await untilTrue(() => engine.readiness.isReady());
         expect(await engine.documents.find(idOf(PDF))).to.include({ filename: 'x.pdf', chunks: 100 });
         expect(await engine.documentList({ limit: 10, offset: 0 })).to.have.lengthOf(1);
       }

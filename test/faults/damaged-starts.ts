@@ -129,7 +129,7 @@ async function verdictOn(path: string, { runs }: CrashImage): Promise<Verdict> {
     return refusal(error);
   }
   try {
-    await engine.unfinished();
+    await engine.recovery.unfinished();
     const told = new Set<string>();
     for (const [id, events] of runs) if (!(await isServed(engine, id, events))) told.add(id);
     await assertListed(engine, { runs, told });

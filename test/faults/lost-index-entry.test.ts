@@ -74,7 +74,7 @@ onEmbeddedLog(() =>
       // What a kill leaves of a journal that was not written to its end.
       writeFileSync(`${views}-wal`, Buffer.alloc(100));
       const engine = await open();
-      await engine.unfinished();
+      await engine.recovery.unfinished();
       const rows = await engine.queries.list({ limit: 10, offset: 0 });
       await engine.stop();
       expect(rows.map(({ id }) => id)).to.deep.equal([runId]);

@@ -71,7 +71,7 @@ onEmbeddedLog(() =>
       it(`is served without loss with ${title}`, async () => {
         spoil(join(path, 'views', 'views.sqlite'));
         const engine = await open();
-        await engine.unfinished();
+        await engine.recovery.unfinished();
         const rows = await engine.queries.list({ limit: 200, offset: 0 });
         await engine.stop();
         expect(rows.map(({ id }) => id).sort()).to.deep.equal([...image.runs.keys()].sort());

@@ -60,7 +60,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
   /** Records an event and tells of it. */
   function record(...events: readonly RecordedEvent[]): void {
     recorded.push(...events);
-    events.forEach((event) => feed.deliver(event));
+    events.forEach((event) => feed.onEventFolded(event));
   }
 
   function follow(from = 0, onEvent: (event: RunEvent) => void = () => undefined) {
@@ -110,7 +110,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
       await idle(pick(3));
       const upTo = Math.min(recorded.length, told + pick(4));
       // A subscription that was dropped tells some once more.
-      for (const event of story.slice(Math.max(0, told - pick(3)), upTo)) feed.deliver(event);
+      for (const event of story.slice(Math.max(0, told - pick(3)), upTo)) feed.onEventFolded(event);
       told = upTo;
     }
     await Promise.all(watching);
@@ -167,7 +167,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
     const { seqs, over } = follow();
     await untilTrue(() => seqs.length === 5);
     await nextTurn();
-    story.slice(6, 7).forEach((event) => feed.deliver(event));
+    story.slice(6, 7).forEach((event) => feed.onEventFolded(event));
     expect(await rejectionOf(over)).to.be.instanceOf(RunCorrupt);
   });
 

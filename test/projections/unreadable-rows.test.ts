@@ -154,7 +154,7 @@ onEmbeddedLog(() =>
       const model = scriptedModel(() => 'hold');
       await service.stop();
       await serve(model);
-      const [ended, running] = [await service.engine.unfinished(), await rest.start()];
+      const [ended, running] = [await service.engine.recovery.unfinished(), await rest.start()];
       const paused = await startGodRun(service.engine, graphOf('write'));
       await model.called(1);
       await pausedBefore(service.engine, paused, 'write');

@@ -74,7 +74,7 @@ describe('The actor of an event', () => {
     await engine.registry.decidePause(runId, decision('reject', { caller, comment: 'Too\nlong' }));
     const events = await checkRecord(engine.log, runId);
     expect(factsOf(events, 'GateDecided')[0]).to.deep.include({ actor: 'ben', comment: 'Too\nlong' });
-    const told = await engine.genealogy(runId);
+    const told = await engine.audits.genealogy(runId);
     expect(told).to.deep.include({ actor: 'ann' });
     expect(told?.decisions[0]).to.deep.include({ actor: 'ben', comment: 'Too\nlong' });
     const lines = events.map((event) => eventLine(event, plainly, null)).join('\n');
@@ -91,7 +91,7 @@ describe('The actor of an event', () => {
       if (cancelled === null) continue;
       const [failed] = factsOf(await checkRecord(engine.log, runId), 'RunFailed');
       expect(failed).to.deep.include({ kind: 'cancelled', actor: 'eve' });
-      expect((await engine.genealogy(runId))?.outcome).to.include({ kind: 'cancelled', actor: 'eve' });
+      expect((await engine.audits.genealogy(runId))?.outcome).to.include({ kind: 'cancelled', actor: 'eve' });
     }
     await runWhen(engine, resting, ({ phase }) => phase.status === 'failed');
   });

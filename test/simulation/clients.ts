@@ -1,5 +1,5 @@
 /** The clients of a history: they ask, ask again where no answer comes, and remember what they were answered. */
-import type { Engine } from '../../src/app/engine.js';
+import type { Context } from '../../src/app/context.js';
 import { LogUnavailable } from '../../src/eventlog/errors.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { GateChoice, RunRequestedData } from '../../src/generated/schemas.js';
@@ -368,7 +368,7 @@ export class Clients {
   }
 
   /** Asks with the same key until there is an answer. */
-  async #insist<T>(slot: number, work: (engine: Engine) => Promise<T>, onAnswer: () => void): Promise<void> {
+  async #insist<T>(slot: number, work: (engine: Context) => Promise<T>, onAnswer: () => void): Promise<void> {
     const { scheduler, plan, draws } = this.#world;
     for (let tries = 0; ; tries += 1) {
       const answer = await this.#ask((slot + tries) % plan.rates.length, work);
@@ -379,7 +379,7 @@ export class Clients {
   }
 
   /** Asks once; null: nobody answers in time. */
-  async #ask<T>(slot: number, work: (engine: Engine) => Promise<T>): Promise<Answer<T>> {
+  async #ask<T>(slot: number, work: (engine: Context) => Promise<T>): Promise<Answer<T>> {
     const { scheduler, instances } = this.#world;
     const late = new Promise<null>((resolve) => scheduler.after(PATIENCE_MS, null, () => resolve(null)));
     const asked = instances[slot]?.ask(work).then(

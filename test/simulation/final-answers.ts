@@ -16,7 +16,7 @@ export async function checkAnswers(world: World): Promise<void> {
     const again = <T>(ask: () => Promise<T>): Promise<T> =>
       ask().catch((error: unknown) => (isOfLog(error) ? again(ask) : Promise.reject(error)));
     // Whoever has just thawed is fenced until its next heartbeat; that it never is ready ends the history too.
-    while (!(await again(() => engine.isReady())))
+    while (!(await again(() => engine.readiness.isReady())))
       await new Promise<void>((resolve) => scheduler.after(500, null, resolve));
     const list = await again(() => engine.queries.list({ limit: 100, offset: 0 }));
     world.must(
@@ -36,7 +36,7 @@ export async function checkAnswers(world: World): Promise<void> {
       world.must(found !== null, 'views equal the fold', () => `run ${runId} is not found`);
       if (found !== null) checkHead(world, found, 'a poll');
       if (instance === instances[0]) {
-        const verified = await again(() => engine.verify(runId));
+        const verified = await again(() => engine.audits.verify(runId));
         const isValid = verified !== null && verified.firstDifference === null;
         world.must(isValid, 'views equal the fold', () => `verify says ${JSON.stringify(verified)}`);
       }

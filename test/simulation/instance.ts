@@ -1,7 +1,7 @@
 /** One of the instances: the whole engine of `src/app`, life after life, on one place of storage. */
-import type { Engine } from '../../src/app/engine.js';
-import { openEngine } from '../../src/app/engine.js';
-import type { EngineDeps, EngineOverrides } from '../../src/app/context.js';
+import type { Context } from '../../src/app/context.js';
+import { openContext } from '../../src/app/context.js';
+import type { ContextDeps, ContextOverrides } from '../../src/app/context-deps.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { machineCache } from '../../src/run/machine.js';
 import type { Plan } from './faults.js';
@@ -19,7 +19,7 @@ export interface InstanceDeps {
   readonly tools: (
     process: Process,
     instance: Instance,
-  ) => Pick<EngineDeps, 'webSearch'> & Pick<EngineOverrides, 'chunkSearch'>;
+  ) => Pick<ContextDeps, 'webSearch'> & Pick<ContextOverrides, 'chunkSearch'>;
   /** Something went wrong that no fault explains. */
   readonly onFault: (what: string, error: unknown) => void;
   /** A life was stopped; `timers`: how many it has left behind. */
@@ -47,12 +47,12 @@ export class Instance implements Line {
   readonly armed: AppendFault[] = [];
   process: Process | null = null;
   /** Once it takes requests. */
-  engine: Engine | null = null;
+  engine: Context | null = null;
   /** The life that is being stopped: it takes no requests any more, even if it was still starting. */
   #stopping: Process | null = null;
   views = new StoredViews();
   /** While a life lasts, even if it takes no requests. */
-  opening: Engine | null = null;
+  opening: Context | null = null;
   /** By stream, how many events this life was told of by the log. */
   readonly known = new Map<string, number>();
   #lives = 0;
@@ -133,7 +133,7 @@ export class Instance implements Line {
   }
 
   /** What a request is answered by this life; 'gone' when the process dies before. */
-  ask<T>(work: (engine: Engine) => Promise<T>): Promise<T | 'gone'> {
+  ask<T>(work: (engine: Context) => Promise<T>): Promise<T | 'gone'> {
     const { engine } = this;
     if (engine === null) return Promise.resolve('gone');
     return new Promise((resolve, reject) => {
@@ -147,7 +147,7 @@ export class Instance implements Line {
   async #boot(process: Process): Promise<void> {
     const { plan, scheduler, storage, model, tools } = this.#deps;
     const { webSearch = null, chunkSearch } = tools(process, this);
-    const engine = await openEngine(
+    const engine = await openContext(
       {
         maxActiveRuns: plan.maxActiveRuns,
         maxModelCalls: plan.maxModelCalls,
@@ -176,9 +176,9 @@ export class Instance implements Line {
       },
     );
     this.opening = engine;
-    const unfinished = await engine.unfinished();
-    await engine.check(unfinished);
-    engine.recover(unfinished);
+    const unfinished = await engine.recovery.unfinished();
+    await engine.recovery.check(unfinished);
+    engine.recovery.recover(unfinished);
     // A service that reads for long opens its port meanwhile, so that it can be stopped before; then it recovers too late.
     if (this.#stopping !== process) this.engine = engine;
   }
@@ -189,7 +189,7 @@ export class Instance implements Line {
     this.end(process);
   }
 
-  #dataDir(): EngineDeps['dataDir'] {
+  #dataDir(): ContextDeps['dataDir'] {
     const nowhere = '/nowhere';
     return {
       ...{ path: nowhere, logFile: nowhere, viewsDir: nowhere, tmpDir: nowhere, isExposed: false },

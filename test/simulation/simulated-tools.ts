@@ -1,5 +1,5 @@
 /** Web search and document search behind their ports: they answer in virtual time, and fail, break and hang now and then. */
-import type { EngineDeps, EngineOverrides } from '../../src/app/context.js';
+import type { ContextDeps, ContextOverrides } from '../../src/app/context-deps.js';
 import type { Draws, Process } from './scheduler.js';
 
 export interface SimulatedToolsDeps {
@@ -22,7 +22,7 @@ export function simulatedTools({
   longestMs,
   isMended,
   onCall,
-}: SimulatedToolsDeps): Required<Pick<EngineDeps, 'webSearch'> & Pick<EngineOverrides, 'chunkSearch'>> {
+}: SimulatedToolsDeps): Required<Pick<ContextDeps, 'webSearch'> & Pick<ContextOverrides, 'chunkSearch'>> {
   const isIll = (share: number): boolean => draws.chance(share) && !isMended();
 
   /** What is found has a place of its own; null: nothing is, for the search has failed. */

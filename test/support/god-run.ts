@@ -1,6 +1,6 @@
 /** Runs in God Mode, and what their clients do with them over REST. */
 import { nodeSystem } from '../../src/system/system.js';
-import type { Engine } from '../../src/app/engine.js';
+import type { Context } from '../../src/app/context.js';
 import type { GodModeState, Graph } from '../../src/generated/schemas.js';
 import type { DecisionRequest } from '../../src/run/commands/decide-pause.js';
 import type { RunState } from '../../src/run/state.js';
@@ -12,7 +12,7 @@ import type { RestClient } from './rest-client.js';
 import { runWhen } from './run-when.js';
 
 /** Starts a run that pauses before each node; resolves with its id at its first pause. */
-export async function startGodRun(engine: Engine, graph: Graph, topic = 'The sea'): Promise<string> {
+export async function startGodRun(engine: Context, graph: Graph, topic = 'The sea'): Promise<string> {
   const runId = nodeSystem().uuid();
   await engine.registry.start(runRequest(runId, { topic, graph, godMode: true }));
   return runId;
@@ -27,13 +27,13 @@ export async function stateOf(rest: RestClient, runId: string): Promise<GodModeS
 }
 
 /** Resolves with the revision of the run's pause once it waits before these nodes. */
-export async function pausedBefore(engine: Engine, runId: string, ...nodes: readonly string[]): Promise<number> {
+export async function pausedBefore(engine: Context, runId: string, ...nodes: readonly string[]): Promise<number> {
   const paused = await runWhen(engine, runId, (run) => openPauseOf(run)?.nextNodes.join() === nodes.join());
   return pauseOf(paused)?.seq ?? -1;
 }
 
 /** Approves every pause of a run, each with a key of its own, until the run has ended. */
-export async function approveAll(engine: Pick<Engine, 'views' | 'registry'>, runId: string): Promise<RunState> {
+export async function approveAll(engine: Pick<Context, 'views' | 'registry'>, runId: string): Promise<RunState> {
   for (let last = 0; ;) {
     const run = await runWhen(engine, runId, (each) => isFinished(each) || (openPauseOf(each)?.number ?? 0) > last);
     const pause = openPauseOf(run);
@@ -44,7 +44,7 @@ export async function approveAll(engine: Pick<Engine, 'views' | 'registry'>, run
 }
 
 /** Spoils the record of a run that is paused: an event that does not follow from the one before it. */
-export async function spoil({ log }: Pick<Engine, 'log'>, runId: string): Promise<void> {
+export async function spoil({ log }: Pick<Context, 'log'>, runId: string): Promise<void> {
   let head = -1;
   for await (const { revision } of log.readStream(runStream(runId))) head = revision;
   const event = { id: nodeSystem().uuid(), type: 'RunFailed', data: '{}', metadata: { occurredAt: '', hash: '' } };

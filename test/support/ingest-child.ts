@@ -54,7 +54,7 @@ const bytes = readFileSync(file);
 const text = JSON.parse(readFileSync(textFile, 'utf8')) as Awaited<ReturnType<PdfExtractor['extract']>>;
 const extractor: PdfExtractor = { extract: () => Promise.resolve(text), stop: () => Promise.resolve() };
 const engine = await openTestEngine({ path, embeddings, extractor, model: scriptedModel(), decorate: mortalLog });
-await engine.unfinished();
+await engine.recovery.unfinished();
 const { chunks, isNew } = await engine.documents.ingest({
   ...{ id, filename, bytes: bytes.length },
   read: async () => new Uint8Array(bytes),

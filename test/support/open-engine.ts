@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
-import type { ClusterSettings } from '../../src/cluster/cluster.js';
+import type { ClusterSettings } from '../../src/cluster/failure-detector.js';
 import type { Config } from '../../src/config.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { openDataDirectory } from '../../src/app/data-directory.js';
@@ -12,9 +12,9 @@ import type { ChunkSearch } from '../../src/search/document-search.js';
 import type { PdfExtractor } from '../../src/pdf/extract.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { frozenGraph, requestedRun } from '../../src/run/request.js';
-import type { Engine } from '../../src/app/engine.js';
-import type { EngineOverrides } from '../../src/app/context.js';
-import { openEngine } from '../../src/app/engine.js';
+import type { Context } from '../../src/app/context.js';
+import type { ContextOverrides } from '../../src/app/context-deps.js';
+import { openContext } from '../../src/app/context.js';
 import type { Graph, RunRequestedData } from '../../src/generated/schemas.js';
 import { eventStoreFor } from './test-event-store.js';
 import type { SearchProvider } from '../../src/council/tools/web-search.js';
@@ -33,12 +33,12 @@ export interface OpenEngineOptions {
   /** Set where several engines share a log. */
   readonly cluster?: ClusterSettings;
   /** Opens its log. Default: the embedded one in the folder. */
-  readonly openLog?: EngineOverrides['openLog'];
+  readonly openLog?: ContextOverrides['openLog'];
   /** Stands between the engine and its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
 
-export interface TestEngine extends Omit<Engine, 'recover'> {
+export interface TestEngine extends Context {
   /** Takes up what is unfinished, once the read models have caught up. */
   recover(): Promise<void>;
   readonly faults: unknown[];
@@ -50,7 +50,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
   const dataDir = openDataDirectory(options.path, { pid: process.pid, hostname: hostname(), startedAt: system.now() });
   const { decorate = (log: EventLog) => log, openLog: open = openLog } = options;
   const faults: unknown[] = [];
-  const engine = await openEngine(
+  const engine = await openContext(
     {
       maxActiveRuns: options.maxActiveRuns ?? 1_000,
       maxModelCalls: options.maxModelCalls ?? 1_000,
@@ -80,7 +80,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
     await engine.stop();
     dataDir.release();
   };
-  const recover = async (): Promise<void> => engine.recover(await engine.unfinished());
+  const recover = async (): Promise<void> => engine.recovery.recover(await engine.recovery.unfinished());
   return { ...engine, recover, stop, faults };
 }
 

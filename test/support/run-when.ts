@@ -1,11 +1,11 @@
 /** Waiting for what becomes of runs, as a watcher is told of it. */
-import type { Engine } from '../../src/app/engine.js';
+import type { Context } from '../../src/app/context.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished } from '../../src/run/state.js';
 
 /** Resolves with the first state of a run that fits; rejects when there is no such run. */
 export async function runWhen(
-  engine: Pick<Engine, 'views'>,
+  engine: Pick<Context, 'views'>,
   runId: string,
   fits: (run: RunState) => boolean,
 ): Promise<RunState> {
@@ -25,6 +25,6 @@ export async function runWhen(
 }
 
 /** Resolves once all runs have ended. */
-export function allFinished(engine: Pick<Engine, 'views'>, runIds: readonly string[]): Promise<readonly RunState[]> {
+export function allFinished(engine: Pick<Context, 'views'>, runIds: readonly string[]): Promise<readonly RunState[]> {
   return Promise.all(runIds.map((runId) => runWhen(engine, runId, isFinished)));
 }

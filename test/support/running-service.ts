@@ -4,7 +4,7 @@ import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { Config } from '../../src/config.js';
 import { readConfig } from '../../src/config.js';
-import type { Engine } from '../../src/app/engine.js';
+import type { Context } from '../../src/app/context.js';
 import { openDataDirectory } from '../../src/app/data-directory.js';
 import { offlineModel } from '../../src/models/offline.js';
 import { openLog } from '../../src/eventlog/open.js';
@@ -31,7 +31,7 @@ export interface RunningService {
   readonly url: string;
   readonly dataDir: string;
   /** What it serves, past its edges. */
-  readonly engine: Engine;
+  readonly engine: Context;
   /** What else the service has logged. */
   readonly lines: readonly { readonly msg: string }[];
   /** Faults the service has logged. */
@@ -87,5 +87,5 @@ export async function startService({
     dataDir.release();
     dir?.remove();
   };
-  return { url: service.url, engine: service.engine, dataDir: path, lines, faults, stop: () => (stopping ??= stop()) };
+  return { url: service.url, engine: service.context, dataDir: path, lines, faults, stop: () => (stopping ??= stop()) };
 }

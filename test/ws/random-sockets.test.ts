@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Engine } from '../../src/app/engine.js';
+import type { Context } from '../../src/app/context.js';
 import { openChannel } from '../support/channel-client.js';
 import type { Described } from '../support/described-messages.js';
 import { describedIn } from '../support/described-messages.js';
@@ -33,7 +33,7 @@ const collectGarbage = runInNewContext('gc') as () => void;
 
 describe(`Random sockets (SEED=${SEED})`, () => {
   let service: RunningService;
-  let engine: Engine;
+  let engine: Context;
   let expectDescribed: Described;
 
   before(async () => {

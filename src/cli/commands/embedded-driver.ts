@@ -6,8 +6,8 @@ import type { Config } from '../../config.js';
 import { fixedGraph } from '../../council/fixed-graph.js';
 import { isLonger, MAX_DRAFT_BYTES } from '../../graph/limits.js';
 import type { DataDirectory } from '../../app/data-directory.js';
-import type { Engine } from '../../app/engine.js';
-import { openEngine } from '../../app/engine.js';
+import type { Context } from '../../app/context.js';
+import { openContext } from '../../app/context.js';
 import { mayDecide } from '../../run/approvals.js';
 import { NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../run/errors.js';
 import type { GateChoice, GodModeState, Graph, RunRequestedData, StateOverride } from '../../generated/schemas.js';
@@ -40,11 +40,11 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
   const onFault = (fields: object, message: string): void =>
     notify(`${message}${'err' in fields ? `: ${String(fields.err)}` : ''}`);
   const logger = { info: () => undefined, error: onFault };
-  const engine = await openEngine(config, { dataDir, model, webSearch, system, logger, onLogBroken });
+  const engine = await openContext(config, { dataDir, model, webSearch, system, logger, onLogBroken });
   const cancelled = new AbortController();
   // On a shared log, an unfinished run may belong to a running instance.
-  if (config.cluster === null) reportUnfinished((await engine.unfinished()).length, notify);
-  else engine.beat();
+  if (config.cluster === null) reportUnfinished((await engine.recovery.unfinished()).length, notify);
+  else engine.recovery.beat();
   return {
     place: `here, on the ${model.provider} model`,
     async start(request) {
@@ -94,7 +94,7 @@ function requestOf({ topic, isGodMode, blueprint }: RunOptions, config: Config, 
   });
 }
 
-async function* follow(engine: Engine, runId: string, cancelled: AbortSignal): AsyncGenerator<RunProgress> {
+async function* follow(engine: Context, runId: string, cancelled: AbortSignal): AsyncGenerator<RunProgress> {
   const watching = new AbortController();
   const states = queue<RunState>();
   const end = (): void => states.end();
@@ -121,7 +121,7 @@ function progressOf(run: RunState): RunProgress {
   };
 }
 
-async function pause({ queries }: Engine, runId: string): Promise<GodModeState | null> {
+async function pause({ queries }: Context, runId: string): Promise<GodModeState | null> {
   const run = await queries.state(runId);
   const pauseView = run === null ? null : pauseViewOf(run);
   return pauseView === null || pauseView.pause === null
@@ -143,7 +143,7 @@ interface DecideOptions {
 }
 
 async function decide(
-  { registry }: Engine,
+  { registry }: Context,
   runId: string,
   { seq, decision, sha256 }: DecideOptions,
 ): Promise<string | null> {

@@ -3,6 +3,8 @@
  * passed, each after a short random wait; the first append at the exact revision wins. Clocks may differ or be set: a
  * late or early one only changes who is first and when, never how often.
  */
+import type { RecordedEvent } from '../../eventlog/port.js';
+import type { Logger } from '../../system/logger.js';
 import type { System } from '../../system/system.js';
 import { deadlineOf } from '../approvals.js';
 import type { RunState } from '../state.js';
@@ -25,14 +27,20 @@ export interface DuePause {
 
 export interface DeadlinesOptions {
   readonly system: Pick<System, 'after' | 'random' | 'now'>;
+  readonly instanceId: string;
   /** Longest random wait before this instance acts, in milliseconds, so that instances do not collide. */
   readonly spreadMs: number;
-  /** The earliest deadlines of stored runs, at most `max`. */
-  readonly stored: (max: number) => Promise<readonly DuePause[]>;
-  /** Acts on a deadline that has passed; resolves with the run's next open deadline, null when it has none. */
-  readonly pass: (runId: string) => Promise<string | null>;
-  /** @param runId null: the stored runs could not be read */
-  readonly onFault: (runId: string | null, error: unknown) => void;
+  readonly history: {
+    /** The earliest deadlines of stored runs, at most `max`. */
+    deadlines(max: number): Promise<readonly DuePause[]>;
+  };
+  readonly registry: {
+    /** Applies a deadline that has passed; resolves with the run's next open deadline, or null if it has none. */
+    passDeadline(runId: string): Promise<string | null>;
+  };
+  /** Runs whose deadlines are not applied. */
+  readonly corruptRuns: { has(runId: string): boolean };
+  readonly logger: Pick<Logger, 'error'>;
 }
 
 /** A deadline, and when this instance acts on it; in ms since 1970. */
@@ -66,9 +74,11 @@ export class Deadlines {
   }
 
   /** Updates a run's deadline after one of its events; until `start`, only for this instance's runs. */
-  recorded(run: RunState, isOwn: boolean): void {
-    if (this.#isStopped || !(this.#isOfAll || isOwn)) return;
+  onRunFolded({ metadata }: Pick<RecordedEvent, 'metadata'>, run: RunState): void {
+    const { instanceId, corruptRuns } = this.#options;
     const { runId } = run;
+    const isOwn = metadata['instanceId'] === instanceId;
+    if (this.#isStopped || !(this.#isOfAll || isOwn) || corruptRuns.has(runId)) return;
     const pause = openPauseOf(run);
     const deadline = pause === null ? null : deadlineOf(run, pause);
     if (deadline !== null) this.#note({ runId, deadline });
@@ -133,33 +143,38 @@ export class Deadlines {
 
   /** Reads the earliest stored deadlines; what is recorded meanwhile is newer and stays. */
   async #read(): Promise<void> {
-    const { stored, onFault } = this.#options;
+    const { history } = this.#options;
     this.#horizonMs = Number.POSITIVE_INFINITY;
     try {
-      const rows = await stored(MAX_KNOWN / 2);
+      const rows = await history.deadlines(MAX_KNOWN / 2);
       for (const each of rows) if (!this.#known.has(each.runId)) this.#note(each);
       const last = rows.length < MAX_KNOWN / 2 ? undefined : rows.at(-1);
       if (last !== undefined) this.#horizonMs = Math.min(this.#horizonMs, Date.parse(last.deadline));
     } catch (error) {
       this.#horizonMs = this.#nowMs() + AGAIN_MS;
-      if (!this.#isStopped) onFault(null, error);
+      this.#report(null, error);
     }
   }
 
   async #pass(runId: string): Promise<void> {
-    const { pass, onFault } = this.#options;
+    const { registry, corruptRuns } = this.#options;
     const known = this.#known.get(runId);
     if (known === undefined) return;
     this.#known.delete(runId);
+    if (corruptRuns.has(runId)) return;
     const againMs = this.#nowMs() + AGAIN_MS;
     try {
-      const deadline = await pass(runId);
+      const deadline = await registry.passDeadline(runId);
       if (deadline !== null) this.#note({ runId, deadline }, againMs);
     } catch (error) {
       if (this.#isStopped) return;
       this.#known.set(runId, { ...known, actMs: againMs });
-      onFault(runId, error);
+      this.#report(runId, error);
     }
+  }
+
+  #report(runId: string | null, err: unknown): void {
+    if (!this.#isStopped) this.#options.logger.error({ runId, err }, 'deadline of a pause: fault');
   }
 
   #nowMs(): number {

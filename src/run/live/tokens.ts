@@ -1,5 +1,6 @@
 /** Streams drafts, as they are written, to the current listeners. Nothing is kept for later, nothing recorded. */
 import type { TokenSink } from '../../council/step.js';
+import type { Logger } from '../../system/logger.js';
 import { Broadcast } from '../../system/async/broadcast.js';
 
 /** A piece of a draft. A node's next attempt restarts its draft, and so does a later turn of the same attempt. */
@@ -29,7 +30,7 @@ const FIRST_CHARS = 16;
 const MAX_CHARS = 8 * 1024;
 
 export interface TokenBusDeps {
-  readonly onFault: (runId: string, error: unknown) => void;
+  readonly logger: Pick<Logger, 'error'>;
 }
 
 export class TokenBus {
@@ -65,7 +66,7 @@ export class TokenBus {
         listener(token);
       } catch (error) {
         leave();
-        this.#deps.onFault(runId, error);
+        this.#deps.logger.error({ runId, err: error }, 'tokens: fault');
       }
     });
     return leave;

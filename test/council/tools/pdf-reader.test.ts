@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { section } from '../../../src/council/prompt.js';
 import type { FoundChunk } from '../../../src/search/document-search.js';
 import { pdfReader } from '../../../src/council/tools/pdf-reader.js';
-import { toolbox } from '../../../src/app/runs.js';
+import { toolbox } from '../../../src/app/models.js';
 import { documentId, markOf, memoryChunks } from '../../support/memory-chunks.js';
 
 const TREES = { filename: 'trees.pdf', pages: ['Oaks grow slowly.', 'Elms are tall. Oaks too.', 'Nothing here.'] };

@@ -23,6 +23,10 @@ function paused(runId: string, afterMs: number | null): RunState {
   return begun(runRequest(runId, { graph: { ...LINE, approvals }, godMode: true })).run;
 }
 
+/** An event of this instance, and one of another. */
+const OWN = { metadata: { instanceId: 'me' } };
+const FOREIGN = { metadata: { instanceId: 'other' } };
+
 const at = (ms: number): string => new Date(Date.parse('2026-01-01T00:00:00.000Z') + ms).toISOString();
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -46,13 +50,17 @@ describe('Deadlines of pauses', () => {
     deadlines = new Deadlines({
       system,
       spreadMs: 250,
-      stored: async (max) => {
-        asked += 1;
-        const gone = new Set(passed);
-        return stored.filter(({ runId }) => !gone.has(runId)).slice(0, max);
+      instanceId: 'me',
+      history: {
+        async deadlines(max) {
+          asked += 1;
+          const gone = new Set(passed);
+          return stored.filter(({ runId }) => !gone.has(runId)).slice(0, max);
+        },
       },
-      pass: (runId) => pass(runId),
-      onFault: (_, error) => void faults.push(error),
+      registry: { passDeadline: (runId) => pass(runId) },
+      corruptRuns: { has: () => false },
+      logger: { error: (fields) => void faults.push(fields) },
     });
   });
   afterEach(async () => {
@@ -68,8 +76,8 @@ describe('Deadlines of pauses', () => {
   };
 
   it('are acted on once they have passed, after a random wait, and not before', async () => {
-    deadlines.recorded(paused('soon', MINUTE), true);
-    deadlines.recorded(paused('never', null), true);
+    deadlines.onRunFolded(OWN, paused('soon', MINUTE));
+    deadlines.onRunFolded(OWN, paused('never', null));
     await pass10(MINUTE - 1);
     expect(passed).to.deep.equal([]);
     await pass10(251);
@@ -80,7 +88,7 @@ describe('Deadlines of pauses', () => {
   });
 
   it('further ahead than a timer can be set are kept', async () => {
-    deadlines.recorded(paused('later', 40 * DAY), true);
+    deadlines.onRunFolded(OWN, paused('later', 40 * DAY));
     for (let day = 0; day < 40; day += 1) system.advance(DAY - 10);
     await turn();
     expect(passed).to.deep.equal([]);
@@ -90,7 +98,7 @@ describe('Deadlines of pauses', () => {
   });
 
   it('are noticed within a minute when the clock is set forward', async () => {
-    deadlines.recorded(paused('later', DAY), true);
+    deadlines.onRunFolded(OWN, paused('later', DAY));
     system.setNow(at(DAY + MINUTE));
     await pass10(MINUTE);
     expect(passed).to.deep.equal(['later']);
@@ -98,20 +106,20 @@ describe('Deadlines of pauses', () => {
 
   it('are forgotten once the pause is decided', async () => {
     const run = paused('decided', MINUTE);
-    deadlines.recorded(run, true);
-    deadlines.recorded({ ...run, phase: { status: 'running', resumedBy: 'approve' } }, true);
+    deadlines.onRunFolded(OWN, run);
+    deadlines.onRunFolded(OWN, { ...run, phase: { status: 'running', resumedBy: 'approve' } });
     await pass10(2 * MINUTE);
     expect(passed).to.deep.equal([]);
   });
 
   it('of other instances, and stored ones, count from the start on', async () => {
-    deadlines.recorded(paused('others', MINUTE), false);
+    deadlines.onRunFolded(FOREIGN, paused('others', MINUTE));
     await pass10(2 * MINUTE);
     expect(passed).to.deep.equal([]);
     stored = [{ runId: 'stored', deadline: at(MINUTE) }];
     deadlines.start();
     await pass10(MINUTE);
-    deadlines.recorded(paused('others', MINUTE), false);
+    deadlines.onRunFolded(FOREIGN, paused('others', MINUTE));
     await pass10(MINUTE);
     expect(passed).to.deep.equal(['stored', 'others']);
   });
@@ -125,7 +133,7 @@ describe('Deadlines of pauses', () => {
       passed.push(runId);
       return answers.shift()?.() ?? Promise.resolve(null);
     };
-    deadlines.recorded(paused('again', MINUTE), true);
+    deadlines.onRunFolded(OWN, paused('again', MINUTE));
     await pass10(2 * MINUTE);
     expect(passed).to.deep.equal(['again', 'again', 'again']);
     expect(faults).to.have.lengthOf(1);

@@ -1,4 +1,4 @@
-/** A server before its engine is open: answers health, queues other requests, refuses them while the log is away. */
+/** A server before its context is created: answers health, queues other requests, refuses them while the log is away. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { AnsweringDeps } from '../http/answering.js';
@@ -6,21 +6,18 @@ import type { SourceRules } from '../api/access/request-source.js';
 import { isOfHealth, startingApp } from '../http/starting.js';
 import { deferChannels } from '../ws/upgrade.js';
 
-export interface Starting {
+export interface StartQueue {
   /** While the log is away, answers queued and later requests with 503 and closes sockets with 1013. */
   setAway(isAway: boolean): void;
-  /** Leaves the queued and all later requests to the server's other listeners. */
+  /** Hands the queued and all later requests to the server's other listeners. */
   end(): void;
 }
 
 /** Most requests in the queue; further ones are answered 503. One connection may send any number of them in advance. */
 const MAX_QUEUED = 1_000;
 
-/**
- * Serves health on a server from now on, and nothing else before the keys are known. Until the log has answered or failed
- * for the first time, other requests wait in a queue.
- */
-export function serveStart(server: Server, deps: AnsweringDeps & SourceRules): Starting {
+/** Serves health on a server, and queues other requests until the log has answered or failed for the first time. */
+export function serveStart(server: Server, deps: AnsweringDeps & SourceRules): StartQueue {
   let isAway = false;
   let queue: (() => void)[] = [];
   const app = startingApp(deps, () => isAway);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
-import { serveStart } from '../../src/app/starting.js';
+import { serveStart } from '../../src/app/start-queue.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import { untilTrue } from '../support/until-true.js';
@@ -11,11 +11,11 @@ import { untilTrue } from '../support/until-true.js';
 const SENT = 3_000;
 const MAX_QUEUED = 1_000;
 
-describe('A server before its engine is open', () => {
+describe('A server before its context is created', () => {
   it('queues at most 1,000 requests, however many a connection sends in advance', async () => {
     let seen = 0;
     const server = createServer().on('request', () => (seen += 1));
-    const starting = serveStart(server, {
+    const startQueue = serveStart(server, {
       ...{ system: nodeSystem(), unsent: new UnsentBytes(), corsOrigins: [], isOwnHost: () => true },
       onFault: () => expect.fail('Nothing fails'),
     });
@@ -27,7 +27,7 @@ describe('A server before its engine is open', () => {
       await untilTrue(() => seen > MAX_QUEUED);
       let served = 0;
       server.on('request', () => (served += 1));
-      starting.end();
+      startQueue.end();
       expect(served).to.equal(MAX_QUEUED);
     } finally {
       client.destroy();

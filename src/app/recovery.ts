@@ -1,0 +1,91 @@
+/** Continues the unfinished runs after a start: of all instances, or of this process alone. */
+import type { Cluster } from '../cluster/cluster.js';
+import type { EventLog } from '../eventlog/port.js';
+import type { CorruptRuns } from '../projections/corrupt-runs.js';
+import type { Projector } from '../projections/projector.js';
+import { readUpToDateWithRetry } from '../projections/read-up-to-date.js';
+import type { History } from '../projections/run-history.js';
+import type { Deadlines } from '../run/live/deadlines.js';
+import type { RunRegistry } from '../run/live/registry.js';
+import type { UnfinishedRun } from '../run/state.js';
+import type { Logger } from '../system/logger.js';
+import type { System } from '../system/system.js';
+import type { BlueprintAudits } from './blueprint-audits.js';
+import type { Documents } from './documents.js';
+import type { RunAudits } from './run-audits.js';
+
+export interface RecoveryDeps {
+  readonly log: EventLog;
+  readonly system: Pick<System, 'after'>;
+  readonly logger: Logger;
+  readonly history: History;
+  readonly projector: Projector;
+  readonly documents: Documents;
+  readonly corruptRuns: CorruptRuns;
+  readonly registry: RunRegistry;
+  readonly cluster: Cluster | null;
+  readonly deadlines: Deadlines;
+  readonly audits: RunAudits;
+  readonly councils: BlueprintAudits;
+}
+
+export class Recovery {
+  readonly #deps: RecoveryDeps;
+  readonly #stopping = new AbortController();
+  #caughtUp: Promise<void> = Promise.resolve();
+
+  constructor(deps: RecoveryDeps) {
+    this.#deps = deps;
+  }
+
+  /** Starts to fold the log. */
+  start(): void {
+    this.#caughtUp = this.#fold();
+  }
+
+  async #fold(): Promise<void> {
+    const { documents, projector } = this.#deps;
+    await documents.start();
+    await projector.start();
+    documents.markHistoryDelivered();
+  }
+
+  /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
+  async unfinished(): Promise<readonly UnfinishedRun[]> {
+    const { cluster, history } = this.#deps;
+    await this.#caughtUp;
+    cluster?.listen();
+    const unfinished = await readUpToDateWithRetry(this.#deps, () => history.unfinished(), this.#stopping.signal);
+    return this.#withoutCorrupt(unfinished);
+  }
+
+  /** Looks for corrupt records of runs, documents and blueprints: for a while before it resolves, then in the background. */
+  async check(unfinished: readonly UnfinishedRun[]): Promise<void> {
+    const { audits, documents, councils } = this.#deps;
+    await Promise.all([audits.check(unfinished), documents.check(), councils.check()]);
+  }
+
+  /** Takes the runs without an owner. Called before any new run may start, so that none is overtaken. */
+  recover(unfinished: readonly UnfinishedRun[]): void {
+    const { cluster, deadlines, registry, logger } = this.#deps;
+    const runs = this.#withoutCorrupt(unfinished);
+    deadlines.start();
+    if (cluster !== null) return cluster.start(runs);
+    if (runs.length > 0) logger.info({ runs: runs.length }, 'runs: continuing the unfinished ones');
+    registry.recover(runs);
+  }
+
+  /** In place of `recover`, for a process that runs only its own runs: sends heartbeats to other instances. */
+  beat(): void {
+    this.#deps.cluster?.beat();
+  }
+
+  /** Ends the wait for the read models. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  #withoutCorrupt(runs: readonly UnfinishedRun[]): readonly UnfinishedRun[] {
+    return runs.filter(({ runId }) => !this.#deps.corruptRuns.has(runId));
+  }
+}

@@ -1,0 +1,112 @@
+/** Verifies the records and stored views of runs: on request, and at the start those that have not ended. */
+import type { Genealogy } from '../generated/schemas.js';
+import { genealogyOf } from '../audit/genealogy.js';
+import type { AttemptPlace, PromptFound } from '../audit/prompt.js';
+import { promptOf } from '../audit/prompt.js';
+import type { RecordCheck } from '../audit/record-check.js';
+import { recordCheck } from '../audit/record-check.js';
+import type { RunVerification, VerifyRunDeps } from '../audit/verify.js';
+import { verifyRun } from '../audit/verify.js';
+import type { EventLog } from '../eventlog/port.js';
+import { canonical } from '../eventsourcing/canonical-json.js';
+import type { CorruptRuns } from '../projections/corrupt-runs.js';
+import type { Projector } from '../projections/projector.js';
+import { readUpToDateUntil, readUpToDateWithRetry } from '../projections/read-up-to-date.js';
+import type { History } from '../projections/run-history.js';
+import type { RunReader } from '../projections/run-reader.js';
+import type { MachineCache } from '../run/machine.js';
+import type { UnfinishedRun } from '../run/state.js';
+import { TaskTracker } from '../system/async/task-tracker.js';
+import type { Logger } from '../system/logger.js';
+import type { System } from '../system/system.js';
+
+export interface RunAuditsDeps {
+  readonly log: EventLog;
+  readonly charts: MachineCache;
+  readonly corruptRuns: CorruptRuns;
+  readonly reader: RunReader;
+  readonly history: History;
+  readonly projector: Projector;
+  readonly system: System;
+  readonly logger: Logger;
+}
+
+export class RunAudits {
+  readonly #deps: RunAuditsDeps;
+  readonly #tasks = new TaskTracker();
+  readonly #check: RecordCheck;
+
+  constructor(deps: RunAuditsDeps) {
+    this.#deps = deps;
+    this.#check = recordCheck({
+      verify: (runId) => this.#verifyInBackground(runId),
+      system: deps.system,
+      onFault: (err) => deps.logger.error({ err }, 'runs: the check of their records stopped early'),
+    });
+  }
+
+  /** Reads and checks a run's whole record and its stored view, or returns null if there is no such run. */
+  verify(runId: string): Promise<RunVerification | null> {
+    const { logger, history } = this.#deps;
+    return this.#verify(runId, async (seen, fold) => {
+      logger.error({ runId }, 'run: its stored view differed from its events; replacing the view');
+      await history.replace(seen, fold);
+    });
+  }
+
+  /** Where a run's drafts come from, or null if there is no such run. @throws {RunCorrupt} */
+  genealogy(runId: string): Promise<Genealogy | null> {
+    const { reader, system } = this.#deps;
+    const { sha256 } = system;
+    return reader.folded(runId, (events) => genealogyOf(runId, events, { sha256, canonical }));
+  }
+
+  /** What a node was sent. @throws {RunCorrupt} */
+  prompt(runId: string, at: AttemptPlace): Promise<PromptFound> {
+    const { reader, system } = this.#deps;
+    return reader.folded(runId, (events) => promptOf(runId, events, { ...at, sha256: system.sha256 }));
+  }
+
+  /** Verifies the runs that have not ended, paused ones too: for a while before it resolves, then in the background. */
+  check(unfinished: readonly UnfinishedRun[]): Promise<void> {
+    return this.#check.start(this.#notEnded(unfinished));
+  }
+
+  /** Ends the check. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#check.stop(), this.#tasks.end()]);
+  }
+
+  /** Leaves a view that differs to a verification on request, which reports it. The view of a repaired run is outdated. */
+  #verifyInBackground(runId: string): Promise<RunVerification | null> {
+    const { corruptRuns, history } = this.#deps;
+    const wasCorrupt = corruptRuns.has(runId);
+    return this.#verify(runId, async (seen, fold) => (wasCorrupt ? await history.replace(seen, fold) : undefined));
+  }
+
+  #verify(runId: string, replaceView: VerifyRunDeps['replaceView']): Promise<RunVerification | null> {
+    const { log, charts, corruptRuns, history, system } = this.#deps;
+    return verifyRun(runId, {
+      ...{ log, machines: charts, sha256: system.sha256, replaceView },
+      stored: (id) => readUpToDateUntil(this.#deps, () => history.stored(id), this.#tasks.signal),
+      onCorrupt: (error) => corruptRuns.mark(error),
+      onValid: (id) => corruptRuns.unmark(id),
+    });
+  }
+
+  /** Paused runs and those without an owner come first: the others are verified when an instance takes them over. */
+  async *#notEnded(unfinished: readonly UnfinishedRun[]): AsyncGenerator<string> {
+    const { history } = this.#deps;
+    const { signal } = this.#tasks;
+    for (const { runId, owner } of unfinished) if (owner === null) yield runId;
+    for (let after = 0; ;) {
+      const from = after;
+      const page = await readUpToDateWithRetry(this.#deps, () => history.paused(from), signal);
+      for (const { id } of page) yield id;
+      const last = page.at(-1);
+      if (last === undefined) break;
+      after = last.key;
+    }
+    for (const { runId, owner } of unfinished) if (owner !== null) yield runId;
+  }
+}
