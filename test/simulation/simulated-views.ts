@@ -1,4 +1,5 @@
 /** The stored read models without SQLite and without a thread: rows that outlive a process, written with their checkpoint. */
+import { ServiceStopping } from '../../src/errors.js';
 import type { Position } from '../../src/eventlog/port.js';
 import type { Corruption } from '../../src/projections/corrupt-runs.js';
 import type { RunSummary } from '../../src/projections/run-summary.js';
@@ -26,11 +27,22 @@ export function openStoredViews(
         process.after(process.draws.random(), resolve);
       });
     });
+  const unanswered = new Set<(error: Error) => void>();
+  /** Refuses the unanswered questions, as the end of a thread does. */
+  const close = async (): Promise<void> => {
+    await ask(() => undefined);
+    for (const reject of unanswered) reject(new ServiceStopping());
+    await new Promise<void>((resolve) => process.after(0, resolve));
+  };
   /** As of when it is asked, or of when the answer comes. */
   const ask = <T>(question: () => T): Promise<T> =>
-    new Promise((resolve) => {
+    new Promise((resolve, reject) => {
+      unanswered.add(reject);
       const answer = process.draws.chance(0.5) ? { value: question() } : null;
-      process.after(process.draws.random(), () => resolve(answer === null ? question() : answer.value));
+      process.after(process.draws.random(), () => {
+        unanswered.delete(reject);
+        resolve(answer === null ? question() : answer.value);
+      });
     });
   const all = (): readonly RunSummary[] => [...views.runs.values()];
   const newest = (a: RunSummary, b: RunSummary): number =>
@@ -75,6 +87,6 @@ export function openStoredViews(
     document: () => ask(() => null),
     saveCorrupt: (corruption) => change(() => void views.corrupt.set(corruption.runId, corruption)),
     removeCorrupt: (runId) => change(() => void views.corrupt.delete(runId)),
-    close: () => ask(() => undefined),
+    close,
   };
 }
