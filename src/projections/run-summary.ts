@@ -83,7 +83,7 @@ function isUsage(value: unknown): boolean {
 }
 
 function areCounts(value: unknown): boolean {
-  const counts = ['calls', 'repeatedCalls', 'meteredCalls'].every((field) => Number.isInteger(fieldOf(value, field)));
+  const counts = ['calls', 'repeatedCalls', 'toldCalls'].every((field) => Number.isInteger(fieldOf(value, field)));
   return counts && ['inputTokens', 'outputTokens'].every((field) => isNullOr('number', fieldOf(value, field)));
 }
 

@@ -1,5 +1,5 @@
 /** What a run has cost: calls to models, their tokens, and time in pauses. A fork starts from zero. */
-import type { NodeUsage, RunTotals } from '../generated/schemas.js';
+import type { ModelTotals, NodeUsage, RunTotals } from '../generated/schemas.js';
 import type { RunEvent } from './events.js';
 
 /** The calls to one model. */
@@ -51,7 +51,7 @@ export function effortAfter(effort: RunEffort, event: RunEvent, pausedAt: string
     case 'NodeFailed':
       return ended(effort, event.data);
     case 'RunCompleted':
-      return { ...effort, models: event.data.usage?.byModel ?? effort.models, open: [] };
+      return { ...effort, models: event.data.usage?.byModel.map(modelEffort) ?? effort.models, open: [] };
     case 'GateDecided':
     case 'RunFailed':
       return pausedAt === null ? effort : waited(effort, pausedAt, event.at);
@@ -130,8 +130,17 @@ function sumOf(before: number | null, tokens: number | null): number | null {
   return tokens === null ? before : (before ?? 0) + tokens;
 }
 
-/** What a run has cost in all, and by model. */
+/** What a run has cost in all, and by model, as it is recorded. */
 export function usageOf({ models }: RunEffort): RunTotals {
-  const { model: _, ...totals } = models.reduce(withChange, noneOf(''));
-  return { ...totals, byModel: [...models] };
+  const { model: _, ...totals } = recordedEffort(models.reduce(withChange, noneOf('')));
+  return { ...totals, byModel: models.map(recordedEffort) };
+}
+
+/** Events call the metered calls `toldCalls`. */
+function recordedEffort({ meteredCalls: toldCalls, ...rest }: ModelEffort): ModelTotals {
+  return { ...rest, toldCalls };
+}
+
+function modelEffort({ toldCalls: meteredCalls, ...rest }: ModelTotals): ModelEffort {
+  return { ...rest, meteredCalls };
 }

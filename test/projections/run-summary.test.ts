@@ -10,7 +10,7 @@ const council = graphOf(`
 `);
 const AT = '2026-01-01T00:00:00.000Z';
 
-const NOTHING_TOLD = { calls: 0, repeatedCalls: 0, meteredCalls: 0, inputTokens: null, outputTokens: null };
+const NOTHING_TOLD = { calls: 0, repeatedCalls: 0, toldCalls: 0, inputTokens: null, outputTokens: null };
 
 const paused = (): Story => given(council, { godMode: true });
 

@@ -15,27 +15,27 @@ describe('The effort of a run', () => {
 
   it('starts with no calls and unknown tokens', () => {
     expect(usageOf(given(council, { pending: true }).run.effort)).to.deep.equal({
-      ...{ calls: 0, repeatedCalls: 0, meteredCalls: 0, inputTokens: null, outputTokens: null },
+      ...{ calls: 0, repeatedCalls: 0, toldCalls: 0, inputTokens: null, outputTokens: null },
       byModel: [],
     });
   });
 
   it('sums the reported tokens of ended calls', () => {
     const story = given(council).whenAll(wrote('write'), scored('judge', 5), wrote('write'));
-    const counts = { calls: 4, repeatedCalls: 0, meteredCalls: 3 };
+    const counts = { calls: 4, repeatedCalls: 0, toldCalls: 3 };
     expect(costOf(story)).to.include({ ...counts, inputTokens: 30, outputTokens: 15 });
   });
 
   it('counts the metered calls beside the sums', () => {
     const first = given(council).when(told('write', { inputTokens: 0, outputTokens: 0 }));
-    expect(costOf(first)).to.include({ calls: 2, meteredCalls: 0, inputTokens: null, outputTokens: null });
+    expect(costOf(first)).to.include({ calls: 2, toldCalls: 0, inputTokens: null, outputTokens: null });
     const second = first.when(scored('judge', 9));
-    expect(costOf(second)).to.include({ calls: 3, meteredCalls: 1, inputTokens: 10, outputTokens: 5 });
+    expect(costOf(second)).to.include({ calls: 3, toldCalls: 1, inputTokens: 10, outputTokens: 5 });
   });
 
   it('counts repeated and lost attempts, and the tokens of failed ones', () => {
     const again = given(council).when(broke('write', 100));
-    expect(costOf(again)).to.include({ calls: 2, repeatedCalls: 1, meteredCalls: 0, inputTokens: null });
+    expect(costOf(again)).to.include({ calls: 2, repeatedCalls: 1, toldCalls: 0, inputTokens: null });
     const costly = again.when((run: RunState) => {
       const command = failed(attemptOf(run, 'write'), 100);
       if (command.type !== 'FailNode') return command;
@@ -44,17 +44,17 @@ describe('The effort of a run', () => {
     expect(costOf(costly)).to.include({
       calls: 3,
       repeatedCalls: 2,
-      meteredCalls: 1,
+      toldCalls: 1,
       inputTokens: 7,
       outputTokens: null,
     });
     const lost = given(council).when({ type: 'ClaimRun', reason: 'recovered' }, 'two').when(wrote('write'));
-    expect(costOf(lost)).to.include({ calls: 3, repeatedCalls: 1, meteredCalls: 1, inputTokens: 10 });
+    expect(costOf(lost)).to.include({ calls: 3, repeatedCalls: 1, toldCalls: 1, inputTokens: 10 });
   });
 
   it('counts one call for each round of tools', () => {
     const story = given(council).whenAll(looked('write'), looked('write'), wrote('write'));
-    expect(costOf(story)).to.include({ calls: 3, meteredCalls: 2, inputTokens: 10 });
+    expect(costOf(story)).to.include({ calls: 3, toldCalls: 2, inputTokens: 10 });
   });
 
   it('is counted per model, in the order of their first calls', () => {
@@ -65,7 +65,7 @@ describe('The effort of a run', () => {
     const graph = graphOf('write -> judge?');
     const nodes = graph.nodes.map((node) => (node.id === 'judge' ? { ...node, model: 'model-2' } : node));
     const mixed = given({ ...graph, nodes }).whenAll(wrote('write'), scored('judge', 9));
-    const one = { calls: 1, repeatedCalls: 0, meteredCalls: 1, inputTokens: 10, outputTokens: 5 };
+    const one = { calls: 1, repeatedCalls: 0, toldCalls: 1, inputTokens: 10, outputTokens: 5 };
     expect(usageOf(mixed.run.effort).byModel).to.deep.equal([
       { model: 'model-1', ...one },
       { model: 'model-2', ...one },

@@ -12,9 +12,10 @@ import type {
   RunStart,
   RunTotals,
   Verification,
+  ModelTotals,
 } from '../../generated/schemas.js';
 import type { RunSummary } from '../../projections/run-summary.js';
-import type { ModelEffort } from '../../run/effort.js';
+
 import type { ForkPlan } from '../../run/fork.js';
 import type { DecisionOutcome } from '../../run/human-decision.js';
 import type { PauseApprovals, PauseView } from '../../run/pause-view.js';
@@ -141,13 +142,13 @@ function usage({ byModel, ...total }: RunTotals): NonNullable<HistoryRecord['usa
   };
 }
 
-function counts({ calls, repeatedCalls, meteredCalls, inputTokens, outputTokens }: Omit<ModelEffort, 'model'>) {
+function counts({ calls, repeatedCalls, toldCalls, inputTokens, outputTokens }: Omit<ModelTotals, 'model'>) {
   return {
     input_tokens: inputTokens,
     output_tokens: outputTokens,
     calls,
     repeated_calls: repeatedCalls,
-    unmetered_calls: calls - meteredCalls,
+    unmetered_calls: calls - toldCalls,
   };
 }
 

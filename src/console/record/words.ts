@@ -163,12 +163,12 @@ export function tokenWords(usage: NodeUsage | null): string {
 }
 
 /** Calls and tokens of a run. */
-export function usageWords({ calls, repeatedCalls, meteredCalls, inputTokens, outputTokens }: RunTotals): string {
+export function usageWords({ calls, repeatedCalls, toldCalls, inputTokens, outputTokens }: RunTotals): string {
   const retries = repeatedCalls === 0 ? '' : ` (${countOf(repeatedCalls, 'retry', 'retries')})`;
   const all = `${countOf(calls, 'call')}${retries}`;
   if (inputTokens === null && outputTokens === null) return `${all}, token usage not reported`;
   const tokens = tokenWords({ inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0 });
-  const unmetered = meteredCalls < calls ? `, not reported for ${countOf(calls - meteredCalls, 'call')}` : '';
+  const unmetered = toldCalls < calls ? `, not reported for ${countOf(calls - toldCalls, 'call')}` : '';
   return `${all}, ${tokens}${unmetered}`;
 }
 
