@@ -1,6 +1,6 @@
 import type { EventLog } from '../../src/eventlog/port.js';
 
-/** A log with some of its calls changed; the others go to the log itself. */
+/** A log with some of its methods replaced. */
 export function changedLog(log: EventLog, changes: Partial<EventLog>): EventLog {
   return {
     append: (stream, events, expected) => log.append(stream, events, expected),

@@ -1,4 +1,4 @@
-/** How far a text is from another: Levenshtein distance over code points, as a share of the wanted text's length. */
+/** Levenshtein distance of two texts over code points, as a share of the wanted text's length. */
 export function characterErrorRate(wanted: string, found: string): number {
   const [one, other] = [[...wanted], [...found]];
   let row = Uint32Array.from({ length: other.length + 1 }, (_, index) => index);

@@ -1,15 +1,15 @@
-/** What the children of this process take, seen from outside, where the system tells (`/proc`); zeros where not. */
+/** Memory and writes of this process's children, read from `/proc`; zeros on systems without it. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 export interface ChildWatch {
-  /** Most resident memory any child had, in bytes. */
+  /** Peak resident memory of a child in bytes. */
   mostMemoryBytes(): number;
-  /** Most bytes any child caused to be written to the disk. */
+  /** Most bytes that a child wrote to the disk. */
   mostWrittenBytes(): number;
   stop(): void;
 }
 
-/** Of those that come from now on: a test file before this one may have left some that are about to end. */
+/** Watches children that start from now on; earlier tests may have left some that are about to end. */
 export function watchChildren(): ChildWatch {
   const earlier = new Set(childPids());
   let [memory, written] = [0, 0];

@@ -1,4 +1,4 @@
-/** A child process that tells its story in lines, for tests that need a real one: to kill it, to be in its way. */
+/** A child process whose output lines a test can wait for. */
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 export interface ChildExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** All that it has written. */
+  /** All output. */
   readonly stdout: string;
   readonly stderr: string;
 }
@@ -15,25 +15,25 @@ export interface Child {
   readonly pid: number | undefined;
   /** Lines it has printed so far. */
   readonly lines: readonly string[];
-  /** What it has written to standard error so far. */
+  /** Its standard error so far. */
   complaint(): string;
-  /** Resolves once a condition on the lines holds; rejects with what it wrote to standard error when it ends before. */
+  /** Resolves when a condition on the lines holds; rejects with standard error if the process ends before. */
   waitFor(condition: (lines: readonly string[]) => boolean): Promise<void>;
-  /** Resolves with standard error once it fits; rejects when the process ends before. */
+  /** Resolves with standard error when it matches; rejects if the process ends before. */
   untilTold(fits: RegExp): Promise<string>;
-  /** Writes to its standard input, which was left open. */
+  /** Writes to its open standard input. */
   tell(input: string): void;
   /** Sends a signal. */
   signal(name: NodeJS.Signals): void;
-  /** SIGKILL; resolves once it is gone and its last line is read. */
+  /** Sends SIGKILL; resolves when the process has ended and its last line is read. */
   kill(): Promise<void>;
-  /** Resolves once it has ended by itself, with its exit code. */
+  /** Resolves with the exit code when it has ended. */
   readonly ended: Promise<number | null>;
-  /** The same, with all that is known then. */
+  /** Resolves with exit code, signal and output when it has ended. */
   readonly exit: Promise<ChildExit>;
 }
 
-/** Starts a program with arguments, in this process's environment or in another; null leaves its input open. */
+/** Starts a program. @param env this process's environment by default @param input null leaves standard input open */
 export function startChild(
   command: string,
   args: readonly string[],
@@ -91,7 +91,7 @@ export function startChild(
   };
 }
 
-/** `close` comes after `exit`, when the pipes are read to their end. */
+/** Waits for `close`, which comes when the pipes are read to their end. */
 function exitOf(
   child: ChildProcessWithoutNullStreams,
   told: { readonly stdout: string; readonly stderr: string },

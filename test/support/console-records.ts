@@ -1,4 +1,4 @@
-/** Records of runs for tests of what the console makes of them. */
+/** Records of runs for tests of the console. */
 import type { RunEvent } from '../../src/client/run-events.js';
 import { runEventIn } from '../../src/client/run-events.js';
 import { RunRecord } from '../../src/console/record/run-record.js';
@@ -7,8 +7,7 @@ import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { SCHEMA_VERSION } from '../../src/eventsourcing/hash-chain.js';
 import { runStream } from '../../src/run/events.js';
 import { goldenHistories } from './golden-histories.js';
-import type { Story } from './given.js';
-import { RUN_ID, broke, given, graphOf, looked, scored, wrote } from './given.js';
+import { RUN_ID, broke, given, graphOf, scored, wrote } from './given.js';
 import { readGolden } from './golden.js';
 
 export function recordOf(events: readonly RunEvent[]): RunRecord {
@@ -17,12 +16,12 @@ export function recordOf(events: readonly RunEvent[]): RunRecord {
   return record;
 }
 
-/** The histories in test/golden/, as they were once exported. */
+/** The recorded histories in test/golden/. */
 export function goldenRecords(): ReadonlyMap<string, readonly RunEvent[]> {
   return new Map(readGolden().map(({ name, lines }) => [name, lines.map(runEventIn)]));
 }
 
-/** A history that is made anew each time, by its name. */
+/** A history by its name, computed by today's code. */
 export function history(name: string): readonly RunEvent[] {
   const events = goldenHistories().get(name);
   if (events === undefined) throw new Error(`There is no history "${name}"`);
@@ -59,41 +58,15 @@ export function longRun(length: number): readonly RunEvent[] {
     .when(wrote('polish', 'The sea, polished'), 'one', later()).events;
 }
 
-/**
- * The longest record that the service itself makes without a fork: of a council of 200 nodes, which may execute 600, each
- * with as many tool calls as an attempt may make. Here two of its nodes rework in turns, until there are at least so many
- * events.
- */
-export function busyRun(length: number): readonly RunEvent[] {
-  const graph = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish');
-  let story = given(graph, { limits: { maxIterations: length, maxNodeExecutions: 600 }, topic: 'Much to read' });
-  for (let round = 1; story.events.length < length - LAST_EVENTS; round += 1) {
-    story = searched(story, 'write').when(wrote('write', `# Draft ${round}\n\nThe **sea** is ${round} miles wide.`));
-    story = searched(story, 'judge').when(scored('judge', 3 + (round % 5), `Feedback ${round}`));
-  }
-  return story
-    .when(wrote('write', 'The last draft'))
-    .when(scored('judge', 9))
-    .when(wrote('polish', 'The sea, polished')).events;
-}
-
-/** Calls of tools that an attempt may make. */
-const TOOL_CALLS = 8;
-
-function searched(story: Story, node: string): Story {
-  const hits = [1, 2, 3].map((page) => ({ document: 'd'.repeat(64), page, chunk: page, score: 0.5 }));
-  return story.whenAll(...Array.from({ length: TOOL_CALLS }, () => looked(node, hits)));
-}
-
-/** What a round of rework records: two results, and two nodes that start. */
+/** Events of a round of rework: two results and two starts of nodes. */
 const ROUND_EVENTS = 4;
-/** From the last draft on: three results, two starts, and the end. */
+/** Events from the last draft on: three results, two starts, and the end. */
 const LAST_EVENTS = 6;
 
-/** Fewer than an append may hold. */
+/** Events of an append. */
 const AT_ONCE = 500;
 
-/** Puts a record on a log, as the service would have written it. */
+/** Appends a record to a log as the service does. */
 export async function appendRecord(log: Pick<EventLog, 'append'>, events: readonly RunEvent[]): Promise<void> {
   const stored = events.map(({ id, type, data, at, hash }) => ({
     ...{ id, type, data: canonical(data) },

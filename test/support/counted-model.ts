@@ -1,17 +1,17 @@
-/** The instant model with a record of its calls that outlives the process. */
+/** The instant model with a file of its calls, which survives the process. */
 import { fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { nodeSystem } from '../../src/system/system.js';
 import type { LanguageModel, ModelRequest } from '../../src/models/port.js';
 import { instantModel } from './instant-model.js';
 
 export interface CallHooks {
-  /** A call is about to be made. */
+  /** Called before a call is recorded. */
   readonly before?: (request: ModelRequest) => void;
-  /** A call is recorded and not answered yet. */
+  /** Called after a call is recorded and before its answer. */
   readonly during?: (request: ModelRequest) => void;
 }
 
-/** Each call is a durable line of a file before it is answered: the hash of what was asked, as NodeStarted names it. */
+/** Writes the hash of each prompt durably into a file before it answers, the hash that NodeStarted records. */
 export function countedModel(file: string, hooks: CallHooks = {}): LanguageModel {
   const instant = instantModel();
   const { sha256 } = nodeSystem();
@@ -29,7 +29,7 @@ export function countedModel(file: string, hooks: CallHooks = {}): LanguageModel
   };
 }
 
-/** How often each input was asked for. */
+/** The number of calls by hash of the prompt. */
 export function countedCalls(file: string): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const inputHash of readFileSync(file, 'utf8').split('\n')) {

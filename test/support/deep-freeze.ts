@@ -1,4 +1,4 @@
-/** Freezes a value and all it holds, so that whoever changes it throws. */
+/** Freezes a value at all depths, so that a change throws. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);

@@ -1,4 +1,4 @@
-/** A process that has a child extract a PDF for ever: `node extract-parent.js`. Prints the child's process id. */
+/** A process whose child extracts an endless PDF: `node extract-parent.js`. Prints the child's process id. */
 import { nodeSystem } from '../../src/system/system.js';
 import { pdfExtractor } from '../../src/pdf/extract.js';
 import { EXTRACT_LIMITS } from '../../src/pdf/extract.js';

@@ -1,4 +1,4 @@
-/** Syncs that fail when a test says so: a library put before the system's own, where there is a compiler to make it. */
+/** Lets a test make syncs fail, by a preloaded library that a C compiler builds. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,21 +32,21 @@ int fsync(int fd) { return sync_or_fail(SYS_fsync, fd); }
 `;
 
 export interface FailingSyncs {
-  /** For the process whose syncs are to fail. */
+  /** Environment of the process whose syncs fail. */
   readonly env: Readonly<Record<string, string>>;
-  /** From now on every sync fails. */
+  /** Makes every later sync fail. */
   begin(): void;
-  /** The files whose sync was tried since, in order. */
+  /** Files whose sync was tried after that, in order. */
   tried(): readonly string[];
 }
 
-/** Defines tests that need such syncs; where they cannot be had it says so in one line. */
+/** Defines tests that need failing syncs, or prints a line if the library cannot be built. */
 export function onFailingSyncs(define: () => void): void {
   if (process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0) define();
-  else process.stderr.write('Not tried here: what a failed sync does (there is no C compiler)\n');
+  else process.stderr.write('Skipped the tests of failed syncs: no C compiler\n');
 }
 
-/** Makes the library in a folder. */
+/** Builds the library in a folder. */
 export function failingSyncs(folder: string): FailingSyncs {
   const [source, library, flag] = ['syncs.c', 'syncs.so', 'syncs-fail'].map((name) => join(folder, name));
   if (source === undefined || library === undefined || flag === undefined) throw new Error('No names');

@@ -1,8 +1,7 @@
 /** A server that speaks OpenAI's chat completions, well or badly, by a script. */
-import type { Call, FakeServer, Reply, Script } from './fake-server.js';
+import type { FakeServer, Reply, Script } from './fake-server.js';
 import { fakeServer, sends, streams } from './fake-server.js';
 
-export type OpenAiCall = Call<OpenAiRequest>;
 export type FakeOpenAi = FakeServer<OpenAiRequest>;
 
 /** What of a request body tests look at. */

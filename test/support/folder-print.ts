@@ -1,4 +1,4 @@
-/** Everything about a folder that writing to it would change: the bytes, sizes, modes and times of all that is in it. */
+/** The bytes, sizes, modes and times of all files of a folder: a write changes at least one of them. */
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A service where whatever can be named, asked for, written or uploaded is hostile: texts that are markup elsewhere. */
+/** A service whose names, topics, drafts and documents all contain hostile markup. */
 import { CouncilClient } from '../../src/client/client.js';
 import type { RunningService } from './running-service.js';
 import { startService } from './running-service.js';
@@ -8,7 +8,7 @@ import { idOf, pdfWith } from './upload-client.js';
 const HOSTILE = `<img src=x onerror="globalThis.stolen = 1"><script>globalThis.stolen = 1</script>`;
 
 export interface HostileService extends RunningService {
-  /** Of pages that show hostile texts. */
+  /** Paths of pages that show hostile texts. */
   readonly paths: readonly string[];
 }
 

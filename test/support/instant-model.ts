@@ -12,13 +12,13 @@ export function instantModel(): LanguageModel {
   };
 }
 
-/** One that answers nothing before `held` is over, then at once. */
+/** An instant model that answers nothing until `held` resolves. */
 export function heldModel(held: Promise<void>): LanguageModel {
   const model = instantModel();
   return { ...model, ask: (request, call) => held.then(() => model.ask(request, call)) };
 }
 
-/** The draft after one, or the first. */
+/** The draft that follows a draft, or the first one. */
 export function instantDraft(draft: string | null): string {
   return `Draft ${numberOf(draft) + 1}`;
 }

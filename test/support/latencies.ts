@@ -1,10 +1,10 @@
 import { nodeSystem } from '../../src/system/system.js';
 import { wait } from '../../src/system/async/deadline.js';
 
-/** Between two requests, in milliseconds: what is measured should not be their own load. */
+/** Pause between two requests in milliseconds, so that the requests are no load themselves. */
 const PAUSE_MS = 20;
 
-/** How long each of many requests took, one after the other until the signal, in milliseconds. */
+/** Sends requests one after the other until the signal. Returns the duration of each in milliseconds. */
 export async function latencies(ask: () => Promise<unknown>, signal: AbortSignal): Promise<readonly number[]> {
   const taken: number[] = [];
   while (!signal.aborted) {

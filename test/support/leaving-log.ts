@@ -2,7 +2,7 @@ import { LogUnavailable } from '../../src/eventlog/errors.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { changedLog } from './changed-log.js';
 
-/** A log whose server goes away: reads fail, at once or after some more reads. Running subscriptions go on. */
+/** A log whose reads fail, at once or after some more reads. Open subscriptions continue. */
 export interface LeavingLog {
   decorate(log: EventLog): EventLog;
   /** @param reads the number of reads that still succeed */

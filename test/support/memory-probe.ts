@@ -1,7 +1,6 @@
 /**
- * Loaded into the service's process (`--import`, with `--expose-gc`): answers each message of the parent with what the
- * heap of the main thread holds after a collection, in bytes; asked for `memory`, with the buffers beside it. Costs
- * nothing until it is asked.
+ * Loaded into the service's process (`--import`, with `--expose-gc`). It answers each message of the parent with the size
+ * of the main thread's heap after a collection, in bytes; the message `memory` adds the buffers.
  */
 process.on('message', (asked) => {
   globalThis.gc?.();

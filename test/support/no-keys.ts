@@ -1,4 +1,4 @@
-/** The access rules of a service without keys, for edges that are tested without the rest of it. */
+/** Access rules of a service without keys, for tests of an edge without the service. */
 import { failedKeys } from '../../src/keys/failed-keys.js';
 import { addressList } from '../../src/system/address-list.js';
 import { nodeSystem } from '../../src/system/system.js';
@@ -7,7 +7,7 @@ const unused = (): never => {
   throw new Error('There are no keys');
 };
 
-/** Lets in whoever comes. */
+/** Grants everything to every client. */
 export const NO_KEYS = {
   authenticator: {
     isOpen: true,

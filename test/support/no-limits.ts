@@ -1,4 +1,4 @@
 import { limitsOf } from '../../src/api/access/limits.js';
 
-/** For an edge that is tested without the service behind it. */
+/** Limits that allow everything, for tests of an edge without the service. */
 export const NO_LIMITS = limitsOf({ requests: null, runs: null, unfinishedRuns: null }, { monotonicMs: () => 0 });

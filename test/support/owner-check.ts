@@ -1,12 +1,11 @@
-/** Whether only the owner of a run has written to it, as the record tells. */
 import { expect } from 'chai';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { runStream } from '../../src/run/events.js';
 
-/** What only the instance that owns a run may append. */
+/** Events that only the owner of a run may append. */
 const OWNERS_ALONE = new Set(['RunStarted', 'RunResumed', 'NodeStarted', 'NodeCompleted', 'NodeFailed', 'RunPaused']);
 
-/** Between a claim and the next, every step is the claimant's: no two owners' events interleave. */
+/** Expects that between two claims only the claimant appended steps. */
 export async function expectOneOwner(log: EventLog, runId: string): Promise<void> {
   let owner: string | null = null;
   for await (const { type, data, metadata, revision } of log.readStream(runStream(runId))) {

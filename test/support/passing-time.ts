@@ -1,16 +1,16 @@
-/** The system's own time, with heartbeats that need not be waited for and hours that a test lets go by at once. */
+/** The real system with short heartbeats and a monotonic clock that tests can advance. */
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
 
 export interface PassingSystem extends System {
-  /** Moves its monotonic clock on; timers stay as they are. */
+  /** Advances the monotonic clock; timers do not change. */
   pass(ms: number): void;
 }
 
-/** What is due at these intervals is due soon: heartbeats, and looks at what they tell. */
+/** Delay of the shortened timers in milliseconds. */
 const SOON_MS = 15;
 
-/** @param intervalsMs of timers that are due soon instead */
+/** @param intervalsMs delays of the timers that are shortened */
 export function passingSystem(intervalsMs: readonly number[]): PassingSystem {
   const system = nodeSystem();
   let passedMs = 0;

@@ -3,7 +3,7 @@ import type { PromptInput, ModelRequest } from '../../src/models/port.js';
 import { renderPrompt } from '../../src/council/prompt.js';
 import type { Assignment } from '../../src/run/pending-events.js';
 
-/** A node of a graph; whatever a test leaves out is plain. */
+/** A node of a graph with default values for missing fields. */
 export function nodeWith(fields: Partial<GraphNode> = {}): GraphNode {
   return {
     id: 'n1',
@@ -18,7 +18,7 @@ export function nodeWith(fields: Partial<GraphNode> = {}): GraphNode {
   };
 }
 
-/** What a node is told; whatever a test leaves out is the start of a run on "Trees". */
+/** A prompt input; missing fields are those of a new run about "Trees". */
 export function promptInputFor(
   node: GraphNode,
   state: Partial<Pick<PromptInput, 'topic' | 'draft' | 'feedback'>> = {},
@@ -27,13 +27,13 @@ export function promptInputFor(
   return { label, role, systemPrompt, topic: 'Trees', draft: null, feedback: [], ...state };
 }
 
-/** The same, and as its model is told it. */
+/** A prompt input with its rendered prompt. */
 export function assigned(...[node, state]: Parameters<typeof promptInputFor>): Assignment {
   const promptInput = promptInputFor(node, state);
   return { promptInput, rendered: renderPrompt(promptInput) };
 }
 
-/** The request a node makes of its model. */
+/** The model request of a node. */
 export function requestFor(
   node: GraphNode,
   state: Partial<Pick<PromptInput, 'topic' | 'draft' | 'feedback'>> = {},

@@ -5,7 +5,7 @@ import { textOfPages } from '../../src/pdf/layout/page-text.js';
 import { pdf2jsonRuns } from '../../src/pdf/pdf2json.js';
 import { pdfjsRuns } from '../../src/pdf/pdfjs.js';
 
-/** The pages of a PDF by one of the parsers, in this process: a child process for each file would take too long. */
+/** Reads the pages of a PDF with one of the parsers in this process. */
 export async function readBy(parser: Parser, bytes: Buffer): Promise<readonly string[]> {
   const data = new Uint8Array(bytes);
   if (parser === 'pdf2json') return textOfPages(await pdf2jsonRuns(data));

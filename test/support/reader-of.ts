@@ -2,7 +2,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { RunReader } from '../../src/projections/run-reader.js';
 
-/** A reader of the runs of a log; what it finds damaged it only throws. */
+/** A reader of a log's runs that throws at a corrupt run and does not remember it. */
 export function readerOf(log: EventLog): RunReader {
   return new RunReader({
     log,

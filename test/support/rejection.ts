@@ -1,10 +1,10 @@
-/** What a promise was rejected with. @throws {Error} when it was kept */
+/** The error of a rejected promise. @throws {Error} the promise resolved */
 export async function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
-  let kept: unknown;
+  let value: unknown;
   try {
-    kept = await promise;
+    value = await promise;
   } catch (error) {
     return error;
   }
-  throw new Error(`Not rejected, but kept with ${JSON.stringify(kept)}`);
+  throw new Error(`Not rejected, but resolved with ${JSON.stringify(value)}`);
 }

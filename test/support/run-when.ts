@@ -1,9 +1,8 @@
-/** Waiting for what becomes of runs, as a watcher is told of it. */
 import type { Context } from '../../src/app/context.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished } from '../../src/run/state.js';
 
-/** Resolves with the first state of a run that fits; rejects when there is no such run. */
+/** Resolves with the first state of a run that fits; rejects if the run is unknown. */
 export async function runWhen(
   engine: Pick<Context, 'views'>,
   runId: string,
@@ -24,7 +23,7 @@ export async function runWhen(
   }
 }
 
-/** Resolves once all runs have ended. */
+/** Resolves when all runs have ended. */
 export function allFinished(engine: Pick<Context, 'views'>, runIds: readonly string[]): Promise<readonly RunState[]> {
   return Promise.all(runIds.map((runId) => runWhen(engine, runId, isFinished)));
 }

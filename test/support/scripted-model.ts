@@ -1,6 +1,6 @@
 import type { LanguageModel, ModelAnswer, ModelRequest, ToolCall } from '../../src/models/port.js';
 
-/** What a call gets: an answer's text and calls, an error to throw, or `'hold'`: nothing until the test settles the held call. */
+/** The reply to a call: a text with tool calls, an error to throw, or `'hold'`: no reply until the test settles the call. */
 export type Reply =
   | { readonly text: string; readonly calls?: readonly ToolCall[] }
   | { readonly error: unknown }
@@ -9,7 +9,7 @@ export type Reply =
 /** Chooses the reply to a request; `index` counts all requests from 0. */
 export type Script = (request: ModelRequest, index: number) => Reply;
 
-/** A call that a script holds. It ignores its signal, as an adapter that hangs does. */
+/** A held call. It ignores its signal like a hanging adapter. */
 export interface HeldCall {
   readonly request: ModelRequest;
   readonly signal: AbortSignal;
@@ -58,13 +58,13 @@ export function scriptedModel(script: Script | readonly Reply[] = councilScript(
   };
 }
 
-/** The model that is meant at each call: one service for many tests, each with a script of its own. */
+/** Delegates each call to the current model, so that many tests with different scripts can share a service. */
 export function currentModel(current: () => LanguageModel): LanguageModel {
   const { provider, defaultModel } = scriptedModel();
   return { provider, defaultModel, ask: (request, deps) => current().ask(request, deps) };
 }
 
-/** Critics give these scores in order, the last one again and again; agents answer `Draft 1`, `Draft 2` and so on. */
+/** Critics give these scores in order and repeat the last one; agents answer `Draft 1`, `Draft 2` and so on. */
 export function councilScript(scores: readonly number[]): Script {
   let scored = 0;
   let drafted = 0;

@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
-/** Those of `npm start`. */
+/** The flags of `npm start`. */
 const FLAGS = ['--max-semi-space-size=64'];
 
-/** Time a start, or a stop, may take before the process is given up. */
+/** Longest duration of a stop before SIGKILL. */
 const DEADLINE_MS = 30_000;
 
 export interface ServiceProcess {
@@ -17,15 +17,15 @@ export interface ServiceProcess {
   readonly url: string;
   /** From the start of the process to its ready line. */
   readonly startUpMs: number;
-  /** Asks it to stop and waits until it has. May be called twice. */
+  /** Sends SIGTERM and waits for the end. May be called twice. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts it; resolves with its ready line, rejects when it ends before.
+ * Starts the service; resolves at its ready line, rejects if the process ends before.
  *
  * @param flags of Node, beside those of `npm start`
- * @param environment beside DATA_DIR and PORT; default settings else
+ * @param environment beside DATA_DIR and PORT; otherwise default settings
  */
 export async function startServiceProcess(
   dataDir: string,
@@ -55,15 +55,15 @@ export async function startServiceProcess(
   }
 }
 
-/** The address on the ready line. What follows on standard output is read and dropped. */
+/** The address on the ready line. Later output is dropped. */
 function readyUrl(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
-    let told = '';
+    let output = '';
     child.on('error', reject);
     child.on('close', (code) => reject(new Error(`The service ended with code ${String(code)} before it was ready`)));
     const onText = (text: string): void => {
-      told += text;
-      const url = READY.exec(told)?.[1];
+      output += text;
+      const url = READY.exec(output)?.[1];
       if (url === undefined) return;
       child.stdout?.off('data', onText).resume();
       resolve(url);

@@ -1,4 +1,4 @@
-/** A scripted model that says its texts word by word to whoever listens before it answers with them. */
+/** A scripted model that streams its text word by word before it answers. */
 import type { LanguageModel } from '../../src/models/port.js';
 import type { ScriptedModel } from './scripted-model.js';
 

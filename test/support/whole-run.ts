@@ -1,8 +1,7 @@
-/** A run's state as one flat record, to compare some of its fields at once. */
 import type { RunState } from '../../src/run/state.js';
 import { completedAtOf, failureOf, finalDraftOf, pauseOf } from '../../src/run/state.js';
 
-/** Every field of a run but those of its request; empty when there is no run. */
+/** A run's state without its request as one flat record; empty if there is no run. */
 export function wholeOf(run: RunState | null | undefined): object {
   if (run === null || run === undefined) return {};
   return {

@@ -1,7 +1,7 @@
-/** A model that answers at once, at length, and with what would command a terminal: drafts of 40 KB, scores 6, 7, 8. */
+/** A model that answers at once with drafts of 40 KB and scores 6, 7, 8, and with control characters for terminals. */
 import type { LanguageModel } from '../../src/models/port.js';
 
-/** Clears the screen, sets its title, turns text around, all of it in both kinds of control characters. */
+/** Clears the screen, sets its title and reverses text, in both kinds of control characters. */
 export const COMMANDS = '\x1b[2J\x1b]0;mine\x07 \x9b31m \u202Eright to left\u202C \u2066x\u2069 \x7f\b\r';
 
 const LINES = 500;
