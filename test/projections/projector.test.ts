@@ -75,7 +75,7 @@ describe('Projector', () => {
     return runIds;
   }
 
-  it('has folded all history once it has started', async () => {
+  it('has folded all history once start resolves', async () => {
     const runIds = await tellWhole(40);
     expect(projector.isCaughtUp).to.equal(false);
     await projector.start();
@@ -83,12 +83,7 @@ describe('Projector', () => {
     for (const runId of runIds) expect((await history.find(runId))?.status).to.equal('completed');
   });
 
-  it('starts at once on an empty log, which is reached', async () => {
-    await projector.start();
-    await projector.waitFor(await log.head());
-  });
-
-  it('has folded an append when its position is reached', async () => {
+  it('has folded an append once its position is reached', async () => {
     await projector.start();
     const runs = Array.from({ length: 30 }, async () => {
       const runId = uuid();
@@ -110,7 +105,7 @@ describe('Projector', () => {
     expect(faults).to.deep.equal([]);
   });
 
-  it('goes on behind its checkpoint after a restart', async () => {
+  it('continues after its checkpoint when it restarts', async () => {
     await tellWhole(3);
     await projector.start();
     await close();
@@ -131,7 +126,7 @@ describe('Projector', () => {
     expect(await history.list({ limit: 10, offset: 0 })).to.have.lengthOf(5);
   });
 
-  it('folds everything once, whatever subscriptions are dropped', async () => {
+  it('folds every event once although subscriptions drop', async () => {
     await close();
     const random = seededRandom(3);
     await open(
@@ -153,7 +148,7 @@ describe('Projector', () => {
     for (const fault of faults) expect(fault).to.be.instanceOf(SubscriptionDropped);
   });
 
-  it('goes on past a blueprint that is damaged, which stays as it was before', async () => {
+  it('keeps the last valid state of a corrupt blueprint and folds the other events', async () => {
     await close();
     const shelf = new BlueprintStore({ log, system: nodeSystem(), instanceId: 'one', hasKeys: () => false });
     const good = await shelf.create({ id: 'good', name: 'Good', nodes: [{ id: 'a' }] });
@@ -183,7 +178,7 @@ describe('Projector', () => {
     ]);
   });
 
-  it('ends a wait by its signal, before and while it waits, and no other', async () => {
+  it('rejects a wait whose signal aborts, and no other wait', async () => {
     await projector.start();
     const leaving = new AbortController();
     const runId = uuid();
@@ -197,7 +192,7 @@ describe('Projector', () => {
     await projector.waitFor((await tell(log, runId, story, 0, 3)).position);
   });
 
-  it('lets nobody wait for what it will not fold any more', async () => {
+  it('rejects waits during and after its stop', async () => {
     await projector.start();
     const beyond = '9'.repeat(16) as Position;
     const refused = rejectionOf(projector.waitFor(beyond));

@@ -57,7 +57,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
     feed = new RunFeed({ reader: readerOf(changedLog(log, { readStream: read })), sha256 });
   }
 
-  /** Records an event and tells of it. */
+  /** Records events and delivers them. */
   function record(...events: readonly RecordedEvent[]): void {
     recorded.push(...events);
     events.forEach((event) => feed.onEventFolded(event));
@@ -78,7 +78,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
     return { seqs, over, leave: () => leaving.abort() };
   }
 
-  it('gives every event once and in order, however reading and telling meet', async () => {
+  it('delivers every event once and in order, however reads and live events interleave', async () => {
     const random = seededRandom(SEED);
     for (let schedule = 0; schedule < SCHEDULES; schedule += 1) await followUnderWay(random);
   });
@@ -117,7 +117,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
     expect(feed.size).to.equal(0);
   }
 
-  it('waits for a run that is not there yet, and ends with its last event', async () => {
+  it('waits for an unknown run, and ends with its last event', async () => {
     const { seqs, over } = follow();
     await nextTurn();
     record(...story);
@@ -125,7 +125,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
     expect(seqs).to.have.length(story.length);
   });
 
-  it('ends when its watcher leaves, and forgets the run', async () => {
+  it('ends when its watcher leaves, and keeps nothing of the run', async () => {
     record(...story.slice(0, 3));
     const { seqs, over, leave } = follow();
     await untilTrue(() => seqs.length === 3);
@@ -136,7 +136,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
     expect(feed.size).to.equal(0);
   });
 
-  it('ends every watching when it stops, and takes no further one', async () => {
+  it('ends every watching when it stops, and refuses further ones', async () => {
     record(...story.slice(0, 3));
     const watching = [follow(), follow(2), follow(3)];
     await nextTurn();
@@ -145,7 +145,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
     expect(await rejectionOf(follow().over)).to.be.instanceOf(ServiceStopping);
   });
 
-  it('reports damage found while following', async () => {
+  it('rejects with RunCorrupt when a live event is corrupt', async () => {
     for (const change of [
       (event: RecordedEvent) => ({ ...event, data: event.data.replace('{', '{"more":1,') }),
       (event: RecordedEvent) => ({ ...event, type: 'SomethingElse' }),
@@ -162,7 +162,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
     }
   });
 
-  it('gives up on an event that was reported but is not in the log', async () => {
+  it('rejects with RunCorrupt when the log lacks a delivered event', async () => {
     record(...story.slice(0, 5));
     const { seqs, over } = follow();
     await untilTrue(() => seqs.length === 5);
@@ -171,7 +171,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
     expect(await rejectionOf(over)).to.be.instanceOf(RunCorrupt);
   });
 
-  it('does not let one watcher that fails keep the others from their events', async () => {
+  it('delivers events to other watchers when one throws', async () => {
     record(...story.slice(0, 3));
     const bad = follow(0, ({ seq }) => {
       if (seq === 4) throw new Error('Oh');

@@ -11,7 +11,6 @@ import type { ManualSystem } from '../support/manual-system.js';
 import { manualSystem } from '../support/manual-system.js';
 import { rejectionOf } from '../support/rejection.js';
 import { summaryWith as summary } from '../support/run-summaries.js';
-import { seededRandom } from '../support/seeded-random.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
@@ -66,7 +65,7 @@ describe('History', () => {
     ['a log that ends before', { ...LOG, head: position(1) }],
     ['a log that is empty', { ...LOG, head: null }],
   ] as const) {
-    it(`starts over beside ${what}, where logs are servers`, async () => {
+    it(`is empty for ${what} of a server`, async () => {
       await history.put(summary('a'));
       history.setCheckpoint(position(2));
       await history.flush();
@@ -77,7 +76,7 @@ describe('History', () => {
     });
   }
 
-  it('finds the newest of a row at every moment of its writing', async () => {
+  it('finds the newest row before, during and after its write', async () => {
     for (let round = 0; round < 50; round += 1) {
       await history.put(summary('a', { iterationCount: round }));
       const writing = history.flush();
@@ -103,44 +102,7 @@ describe('History', () => {
     expect(await history.find('b')).to.equal(null);
   });
 
-  it('goes on from its checkpoint when it is opened again', async () => {
-    await history.put(summary('a'));
-    history.setCheckpoint(position(7));
-    await history.flush();
-    await views.close();
-    await open();
-    expect(history.checkpoint).to.equal(position(7));
-  });
-
-  it('lists what was put a moment before', async () => {
-    for (let count = 1; count <= 20; count += 1) {
-      await history.put(summary(`run ${count}`));
-      expect(await history.list({ limit: 100, offset: 0 })).to.have.lengthOf(count);
-    }
-  });
-
-  it('lists newest first, ties by id, without a gap or a repetition between pages', async () => {
-    const random = seededRandom(7);
-    const all = Array.from({ length: 60 }, (_, index) =>
-      summary(`id-${String(Math.floor(random() * 1e9))}-${index}`, { createdAt: at(Math.floor(random() * 4)) }),
-    );
-    for (const each of all) await history.put(each);
-    const paged: RunSummary[] = [];
-    for (let offset = 0; offset < 70; offset += 7) paged.push(...(await history.list({ limit: 7, offset })));
-    const wanted = [...all].sort((a, b) => compare(b.createdAt, a.createdAt) || compare(a.id, b.id));
-    expect(paged.map(({ id }) => id)).to.deep.equal(wanted.map(({ id }) => id));
-  });
-
-  it('keeps its order when rows change', async () => {
-    for (const id of ['c', 'a', 'b']) await history.put(summary(id));
-    await history.flush();
-    await history.put(summary('b', { status: 'completed' }));
-    const page = await history.list({ limit: 10, offset: 0 });
-    expect(page.map(({ id }) => id)).to.deep.equal(['a', 'b', 'c']);
-    expect(page[1]?.status).to.equal('completed');
-  });
-
-  it('names the runs to take up in the order in which they came', async () => {
+  it('names unfinished runs in the order of their first events', async () => {
     const statuses = ['running', 'paused', 'pending', 'completed', 'failed', 'running'] as const;
     const ids = ['f', 'e', 'd', 'c', 'b', 'a'];
     for (const [index, id] of ids.entries())
@@ -155,7 +117,7 @@ describe('History', () => {
     ]);
   });
 
-  it('names the runs that wait for a human in their order, more than it asks for at a time', async () => {
+  it('names 2,498 paused runs in the order of their first events, page by page', async () => {
     const ids = Array.from({ length: 2_500 }, (_, index) => `run ${2_500 - index}`);
     for (const id of ids) await history.put(summary(id, { status: 'paused' }));
     for (const id of ['x', 'y']) await history.put(summary(id));
@@ -167,21 +129,21 @@ describe('History', () => {
     expect(named).to.deep.equal(ids.filter((_, index) => index !== 0 && index !== 1_200));
   });
 
-  it('holds the projector up when 5,000 rows wait to be written', async () => {
+  it('writes before it takes another row once 5,000 rows are unwritten', async () => {
     for (let count = 0; count < 4_999; count += 1) await history.put(summary(`run ${count}`));
     await history.put(summary('the last'));
     expect(await views.find('the last')).to.deep.equal(summary('the last'));
     expect(await views.list({ limit: 9_000, offset: 0 })).to.have.lengthOf(5_000);
   });
 
-  it('answers whom its end overtakes that the service stops', async () => {
+  it('rejects queries during and after its close with ServiceStopping', async () => {
     const closing = views.close();
     expect(await rejectionOf(views.find('a'))).to.be.instanceOf(ServiceStopping);
     await closing;
     expect(await rejectionOf(history.find('a'))).to.be.instanceOf(ServiceStopping);
   });
 
-  it('keeps what it could not write, and reports it', async () => {
+  it('keeps rows that it cannot write, and reports the failure once', async () => {
     await history.put(summary('a'));
     await views.close();
     expect(await rejectionOf(history.flush())).to.be.instanceOf(Error);
@@ -199,14 +161,6 @@ function ownedIf(status: RunSummary['status']): Pick<RunSummary, 'status' | 'own
   return { status, owner: status === 'running' ? 'one' : null };
 }
 
-function at(second: number): string {
-  return `2026-01-01T00:00:0${second}.000Z`;
-}
-
 function position(number: number): Position {
   return String(number).padStart(16, '0') as Position;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

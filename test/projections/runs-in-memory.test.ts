@@ -45,7 +45,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     dir.remove();
   });
 
-  it('leaves no state out, however loading and live events meet', async () => {
+  it('gives watchers every state in order, however loading and live events interleave', async () => {
     const random = seededRandom(SEED);
     for (let schedule = 0; schedule < SCHEDULES; schedule += 1) await watchUnderWay(random);
   });
@@ -113,7 +113,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     expect(views.size).to.equal(0);
   }
 
-  it('leaves no state out when the run goes from memory between its loading and its watching', async () => {
+  it('gives watchers every state if the run is evicted between its loading and its watching', async () => {
     const runId = uuid();
     await tell(log, runId, story, 0, story.length);
     const events = await recordOf(log, runId);
@@ -147,14 +147,14 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     }
   });
 
-  it('answers false for a run that does not exist and keeps nothing of it', async () => {
+  it('returns false for an unknown run and keeps nothing in memory', async () => {
     const views = new RunsInMemory(storyReader(log));
     const watcher = { onState: () => undefined, signal: new AbortController().signal };
     expect(await views.watch(uuid(), watcher)).to.equal(false);
     expect(views.size).to.equal(0);
   });
 
-  it('holds a finished run as long as somebody watches it', async () => {
+  it('keeps a finished run in memory until its last watcher leaves', async () => {
     const views = new RunsInMemory(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, story.length);
@@ -168,7 +168,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     expect(views.size).to.equal(0);
   });
 
-  it('keeps nothing for a watcher who leaves while the run is loaded', async () => {
+  it('keeps nothing for a watcher that leaves while the run is loaded', async () => {
     const views = new RunsInMemory(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, story.length);
@@ -181,7 +181,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     expect(views.size).to.equal(0);
   });
 
-  it('tells nothing more to a watcher who has left', async () => {
+  it('calls no watcher that has left', async () => {
     const views = new RunsInMemory(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, 4);
@@ -196,7 +196,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     expect(told).to.deep.equal([3]);
   });
 
-  it('lets a paused run go from memory and tells a watcher of all that follows all the same', async () => {
+  it('evicts a paused run, and gives a later watcher every state that follows', async () => {
     const graph = fixedGraph({ timeoutMs: 10_000, maxAttempts: 4 });
     const engineDir = tempDir();
     const engine = await openTestEngine({ path: engineDir.path, model: instantModel() });
@@ -216,21 +216,6 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     expect(engine.views.size).to.equal(0);
     await engine.stop();
     engineDir.remove();
-  });
-
-  it('folds no run from the log again while 4,000 unfinished ones move', async () => {
-    let folds = 0;
-    const views = new RunsInMemory({
-      ...storyReader(log),
-      fold: async () => {
-        folds += 1;
-        return null;
-      },
-    });
-    const runs = await manyRuns(4_000, 3);
-    for (const seq of [0, 1, 2]) for (const { id, events } of runs) await views.apply(id, elementAt(events, seq));
-    expect(folds).to.equal(0);
-    expect(views.size).to.equal(4_000);
   });
 
   it('evicts the least recently used runs beyond its bounds of runs and text, never watched ones', async () => {
@@ -266,7 +251,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     });
   }
 
-  it('passes over events that it has folded already', async () => {
+  it('skips events that it has folded already', async () => {
     const views = new RunsInMemory(storyReader(log));
     const runId = uuid();
     await tell(log, runId, story, 0, 8);

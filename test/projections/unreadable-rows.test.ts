@@ -61,43 +61,36 @@ onEmbeddedLog(() =>
       dir.remove();
     });
 
-    for (const [what, text] of [
-      ['no JSON', NO_JSON],
-      ['a number', '7'],
-      ['another record', '{"id":"x"}'],
+    for (const [table, change] of [
+      ['runs', `UPDATE runs SET summary = '${NO_JSON}' WHERE key = 1`],
+      ['blueprints', `UPDATE blueprints SET record = '7' WHERE id = (SELECT min(id) FROM blueprints)`],
+      ['documents', `UPDATE documents SET record = '{"id":"x"}' WHERE id = (SELECT min(id) FROM documents)`],
     ] as const) {
-      it(`that holds ${what} has the views rebuilt: lists are as before, and one fault is reported`, async () => {
-        const told = await lists();
-        for (const change of [
-          `UPDATE runs SET summary = '${text}' WHERE key = 1`,
-          ...['blueprints', 'documents'].map(
-            (table) => `UPDATE ${table} SET record = '${text}' WHERE id = (SELECT min(id) FROM ${table})`,
-          ),
-        ]) {
-          await whileStopped(() => changeViews(dir.path, change));
-          expect(await lists(), change).to.deep.equal(told);
-          expect(service.faults, change).to.have.length(1);
-        }
+      it(`of the table ${table} has the views rebuilt: lists are as before, and one fault is reported`, async () => {
+        const before = await lists();
+        await whileStopped(() => changeViews(dir.path, change));
+        expect(await lists()).to.deep.equal(before);
+        expect(service.faults).to.have.length(1);
         await whileStopped(() => undefined);
-        expect(await lists()).to.deep.equal(told);
+        expect(await lists()).to.deep.equal(before);
         expect(service.faults).to.deep.equal([]);
       });
     }
 
-    it('of a blueprint that is not its fold is replaced after the start, and reported once', async () => {
-      const told = await lists();
+    it('of a blueprint that differs from its fold is replaced after the start, and reported once', async () => {
+      const before = await lists();
       await whileStopped(() =>
         changeViews(dir.path, `UPDATE blueprints SET record = replace(record, '"name":"one"', '"name":"forged"')`),
       );
-      await untilTrue(async () => JSON.stringify(await lists()) === JSON.stringify(told));
+      await untilTrue(async () => JSON.stringify(await lists()) === JSON.stringify(before));
       expect(service.faults).to.have.length(1);
       await whileStopped(() => undefined);
-      expect(await lists()).to.deep.equal(told);
+      expect(await lists()).to.deep.equal(before);
       expect(service.faults).to.deep.equal([]);
     });
 
-    it('is gone after the rebuild when the log has no such run', async () => {
-      const told = await lists();
+    it('of an unknown run is gone after the rebuild', async () => {
+      const before = await lists();
       await whileStopped(() =>
         changeViews(
           dir.path,
@@ -108,8 +101,8 @@ onEmbeddedLog(() =>
         ),
       );
       // Several find it, and the others ask during the rebuild.
-      for (const each of await Promise.all(Array.from({ length: 12 }, lists))) expect(each).to.deep.equal(told);
-      expect(await lists()).to.deep.equal(told);
+      for (const each of await Promise.all(Array.from({ length: 12 }, lists))) expect(each).to.deep.equal(before);
+      expect(await lists()).to.deep.equal(before);
       expect(service.faults).to.have.length(1);
     });
 
@@ -136,7 +129,7 @@ onEmbeddedLog(() =>
       expect(await failed()).to.deep.equal([runId]);
     });
 
-    it('keeps no run from being taken up at the start', async () => {
+    it('does not stop the recovery of runs at the start', async () => {
       const model = scriptedModel(() => 'hold');
       await service.stop();
       await serve(model);
@@ -150,7 +143,7 @@ onEmbeddedLog(() =>
       expect(ids.map(({ id }) => id)).to.include.members([running, paused]);
     });
 
-    it('that is ahead of its run is no damage of the run: it is read, decided on and taken up', async () => {
+    it('that is ahead of its run does not make the run corrupt: it can be read, decided and recovered', async () => {
       const model = scriptedModel(() => 'hold');
       await service.stop();
       await serve(model);
@@ -169,7 +162,7 @@ onEmbeddedLog(() =>
       expect(service.faults).to.deep.equal([]);
     });
 
-    it('does not make a damaged run a sound one when it is what is noted of the damage', async () => {
+    it('of a corruption leaves the run corrupt', async () => {
       const runId = await finished();
       const [requested] = await recordOf(service.engine.log, runId);
       await whileStopped(() => damageEvent(dir.path, requested?.id ?? '', ['Trees', 'Bears']));

@@ -88,7 +88,7 @@ describe('SearchIndexer', () => {
     );
   };
   const remove = (id: string): Promise<Position> => append(id, { type: 'DocumentDeleted', data: {} });
-  /** Tells it of every event after a position. */
+  /** Delivers every event after a position. */
   const tell = async (feed: SearchIndexer, after: Position | null): Promise<void> => {
     for await (const event of log.readAll(after)) if (documentIdOf(event.stream) !== null) feed.enqueue(event);
   };
@@ -107,7 +107,7 @@ describe('SearchIndexer', () => {
     expect(opened).to.equal(0);
   });
 
-  it('takes in what was recorded before, then what is reported to it, each once', async () => {
+  it('indexes earlier and delivered events, each once', async () => {
     const first = await record('a', 'Oaks are old.');
     const feed = feedOf();
     feed.start(first, { hasDocuments: true });
@@ -124,7 +124,7 @@ describe('SearchIndexer', () => {
     expect(feed.isCaughtUp).to.equal(true);
   });
 
-  it('takes in at its next start what an old index has missed, reported to it or not', async () => {
+  it('indexes at its next start what an old index lacks', async () => {
     const first = await record('a', 'Oaks are old.');
     const before = feedOf();
     before.start(null, { hasDocuments: false });
@@ -146,7 +146,7 @@ describe('SearchIndexer', () => {
     expect(await found(behind)).to.deep.equal(['c', 'd']);
   });
 
-  it('forgets what it cannot keep waiting, and reads it from the log', async () => {
+  it('drops events beyond its queue limit, and reads them from the log', async () => {
     const ids = Array.from({ length: 11 }, (_, index) => `d${index}`);
     let last: Position | null = null;
     for (const id of ids) last = await record(id, 'Oaks.');
@@ -168,7 +168,7 @@ describe('SearchIndexer', () => {
     expect(readings).to.equal(1);
   });
 
-  it('tries again what the log does not answer, and reports it once', async () => {
+  it('retries while the log is unavailable, and reports that once', async () => {
     let isDown = true;
     let refused = 0;
     const flaky = changedLog(log, {
@@ -215,7 +215,7 @@ describe('SearchIndexer', () => {
     expect(await found(feed)).to.deep.equal(['a', 'b', 'c']);
   });
 
-  it('never takes a document into the new file alone: what is under way at a failure begins again', async () => {
+  it('never indexes only the document under way into the new file of a failed index', async () => {
     let hold: Promise<void> | null = null;
     let isHeld = false;
     const slow = changedLog(log, {
@@ -255,7 +255,7 @@ describe('SearchIndexer', () => {
     expect(await found(feed)).to.deep.equal(['a', 'b']);
   });
 
-  it('keeps an index whose disk is full, and tries again', async () => {
+  it('keeps an index whose disk is full, and retries', async () => {
     const position = await record('a', 'Oaks.');
     let writes = 0;
     const feed = feedOf(log, null, (index) => ({
@@ -272,7 +272,7 @@ describe('SearchIndexer', () => {
     expect([opened, faults.map(String)]).to.deep.equal([1, [String(new IndexFull())]]);
   });
 
-  it('leaves out a damaged document, reports it, and takes in the others', async () => {
+  it('omits a corrupt document, reports it, and indexes the others', async () => {
     await record('a', 'Oaks are old.');
     const broken = changedLog(log, {
       async *readStream(stream, range) {
@@ -291,7 +291,7 @@ describe('SearchIndexer', () => {
     ]);
   });
 
-  it('rejects those who wait for what it does not take in any more', async () => {
+  it('rejects waits for events that it no longer indexes', async () => {
     let go: () => void = () => undefined;
     const gate = new Promise<void>((resolve) => (go = resolve));
     const slow = changedLog(log, {
