@@ -114,6 +114,11 @@ export function connectionString({ name, value }: Variable): string | null {
   throw new ConfigInvalid({ variable: name, value: withoutSecrets(value), accepted: connectionForm(wrong) });
 }
 
+/** The hosts in a connection string, without credentials and options. */
+export function hostsIn(connection: string): string {
+  return CONNECTION_STRING.exec(connection)?.groups?.['hosts'] ?? HIDDEN;
+}
+
 /** The accepted form, or the accepted options if the form is right and an option is wrong. */
 function connectionForm(wrong: string | undefined): string {
   if (wrong === undefined) {

@@ -22,9 +22,16 @@ async function main(words: readonly string[]): Promise<void> {
   } else if (name === '--version') {
     process.stdout.write(`${versionOf(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))}\n`);
   } else {
-    process.stderr.write(USAGE);
+    process.stderr.write(`${faultOf(name)}\n\n${USAGE}`);
     process.exitCode = EXIT.usage;
   }
+}
+
+/** Why the words are wrong. */
+function faultOf(name: string): string {
+  if (name === '') return 'A command is missing';
+  const isKnown = COMMANDS.some((each) => each.name === name);
+  return isKnown ? `council ${name} takes no words` : `There is no command "${printable(name)}"`;
 }
 
 /** Runs a command in this process. An unhandled error ends it with the exit code of the command's own errors. */

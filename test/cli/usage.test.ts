@@ -59,7 +59,23 @@ describe('council run with wrong words or settings', () => {
       expect(stdout).to.match(/^ {2}council serve +starts the service$/m);
     }
     expect(await ended('--version')).to.deep.include({ code: 0, stdout: `${version}\n`, stderr: '' });
-    expect(await ended('sing')).to.include({ code: 2, stdout: '' });
+    const wrong = await Promise.all([ended('sing'), ended('migrate', 'all'), ended()]);
+    for (const { code, stdout } of wrong) expect([code, stdout]).to.deep.equal([2, '']);
+    expect(wrong.map(({ stderr }) => stderr.split('\n')[0])).to.deep.equal([
+      'There is no command "sing"',
+      'council migrate takes no words',
+      'A command is missing',
+    ]);
+  });
+
+  it('names the address of an unreachable EVENTSTORE_URL without the password, and ends at Ctrl-C', async () => {
+    const env = { EVENTSTORE_URL: 'esdb://admin:changeit@127.0.0.1:1?tls=false' };
+    const started = bench.start(['x'], { env, input: '' });
+    await started.untilTold(/cannot be reached.*127\.0\.0\.1:1/);
+    started.signal('SIGINT');
+    const { code, stderr } = await started.exit;
+    expect(code).to.equal(1);
+    expect(stderr).not.to.include('changeit');
   });
 
   it('exits 2 with one line for an unusable setting, and 0 for --help', async () => {

@@ -33,7 +33,9 @@ export function parseWords<const O extends Options>(words: readonly string[], op
   try {
     return parseArgs({ args: [...words], allowPositionals: true, options });
   } catch (error) {
-    throw new UsageFault(error instanceof Error ? error.message : String(error));
+    const text = error instanceof Error ? error.message : String(error);
+    // Node adds advice about words that begin with a dash.
+    throw new UsageFault(text.replace(/\. To specify .*$/s, ''));
   }
 }
 

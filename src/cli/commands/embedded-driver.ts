@@ -3,6 +3,7 @@ import type { System } from '../../system/system.js';
 import { compileBlueprint } from '../../blueprint/compile.js';
 import { councilOf } from '../../blueprint/record.js';
 import type { Config } from '../../config.js';
+import { hostsIn } from '../../config-values.js';
 import { fixedGraph } from '../../council/fixed-graph.js';
 import { isLonger, MAX_DRAFT_BYTES } from '../../graph/limits.js';
 import type { DataDirectory } from '../../app/data-directory.js';
@@ -37,8 +38,11 @@ export interface EmbeddedOptions {
 
 export async function embeddedDriver(config: Config, options: EmbeddedOptions): Promise<RunDriver> {
   const { dataDir, model, webSearch, system, notify, onLogBroken } = options;
-  const onFault = (fields: object, message: string): void =>
-    notify(`${message}${'err' in fields ? `: ${String(fields.err)}` : ''}`);
+  const place = config.eventStore === null ? dataDir.path : hostsIn(config.eventStore.url);
+  const onFault = (fields: object, message: string): void => {
+    const outage = 'reason' in fields ? ` (${place}: ${String(fields.reason)})` : '';
+    notify(`${message}${'err' in fields ? `: ${String(fields.err)}` : outage}`);
+  };
   const logger = { info: () => undefined, error: onFault };
   const engine = await openContext(config, { dataDir, model, webSearch, system, logger, onLogBroken });
   const cancelled = new AbortController();

@@ -138,7 +138,11 @@ async function openEmbeddedDriver(
   };
   const webSearch = searchProvider(config.webSearch);
   const { embeddedDriver } = await import('./embedded-driver.js');
+  // Opening waits for an unreachable log. No run has started, so Ctrl-C ends the process.
+  const quit = (): void => here.exit(EXIT.failed);
+  here.signal.addEventListener('abort', quit);
   const driver = await embeddedDriver(config, { dataDir, model, webSearch, system, notify, onLogBroken });
+  here.signal.removeEventListener('abort', quit);
   const close = async (): Promise<void> => {
     await driver.close();
     dataDir.release();
