@@ -8,7 +8,6 @@ import { expect } from 'chai';
 import { AppendOutcomeUnknown, DataDirHeld, LogUnavailable, SubscriptionDropped } from '../../src/eventlog/errors.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
-import { nodeSystem } from '../../src/system/system.js';
 import type { Child } from '../support/child.js';
 import { startChild } from '../support/child.js';
 import { rejectionOf } from '../support/rejection.js';
@@ -32,10 +31,10 @@ eventLogContract('embedded', async () => {
   return { log, prefix: '', close };
 });
 
-describe('Embedded log: its file', () => {
+describe('Embedded log: the file', () => {
   const logs = ownLogs();
 
-  it('is found again as it was left', async () => {
+  it('keeps events, identity and head when it is opened again', async () => {
     const file = logs.file();
     const first = await logs.open(file);
     const events = numbered(3);
@@ -53,7 +52,7 @@ describe('Embedded log: its file', () => {
     expect(next.position > position).to.equal(true);
   });
 
-  it('names each log differently, and an empty one has no head', async () => {
+  it('gives each log its own identity, and an empty one no head', async () => {
     const [a, b] = [await logs.open(), await logs.open()];
     expect(await a.identity()).not.to.equal(await b.identity());
     expect(await a.head()).to.equal(null);
@@ -67,48 +66,7 @@ describe('Embedded log: its file', () => {
     expect((await all(log.readStream('run-1')))[0]?.data).to.equal(data);
   });
 
-  it('gives every event once, in order, however small and large ones follow each other', async () => {
-    const log = await logs.open();
-    const chars = [...Array.from({ length: 140 }, () => 1), 400_000, 1, 1, 400_000, 400_000, 400_000, 1];
-    const events = [...chars, ...chars].map((length) => ({ ...newEvent(), data: `{"a":"${'x'.repeat(length)}"}` }));
-    for (const [at, event] of events.entries()) {
-      await log.append('run-1', [event], at === 0 ? 'none' : at - 1);
-      await log.append('other-1', [newEvent()], at === 0 ? 'none' : at - 1);
-    }
-    const ids = idsOf(events);
-    expect(idsOf(await all(log.readStream('run-1')))).to.deep.equal(ids);
-    expect(idsOf(await all(log.readStream('run-1', { direction: 'backwards' })))).to.deep.equal([...ids].reverse());
-    expect(idsOf(await all(log.readStream('run-1', { from: 139, max: 9 })))).to.deep.equal(ids.slice(139, 148));
-    expect(idsOf(await all(log.readAll(null, { categories: ['run'] })))).to.deep.equal(ids);
-    const both = await all(log.readAll(null));
-    expect(both.map(({ position }) => position)).to.deep.equal([...both.map(({ position }) => position)].sort());
-    expect(idsOf(both.filter(({ stream }) => stream === 'run-1'))).to.deep.equal(ids);
-    expect(both).to.have.length(2 * events.length);
-  });
-
-  it('yields to other work between pages of a long stream, however slow the reader', async () => {
-    const log = await logs.open();
-    await log.append('run-1', numbered(3_000), 'none');
-    const reading = { isOver: false, turns: 0 };
-    const turn = (): void => {
-      reading.turns += 1;
-      if (!reading.isOver) setImmediate(turn);
-    };
-    const { sha256 } = nodeSystem();
-    let [before, seen] = ['', 0];
-    for await (const { data } of log.readStream('run-1')) {
-      if (seen === 0) setImmediate(turn);
-      // As long as it takes to check and fold an event, so that the next page is there before this one is through.
-      for (let times = 0; times < 20; times += 1) before = sha256(before + data);
-      seen += 1;
-    }
-    reading.isOver = true;
-    expect(seen).to.equal(3_000);
-    // Five pages are followed by another.
-    expect(reading.turns).to.be.at.least(5);
-  });
-
-  it('remembers more streams than it keeps in memory', async () => {
+  it('appends to more streams than its cache holds', async () => {
     const log = await logs.open();
     const streams = Array.from({ length: 21_000 }, (_, n) => `run-${n}`);
     await Promise.all(streams.map((stream) => log.append(stream, [newEvent()], 'none')));
@@ -116,25 +74,25 @@ describe('Embedded log: its file', () => {
     expect((await log.append('run-20999', [newEvent()], 0)).revision).to.equal(1);
   });
 
-  it('is refused when it holds something else', async () => {
+  it('is refused if it is not a database', async () => {
     const file = logs.file();
     writeFileSync(file, 'no database at all, but long enough to be taken for the header of one\n'.repeat(20));
     expect(String(await rejectionOf(openEmbeddedLog({ file })))).to.include(file);
   });
 
-  it('is refused when its folder is missing', async () => {
+  it('is refused if its folder is missing', async () => {
     const file = join(logs.file(), 'log.sqlite');
     expect(String(await rejectionOf(openEmbeddedLog({ file })))).to.include(file);
   });
 
-  it('is refused while open in this process', async () => {
+  it('is refused while this process has it open', async () => {
     const file = logs.file();
     const log = await logs.open(file);
     expect(await rejectionOf(openEmbeddedLog({ file }))).to.be.instanceOf(DataDirHeld);
     await log.append('run-1', numbered(1), 'none');
   });
 
-  it('is refused while another process has it, and free once that one is killed', async () => {
+  it('is refused while another process has it open, until that process is killed', async () => {
     const file = logs.file();
     const child = startWriter(file, 0);
     await child.waitFor((lines) => lines.includes('open'));
@@ -148,7 +106,7 @@ describe('Embedded log: failures', () => {
   // One of them kills the thread.
   const logs = ownLogs();
 
-  it('loses nothing acknowledged when its process is killed under load', async () => {
+  it('keeps every acknowledged append when the process is killed under load', async () => {
     const file = logs.file();
     for (let kill = 1; kill <= KILLS; kill += 1) {
       const child = startWriter(file, 30);
@@ -160,7 +118,7 @@ describe('Embedded log: failures', () => {
     }
   });
 
-  it('after a failed write leaves that append open, refuses all others, and loses nothing', async () => {
+  it('reports an unknown outcome for a failed write, refuses later appends, and loses nothing', async () => {
     const file = logs.file();
     // No file may grow past 2 MiB: writing the journal fails as on a full disk.
     const child = startChild('sh', ['-c', 'ulimit -f 4096 && exec "$0" "$@"', process.execPath, LOG_WRITER, file, '1']);
@@ -171,7 +129,7 @@ describe('Embedded log: failures', () => {
     await expectAcknowledged(log, child.lines);
   });
 
-  it('leaves running appends open, refuses waiting ones, and ends for good if its thread dies', async () => {
+  it('reports an unknown outcome for sent appends and refuses all other calls when its thread dies', async () => {
     const spawned = new Promise<Worker>((resolve) => process.once('worker', resolve));
     const log = await logs.open();
     const worker = await spawned;
@@ -193,7 +151,7 @@ describe('Embedded log: failures', () => {
     await log.close();
   });
 
-  it('refuses more appends than may wait, surely not sent', async () => {
+  it('refuses one append more than may wait', async () => {
     const log = await logs.open();
     const event = newEvent();
     const settled = await Promise.allSettled(
@@ -222,7 +180,7 @@ describe('Embedded log: loss', () => {
   };
   const refusal = async (file: string): Promise<string> => String(await rejectionOf(openEmbeddedLog({ file })));
 
-  it('is told when its journal is gone, cut short or changed after a kill', async () => {
+  it('is detected when the journal is missing, truncated or changed after a kill', async () => {
     const file = await killed();
     const parts = ['', '-wal', '-head'].map((suffix) => ({ suffix, bytes: readFileSync(file + suffix) }));
     const restored = (change: (journal: Buffer) => Buffer | null): string => {
@@ -259,7 +217,7 @@ describe('Embedded log: loss', () => {
     expect(await (await logs.open(file)).hasGaps()).to.equal(true);
   });
 
-  it('is no loss when the head file is missing, cut short or behind', async () => {
+  it('is not assumed when the head file is missing or truncated', async () => {
     const file = await killed();
     writeFileSync(`${file}-head`, '{"identity":');
     await (await logs.open(file)).close();
@@ -275,7 +233,7 @@ describe('Embedded log: loss', () => {
     return { file, log, faults };
   };
 
-  it('ends it for good when its file is replaced while it is open, and acknowledges nothing more', async () => {
+  it('of the file by a replacement ends the log, and no later append is acknowledged', async () => {
     const { file, log, faults } = await watched();
     cpSync(file, `${file}-copy`);
     renameSync(`${file}-copy`, file);
@@ -301,7 +259,7 @@ describe('Embedded log: loss', () => {
     dir.remove();
   });
 
-  it('ends it for good when its file goes while nobody writes or asks', async () => {
+  it('of the file ends the log while it is idle', async () => {
     const { file, log, faults } = await watched();
     rmSync(file);
     await untilTrue(() => faults.length > 0);
@@ -313,7 +271,7 @@ describe('Embedded log: loss', () => {
 describe('Embedded log: subscribers', () => {
   const logs = ownLogs();
 
-  it('gets everything once, in order, when its buffer has overflowed', async () => {
+  it('receive every event once, in order, after their buffer has overflowed', async () => {
     const log = await logs.open();
     const abort = new AbortController();
     const subscription = log.subscribe(null, { signal: abort.signal })[Symbol.asyncIterator]();
@@ -333,7 +291,7 @@ describe('Embedded log: subscribers', () => {
     expect(ids).to.deep.equal(idsOf(await all(log.readAll(null))));
   });
 
-  it('hears of an append before its writer does', async () => {
+  it('receive an event before its append resolves', async () => {
     const log = await logs.open();
     const { collected, waitFor, stop } = following(log, null);
     await waitFor((seen) => seen.length === 1);
@@ -345,7 +303,7 @@ describe('Embedded log: subscribers', () => {
     await stop();
   });
 
-  it('is told how far it has come past events of other categories, stored and live', async () => {
+  it('receive checkpoints past stored and live events of other categories', async () => {
     const log = await logs.open();
     const live = following(log, null, ['run']);
     await live.waitFor((seen) => seen.length === 1);

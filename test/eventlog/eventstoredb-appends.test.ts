@@ -1,19 +1,11 @@
 import { expect } from 'chai';
-import {
-  AppendInvalid,
-  AppendOutcomeUnknown,
-  LogClosed,
-  LogUnavailable,
-  RevisionConflict,
-} from '../../src/eventlog/errors.js';
+import { AppendInvalid, AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../../src/eventlog/errors.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import type { AppendFate } from '../support/event-store-calls.js';
 import { rejectionOf } from '../support/rejection.js';
 import { untilTrue } from '../support/until-true.js';
 import { all, idsOf, newEvent, numbered } from './contract-bench.js';
 import { eventStoreBench, SHORT_MS, surely } from './eventstoredb-bench.js';
-
-const KILLS = process.env['SOAK'] === undefined ? 4 : 10;
 
 /** A script that has one fate for the first append, and answers all others. */
 function onceFated(fate: AppendFate): () => AppendFate {
@@ -35,7 +27,7 @@ describe('EventStoreDB log: appends without an answer', () => {
   const bench = eventStoreBench();
 
   for (const fate of ['written, then reset', 'written, then silence'] as const) {
-    it(`are open when they are ${fate}, and asking again gives the first result`, async () => {
+    it(`have an unknown outcome when they are ${fate}, and a repeat returns the first result`, async () => {
       const server = await bench.server();
       const log = bench.log(server, { deadlineMs: SHORT_MS });
       const before = await surely(log, 'run-1', numbered(1), 'none');
@@ -50,7 +42,7 @@ describe('EventStoreDB log: appends without an answer', () => {
   }
 
   for (const fate of ['reset', 'silence', 'not ready', 'timed out'] as const) {
-    it(`are open when the server's answer is ${fate}, and asking again writes them`, async () => {
+    it(`have an unknown outcome when the answer is ${fate}, and a repeat writes them`, async () => {
       const server = await bench.server();
       const log = bench.log(server, { deadlineMs: SHORT_MS });
       await log.identity();
@@ -64,7 +56,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     });
   }
 
-  it('do not take the connection from others that are answered', async () => {
+  it('do not close the connection of answered ones', async () => {
     const server = await bench.server();
     const log = bench.log(server, { deadlineMs: SHORT_MS });
     server.behave({ append: ({ stream }) => (stream === 'run-silent' ? 'silence' : 'answered') });
@@ -74,21 +66,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     expect(server.connectionsEver()).to.equal(1);
   });
 
-  it('may be answered too late, which is nobody’s answer', async () => {
-    const server = await bench.server();
-    const log = bench.log(server, { deadlineMs: SHORT_MS });
-    let release = (): void => undefined;
-    const released = new Promise<AppendFate>((resolve) => (release = () => resolve('answered')));
-    server.behave({ append: ({ stream }) => (stream === 'run-late' ? released : 'answered') });
-    const events = numbered(1);
-    const late = rejectionOf(log.append('run-late', events, 'none'));
-    await appendUntil(log, late);
-    release();
-    expect((await surely(log, 'run-late', events, 'none')).revision).to.equal(0);
-    expect(await all(log.readStream('run-late'))).to.have.length(1);
-  });
-
-  it('that conflict are reported once the winner can be read, however late the server shows it', async () => {
+  it('that conflict are reported once the winning event can be read', async () => {
     const server = await bench.server();
     const log = bench.log(server);
     await log.append('run-1', numbered(1), 'none');
@@ -104,7 +82,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     expect(await all(log.readStream('run-1'))).to.have.length(1);
   });
 
-  it('that conflict with what never shows are to be asked again', async () => {
+  it('that conflict with an event that stays invisible fail as unavailable', async () => {
     const server = await bench.server();
     const log = bench.log(server, { deadlineMs: SHORT_MS });
     await log.append('run-1', numbered(1), 'none');
@@ -112,7 +90,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     expect(await rejectionOf(log.append('run-1', numbered(1), 'none'))).to.be.instanceOf(LogUnavailable);
   });
 
-  it('of the log’s name by two at once give it one name, however late the server shows it', async () => {
+  it('of the log’s name by two at once give it one name', async () => {
     const server = await bench.server();
     let reads = 0;
     server.behave({ read: () => ((reads += 1) <= 6 ? 'not yet' : 'answered') });
@@ -120,7 +98,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     expect(names[0]).to.equal(names[1]);
   });
 
-  it('are shared with the same append made again meanwhile, and with no other', async () => {
+  it('share their answer with an equal append in flight, and with no other', async () => {
     const server = await bench.server();
     const log = bench.log(server);
     let asked = 0;
@@ -141,7 +119,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     expect(asked).to.equal(2);
   });
 
-  it('stay open for a second process while a first one writes, and settle when asked again', async () => {
+  it('have an unknown outcome while another process writes the same, and settle when repeated', async () => {
     const server = await bench.server();
     const [one, two] = [bench.log(server), bench.log(server, { deadlineMs: SHORT_MS })];
     await two.identity();
@@ -164,17 +142,17 @@ describe('EventStoreDB log: appends without an answer', () => {
   });
 });
 
-describe('EventStoreDB log: appends that are surely not written', () => {
+describe('EventStoreDB log: appends that are certainly not written', () => {
   const bench = eventStoreBench();
 
-  it('say so when access is denied', async () => {
+  it('fail as unavailable when access is denied', async () => {
     const server = await bench.server();
     server.behave({ append: () => 'access denied' });
     const error = await rejectionOf(bench.log(server).append('run-1', numbered(1), 'none'));
     expect(error).to.be.instanceOf(LogUnavailable);
   });
 
-  it('say so when the stream was deleted', async () => {
+  it('fail as invalid when the stream was deleted', async () => {
     const server = await bench.server();
     const log = bench.log(server);
     await log.identity();
@@ -184,7 +162,7 @@ describe('EventStoreDB log: appends that are surely not written', () => {
     expect(error).to.have.deep.property('data', { stream: 'run-1', reason: 'the stream was deleted' });
   });
 
-  it('say so in the words of the server, without the password that it quotes', async () => {
+  it('fail with the text of the server, without the password in it', async () => {
     const server = await bench.server();
     const log = bench.log(server.url.replace('esdb://', 'esdb://admin:s3cret-word@'));
     await log.identity();
@@ -197,7 +175,7 @@ describe('EventStoreDB log: appends that are surely not written', () => {
     expect(error).to.have.deep.property('data', { stream: 'run-1', reason: '3 INVALID_ARGUMENT: not with …' });
   });
 
-  it('say so when the server is down for as long as the deadline', async () => {
+  it('fail as unavailable when the server is down until the deadline', async () => {
     const server = await bench.server();
     const log = bench.log(server, { deadlineMs: SHORT_MS });
     await surely(log, 'run-1', numbered(1), 'none');
@@ -210,7 +188,7 @@ describe('EventStoreDB log: appends that are surely not written', () => {
     await surely(log, 'run-2', numbered(1), 'none');
   });
 
-  it('say so when more wait than may', async () => {
+  it('fail as unavailable when too many wait', async () => {
     const server = await bench.server();
     const log = bench.log(server, { deadlineMs: 2 * SHORT_MS });
     await server.kill();
@@ -220,19 +198,12 @@ describe('EventStoreDB log: appends that are surely not written', () => {
     expect(error).not.to.have.property('cause');
     await Promise.all(appends);
   });
-
-  it('say so when the log is closed', async () => {
-    const server = await bench.server();
-    const log = bench.log(server);
-    await log.close();
-    expect(await rejectionOf(log.append('run-1', numbered(1), 'none'))).to.be.instanceOf(LogClosed);
-  });
 });
 
 describe('EventStoreDB log: appends through an outage', () => {
   const bench = eventStoreBench();
 
-  it('wait for a server that comes up in time', async () => {
+  it('wait for a server that starts in time', async () => {
     const server = await bench.server();
     await server.kill();
     const append = bench.log(server).append('run-1', numbered(1), 'none');
@@ -240,37 +211,7 @@ describe('EventStoreDB log: appends through an outage', () => {
     expect((await append).revision).to.equal(0);
   });
 
-  it('are each written once, and none is lost, while the server is killed and restarted', async () => {
-    const server = await bench.server();
-    const log = bench.log(server, { deadlineMs: 1_000 });
-    let isOver = false;
-    const streams = await Promise.all([
-      ...Array.from({ length: 100 }, async (_, n) => {
-        const ids: string[] = [];
-        while (!isOver) {
-          const events = numbered(2);
-          const { revision } = await surely(log, `run-${n}`, events, ids.length === 0 ? 'none' : ids.length - 1);
-          ids.push(...idsOf(events));
-          expect(revision).to.equal(ids.length - 1);
-        }
-        return { stream: `run-${n}`, ids };
-      }),
-      (async () => {
-        for (let kill = 0; kill < KILLS; kill += 1) {
-          await surely(log, `kill-${kill}`, numbered(1), 'none');
-          await server.kill();
-          await server.restart();
-        }
-        isOver = true;
-        return null;
-      })(),
-    ]);
-    for (const each of streams) {
-      if (each !== null) expect(idsOf(await all(log.readStream(each.stream)))).to.deep.equal(each.ids);
-    }
-  });
-
-  it('find the leader when the node they went to is none', async () => {
+  it('go to the leader when their node is a follower', async () => {
     const [leader, follower] = [await bench.server(), await bench.server()];
     const log = bench.log(follower);
     await log.identity();
@@ -282,7 +223,7 @@ describe('EventStoreDB log: appends through an outage', () => {
     expect(leader.connections()).to.be.greaterThan(0);
   });
 
-  it('find the leader of a cluster by gossip, and the next one when it leads no longer', async () => {
+  it('find the leader of a cluster by gossip, and the next leader', async () => {
     const [one, two] = [await bench.server(), await bench.server()];
     one.behave({ leaderPort: two.port });
     const log = bench.log(`esdb://127.0.0.1:${one.port},127.0.0.1:${two.port}?tls=false`);
@@ -294,17 +235,7 @@ describe('EventStoreDB log: appends through an outage', () => {
     expect(await all(log.readStream('run-2'))).to.have.length(1);
   });
 
-  it('go on when the leader dies and gossip names another', async () => {
-    const [one, two] = [await bench.server(), await bench.server()];
-    one.behave({ leaderPort: two.port });
-    const log = bench.log(`esdb://127.0.0.1:${one.port},127.0.0.1:${two.port}?tls=false`);
-    await log.append('run-1', numbered(1), 'none');
-    await two.kill();
-    one.behave({});
-    expect((await surely(log, 'run-2', numbered(1), 'none')).revision).to.equal(0);
-  });
-
-  it('go on once discovery comes back, however often it has failed', async () => {
+  it('succeed once discovery works again, after several failures', async () => {
     const [one, two] = [await bench.server(), await bench.server()];
     const url = `esdb://127.0.0.1:${one.port},127.0.0.1:${two.port}?tls=false&maxDiscoverAttempts=1&discoveryInterval=10`;
     const log = bench.log(url, { deadlineMs: SHORT_MS });

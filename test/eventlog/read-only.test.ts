@@ -17,7 +17,7 @@ const STREAM = 'run-1';
 const EVENTS = 1_100;
 const PAGE_BYTES = 4096;
 
-describe('A log that is only read', () => {
+describe('A log opened read-only', () => {
   let dir: TempDir;
   let file: string;
 
@@ -49,7 +49,7 @@ describe('A log that is only read', () => {
     return events;
   };
 
-  it('gives what the log gave, in every range', async () => {
+  it('returns the same events as the log, in every range', async () => {
     const log = await filled();
     const ranges: readonly StreamRange[] = [
       {},
@@ -67,7 +67,7 @@ describe('A log that is only read', () => {
     reader.close();
   });
 
-  it('gives what stands before a damaged page before it tells of that', async () => {
+  it('returns the events before a corrupt page before it throws', async () => {
     await (await filled()).close();
     const bytes = readFileSync(file);
     const from = Math.floor(bytes.indexOf(`{"n":${EVENTS - 100}}`) / PAGE_BYTES) * PAGE_BYTES;
@@ -83,7 +83,7 @@ describe('A log that is only read', () => {
     reader.close();
   });
 
-  it('keeps nobody from writing, and says that what it read may be torn', async () => {
+  it('does not block a writer, and reports that the file has changed', async () => {
     await (await filled()).close();
     const reader = openLogReadOnly(file);
     const log = await openEmbeddedLog({ file });
@@ -93,7 +93,7 @@ describe('A log that is only read', () => {
     reader.close();
   });
 
-  it('is no hindrance to a service that starts in the moment it is looked at', async () => {
+  it('does not keep a service from starting at the same moment', async () => {
     await (await filled()).close();
     const look = `const { DatabaseSync } = require('@photostructure/sqlite');
       const looking = new DatabaseSync(process.argv[1]);
@@ -106,7 +106,7 @@ describe('A log that is only read', () => {
     expect(await looker.ended).to.equal(0);
   });
 
-  it('is unreadable once it is touched', async () => {
+  it('reports a change of the file time', async () => {
     await (await filled()).close();
     const reader = openLogReadOnly(file);
     utimesSync(file, 1, 1);
@@ -114,7 +114,7 @@ describe('A log that is only read', () => {
     reader.close();
   });
 
-  it('is refused where there is none, or something else', () => {
+  it('is refused if the file is missing or is not a log', () => {
     const refused = (what: string) => expect(() => openLogReadOnly(file)).to.throw(LogUnreadable, what);
     refused('there is no such file');
     const database = new DatabaseSync(file);

@@ -53,17 +53,10 @@ describe('Canonical JSON', () => {
     );
   });
 
-  it('sorts integer-like names as texts, whatever order the engine keeps them in', () => {
+  it('sorts integer-like names as texts', () => {
     expect(canonical({ b: 1, 9: 2, 10: 3, '-1': 4, '01': 5, a: 6 })).to.equal(
       '{"-1":4,"01":5,"10":3,"9":2,"a":6,"b":1}',
     );
-  });
-
-  it('sorts many members and nested ones', () => {
-    const names = Array.from({ length: 40 }, (_, n) => `k${(n * 17) % 40}`);
-    const value = Object.fromEntries(names.map((name) => [name, { b: [{ d: 1, c: 2 }], a: name }]));
-    const expected = [...names].sort().map((name) => `"${name}":{"a":"${name}","b":[{"c":2,"d":1}]}`);
-    expect(canonical(value)).to.equal(`{${expected.join(',')}}`);
   });
 
   it('writes the numbers of RFC 8785, appendix B', () => {
@@ -79,16 +72,10 @@ describe('Canonical JSON', () => {
     expect(canonical({ [text]: 1 })).to.equal(`{${escaped}:1}`);
   });
 
-  it('takes names that objects treat as their own business', () => {
+  it('writes names such as __proto__ and toString', () => {
     const value: unknown = JSON.parse('{"toString":1,"__proto__":{"b":1,"a":2},"constructor":null,"":0}');
     expect(canonical(value)).to.equal('{"":0,"__proto__":{"a":2,"b":1},"constructor":null,"toString":1}');
     expect(canonical(Object.assign(Object.create(null) as object, { b: 1, a: 2 }))).to.equal('{"a":2,"b":1}');
-  });
-
-  it('gives equal values one text, also through JSON', () => {
-    const value = { z: [1, { y: 'é', x: null }], a: -0, m: { 2: true, 10: false } };
-    expect(canonical(JSON.parse(JSON.stringify(value)))).to.equal(canonical(value));
-    expect(JSON.parse(canonical(value))).to.deep.equal(JSON.parse(JSON.stringify(value)));
   });
 
   it('refuses what JSON cannot hold', () => {
@@ -113,7 +100,7 @@ describe('Canonical JSON', () => {
     for (const value of refused) expect(() => canonical(value)).to.throw(TypeError);
   });
 
-  it('takes nesting 512 deep and no deeper, cycles neither', () => {
+  it('refuses nesting deeper than 512, and cycles', () => {
     const deep = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
     expect(canonical(deep(512))).to.have.length(1_024);
     expect(() => canonical(deep(513))).to.throw(TypeError);

@@ -56,7 +56,7 @@ onEmbeddedLog(() =>
       expect(copied).to.deep.equal({ events: source.length, streams: 13, found: 0 });
     });
 
-    it('is taken up where it broke off, at any append', async () => {
+    it('continues after an interruption at any append', async () => {
       for (let appends = 0; ; appends += 1) {
         let left = 1;
         const breaking = changedLog(to, {
@@ -78,7 +78,7 @@ onEmbeddedLog(() =>
       expect(copied.found).to.equal(copied.events);
     });
 
-    it('waits out a target that is away for a while', async () => {
+    it('retries while the target is unavailable', async () => {
       let calls = 0;
       const away = changedLog(to, {
         append(stream, events, expected) {
@@ -90,7 +90,7 @@ onEmbeddedLog(() =>
       expect(await eventsOf(to)).to.deep.equal(await eventsOf(from));
     });
 
-    it('is refused beside other events', async () => {
+    it('is refused if the target holds another stream', async () => {
       const event = { id: uuid(), type: 'Other', data: '{}', metadata: {} };
       await to.append('run-other', [event], 'none');
       expect(await refusal(copy()))
@@ -98,7 +98,7 @@ onEmbeddedLog(() =>
         .and.include('the source has not');
     });
 
-    it('is refused over another history of the same stream', async () => {
+    it('is refused if the target holds another history of a stream', async () => {
       const [first] = await eventsOf(from);
       if (first === undefined) throw new Error('The source is empty');
       await to.append(first.stream, [{ ...first, id: uuid() }], 'none');
@@ -107,7 +107,7 @@ onEmbeddedLog(() =>
         .and.include('another event');
     });
 
-    it('is refused of a damaged source, at the place of the damage', async () => {
+    it('is refused for a corrupt source, at the corrupt event', async () => {
       const source = await eventsOf(from);
       const at = source.findIndex(({ type }) => type === 'NodeCompleted');
       const damaged = changedLog(from, {
@@ -124,7 +124,7 @@ onEmbeddedLog(() =>
         .and.include(source[at]?.stream);
     });
 
-    it('is refused when it has lost something', async () => {
+    it('is refused if the copy lacks an event', async () => {
       await copy();
       const [, lost] = await eventsOf(to);
       const lossy = changedLog(to, {

@@ -45,14 +45,14 @@ describe('Hash chain', () => {
     ]);
   });
 
-  it('goes on from where a stream ends', () => {
+  it('continues after the head of a stream', () => {
     const { exported } = seal({ seq: 4, hash: 'a'.repeat(64) });
     expect(exported.map(({ seq }) => seq)).to.deep.equal([5, 6]);
     const [first] = exported;
     expect(first && checkLink('a'.repeat(64), first, sha256)).to.equal(true);
   });
 
-  it('is whole after a way through the log, whatever order a log keeps members in', () => {
+  it('is verified after a round trip through a log that reorders members', () => {
     const { events, exported } = seal({ seq: -1, hash: GENESIS_HASH });
     const read = events.map((event, revision) => exportedOf(recorded(reordered(event), revision)));
     expect(read).to.deep.equal(exported);
@@ -63,7 +63,7 @@ describe('Hash chain', () => {
     }
   });
 
-  it('breaks at any change', () => {
+  it('fails at any change', () => {
     const { exported } = seal({ seq: -1, hash: GENESIS_HASH });
     const [event] = exported;
     if (event === undefined) throw new Error('Nothing was sealed');
@@ -82,7 +82,7 @@ describe('Hash chain', () => {
     expect(checkLink('1'.repeat(64), event, sha256)).to.equal(false);
   });
 
-  it('leads to no event that another program wrote', () => {
+  it('fails at an event that another program wrote', () => {
     const foreign = exportedOf(recorded({ id: IDS[0], type: 'RunRequested', data: '{}', metadata: {} }, 0));
     expect(foreign).to.deep.include({ at: '', hash: '' });
     expect(checkLink(GENESIS_HASH, foreign, sha256)).to.equal(false);
