@@ -2,6 +2,9 @@
 import { join } from 'node:path';
 import type { Authenticator } from '../keys/authenticator.js';
 import { BlueprintStore } from '../blueprint/store.js';
+import { pdfReader } from '../council/tools/pdf-reader.js';
+import { toolbox } from '../council/tools/tool.js';
+import { webSearch } from '../council/tools/web-search.js';
 import { Cluster } from '../cluster/cluster.js';
 import { FailureDetector } from '../cluster/failure-detector.js';
 import { CorruptDocuments } from '../documents/verify.js';
@@ -31,7 +34,7 @@ import { BlueprintAudits } from './blueprint-audits.js';
 import type { ContextConfig, ContextDeps } from './context-deps.js';
 import type { Documents } from './documents.js';
 import { createDocuments } from './documents.js';
-import { createModel, toolbox } from './models.js';
+import { createModel } from './model.js';
 import { Readiness } from './readiness.js';
 import type { OpenedRecord } from './record.js';
 import { openRecord, VIEWS_FILE } from './record.js';
@@ -130,10 +133,11 @@ interface Runs {
 
 /** The runs of this instance, and its place among other instances. */
 function createRuns(config: ContextConfig, deps: ContextDeps, stores: Stores): Runs {
-  const { dataDir, webSearch = null, system, logger, overrides = {} } = deps;
-  const { log, instanceId, history, corruptRuns, reader, documents, liveRuns, ownAppends } = stores;
+  const { dataDir, webSearch: search = null, system, logger, overrides = {} } = deps;
+  const { log, instanceId, history, corruptRuns, documents, liveRuns, ownAppends } = stores;
   const model = createModel(config, deps);
-  const tools = toolbox({ web: webSearch, chunkSearch: overrides.chunkSearch ?? documents.chunkSearch });
+  const pdfs = pdfReader(overrides.chunkSearch ?? documents.chunkSearch);
+  const tools = toolbox(search === null ? [pdfs] : [webSearch(search), pdfs]);
   const tokens = new TokenBus({ logger });
   const { charts = machineCache() } = overrides;
   const settings = config.cluster;
@@ -141,7 +145,7 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: Stores): R
     settings && new FailureDetector({ ...settings, instanceId, system, predecessors: dataDir.succeed(instanceId) });
   const registry = new RunRegistry({
     ...{ log, model, tools, tokens, ownAppends, system, instanceId, machines: charts },
-    ...{ liveRuns, corruptRuns, reader, logger, maxActiveRuns: config.maxActiveRuns },
+    ...{ liveRuns, corruptRuns, logger, reader: stores.reader, maxActiveRuns: config.maxActiveRuns },
     // Without other instances, the owner of a run that is not live here is a process that has ended.
     suspicions: failureDetector ?? { isSuspect: () => true },
   });

@@ -4,7 +4,7 @@ import type { CitedChunk, DocumentQuery } from '../council/tools/pdf-reader.js';
 import { findChunks } from '../council/tools/pdf-reader.js';
 import { DocumentCorrupt } from '../documents/errors.js';
 import type { DocumentRecord } from '../documents/events.js';
-import { documentIdOf, isDecisive } from '../documents/events.js';
+import { isDecisive } from '../documents/events.js';
 import type { Ingested, UploadedFile } from '../documents/store.js';
 import { DocumentStore } from '../documents/store.js';
 import type { ChunkRange, NumberedChunk } from '../documents/stored-chunks.js';
@@ -100,6 +100,7 @@ export interface DocumentsDeps extends DocumentParts {
 }
 
 export class Documents implements EventConsumer {
+  readonly categories = ['document'];
   readonly #deps: DocumentsDeps;
 
   constructor(deps: DocumentsDeps) {
@@ -163,7 +164,6 @@ export class Documents implements EventConsumer {
 
   /** Indexes an event of a document. */
   onEventRecorded(event: RecordedEvent): void {
-    if (documentIdOf(event.stream) === null) return;
     this.#deps.indexer.enqueue(event);
     if (isDecisive(event)) this.#deps.audits.onDocumentChanged(event);
   }

@@ -94,6 +94,7 @@ const ENDS: ReadonlySet<string> = new Set<RunFact['type']>(['RunCompleted', 'Run
 /** Lets the limits count a run no longer once it has ended, whichever instance ran it. */
 function runEnds(limits: Limits): EventConsumer {
   return {
+    categories: ['run'],
     onEventRecorded({ type, stream }) {
       const runId = ENDS.has(type) ? runIdOf(stream) : null;
       if (runId !== null) limits.ended(runId);

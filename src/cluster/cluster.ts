@@ -38,6 +38,7 @@ const CHECK_INTERVAL_MS = 1_000;
 const FENCED_AFTER = 2 / 3;
 
 export class Cluster {
+  readonly categories = ['run', 'instance'];
   readonly #options: ClusterOptions;
   readonly #orphanRecovery: OrphanRecovery;
   readonly #heartbeat: Heartbeat;

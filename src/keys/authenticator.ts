@@ -33,6 +33,7 @@ interface Watch {
 }
 
 export class Authenticator {
+  readonly categories = ['keys', 'session'];
   readonly keys: KeyStore;
   readonly sessions: SessionStore;
   readonly tickets: TicketStore;
@@ -90,7 +91,7 @@ export class Authenticator {
     return () => void this.#watches.delete(watch);
   }
 
-  /** The caller must pass every event of the log, of any stream. */
+  /** The caller must pass every event of these categories. */
   onEventRecorded(event: RecordedEvent): void {
     this.keys.onEventRecorded(event);
     this.sessions.onEventRecorded(event);

@@ -1,7 +1,6 @@
 /** The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come. */
 import type { System } from '../system/system.js';
 import { orAborted } from '../system/async/deadline.js';
-import { blueprintIdOf } from '../blueprint/events.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { assertLinked, linkedEvent } from '../blueprint/stream.js';
 import { LogClosed, LogCorrupt, SubscriptionDropped } from '../eventlog/errors.js';
@@ -11,6 +10,7 @@ import { DocumentCorrupt } from '../documents/errors.js';
 import { documentIdOf } from '../documents/events.js';
 import { documentRecordOf, isDecisive } from '../documents/events.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import { categoryOf } from '../eventlog/port.js';
 import { runIdOf } from '../run/events.js';
 import type { OwnAppends } from '../run/live/own-appends.js';
 import type { RunState } from '../run/state.js';
@@ -26,6 +26,8 @@ const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
 
 /** Receives the events of the log. Its methods must not throw; after a dropped subscription they may receive an event again. */
 export interface EventConsumer {
+  /** Categories of the streams whose events it receives. Default: all. */
+  readonly categories?: readonly string[];
   /** Receives each event before it is folded. */
   onEventRecorded?(event: RecordedEvent): void;
   /** Receives each event of a run once it is folded, with the resulting run. */
@@ -165,23 +167,25 @@ export class Projector {
 
   /** Advances past every event, whatever its category, so that waiting for the log's head does not depend on runs. */
   async #fold(recorded: RecordedEvent): Promise<void> {
-    for (const consumer of this.#consumers) consumer.onEventRecorded?.(recorded);
+    const category = categoryOf(recorded.stream);
+    const consumers = this.#consumers.filter(({ categories }) => categories?.includes(category) ?? true);
+    for (const consumer of consumers) consumer.onEventRecorded?.(recorded);
     try {
-      const runId = runIdOf(recorded.stream);
-      if (runId !== null) await this.#foldRun(runId, recorded);
-      if (blueprintIdOf(recorded.stream) !== null) await this.#foldBlueprint(recorded);
-      const documentId = documentIdOf(recorded.stream);
-      if (documentId !== null) await this.#foldDocument(documentId, recorded);
+      if (category === 'run') await this.#foldRun(recorded, consumers);
+      else if (category === 'blueprint') await this.#foldBlueprint(recorded);
+      else if (category === 'document') await this.#foldDocument(recorded);
     } catch (error) {
       // A corrupt run, blueprint or document keeps its last valid state; others are not affected.
       if (!CORRUPTIONS.some((corruption) => error instanceof corruption)) throw error;
       this.#options.onFault(error);
     }
-    for (const consumer of this.#consumers) consumer.onEventFolded?.(recorded);
+    for (const consumer of consumers) consumer.onEventFolded?.(recorded);
     this.#reach(recorded.position);
   }
 
-  async #foldRun(runId: string, recorded: RecordedEvent): Promise<void> {
+  async #foldRun(recorded: RecordedEvent, consumers: readonly EventConsumer[]): Promise<void> {
+    const runId = runIdOf(recorded.stream);
+    if (runId === null) return;
     const { views, history } = this.#options;
     const link = this.#linkOf(recorded);
     const own = link === null ? this.#foldedHere(runId, recorded) : null;
@@ -189,7 +193,7 @@ export class Projector {
     if (run !== null) await history.put(summaryOf(run));
     // Checked after the row is put, so that the list can show the run as corrupt.
     if (link !== null && recorded.revision === 0) assertRecordedFollows(runId, null, link);
-    if (run !== null) for (const consumer of this.#consumers) consumer.onRunFolded?.(recorded, run);
+    if (run !== null) for (const consumer of consumers) consumer.onRunFolded?.(recorded, run);
   }
 
   /** The run if this instance folded the event to append it. Null for a watched run, whose watchers get every state. */
@@ -211,8 +215,10 @@ export class Projector {
     if (row !== null) await this.#options.history.putBlueprint(row);
   }
 
-  async #foldDocument(id: string, recorded: RecordedEvent): Promise<void> {
-    if (isDecisive(recorded)) await this.#options.history.putDocument({ id, record: documentRecordOf(recorded) });
+  async #foldDocument(recorded: RecordedEvent): Promise<void> {
+    const id = documentIdOf(recorded.stream);
+    if (id !== null && isDecisive(recorded))
+      await this.#options.history.putDocument({ id, record: documentRecordOf(recorded) });
   }
 
   #reach(position: Position): void {

@@ -35,6 +35,7 @@ export interface RunFeedDeps {
 }
 
 export class RunFeed {
+  readonly categories = ['run'];
   readonly #deps: RunFeedDeps;
   readonly #audiences = new Map<string, Audience>();
   #isStopped = false;

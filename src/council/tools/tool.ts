@@ -65,6 +65,13 @@ export interface Toolbox {
   granted(grants: readonly ToolName[]): readonly Tool[];
 }
 
+export function toolbox(tools: readonly Tool[]): Toolbox {
+  return {
+    available: () => tools.filter((tool) => tool.isAvailable()).map((tool) => tool.grant),
+    granted: (grants) => tools.filter((tool) => grants.includes(tool.grant)),
+  };
+}
+
 /** A query from a model's argument: one line, well-formed, cut to its limit, or null if it is unusable. */
 export function queryOf(given: unknown, maxCodePoints: number): string | null {
   if (typeof given !== 'string') return null;

@@ -50,6 +50,7 @@ interface Known {
 }
 
 export class Deadlines {
+  readonly categories = ['run'];
   readonly #options: DeadlinesOptions;
   readonly #known = new Map<string, Known>();
   /** Every deadline before is known; in ms since 1970. */

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { section } from '../../../src/council/prompt.js';
 import type { FoundChunk } from '../../../src/search/document-search.js';
 import { pdfReader } from '../../../src/council/tools/pdf-reader.js';
-import { toolbox } from '../../../src/app/models.js';
+import { toolbox } from '../../../src/council/tools/tool.js';
+import { webSearch } from '../../../src/council/tools/web-search.js';
 import { documentId, markOf, memoryChunks } from '../../support/memory-chunks.js';
 
 const TREES = { filename: 'trees.pdf', pages: ['Oaks grow slowly.', 'Elms are tall. Oaks too.', 'Nothing here.'] };
@@ -103,9 +104,9 @@ describe('The PDF reader', () => {
 describe('The toolbox', () => {
   it('has the tools with a source, and offers the reader while there are chunks', () => {
     const web = { name: 'web', search: async () => ({ isFound: true as const, results: [] }) };
-    expect(toolbox({}).available()).to.deep.equal([]);
-    expect(toolbox({ web, chunkSearch: memoryChunks([]) }).available()).to.deep.equal(['webSearch']);
-    const both = toolbox({ web, chunkSearch: memoryChunks([TREES]) });
+    expect(toolbox([]).available()).to.deep.equal([]);
+    expect(toolbox([webSearch(web), pdfReader(memoryChunks([]))]).available()).to.deep.equal(['webSearch']);
+    const both = toolbox([webSearch(web), pdfReader(memoryChunks([TREES]))]);
     expect(both.available()).to.deep.equal(['webSearch', 'pdfReader']);
     expect(both.granted(['pdfReader']).map(({ name }) => name)).to.deep.equal(['pdf_reader']);
     expect(both.granted([])).to.deep.equal([]);
