@@ -1,19 +1,19 @@
-/** The console, started on its page. */
+/** Starts the console. */
 import { render } from 'preact';
 import { App } from './shell/app.js';
-import { startWaiting } from './shell/notices.js';
+import { followApprovals } from './shell/notifications.js';
 import { startRouter } from './shell/router.js';
 import { findSession } from './shell/session.js';
-import { goBy, startClock } from './ui/time.js';
+import { setServiceClock, startClock } from './ui/time.js';
 
-const place = document.getElementById('app');
-if (place === null) throw new Error('The page has no place for the console');
+const root = document.getElementById('app');
+if (root === null) throw new Error('The page has no element with the id "app"');
 startRouter();
 startClock();
 void fetch('/api/health').then(
-  ({ headers }) => goBy(headers.get('Date')),
+  ({ headers }) => setServiceClock(headers.get('Date')),
   () => undefined,
 );
-startWaiting();
-render(<App />, place);
+followApprovals();
+render(<App />, root);
 void findSession();

@@ -37,7 +37,7 @@ describeInBrowser('Two runs compared', (browser) => {
     const page = await browser.open(pageOf(parent.id, fork.id));
     await page.getByText('B is a fork of A').waitFor();
     const steps = page.getByRole('region', { name: 'Steps' });
-    const fold = steps.getByRole('button', { name: 'The first 1 step is the same' });
+    const fold = steps.getByRole('button', { name: 'First 1 step equal' });
     await fold.waitFor();
     expect(await steps.getByRole('article').count()).to.equal(2);
     const critics = steps.getByRole('article', { name: /^Critic/ });
@@ -72,18 +72,18 @@ describeInBrowser('Two runs compared', (browser) => {
     );
     if (one === undefined || other === undefined) throw new Error('Two runs were to start');
     const page = await browser.open(pageOf(one.id, other.id));
-    await page.getByText('Neither has begun.').waitFor();
+    await page.getByText('Neither run has started.').waitFor();
     await (await one.pause())?.approve({ comment: 'Well then' });
     await page.getByText('only in A').waitFor();
     await page.getByText(/saying “Well then”/).waitFor();
     await (await other.pause())?.approve();
-    await page.getByText('differs').waitFor();
+    await page.getByText('different').waitFor();
   });
 
   it('are asked for where one is missing or unknown', async () => {
     const page = await browser.open(`${service.url}/console/compare?a=${parent.id}`, { expectsRefusals: true });
     await page.getByRole('link', { name: 'the list of runs' }).waitFor();
     await page.goto(pageOf(parent.id, '00000000-0000-4000-8000-000000000000'));
-    await page.getByRole('heading', { name: 'One of these runs is not there' }).waitFor();
+    await page.getByRole('heading', { name: 'One of these runs does not exist' }).waitFor();
   });
 });

@@ -5,13 +5,11 @@ import { allOf } from '../support/all-of.js';
 import type { ConsoleBrowser } from '../support/console-browser.js';
 import { describeInBrowser } from '../support/console-browser.js';
 import { encryptedPdf } from '../support/encrypted-pdf.js';
-import { addFirstKey, addKey, restWith } from '../support/keys.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { idOf, pdfWith } from '../support/upload-client.js';
 
 const TREES = pdfWith(['Oaks grow slowly and live long.'], ['Ash is what oars are made of.', 'Yew is for bows.']);
-const HOSTILE = '<img src=x onerror="globalThis.stolen = 1"> <script>globalThis.stolen = 1</script>';
 
 interface FileGiven {
   readonly name: string;
@@ -74,7 +72,7 @@ describeInBrowser('The documents of the console', (browser) => {
     await page.getByText('2 chunks of trees.pdf ingested').waitFor();
     await page.getByText('1 chunk of boats.pdf ingested').waitFor();
     const row = page.getByRole('listitem').filter({ has: page.getByRole('link', { name: 'trees.pdf' }) });
-    expect(await row.innerText()).to.match(/2 pages\s+2 passages\s+.*(just now|ago)/);
+    expect(await row.innerText()).to.match(/2 pages\s+2 chunks\s+.*(just now|ago)/);
     await page.getByRole('button', { name: 'Dismiss trees.pdf' }).click();
     await page.getByText('2 chunks of trees.pdf ingested').waitFor({ state: 'detached' });
   });
@@ -111,7 +109,7 @@ describeInBrowser('The documents of the console', (browser) => {
     const page = await open();
     await page.getByLabel('Search as an agent would').fill('what are oars made of');
     await page.keyboard.press('Enter');
-    const first = page.getByRole('list', { name: 'Passages that were found' }).getByRole('listitem').first();
+    const first = page.getByRole('list', { name: 'Search results' }).getByRole('listitem').first();
     await first.getByText('Ash is what oars').waitFor();
     expect(await first.innerText()).to.match(/trees\.pdf, page 2\s+\[\w+:2\] · score 0\.\d+/);
     expect(new URL(page.url()).searchParams.get('q')).to.equal('what are oars made of');
@@ -134,7 +132,7 @@ describeInBrowser('The documents of the console', (browser) => {
     await page.getByRole('heading', { level: 1, name: 'hill.pdf' }).waitFor();
     const meant = page.locator('[aria-current="true"]');
     await meant.getByText('Line 59').waitFor();
-    expect(await meant.innerText()).to.include(`Passage ${chunks}`);
+    expect(await meant.innerText()).to.include(`Chunk ${chunks}`);
     expect(await page.evaluate('document.activeElement.ariaCurrent')).to.equal('true');
     expect(await page.evaluate<number>('scrollY')).to.be.greaterThan(0);
     await page.getByRole('link', { name: 'Previous' }).click();
@@ -163,38 +161,11 @@ describeInBrowser('The documents of the console', (browser) => {
     expect((await allOf(council.documents.list())).map((each) => each.id)).to.not.include(id);
   });
 
-  it('shows what a document says, never does what it says', async () => {
-    const id = await given(`${HOSTILE}.pdf`, pdfWith([HOSTILE]));
-    const page = await open('?q=script');
-    await page.getByRole('list', { name: 'Passages that were found' }).getByText('onerror').first().waitFor();
-    await page.goto(`${service.url}/console/documents/${id}?page=1&chunk=0`);
-    await page.getByText(HOSTILE).waitFor();
-    expect(await page.evaluate('globalThis.stolen')).to.equal(undefined);
-  });
-
   it('tells that there is no such document, and no text on a page', async () => {
     const page = await open(`/${'0'.repeat(64)}`, { expectsRefusals: true });
     await page.getByRole('alert').getByText('Cannot find document').waitFor();
     const id = await given('blank.pdf', pdfWith([], ['Words']));
     await page.goto(`${service.url}/console/documents/${id}`);
     await page.getByText('No text on page 1').waitFor();
-  });
-
-  it('has no buttons for what a key may not do', async () => {
-    const locked = await startService();
-    try {
-      const first = await addFirstKey(locked.url);
-      const key = await addKey(restWith(locked.url, first), { name: 'reader', scopes: ['read'] });
-      const admin = new CouncilClient({ url: locked.url, key: first });
-      await admin.documents.upload(new Blob([new Uint8Array(TREES)]), { filename: 'trees.pdf' });
-      const page = await browser.open(`${locked.url}/console/documents`, { expectsRefusals: true });
-      await page.getByLabel('Key').fill(key);
-      await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.getByRole('link', { name: 'trees.pdf' }).click();
-      await page.getByText('Oaks grow').waitFor();
-      expect(await page.getByRole('button', { name: /Upload|Delete/ }).count()).to.equal(0);
-    } finally {
-      await locked.stop();
-    }
   });
 });

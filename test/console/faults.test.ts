@@ -46,13 +46,13 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
 
   async function changedBlueprint(page: Page, name: string): Promise<void> {
     await page.getByLabel('Name', { exact: true }).fill(name);
-    await page.getByText('changed, not saved').waitFor();
+    await page.getByText('unsaved changes').waitFor();
   }
 
   it('tells of an address where nothing is, and of what is left of a run’s; both lead on', async () => {
     const page = await openAs('ann', 'nowhere/at/all');
-    await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor();
-    await page.getByRole('link', { name: 'To the runs' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
+    await page.getByRole('link', { name: 'Show the runs' }).click();
     await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
     await page.goto(urlOf('runs'));
     await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
@@ -68,7 +68,7 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     }
     await page.context().setOffline(false);
     await page.goto(urlOf('blueprints/gone'));
-    await page.getByRole('link', { name: 'To the blueprints' }).click();
+    await page.getByRole('link', { name: 'Show the blueprints' }).click();
     await page.getByRole('heading', { level: 1, name: 'Blueprints' }).waitFor();
   });
 
@@ -102,10 +102,10 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     await endSession(page.context(), service.url);
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
     expect(await page.getByRole('main').count()).to.equal(1);
-    await page.getByText('What ann has not saved is kept').waitFor();
+    await page.getByText('keeps the unsaved changes of ann').waitFor();
     expect(await page.getByLabel('Name', { exact: true }).isVisible()).to.equal(false);
     await signIn(page, 'ann');
-    await page.getByText('changed, not saved').waitFor();
+    await page.getByText('unsaved changes').waitFor();
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Not saved yet');
     await endSession(page.context(), service.url);
     await signIn(page, 'ben');
@@ -141,12 +141,12 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     await page.context().grantPermissions(['notifications'], { origin: service.url });
     await page.addInitScript(NOTED);
     await page.reload();
-    await page.getByLabel('Tell me of new ones').check();
+    await page.getByLabel('Notify me').check();
     await ann.runs.start({ topic: 'A late question', blueprint, godMode: true });
     const notices = (): Promise<unknown> => page.evaluate('globalThis.notices');
     await page.getByRole('article', { name: 'A late question' }).waitFor();
-    expect(await notices()).to.deep.equal([['A run waits for you', 'A late question', 'granted']]);
-    await page.getByText(/^in (29|30) min.*: it ends as rejected/).waitFor();
+    expect(await notices()).to.deep.equal([['A run waits for your decision', 'A late question', 'granted']]);
+    await page.getByText(/^in (29|30) min.*: then the run is rejected/).waitFor();
   });
 
   it('goes on where it was when its service was killed and comes again, with nothing twice', async () => {

@@ -16,6 +16,10 @@ const CHOSEN_VIEW_STANDS_OUT = `(() => {
   return one !== other;
 })()`;
 
+/** Buttons for keys with more scopes than `read`. */
+const FORBIDDEN =
+  /^(approve|edit|reject|cancel the run|fork here|start|save$|delete|upload|import|undo|redo|add|lay out|restore|test$)/i;
+
 describeInBrowser('Every page of the console', (browser) => {
   let town: LivedInService;
 
@@ -32,6 +36,8 @@ describeInBrowser('Every page of the console', (browser) => {
     `runs/${town.runs.paused}`,
     `runs/${town.runs.live}`,
     `runs/${town.runs.failed}`,
+    `runs/${town.runs.built}?tab=step&step=2`,
+    `runs/${town.runs.built}?view=ran&tab=events&at=5`,
     `compare?a=${town.runs.guided}&b=${town.runs.fork}`,
     'inbox',
     'blueprints',
@@ -42,8 +48,8 @@ describeInBrowser('Every page of the console', (browser) => {
     `runs/${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}`,
   ];
 
-  async function signedIn(context: BrowserContext): Promise<void> {
-    await context.request.post(`${town.url}/api/session`, { data: { key: town.keys.ann } });
+  async function signedIn(context: BrowserContext, name: 'ann' | 'eve' = 'ann'): Promise<void> {
+    await context.request.post(`${town.url}/api/session`, { data: { key: town.keys[name] } });
   }
 
   it('has one heading and one main part, names for its controls, and no fault in any look', async () => {
@@ -63,19 +69,34 @@ describeInBrowser('Every page of the console', (browser) => {
     const page = await browser.open(`${town.url}/console/nothing`, { expectsRefusals: true });
     await signedIn(page.context());
     await page.goto(`${town.url}/console/runs/${town.runs.guided}?tab=step&step=1`);
-    const found = page.getByRole('link', { name: /^page \d+, passage \d+ of/ }).first();
-    await page.getByText('Could use').waitFor();
+    const found = page.getByRole('link', { name: /^page \d+, chunk \d+ of document/ }).first();
+    await page.getByText('Tools:').waitFor();
     expect(await found.getAttribute('href')).to.match(/^\/console\/documents\/[0-9a-f]{64}\?page=\d+&chunk=\d+$/);
     await page.goto(`${town.url}/console/runs/${town.runs.built}?tab=step&step=2`);
     const [failed, done] = [1, 2].map((attempt) => page.getByRole('region', { name: `Attempt ${attempt}` }));
     await failed?.getByText('The model is overloaded').waitFor();
-    await done?.getByText('It was done in').waitFor();
+    await done?.getByText('Completed in').waitFor();
     await page.emulateMedia({ colorScheme: 'dark' });
     expect(await page.evaluate(CHOSEN_VIEW_STANDS_OUT), 'the chosen view, in the dark').to.equal(true);
     await page.evaluate('scrollTo(0, 400)');
-    const graph = await page.getByRole('group', { name: 'The council, and where' }).boundingBox();
+    const graph = await page.getByRole('group', { name: 'Council graph' }).boundingBox();
     expect(await page.evaluate('scrollY')).to.equal(400);
     expect(graph?.y, 'the graph, scrolled').to.be.at.least(0);
+  });
+
+  it('offers a key that may only read no button for what it may not do', async () => {
+    const page = await browser.open(`${town.url}/console/nothing`, { expectsRefusals: true });
+    await signedIn(page.context(), 'eve');
+    for (const path of [...paths(), 'inbox?whose=all', `blueprints/${town.blueprint}?tab=versions`]) {
+      await page.goto(`${town.url}/console/${path}`);
+      await settled(page);
+      expect(await page.getByRole('button', { name: FORBIDDEN }).count(), path).to.equal(0);
+    }
+    await page.goto(`${town.url}/console/runs/${town.runs.paused}`);
+    await page.getByText('Your key may not decide.').waitFor();
+    await page.getByRole('button', { name: 'Share' }).waitFor();
+    await page.goto(`${town.url}/console/blueprints/${town.blueprint}`);
+    expect(await page.getByLabel('Name', { exact: true }).getAttribute('readonly')).to.not.equal(null);
   });
 
   it('shows hostile texts as texts', async () => {

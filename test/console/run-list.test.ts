@@ -73,7 +73,7 @@ describe('The list of runs in the console', () => {
       council: { runs: seen.runs, run: (id) => seen.run(id), approvals: seen.approvals, feed: silence },
       onFrame: (act) => act(),
       after: (delayMs, act) => void due.push({ atMs: nowMs + delayMs, act }),
-      isSeen: () => isSeen,
+      isPageVisible: () => isSeen,
       onFault: (error) => expect.fail(String(error)),
     });
     void list.follow();

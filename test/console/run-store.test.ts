@@ -4,7 +4,7 @@ import type { RunEvent } from '../../src/client/run-events.js';
 import type { LiveMessage } from '../../src/client/tokens.js';
 import { RunStore } from '../../src/console/pages/run/store.js';
 import { present } from '../../src/system/element.js';
-import { history, longHistory, longRun, recordOf } from '../support/console-records.js';
+import { history, longRun, recordOf } from '../support/console-records.js';
 import { untilTrue } from '../support/until-true.js';
 
 describe('The store of a run in the console', () => {
@@ -19,7 +19,7 @@ describe('The store of a run in the console', () => {
     expect(store.head.value).to.equal(4);
     await feed(events.slice(5));
     paint();
-    expect(store.moment.value).to.deep.equal(recordOf(events).momentAt(events.length - 1));
+    expect(store.snapshot.value).to.deep.equal(recordOf(events).snapshotAt(events.length - 1));
     expect(store.isOver.value).to.equal(true);
     stop();
   });
@@ -30,29 +30,17 @@ describe('The store of a run in the console', () => {
     store.start();
     await feed(events.slice(0, 6));
     paint();
-    const seen = store.moment.value;
+    const seen = store.snapshot.value;
     expect(seen?.seq).to.equal(3);
     await feed(events.slice(6));
     paint();
-    expect(store.moment.value).to.equal(seen);
+    expect(store.snapshot.value).to.equal(seen);
     store.goTo(events.length - 1);
     expect(place.query.value.get('at')).to.equal(null);
     store.goTo(2);
     expect(place.query.value.get('at')).to.equal('2');
-    expect(store.executions.value?.end).to.equal(null);
-    expect(store.whole.value?.end?.how).to.equal('completed');
-  });
-
-  it('passes over events that it has when it is started again', async () => {
-    const events = history('fixed-graph');
-    const { store, feed, paint, asked } = storeOver();
-    store.start()();
-    store.start();
-    await feed(events);
-    await feed(events);
-    paint();
-    expect(store.record.events).to.have.lengthOf(events.length);
-    expect(asked()).to.deep.equal([-1, -1]);
+    expect(store.trace.value?.end).to.equal(null);
+    expect(store.fullTrace.value?.end?.how).to.equal('completed');
   });
 
   it('shows drafts while they are written, each until its node is done', async () => {
@@ -88,27 +76,6 @@ describe('The store of a run in the console', () => {
     paint();
     expect(written()).to.deep.equal([30, 'takes']);
   });
-
-  it('tells why the events do not come', async () => {
-    const { store, fail } = storeOver();
-    store.start();
-    await fail(new Error('The record of this run is damaged'));
-    expect(store.fault.value).to.be.instanceOf(Error);
-  });
-
-  it('finds drafts, scores and failures among a thousand events', async () => {
-    const events = longHistory(1_000);
-    const { store, feed, paint } = storeOver();
-    store.start();
-    await feed(events);
-    paint();
-    const kinds = new Set(store.stops.value.map(({ kind }) => kind));
-    expect([...kinds].sort()).to.deep.equal(['draft', 'failure', 'score']);
-    for (const { seq, score } of store.stops.value.filter(({ kind }) => kind === 'score')) {
-      expect(events[seq]?.type).to.equal('NodeCompleted');
-      expect(score).to.equal(3);
-    }
-  });
 });
 
 describe('Moments of a run in the console', () => {
@@ -118,7 +85,7 @@ describe('Moments of a run in the console', () => {
     store.start();
     await feed(events);
     paint();
-    const drafts = store.stops.value.filter(({ kind }) => kind === 'draft').map(({ seq }) => seq);
+    const drafts = store.landmarks.value.filter(({ kind }) => kind === 'draft').map(({ seq }) => seq);
     store.step(1);
     expect(store.shown.value).to.equal(1);
     for (const seq of drafts) {
@@ -140,12 +107,12 @@ describe('Moments of a run in the console', () => {
     store.start();
     await feed(events);
     paint();
-    const [first, second] = store.stops.value.filter(({ kind }) => kind === 'draft');
+    const [first, second] = store.landmarks.value.filter(({ kind }) => kind === 'draft');
     store.goTo(first?.seq ?? 0);
     expect(store.draftBefore.value).to.equal(null);
     store.goTo((second?.seq ?? 0) + 1);
     expect(store.draftBefore.value?.draft).to.contain('Draft 1');
-    expect(store.moment.value?.draft).to.contain('Draft 2');
+    expect(store.snapshot.value?.draft).to.contain('Draft 2');
   });
 });
 

@@ -58,20 +58,20 @@ describeInBrowser('A run that is shared', (browser) => {
     const page = await opened((text) => text);
     await page.getByRole('heading', { level: 1 }).getByText('onerror').waitFor();
     const { head_hash: hash } = await run.verify();
-    const seal = page.getByRole('region', { name: 'Seal' });
-    await seal.getByText('Chain whole').waitFor();
+    const seal = page.getByRole('region', { name: 'Hash chain' });
+    await seal.getByText('Hash chain valid').waitFor();
     await seal.getByText(hash).waitFor();
     await page.getByRole('tabpanel').getByText('<script>document.title=2').waitFor();
     expect(await page.evaluate('document.images.length')).to.equal(0);
     expect(await page.title()).to.equal('Council run');
 
-    await page.getByRole('slider', { name: 'Moment of the run' }).press('Home');
+    await page.getByRole('slider', { name: 'Event shown' }).press('Home');
     await page.getByText('0/', { exact: false }).first().waitFor();
-    await page.getByRole('button', { name: 'As it ran' }).click();
-    const graph = page.getByRole('group', { name: 'The run as it ran' });
-    await graph.getByText('waits').first().waitFor({ state: 'attached' });
+    await page.getByRole('button', { name: 'Executed steps' }).click();
+    const graph = page.getByRole('group', { name: 'Executed steps' });
+    await graph.getByText('waiting').first().waitFor({ state: 'attached' });
     expect(await graph.getByRole('button', { name: 'Completed' }).count()).to.equal(0);
-    await page.getByRole('slider', { name: 'Moment of the run' }).press('End');
+    await page.getByRole('slider', { name: 'Event shown' }).press('End');
     await graph.getByRole('button', { name: 'Completed' }).waitFor();
     await graph.getByRole('button', { name: 'Writer' }).click();
     await page.getByText('Wrote a draft').waitFor();
@@ -83,10 +83,10 @@ describeInBrowser('A run that is shared', (browser) => {
       isDark: true,
       width: 360,
     });
-    const seal = page.getByRole('region', { name: 'Seal' });
-    await seal.getByText('Chain broken').waitFor();
+    const seal = page.getByRole('region', { name: 'Hash chain' });
+    await seal.getByText('Hash chain broken').waitFor();
     const { seq } = (await events(run)).find(({ data }) => 'output' in data && 'score' in data.output) ?? { seq: -1 };
-    await seal.getByText(`Event ${seq} does not bear out`).waitFor();
+    await seal.getByText(`Event ${seq} is invalid`).waitFor();
     expect(await faultsIn(page)).to.deep.equal([]);
   });
 
@@ -94,10 +94,10 @@ describeInBrowser('A run that is shared', (browser) => {
     const page = await browser.open(`${service.url}/console/documents`);
     await page.context().addInitScript('delete Crypto.prototype.subtle');
     await page.goto(`${service.url}/console/runs/${run.id}`);
-    const seal = page.getByRole('region', { name: 'Seal' });
-    await seal.getByText('Not checked here').waitFor();
+    const seal = page.getByRole('region', { name: 'Hash chain' });
+    await seal.getByText('Not checked in this browser').waitFor();
     const { events: count, head_hash: hash } = await run.verify();
-    await seal.getByText(`The service says: ${count} events, chain whole.`).waitFor();
+    await seal.getByText(`Verified by the service: ${count} events, hash chain valid.`).waitFor();
     await seal.getByText(hash).waitFor();
   });
 });

@@ -1,31 +1,31 @@
-/** Checks a run's hash chain where it is looked at, without trust in the service. */
+/** Checks a run's hash chain in the browser, without trust in the service. */
 import type { RunEvent } from '../../client/run-events.js';
 import { canonical } from '../../eventsourcing/canonical-json.js';
 
-/** Stands for the hash before a run's first event. */
+/** The previous hash of a run's first event. */
 const GENESIS_HASH = '0'.repeat(64);
 
-/** What is used of WebCrypto's `SubtleCrypto`. */
+/** The part of WebCrypto's `SubtleCrypto` that the check needs. */
 export interface Digester {
   digest(algorithm: 'SHA-256', data: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer>;
 }
 
-/** What a check has found. */
+/** The result of a check. */
 export interface ChainResult {
-  /** Events that were checked and follow from those before them. */
+  /** Number of valid events, from the first. */
   readonly checked: number;
-  /** Whether all that were given do. */
+  /** Whether all given events are valid. */
   readonly valid: boolean;
-  /** The first that does not; null: there is none. */
+  /** The first invalid event, or null if all are valid. */
   readonly firstDifference: { readonly seq: number; readonly what: string } | null;
-  /** Hash of the last that follows; 64 zeros before the first. */
+  /** Hash of the last valid event, or 64 zeros before the first. */
   readonly headHash: string;
 }
 
 /** The fields that the check reads. */
 export type ChainedEvent = Pick<RunEvent, 'seq' | 'id' | 'type' | 'at' | 'data' | 'hash'>;
 
-/** Checks events as they come; each once. One check at a time: a second waits for the first. */
+/** Checks events as they arrive, each once. A second check waits for the first. */
 export class ChainCheck {
   readonly #subtle: Digester;
   #result: ChainResult = { checked: 0, valid: true, firstDifference: null, headHash: GENESIS_HASH };
@@ -41,21 +41,21 @@ export class ChainCheck {
   }
 
   /**
-   * Checks those of a run's events, given from its first on, that were not checked yet. After a difference no later event
-   * is looked at.
+   * Checks the events of a run that have not been checked, up to the first invalid one.
    *
-   * @throws what the digester throws; asked again, it goes on from the last event that was checked
+   * @param events all events of the run, from the first
+   * @throws what the digester throws; the next call resumes after the last checked event
    */
   async check(events: readonly ChainedEvent[]): Promise<ChainResult> {
-    const checked = this.#turn.then(() => this.#goOn(events));
+    const checked = this.#turn.then(() => this.#resume(events));
     this.#turn = checked.catch(() => undefined);
     return await checked;
   }
 
-  async #goOn(events: readonly ChainedEvent[]): Promise<ChainResult> {
+  async #resume(events: readonly ChainedEvent[]): Promise<ChainResult> {
     for (let next = events[this.#result.checked]; next !== undefined; next = events[this.#result.checked]) {
       if (this.#result.firstDifference !== null) break;
-      const what = await this.#differenceOf(next);
+      const what = await this.#faultOf(next);
       this.#result =
         what === null
           ? { ...this.#result, checked: this.#result.checked + 1, headHash: next.hash }
@@ -64,13 +64,13 @@ export class ChainCheck {
     return this.#result;
   }
 
-  async #differenceOf(event: ChainedEvent): Promise<string | null> {
+  async #faultOf(event: ChainedEvent): Promise<string | null> {
     const { checked, headHash } = this.#result;
     if (event.seq !== checked) return `event ${event.seq} is in place of event ${checked}`;
     const text = hashedText(event);
-    if (text === null) return 'its data is no JSON that a hash can cover';
+    if (text === null) return 'its data is not valid JSON';
     const hash = await sha256(this.#subtle, headHash + text);
-    return hash === event.hash ? null : 'its hash does not follow from the event before it and its own fields';
+    return hash === event.hash ? null : 'its hash does not match its fields and the previous hash';
   }
 }
 

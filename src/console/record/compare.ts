@@ -1,27 +1,27 @@
-/** Two runs side by side: their executions by node and by which time it was that node's turn. */
+/** Compares two runs: pairs the n-th execution of a node in one run with the n-th in the other. */
 import { canonical } from '../../eventsourcing/canonical-json.js';
-import type { Course, Step } from './course.js';
+import type { RunHistory, Step } from './run-history.js';
 import type { Execution } from './executions.js';
-import { asItRan } from './executions.js';
+import { traceAt } from './executions.js';
 import type { RunRecord } from './run-record.js';
 
-/** How a pair of executions compares; `left` and `right`: only that run has it. */
-export type Likeness = 'same' | 'differs' | 'left' | 'right';
+/** The result for a pair of executions; `left` or `right`: only that run has it. */
+export type Similarity = 'same' | 'differs' | 'left' | 'right';
 
 /** An execution of each run, or of one alone. */
 export interface ComparedPair {
   readonly node: string;
-  /** Which time the node ran, from 1. */
-  readonly turn: number;
+  /** Counts the node's executions from 1. */
+  readonly occurrence: number;
   readonly left: Execution | null;
   readonly right: Execution | null;
-  readonly likeness: Likeness;
+  readonly similarity: Similarity;
 }
 
 export interface ComparedRuns {
-  /** In the order they ran; what only one run has stands where it ran there. */
+  /** In the order of the left run; executions of the right run alone follow their predecessor. */
   readonly pairs: readonly ComparedPair[];
-  /** Where one was forked from the other: at which event of which side; null: neither was. */
+  /** The event of the parent that the other run was forked at, or null if neither is a fork of the other. */
   readonly fork: { readonly parent: 'left' | 'right'; readonly at: number } | null;
 }
 
@@ -31,67 +31,66 @@ export interface ComparedSide {
   readonly seq: number;
 }
 
-/** Compares two runs; null while one of them has no event. @param now see {@link asItRan} */
+/** The comparison, or null while one of the runs has no event. @param now see {@link traceAt} */
 export function compareRuns(left: ComparedSide, right: ComparedSide, now: string): ComparedRuns | null {
   const [one, other] = [sideOf(left, now), sideOf(right, now)];
   if (one === null || other === null) return null;
   const fork = forkOf(one, other);
-  const [a, b] = inheriting(one, other, fork);
+  const [a, b] = withInherited(one, other, fork);
   return { pairs: align(keyed(a), keyed(b)), fork };
 }
 
 interface Side {
-  readonly course: Course;
+  readonly history: RunHistory;
   readonly executions: readonly Execution[];
   readonly runId: string;
 }
 
 function sideOf({ record, seq }: ComparedSide, now: string): Side | null {
-  const course = record.courseAt(seq);
-  const ran = asItRan(record, seq, now);
+  const history = record.historyAt(seq);
+  const trace = traceAt(record, seq, now);
   const state = record.stateAt(seq);
-  if (course === null || ran === null || state === null) return null;
-  return { course, executions: ran.executions, runId: state.runId };
+  if (history === null || trace === null || state === null) return null;
+  return { history, executions: trace.executions, runId: state.runId };
 }
 
 function forkOf(left: Side, right: Side): ComparedRuns['fork'] {
-  const [ofLeft, ofRight] = [left.course.parent, right.course.parent];
+  const [ofLeft, ofRight] = [left.history.parent, right.history.parent];
   if (ofRight?.runId === left.runId) return { parent: 'left', at: ofRight.at };
   if (ofLeft?.runId === right.runId) return { parent: 'right', at: ofLeft.at };
   return null;
 }
 
-/** A fork's executions of before it are its parent's own: they are alike by what they are. */
-function inheriting(left: Side, right: Side, fork: ComparedRuns['fork']): readonly [Side, Side] {
+/** Gives a fork the executions of its parent from before the fork. */
+function withInherited(left: Side, right: Side, fork: ComparedRuns['fork']): readonly [Side, Side] {
   if (fork === null) return [left, right];
   const [parent, child] = fork.parent === 'left' ? [left, right] : [right, left];
   const own = child.executions.filter(({ isInherited }) => !isInherited);
-  const begun = new Set(own.map(({ step }) => step));
-  const taken = parent.executions.filter(
-    ({ step, output }) => step <= child.course.stepsBefore && !begun.has(step) && output !== null,
+  const ownSteps = new Set(own.map(({ step }) => step));
+  const inherited = parent.executions.filter(
+    ({ step, output }) => step <= child.history.stepsBefore && !ownSteps.has(step) && output !== null,
   );
-  const whole = { ...child, executions: [...taken, ...own].sort((a, b) => a.step - b.step) };
-  return fork.parent === 'left' ? [left, whole] : [whole, right];
+  const complete = { ...child, executions: [...inherited, ...own].sort((a, b) => a.step - b.step) };
+  return fork.parent === 'left' ? [left, complete] : [complete, right];
 }
 
 interface Keyed {
   readonly node: string;
-  readonly turn: number;
+  readonly occurrence: number;
   readonly key: string;
   readonly execution: Execution;
 }
 
 function keyed({ executions }: Side): readonly Keyed[] {
-  const turns = new Map<string, number>();
+  const counts = new Map<string, number>();
   return executions.map((execution) => {
     const { node } = execution;
-    const turn = (turns.get(node) ?? 0) + 1;
-    turns.set(node, turn);
-    return { node, turn, key: `${turn} ${node}`, execution };
+    const occurrence = (counts.get(node) ?? 0) + 1;
+    counts.set(node, occurrence);
+    return { node, occurrence, key: `${occurrence} ${node}`, execution };
   });
 }
 
-/** In the order of the left run; what only the right one has stands behind what it followed there. */
 function align(left: readonly Keyed[], right: readonly Keyed[]): readonly ComparedPair[] {
   const rights = new Map(right.map((each, at) => [each.key, at]));
   const lefts = new Set(left.map(({ key }) => key));
@@ -111,21 +110,22 @@ function align(left: readonly Keyed[], right: readonly Keyed[]): readonly Compar
 }
 
 function pairOf(left: Keyed | null, right: Keyed | null): ComparedPair {
-  const { node = '', turn = 0 } = left ?? right ?? {};
+  const { node = '', occurrence = 0 } = left ?? right ?? {};
   const [a, b] = [left?.execution ?? null, right?.execution ?? null];
-  return { node, turn, left: a, right: b, likeness: likenessOf(a, b) };
+  return { node, occurrence, left: a, right: b, similarity: similarityOf(a, b) };
 }
 
-function likenessOf(left: Execution | null, right: Execution | null): Likeness {
+function similarityOf(left: Execution | null, right: Execution | null): Similarity {
   if (left === null || right === null) return left === null ? 'right' : 'left';
   return isSame(left, right) ? 'same' : 'differs';
 }
 
-/** Whether two executions came to the same result and went the same way. */
+/** Whether two executions have the same output and route. */
 function isSame(left: Step, right: Step): boolean {
   if (left.output === null || right.output === null) return false;
-  const wayOf = ({ routes }: Step) => routes.at(-1)?.next ?? [];
+  const routeOf = ({ routes }: Step) => routes.at(-1)?.next ?? [];
   return (
-    canonical(left.output.value) === canonical(right.output.value) && canonical(wayOf(left)) === canonical(wayOf(right))
+    canonical(left.output.value) === canonical(right.output.value) &&
+    canonical(routeOf(left)) === canonical(routeOf(right))
   );
 }

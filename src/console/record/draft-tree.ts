@@ -1,7 +1,7 @@
-/** A draft as a tree of elements: never markup. */
+/** A draft as a tree of elements, never as HTML. */
 import type { Token } from 'markdown-it';
 
-/** Elements that a draft may have. Headings begin at `h3`: those above are the page's. */
+/** Elements of a draft. Headings start at `h3` because the page uses `h1` and `h2`. */
 export type DraftTag =
   | ('p' | 'h3' | 'h4' | 'h5' | 'h6' | 'blockquote' | 'ul' | 'ol' | 'li' | 'pre' | 'hr')
   | ('table' | 'thead' | 'tbody' | 'tr' | 'th' | 'td')
@@ -26,7 +26,7 @@ export interface DraftElement {
 
 export type DraftNode = string | DraftElement;
 
-/** The tree of a draft, from what `markdown.ts` reads in it. */
+/** The tree of a draft. @param tokens from `markdown.ts` */
 export function draftTree(tokens: readonly Token[]): readonly DraftNode[] {
   const all: DraftNode[] = [];
   const open = [all];
@@ -42,7 +42,7 @@ export function draftTree(tokens: readonly Token[]): readonly DraftNode[] {
   return all;
 }
 
-/** Texts side by side become one. */
+/** Joins adjacent texts. */
 function add(into: DraftNode[], node: DraftNode): void {
   const last = into.at(-1);
   if (typeof node === 'string' && typeof last === 'string') into[into.length - 1] = last + node;
@@ -55,8 +55,8 @@ function inlineNodes({ children }: Token, itemStart: Token | undefined): readonl
 }
 
 /**
- * Adds an element, and returns where its children go. Paragraphs of a list without blank lines are no elements, nor are
- * links that lead nowhere.
+ * Adds an element and returns the list for its children. Paragraphs of a tight list and links without an address add no
+ * element.
  */
 function opened(token: Token, into: DraftNode[]): DraftNode[] {
   if (token.hidden || token.attrGet('href') === '') return into;
@@ -78,7 +78,7 @@ function leafOf(token: Token): DraftNode {
     case 'fence':
     case 'code_block':
       return { ...element('pre', [element('code', [token.content.replace(/\n$/, '')])]), ...named(token.info) };
-    // The page loads nothing from elsewhere: a picture is a link to it.
+    // The page loads nothing from other hosts, so an image becomes a link.
     case 'image':
       return linkTo(token);
     case 'footnote_ref':

@@ -1,31 +1,34 @@
-/** What the service's own rules say of a graph that is still drawn: which edges close a loop, which conditions can be read. */
+/** Applies the service's rules to a graph in the editor: which edges close a loop, which conditions are valid. */
 import { ConditionInvalid, parseCondition } from '../../graph/condition.js';
 import { edgeDirections } from '../../graph/plan.js';
 
 interface DrawnEdge {
   readonly source: string;
   readonly target: string;
-  /** Null: a linear edge. */
+  /** Or null for a linear edge. */
   readonly condition: string | null;
 }
 
 export interface DrawnGraph<E extends DrawnEdge> {
-  /** Where a run begins; null: there is no node. */
+  /** The node where a run begins, or null if there is no node. */
   readonly entry: string | null;
   readonly back: ReadonlySet<E>;
 }
 
-/** Edges that lack an end close nothing. */
+/** The entry and the back edges. Edges without both ends are ignored. */
 export function drawnGraph<E extends DrawnEdge>(nodes: readonly string[], edges: readonly E[]): DrawnGraph<E> {
   const targets = new Set(edges.map(({ target }) => target));
   const entry = nodes.find((id) => !targets.has(id)) ?? nodes[0];
   if (entry === undefined) return { entry: null, back: new Set() };
   const ids = new Set(nodes);
-  const whole = edges.filter(({ source, target }) => ids.has(source) && ids.has(target));
-  return { entry, back: new Set(edgeDirections({ entry, nodes: [...ids].map((id) => ({ id })), edges: whole }).back) };
+  const connected = edges.filter(({ source, target }) => ids.has(source) && ids.has(target));
+  return {
+    entry,
+    back: new Set(edgeDirections({ entry, nodes: [...ids].map((id) => ({ id })), edges: connected }).back),
+  };
 }
 
-/** Why a condition of an edge cannot be read, naming the place, counted from 1; null: it can. */
+/** Why the condition of an edge is invalid, with the position counted from 1, or null if it is valid. */
 export function conditionFault(text: string): string | null {
   try {
     parseCondition(text);
@@ -33,6 +36,6 @@ export function conditionFault(text: string): string | null {
   } catch (error) {
     if (!(error instanceof ConditionInvalid)) throw error;
     const { position, reason } = error.data;
-    return `Cannot be read at character ${position + 1}: ${reason}`;
+    return `Invalid at character ${position + 1}: ${reason}`;
   }
 }

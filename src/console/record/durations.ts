@@ -1,11 +1,11 @@
-/** Lengths of time in words. */
+/** Durations as text. */
 
-/** How long ago, such as `3 min ago`. */
+/** A past time, such as `3 min ago`. */
 export function agoText(ms: number): string {
   return ms < 5_000 ? 'just now' : `${lengthText(ms)} ago`;
 }
 
-/** A length that is looked at while it grows or shrinks: in whole seconds at least, such as `4 s`. */
+/** A duration that changes on the page, in whole seconds, such as `4 s`. */
 export function tickingText(ms: number): string {
   return ms < 10_000 ? `${Math.max(0, Math.floor(ms / 1_000))} s` : lengthText(ms);
 }
@@ -17,7 +17,7 @@ const UNITS = [
   ['s', 1_000],
 ] as const;
 
-/** A length of time by its two largest units at most, such as `2 h 5 min`. */
+/** A duration in its two largest units, such as `2 h 5 min`. */
 export function lengthText(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 10_000) return `${(ms / 1_000).toFixed(1)} s`;

@@ -1,120 +1,109 @@
-/** A run as it ran, at one of its moments: every execution of a node with its attempts, and what led from one to another. */
+/** The execution trace of a run up to an event: each execution of a node, and the edges between them. */
 import type { NodeRole, NodeUsage, RunParent } from '../../generated/schemas.js';
 import type { RunState } from '../../run/state.js';
 import { isFinished, labelOf } from '../../run/state.js';
-import type { Attempt, Course, Mark, PauseTaken, RouteTaken, RunEnd, Step } from './course.js';
+import type { Attempt, RunHistory, EventRef, RecordedPause, RouteTaken, RunEnd, Step } from './run-history.js';
 import type { RunRecord } from './run-record.js';
 
-/** `waiting`: for its back-off or for its model's server; `cancelled`: the run ended over it. */
+/** `waiting`: for its back-off or the model's server; `cancelled`: the run ended first. */
 export type ExecutionState = 'waiting' | 'active' | 'done' | 'failed' | 'cancelled';
 
-/** One execution of a node, all its attempts. */
+/** One execution of a node, with all its attempts. */
 export interface Execution extends Step {
   readonly label: string;
   readonly role: NodeRole;
   readonly state: ExecutionState;
   readonly startedAt: string | null;
-  /** Null: it is under way, or was when the run ended. */
+  /** Or null if it is active, or was when the run ended. */
   readonly endedAt: string | null;
-  /** From its first start to its end, or until now. */
+  /** From its first start to its end or to now. */
   readonly durationMs: number | null;
-  /** Of that, time in which attempts waited before they called the model. */
-  readonly backedOffMs: number;
+  /** The part of it in which attempts waited before their call. */
+  readonly backOffMs: number;
   /** Model of its last attempt. */
   readonly model: string | null;
-  /** Sums over the attempts that told them; null: none did. */
+  /** Sum over the attempts with reported usage, or null if there are none. */
   readonly usage: NodeUsage | null;
 }
 
-/** That one execution led to another. */
+/** An edge from one execution to the next. */
 export interface ExecutionEdge {
   /** 0: the run's start. */
   readonly from: number;
   readonly to: number;
-  /** Edge of the graph; null: the run's start. */
+  /** Id of the graph's edge, or null at the run's start. */
   readonly edge: string | null;
-  /** Null: a linear edge. */
+  /** Or null for a linear edge. */
   readonly condition: string | null;
-  /** As it was recorded; null: before this run was forked, or at its start. */
+  /** As recorded, or null before the fork or at the run's start. */
   readonly reason: string | null;
-  /** Who chose this way; null with the reason. */
+  /** Who chose the route, or null without a reason. */
   readonly by: 'node' | 'human' | null;
-  /** The pause on the way; null: none. */
+  /** Number of the pause on the edge, or null if there was none. */
   readonly pause: number | null;
 }
 
-/** `room`: the run is pending; `pause`: a human; `others`: other branches; `owner`: an instance; `turn`: it starts next. */
+/** `room`: a place in the queue; `pause`: a decision; `others`: other branches; `owner`: an instance; `turn`: it starts next. */
 export type Awaited = 'room' | 'pause' | 'others' | 'owner' | 'turn';
 
-/** A node that a branch has reached and that has not started. */
+/** A node that a branch has reached but that has not started. */
 export interface Upcoming {
   readonly node: string;
   readonly label: string;
-  /** Steps that lead to it; 0: the run's start. */
+  /** Steps before it; 0 is the run's start. */
   readonly from: readonly number[];
   readonly awaits: Awaited;
 }
 
-/** A pause, and how long it took. */
-export interface PauseItem extends PauseTaken {
-  /** When it ended: decided, or the run was cancelled; null: it is open. */
-  readonly ended: Mark | null;
-  /** Until its end, or until now. */
+/** A pause with its duration. */
+export interface PauseItem extends RecordedPause {
+  /** The decision or the end of the run, or null while it is open. */
+  readonly ended: EventRef | null;
+  /** To its end or to now. */
   readonly waitedMs: number;
 }
 
-/** A run as it ran. */
-export interface AsItRan {
+export interface ExecutionTrace {
   readonly executions: readonly Execution[];
   readonly edges: readonly ExecutionEdge[];
   readonly upcoming: readonly Upcoming[];
   readonly pauses: readonly PauseItem[];
-  /** The run it is a fork of, and the event there. */
+  /** The parent of a fork and the event there, or null. */
   readonly inherited: RunParent | null;
   readonly end: RunEnd | null;
 }
 
 /**
- * A run as it ran up to and including an event; null before the first.
+ * The trace of a run up to and including an event, or null before the first event.
  *
- * @param now ISO 8601: until when what is under way has lasted, at the head of a live run; at other moments their own
- *   time counts
+ * @param now ISO 8601; the end of open executions at the head of a live run
  */
-export function asItRan(record: RunRecord, seq: number, now: string): AsItRan | null {
-  const course = record.courseAt(seq);
+export function traceAt(record: RunRecord, seq: number, now: string): ExecutionTrace | null {
+  const history = record.historyAt(seq);
   const state = record.stateAt(seq);
-  if (course === null || state === null) return null;
-  const until = untilOf(record, seq, now);
-  const executions = course.steps.map((step) => executionAt(step, course, until));
-  const steps = new Map(course.steps.map((each) => [each.step, each]));
-  const conditions = new Map(course.plan.graph.edges.map(({ id, condition }) => [id, condition]));
+  if (history === null || state === null) return null;
+  const until = clockAt(record, seq, now);
+  const executions = history.steps.map((step) => executionOf(step, history, until));
+  const steps = new Map(history.steps.map((each) => [each.step, each]));
+  const conditions = new Map(history.plan.graph.edges.map(({ id, condition }) => [id, condition]));
   return {
     executions,
-    edges: course.steps.flatMap((each) => edgesInto(each, conditions, steps)),
+    edges: history.steps.flatMap((each) => edgesInto(each, conditions, steps)),
     upcoming: upcomingOf(state),
-    pauses: course.pauses.map((pause) => pauseItemOf(pause, course, until)),
-    inherited: course.parent,
-    end: course.end,
+    pauses: history.pauses.map((pause) => pauseItemOf(pause, history, until)),
+    inherited: history.parent,
+    end: history.end,
   };
 }
 
-/** Until when what is under way at a moment has lasted: now at a live run's head, else the moment's own time. */
-export function untilOf(record: RunRecord, seq: number, now: string): string {
+/** The end of open executions at an event: now at the head of a live run, else the time of the event. */
+export function clockAt(record: RunRecord, seq: number, now: string): string {
   const at = record.events[Math.min(seq, record.head)]?.at ?? now;
-  const isLive = seq >= record.head && record.courseAt(seq)?.end === null;
+  const isLive = seq >= record.head && record.historyAt(seq)?.end === null;
   return isLive && Date.parse(now) > Date.parse(at) ? now : at;
 }
 
-/** Cache of finished executions, so that going through a thousand events computes only what changes. */
-const DONE = new WeakMap<Step, Execution>();
-
-function executionAt(step: Step, course: Course, until: string): Execution {
-  const execution = DONE.get(step) ?? executionOf(step, course, until);
-  if (step.output !== null) DONE.set(step, execution);
-  return execution;
-}
-
-function executionOf(step: Step, { plan, end }: Course, until: string): Execution {
+function executionOf(step: Step, { plan, end }: RunHistory, until: string): Execution {
   const { label, role } = plan.node(step.node);
   const { attempts } = step;
   const state = stateOf(step, end, until);
@@ -125,7 +114,7 @@ function executionOf(step: Step, { plan, end }: Course, until: string): Executio
     ...step,
     ...{ label, role, state, startedAt, endedAt, model: attempts.at(-1)?.model ?? null },
     durationMs: startedAt === null ? null : msBetween(startedAt, lastsUntil),
-    backedOffMs: attempts.reduce((sum, each) => sum + backOffOf(each, lastsUntil), 0),
+    backOffMs: attempts.reduce((sum, each) => sum + backOffOf(each, lastsUntil), 0),
     usage: usageOf(attempts),
   };
 }
@@ -143,19 +132,18 @@ function stateOf({ isInherited, output, attempts }: Step, end: RunEnd | null, un
   return last === undefined || last.ended !== null || waitsAt(last, until) ? 'waiting' : 'active';
 }
 
-/** Whether an attempt has not called its model yet, or waits for its server. */
+/** Whether an attempt waits for its back-off or for the model's server. */
 function waitsAt({ started, delayMs, outageMs }: Attempt, until: string): boolean {
   return outageMs !== null || msBetween(started.at, until) < delayMs;
 }
 
-/** How long an attempt waited before it called the model. */
 function backOffOf({ started, delayMs, ended }: Attempt, until: string): number {
   return Math.min(delayMs, msBetween(started.at, ended?.at ?? until));
 }
 
 function usageOf(attempts: readonly Attempt[]): NodeUsage | null {
   const usages = attempts.flatMap(({ ended }) => (ended === null || ended.how === 'lost' ? [] : (ended.usage ?? [])));
-  // What a provider does not tell is recorded as 0, which no call costs.
+  // The service records 0 tokens if the provider reports none.
   const costly = usages.filter((each) => each.inputTokens + each.outputTokens > 0);
   if (costly.length === 0) return null;
   return {
@@ -177,7 +165,7 @@ function edgesInto(
   });
 }
 
-/** The route that counted when a step began. */
+/** The route in force when a step began. */
 function routeTo(node: string, routes: readonly RouteTaken[], started: number): RouteTaken | null {
   return routes.findLast(({ seq, next }) => seq < started && next.includes(node)) ?? null;
 }
@@ -198,13 +186,13 @@ function awaitedBy(node: string, { phase, progress, ownership }: RunState): Awai
   return ownership.owner === null ? 'owner' : 'turn';
 }
 
-function pauseItemOf(pause: PauseTaken, { end }: Course, until: string): PauseItem {
+function pauseItemOf(pause: RecordedPause, { end }: RunHistory, until: string): PauseItem {
   const ended = pause.decision ?? end;
   const mark = ended === null ? null : { seq: ended.seq, at: ended.at };
   return { ...pause, ended: mark, waitedMs: msBetween(pause.paused.at, mark?.at ?? until) };
 }
 
-/** From one time to another, at least 0: clocks of instances differ. */
+/** At least 0, because the clocks of instances differ. */
 function msBetween(from: string, to: string): number {
   return Math.max(0, Date.parse(to) - Date.parse(from));
 }

@@ -1,27 +1,27 @@
-/** What changed between two states, field by field. */
+/** Compares two JSON values field by field. */
 import { canonical } from '../../eventsourcing/canonical-json.js';
 
-/** A field whose value differs; undefined: that side has no such field. */
+/** A field whose value differs; `undefined` if that side lacks the field. */
 export interface FieldChange {
-  /** Path of names and places, from the outside in. */
+  /** Names and indexes, outermost first. */
   readonly path: readonly (string | number)[];
   readonly before: unknown;
   readonly after: unknown;
 }
 
-/** Most fields compared one by one. Beyond that, the diff shows the object or list that holds them as one change. */
+/** Largest number of changes. Beyond it, an object or list that differs is one change. */
 const MOST_FIELD_CHANGES = 500;
 
 /**
- * The fields that differ between two JSON values, in the order of the new one. Objects are looked into, lists of objects
- * with an `id` too (their path names the id); other lists are one value.
+ * The fields that differ between two JSON values, in the order of the new one. Compares the members of objects and of
+ * lists whose items have an `id` (the path then holds the id); other lists are one value.
  */
 export function fieldDiff(before: unknown, after: unknown): readonly FieldChange[] {
   const changes: FieldChange[] = [];
-  const walk = (path: FieldChange['path'], old: unknown, young: unknown): void => {
-    if (isSame(old, young)) return;
-    const parts = changes.length < MOST_FIELD_CHANGES ? partsOf(old, young) : null;
-    if (parts === null) changes.push({ path, before: old, after: young });
+  const walk = (path: FieldChange['path'], previous: unknown, current: unknown): void => {
+    if (isSame(previous, current)) return;
+    const parts = changes.length < MOST_FIELD_CHANGES ? partsOf(previous, current) : null;
+    if (parts === null) changes.push({ path, before: previous, after: current });
     else for (const { name, ...part } of parts) walk([...path, name], part.before, part.after);
   };
   walk([], before, after);
@@ -35,10 +35,10 @@ interface Part {
 }
 
 function partsOf(before: unknown, after: unknown): readonly Part[] | null {
-  const [old, young] = [namedParts(before), namedParts(after)];
-  if (old === null || young === null || Array.isArray(before) !== Array.isArray(after)) return null;
-  const names = [...young.keys(), ...[...old.keys()].filter((name) => !young.has(name))];
-  return names.map((name) => ({ name, before: old.get(name), after: young.get(name) }));
+  const [previous, current] = [namedParts(before), namedParts(after)];
+  if (previous === null || current === null || Array.isArray(before) !== Array.isArray(after)) return null;
+  const names = [...current.keys(), ...[...previous.keys()].filter((name) => !current.has(name))];
+  return names.map((name) => ({ name, before: previous.get(name), after: current.get(name) }));
 }
 
 /** The parts of an object by name or of a list by item id, or null if the value has no such parts. */

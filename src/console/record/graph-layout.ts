@@ -1,20 +1,20 @@
-/** Places the nodes and edges of a graph with dagre. A chunk of its own: see `ui/chunks.ts`. */
+/** Lays out a graph with dagre. Loads as a chunk of its own: see `ui/chunks.ts`. */
 import type { PlacedBox, Way } from '@dagrejs/dagre';
 import { Graph, layout } from '@dagrejs/dagre';
 import type { Direction, EdgeToPlace, NodeToPlace, PlacedEdge, Places, Point } from './placement.js';
 
-/** In pixels: between nodes of a rank, between edges, and between ranks. */
+/** In pixels. */
 const SPACES = { nodesep: 36, edgesep: 18, ranksep: 40 };
 
 /**
- * Nodes times edges beyond one per node up to which dagre leads every edge around nodes: at most 0.6 s of processor time.
- * Beyond, only the first edge into each node decides the places.
+ * Limit on nodes times (edges minus nodes) within which dagre routes all edges: at most 0.6 s of processor time. Beyond it,
+ * dagre gets only the first edge into each node.
  */
 const MOST_NODES_BY_EDGES = 6_000;
 
 /**
- * Places nodes in ranks along their edges. The same nodes and edges in the same order get the same places, and the first
- * node is the origin: later nodes do not move it. Of a very large graph, only some edges are placed.
+ * Places nodes in ranks along their edges. The layout is deterministic, and the first node is the origin, so that later
+ * nodes do not move it. In a very large graph, some edges have no route.
  */
 export function layoutGraph(
   nodes: readonly NodeToPlace[],
@@ -24,7 +24,7 @@ export function layoutGraph(
   if (nodes.length === 0) return { nodes: new Map(), edges: new Map() };
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ ...SPACES, rankdir: direction === 'down' ? 'TB' : 'LR' });
-  // Ids are any text: dagre gets numbers.
+  // An id can be any text, so dagre gets numbers.
   const names = new Map(nodes.map(({ id }, at) => [id, String(at)]));
   const boxes = nodes.map((node, at) => {
     const box: PlacedBox = { width: node.width, height: node.height };
@@ -49,7 +49,7 @@ export function layoutGraph(
   return { nodes: new Map(placed), edges: new Map(led.map((edge) => [edge.id, edge])) };
 }
 
-/** Edges between nodes of the graph: all, or of too many the first into each node. */
+/** All edges between nodes of the graph, or only the first into each node if there are too many. */
 function edgesToLead(nodes: readonly NodeToPlace[], edges: readonly EdgeToPlace[]): readonly EdgeToPlace[] {
   const ids = new Set(nodes.map(({ id }) => id));
   const whole = edges.filter(({ source, target }) => ids.has(source) && ids.has(target));
@@ -58,7 +58,7 @@ function edgesToLead(nodes: readonly NodeToPlace[], edges: readonly EdgeToPlace[
   return [...new Map(forward.toReversed().map((edge) => [edge.target, edge])).values()];
 }
 
-/** Edges that join the same two nodes, in either direction: dagre leads them as one, so that they stay side by side. */
+/** Edges between the same two nodes, in either direction. dagre routes them as one, so that they stay side by side. */
 interface Bundle {
   readonly upper: string;
   readonly lower: string;
@@ -79,7 +79,7 @@ function bundlesOf(edges: readonly EdgeToPlace[]): readonly Bundle[] {
   return [...bundles.values()];
 }
 
-/** The room that an edge takes beside others: across the direction, and along it. */
+/** The size of an edge's label across and along the direction. */
 function roomOf(
   { label = NO_SIZE }: EdgeToPlace,
   direction: Direction,
@@ -103,7 +103,7 @@ interface Led {
   readonly direction: Direction;
 }
 
-/** The ways of a bundle's edges, side by side. */
+/** The routes of a bundle's edges, side by side. */
 function waysIn({ upper, edges }: Bundle, { way, moved, direction }: Led): readonly PlacedEdge[] {
   const whole = direction === 'down' ? way.width : way.height;
   let from = -whole / 2;
@@ -118,7 +118,7 @@ function waysIn({ upper, edges }: Bundle, { way, moved, direction }: Led): reado
   });
 }
 
-/** Makes the first node's corner the origin, and mirrors the drawing where most neighbours are not in their order. */
+/** Moves the first node to the origin, and mirrors the drawing if most neighbours are in reverse order. */
 function movement(boxes: readonly PlacedBox[], direction: Direction): (point: Partial<Point>) => Point {
   const spots = boxes.map(({ x = 0, y = 0 }) => (direction === 'down' ? { rank: y, side: x } : { rank: x, side: y }));
   const order = spots.map(({ rank, side }, at) => {

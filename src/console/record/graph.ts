@@ -1,40 +1,38 @@
-/** A run as it is, at one of its moments: the graph frozen into it, with marks of what has happened at each node and edge. */
+/** The graph of a run up to an event, with the state of each node and the use of each edge. */
 import type { GraphEdge, GraphNode } from '../../generated/schemas.js';
 import type { Plan } from '../../graph/plan.js';
-import type { Course, Step } from './course.js';
-import type { AsItRan, Execution } from './executions.js';
+import type { RunHistory, Step } from './run-history.js';
+import type { ExecutionTrace, Execution } from './executions.js';
 import type { RunRecord } from './run-record.js';
 
-/** How a node stands; of several the first that holds. */
-export type NodeStanding = 'failed' | 'active' | 'waiting' | 'next' | 'done' | 'idle';
+/** The state of a node; the first that applies. */
+export type NodeState = 'failed' | 'active' | 'waiting' | 'next' | 'done' | 'idle';
 
-/** A node of the graph, and what has happened at it. */
 export interface NodeView {
   readonly id: string;
   readonly label: string;
   readonly role: GraphNode['role'];
-  readonly standing: NodeStanding;
-  /** Executions that are done, those of a fork's parent too as far as they are known. */
+  readonly state: NodeState;
+  /** Number of finished executions, known ones of a fork's parent included. */
   readonly doneTimes: number;
-  /** Attempts that failed. */
+  /** Number of failed attempts. */
   readonly failedTimes: number;
   /** Its latest execution. */
   readonly lastStep: number | null;
-  /** The score that a critic gave last. */
+  /** The latest score of a critic. */
   readonly lastScore: number | null;
 }
 
-/** An edge of the graph, and how often the run has gone along it. */
 export interface EdgeView {
   readonly id: string;
   readonly source: string;
   readonly target: string;
-  /** Null: a linear edge. */
+  /** Or null for a linear edge. */
   readonly condition: string | null;
   /** Whether it closes a loop. */
   readonly isBack: boolean;
   readonly takenTimes: number;
-  /** Whether the run went along it when it last went on. */
+  /** Whether the latest route uses it. */
   readonly isLastTaken: boolean;
 }
 
@@ -43,17 +41,17 @@ export interface GraphView {
   readonly edges: readonly EdgeView[];
 }
 
-/** The graph of a run after an event; null before the first. @param ran the run as it ran until then */
-export function graphViewAt(record: RunRecord, seq: number, ran: AsItRan | null): GraphView | null {
-  const course = record.courseAt(seq);
-  const moment = record.momentAt(seq);
-  if (course === null || ran === null || moment === null) return null;
-  const { plan } = course;
-  const failed = course.end?.how === 'failed' ? course.end.failure.node : null;
-  const marks = { failed, next: moment.nextNodes };
-  const ways = taken(course);
+/** The graph of a run after an event, or null before the first. @param trace the trace up to that event */
+export function graphViewAt(record: RunRecord, seq: number, trace: ExecutionTrace | null): GraphView | null {
+  const history = record.historyAt(seq);
+  const snapshot = record.snapshotAt(seq);
+  if (history === null || trace === null || snapshot === null) return null;
+  const { plan } = history;
+  const failed = history.end?.how === 'failed' ? history.end.failure.node : null;
+  const marks = { failed, next: snapshot.nextNodes };
+  const ways = taken(history);
   const executions = new Map<string, Execution[]>(plan.graph.nodes.map(({ id }) => [id, []]));
-  for (const each of ran.executions) executions.get(each.node)?.push(each);
+  for (const each of trace.executions) executions.get(each.node)?.push(each);
   return {
     nodes: plan.graph.nodes.map((node) => nodeView(node, { own: executions.get(node.id) ?? [], ...marks })),
     edges: plan.graph.edges.map((edge) => ({
@@ -76,7 +74,7 @@ function nodeView({ id, label, role }: GraphNode, marks: NodeMarks): NodeView {
   const attempts = own.flatMap((each) => each.attempts);
   return {
     ...{ id, label, role },
-    standing: standingOf(id, marks),
+    state: stateOf(id, marks),
     doneTimes: own.filter((each) => each.state === 'done').length,
     failedTimes: attempts.filter(({ ended }) => ended?.how === 'failed').length,
     lastStep: own.at(-1)?.step ?? null,
@@ -84,7 +82,7 @@ function nodeView({ id, label, role }: GraphNode, marks: NodeMarks): NodeView {
   };
 }
 
-function standingOf(id: string, { own, failed, next }: NodeMarks): NodeStanding {
+function stateOf(id: string, { own, failed, next }: NodeMarks): NodeState {
   if (failed === id || own.at(-1)?.state === 'failed') return 'failed';
   const underWay = own.find((each) => each.state === 'active' || each.state === 'waiting');
   if (underWay !== undefined) return underWay.state === 'active' ? 'active' : 'waiting';
@@ -97,14 +95,14 @@ function lastScoreOf(own: readonly Execution[]): number | null {
   return scores.at(-1) ?? null;
 }
 
-/** How often each edge was taken, and those of the latest route. */
+/** How often each edge was used, and the edges of the latest route. */
 interface Taken {
   readonly times: ReadonlyMap<GraphEdge, number>;
   readonly last: ReadonlySet<GraphEdge>;
 }
 
-/** A route that a human has corrected was not taken. */
-function taken({ plan, steps }: Course): Taken {
+/** Counts the latest route of each step: a human's override replaces the earlier one. */
+function taken({ plan, steps }: RunHistory): Taken {
   const routes = steps.flatMap((step) => {
     const route = step.routes.at(-1);
     return route === undefined ? [] : [{ seq: route.seq, edges: edgesOf(step, plan) }];
@@ -117,7 +115,7 @@ function taken({ plan, steps }: Course): Taken {
 
 const NO_EDGES: readonly GraphEdge[] = [];
 
-/** The edges that a step's route went along: the one whose condition it names, or else the linear ones. */
+/** The edges of a step's route: the edge whose condition the reason names, else the linear edges. */
 function edgesOf({ node, routes }: Step, plan: Plan): readonly GraphEdge[] {
   const { next, reason } = routes.at(-1) ?? { next: [], reason: '' };
   return next.flatMap((target) => {

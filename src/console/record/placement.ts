@@ -1,20 +1,19 @@
-/** What a layout is given and gives: nodes and edges, and where they go. */
+/** Input and output of a graph layout. */
 
-/** A node to place; ids are any text. */
 export interface NodeToPlace {
   readonly id: string;
   readonly width: number;
   readonly height: number;
 }
 
-/** An edge to draw; those whose ends are not among the nodes are left out. */
+/** An edge to route. A layout ignores an edge without both nodes. */
 export interface EdgeToPlace {
   readonly id: string;
   readonly source: string;
   readonly target: string;
-  /** Closes a loop: it is drawn against the direction, and the others decide who stands before whom. */
+  /** It closes a loop, so it does not affect the order of nodes. */
   readonly isBack?: boolean;
-  /** Room for its label; default: none. */
+  /** Size of its label. Default: none. */
   readonly label?: { readonly width: number; readonly height: number };
 }
 
@@ -23,7 +22,7 @@ export interface Point {
   readonly y: number;
 }
 
-/** `x` and `y` are its upper left corner. */
+/** `x` and `y` are the upper left corner. */
 export interface Box extends Point {
   readonly width: number;
   readonly height: number;
@@ -31,22 +30,22 @@ export interface Box extends Point {
 
 export interface PlacedNode extends NodeToPlace, Box {}
 
-/** An edge's way from the border of its source to that of its target. */
+/** The route of an edge from the border of its source to the border of its target. */
 export interface PlacedEdge {
   readonly id: string;
   /** At least two. */
   readonly points: readonly Point[];
-  /** Centre of its label; null: there is no room for one. */
+  /** Centre of its label, or null without a label. */
   readonly label: Point | null;
 }
 
-/** Where nodes and edges are. */
+/** The positions of nodes and edges. */
 export interface Places {
   readonly nodes: ReadonlyMap<string, PlacedNode>;
   readonly edges: ReadonlyMap<string, PlacedEdge>;
 }
 
-/** Where edges lead. */
+/** The main direction of edges. */
 export type Direction = 'down' | 'right';
 
 export type LayoutGraph = (
@@ -55,7 +54,7 @@ export type LayoutGraph = (
   direction?: Direction,
 ) => Places;
 
-/** Where the way from a node's centre to a point leaves the node. */
+/** Where the line from a node's centre to a point crosses the node's border. */
 export function atBorder(node: PlacedNode, point: Point): Point {
   const centre = centreOf(node);
   const [dx, dy] = [point.x - centre.x, point.y - centre.y];

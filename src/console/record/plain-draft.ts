@@ -1,7 +1,7 @@
-/** The words of drafts without the signs of Markdown. */
+/** Drafts as plain text, without Markdown signs. */
 import type { DraftElement, DraftNode } from './draft-tree.js';
 
-/** The words of a draft: a line for each paragraph, heading, item and row, a blank line between blocks. URLs stay. */
+/** A draft as text: one line per paragraph, heading, item and row, and a blank line between blocks. URLs stay. */
 export function plainDraft(tree: readonly DraftNode[]): string {
   return linesOf(tree).join('\n');
 }
@@ -10,7 +10,7 @@ const BLOCKS: ReadonlySet<string> = new Set([
   ...['p', 'h3', 'h4', 'h5', 'h6', 'blockquote', 'ul', 'ol', 'pre', 'hr', 'table', 'aside'],
 ]);
 
-/** Text beside blocks, as in the items of a list, is a block too. */
+/** Text between blocks, as in list items, is a block too. */
 function linesOf(nodes: readonly DraftNode[]): readonly string[] {
   const blocks: string[][] = [];
   let words = '';
@@ -66,7 +66,7 @@ function textOf({ children }: DraftElement): readonly string[] {
   return children.filter((node) => typeof node === 'string');
 }
 
-/** Lines of a paragraph run on; only a break that is meant stays. */
+/** Joins the lines of a paragraph; hard breaks stay. */
 function wordsOf(node: DraftNode): string {
   if (typeof node === 'string') return node.replace(/\s*\n\s*/g, ' ');
   const words = node.children.map(wordsOf).join('');
@@ -84,10 +84,10 @@ function wordsOf(node: DraftNode): string {
   }
 }
 
-/** Most characters of a text of which an excerpt is made. */
+/** Longest beginning of a text that is cleaned, in characters. */
 const EXCERPT_FROM_CHARS = 2_000;
 
-/** The beginning of a text without most signs of its Markdown, for excerpts: the pages with lists load no Markdown reader. */
+/** The beginning of a text without most Markdown signs. For lists, whose pages do not load the Markdown parser. */
 export function withoutMarks(text: string): string {
   return text
     .slice(0, EXCERPT_FROM_CHARS)

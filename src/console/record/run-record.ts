@@ -1,4 +1,4 @@
-/** A growing record of one run: its events, and the service's own fold of them at any moment. */
+/** The growing record of one run: its events, and the service's own fold of them up to any event. */
 import type { RunEvent } from '../../client/run-events.js';
 import type { GateAction, RunTotals } from '../../generated/schemas.js';
 import { usageOf } from '../../run/effort.js';
@@ -8,73 +8,71 @@ import type { LiveBranch, PauseApprovals } from '../../run/pause-view.js';
 import { approvalsAt, liveBranches } from '../../run/pause-view.js';
 import type { RunPause, RunState, RunStatus } from '../../run/state.js';
 import { failureOf, finalDraftOf, isFinished, pauseOf } from '../../run/state.js';
-import type { Course } from './course.js';
-import { courseAt } from './course.js';
-import { CourseBuilder } from './course-builder.js';
+import type { RunHistory } from './run-history.js';
+import { historyAt } from './run-history.js';
+import { HistoryBuilder } from './history-builder.js';
 
-/** Events between two states that are kept: what one look back folds at most, some 20 µs each. */
+/** Number of events between two stored states. Going back folds at most as many, about 20 µs each. */
 const CHECKPOINT_EVERY = 8;
 
-/** From where on the record cannot be folded: it is damaged, or a later version of the service has written it. */
+/** The first event that cannot be folded: the record is corrupt, or a later version of the service wrote it. */
 export interface RecordFault {
   readonly seq: number;
   readonly reason: string;
 }
 
-/** What is shown of a run after one of its events; fields as `GET /api/runs/{id}/state?at=` has them, and some more. */
-export interface Moment {
-  /** The event it follows. */
+/** The run after one of its events: the fields of `GET /api/runs/{id}/state?at=` and some more. */
+export interface RunSnapshot {
   readonly seq: number;
   readonly status: RunStatus;
-  /** The node started last, the first to wait while paused, `done` at the end. */
+  /** The node that started last; while paused, the first that waits; `done` at the end. */
   readonly activeNode: string | null;
-  /** Every node under way. */
+  /** All active nodes. */
   readonly activeNodes: readonly string[];
   readonly topic: string;
-  /** While several branches live, that of the first. */
+  /** The draft of the first branch. */
   readonly draft: string | null;
   readonly finalDraft: string | null;
-  /** Every live branch: the node it is at or waits for, and its draft. */
+  /** All live branches: the node each is at or waits for, and its draft. */
   readonly branches: readonly LiveBranch[];
   readonly score: number | null;
-  /** Drafts so far. */
+  /** Number of drafts. */
   readonly iteration: number;
   /** Oldest first. */
   readonly feedback: readonly string[];
   readonly route: 'approve' | 'rework' | null;
   readonly error: string | null;
-  /** Nodes that wait for a decision; empty unless paused. */
+  /** Nodes that wait for a decision; empty if not paused. */
   readonly nextNodes: readonly string[];
   readonly pause: PauseShown | null;
-  /** Instance that runs it; null: none does. */
+  /** The instance that owns the run, or null if none does. */
   readonly owner: string | null;
   readonly usage: RunTotals;
-  /** Time in pauses that have ended, in milliseconds. */
+  /** Time in ended pauses, in milliseconds. */
   readonly waitedMs: number;
 }
 
-/** The pause a run is at. */
+/** The current pause of a run. */
 export interface PauseShown {
   readonly number: number;
-  /** Revision of its RunPaused event: what a decision answers. */
+  /** `seq` of its RunPaused event, which a decision must name. */
   readonly seq: number;
   readonly pausedAt: string;
-  /** Between the decision and the run's resumption. */
+  /** The decision until the run resumes, or null before it. */
   readonly decision: GateAction | null;
-  /** Who decides, who has voted, until when; null: whoever may approve, whenever they like. */
+  /** The approval rule and its votes, or null if any key with the scope may decide at any time. */
   readonly approvals: PauseApprovals | null;
 }
 
-/** The record of one run as it grows. */
 export class RunRecord {
   readonly #events: RunEvent[] = [];
-  /** After every so many events, from the first on. */
+  /** The state after each {@link CHECKPOINT_EVERY}-th event, from the first. */
   readonly #checkpoints: RunState[] = [];
   #head: RunState | null = null;
   #fault: RecordFault | null = null;
-  #course: CourseBuilder | null = null;
+  #history: HistoryBuilder | null = null;
 
-  /** In order; its place is its `seq`. */
+  /** In order: the index of an event is its `seq`. */
   get events(): readonly RunEvent[] {
     return this.#events;
   }
@@ -84,22 +82,22 @@ export class RunRecord {
     return this.#events.length - 1;
   }
 
-  /** Null: all of it could be folded. */
+  /** Or null if all events can be folded. */
   get fault(): RecordFault | null {
     return this.#fault;
   }
 
   /**
-   * Takes the next event; one that is there already is passed over. What cannot be folded is kept as an event and told as
-   * a fault: the state stays as it was before.
+   * Adds the next event, and ignores one that it has. An event that cannot be folded is stored and sets `fault`; the state
+   * stays as it was.
    *
-   * @returns whether it is new
-   * @throws {RangeError} when one between is missing
+   * @returns whether the event is new
+   * @throws {RangeError} an event between is missing
    */
   add(event: RunEvent): boolean {
     if (event.seq <= this.head) return false;
     if (event.seq > this.head + 1) {
-      throw new RangeError(`Cannot take event ${event.seq}: the next is ${this.head + 1}`);
+      throw new RangeError(`Cannot add event ${event.seq}: the next is ${this.head + 1}`);
     }
     this.#events.push(event);
     if (this.#fault !== null) return true;
@@ -115,13 +113,13 @@ export class RunRecord {
     const event = upcast(stored);
     const before = this.#head;
     const after = folded(before, event);
-    if (before !== null) this.#course?.add(event, before);
-    else if (event.type === 'RunRequested') this.#course = new CourseBuilder(event, after);
+    if (before !== null) this.#history?.add(event, before);
+    else if (event.type === 'RunRequested') this.#history = new HistoryBuilder(event, after);
     this.#head = after;
     if (event.seq % CHECKPOINT_EVERY === 0) this.#checkpoints.push(after);
   }
 
-  /** The fold up to and including an event, or to the head where there are fewer; null before the first. */
+  /** The state after an event, or at the head if `seq` is greater; null before the first. */
   stateAt(seq: number): RunState | null {
     const head = this.#head;
     if (seq < 0 || head === null) return null;
@@ -132,23 +130,22 @@ export class RunRecord {
       .reduce((state, event) => folded(state, upcast(event)), kept);
   }
 
-  /** What is shown after an event, or at the head where there are fewer; null before the first. */
-  momentAt(seq: number): Moment | null {
+  /** The snapshot after an event, or at the head if `seq` is greater; null before the first. */
+  snapshotAt(seq: number): RunSnapshot | null {
     const state = this.stateAt(seq);
-    return state === null ? null : momentOf(state);
+    return state === null ? null : snapshotOf(state);
   }
 
-  /** What had happened up to and including an event; null before the first. */
-  courseAt(seq: number): Course | null {
-    if (seq < 0 || this.#course === null) return null;
-    const { course } = this.#course;
-    return seq >= this.head ? course : courseAt(course, seq);
+  /** The history up to and including an event, or null before the first. */
+  historyAt(seq: number): RunHistory | null {
+    if (seq < 0 || this.#history === null) return null;
+    const { history } = this.#history;
+    return seq >= this.head ? history : historyAt(history, seq);
   }
 }
 
 /**
- * The state after an event of today's version. Events are shown as they are stored, but folded as today's, as the
- * service does.
+ * The state after an upcast event. The page shows events as stored, but folds them upcast, as the service does.
  */
 function folded(state: RunState | null, event: RunEvent): RunState {
   if (state !== null) return evolve(state, event);
@@ -156,8 +153,7 @@ function folded(state: RunState | null, event: RunEvent): RunState {
   return firstState(event);
 }
 
-/** What is shown of a state. */
-export function momentOf(run: RunState): Moment {
+export function snapshotOf(run: RunState): RunSnapshot {
   const { phase, progress, ownership, effort } = run;
   const { shown } = progress;
   const pause = pauseOf(run);
@@ -166,7 +162,7 @@ export function momentOf(run: RunState): Moment {
     seq: run.head.seq,
     status: phase.status,
     activeNode: progress.activeNode,
-    // A fork's outstanding node is under way only once it has started.
+    // An active node of a fork's first state has not started.
     activeNodes: isUnderWay
       ? progress.frontier.filter((each) => each.active && each.attempt > 0).map((each) => each.node)
       : [],

@@ -1,28 +1,28 @@
-/** What changed between two drafts, line by line and within a line word by word. */
+/** Compares two drafts line by line, and rewritten lines word by word. */
 import { diffArrays } from 'diff';
 
-/** A piece of text, and whether only the old or only the new one has it. */
+/** A piece of text that both texts, only the new or only the old text have. */
 export interface DiffSegment {
   readonly kind: 'same' | 'added' | 'removed';
   readonly text: string;
 }
 
-/** Lines of a text, without the last line end: unchanged, only in one of both, or one line with the pieces of both. */
+/** Lines that are unchanged or in one text only, or one rewritten line with the pieces of both texts. */
 export type DiffBlock = readonly DiffSegment[];
 
 export interface TextDiff {
   readonly blocks: readonly DiffBlock[];
-  /** Words that only the new text has, and only the old one. */
+  /** Words of the new text alone, and of the old text alone. */
   readonly addedWords: number;
   readonly removedWords: number;
 }
 
-/** Comparisons of one text diff: some 0.3 s. When they are spent, what is left is replaced as a whole. */
+/** Limit on comparisons of one diff: about 0.3 s. Beyond it, the rest is one replaced block. */
 const MOST_COMPARISONS = 4_000_000;
-/** Share of their words from which on two lines are one that was rewritten. */
+/** Share of common words from which two lines count as one rewritten line. */
 const ALIKE = 0.5;
 
-/** The way from one draft to another; null: there is none yet. */
+/** @param before the old draft, or null if there is none; `after` likewise */
 export function textDiff(before: string | null, after: string | null): TextDiff {
   const budget = { comparisons: MOST_COMPARISONS };
   const blocks = runsOf(linesIn(before), linesIn(after), { budget }).flatMap((run) => blocksOf(run, budget));
@@ -31,7 +31,7 @@ export function textDiff(before: string | null, after: string | null): TextDiff 
   return { blocks, addedWords: words('added'), removedWords: words('removed') };
 }
 
-/** A text without lines is none at all. */
+/** An empty text has no lines. */
 function linesIn(text: string | null): readonly string[] {
   return text === null || text === '' ? [] : text.split(/\r?\n/);
 }
@@ -40,7 +40,7 @@ function wordsIn({ text }: DiffSegment): number {
   return text.match(/\S+/g)?.length ?? 0;
 }
 
-/** Items that both have, or those that were removed and those in their place. */
+/** Common items, or removed items and their replacement. */
 interface Run {
   readonly isSame: boolean;
   readonly old: readonly string[];
@@ -53,13 +53,13 @@ interface Budget {
 
 interface Comparison {
   readonly budget: Budget;
-  /** Default: whether they are the same. */
+  /** Default: equality. */
   readonly isAlike?: (one: string, other: string) => boolean;
-  /** How many comparisons one of `isAlike` stands for. Default: 1. */
+  /** Cost of one `isAlike` call in comparisons. Default: 1. */
   readonly cost?: number;
 }
 
-/** The fewest removed and added items; all of them when the budget does not allow that many. */
+/** The smallest edit, or one replacement of all items if the budget does not allow the search. */
 function runsOf(old: readonly string[], young: readonly string[], comparison: Comparison): readonly Run[] {
   const { budget, isAlike = (one, other) => one === other, cost = 1 } = comparison;
   // The time grows with the square of the edits.
@@ -78,7 +78,7 @@ function runsOf(old: readonly string[], young: readonly string[], comparison: Co
   return joined(runs);
 }
 
-/** Empty items hold nothing together: what changed around them is one run, up to what both end with. */
+/** Joins runs across empty items, then moves their common end to the next run. */
 function joined(runs: readonly Run[]): readonly Run[] {
   const all: { isSame: boolean; old: string[]; young: string[] }[] = [];
   runs.forEach(({ isSame, old, young }, at) => {
@@ -102,7 +102,7 @@ function joined(runs: readonly Run[]): readonly Run[] {
   return all;
 }
 
-/** Compares rewritten lines word by word, each with its own counterpart. */
+/** Compares rewritten lines word by word, each with its counterpart. */
 function blocksOf(run: Run, budget: Budget): readonly DiffBlock[] {
   const { isSame, old, young } = run;
   if (isSame || old.length === 0 || young.length === 0) return segmentsOf(run, '\n').map((segment) => [segment]);
@@ -127,12 +127,12 @@ function segmentsOf({ isSame, old, young }: Run, separator: string): readonly Di
   ];
 }
 
-/** Words, spaces and single signs; of writing without spaces single letters. */
+/** Words, spaces and single signs; single letters in scripts without spaces. */
 function tokensIn(text: string): readonly string[] {
   return text.match(/[^\s\p{P}\p{S}\u0e00-\u0e7f\u2e80-\u{10ffff}]+|\s+|[^]/gu) ?? [];
 }
 
-/** Whether two lines are one that was rewritten: they share half of their words. */
+/** A comparison for lines: two lines are alike if they share half of their words. */
 function likenessOf(old: readonly string[], young: readonly string[]): Required<Pick<Comparison, 'isAlike' | 'cost'>> {
   const words = new Map([...old, ...young].map((line) => [line, distinctWords(line)]));
   const total = [...words.values()].reduce((sum, each) => sum + each.size, 0);

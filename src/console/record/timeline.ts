@@ -1,55 +1,55 @@
 /**
- * A run along time. Work is drawn to scale; waits (for a human, for a back-off, for a model's server, for an owner, for
- * room) are breaks of one width that tell their real length, so that a night's wait does not squash a minute's work.
+ * The timeline of a run. Work is drawn to scale. Waits (for a decision, a back-off, a model's server, an owner, a place in
+ * the queue) are breaks of one width with their duration as text, so that a long wait does not compress the work.
  */
-import type { Attempt, Course, Mark } from './course.js';
+import type { Attempt, RunHistory, EventRef } from './run-history.js';
 import { lengthText } from './durations.js';
-import { untilOf } from './executions.js';
+import { clockAt } from './executions.js';
 import type { RunRecord } from './run-record.js';
 
-/** Why a run waits. `idle`: nothing is recorded that tells. */
+/** Why a run waits. `idle`: the record shows no reason. */
 export type Waiting = 'human' | 'back-off' | 'outage' | 'no-owner' | 'room' | 'idle';
 
-/** A stretch of the whole run. Places are from 0 to 1, times in milliseconds since 1970. */
+/** A period of the run. Positions are from 0 to 1, times in milliseconds since 1970. */
 export interface Zone {
   readonly kind: 'work' | Waiting;
   readonly fromMs: number;
   readonly toMs: number;
   readonly x0: number;
   readonly x1: number;
-  /** Whether its width says nothing of its length. */
+  /** Whether it is not drawn to scale. */
   readonly isBreak: boolean;
-  /** Its real length, in words. */
+  /** Its duration as text. */
   readonly label: string;
 }
 
-/** A stretch of a lane. */
+/** A period in a lane. */
 export interface Segment {
   readonly kind: 'work' | 'back-off' | 'outage' | 'lost' | 'human';
   readonly x0: number;
   readonly x1: number;
-  /** It goes on. */
+  /** It has not ended. */
   readonly isOpen: boolean;
-  /** How it ended; null: it goes on, or has nothing to end in. */
+  /** How it ended, or null if it is open or has no outcome. */
   readonly result: 'completed' | 'failed' | 'lost' | 'approve' | 'reject' | 'modify' | null;
-  /** Step of a node's lane, pause of the human's. */
+  /** Number of the step, or of the pause in the human's lane. */
   readonly number: number;
-  /** Null on the human's lane. */
+  /** Or null in the human's lane. */
   readonly attempt: number | null;
-  /** The event it begins with. */
+  /** Its first event. */
   readonly seq: number;
-  /** Its length, in words. */
+  /** Its duration as text. */
   readonly label: string;
 }
 
-/** What a node has done, or all that humans were asked; `node` is null then. */
+/** The periods of a node, or the pauses of the run if `node` is null. */
 export interface Lane {
   readonly node: string | null;
   readonly label: string;
   readonly segments: readonly Segment[];
 }
 
-/** Where an event stands. */
+/** The position of an event. */
 export interface EventMark {
   readonly x: number;
 }
@@ -57,30 +57,30 @@ export interface EventMark {
 export interface Timeline {
   readonly fromMs: number;
   readonly toMs: number;
-  /** From 0 to 1 without a gap; none where no time has passed. */
+  /** From 0 to 1 without a gap; empty if no time has passed. */
   readonly zones: readonly Zone[];
-  /** The human's, where there were pauses, then those of nodes that have started, in the order of the graph. */
+  /** The human's lane if there were pauses, then started nodes in the order of the graph. */
   readonly lanes: readonly Lane[];
   readonly events: readonly EventMark[];
 }
 
-/** Width of a break where there are few of them; of all breaks together at most. */
+/** Width of one break, and largest width of all breaks. */
 const [BREAK, ALL_BREAKS] = [0.05, 0.4];
-/** Waits that are shorter are drawn to scale. */
+/** Shorter waits are drawn to scale. */
 const BREAK_FROM_MS = 1_000;
 
 /**
- * A run along time, up to and including an event; null before the first.
+ * The timeline up to and including an event, or null before the first.
  *
- * @param now ISO 8601: where what is open ends, at the head of a live run
+ * @param now ISO 8601; the end of open periods at the head of a live run
  */
 export function timelineAt(record: RunRecord, seq: number, now: string): Timeline | null {
-  const course = record.courseAt(seq);
-  if (course === null) return null;
+  const history = record.historyAt(seq);
+  if (history === null) return null;
   const times = timesOf(record, seq);
-  const until = Math.max(Date.parse(untilOf(record, seq, now)), times.at(-1) ?? 0);
-  const timeOf = (mark: Pick<Mark, 'seq'> | null): number => times[mark?.seq ?? -1] ?? until;
-  const scope = { course, fromMs: times[0] ?? until, toMs: until, timeOf };
+  const until = Math.max(Date.parse(clockAt(record, seq, now)), times.at(-1) ?? 0);
+  const timeOf = (mark: Pick<EventRef, 'seq'> | null): number => times[mark?.seq ?? -1] ?? until;
+  const scope = { history, fromMs: times[0] ?? until, toMs: until, timeOf };
   const zones = scaled(zonesOf(scope));
   const place = (ms: number): number => positionOf(zones, ms);
   return {
@@ -90,7 +90,7 @@ export function timelineAt(record: RunRecord, seq: number, now: string): Timelin
   };
 }
 
-/** The place of a time, from 0 to 1; times before and after the run are at its ends. */
+/** The position of a time, from 0 to 1; times outside the run are at its ends. */
 export function positionOf(zones: readonly Zone[], ms: number): number {
   let [low, high] = [0, zones.length - 1];
   while (low < high) {
@@ -105,16 +105,15 @@ export function positionOf(zones: readonly Zone[], ms: number): number {
   return zone.x0 + share * (zone.x1 - zone.x0);
 }
 
-/** What a timeline is drawn from. */
 interface Scope {
-  readonly course: Course;
+  readonly history: RunHistory;
   readonly fromMs: number;
   readonly toMs: number;
-  /** When something was told; null: it has not happened by the end. */
-  readonly timeOf: (mark: Pick<Mark, 'seq'> | null) => number;
+  /** The time of an event; the end of the timeline for null. */
+  readonly timeOf: (mark: Pick<EventRef, 'seq'> | null) => number;
 }
 
-/** Of each event, never earlier than the one before it: clocks of instances differ. */
+/** Times of the events, never decreasing: the clocks of instances differ. */
 function timesOf(record: RunRecord, seq: number): readonly number[] {
   let latest = Number.NEGATIVE_INFINITY;
   return record.events.slice(0, seq + 1).map(({ at }) => {
@@ -124,17 +123,17 @@ function timesOf(record: RunRecord, seq: number): readonly number[] {
   });
 }
 
-/** A stretch of time with a reason. */
+/** A period with its reason. */
 interface Stretch {
   readonly kind: Zone['kind'];
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** Of several reasons at once the first counts: while anything works, the run works. */
+/** If several reasons apply, the first counts: while any node works, the run works. */
 const PRIORITY: readonly Zone['kind'][] = ['work', 'human', 'outage', 'back-off', 'no-owner', 'room', 'idle'];
 
-/** Time from the first event to the last, by what the run did. */
+/** The periods from the first event to the last, without a gap. */
 function zonesOf(scope: Scope): readonly Stretch[] {
   const { fromMs, toMs } = scope;
   const stretches = stretchesOf(scope)
@@ -165,33 +164,33 @@ function zonesOf(scope: Scope): readonly Stretch[] {
 }
 
 function stretchesOf(scope: Scope): readonly Stretch[] {
-  const { course, fromMs, timeOf } = scope;
-  const attempts = course.steps.flatMap((step) => step.attempts);
-  const pauses = course.pauses.map(({ paused, decision }) => {
-    return { kind: 'human', fromMs: timeOf(paused), toMs: timeOf(decision ?? course.end) } as const;
+  const { history, fromMs, timeOf } = scope;
+  const attempts = history.steps.flatMap((step) => step.attempts);
+  const pauses = history.pauses.map(({ paused, decision }) => {
+    return { kind: 'human', fromMs: timeOf(paused), toMs: timeOf(decision ?? history.end) } as const;
   });
-  // Whoever owns it next claims it: between an owner and the next nobody works on it.
-  const unowned = course.owners.flatMap(({ left }, index) => {
+  // Between one owner's release and the next claim no instance runs it.
+  const unowned = history.owners.flatMap(({ left }, index) => {
     if (left === null) return [];
-    const next = course.owners[index + 1]?.claimed ?? course.end;
+    const next = history.owners[index + 1]?.claimed ?? history.end;
     const from = left.how === 'lost' ? Date.parse(left.at) : timeOf(left);
     return [{ kind: 'no-owner', fromMs: from, toMs: timeOf(next) } as const];
   });
-  const room = { kind: 'room', fromMs, toMs: timeOf(course.begun ?? course.end) } as const;
+  const room = { kind: 'room', fromMs, toMs: timeOf(history.begun ?? history.end) } as const;
   return [...attempts.flatMap((each) => stretchesOfAttempt(each, scope)), ...pauses, ...unowned, room];
 }
 
-/** An attempt's wait, then its work; of one that was lost nobody knows how long it worked. */
-function stretchesOfAttempt(attempt: Attempt, { course, timeOf }: Scope): readonly Stretch[] {
+/** The wait of an attempt, then its work. The work of a lost attempt has an unknown duration. */
+function stretchesOfAttempt(attempt: Attempt, { history, timeOf }: Scope): readonly Stretch[] {
   const { started, delayMs, outageMs, ended } = attempt;
-  const [from, to] = [timeOf(started), timeOf(ended ?? course.end)];
+  const [from, to] = [timeOf(started), timeOf(ended ?? history.end)];
   const called = Math.min(to, from + delayMs);
   const wait: Stretch = { kind: 'back-off', fromMs: from, toMs: called };
   if (ended?.how === 'lost') return [wait];
   return [wait, { kind: outageMs === null ? 'work' : 'outage', fromMs: called, toMs: to }];
 }
 
-/** Work, and what is too short to be a break, share what the breaks leave. */
+/** Gives each break its width, and shares the rest among work and short waits by duration. */
 function scaled(stretches: readonly Stretch[]): readonly Zone[] {
   const measured = stretches.map((stretch) => {
     const length = stretch.toMs - stretch.fromMs;
@@ -208,10 +207,10 @@ function scaled(stretches: readonly Stretch[]): readonly Zone[] {
   });
 }
 
-function humanLane({ course, timeOf }: Scope, place: (ms: number) => number): readonly Lane[] {
-  if (course.pauses.length === 0) return [];
-  const segments = course.pauses.map(({ number, paused, decision }): Segment => {
-    const end = decision ?? course.end;
+function humanLane({ history, timeOf }: Scope, place: (ms: number) => number): readonly Lane[] {
+  if (history.pauses.length === 0) return [];
+  const segments = history.pauses.map(({ number, paused, decision }): Segment => {
+    const end = decision ?? history.end;
     const [from, to] = [timeOf(paused), timeOf(end)];
     return {
       ...{ kind: 'human', number, attempt: null, seq: paused.seq },
@@ -223,9 +222,9 @@ function humanLane({ course, timeOf }: Scope, place: (ms: number) => number): re
 }
 
 function nodeLanes(scope: Scope, place: (ms: number) => number): readonly Lane[] {
-  const { course } = scope;
-  return course.plan.graph.nodes.flatMap(({ id, label }) => {
-    const own = course.steps.filter(({ node }) => node === id);
+  const { history } = scope;
+  return history.plan.graph.nodes.flatMap(({ id, label }) => {
+    const own = history.steps.filter(({ node }) => node === id);
     const segments = own.flatMap(({ step, attempts }) =>
       attempts.flatMap((attempt) => segmentsOf(attempt, { step, scope, place })),
     );
@@ -238,7 +237,7 @@ function segmentsOf(
   { step, scope, place }: { readonly step: number; readonly scope: Scope; readonly place: (ms: number) => number },
 ): readonly Segment[] {
   const { ended, started } = attempt;
-  const isOpen = ended === null && scope.course.end === null;
+  const isOpen = ended === null && scope.history.end === null;
   const parts: readonly (Stretch | (Omit<Stretch, 'kind'> & { readonly kind: 'lost' }))[] = [
     ...stretchesOfAttempt(attempt, scope),
     ...(ended?.how === 'lost' ? [lostPart(attempt, scope)] : []),
@@ -260,13 +259,12 @@ function lostPart({ started, delayMs, ended }: Attempt, { timeOf }: Scope) {
   return { kind: 'lost', fromMs: from, toMs: to } as const;
 }
 
-/** How long a run has taken, and how much of it was work. */
 export interface TimeSpent {
   readonly totalMs: number;
   readonly byKind: ReadonlyMap<Zone['kind'], number>;
 }
 
-/** Sums of a timeline's zones. */
+/** The duration of a run, in total and by reason. */
 export function timeSpent({ fromMs, toMs, zones }: Timeline): TimeSpent {
   const byKind = new Map<Zone['kind'], number>();
   for (const { kind, ...zone } of zones) byKind.set(kind, (byKind.get(kind) ?? 0) + zone.toMs - zone.fromMs);

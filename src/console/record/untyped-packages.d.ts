@@ -1,4 +1,4 @@
-/** Types of packages that bring none, or none that TypeScript can resolve, as far as they are used here. */
+/** Types for packages without types that TypeScript can resolve: only what the console uses. */
 
 declare module 'markdown-it-footnote' {
   import type { MarkdownIt } from 'markdown-it';
@@ -32,6 +32,6 @@ declare module '@dagrejs/dagre' {
     setEdge(source: string, target: string, way: Way, name: string): void;
   }
 
-  /** Sets the places in the objects that were given for nodes and edges. */
+  /** Sets positions in the given node and edge objects. */
   export function layout(graph: Graph): void;
 }

@@ -1,17 +1,17 @@
-/** A run in a file of its own: no service, no network; its events are in the file. */
+/** Shows a run from a shared file, which holds its events. Needs no service and no network. */
 import { signal } from '@preact/signals';
 import { render } from 'preact';
-import { usageWords } from '../record/words.js';
+import { usageText } from '../record/event-text.js';
 import type { RunPlace, RunSource } from '../pages/run/store.js';
 import { RunStore } from '../pages/run/store.js';
 import { Failed, RunView } from '../pages/run/view.js';
 import { Status } from '../ui/controls.js';
-import { exactly } from '../ui/time.js';
+import { dateTimeText } from '../ui/time.js';
 import type { SharedRun } from './shared-run.js';
 import { SHARED_RUN, sharedRunIn } from './shared-run.js';
 
-const [place, element] = [document.getElementById('app'), document.getElementById(SHARED_RUN)];
-if (place === null || element === null) throw new Error('This file does not hold a run');
+const [root, element] = [document.getElementById('app'), document.getElementById(SHARED_RUN)];
+if (root === null || element === null) throw new Error('This file does not contain a run');
 const run = sharedRunIn(element.textContent);
 const store = new RunStore({
   source: sourceOf(run),
@@ -19,7 +19,7 @@ const store = new RunStore({
   clock: signal(Date.parse(run.sharedAt)),
   frame: (show) => void window.requestAnimationFrame(show),
 });
-render(<SharedPage />, place);
+render(<SharedPage />, root);
 store.start();
 
 function SharedPage() {
@@ -31,13 +31,13 @@ function SharedPage() {
           <div class="row">
             {summary !== null && <Status status={summary.now.status} />}
             <span class="muted small">{summary?.council ?? 'Built-in council'}</span>
-            <span class="muted small">shared {exactly(run.sharedAt)}</span>
+            <span class="muted small">shared {dateTimeText(run.sharedAt)}</span>
           </div>
           <h1>{summary?.topic ?? 'A run'}</h1>
           {summary !== null && (
             <p class="muted small">
-              Started {exactly(summary.createdAt)}
-              {summary.actor !== null && ` by ${summary.actor}`}, {usageWords(summary.now.usage)}, run {run.id}
+              Started {dateTimeText(summary.createdAt)}
+              {summary.actor !== null && ` by ${summary.actor}`}, {usageText(summary.now.usage)}, run {run.id}
             </p>
           )}
           <Failed store={store} />
@@ -58,7 +58,7 @@ function sourceOf({ id, events }: SharedRun): RunSource {
   };
 }
 
-/** The moment and the view, kept behind the `#` of the address: of a file no other part may change. */
+/** Keeps the view in the URL fragment: browsers allow a file no other change of its URL. */
 function hashPlace(): RunPlace {
   const read = (): URLSearchParams => new URLSearchParams(window.location.hash.slice(1));
   const query = signal(read());

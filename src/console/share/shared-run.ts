@@ -1,19 +1,19 @@
-/** What a shared file holds of a run. */
+/** The run in a shared file. */
 import type { RunEvent } from '../../client/run-events.js';
 import { runEventIn } from '../../client/run-events.js';
 
-/** In the file as JSON, in the element with this id. */
+/** Id of the element that holds the run as JSON. */
 export const SHARED_RUN = 'shared-run';
 
 export interface SharedRun {
   readonly id: string;
   /** When it was shared, ISO 8601. */
   readonly sharedAt: string;
-  /** From the first on. */
+  /** All events, in order. */
   readonly events: readonly RunEvent[];
 }
 
-/** JSON that cannot end the element it stands in, nor begin one. */
+/** JSON that can neither end its `script` element nor start another. */
 export function inScript(value: unknown): string {
   return JSON.stringify(value).replace(
     /[<\u2028\u2029]/g,
@@ -21,10 +21,10 @@ export function inScript(value: unknown): string {
   );
 }
 
-/** The run in a file's text. @throws {Error} there is none */
+/** Parses the run. @throws {Error} the text is not a shared run */
 export function sharedRunIn(text: string): SharedRun {
   const value: unknown = JSON.parse(text);
-  if (!isShared(value)) throw new Error('This file does not hold a run');
+  if (!isShared(value)) throw new Error('This file does not contain a run');
   return { ...value, events: value.events.map((event) => runEventIn(JSON.stringify(event))) };
 }
 

@@ -1,4 +1,4 @@
-/** The frame of every page: who is looking, where to go, and the page itself. */
+/** The frame of every page: navigation, session and the page itself. */
 import type { ComponentType } from 'preact';
 import { useSignal } from '@preact/signals';
 import { BlueprintPage } from '../pages/blueprint/page.js';
@@ -9,15 +9,15 @@ import { InboxPage } from '../pages/inbox/page.js';
 import { RunPage } from '../pages/run/page.js';
 import { RunsPage } from '../pages/runs/page.js';
 import { Button, TextBox } from '../ui/controls.js';
-import { Away, Loading, tellError } from '../ui/states.js';
-import { waiting } from './council.js';
-import { isGuarded, pageUrl, path } from './router.js';
+import { ServiceDown, Loading, errorText } from '../ui/states.js';
+import { pendingApprovals } from './council.js';
+import { hasUnsavedChanges, pageUrl, path } from './router.js';
 import { actor, session, signIn, signOut } from './session.js';
 import { Toasts, toastError } from './toasts.js';
 
-/** A page of the console. It has one `main` and in it one `h1`. */
+/** A page of the console. It has one `main` with one `h1`. */
 interface Page {
-  /** Where it stands in the navigation. */
+  /** The current item of the navigation. */
   readonly place: string;
   readonly Shown: ComponentType;
 }
@@ -25,10 +25,10 @@ interface Page {
 const RUNS: Page = { place: 'Runs', Shown: RunsPage };
 const DOCUMENTS: Page = { place: 'Documents', Shown: DocumentsPage };
 
-/** By the shape of the path: `*` stands for an id. */
+/** Pages by path; `*` is an id. */
 const PAGES: Readonly<Record<string, Page>> = {
   '': RUNS,
-  // What is left of a run's address without its id.
+  // The path of a run without its id.
   runs: RUNS,
   'runs/*': { place: 'Runs', Shown: RunPage },
   compare: { place: 'Runs', Shown: ComparePage },
@@ -48,12 +48,12 @@ const NAVIGATION = [
 
 export function App() {
   const page = pageAt(path.value);
-  // In its title, so that the link keeps its name.
-  const count = session.value.status === 'in' ? (waiting.count.value ?? 0) : 0;
+
+  const count = session.value.status === 'in' ? (pendingApprovals.count.value ?? 0) : 0;
   return (
     <div class="frame">
       <a class="skip" href="#page">
-        Skip to the page
+        Skip to the content
       </a>
       <header>
         <div class="bar">
@@ -73,7 +73,7 @@ export function App() {
         </div>
       </header>
       <Content page={page} />
-      <Away />
+      <ServiceDown />
       <Toasts />
     </div>
   );
@@ -81,15 +81,15 @@ export function App() {
 
 function Content({ page }: { readonly page: Page | null }) {
   const { value: now } = session;
-  if (now.status === 'asking') return <Waiting />;
+  if (now.status === 'asking') return <LoadingPage />;
   const isLocked = now.status === 'locked';
   const who = isLocked ? now.left : now.session.actor;
-  // Edits that are not saved outlast a session that has ended: whoever comes back goes on with them.
-  const isKept = isLocked && who !== null && isGuarded();
+  // The page stays in the tab while its user signs in again, so that unsaved changes survive the end of a session.
+  const keepsChanges = isLocked && who !== null && hasUnsavedChanges();
   return (
     <>
-      {isLocked && <SignIn kept={isKept ? who : null} />}
-      {(!isLocked || isKept) && (
+      {isLocked && <SignIn previousActor={keepsChanges ? who : null} />}
+      {(!isLocked || keepsChanges) && (
         <div class="content" hidden={isLocked}>
           {page === null ? <NoPage /> : <page.Shown key={`${who} ${path.value.join('/')}`} />}
         </div>
@@ -98,7 +98,7 @@ function Content({ page }: { readonly page: Page | null }) {
   );
 }
 
-function Waiting() {
+function LoadingPage() {
   return (
     <main id="page">
       <h1 class="unseen">Loading</h1>
@@ -110,9 +110,9 @@ function Waiting() {
 function NoPage() {
   return (
     <main id="page">
-      <h1>There is no such page</h1>
+      <h1>Page not found</h1>
       <p>
-        <a href={pageUrl([])}>To the runs</a>
+        <a href={pageUrl([])}>Show the runs</a>
       </p>
     </main>
   );
@@ -120,7 +120,7 @@ function NoPage() {
 
 function Who() {
   if (session.value.status !== 'in') return null;
-  if (session.value.isOpen) return <span class="who">No keys: open on this machine</span>;
+  if (session.value.isOpen) return <span class="who">No keys: anyone on this machine has access</span>;
   return (
     <span class="who">
       {actor.value}
@@ -131,8 +131,8 @@ function Who() {
   );
 }
 
-/** @param kept whose edits wait for them; null: nobody's */
-function SignIn({ kept }: { readonly kept: string | null }) {
+/** @param previousActor the user whose unsaved changes this tab keeps, or null if there are none */
+function SignIn({ previousActor }: { readonly previousActor: string | null }) {
   const key = useSignal('');
   const fault = useSignal<string | null>(null);
   const isBusy = useSignal(false);
@@ -142,7 +142,7 @@ function SignIn({ kept }: { readonly kept: string | null }) {
     try {
       await signIn(key.value.trim());
     } catch (error) {
-      fault.value = tellError(error);
+      fault.value = errorText(error);
     } finally {
       isBusy.value = false;
     }
@@ -150,14 +150,15 @@ function SignIn({ kept }: { readonly kept: string | null }) {
   return (
     <main id="page">
       <h1>Sign in</h1>
-      {kept !== null && (
+      {previousActor !== null && (
         <p class="notice wait">
-          What {kept} has not saved is kept in this tab, until {kept} is back.
+          This tab keeps the unsaved changes of {previousActor} until {previousActor} signs in again.
         </p>
       )}
       <form class="card narrow" onSubmit={(event) => void submit(event)}>
         <p>
-          This service wants a key, made by <code>council keys add</code>. It is not kept by this page.
+          Enter an API key. An administrator creates keys with <code>council keys add</code>. This page does not store
+          it.
         </p>
         <TextBox
           label="Key"
@@ -184,7 +185,7 @@ function Logo() {
   return <img alt="" src={document.querySelector<HTMLLinkElement>('[rel="icon"]')?.href} />;
 }
 
-/** The page at a path; null: there is none. */
+/** The page at a path, or null if there is none. */
 function pageAt(parts: readonly string[]): Page | null {
   const [first = '', ...rest] = parts;
   return PAGES[[first, ...rest.map(() => '*')].join('/')] ?? null;

@@ -1,4 +1,4 @@
-/** The service that sent this page, by its typed client; whether it answers, and what waits there for a human. */
+/** The typed client of the service that sent this page, and the pauses that wait for a decision. */
 import { Approvals } from '../../client/approvals.js';
 import { Blueprints } from '../../client/blueprints.js';
 import { Documents } from '../../client/documents.js';
@@ -10,25 +10,25 @@ import { Runs } from '../../client/runs.js';
 import { Session } from '../../client/access.js';
 import { hostSystem } from '../../client/system.js';
 import { hostWebSocket } from '../../client/web-socket.js';
-import { isAway } from '../ui/states.js';
-import { Waiting } from './waiting.js';
+import { isServiceDown } from '../ui/states.js';
+import { PendingApprovals } from './pending-approvals.js';
 
 let outages = 0;
 
-/** Without a key: the browser sends its session by itself. */
+/** Has no key: the browser sends its session cookie. */
 const api = openApi({
   url: window.location.origin,
   ...{ key: undefined, fetch: undefined, webSocket: hostWebSocket(), system: hostSystem() },
   retry: {
     onWait() {
       outages += 1;
-      isAway.value = true;
+      isServiceDown.value = true;
       watchForReturn(outages);
     },
   },
 });
 
-/** Of the client what the pages use, as it has it. */
+/** The parts of the client that the pages use. */
 export const council = {
   runs: new Runs(api),
   approvals: new Approvals(api),
@@ -39,15 +39,15 @@ export const council = {
   feed: (options: FeedOptions) => feedStream(api, options),
 };
 
-/** For the number in the frame, the inbox, and notices. */
-export const waiting = new Waiting(council.approvals, (ms, act) => window.setTimeout(act, ms));
+/** For the count in the navigation, the inbox and notifications. */
+export const pendingApprovals = new PendingApprovals(council.approvals, (ms, act) => window.setTimeout(act, ms));
 
-/** Asks until the service answers again. */
+/** Polls until the service answers. */
 function watchForReturn(since: number): void {
   window.setTimeout(() => {
     if (since !== outages) return;
     api.json({ path: pathOf('health'), isRepeatable: false }).then(
-      () => (isAway.value = false),
+      () => (isServiceDown.value = false),
       () => watchForReturn(since),
     );
   }, 1_000);

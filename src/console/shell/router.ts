@@ -1,9 +1,9 @@
-/** The address of the page, which is its state: each view, filter and moment can be sent to somebody. */
+/** The URL of the page holds its state, so that users can share each view, filter and event. */
 import { computed, signal } from '@preact/signals';
 
 const ROOT = '/console/';
 
-/** Browsers refuse addresses that change too often (Safari 100 in 30 s): of those in between only the last is written. */
+/** Shortest time between two replaced URLs: browsers refuse frequent changes (Safari: more than 100 in 30 s). */
 const WRITE_EVERY_MS = 350;
 
 const address = signal(new URL(window.location.href));
@@ -17,10 +17,10 @@ export const path = computed<readonly string[]>(() =>
     .map(decoded),
 );
 
-/** What the address says after its question mark. */
+/** The query of the URL. */
 export const query = computed(() => address.value.searchParams);
 
-/** The address of a page of the console. @param parts of its path @param parameters what is null or empty is left out */
+/** The URL of a page. @param parts of its path @param parameters without those that are null or empty */
 export function pageUrl(
   parts: readonly string[],
   parameters: Readonly<Record<string, string | number | null>> = {},
@@ -32,17 +32,17 @@ export function pageUrl(
   return ROOT + parts.map(encodeURIComponent).join('/') + (text === '' ? '' : `?${text}`);
 }
 
-/** Whether the page may be left for another; if not, it has the address to go to later. */
+/** Whether the user may leave the page; gets the URL of the next page. */
 export type LeaveGuard = (url: string) => boolean;
 let guard: LeaveGuard | null = null;
 
-/** Asks before the page is left for another of the console; null: nobody is asked. */
+/** Sets the guard that decides whether the user may leave the page, or removes it with null. */
 export function guardLeaving(asked: LeaveGuard | null): void {
   guard = asked;
 }
 
-/** Whether somebody is to be asked before: something is not saved. */
-export function isGuarded(): boolean {
+/** Whether a guard is set: the page has unsaved changes. */
+export function hasUnsavedChanges(): boolean {
   return guard !== null;
 }
 
@@ -50,7 +50,7 @@ function mayGo({ pathname, href }: URL): boolean {
   return pathname === address.value.pathname || guard === null || guard(href);
 }
 
-/** Goes to a page. `replace`: without a step back to the one before. */
+/** Goes to a page. @param replace adds no entry to the browser's history */
 export function navigate(url: string, { replace = false }: { readonly replace?: boolean } = {}): void {
   const before = address.value;
   if (!mayGo(new URL(url, before))) return;
@@ -61,7 +61,7 @@ export function navigate(url: string, { replace = false }: { readonly replace?: 
   if (before.pathname !== address.value.pathname) window.scrollTo(0, 0);
 }
 
-/** Navigates later, once a request is answered: nobody is taken away from where they have gone meanwhile. */
+/** A `navigate` for after a request: does nothing if the user has left the page meanwhile. */
 export function navigateFromHere(): typeof navigate {
   const { pathname } = address.value;
   return (url, options) => {
@@ -69,27 +69,27 @@ export function navigateFromHere(): typeof navigate {
   };
 }
 
-/** Until when the next address waits to be written; null: it is written at once. */
-let rest: number | null = null;
-let isDue = false;
+/** The timer until the next write is allowed, or null if it is allowed now. */
+let writeTimer: number | null = null;
+let isWriteDue = false;
 
 function writeSoon(): void {
-  isDue = true;
-  if (rest === null) writeNow();
+  isWriteDue = true;
+  if (writeTimer === null) writeNow();
 }
 
 function writeNow(): void {
-  if (!isDue) return;
-  isDue = false;
+  if (!isWriteDue) return;
+  isWriteDue = false;
   window.history.replaceState(null, '', address.value);
-  if (rest !== null) window.clearTimeout(rest);
-  rest = window.setTimeout(() => {
-    rest = null;
+  if (writeTimer !== null) window.clearTimeout(writeTimer);
+  writeTimer = window.setTimeout(() => {
+    writeTimer = null;
     writeNow();
   }, WRITE_EVERY_MS);
 }
 
-/** Changes parts of the query in place; null takes one out. A filter or a moment is no page to go back from. */
+/** Changes parts of the query; null removes one. By default adds no entry to the browser's history. */
 export function setQuery(changes: Readonly<Record<string, string | number | null>>, { replace = true } = {}): void {
   const url = new URL(address.value);
   for (const [name, value] of Object.entries(changes)) {
@@ -99,10 +99,10 @@ export function setQuery(changes: Readonly<Record<string, string | number | null
   if (url.search !== address.value.search) navigate(url.pathname + url.search, { replace });
 }
 
-/** Follows the browser's own steps, and links of the console without loading the page anew. */
+/** Handles the back button, and links of the console without a page load. Call once. */
 export function startRouter(): void {
   window.addEventListener('popstate', () => {
-    isDue = false;
+    isWriteDue = false;
     const next = new URL(window.location.href);
     if (mayGo(next)) address.value = next;
     else window.history.pushState(null, '', address.value);
@@ -126,7 +126,7 @@ function isOurs(link: HTMLAnchorElement): boolean {
   );
 }
 
-/** Whether the browser is asked for something else, such as a new tab. */
+/** Whether the browser handles the click itself, for example in a new tab. */
 function isForBrowser(event: MouseEvent): boolean {
   return (
     event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey

@@ -1,45 +1,45 @@
-/** Who looks at the page, and what they may do. */
+/** The user's session and permissions. */
 import { computed, signal } from '@preact/signals';
 import { UnauthorizedError } from '../../client/errors.js';
 import type { Scope, Session } from '../../generated/schemas.js';
-import { isAway } from '../ui/states.js';
+import { isServiceDown } from '../ui/states.js';
 import { council } from './council.js';
 
 export type SessionState =
   | { readonly status: 'asking' }
-  /** The service wants a key. `left`: who was in before, in this tab; null: nobody. */
+  /** The service needs a key. `left`: the actor of the previous session in this tab, or null. */
   | { readonly status: 'locked'; readonly left: string | null }
-  /** `isOpen`: it has no keys, and lets everybody in. */
+  /** `isOpen`: the service has no keys. */
   | { readonly status: 'in'; readonly session: Session; readonly isOpen: boolean };
 
 export const session = signal<SessionState>({ status: 'asking' });
 
-/** Name of the key by which the page is used; null where there are no keys. */
+/** Name of the key in use, or null if the service has no keys. */
 export const actor = computed(() => (session.value.status === 'in' ? session.value.session.actor : null));
 
-/** Whether something may be asked for: what may not be done has no button. */
+/** Whether the session has a scope. Pages show no button for what it may not do. */
 export function may(scope: Scope): boolean {
   return session.value.status === 'in' && session.value.session.scopes.includes(scope);
 }
 
-/** Asks the service who this is, for as long as it does not answer. */
+/** Reads the session; tries again until the service answers. */
 export async function findSession(): Promise<void> {
   for (;;) {
     try {
       enter(await council.session.get());
-      isAway.value = false;
+      isServiceDown.value = false;
       return;
     } catch (error) {
       if (error instanceof UnauthorizedError) {
         lock();
         return;
       }
-      isAway.value = true;
+      isServiceDown.value = true;
     }
   }
 }
 
-/** Changes a key for a session. @throws {UnauthorizedError} */
+/** Exchanges a key for a session. @throws {UnauthorizedError} */
 export async function signIn(key: string): Promise<void> {
   enter(await council.session.signIn(key));
 }
@@ -49,8 +49,8 @@ export async function signOut(): Promise<void> {
   lock();
 }
 
-/** A session that has ended, or a key that was revoked, is found out by a refused call. */
-export function onRefused(error: unknown): void {
+/** Shows the sign-in form after a call without a valid session. */
+export function lockIfUnauthorized(error: unknown): void {
   if (error instanceof UnauthorizedError) lock();
 }
 

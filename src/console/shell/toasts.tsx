@@ -1,9 +1,9 @@
-/** Short messages about what was just done, or could not be. */
+/** Short messages about the result of an action. */
 import { signal } from '@preact/signals';
 import { UnauthorizedError } from '../../client/errors.js';
 import { Button } from '../ui/controls.js';
-import { tellError } from '../ui/states.js';
-import { onRefused } from './session.js';
+import { errorText } from '../ui/states.js';
+import { lockIfUnauthorized } from './session.js';
 
 type Tone = 'good' | 'bad' | 'wait' | 'plain';
 
@@ -18,7 +18,7 @@ const SHOWN_MS = 6_000;
 const toasts = signal<readonly Toast[]>([]);
 let lastId = 0;
 
-/** Shows a message; those that tell of a fault stay until they are taken away. */
+/** Shows a message. It disappears after 6 s, except in the tone `bad`. */
 export function toast(text: string, tone: Tone = 'plain'): void {
   lastId += 1;
   const id = lastId;
@@ -26,24 +26,23 @@ export function toast(text: string, tone: Tone = 'plain'): void {
   if (tone !== 'bad') window.setTimeout(() => dismiss(id), SHOWN_MS);
 }
 
-/** Shows why something failed, in plain words; where a session has ended, the form that asks for a key says so. */
+/** Shows why an action failed, or the sign-in form if the session has ended. */
 export function toastError(error: unknown): void {
-  if (error instanceof UnauthorizedError) return onRefused(error);
-  toast(tellError(error), 'bad');
+  if (error instanceof UnauthorizedError) return lockIfUnauthorized(error);
+  toast(errorText(error), 'bad');
 }
 
 function dismiss(id: number): void {
   toasts.value = toasts.value.filter((each) => each.id !== id);
 }
 
-/** Where they stand; assistive technology reads them out. */
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">
       {toasts.value.map(({ id, text, tone }) => (
         <div key={id} class={`toast ${tone}`}>
           <span class="grow break">{text}</span>
-          <Button tone="plain" slim label="Dismiss the message" onClick={() => dismiss(id)}>
+          <Button tone="plain" slim label="Dismiss message" onClick={() => dismiss(id)}>
             ✕
           </Button>
         </div>

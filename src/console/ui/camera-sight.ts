@@ -1,38 +1,38 @@
-/** What is seen of a drawing through a window: the arithmetic of the camera, which knows no page. */
+/** The arithmetic of the camera over a drawing. */
 import type { Box, Point } from '../record/placement.js';
 import { centreOf } from '../record/placement.js';
 
-/** A point of the drawing stands at `point * scale + (x, y)` of the window it is seen through. */
+/** Shows a point of the drawing at `point * scale + (x, y)` of the window. */
 export interface Camera extends Point {
   readonly scale: number;
 }
 
 const [SMALLEST, LARGEST] = [0.1, 2.5];
-/** Smallest scale at which a drawing is first shown: what is written at its nodes can be read. */
+/** Smallest initial scale: node labels are readable. */
 const READABLE = 0.6;
 const MARGIN = 28;
-/** What the buttons below hide of the window. */
+/** Height of the buttons below, in pixels. */
 const TOOLS = 24;
 
 export type Size = Pick<Box, 'width' | 'height'>;
 
-/** All of a drawing, in the middle and no larger than it is. */
-export function fitted(drawing: Box, window: Size): Camera {
+/** Shows the whole drawing in the middle, not enlarged. */
+export function fitView(drawing: Box, window: Size): Camera {
   return over(drawing, window, { smallest: SMALLEST, grows: false, part: drawing });
 }
 
 /**
- * A drawing as it is first shown: all of it, or as much around a part of it as can be read. One that `grows` to the right
- * begins at the left.
+ * The initial view: the whole drawing, or the readable surroundings of a part. A drawing that `grows` to the right starts
+ * at the left.
  */
-export function begun(drawing: Box, window: Size, { part, grows }: Pick<Sight, 'part' | 'grows'>): Camera {
+export function initialView(drawing: Box, window: Size, { part, grows }: Pick<Sight, 'part' | 'grows'>): Camera {
   return over(drawing, window, { smallest: READABLE, grows, part });
 }
 
 interface Sight {
   readonly smallest: number;
   readonly grows: boolean;
-  /** What is in the middle where not all of the drawing has room. */
+  /** The part in the middle if the drawing is larger than the window. */
   readonly part: Box;
 }
 
@@ -48,12 +48,12 @@ function over(drawing: Box, window: Size, { smallest, grows, part }: Sight): Cam
   };
 }
 
-/** In the middle where there is room to spare, else where it is wanted, as far as that leaves no gap at an end. */
+/** Centres a drawing that fits; else moves it to the wanted offset, without a gap at either end. */
 function shift(spare: number, wanted: number): number {
   return spare > 0 ? spare / 2 : Math.min(0, Math.max(spare, wanted));
 }
 
-/** Larger or smaller by a factor; what is at `point` of the window stays there. */
+/** Scales by a factor around `point` of the window. */
 export function zoomed({ x, y, scale }: Camera, factor: number, point: Point): Camera {
   const next = Math.min(LARGEST, Math.max(SMALLEST, scale * factor));
   return { x: point.x - ((point.x - x) * next) / scale, y: point.y - ((point.y - y) * next) / scale, scale: next };

@@ -1,30 +1,30 @@
-/** Where a person looks at a drawing: moved by dragging, wheel, pinch and keys, and by nothing else. */
+/** The camera over a drawing. Only the user moves it: by dragging, wheel, pinch and keys. */
 import type { Signal } from '@preact/signals';
 import { useComputed, useSignal } from '@preact/signals';
 import { createRef } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Box, Point } from '../record/placement.js';
 import type { Camera, Size } from './camera-sight.js';
-import { begun, fitted, zoomed } from './camera-sight.js';
+import { initialView, fitView, zoomed } from './camera-sight.js';
 
-/** Null: nothing was shown yet. Kept by whoever wants it to outlive the drawing. */
+/** The camera, or null before the first view. A caller may keep it longer than the drawing. */
 export type CameraState = Signal<Camera | null>;
 
-/** What a step of the keyboard or of a button moves and zooms. */
+/** Pixels and factor of one step by key or button. */
 const [STEP, ZOOM] = [60, 1.25];
-/** A pointer that moved less has clicked. */
+/** A smaller movement of the pointer is a click, in pixels. */
 const CLICK = 4;
 
 export interface CameraOptions {
   readonly drawing: Box;
-  /** Default: one of its own. */
+  /** Default: a state of its own. */
   readonly camera?: CameraState | undefined;
   readonly grows?: boolean | undefined;
-  /** The part of the drawing that is shown at first where not all of it can be. */
+  /** The part to show first if the drawing is too large. */
   readonly part: Box;
 }
 
-/** A camera over a drawing, fitted when both drawing and window are first there. `view`: the window, an element that clips. */
+/** A camera that sets its initial view when drawing and window have a size. Attach `view` to the clipping element. */
 export function useCamera({ drawing, camera, grows = false, part }: CameraOptions): ViewCamera {
   const own = useSignal<Camera | null>(null);
   const state = camera ?? own;
@@ -33,7 +33,7 @@ export function useCamera({ drawing, camera, grows = false, part }: CameraOption
   held.part = part;
   held.grows = grows;
   const isThere = drawing.width > 0;
-  // Read through this alone: whoever draws is not drawn anew when the camera moves.
+  // Computed, so that a movement of the camera does not render the caller.
   const isUnset = useComputed(() => state.value === null).value;
   useEffect(() => {
     const { current: view } = held.view;
@@ -47,14 +47,14 @@ export function useCamera({ drawing, camera, grows = false, part }: CameraOption
 
 const NOTHING: Box = { x: 0, y: 0, width: 0, height: 0 };
 
-/** The camera, and what its window listens with. */
+/** The camera with the event handlers of its window. */
 export class ViewCamera {
   readonly view = createRef<HTMLDivElement>();
   readonly state: CameraState;
   drawing = NOTHING;
   part = NOTHING;
   grows = false;
-  /** Pointers that are down, and where in the window. */
+  /** Pressed pointers with their positions in the window. */
   readonly #held = new Map<number, Point>();
   #isDragged = false;
 
@@ -62,24 +62,24 @@ export class ViewCamera {
     this.state = state;
   }
 
-  /** Shows all of the drawing. */
-  readonly fit = (): void => this.#see((window) => fitted(this.drawing, window));
+  /** Shows the whole drawing. */
+  readonly fit = (): void => this.#see((window) => fitView(this.drawing, window));
   readonly zoomIn = (): void => this.#zoom(ZOOM);
   readonly zoomOut = (): void => this.#zoom(1 / ZOOM);
 
-  /** Shows it as it is shown at first. */
+  /** Shows the initial view. */
   show(): void {
-    this.#see((window) => begun(this.drawing, window, this));
+    this.#see((window) => initialView(this.drawing, window, this));
   }
 
-  /** Where a pointer is in the drawing. */
+  /** The position of a pointer in the drawing. */
   drawingPoint(event: MouseEvent): Point {
     const { x, y, scale } = this.state.value ?? { x: 0, y: 0, scale: 1 };
     const point = this.#pointOf(event);
     return { x: (point.x - x) / scale, y: (point.y - y) / scale };
   }
 
-  /** Moves as little as shows a part of the drawing. */
+  /** Moves just far enough to show a part of the drawing. */
   reveal(box: Box): void {
     const { width, height } = this.#size;
     this.#change(({ x, y, scale }) => ({
@@ -92,7 +92,7 @@ export class ViewCamera {
   readonly onWheel = (event: WheelEvent): void => {
     event.preventDefault();
     const pixels = event.deltaY * (event.deltaMode === 0 ? 1 : 30);
-    // A pinch comes as a wheel with Ctrl, in small steps.
+    // Browsers send a pinch as a wheel with Ctrl, in small steps.
     const factor = Math.exp(-Math.max(-60, Math.min(60, pixels)) * (event.ctrlKey ? 0.01 : 0.003));
     this.#zoom(factor, this.#pointOf(event));
   };
@@ -121,7 +121,7 @@ export class ViewCamera {
   readonly onPointerUp = (event: PointerEvent): void => void this.#held.delete(event.pointerId);
   readonly onPointerCancel = this.onPointerUp;
 
-  /** The end of dragging is no click on what lies there. */
+  /** Suppresses the click at the end of dragging. */
   readonly onClickCapture = (event: MouseEvent): void => {
     if (this.#isDragged) event.stopPropagation();
     this.#isDragged = false;
@@ -161,7 +161,7 @@ export class ViewCamera {
     this.#change((at) => zoomed(at, factor, point ?? { x: width / 2, y: height / 2 }));
   }
 
-  /** Where a pointer is in the window. */
+  /** The position of a pointer in the window. */
   #pointOf(event: MouseEvent): Point {
     const { left = 0, top = 0 } = this.view.current?.getBoundingClientRect() ?? {};
     return { x: event.clientX - left, y: event.clientY - top };
@@ -179,7 +179,7 @@ function distance(one: Point, other: Point): number {
   return Math.hypot(one.x - other.x, one.y - other.y);
 }
 
-/** How far to move what is `size` long at `from` so that it lies between 0 and `room`. */
+/** The offset that moves a range of `size` at `from` between 0 and `room`. */
 function outside(from: number, size: number, room: number): number {
   if (from < 8) return 8 - from;
   return Math.min(0, room - 8 - (from + size));

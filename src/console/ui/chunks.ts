@@ -1,13 +1,13 @@
-/** Modules that are not part of the page's first one: each loads when a component first needs it. */
+/** Modules that load when a component first needs them. */
 import type { ReadonlySignal } from '@preact/signals';
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Loaded, Resource } from './loaded.js';
 
-/** Reads Markdown: loads with the first draft. */
+/** The Markdown parser; loads with the first draft. */
 export const markdown = chunk(() => import('../record/markdown.js'));
 
-/** Places graphs: loads with the first graph. */
+/** The graph layout; loads with the first graph. */
 export const graphLayout = chunk(() => import('../record/graph-layout.js'));
 
 export interface Chunk<T> {
@@ -25,13 +25,17 @@ function chunk<T>(load: () => Promise<T>): Chunk<T> {
       isAsked = true;
       load().then(
         (value) => (state.value = { status: 'ready', value }),
-        () => (state.value = { status: 'failed', error: new Error('A part of this page could not be loaded.') }),
+        () =>
+          (state.value = {
+            status: 'failed',
+            error: new Error('A part of this page could not load. Reload the page.'),
+          }),
       );
     },
   };
 }
 
-/** The state of a chunk, which loads from now on. Browsers remember that a module failed: only a new page tries again. */
+/** Loads a chunk. Browsers remember that a module failed, so only a page reload tries again. */
 export function useChunk<T>({ state, load }: Chunk<T>): Resource<T> {
   useEffect(load, []);
   return { state, reload: () => window.location.reload() };

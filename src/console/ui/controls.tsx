@@ -1,4 +1,4 @@
-/** Buttons, fields and marks. Each has a name that assistive technology finds. */
+/** Buttons, fields and badges, each with an accessible name. */
 import type { ComponentChildren } from 'preact';
 import { h } from 'preact';
 import { useId } from 'preact/hooks';
@@ -8,14 +8,14 @@ export interface ButtonProps {
   readonly onClick?: (event: MouseEvent) => void;
   readonly tone?: 'primary' | 'danger' | 'plain' | 'normal';
   readonly slim?: boolean;
-  /** Its name, where what is in it is no text. */
+  /** The accessible name of a button without text. */
   readonly label?: string;
   readonly type?: 'button' | 'submit';
   readonly disabled?: boolean;
-  /** Whether it is held down; absent: it is no switch. */
+  /** The state of a toggle button; absent for other buttons. */
   readonly pressed?: boolean;
   readonly title?: string | undefined;
-  /** The key that the page takes for it, shown beside its name. */
+  /** The keyboard shortcut, shown beside the text. */
   readonly shortcut?: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export function Button({ children, onClick, tone = 'normal', slim = false, type 
   );
 }
 
-/** What a control is wired with so that its label, hint and fault belong to it. */
+/** Attributes that connect a control with its label, hint and fault. */
 export interface FieldControl {
   readonly id: string;
   readonly 'aria-describedby': string | undefined;
@@ -48,7 +48,7 @@ export interface FieldProps {
   readonly label: string;
   readonly hint?: ComponentChildren;
   readonly fault?: string | null | undefined;
-  /** Whether the label is for assistive technology only. */
+  /** Whether only assistive technology gets the label. */
   readonly isLabelUnseen?: boolean | undefined;
   readonly children: (control: FieldControl) => ComponentChildren;
 }
@@ -84,13 +84,12 @@ export function Field({ label, hint, fault = null, isLabelUnseen = false, childr
 
 export interface SelectProps extends Omit<FieldProps, 'children'> {
   readonly value: string | number;
-  /** Values, and what they are called. */
+  /** Values with their texts. */
   readonly options: readonly (readonly [value: string | number, text: string])[];
   readonly onChange: (value: string) => void;
   readonly disabled?: boolean;
 }
 
-/** One of many, by its name. */
 export function Select({ value, options, onChange, disabled, ...field }: SelectProps) {
   return (
     <Field {...field}>
@@ -116,9 +115,9 @@ export function Select({ value, options, onChange, disabled, ...field }: SelectP
 export interface TextBoxProps extends Omit<FieldProps, 'children'> {
   readonly value: string;
   readonly onType: (text: string) => void;
-  /** Lines; default: one, which cannot be broken. */
+  /** Lines. Default: 1, a single-line field. */
   readonly rows?: number;
-  /** How it looks beside what every box does, such as `mono`. */
+  /** More CSS classes, such as `mono`. */
   readonly look?: string;
   readonly type?: 'text' | 'search' | 'password' | 'date' | 'number';
   readonly inputMode?: 'decimal' | 'numeric';
@@ -132,11 +131,10 @@ export interface TextBoxProps extends Omit<FieldProps, 'children'> {
   readonly readOnly?: boolean;
   readonly onBlur?: () => void;
   readonly onKeyDown?: (event: KeyboardEvent) => void;
-  /** Is handed the element, to give it the focus. */
+  /** Receives the element. */
   readonly element?: (element: HTMLInputElement | HTMLTextAreaElement | null) => void;
 }
 
-/** A text that is typed. */
 export function TextBox(props: TextBoxProps) {
   const { label, hint, fault, isLabelUnseen, onType, type = 'text', rows = 1, look = '', ...others } = props;
   const { element, ...more } = others;
@@ -150,7 +148,7 @@ export function TextBox(props: TextBoxProps) {
     <Field {...{ label, hint, fault, isLabelUnseen }}>
       {(control) => {
         if (rows > 1) return <textarea {...control} {...box} rows={rows} />;
-        // As an element its type would have to be one of those that are written here.
+        // JSX would need a literal `type`.
         return h('input', { ...control, ...box, type });
       }}
     </Field>
@@ -178,7 +176,6 @@ export function Check({ label, checked, onChange, disabled }: CheckProps) {
   );
 }
 
-/** One of a few, all of them seen. */
 export function Segments<T extends string>({
   label,
   value,
@@ -208,7 +205,6 @@ export function Segments<T extends string>({
 
 export type Tone = 'good' | 'bad' | 'wait' | 'busy' | 'plain';
 
-/** A word with a colour; never the colour alone. */
 export function Badge({
   tone = 'plain',
   flat = false,
@@ -229,7 +225,6 @@ const STATUS_TONES = {
   failed: 'bad',
 } as const satisfies Record<string, Tone>;
 
-/** The status of a run. */
 export function Status({ status }: { readonly status: string }) {
   return <Badge tone={isStatus(status) ? STATUS_TONES[status] : 'plain'}>{status}</Badge>;
 }
@@ -238,7 +233,7 @@ function isStatus(text: string): text is keyof typeof STATUS_TONES {
   return text in STATUS_TONES;
 }
 
-/** Names and what they stand for. @param look beside that of all: `facts` in a column */
+/** A list of names and values. @param look CSS classes */
 export function Facts({ facts, look = 'facts' }: { readonly facts: readonly Fact[]; readonly look?: string }) {
   return (
     <dl class={look}>

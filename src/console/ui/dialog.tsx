@@ -1,8 +1,8 @@
-/** A dialog over the page: the browser's own, which keeps the focus and closes with Escape. */
+/** A modal dialog: the browser's own, which keeps the focus and closes with Escape. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { Button } from './controls.js';
-import { Away } from './states.js';
+import { ServiceDown } from './states.js';
 
 export interface DialogProps {
   readonly title: string;
@@ -20,7 +20,7 @@ export function Dialog({ title, onClose, broad = false, children, foot }: Dialog
   useEffect(() => {
     const opener = document.activeElement;
     element.current?.showModal();
-    // A draft is read from its beginning.
+    // Shows the beginning of a long text.
     const { activeElement: first } = document;
     if (first instanceof HTMLTextAreaElement) {
       first.setSelectionRange(0, 0);
@@ -36,14 +36,14 @@ export function Dialog({ title, onClose, broad = false, children, foot }: Dialog
       class={`dialog${broad ? ' broad' : ''}`}
       aria-labelledby={id}
       onCancel={(event) => {
-        // At once: the browser says that it has closed a dialog later than the next key.
+        // Closes at once: the browser's `close` event comes after the next key.
         if (!event.cancelable) return;
         event.preventDefault();
         onClose();
       }}
       onClose={onClose}
     >
-      <Away />
+      <ServiceDown />
       <div class="dialog-body">
         <h2 id={id}>{title}</h2>
         {children}
@@ -54,14 +54,14 @@ export function Dialog({ title, onClose, broad = false, children, foot }: Dialog
 }
 
 export interface ConfirmProps extends Omit<DialogProps, 'broad' | 'foot'> {
-  /** What is done, and what not doing it is called. */
+  /** Texts of the two buttons: to confirm, and not to. */
   readonly verb: string;
   readonly keep: string;
   readonly isBusy?: boolean;
   readonly onConfirm: () => void;
 }
 
-/** Asks before something is done that cannot be taken back. */
+/** Asks for confirmation. */
 export function Confirm({ verb, keep, isBusy = false, onConfirm, ...dialog }: ConfirmProps) {
   const foot = (
     <>

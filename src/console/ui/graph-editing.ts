@@ -1,16 +1,16 @@
-/** Changing a graph by pointer: nodes are put elsewhere, edges are drawn from one to another. */
+/** Edits a graph by pointer: moves nodes and draws edges. */
 import type { ReadonlySignal } from '@preact/signals';
 import { useSignal } from '@preact/signals';
 import type { PlacedNode, Point } from '../record/placement.js';
 import type { ViewCamera } from './camera.js';
 
-/** A node on its way to another place. */
+/** A node that the user is moving. */
 export interface NodeDrag {
   readonly id: string;
   readonly position: Point;
 }
 
-/** An edge in work; `to` is null when it is drawn by keyboard. */
+/** An edge that the user is drawing; `to` is null by keyboard. */
 export interface EdgeInWork {
   readonly source: string;
   readonly to: Point | null;
@@ -26,9 +26,9 @@ export interface GraphEditing {
   readonly edge: ReadonlySignal<EdgeInWork | null>;
   dragNode(event: PointerEvent, place: PlacedNode, camera: ViewCamera): void;
   drawEdge(event: PointerEvent, source: string, camera: ViewCamera): void;
-  /** Begins an edge without a pointer; null: gives it up. */
+  /** Starts an edge by keyboard, or cancels it with null. */
   begin(source: string | null): void;
-  /** Ends the edge in work at a node, or nowhere. */
+  /** Ends the edge at a node, or cancels it with null. */
   end(target: string | null): void;
 }
 
@@ -64,7 +64,7 @@ export function useGraphEditing({ onMove, onConnect }: GraphChanges): GraphEditi
   };
 }
 
-/** Follows a pointer that is down until it is up. */
+/** Follows a pressed pointer until its release. */
 function followPointer(
   event: PointerEvent,
   onDrag: (event: PointerEvent) => void,

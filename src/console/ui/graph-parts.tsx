@@ -1,16 +1,16 @@
-/** The parts of a graph: nodes, which are controls with signs of what has happened; edges, lines with words at them. */
-import type { NodeStanding } from '../record/graph.js';
+/** The parts of a graph: nodes as buttons with state signs, edges as lines with labels. */
+import type { NodeState } from '../record/graph.js';
 import type { PlacedEdge, PlacedNode, Point } from '../record/placement.js';
 import { centreOf } from '../record/placement.js';
 import type { GraphEdgeShown, GraphNodeShown } from './graph-shown.js';
 import { classes } from './graph-shown.js';
-import { headOf, lineOf } from './graph-ways.js';
+import { headOf, lineOf } from './graph-geometry.js';
 
-const STANDINGS: Readonly<Record<NodeStanding, { readonly sign: string; readonly word: string }>> = {
+const STATES: Readonly<Record<NodeState, { readonly sign: string; readonly word: string }>> = {
   idle: { sign: '', word: '' },
   active: { sign: '●', word: 'active' },
-  waiting: { sign: '…', word: 'waits' },
-  next: { sign: '❚❚', word: 'waits for a decision' },
+  waiting: { sign: '…', word: 'waiting' },
+  next: { sign: '❚❚', word: 'waiting for a decision' },
   failed: { sign: '✕', word: 'failed' },
   done: { sign: '✓', word: 'done' },
 };
@@ -19,9 +19,9 @@ export interface NodeBoxProps {
   readonly node: GraphNodeShown;
   readonly place: PlacedNode;
   readonly isSelected: boolean;
-  /** An edge is being drawn from it. */
+  /** The user is drawing an edge from it. */
   readonly isLinking: boolean;
-  /** Whether Tab stops here: arrows lead on. */
+  /** Whether Tab stops here; arrows move to other nodes. */
   readonly isReached: boolean;
   readonly onFocus: (element: HTMLElement, place: PlacedNode) => void;
   readonly onClick: (id: string) => void;
@@ -31,8 +31,8 @@ export interface NodeBoxProps {
 }
 
 export function NodeBox({ node, place, isSelected, isLinking, isReached, onDrag, onDraw, ...on }: NodeBoxProps) {
-  const { id, label, standing = 'idle', kind = 'agent', fault = null } = node;
-  const look = classes('graph-node', standing, kind, isLinking && 'linking', fault !== null && 'faulty');
+  const { id, label, state = 'idle', kind = 'agent', fault = null } = node;
+  const look = classes('graph-node', state, kind, isLinking && 'linking', fault !== null && 'faulty');
   const transform = `translate(${place.x}px, ${place.y}px)`;
   return (
     <div
@@ -60,8 +60,8 @@ export function NodeBox({ node, place, isSelected, isLinking, isReached, onDrag,
   );
 }
 
-function NodeWords({ label, about = '', standing = 'idle', times = 0, fault = null }: GraphNodeShown) {
-  const { sign, word } = STANDINGS[standing];
+function NodeWords({ label, about = '', state = 'idle', times = 0, fault = null }: GraphNodeShown) {
+  const { sign, word } = STATES[state];
   return (
     <>
       <span class="graph-label">{label}</span>
@@ -88,7 +88,7 @@ export interface EdgeProps {
   readonly onSelect: ((id: string) => void) | undefined;
 }
 
-/** Its line. @param isMoving its target is at work because of it */
+/** The line of an edge. @param isMoving its target is active because of it */
 export function EdgeLine({ edge, way, isMoving, isSelected, onSelect }: EdgeProps & { readonly isMoving: boolean }) {
   const { id, isBack = false, takenTimes = 0, isLastTaken = false, fault = null } = edge;
   const states = [isBack && 'back', takenTimes > 0 && 'taken', isLastTaken && 'last', fault !== null && 'faulty'];
@@ -103,7 +103,7 @@ export function EdgeLine({ edge, way, isMoving, isSelected, onSelect }: EdgeProp
   );
 }
 
-/** What is written at it; a button where it can be selected. */
+/** The label of an edge; a button if the edge can be selected. */
 export function EdgeLabel(props: EdgeProps) {
   const { edge, way, onSelect } = props;
   const text = textOf(edge);
@@ -139,7 +139,7 @@ function textOf({ label, takenTimes = 0, fault = null }: GraphEdgeShown): string
   return classes(label, takenTimes > 1 && `${takenTimes}×`, fault !== null && '⚠').join(' ');
 }
 
-/** An edge that is being drawn. */
+/** An edge that the user is drawing. */
 export function LineInWork({ from, to }: { readonly from: PlacedNode; readonly to: Point }) {
   const points = [centreOf(from), to];
   return (

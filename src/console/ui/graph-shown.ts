@@ -1,24 +1,24 @@
-/** What a graph is made of, as it is shown. */
+/** The nodes and edges of a graph on the page. */
 import type { NodeRole } from '../../generated/schemas.js';
-import type { NodeStanding } from '../record/graph.js';
+import type { NodeState } from '../record/graph.js';
 import type { Point } from '../record/placement.js';
 
 export interface GraphNodeShown {
   readonly id: string;
   readonly label: string;
-  /** A few words under its label, such as its role. */
+  /** Text under its label, such as its role. */
   readonly about?: string;
   /** Default: idle. */
-  readonly standing?: NodeStanding;
-  /** How often it is done; shown from 2 on. */
+  readonly state?: NodeState;
+  /** Number of finished executions; shown from 2. */
   readonly times?: number;
-  /** `mark`: something between nodes, such as a pause. */
+  /** `mark`: a pause or the end. */
   readonly kind?: NodeRole | 'mark';
-  /** What is wrong with it. */
+  /** Why it is invalid, or null. */
   readonly fault?: string | null;
-  /** Its upper left corner. Where all nodes have one, nothing is laid out. */
+  /** Its upper left corner. If all nodes have one, the graph is not laid out. */
   readonly position?: Point | null;
-  /** It has a place and is not shown yet. */
+  /** It reserves its position and is not shown yet. */
   readonly isAbsent?: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface GraphEdgeShown {
   readonly id: string;
   readonly source: string;
   readonly target: string;
-  /** Its condition; null: none. */
+  /** Its condition, or null if it has none. */
   readonly label: string | null;
   readonly isBack?: boolean;
   readonly takenTimes?: number;
@@ -34,20 +34,20 @@ export interface GraphEdgeShown {
   readonly fault?: string | null;
 }
 
-/** An edge in words. @param names labels of the nodes, by their ids */
-export function edgeWords(edge: GraphEdgeShown, names: ReadonlyMap<string, string>): string {
+/** An edge as text. @param names labels of the nodes by id */
+export function edgeText(edge: GraphEdgeShown, names: ReadonlyMap<string, string>): string {
   const { source, target, label, takenTimes = 0, isBack = false, fault = null } = edge;
   const nameOf = (id: string): string => names.get(id) ?? id;
   const words = [
     `${nameOf(source)} ${isBack ? 'back to' : 'to'} ${nameOf(target)}`,
     label !== null && `if ${label}`,
-    takenTimes > 0 && `taken ${takenTimes === 1 ? 'once' : `${takenTimes} times`}`,
+    takenTimes > 0 && `used ${takenTimes === 1 ? 'once' : `${takenTimes} times`}`,
     fault,
   ];
   return classes(...words).join(', ');
 }
 
-/** Those of some words that hold. */
+/** The texts without those that are false or null. */
 export function classes(...words: readonly (string | false | null)[]): readonly string[] {
   return words.filter((word) => word !== false && word !== null);
 }

@@ -1,4 +1,4 @@
-/** Something that is asked for as long as a component shows it. */
+/** Data that loads while a component shows it. */
 import type { ReadonlySignal } from '@preact/signals';
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
@@ -10,15 +10,15 @@ export type Loaded<T> =
 
 export interface Resource<T> {
   readonly state: ReadonlySignal<Loaded<T>>;
-  /** Asks again; what is shown stays until the answer is there. */
+  /** Loads again; the old value stays until then. */
   reload(): void;
 }
 
 /**
- * Loads when the component appears and whenever `key` changes; what is under way then, or when it goes, is aborted.
+ * Loads when the component mounts and when `key` changes, and aborts the previous load.
  *
- * @param key names what is loaded
- * @param onFailure is told why it could not be
+ * @param key identifies the data
+ * @param onFailure gets the error of a failed load
  */
 export function useLoaded<T>(
   key: string,

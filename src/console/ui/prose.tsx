@@ -1,11 +1,11 @@
-/** A draft as a page shows it: Markdown as elements, never as HTML. */
+/** Shows a draft: Markdown as elements, never as HTML. */
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { DraftElement, DraftNode } from '../record/draft-tree.js';
 import { draftTree } from '../record/draft-tree.js';
 import { markdown, useChunk } from './chunks.js';
 
-/** Shows the text as it is written while the Markdown reader loads, and if it cannot be loaded. */
+/** Shows the plain text while the Markdown parser loads, or if it cannot load. */
 export function Prose({ text }: { readonly text: string }) {
   const { value: loaded } = useChunk(markdown).state;
   const tree = useMemo(
@@ -27,7 +27,7 @@ function Element({ tag: Tag, children, start, align, isChecked, ...words }: Draf
           {shown(children)}
         </a>
       );
-    // Both scroll sideways, by keyboard too.
+    // Both scroll horizontally, by keyboard too.
     case 'pre':
       return (
         <pre {...words} tabIndex={0}>

@@ -1,19 +1,19 @@
-/** What a page shows while it has nothing to show: loading, empty, failed, cut off from the service. */
+/** What a page shows without data: loading, empty, failed, or no answer from the service. */
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { CouncilError, ForbiddenError, InvalidError, UnreachableError } from '../../client/errors.js';
 import { Button } from './controls.js';
 import type { Resource } from './loaded.js';
 
-/** Whether the service is waited for, which does not answer. */
-export const isAway = signal(false);
+/** Whether the service does not answer. */
+export const isServiceDown = signal(false);
 
-/** Says so. Dialogs say it themselves: what lies behind them is neither seen nor read out. */
-export function Away() {
-  if (!isAway.value) return null;
+/** A note that the service does not answer. Dialogs show it too, because they hide the page from assistive technology. */
+export function ServiceDown() {
+  if (!isServiceDown.value) return null;
   return (
     <div class="away" role="status">
-      The service does not answer. This page goes on when it is back.
+      The service does not answer. This page continues when the service is back.
     </div>
   );
 }
@@ -40,31 +40,31 @@ export function Empty({ title, children }: { readonly title: string; readonly ch
 export function Failure({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
   return (
     <div class="notice bad" role="alert">
-      <span class="grow break">{tellError(error)}</span>
+      <span class="grow break">{errorText(error)}</span>
       {onRetry !== undefined && <Button onClick={onRetry}>Try again</Button>}
     </div>
   );
 }
 
-export interface AwaitedProps<T> {
+export interface WhenLoadedProps<T> {
   readonly of: Resource<T>;
-  /** What it is, as it is told while it loads. */
+  /** Its name, for “Loading …”. */
   readonly what: string;
   readonly lines?: number;
   readonly children: (value: T) => ComponentChildren;
 }
 
-/** What was asked for once it is there; before, that it loads, or why it could not be had. */
-export function Awaited<T>({ of: { state, reload }, what, lines, children }: AwaitedProps<T>) {
+/** Shows data when it is loaded; before, a placeholder or the error. */
+export function WhenLoaded<T>({ of: { state, reload }, what, lines, children }: WhenLoadedProps<T>) {
   const { value: found } = state;
   if (found.status === 'loading') return <Loading what={what} lines={lines} />;
   if (found.status === 'failed') return <Failure error={found.error} onRetry={reload} />;
   return <>{children(found.value)}</>;
 }
 
-/** What a person is told of a failed call. */
-export function tellError(error: unknown): string {
-  if (error instanceof UnreachableError) return 'The service does not answer. It is tried again.';
+/** The text for a failed call. */
+export function errorText(error: unknown): string {
+  if (error instanceof UnreachableError) return 'The service does not answer. The console tries again.';
   if (error instanceof ForbiddenError) return `This key may not do that: ${error.detail}`;
   if (error instanceof InvalidError && error.errors.length > 0) {
     return error.errors.map(({ loc, msg }) => `${loc.slice(1).join('.')}: ${msg}`).join('; ');

@@ -1,18 +1,18 @@
-/** Several views in one place: a row of tabs and the panel of the chosen one. */
+/** Tabs and the panel of the selected one. */
 import type { ComponentChildren } from 'preact';
 import { useId, useRef } from 'preact/hooks';
 
 export interface TabsProps<T extends string> {
-  /** Of the row, for assistive technology. */
+  /** Accessible name of the tab row. */
   readonly label: string;
   readonly value: T;
   readonly options: readonly { readonly value: T; readonly text: string; readonly count?: number }[];
   readonly onChange: (value: T) => void;
-  /** What the chosen tab shows. */
+  /** Content of the selected tab. */
   readonly children: ComponentChildren;
 }
 
-/** The arrow keys, Home and End go from tab to tab. */
+/** Arrow keys, Home and End move between tabs. */
 export function Tabs<T extends string>({ label, value, options, onChange, children }: TabsProps<T>) {
   const id = useId();
   const row = useRef<HTMLDivElement>(null);
@@ -53,7 +53,6 @@ export function Tabs<T extends string>({ label, value, options, onChange, childr
   );
 }
 
-/** From the chosen tab of so many to the next. */
 const STEPS: Readonly<Record<string, (chosen: number, count: number) => number>> = {
   ArrowRight: (chosen, count) => (chosen + 1) % count,
   ArrowLeft: (chosen, count) => (chosen + count - 1) % count,

@@ -1,4 +1,4 @@
-/** What changed between two texts: words added and removed, unchanged lines folded. */
+/** Shows the changes between two texts: added and removed words, with unchanged lines folded. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { draftTree } from '../record/draft-tree.js';
@@ -9,30 +9,31 @@ import { countOf } from '../record/counts.js';
 import { markdown, useChunk } from './chunks.js';
 import { Loading } from './states.js';
 
-/** Unchanged lines from which on they are folded, and those at either end of a fold that are shown. */
+/** Smallest number of unchanged lines to fold, and lines shown at either end of a fold. */
 const [FOLD_LINES, SHOWN_LINES] = [6, 2];
 
 export interface TextDiffProps {
-  /** Null: there is none. */
+  /** Or null if there is no text. */
   readonly before: string | null;
   readonly after: string | null;
 }
 
-/** Two drafts by their words; if they differ only in the signs of their Markdown, as they are written. */
+/** Compares two drafts as plain text, or as Markdown if they differ only in Markdown signs. */
 export function DraftDiff({ before, after }: TextDiffProps) {
   const { value: loaded } = useChunk(markdown).state;
-  const [old, young] = useMemo(() => {
+  const [previous, current] = useMemo(() => {
     if (loaded.status !== 'ready') return [];
     return [before, after].map((draft) => draft && plainDraft(draftTree(loaded.value.tokensOf(draft))));
   }, [loaded, before, after]);
   if (loaded.status === 'loading') return <Loading what="the changes" />;
-  return old === young ? <TextDiff {...{ before, after }} /> : <TextDiff before={old ?? null} after={young ?? null} />;
+  if (previous === current) return <TextDiff {...{ before, after }} />;
+  return <TextDiff before={previous ?? null} after={current ?? null} />;
 }
 
 export function TextDiff({ before, after }: TextDiffProps) {
   const diff = useMemo(() => textDiff(before, after), [before, after]);
   const { addedWords, removedWords, blocks } = diff;
-  if (blocks.flat().every(({ kind }) => kind === 'same')) return <p class="muted">Nothing has changed.</p>;
+  if (blocks.flat().every(({ kind }) => kind === 'same')) return <p class="muted">No changes.</p>;
   return (
     <div class="stack">
       <p class="small muted">

@@ -1,23 +1,22 @@
-/** Lists of any length: only the rows in sight are drawn. `Windowed` scrolls by itself, a `usePageWindow` with the page. */
+/** Long lists that render only visible rows. `Windowed` scrolls on its own, `usePageWindow` with the page. */
 import type { ComponentChildren, RefObject } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
 export interface WindowedProps {
-  /** Of the list, for assistive technology. */
+  /** Accessible name of the list. */
   readonly label: string;
   readonly count: number;
-  /** Of each row, in pixels. */
+  /** In pixels. */
   readonly rowHeight: number;
-  /** The row to keep in sight; null: none. */
+  /** The row to keep visible, or null. */
   readonly current?: number | null;
   readonly row: (index: number) => ComponentChildren;
 }
 
-/** Rows rendered beyond those in sight, on either side. */
+/** Extra rows on either side. */
 const SPARE = 6;
 
-/** It fills the height that its styles give it, and scrolls within. */
 export function Windowed({ label, count, rowHeight, current = null, row }: WindowedProps) {
   const view = useRef<HTMLDivElement>(null);
   const place = useSignal({ top: 0, height: 600 });
@@ -66,30 +65,26 @@ export function Windowed({ label, count, rowHeight, current = null, row }: Windo
   );
 }
 
-// With the page.
-
-/** Lines that are drawn before and after those in sight; the window moves on by as many. */
+/** Extra lines on either side; the window moves in steps of as many. */
 const AROUND = 12;
 
 export interface PageWindow<E extends Element> {
-  /** Of the element that holds the lines and nothing else. */
+  /** The element that holds only the lines. */
   readonly ref: RefObject<E | null>;
-  /** The lines to draw: from the first, to before the last. */
+  /** The lines to render: `from` inclusive, `to` exclusive. */
   readonly from: number;
   readonly to: number;
-  /** Room for the lines that are not drawn, in pixels. */
+  /** Space for the other lines, in pixels. */
   readonly beforePx: number;
   readonly afterPx: number;
-  /** Whether the first line is in sight, or below it. */
+  /** Whether the first line is visible or below the window. */
   readonly isTop: boolean;
 }
 
 /**
- * What of a list is to be drawn as the page is scrolled. All lines have one height, that of the first that bears
- * `data-line`.
+ * The lines to render as the page scrolls. All lines have the height of the first element with `data-line`.
  *
- * @param count of the lines
- * @param linePx height of a line before one was drawn, in pixels
+ * @param linePx height of a line before the first render, in pixels
  */
 export function usePageWindow<E extends Element>(count: number, linePx: number): PageWindow<E> {
   const ref = useRef<E>(null);
@@ -106,7 +101,7 @@ export function usePageWindow<E extends Element>(count: number, linePx: number):
       if (drawnPx > 0) height.value = drawnPx;
       const { top } = ref.current.getBoundingClientRect();
       isTop.value = top > -height.value;
-      // In steps, so that not every line that is scrolled draws anew.
+      // In steps, so that scrolling by one line does not render.
       first.value = Math.floor(Math.max(0, -top) / height.value / AROUND) * AROUND;
       shown.value = Math.ceil(window.innerHeight / height.value) + AROUND;
     };

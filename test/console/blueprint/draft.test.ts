@@ -11,12 +11,12 @@ import {
   withNode,
   withNodeChanged,
   withNodeRenamed,
-  withSpots,
+  withPositions,
   withoutEdge,
   withoutNode,
 } from '../../../src/console/pages/blueprint/draft.js';
 import type { History } from '../../../src/console/pages/blueprint/history.js';
-import { edited, historyOf, redone, sealed, undone } from '../../../src/console/pages/blueprint/history.js';
+import { edited, historyOf, redone, ended, undone } from '../../../src/console/pages/blueprint/history.js';
 import { seededRandom } from '../../support/seeded-random.js';
 
 /** As a front end keeps it, with fields of its own everywhere. */
@@ -40,7 +40,7 @@ describe('A draft of a blueprint', () => {
     draft = withNodeChanged(draft, 0, { temperature: undefined });
     draft = withEdgeChanged(draft, 0, { type: 'conditional', condition: 'approve' });
     draft = withNodeRenamed(draft, 0, 'first');
-    draft = withSpots(draft, new Map([[1, { x: 10.4, y: 20 }]]));
+    draft = withPositions(draft, new Map([[1, { x: 10.4, y: 20 }]]));
     draft = withNode(draft, null);
     draft = withEdge(draft, { source: 'b', target: 'agent-3' });
     draft = parseDraft(jsonOf(draft));
@@ -111,7 +111,7 @@ describe('Edits of a draft', () => {
   it('of one name are taken back together, until something else comes between', () => {
     let history = historyOf({ text: '' });
     for (const text of ['h', 'he', 'hey']) history = edited(history, { text }, 'text');
-    history = edited(sealed(history), { text: 'hey you' }, 'text');
+    history = edited(ended(history), { text: 'hey you' }, 'text');
     history = undone(history);
     expect(history.present.text).to.equal('hey');
     expect(undone(history).present.text).to.equal('');
@@ -146,8 +146,8 @@ function randomStep(history: History<Draft>, random: () => number): History<Draf
     () => edited(history, withEdge(draft, { source: idOf(node), target: idOf(Math.floor(random() * 3)) })),
     () => edited(history, withEdgeChanged(draft, edge, { condition: `score < ${random()}`, type: 'conditional' })),
     () => edited(history, withoutEdge(draft, edge)),
-    () => edited(history, withSpots(draft, new Map([[node, { x: random(), y: random() }]]))),
-    () => sealed(history),
+    () => edited(history, withPositions(draft, new Map([[node, { x: random(), y: random() }]]))),
+    () => ended(history),
     () => undone(history),
     () => redone(history),
   ];

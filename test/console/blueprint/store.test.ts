@@ -99,7 +99,7 @@ describe('The editor of a blueprint', () => {
     expect(editor.conflict.value?.theirs?.name).to.equal('Theirs');
     expect((await council.blueprints.get(id)).name).to.equal('Theirs');
 
-    editor.takeTheirs();
+    editor.useTheirs();
     expect(editor.draft.value.name).to.equal('Theirs');
     expect(editor.isChanged.value).to.equal(false);
     editor.undo();

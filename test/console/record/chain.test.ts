@@ -29,7 +29,7 @@ describe('The check of a chain in the browser', () => {
       const at = changed.findIndex((event, seq) => JSON.stringify(event) !== JSON.stringify(events[seq]));
       const result = await new ChainCheck(subtle).check(changed);
       expect([result.valid, result.checked, result.firstDifference?.seq], from).to.deep.equal([false, at, at]);
-      expect(result.firstDifference?.what).to.match(/hash does not follow/);
+      expect(result.firstDifference?.what).to.match(/hash does not match/);
     }
   });
 
@@ -52,7 +52,7 @@ describe('The check of a chain in the browser', () => {
     const [first] = history('cancel');
     if (first?.type !== 'RunRequested') throw new Error('too short');
     const odd = { ...first, data: { ...first.data, inputTopic: '\ud800' } };
-    expect((await new ChainCheck(subtle).check([odd])).firstDifference?.what).to.match(/no JSON/);
+    expect((await new ChainCheck(subtle).check([odd])).firstDifference?.what).to.match(/not valid JSON/);
   });
 
   it('goes on from the last event it has checked, also when asked twice at once', async () => {

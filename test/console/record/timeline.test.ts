@@ -45,18 +45,6 @@ describe('A run along time', () => {
     expect(kinds).to.include('no-owner');
   });
 
-  it('keeps a long night from squashing the work', () => {
-    const events = history('god-approve');
-    const night = events.findIndex(({ type }) => type === 'GateDecided');
-    const later = events.map((event) =>
-      event.seq < night ? event : { ...event, at: new Date(Date.parse(event.at) + 9 * 3_600_000).toISOString() },
-    );
-    const { zones } = lineOf(later);
-    expect(zones[0]?.label).to.equal('9 h 1 min');
-    const work = zones.filter(({ kind }) => kind === 'work').reduce((sum, { x0, x1 }) => sum + x1 - x0, 0);
-    expect(work).to.be.greaterThan(0.8);
-  });
-
   it('lets what is open grow until now, and no longer once the run has ended', () => {
     const events = history('fixed-graph');
     const started = events.findIndex(({ type }) => type === 'NodeStarted');

@@ -1,22 +1,22 @@
-/** The graph of a draft, to be changed by mouse and by keyboard; and all that is wrong with it. */
+/** The graph of a draft, editable by mouse and keyboard, and the list of its problems. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { LayoutGraph } from '../../record/placement.js';
 import { graphLayout, useChunk } from '../../ui/chunks.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { Graph } from '../../ui/graph.js';
-import { Awaited, tellError } from '../../ui/states.js';
-import { STARTER, withEdge, withNode, withSpots, withoutEdge, withoutNode } from './draft.js';
+import { WhenLoaded, errorText } from '../../ui/states.js';
+import { STARTER, withEdge, withNode, withPositions, withoutEdge, withoutNode } from './draft.js';
 import type { Drawing } from './drawing.js';
-import { drawingOf, drawnId, freeSpot, laidOutSpots, partOf } from './drawing.js';
+import { drawingOf, drawnId, freePosition, laidOutPositions, partOf } from './drawing.js';
 import type { Editor, Finding } from './store.js';
 
 export function Canvas({ editor }: { readonly editor: Editor }) {
   const layout = useChunk(graphLayout);
   return (
-    <Awaited of={layout} what="the graph">
+    <WhenLoaded of={layout} what="the graph">
       {({ layoutGraph }) => <Drawn {...{ editor, layoutGraph }} />}
-    </Awaited>
+    </WhenLoaded>
   );
 }
 
@@ -36,7 +36,7 @@ function Drawn({ editor, layoutGraph }: DrawnProps) {
   return (
     <div class={editor.isValid.value === true ? 'editor-canvas odd' : 'editor-canvas'} onKeyDown={onKeyDown}>
       <Graph
-        name="The council as a graph"
+        name="Council graph"
         nodes={drawing.nodes}
         edges={drawing.edges}
         layoutGraph={layoutGraph}
@@ -65,17 +65,17 @@ function Drawn({ editor, layoutGraph }: DrawnProps) {
           )
         }
       />
-      {draft.nodes.length === 0 && editor.mayEdit && <Begin {...{ editor, add }} />}
+      {draft.nodes.length === 0 && editor.mayEdit && <EmptyCanvas {...{ editor, add }} />}
     </div>
   );
 }
 
-/** What a person may do with what is drawn. */
+/** The edits of the graph. */
 function changesOf({ editor, layoutGraph }: DrawnProps, drawing: Drawing) {
   const [draft, selected] = [editor.draft.value, editor.selected.value];
   function add(): void {
     const near = selected?.kind === 'node' ? selected.at : null;
-    editor.edit(withNode(draft, freeSpot(draft, drawing, near)));
+    editor.edit(withNode(draft, freePosition(draft, drawing, near)));
     editor.select({ kind: 'node', at: draft.nodes.length });
     editor.isNew.value = true;
   }
@@ -96,10 +96,10 @@ function changesOf({ editor, layoutGraph }: DrawnProps, drawing: Drawing) {
   return {
     add,
     onKeyDown,
-    layOut: () => editor.edit(withSpots(draft, laidOutSpots(drawing, layoutGraph))),
+    layOut: () => editor.edit(withPositions(draft, laidOutPositions(drawing, layoutGraph))),
     onMove(id: string, spot: { readonly x: number; readonly y: number }): void {
       const { at } = partOf(id);
-      editor.edit(withSpots(draft, new Map([...drawing.spots, [at, spot]])), `move ${at}`);
+      editor.edit(withPositions(draft, new Map([...drawing.positions, [at, spot]])), `move ${at}`);
     },
     onConnect(source: string, target: string): void {
       const [from, to] = [draft.nodes[partOf(source).at], draft.nodes[partOf(target).at]];
@@ -110,7 +110,7 @@ function changesOf({ editor, layoutGraph }: DrawnProps, drawing: Drawing) {
   };
 }
 
-function Begin({ editor, add }: { readonly editor: Editor; readonly add: () => void }) {
+function EmptyCanvas({ editor, add }: { readonly editor: Editor; readonly add: () => void }) {
   return (
     <div class="editor-begin">
       <h2>An empty council</h2>
@@ -118,30 +118,30 @@ function Begin({ editor, add }: { readonly editor: Editor; readonly add: () => v
         <Button tone="primary" onClick={add}>
           Add the first node
         </Button>
-        <Button onClick={() => editor.edit(STARTER)}>Begin with writer and critic</Button>
+        <Button onClick={() => editor.edit(STARTER)}>Start with writer and critic</Button>
       </div>
     </div>
   );
 }
 
-/** The node whose control has the focus. */
+/** The node that has the focus. */
 function nodeAt(target: EventTarget | null): string | null {
   const place = target instanceof Element ? target.closest('[data-node]') : null;
   return place instanceof HTMLElement ? (place.dataset['node'] ?? null) : null;
 }
 
-/** Whether it would run, and all that is wrong or odd with it; each leads to its place. */
+/** Whether a run would start, and all errors and warnings, each with a button to its node or edge. */
 export function Findings({ editor }: { readonly editor: Editor }) {
   const found = editor.findings.value;
   const isValid = editor.isValid.value;
   const fault = editor.checkFault.value;
   return (
-    <section class="editor-findings" aria-label="What is wrong">
+    <section class="editor-findings" aria-label="Problems">
       <div class="row" role="status">
-        {fault !== null && <span class="small muted">Not checked: {tellError(fault)}</span>}
-        {fault === null && isValid === true && <Badge tone="good">A run of it would start</Badge>}
-        {fault === null && isValid === false && <Badge tone="bad">A run of it would fail</Badge>}
-        {fault === null && isValid === null && <Badge>{editor.mayEdit ? 'Checking' : 'As it was saved'}</Badge>}
+        {fault !== null && <span class="small muted">Not checked: {errorText(fault)}</span>}
+        {fault === null && isValid === true && <Badge tone="good">Valid</Badge>}
+        {fault === null && isValid === false && <Badge tone="bad">Invalid: a run would fail</Badge>}
+        {fault === null && isValid === null && <Badge>{editor.mayEdit ? 'Checking' : 'Saved version'}</Badge>}
       </div>
       {found.length > 0 && (
         <ul>

@@ -1,4 +1,4 @@
-/** Differences between two versions, shown: prompts word by word, the rest as values. */
+/** Shows the changes between two versions: long texts word by word, other fields as values. */
 import { Badge } from '../../ui/controls.js';
 import { TextDiff } from '../../ui/text-diff.js';
 import type { FieldChange, PartChange } from './changes.js';
@@ -6,7 +6,7 @@ import type { FieldChange, PartChange } from './changes.js';
 const SIGNS = { added: 'good', removed: 'bad', changed: 'wait' } as const;
 
 export function Changes({ changes }: { readonly changes: readonly PartChange[] }) {
-  if (changes.length === 0) return <p class="muted">They say the same.</p>;
+  if (changes.length === 0) return <p class="muted">No changes.</p>;
   return (
     <ul class="changes">
       {changes.map(({ kind, name, how, fields }) => (
@@ -37,7 +37,7 @@ export function Changes({ changes }: { readonly changes: readonly PartChange[] }
   );
 }
 
-/** Texts shorter than this and of one line stand side by side. */
+/** Shorter single-line texts are shown side by side, in characters. */
 const SHORT = 60;
 
 function Value({ before, after }: FieldChange) {

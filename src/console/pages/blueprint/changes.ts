@@ -1,24 +1,23 @@
-/** What differs between two versions of a blueprint: nodes and edges that came, went or changed, field by field. */
+/** Compares two versions of a blueprint: added, removed and changed nodes and edges, field by field. */
 import { fieldDiff } from '../../record/field-diff.js';
 import type { Draft } from './draft.js';
 
 export interface FieldChange {
   readonly field: string;
-  /** Undefined: there was none. */
+  /** Or `undefined` if the field was missing. */
   readonly before: unknown;
   readonly after: unknown;
 }
 
 export interface PartChange {
-  /** Whose id or name it is; of the blueprint's own fields its name. */
   readonly kind: 'blueprint' | 'node' | 'edge';
   readonly name: string;
   readonly how: 'added' | 'removed' | 'changed';
-  /** Of one that was added or removed, all it has. */
+  /** All fields of an added or removed part. */
   readonly fields: readonly FieldChange[];
 }
 
-/** The blueprint's own changes first, then nodes, then edges. None: both say the same. */
+/** Changes of the blueprint's own fields, then of nodes, then of edges. Empty if both are equal. */
 export function changesBetween(before: Draft, after: Draft): readonly PartChange[] {
   const parts = new Map<string, PartChange>();
   const add = (kind: PartChange['kind'], name: string, change: Omit<PartChange, 'kind' | 'name'>): void => {
@@ -49,7 +48,7 @@ export function changesBetween(before: Draft, after: Draft): readonly PartChange
 
 const KINDS: readonly PartChange['kind'][] = ['blueprint', 'node', 'edge'];
 
-/** Edges without an id are called after their ends, and no rule of approvals is an empty one. */
+/** Gives edges without an id one from their ends; a missing approval rule equals an empty one. */
 function comparable({ name, nodes, edges, approvals = {} }: Draft) {
   return {
     name,
@@ -63,7 +62,7 @@ function fieldsOf(part: unknown): readonly (readonly [string, unknown])[] {
   return typeof part === 'object' && part !== null ? Object.entries(part) : [];
 }
 
-/** Which node runs first and which condition is asked first is a matter of order. */
+/** A change of order, which decides the first node and the first condition, or null. */
 function orderChange(
   list: string,
   before: readonly { readonly id: string }[],

@@ -1,4 +1,4 @@
-/** A blueprint while it is edited: plain values, and edits that leave alone whatever they do not name. */
+/** A blueprint in the editor: plain values, and edits that keep unknown fields. */
 import type {
   Approvals,
   Blueprint,
@@ -15,13 +15,13 @@ export interface Draft {
   readonly approvals?: Approvals | undefined;
 }
 
-/** A node or an edge by its place in its list: while somebody types, ids need not differ. */
+/** A node or an edge by its index: ids may be equal while the user types. */
 export interface Part {
   readonly kind: 'node' | 'edge';
   readonly at: number;
 }
 
-/** What a node of each role does, in the order in which they are offered. */
+/** The roles with their texts, in the order of the menu. */
 export const ROLES: Readonly<Record<NodeRole, string>> = {
   agent: 'Agent: writes the draft',
   critic: 'Critic: scores it and routes',
@@ -31,15 +31,15 @@ export function isRole(text: string): text is NodeRole {
   return Object.hasOwn(ROLES, text);
 }
 
-export interface Spot {
+export interface Position {
   readonly x: number;
   readonly y: number;
 }
 
-/** What a new blueprint begins with. */
+/** The content of a new blueprint. */
 export const EMPTY: Draft = { name: 'New blueprint', nodes: [], edges: [] };
 
-/** A council that works, to go on from: a writer, and a critic who sends work back. */
+/** A working example: a writer, a critic who sends work back, and an editor. */
 export const STARTER: Draft = {
   name: 'Writer and critic',
   nodes: [
@@ -63,28 +63,27 @@ export const STARTER: Draft = {
   ],
 };
 
-/** What of a saved blueprint is edited. */
+/** The editable fields of a saved blueprint. */
 export function draftOf({ name, nodes, edges, approvals }: Blueprint | Draft): Draft {
   return { name, nodes, edges, ...(approvals !== undefined && { approvals }) };
 }
 
-/** A draft as the service takes it. */
+/** The request body for a draft. */
 export function bodyOf({ name, nodes, edges, approvals }: Draft): BlueprintCreate {
   return { name, nodes: [...nodes], edges: [...edges], ...(approvals !== undefined && { approvals }) };
 }
 
-/** Fields to change; undefined takes one out. */
+/** Fields to change; `undefined` removes a field. */
 export type Change<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
-/** A record with some fields changed. */
 export function changed<T extends object>(record: T, change: Change<T>): T {
   const next = { ...record, ...change };
   for (const [name, value] of Object.entries(change)) if (value === undefined) Reflect.deleteProperty(next, name);
   return next;
 }
 
-/** @param spot absent: it is placed with the others */
-export function withNode(draft: Draft, spot: Spot | null): Draft {
+/** @param spot its position, or null to lay it out */
+export function withNode(draft: Draft, spot: Position | null): Draft {
   const ids = new Set(draft.nodes.map(({ id }) => id));
   let count = draft.nodes.length + 1;
   while (ids.has(`agent-${count}`)) count += 1;
@@ -92,7 +91,7 @@ export function withNode(draft: Draft, spot: Spot | null): Draft {
   return { ...draft, nodes: [...draft.nodes, spot === null ? node : { ...node, position: spot }] };
 }
 
-/** Without a node, and the edges that have lost an end by that. */
+/** Removes a node and its edges. */
 export function withoutNode(draft: Draft, at: number): Draft {
   const id = draft.nodes[at]?.id;
   const nodes = draft.nodes.filter((_, index) => index !== at);
@@ -105,13 +104,13 @@ export function withNodeChanged(draft: Draft, at: number, change: Change<Bluepri
   return { ...draft, nodes: draft.nodes.map((node, index) => (index === at ? changed(node, change) : node)) };
 }
 
-/** Why a node may not have an id; null: it may. */
+/** Why a node cannot have an id, or null if it can. */
 export function idFault(draft: Draft, at: number, id: string): string | null {
-  if (id === '' || id === 'done') return 'A node needs another id.';
-  return draft.nodes.some((node, index) => index !== at && node.id === id) ? `Another node is called “${id}”.` : null;
+  if (id === '' || id === 'done') return 'Enter another id.';
+  return draft.nodes.some((node, index) => index !== at && node.id === id) ? `Another node has the id “${id}”.` : null;
 }
 
-/** Edges follow the node; those that are called after their ends are called anew. */
+/** Renames a node in its edges too, and in edge ids that consist of both ends. */
 export function withNodeRenamed(draft: Draft, at: number, id: string): Draft {
   const old = draft.nodes[at]?.id;
   const renamed = (end: string): string => (end === old ? id : end);
@@ -124,8 +123,8 @@ export function withNodeRenamed(draft: Draft, at: number, id: string): Draft {
   return { ...withNodeChanged(draft, at, { id }), edges };
 }
 
-/** @param spots of nodes by their place in the list */
-export function withSpots(draft: Draft, spots: ReadonlyMap<number, Spot>): Draft {
+/** @param spots positions by index of the node */
+export function withPositions(draft: Draft, spots: ReadonlyMap<number, Position>): Draft {
   return {
     ...draft,
     nodes: draft.nodes.map((node, at) => {
@@ -155,7 +154,7 @@ export function withEdgeChanged(draft: Draft, at: number, change: Change<Bluepri
   return { ...draft, edges: draft.edges.map((edge, index) => (index === at ? changed(edge, change) : edge)) };
 }
 
-/** Whether anybody has said where a node stands: the service gives all others the place 0, 0. */
+/** Whether the user has set a node's position: the service gives all others 0, 0. */
 export function isPlaced({ position }: BlueprintNode, others: readonly BlueprintNode[]): boolean {
   const { x, y } = position ?? {};
   if (x === undefined || y === undefined) return false;
@@ -163,17 +162,17 @@ export function isPlaced({ position }: BlueprintNode, others: readonly Blueprint
   return others.filter((other) => other.position?.x === 0 && other.position.y === 0).length === 1 && others.length > 1;
 }
 
-/** A draft as JSON that people read. */
+/** A draft as indented JSON. */
 export function jsonOf(draft: Draft): string {
   return JSON.stringify(draftOf(draft), null, 2);
 }
 
-/** @throws {SyntaxError} and {TypeError}, saying what is wanted where */
+/** @throws {SyntaxError} or {TypeError} that names the field and what it must be */
 export function parseDraft(text: string): Draft {
   const value: unknown = JSON.parse(text);
-  if (!isRecord(value)) throw new TypeError('An object with name, nodes and edges is wanted');
+  if (!isRecord(value)) throw new TypeError('The JSON must be an object with name, nodes and edges');
   const { name, nodes, edges = [], approvals } = value;
-  if (typeof name !== 'string') throw new TypeError('name: a text is wanted');
+  if (typeof name !== 'string') throw new TypeError('name must be a text');
   return {
     name,
     nodes: recordsOf(nodes, 'nodes', isNode, 'an object with an id'),
@@ -183,9 +182,9 @@ export function parseDraft(text: string): Draft {
 }
 
 function recordsOf<T>(list: unknown, path: string, isOne: (value: unknown) => value is T, wanted: string): T[] {
-  if (!Array.isArray(list)) throw new TypeError(`${path}: a list is wanted`);
+  if (!Array.isArray(list)) throw new TypeError(`${path} must be a list`);
   return list.map((value: unknown, at) => {
-    if (!isOne(value)) throw new TypeError(`${path}[${at}]: ${wanted} is wanted`);
+    if (!isOne(value)) throw new TypeError(`${path}[${at}] must be ${wanted}`);
     return value;
   });
 }
@@ -194,7 +193,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Its other fields are checked by the service, which tells where they are wrong. */
+/** The service checks the other fields. */
 function isNode(value: unknown): value is BlueprintNode {
   return isRecord(value) && typeof value.id === 'string';
 }

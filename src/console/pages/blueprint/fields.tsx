@@ -1,4 +1,4 @@
-/** Fields of the editor: each edit counts at once, and what is typed in one go is taken back in one go. */
+/** Fields of the editor. Each change applies at once; undo removes what was typed in one go. */
 import { useSignal } from '@preact/signals';
 import type { Approvals } from '../../../generated/schemas.js';
 import type { TextBoxProps } from '../../ui/controls.js';
@@ -15,25 +15,25 @@ export interface TextFieldProps extends Omit<TextBoxProps, 'onType'> {
 export function TextField({ editor, onEdit, ...box }: TextFieldProps) {
   function onType(text: string): void {
     onEdit(text);
-    // A word, or a pasted piece, is what is taken back.
-    if (/\s$/.test(text)) editor.seal();
+    // Undo removes a word or a pasted text.
+    if (/\s$/.test(text)) editor.endEdit();
   }
   return (
-    <TextBox {...box} onType={onType} autocomplete="off" readOnly={!editor.mayEdit} onBlur={() => editor.seal()} />
+    <TextBox {...box} onType={onType} autocomplete="off" readOnly={!editor.mayEdit} onBlur={() => editor.endEdit()} />
   );
 }
 
 interface ParsedFieldProps<T> extends Omit<TextFieldProps, 'value' | 'onEdit' | 'rows'> {
   readonly value: T;
   readonly onEdit: (value: T) => void;
-  /** Null: the text says nothing that can be used. */
+  /** The value, or null if the text is invalid. */
   readonly parse: (text: string) => { readonly value: T } | null;
   readonly format: (value: T) => string;
-  /** What is told of a text that cannot be used. */
+  /** The error for an invalid text. */
   readonly wanted: string;
 }
 
-/** A value written as text: the text stays as it is typed for as long as it says what the value is. */
+/** A value as text. The typed text stays while it is invalid or means the current value. */
 function ParsedField<T>({ value, onEdit, parse, format, wanted, fault = null, ...field }: ParsedFieldProps<T>) {
   const typed = useSignal<string | null>(null);
   const read = typed.value === null ? null : parse(typed.value);
@@ -55,12 +55,12 @@ function ParsedField<T>({ value, onEdit, parse, format, wanted, fault = null, ..
 
 type PlainProps<T> = Omit<ParsedFieldProps<T>, 'parse' | 'format' | 'wanted'>;
 
-/** A number; empty: it is left to the service. */
+/** A number, or empty for the service's default. */
 export function NumberField(props: PlainProps<number | undefined>) {
   return (
     <ParsedField
       {...props}
-      wanted="A number is wanted"
+      wanted="Enter a number"
       format={(value) => (value === undefined ? '' : String(value))}
       parse={(text) => {
         const value = text.trim() === '' ? undefined : Number(text);
@@ -70,7 +70,7 @@ export function NumberField(props: PlainProps<number | undefined>) {
   );
 }
 
-/** Names with commas between them; empty: there are none. */
+/** Names separated by commas. */
 function NamesField(props: PlainProps<readonly string[]>) {
   return (
     <ParsedField
@@ -89,7 +89,7 @@ function NamesField(props: PlainProps<readonly string[]>) {
 
 export interface ApprovalsFieldsProps {
   readonly editor: Editor;
-  /** What is said when there is no rule. */
+
   readonly label: string;
   readonly value: Approvals | undefined;
   readonly onEdit: (value: Approvals | undefined, name?: string) => void;
@@ -97,7 +97,7 @@ export interface ApprovalsFieldsProps {
 
 const MINUTE_MS = 60_000;
 
-/** Who decides pauses of God Mode, how many of them, and until when. */
+/** The approval rule: who decides pauses, how many must agree, and the deadline. */
 export function ApprovalsFields({ editor, label, value, onEdit }: ApprovalsFieldsProps) {
   const { by = [], not_by_starter: isNotStarter = false, quorum, deadline } = value ?? {};
   const set = (change: Change<Approvals>, name?: string): void => onEdit(changed(value ?? {}, change), name);
@@ -116,11 +116,11 @@ export function ApprovalsFields({ editor, label, value, onEdit }: ApprovalsField
             editor={editor}
             value={by}
             label="Approvers"
-            hint="Names of keys, or scopes such as scope:admin; empty: all who may approve"
+            hint="Names of keys, or scopes such as scope:admin. Empty: every key that may approve"
             onEdit={(names) => set({ by: names.length === 0 ? undefined : [...names] }, 'by')}
           />
           <Check
-            label="Not whoever started the run"
+            label="Exclude the key that started the run"
             disabled={!editor.mayEdit}
             checked={isNotStarter}
             onChange={(checked) => set({ not_by_starter: checked ? true : undefined })}
@@ -128,7 +128,7 @@ export function ApprovalsFields({ editor, label, value, onEdit }: ApprovalsField
           <NumberField
             editor={editor}
             value={quorum}
-            label="How many must agree"
+            label="Number of approvals"
             placeholder="1"
             onEdit={(count) => set({ quorum: count }, 'quorum')}
           />
@@ -167,15 +167,15 @@ interface WhenItPassesProps {
 }
 
 const OUTCOMES = [
-  ['reject', 'The run is rejected'],
-  ['approve', 'The run is approved'],
-  ['escalate', 'Others are asked'],
+  ['reject', 'Reject the run'],
+  ['approve', 'Approve the run'],
+  ['escalate', 'Ask other approvers'],
 ] as const;
 
-/** Whom others are, until they are named. */
-const OTHERS = ['scope:admin'];
+/** Approvers after the deadline, before the user enters names. */
+const ESCALATION = ['scope:admin'];
 
-/** What a deadline does; whom it asks, in whatever order they are typed. */
+/** What happens when the deadline passes. */
 function WhenItPasses({ editor, then, onEdit }: WhenItPassesProps) {
   return (
     <>
@@ -184,14 +184,14 @@ function WhenItPasses({ editor, then, onEdit }: WhenItPassesProps) {
         value={typeof then === 'string' ? then : 'escalate'}
         disabled={!editor.mayEdit}
         options={OUTCOMES}
-        onChange={(next) => onEdit(next === 'reject' || next === 'approve' ? next : { escalate: OTHERS })}
+        onChange={(next) => onEdit(next === 'reject' || next === 'approve' ? next : { escalate: ESCALATION })}
       />
       {typeof then === 'object' && (
         <NamesField
           editor={editor}
           value={then.escalate}
-          label="Who is asked then"
-          fault={then.escalate.length === 0 ? 'Somebody has to be named.' : null}
+          label="Approvers after the deadline"
+          fault={then.escalate.length === 0 ? 'Enter at least one approver.' : null}
           onEdit={(names) => onEdit({ escalate: [...names] }, 'escalate')}
         />
       )}
@@ -202,7 +202,7 @@ function WhenItPasses({ editor, then, onEdit }: WhenItPassesProps) {
 export interface DeleteButtonProps {
   readonly editor: Editor;
   readonly what: string;
-  /** The draft without it. */
+  /** The draft without the part. */
   readonly to: Draft;
 }
 

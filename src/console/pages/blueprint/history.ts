@@ -1,10 +1,10 @@
-/** Edits that can be taken back: what was, what is, and what was taken back. */
+/** Undo and redo. */
 
 export interface History<T> {
   readonly past: readonly T[];
   readonly present: T;
   readonly future: readonly T[];
-  /** The last edit goes on with an edit of the same name, as the letters of a word do; null: it is finished. */
+  /** The name of the last edit, which the next edit of that name extends, or null if it has ended. */
   readonly open: string | null;
 }
 
@@ -14,16 +14,16 @@ export function historyOf<T extends object>(present: T): History<T> {
   return { past: [], present, future: [], open: null };
 }
 
-/** @param name edits of one name that follow each other are taken back together; null: it stands alone */
+/** @param name undo reverts consecutive edits of one name together; null for a single edit */
 export function edited<T>(history: History<T>, present: T, name: string | null = null): History<T> {
   if (present === history.present) return history;
-  const goesOn = name !== null && name === history.open;
-  const past = goesOn ? history.past : [...history.past, history.present].slice(-MOST_PAST);
+  const isExtended = name !== null && name === history.open;
+  const past = isExtended ? history.past : [...history.past, history.present].slice(-MOST_PAST);
   return { past, present, future: [], open: name };
 }
 
-/** What comes next is an edit of its own. */
-export function sealed<T>(history: History<T>): History<T> {
+/** Ends the last edit: the next one starts a new undo step. */
+export function ended<T>(history: History<T>): History<T> {
   return history.open === null ? history : { ...history, open: null };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Blueprints from files: the service's own, and those of front ends that draw with React Flow, whose nodes keep what an
- * agent is under `data`. What is understood is set beside what was there; nothing of a node or an edge gets lost.
+ * Imports blueprints from files: the service's own, and those of front ends with React Flow, whose nodes hold the agent
+ * under `data`. Adds the fields of the service and keeps all other fields of a node or an edge.
  */
 import type { BlueprintEdge, BlueprintNode, NodeRole } from '../../../generated/schemas.js';
 import { conditionFault } from '../../record/drawn-graph.js';
@@ -9,15 +9,15 @@ import { changed, isRecord, isRole } from './draft.js';
 
 export interface Imported {
   readonly draft: Draft;
-  /** What was read as something else, or left out, in sentences. */
+  /** What was converted or omitted, as sentences. */
   readonly notes: readonly string[];
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Where files keep the council inside of something else. */
+/** Fields that may contain the council. */
 const WRAPPERS = ['blueprint', 'graph', 'flow', 'data'];
-/** What is read, and what follows from a saved record and is not to be saved again. */
+/** Fields that the import reads, and those that the service sets itself. */
 const KNOWN = [
   'name',
   'title',
@@ -32,24 +32,24 @@ const KNOWN = [
   'roles',
 ];
 
-/** @param fallback its name, where the file has none @throws {TypeError} and {SyntaxError}, saying why not */
+/** @param fallback the name if the file has none @throws {TypeError} or {SyntaxError} with the reason */
 export function importBlueprint(text: string, fallback: string): Imported {
   const value: unknown = JSON.parse(text);
   const all: readonly unknown[] = Array.isArray(value) ? value : [value];
   const outer = isRecord(all[0]) ? all[0] : {};
   const council = [outer, ...WRAPPERS.map((name) => outer[name])].filter(isRecord).find(holdsNodes);
-  if (council === undefined) throw new TypeError('There is no list of nodes in this file.');
+  if (council === undefined) throw new TypeError('This file contains no list of nodes.');
   const notes = new Set<string>();
   const dropped = Object.keys(council).filter((name) => !KNOWN.includes(name));
-  if (dropped.length > 0) notes.add(`Left out: ${dropped.join(', ')}.`);
+  if (dropped.length > 0) notes.add(`Omitted fields: ${dropped.join(', ')}.`);
 
   const listed = council.nodes.filter(isRecord);
   const marks = new Set(listed.filter(isMark).map((node) => textAt([node], ['id'])));
-  if (marks.size > 0) notes.add(`Left out, as no agents: ${[...marks].join(', ')}.`);
+  if (marks.size > 0) notes.add(`Omitted nodes that are not agents: ${[...marks].join(', ')}.`);
   const nodes = listed.filter((node) => !isMark(node)).map((node, at) => nodeOf(node, at, notes));
   const edges = (Array.isArray(council.edges) ? council.edges : []).filter(isRecord).flatMap((edge) => {
     const read = edgeOf(edge, notes);
-    if (read === null) notes.add('Left out: an edge without source and target.');
+    if (read === null) notes.add('Omitted an edge without source and target.');
     return read === null || marks.has(read.source) || marks.has(read.target) ? [] : [read];
   });
   const name = textAt([council, outer], ['name', 'title']) ?? fallback;
@@ -61,7 +61,7 @@ function holdsNodes(value: Fields): value is Fields & { readonly nodes: readonly
   return Array.isArray(value.nodes);
 }
 
-/** A node that is no agent but marks where a drawing begins or ends. */
+/** Whether a node marks the start or end of the graph and is not an agent. */
 function isMark(node: Fields): boolean {
   const data = isRecord(node.data) ? node.data : {};
   const isNamedSo = /^_*(start|end|input|output)_*(node)?$/im.test(`${String(node.type)}\n${String(node.id)}`);
@@ -76,7 +76,7 @@ const NUMBERS = {
 
 function nodeOf(node: Fields, at: number, notes: Set<string>): BlueprintNode {
   const id = textAt([node], ['id']) ?? `node-${at + 1}`;
-  // A record of the service is taken as it is, with whatever else it holds.
+  // A node of the service stays as it is.
   if (!isRecord(node.data) || typeof node.systemPrompt === 'string') return { ...node, id };
   const { data } = node;
   const sources = [node, data, ...[data.config].filter(isRecord)];
@@ -97,21 +97,21 @@ function nodeOf(node: Fields, at: number, notes: Set<string>): BlueprintNode {
   return changed<BlueprintNode>({ ...withDrawnType(node, role, notes), id }, read);
 }
 
-/** What a front end draws a node or an edge as is no type of ours; it is kept under another name. */
+/** Keeps the display type of a front end as `flowType`: it is not a type of the service. */
 function withDrawnType(part: Fields, type: string | null, notes: Set<string>): Fields {
   if (part.type === undefined || part.type === null || part.type === type) return part;
-  notes.add(`“type”: ${JSON.stringify(part.type)} says how it is drawn: kept as “flowType”.`);
+  notes.add(`Kept the display type ${JSON.stringify(part.type)} as “flowType”.`);
   return changed<Fields>({ ...part, flowType: part.type }, { type: undefined });
 }
 
-/** The role it is said to have. */
+/** The role of a node, or null if label and edges decide. */
 function roleOf(node: Fields, data: Fields): NodeRole | null {
   const said = [node.type, data.role, data.type].filter((each) => typeof each === 'string').filter(isRole);
-  // Front ends call any node an agent, whose label and edges then decide; with a label beside its data it was read before.
+  // Front ends call any node an agent. With a label beside `data`, the file comes from this service.
   return said.find((role) => role !== 'agent' || typeof node.label === 'string') ?? null;
 }
 
-/** Tools as a list of names, as flags by name, or as flags of the node. */
+/** Tools from a list of names, from flags by name, or from flags of the node. */
 function toolsOf(sources: readonly Fields[]): Pick<BlueprintNode, 'tools'> {
   const flags = sources.flatMap((source) => {
     const { tools } = source;
@@ -138,13 +138,13 @@ function edgeOf(edge: Fields, notes: Set<string>): BlueprintEdge | null {
 function conditionIn(edge: Fields, data: Fields, notes: Set<string>): string | null {
   const text = conditionText(edge, data);
   if (text === null) return null;
-  const ours = inOurWords(text);
+  const ours = converted(text);
   if (conditionFault(text) === null || conditionFault(ours) !== null) return text;
-  notes.add(`The condition ${text} was read as ${ours}.`);
+  notes.add(`Converted the condition ${text} to ${ours}.`);
   return ours;
 }
 
-/** As it is said; a label is one where the edge is called conditional, or bears a critic's word. Null: it has none. */
+/** The condition of an edge, or its label if that is a verdict or the edge is conditional, or null. */
 function conditionText(edge: Fields, data: Fields): string | null {
   const said = textAt([edge, data], ['condition']);
   if (said !== null) return said;
@@ -153,8 +153,8 @@ function conditionText(edge: Fields, data: Fields): string | null {
   return [edge.type, data.type].includes('conditional') ? label : null;
 }
 
-/** Python and JavaScript as they are used in such places. */
-function inOurWords(text: string): string {
+/** Converts conditions in Python or JavaScript. */
+function converted(text: string): string {
   return text
     .replaceAll(/\band\b/g, '&&')
     .replaceAll(/\bor\b/g, '||')
@@ -166,7 +166,7 @@ function inOurWords(text: string): string {
     .replaceAll(/\broute_?decision\b/gi, 'route');
 }
 
-/** The first text, or number as text, that one of these fields holds; of an object its name. */
+/** The first text in these fields: numbers as text, objects by their name. */
 function textAt(sources: readonly Fields[], names: readonly string[]): string | null {
   for (const source of sources) {
     for (const name of names) {

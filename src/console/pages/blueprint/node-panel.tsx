@@ -1,4 +1,4 @@
-/** All there is to say about a node. */
+/** The fields of a node. */
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { BlueprintNode, NodeRole } from '../../../generated/schemas.js';
@@ -45,7 +45,7 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
         editor={editor}
         value={node.model ?? ''}
         label="Model"
-        placeholder="The service's own"
+        placeholder="Default of the service"
         onEdit={(text) => set({ model: text === '' ? undefined : text }, 'model')}
       />
       <fieldset class="tools">
@@ -58,7 +58,7 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
       <ApprovalsFields
         editor={editor}
         value={node.approvals}
-        label="A rule of its own"
+        label="Approval rule for this node"
         onEdit={(approvals, name) => set({ approvals }, name)}
       />
       <details class="more">
@@ -71,10 +71,10 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
 }
 
 const NUMBERS = [
-  { field: 'temperature', label: 'Temperature, 0 to 2', placeholder: "The model's own" },
-  { field: 'maxOutputTokens', label: 'Most tokens', placeholder: "The model's own" },
-  { field: 'timeoutMs', label: 'Deadline in milliseconds', placeholder: "The service's own" },
-  { field: 'maxAttempts', label: 'Attempts before the run fails', placeholder: "The service's own" },
+  { field: 'temperature', label: 'Temperature, 0 to 2', placeholder: 'Default of the model' },
+  { field: 'maxOutputTokens', label: 'Maximum of output tokens', placeholder: 'Default of the model' },
+  { field: 'timeoutMs', label: 'Deadline in milliseconds', placeholder: 'Default of the service' },
+  { field: 'maxAttempts', label: 'Attempts before the run fails', placeholder: 'Default of the service' },
 ] as const;
 
 interface SetProps {
@@ -86,7 +86,7 @@ interface SetProps {
 function CallSettings({ editor, node, set }: SetProps) {
   return (
     <details class="more">
-      <summary>Settings of its model calls</summary>
+      <summary>Model call settings</summary>
       {NUMBERS.map(({ field, ...words }) => (
         <NumberField
           key={field}
@@ -111,10 +111,10 @@ function RoleField({ editor, node, onEdit }: RoleFieldProps) {
   return (
     <Select
       label="Role"
-      hint={node.type === undefined && found !== undefined ? `The service finds the role ${found}` : undefined}
+      hint={node.type === undefined && found !== undefined ? `Current role: ${found}` : undefined}
       value={node.type ?? ''}
       disabled={!editor.mayEdit}
-      options={[['', 'By its label and edges'], ...Object.entries(ROLES)]}
+      options={[['', 'From label and edges'], ...Object.entries(ROLES)]}
       onChange={(value) => onEdit(isRole(value) ? value : undefined)}
     />
   );
@@ -149,7 +149,7 @@ function Connections({ editor, node, at }: NodePanelProps) {
           {edge.type === 'conditional' && <code class="clip">if {edge.condition}</code>}
         </Button>
       ))}
-      {from.length === 0 && <span class="small muted">Nobody</span>}
+      {from.length === 0 && <span class="small muted">No node</span>}
       {editor.mayEdit && (
         <select
           class="input"
@@ -173,7 +173,7 @@ function Connections({ editor, node, at }: NodePanelProps) {
   );
 }
 
-/** Edges follow an id once it is whole: half of one might be another's. */
+/** Renames the node in its edges when the user leaves the field: a part of an id could be another node's id. */
 function IdField({ editor, at, node }: NodePanelProps) {
   const typed = useSignal<string | null>(null);
   const id = typed.value ?? node.id;
@@ -185,7 +185,7 @@ function IdField({ editor, at, node }: NodePanelProps) {
   return (
     <TextBox
       label="Id"
-      hint="Edges follow when it changes"
+      hint="Edges keep pointing to the node"
       fault={fault}
       look="mono"
       value={id}

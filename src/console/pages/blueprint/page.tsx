@@ -1,11 +1,11 @@
-/** One blueprint: its editor, its versions. */
+/** One blueprint: its editor and its versions. */
 import type { Signal } from '@preact/signals';
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo } from 'preact/hooks';
 import { council } from '../../shell/council.js';
 import type { LeaveGuard } from '../../shell/router.js';
 import { guardLeaving, navigate, navigateFromHere, pageUrl, path, query, setQuery } from '../../shell/router.js';
-import { may, onRefused } from '../../shell/session.js';
+import { may, lockIfUnauthorized } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { Confirm, Dialog } from '../../ui/dialog.js';
@@ -22,7 +22,7 @@ import { Panel } from './panel.js';
 import { Editor } from './store.js';
 import { Versions } from './versions.js';
 
-/** In the address in place of an id. */
+/** The id of a new blueprint in the URL. */
 const NEW = 'new';
 
 export function BlueprintPage() {
@@ -34,7 +34,7 @@ export function BlueprintPage() {
     return () => editor.stop();
   }, []);
   useSignalEffect(() => {
-    if (editor.state.value.status === 'failed') onRefused(editor.state.value.error);
+    if (editor.state.value.status === 'failed') lockIfUnauthorized(editor.state.value.error);
   });
   const state = editor.state.value;
   if (state.status === 'ready') return <Loaded {...{ editor, id }} />;
@@ -45,7 +45,7 @@ export function BlueprintPage() {
         <>
           <Failure error={state.error} onRetry={() => void editor.load(id)} />
           <p>
-            <a href={pageUrl(['blueprints'])}>To the blueprints</a>
+            <a href={pageUrl(['blueprints'])}>Show the blueprints</a>
           </p>
         </>
       ) : (
@@ -68,7 +68,7 @@ function Loaded({ editor, id }: { readonly editor: Editor; readonly id: string }
       if (saved !== null) toast(`Saved as version ${saved.version}`, 'good');
       if (saved !== null && id === NEW) go(pageUrl(['blueprints', saved.id]), { replace: true });
     } catch (error) {
-      onRefused(error);
+      lockIfUnauthorized(error);
       toastError(error);
     }
   };
@@ -77,7 +77,7 @@ function Loaded({ editor, id }: { readonly editor: Editor; readonly id: string }
   const tab = query.value.get('tab') === 'versions' && id !== NEW ? 'versions' : 'edit';
   return (
     <main id="page" class="wide editor">
-      <Head editor={editor} save={() => void save()} />
+      <BlueprintHead editor={editor} save={() => void save()} />
       <Tabs
         label="Parts of the page"
         value={tab}
@@ -105,30 +105,30 @@ function Loaded({ editor, id }: { readonly editor: Editor; readonly id: string }
   );
 }
 
-function Head({ editor, save }: HeadProps) {
+function BlueprintHead({ editor, save }: HeadProps) {
   const saved = editor.saved.value;
   const { name } = editor.draft.value;
   return (
     <div class="page-head">
       <div>
-        <h1>{name === '' ? 'Without a name' : name}</h1>
+        <h1>{name === '' ? 'Unnamed blueprint' : name}</h1>
         <div class="row small muted">
           {saved === null ? (
-            <Badge tone="wait">never saved</Badge>
+            <Badge tone="wait">not saved yet</Badge>
           ) : (
             <>
               <span class="mono break">{saved.id}</span>
               <span>
                 version {saved.version}, <Ago at={saved.updatedAt} />
               </span>
-              {editor.isChanged.value && <Badge tone="wait">changed, not saved</Badge>}
+              {editor.isChanged.value && <Badge tone="wait">unsaved changes</Badge>}
             </>
           )}
         </div>
       </div>
       <div class="row">
-        {editor.mayEdit && <Steps editor={editor} />}
-        {may('run') && <Starts editor={editor} />}
+        {editor.mayEdit && <UndoButtons editor={editor} />}
+        {may('run') && <StartButtons editor={editor} />}
         {editor.mayEdit && (
           <Button
             tone="primary"
@@ -148,7 +148,7 @@ interface HeadProps {
   readonly save: () => void;
 }
 
-function Steps({ editor }: { readonly editor: Editor }) {
+function UndoButtons({ editor }: { readonly editor: Editor }) {
   return (
     <>
       <Button label="Undo" disabled={!editor.canUndo.value} onClick={() => editor.undo()}>
@@ -161,15 +161,17 @@ function Steps({ editor }: { readonly editor: Editor }) {
   );
 }
 
-function Starts({ editor }: { readonly editor: Editor }) {
+function StartButtons({ editor }: { readonly editor: Editor }) {
   const open = useSignal<'start' | 'try' | null>(null);
   const onClose = (): void => void (open.value = null);
   const saved = editor.saved.value;
   const title =
-    editor.isChanged.value && saved !== null ? `Of version ${saved.version}, without your changes` : undefined;
+    editor.isChanged.value && saved !== null
+      ? `Starts version ${saved.version}, without your unsaved changes`
+      : undefined;
   return (
     <>
-      <Button onClick={() => (open.value = 'try')}>Try it</Button>
+      <Button onClick={() => (open.value = 'try')}>Test</Button>
       {saved !== null && (
         <Button title={title} onClick={() => (open.value = 'start')}>
           Start a run
@@ -183,7 +185,7 @@ function Starts({ editor }: { readonly editor: Editor }) {
   );
 }
 
-/** Runs it as it is here, without saving it; no language model is asked. */
+/** Starts a test run of the unsaved blueprint with the offline model. */
 function TryDialog({ editor, onClose }: { readonly editor: Editor; readonly onClose: () => void }) {
   const tried = useSignal<string | null>(null);
   async function start(topic: string): Promise<void> {
@@ -192,23 +194,23 @@ function TryDialog({ editor, onClose }: { readonly editor: Editor; readonly onCl
   }
   if (tried.value === null) {
     return (
-      <TopicDialog title="Try it without saving" verb="Try it" start={start} onClose={onClose}>
-        <p class="small muted">The offline model answers, by fixed rules: it shows the ways, not the words.</p>
+      <TopicDialog title="Test without saving" verb="Start test run" start={start} onClose={onClose}>
+        <p class="small muted">The offline model answers by fixed rules. The test shows the routes, not real texts.</p>
       </TopicDialog>
     );
   }
   return (
-    <Dialog title="It runs" onClose={onClose} foot={<Button onClick={onClose}>Go on editing</Button>}>
+    <Dialog title="Test run started" onClose={onClose} foot={<Button onClick={onClose}>Continue editing</Button>}>
       <p>
         <a class="button primary" href={pageUrl(['runs', tried.value])} target="_blank" rel="noreferrer">
-          Look at its run in a new tab
+          Open the run in a new tab
         </a>
       </p>
     </Dialog>
   );
 }
 
-/** Undo, redo and save from wherever the focus is, but for dialogs and the text of the JSON, which has its own. */
+/** Shortcuts for undo, redo and save, except in dialogs and in the JSON field, which has its own undo. */
 function useKeys(editor: Editor, save: () => void): void {
   useEffect(() => {
     if (!editor.mayEdit) return undefined;
@@ -224,7 +226,6 @@ function useKeys(editor: Editor, save: () => void): void {
   }, [editor, save]);
 }
 
-/** What the keys of most editors ask for. */
 function commandOf({
   target,
   key,
@@ -241,15 +242,15 @@ function commandOf({
   return letter === 'z' && !shiftKey ? 'undo' : 'redo';
 }
 
-/** Where somebody wanted to go while there were edits that are not saved; null: nowhere. */
+/** The URL that the user wanted to open despite unsaved changes, or null. */
 function useLeaveGuard(editor: Editor): Signal<string | null> {
   const leaving = useSignal<string | null>(null);
   const isChanged = editor.isChanged.value;
-  // Before it is seen that something has changed: the tab may be closed right then.
+  // A layout effect, because the user may close the tab right after a change.
   useLayoutEffect(() => {
     if (!isChanged) return undefined;
     const onLeave: LeaveGuard = (url) => {
-      // What was saved a moment ago is not in this effect yet.
+      // The editor knows before this effect that the changes are saved.
       if (editor.isChanged.value) leaving.value = url;
       return !editor.isChanged.value;
     };
@@ -276,12 +277,12 @@ function LeaveDialog({ leaving }: { readonly leaving: Signal<string | null> }) {
   }
   return (
     <Confirm title="Leave without saving?" verb="Leave without saving" keep="Stay" onConfirm={leave} onClose={onClose}>
-      <p>What you have changed here will be gone.</p>
+      <p>Your unsaved changes will be lost.</p>
     </Confirm>
   );
 }
 
-/** Somebody else was faster: whose state is to stay is for the person to say. */
+/** Another user saved or deleted the blueprint: the user chooses which version to keep. */
 function ConflictDialog({ editor }: { readonly editor: Editor }) {
   const onClose = (): void => void (editor.conflict.value = null);
   const { theirs = null } = editor.conflict.value ?? {};
@@ -296,28 +297,28 @@ function ConflictDialog({ editor }: { readonly editor: Editor }) {
   }
   const foot = (
     <>
-      <Button onClick={onClose}>Go on editing</Button>
-      {theirs !== null && <Button onClick={() => editor.takeTheirs()}>Take theirs</Button>}
+      <Button onClick={onClose}>Continue editing</Button>
+      {theirs !== null && <Button onClick={() => editor.useTheirs()}>Use their version</Button>}
       <Button tone="danger" disabled={editor.isSaving.value} onClick={() => void overwrite()}>
-        {theirs === null ? 'Save it anew' : 'Overwrite with mine'}
+        {theirs === null ? 'Save again' : 'Overwrite with mine'}
       </Button>
     </>
   );
   if (theirs === null || saved === null) {
     return (
-      <Dialog title="Somebody has deleted this blueprint" onClose={onClose} foot={foot}>
-        <p>Nothing of yours is saved yet.</p>
+      <Dialog title="Another user deleted this blueprint" onClose={onClose} foot={foot}>
+        <p>Your changes are not saved.</p>
       </Dialog>
     );
   }
   return (
-    <Dialog title="Somebody else saved this blueprint first" broad onClose={onClose} foot={foot}>
+    <Dialog title="Another user saved this blueprint" broad onClose={onClose} foot={foot}>
       <p>
-        It is version {theirs.version} by now; you began with version {saved.version}. Nothing of yours is saved yet.
+        The current version is {theirs.version}; you started with version {saved.version}. Your changes are not saved.
       </p>
-      <h3>What they have changed</h3>
+      <h3>Their changes</h3>
       <Changes changes={changesBetween(draftOf(saved), draftOf(theirs))} />
-      <h3>How yours differs</h3>
+      <h3>Your version compared with theirs</h3>
       <Changes changes={changesBetween(draftOf(theirs), editor.draft.value)} />
     </Dialog>
   );

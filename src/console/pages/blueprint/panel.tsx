@@ -1,4 +1,4 @@
-/** What is selected, to be changed: a node, an edge, or the blueprint itself; or all of it as JSON. */
+/** The fields of the selected node or edge, or of the blueprint; or the blueprint as JSON. */
 import { useSignal } from '@preact/signals';
 import type { BlueprintEdge } from '../../../generated/schemas.js';
 import { Button, Segments, Select, TextBox } from '../../ui/controls.js';
@@ -20,11 +20,11 @@ export function Panel({ editor }: { readonly editor: Editor }) {
         <div class="row">
           {part !== null && !isJson && (
             <Button slim tone="plain" onClick={() => editor.select(null)}>
-              The blueprint
+              Show blueprint
             </Button>
           )}
           <Segments
-            label="Shown as"
+            label="Editor"
             value={view.value}
             options={[
               { value: 'fields', text: 'Fields' },
@@ -39,7 +39,6 @@ export function Panel({ editor }: { readonly editor: Editor }) {
   );
 }
 
-/** The fields of what is selected; of the blueprint itself, when nothing is, or it is gone. */
 function FieldsPanel({ editor }: { readonly editor: Editor }) {
   const part = editor.selected.value;
   const { nodes, edges } = editor.draft.value;
@@ -54,7 +53,7 @@ function FieldsPanel({ editor }: { readonly editor: Editor }) {
   );
 }
 
-/** What is wrong with a part, but for what is told at one of its fields. */
+/** The findings of a part, except those shown at a field. */
 function PartFindings({ editor, part: { kind, at } }: { readonly editor: Editor; readonly part: Part }) {
   const found = editor.findings.value.filter(
     ({ part, path }) => part?.kind === kind && part.at === at && path !== `edges[${at}].condition`,
@@ -74,26 +73,26 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
         editor={editor}
         value={draft.name}
         label="Name"
-        fault={draft.name === '' ? 'A blueprint needs a name.' : null}
+        fault={draft.name === '' ? 'Enter a name.' : null}
         onEdit={(name) => editor.edit({ ...draft, name }, 'name')}
       />
       <ApprovalsFields
         editor={editor}
         value={draft.approvals}
-        label="A rule for every pause"
+        label="Approval rule for every pause"
         onEdit={(approvals, name) => editor.edit(withApprovals(draft, approvals), name)}
       />
       <p class="small muted">Select a node or an edge to change it.</p>
       {editor.mayEdit && (
-        <ul class="small muted keys" aria-label="Keys in the graph">
+        <ul class="small muted keys" aria-label="Shortcuts in the graph">
           <li>
-            <kbd>N</kbd> adds a node, <kbd>Delete</kbd> deletes what is selected
+            <kbd>N</kbd> adds a node, <kbd>Delete</kbd> deletes the selection
           </li>
           <li>
-            <kbd>C</kbd> at a node draws an edge, <kbd>Enter</kbd> at another ends it
+            <kbd>C</kbd> on a node starts an edge, <kbd>Enter</kbd> on another ends it
           </li>
           <li>
-            Arrows go from node to node, with <kbd>Shift</kbd> they move it
+            Arrows select a node, with <kbd>Shift</kbd> they move it
           </li>
           <li>
             <kbd>Ctrl Z</kbd> undoes (<kbd>Shift</kbd>: redoes), <kbd>Ctrl S</kbd> saves
@@ -125,7 +124,7 @@ function EdgePanel({ editor, at, edge }: EdgePanelProps) {
       <EndField editor={editor} label="To" value={edge.target} onEdit={(target) => set({ target })} />
       {editor.mayEdit && (
         <Segments
-          label="Taken"
+          label="Use this edge"
           value={edge.type ?? 'linear'}
           options={[
             { value: 'linear', text: 'Always' },
@@ -157,7 +156,7 @@ function EdgePanel({ editor, at, edge }: EdgePanelProps) {
   );
 }
 
-/** What a new condition begins with: a critic's word that no other edge of it waits for. */
+/** The first value of a new condition: a verdict that no other edge of the critic uses. */
 function proposed(editor: Editor, { source }: BlueprintEdge): string {
   if (editor.roles.value.get(source) !== 'critic') return '';
   const isTaken = editor.draft.value.edges.some((each) => each.source === source && each.condition === 'rework');
@@ -187,7 +186,7 @@ function EndField({ editor, label, value, onEdit }: EndFieldProps) {
   );
 }
 
-/** The whole as text; it counts as soon as it can be read. */
+/** The blueprint as JSON; a change applies as soon as it is valid. */
 function JsonPanel({ editor }: { readonly editor: Editor }) {
   const typed = useSignal<{
     readonly text: string;
@@ -204,13 +203,13 @@ function JsonPanel({ editor }: { readonly editor: Editor }) {
       editor.edit(next, 'json');
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      typed.value = { text, draft: null, fault: `Not taken over: ${reason}` };
+      typed.value = { text, draft: null, fault: `Not applied: ${reason}` };
     }
   }
   return (
     <TextBox
       label="Blueprint as JSON"
-      hint="Fields that the service does not know are kept"
+      hint="Unknown fields are kept"
       fault={mine?.fault ?? null}
       rows={20}
       look="mono json"
@@ -218,7 +217,7 @@ function JsonPanel({ editor }: { readonly editor: Editor }) {
       readOnly={!editor.mayEdit}
       value={mine?.text ?? jsonOf(draft)}
       onType={read}
-      onBlur={() => editor.seal()}
+      onBlur={() => editor.endEdit()}
     />
   );
 }

@@ -1,4 +1,4 @@
-/** A blueprint in the editor: what was saved, what it has become since, and what is wrong with it. */
+/** A blueprint in the editor: the saved version, the current draft and its findings. */
 import { batch, computed, signal } from '@preact/signals';
 import type { CouncilClient } from '../../../client/client.js';
 import type { TaggedBlueprint } from '../../../client/blueprints.js';
@@ -8,26 +8,26 @@ import { conditionFault } from '../../record/drawn-graph.js';
 import type { Draft, Part } from './draft.js';
 import { bodyOf, draftOf } from './draft.js';
 import { changesBetween } from './changes.js';
-import { edited, historyOf, redone, sealed, undone } from './history.js';
+import { edited, historyOf, redone, ended, undone } from './history.js';
 
 export interface EditorDeps {
   readonly council: Pick<CouncilClient, 'blueprints'>;
-  /** Acts after a while, unless it is taken back. */
+  /** Calls `act` later. @returns cancels the call */
   readonly later: (ms: number, act: () => void) => () => void;
-  /** Whether it may be checked and saved. */
+  /** Whether the user may check and save it. */
   readonly mayAuthor: boolean;
 }
 
-/** Something that is wrong or odd, at its place. */
+/** An error or a warning, with its node or edge. */
 export interface Finding extends BlueprintWarning {
-  /** Null: it is about the whole. */
+  /** Or null for the whole blueprint. */
   readonly part: Part | null;
 }
 
-/** What the service says of the draft. */
+/** The service's check of a draft. */
 interface Answer {
   readonly draft: Draft;
-  /** Whether a run would start; null: it was not asked. */
+  /** Whether a run would start, or null before a check. */
   readonly valid: boolean | null;
   readonly warnings: readonly BlueprintWarning[];
   readonly roles: ReadonlyMap<string, NodeRole>;
@@ -37,13 +37,13 @@ export type EditorState =
   | { readonly status: 'loading' | 'ready' }
   | { readonly status: 'failed'; readonly error: unknown };
 
-/** How long nothing is typed before the whole is checked. */
+/** Delay of a check after the last change, in milliseconds. */
 const CHECK_AFTER_MS = 300;
 const NO_ANSWER = { valid: null, warnings: [], roles: new Map<string, NodeRole>() };
 
 export class Editor {
   readonly state = signal<EditorState>({ status: 'loading' });
-  /** As it was read or saved last; null: it never was. */
+  /** The last version read or saved, or null if it was never saved. */
   readonly saved = signal<TaggedBlueprint | null>(null);
   readonly #base;
   readonly #history;
@@ -52,23 +52,23 @@ export class Editor {
   readonly canRedo;
   readonly isChanged;
   readonly selected = signal<Part | null>(null);
-  /** What is selected was just added, and wants a name. */
+  /** Whether the selected node is new, so that the name field gets the focus. */
   readonly isNew = signal(false);
-  /** Somebody else saved it in the meantime, or deleted it: `theirs` is null. */
+  /** Another user's version that prevents saving; `theirs` is null if the blueprint was deleted. */
   readonly conflict = signal<{ readonly theirs: TaggedBlueprint | null } | null>(null);
   readonly isSaving = signal(false);
-  /** Why it could not be checked; null: it could. */
+  /** Why the last check failed, or null. */
   readonly checkFault = signal<unknown>(null);
   readonly findings;
   readonly roles;
-  /** Whether a run of it would start; null: that is not known yet. */
+  /** Whether a run would start, or null before a check. */
   readonly isValid;
   readonly #answer;
   readonly #deps: EditorDeps;
   readonly #abort = new AbortController();
   #cancelCheck: () => void = () => undefined;
 
-  /** @param start what is edited until something is saved */
+  /** @param start the first content */
   constructor(start: Draft, deps: EditorDeps) {
     this.#deps = deps;
     this.#base = signal(start);
@@ -90,7 +90,7 @@ export class Editor {
     return this.#deps.mayAuthor;
   }
 
-  /** Reads what is saved under an id. */
+  /** Loads a saved blueprint. */
   async load(id: string): Promise<void> {
     this.state.value = { status: 'loading' };
     try {
@@ -103,14 +103,14 @@ export class Editor {
     }
   }
 
-  /** Begins with a draft that is saved nowhere. */
+  /** Starts with an unsaved draft. */
   begin(draft: Draft): void {
     this.#history.value = edited(this.#history.value, draft);
     this.state.value = { status: 'ready' };
     this.#checkSoon();
   }
 
-  /** @param name edits of one name are taken back together, see {@link edited} */
+  /** @param name see {@link edited} */
   edit(next: Draft, name: string | null = null): void {
     if (!this.#deps.mayAuthor) return;
     this.#history.value = edited(this.#history.value, next, name);
@@ -118,13 +118,13 @@ export class Editor {
   }
 
   select(part: Part | null): void {
-    this.seal();
+    this.endEdit();
     this.selected.value = part;
   }
 
-  /** What is typed next is taken back by itself. */
-  seal(): void {
-    this.#history.value = sealed(this.#history.value);
+  /** The next change starts a new undo step. */
+  endEdit(): void {
+    this.#history.value = ended(this.#history.value);
   }
 
   undo(): void {
@@ -135,7 +135,7 @@ export class Editor {
     this.#step(redone(this.#history.value));
   }
 
-  /** Saves it under its id, or as a new one, unless somebody else was faster. @throws what cannot be mended here */
+  /** Saves the draft. Returns null and sets `conflict` if another user saved first. @throws any other error */
   async save(): Promise<TaggedBlueprint | null> {
     const { blueprints } = this.#deps.council;
     const [saved, draft] = [this.saved.value, this.draft.value];
@@ -146,7 +146,7 @@ export class Editor {
     );
   }
 
-  /** Saves it in place of what somebody else saved. */
+  /** Saves the draft over the other user's version. */
   async overwrite(): Promise<TaggedBlueprint | null> {
     const theirs = this.conflict.value?.theirs ?? null;
     const [id, draft] = [this.saved.value?.id, this.draft.value];
@@ -159,8 +159,8 @@ export class Editor {
     );
   }
 
-  /** Goes on from what somebody else saved; one step back is what was here. */
-  takeTheirs(): void {
+  /** Replaces the draft by the other user's version; undo restores the draft. */
+  useTheirs(): void {
     const theirs = this.conflict.value?.theirs ?? null;
     if (theirs === null) return;
     batch(() => {
@@ -170,7 +170,7 @@ export class Editor {
     });
   }
 
-  /** Checks it now; that happens by itself after each edit. */
+  /** Checks the draft now. Each edit does so after a delay. */
   async check(): Promise<void> {
     const draft = this.draft.value;
     if (!this.#deps.mayAuthor) return;
@@ -188,7 +188,7 @@ export class Editor {
     }
   }
 
-  /** Nothing is asked any more. */
+  /** Cancels pending requests. */
   stop(): void {
     this.#cancelCheck();
     this.#abort.abort();
@@ -224,7 +224,7 @@ export class Editor {
       batch(() => {
         this.conflict.value = null;
         this.#adopt(now);
-        // What the service has filled in is no edit; what was typed meanwhile stays.
+        // Fields that the service fills in are not an edit. Changes made meanwhile stay.
         if (this.draft.value === draft)
           this.#history.value = { ...this.#history.value, present: this.#base.value, open: null };
         this.#checkSoon();
@@ -252,7 +252,7 @@ export class Editor {
   }
 }
 
-/** `{}` lifts a rule of approvals; a field that is not named would stay as it was. */
+/** Removes the approval rule with `{}`: the service keeps a missing field. */
 function updateOf(draft: Draft, saved: TaggedBlueprint): BlueprintUpdate {
   return { ...bodyOf(draft), ...(draft.approvals === undefined && saved.approvals !== undefined && { approvals: {} }) };
 }
@@ -261,7 +261,7 @@ function rolesOf({ roles }: Pick<TaggedBlueprint, 'roles'>): ReadonlyMap<string,
   return new Map(roles.map(({ node, role }) => [node, role]));
 }
 
-/** What is wrong with a draft: its conditions at once, the rest as the service has said last, unless places have moved. */
+/** Findings of a draft: conditions are checked here, the rest comes from the service's last check if indexes still match. */
 function findingsOf(draft: Draft, answer: Answer): readonly Finding[] {
   const { nodes, edges } = answer.draft;
   const isStale = nodes.length !== draft.nodes.length || edges.length !== draft.edges.length;
@@ -281,13 +281,13 @@ function isOfCondition({ path }: BlueprintWarning): boolean {
   return path.endsWith('.condition');
 }
 
-/** The node or edge that a path such as `edges[2].target` leads to. */
+/** The node or edge of a path such as `edges[2].target`. */
 function partAt(path: string): Part | null {
   const [, list, at] = /^(node|edge)s\[(\d+)\]/.exec(path) ?? [];
   return list === 'node' || list === 'edge' ? { kind: list, at: Number(at) } : null;
 }
 
-/** A place in a body as a path, such as `nodes[0].label`. */
+/** A location in a body as a path, such as `nodes[0].label`. */
 function pathOf(place: readonly (string | number)[]): string {
   return place
     .map((part) => (typeof part === 'number' ? `[${part}]` : `.${part}`))

@@ -1,4 +1,4 @@
-/** All that was ever saved of a blueprint: who and when, what changed, and the way back. */
+/** The versions of a blueprint: who saved them, what changed, and how to restore one. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { BlueprintVersion } from '../../../generated/schemas.js';
@@ -7,7 +7,7 @@ import { query, setQuery } from '../../shell/router.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Badge, Button, Select } from '../../ui/controls.js';
 import { useResource } from '../../ui/resource.js';
-import { Awaited } from '../../ui/states.js';
+import { WhenLoaded } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
 import { Changes } from './changes-view.js';
 import { changesBetween } from './changes.js';
@@ -28,13 +28,13 @@ export function Versions({ editor, id }: VersionsProps) {
     for await (const page of council.blueprints.versions(id, { signal }).pages()) {
       found.push(...page);
       pages += 1;
-      if (pages === most.value) return { found, isWhole: false };
+      if (pages === most.value) return { found, isComplete: false };
     }
-    return { found, isWhole: true };
+    return { found, isComplete: true };
   });
   return (
-    <Awaited of={versions} what="versions">
-      {({ found, isWhole }) => (
+    <WhenLoaded of={versions} what="versions">
+      {({ found, isComplete }) => (
         <div class="versions">
           <div class="stack">
             <ol class="version-list" aria-label="Versions">
@@ -42,16 +42,16 @@ export function Versions({ editor, id }: VersionsProps) {
                 <VersionLine key={version.seq} version={version} isChosen={version === chosenOf(found)} />
               ))}
             </ol>
-            {!isWhole && found.at(-1)?.seq !== 0 && (
+            {!isComplete && found.at(-1)?.seq !== 0 && (
               <div class="row">
-                <Button onClick={() => (most.value += 1)}>Show older ones</Button>
+                <Button onClick={() => (most.value += 1)}>Show older versions</Button>
               </div>
             )}
           </div>
           <Chosen {...{ editor, found }} />
         </div>
       )}
-    </Awaited>
+    </WhenLoaded>
   );
 }
 
@@ -62,9 +62,9 @@ function VersionLine({ version: { version, at, actor, name, deleted }, isChosen 
         <strong>Version {version}</strong>
         <span class="small break">{name}</span>
         <span class="small muted">
-          {actor ?? 'without a key'}, <Ago at={at} />
+          {actor ?? 'no key'}, <Ago at={at} />
         </span>
-        {deleted !== null && <Badge tone="bad">deleted afterwards</Badge>}
+        {deleted !== null && <Badge tone="bad">then deleted</Badge>}
       </button>
     </li>
   );
@@ -75,7 +75,7 @@ interface VersionLineProps {
   readonly isChosen: boolean;
 }
 
-/** The version that the address names, or else the newest. */
+/** The version in the URL, or the newest. */
 function chosenOf(found: readonly BlueprintVersion[]): BlueprintVersion | undefined {
   const wanted = query.value.get('version');
   return found.find(({ version }) => String(version) === wanted) ?? found[0];
@@ -95,10 +95,10 @@ function Chosen({ editor, found }: { readonly editor: Editor; readonly found: re
       </div>
       {found.length > 1 && (
         <Select
-          label="Compared with"
+          label="Compare with"
           value={other?.seq ?? ''}
           options={[
-            ...(other === undefined ? [['', 'nothing: it is the first'] as const] : []),
+            ...(other === undefined ? [['', 'nothing (first version)'] as const] : []),
             ...found
               .filter((each) => each !== chosen)
               .map(({ seq, version, name }) => [seq, `Version ${version}: ${name}`] as const),
@@ -111,7 +111,6 @@ function Chosen({ editor, found }: { readonly editor: Editor; readonly found: re
   );
 }
 
-/** How a version differs from another; of the first all of it. */
 function ChangesTo({
   chosen,
   other,
@@ -126,14 +125,14 @@ function ChangesTo({
   return <Changes changes={changes} />;
 }
 
-/** A restored version is a new one with the content of an old one. */
+/** Saves the content of an old version as a new version. */
 function Restore({ editor, chosen }: { readonly editor: Editor; readonly chosen: BlueprintVersion }) {
   async function restore(): Promise<void> {
     try {
       editor.edit(draftOf(chosen));
       const saved = await editor.save();
       if (saved === null) return;
-      toast(`Version ${chosen.version} is restored as version ${saved.version}`, 'good');
+      toast(`Restored version ${chosen.version} as version ${saved.version}`, 'good');
       setQuery({ version: null, with: null });
     } catch (error) {
       toastError(error);
@@ -145,7 +144,7 @@ function Restore({ editor, chosen }: { readonly editor: Editor; readonly chosen:
       title={editor.isChanged.value ? 'Save or undo your changes first' : undefined}
       onClick={() => void restore()}
     >
-      Restore it
+      Restore this version
     </Button>
   );
 }

@@ -1,4 +1,4 @@
-/** A blueprint from a file: what of it was understood is shown before it is opened in the editor. */
+/** Imports a blueprint from a file: shows what was read before it opens in the editor. */
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { navigate, pageUrl } from '../../shell/router.js';
@@ -12,7 +12,7 @@ import { countOf, excerpt } from '../../record/counts.js';
 
 let opened: Draft | null = null;
 
-/** What was imported and is to be edited, once; null: nothing was. */
+/** The imported draft for the editor, once, or null if there is none. */
 export function takeImported(): Draft | null {
   const draft = opened;
   opened = null;
@@ -27,7 +27,7 @@ export function ImportButton() {
     try {
       found.value = importBlueprint(await file.text(), file.name.replace(/\.[^.]*$/, ''));
     } catch (error) {
-      toast(`“${file.name}” is no blueprint: ${error instanceof Error ? error.message : String(error)}`, 'bad');
+      toast(`“${file.name}” is not a blueprint: ${error instanceof Error ? error.message : String(error)}`, 'bad');
     }
   }
   return (
@@ -65,18 +65,18 @@ function Preview({
     <>
       <Button onClick={onClose}>Cancel</Button>
       <Button tone="primary" onClick={open}>
-        Open in the editor
+        Open in editor
       </Button>
     </>
   );
   return (
     <Dialog title={`Import “${draft.name}”`} broad onClose={onClose} foot={foot}>
       <p class="muted">
-        {countOf(draft.nodes.length, 'node')} and {countOf(draft.edges.length, 'edge')} were understood. Nothing is
-        saved before you save it.
+        The file contains {countOf(draft.nodes.length, 'node')} and {countOf(draft.edges.length, 'edge')}. Save the
+        blueprint in the editor to keep it.
       </p>
       {notes.length > 0 && (
-        <ul class="notice wait break import-notes marked" aria-label="What was read otherwise">
+        <ul class="notice wait break import-notes marked" aria-label="Conversions">
           {notes.map((note) => (
             <li key={note}>{note}</li>
           ))}

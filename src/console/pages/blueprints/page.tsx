@@ -1,10 +1,10 @@
-/** Saved councils: find one, start a run of it, make another. */
+/** The list of saved blueprints. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Blueprint } from '../../../generated/schemas.js';
 import { council } from '../../shell/council.js';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
-import { may, onRefused } from '../../shell/session.js';
+import { may, lockIfUnauthorized } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Badge, Button, TextBox } from '../../ui/controls.js';
 import { Confirm } from '../../ui/dialog.js';
@@ -15,13 +15,13 @@ import { StartDialog } from '../runs/start-form.js';
 import { ImportButton } from './import-dialog.js';
 import { BlueprintList } from './store.js';
 
-/** Rows that are shown at once. */
+/** Rows shown at first, and added by “Show more”. */
 const SHOWN = 200;
 
 export function BlueprintsPage() {
   const list = useMemo(() => new BlueprintList(council), []);
   useEffect(() => void list.more(), [list]);
-  useEffect(() => onRefused(list.error.value), [list.error.value]);
+  useEffect(() => lockIfUnauthorized(list.error.value), [list.error.value]);
   return (
     <main id="page" class="blueprints">
       <div class="page-head">
@@ -49,7 +49,7 @@ function Records({ list }: { readonly list: BlueprintList }) {
   const shown = useSignal(SHOWN);
   const wanted = (query.value.get('q') ?? '').toLowerCase();
   const found = list.records.value.filter(({ id, name }) => `${name}\n${id}`.toLowerCase().includes(wanted));
-  const isMore = found.length > shown.value || !list.isWhole.value;
+  const isMore = found.length > shown.value || !list.isComplete.value;
   function showMore(): void {
     shown.value += SHOWN;
     if (found.length < shown.value) void list.more();
@@ -57,7 +57,7 @@ function Records({ list }: { readonly list: BlueprintList }) {
   return (
     <>
       <Find />
-      {found.length === 0 && list.isWhole.value && <p class="muted">No blueprint is called so.</p>}
+      {found.length === 0 && list.isComplete.value && <p class="muted">No blueprint has this name or id.</p>}
       <ul class="blueprint-list" aria-label="Blueprints">
         {found.slice(0, shown.value).map((each) => (
           <Row
@@ -98,9 +98,9 @@ function Find() {
 
 function NoBlueprints() {
   return (
-    <Empty title="No blueprint is saved yet">
-      <p>A blueprint is a council of your own: members, prompts, and the ways between them.</p>
-      {may('author') && <a href={pageUrl(['blueprints', 'new'])}>Make the first one</a>}
+    <Empty title="No blueprints yet">
+      <p>A blueprint is your own council: its members, their prompts and the routes between them.</p>
+      {may('author') && <a href={pageUrl(['blueprints', 'new'])}>Create a blueprint</a>}
     </Empty>
   );
 }
@@ -165,7 +165,7 @@ function DeleteDialog({ list, blueprint, onClose }: DeleteDialogProps) {
     isBusy.value = true;
     try {
       await list.remove(blueprint);
-      toast(`“${blueprint.name}” is deleted`, 'good');
+      toast(`Deleted the blueprint “${blueprint.name}”`, 'good');
     } catch (error) {
       toastError(error);
     }
@@ -180,7 +180,7 @@ function DeleteDialog({ list, blueprint, onClose }: DeleteDialogProps) {
       onConfirm={() => void remove()}
       onClose={onClose}
     >
-      <p class="break">“{blueprint.name}” can start no more runs. Its runs and versions stay on record.</p>
+      <p class="break">“{blueprint.name}” cannot start runs any more. Its runs and versions remain.</p>
     </Confirm>
   );
 }

@@ -1,4 +1,4 @@
-/** Two runs side by side: what they have in common folded, what differs told word by word. */
+/** Compares two runs: equal steps are folded, differences are shown word by word. */
 import type { ComponentChildren } from 'preact';
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
@@ -8,7 +8,7 @@ import { lengthText } from '../../record/durations.js';
 import { excerpt, shortCount } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
 import { pageUrl, query } from '../../shell/router.js';
-import { onRefused } from '../../shell/session.js';
+import { lockIfUnauthorized } from '../../shell/session.js';
 import { Status } from '../../ui/controls.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
 import { DraftDiff } from '../../ui/text-diff.js';
@@ -31,9 +31,9 @@ export function ComparePage() {
         )}
       </div>
       {a === '' || b === '' ? (
-        <Empty title="Two runs are wanted">
+        <Empty title="Choose two runs">
           <p>
-            Choose them in <a href={pageUrl([])}>the list of runs</a>.
+            Select them in <a href={pageUrl([])}>the list of runs</a>.
           </p>
         </Empty>
       ) : (
@@ -49,27 +49,27 @@ function Compared({ a, b }: { readonly a: string; readonly b: string }) {
   useEffect(() => comparison.start(), [round.value]);
   const { left, right, compared, stretches } = comparison;
   const fault = left.fault.value ?? right.fault.value;
-  useEffect(() => onRefused(fault), [fault]);
+  useEffect(() => lockIfUnauthorized(fault), [fault]);
   if (fault instanceof NotFoundError) {
     return (
-      <Empty title="One of these runs is not there">
-        <a href={pageUrl([])}>To the runs</a>
+      <Empty title="One of these runs does not exist">
+        <a href={pageUrl([])}>Show the runs</a>
       </Empty>
     );
   }
   const [one, other] = [left.summary.value, right.summary.value];
   const failure = fault === null ? null : <Failure error={fault} onRetry={() => (round.value += 1)} />;
   if (compared.value === null || one === null || other === null) return failure ?? <Loading what="both runs" />;
-  // What they made of it where they part; all that comes after is opened by whoever wants it.
+  // The texts of the first difference are open.
   const firstOther = stretches.value.findIndex(({ kind }) => kind === 'other');
   return (
     <>
       {failure}
       <Totals {...{ a, b, one, other }} />
-      <Kinship fork={compared.value.fork} a={a} b={b} />
+      <ForkNotice fork={compared.value.fork} a={a} b={b} />
       <section class="stack" aria-label="Steps">
         <h2>Step by step</h2>
-        {stretches.value.length === 0 && <p class="muted">Neither has begun.</p>}
+        {stretches.value.length === 0 && <p class="muted">Neither run has started.</p>}
         {stretches.value.map((stretch, at) =>
           stretch.kind === 'same' ? (
             <Same key={at} pairs={stretch.pairs} isFirst={at === 0} left={left} right={right} />
@@ -83,24 +83,23 @@ function Compared({ a, b }: { readonly a: string; readonly b: string }) {
   );
 }
 
-interface KinshipProps extends Pick<TotalsProps, 'a' | 'b'> {
+interface ForkNoticeProps extends Pick<TotalsProps, 'a' | 'b'> {
   readonly fork: ComparedRuns['fork'];
 }
 
-/** Which of them was forked from the other, if one was. */
-function Kinship({ fork, a, b }: KinshipProps) {
+function ForkNotice({ fork, a, b }: ForkNoticeProps) {
   if (fork === null) return null;
   const [parent, child, id] = fork.parent === 'left' ? ['A', 'B', a] : ['B', 'A', b];
   return (
     <p class="notice">
       <span>
-        {child} is a fork of {parent}, from <a href={pageUrl(['runs', id], { at: fork.at })}>its event {fork.at}</a> on.
+        {child} is a fork of {parent} at <a href={pageUrl(['runs', id], { at: fork.at })}>event {fork.at}</a>.
       </span>
     </p>
   );
 }
 
-/** A run at its head, whatever the address says of moments. */
+/** A store at the head of a run: ignores the query of the URL. */
 function storeOf(id: string): RunStore {
   const run = council.run(id);
   return new RunStore({
@@ -156,7 +155,7 @@ function Totals({ a, b, one, other }: TotalsProps) {
   );
 }
 
-/** What is told of a run as a whole. */
+/** The rows of the summary table. */
 const TOTALS: readonly (readonly [name: string, tell: (run: RunSummary) => ComponentChildren])[] = [
   ['Status', ({ now: { status } }) => <Status status={status} />],
   ['Council', ({ council: name, isGodMode }) => `${name ?? 'Built-in'}${isGodMode ? ', God Mode' : ''}`],
@@ -165,7 +164,7 @@ const TOTALS: readonly (readonly [name: string, tell: (run: RunSummary) => Compo
   ['Calls', ({ now: { usage } }) => usage.calls],
   ['Tokens in', ({ now: { usage } }) => tokens(usage.inputTokens)],
   ['Tokens out', ({ now: { usage } }) => tokens(usage.outputTokens)],
-  ['Waited for people', ({ now: { waitedMs } }) => (waitedMs === 0 ? '–' : lengthText(waitedMs))],
+  ['Waited for decisions', ({ now: { waitedMs } }) => (waitedMs === 0 ? '–' : lengthText(waitedMs))],
   [
     'Duration',
     (run) => lengthText((run.endedAt === null ? now.value : Date.parse(run.endedAt)) - Date.parse(run.createdAt)),
@@ -183,7 +182,7 @@ function FinalDrafts({ before, after }: { readonly before: string | null; readon
     <section class="stack" aria-label="Final drafts">
       <h2>Final drafts</h2>
       {before === null || after === null ? (
-        <p class="muted">Only {before === null ? 'B' : 'A'} has one.</p>
+        <p class="muted">Only {before === null ? 'B' : 'A'} has a final draft.</p>
       ) : (
         <div class="card">
           <DraftDiff {...{ before, after }} />

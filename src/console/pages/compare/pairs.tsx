@@ -1,10 +1,10 @@
-/** Pairs of executions: those that are alike in one line, the others side by side. */
+/** Pairs of executions: equal ones in one line, others side by side. */
 import { useSignal } from '@preact/signals';
 import { lengthText } from '../../record/durations.js';
-import type { ComparedPair, Likeness } from '../../record/compare.js';
+import type { ComparedPair, Similarity } from '../../record/compare.js';
 import type { Execution } from '../../record/executions.js';
 import { countOf } from '../../record/counts.js';
-import { eventWords, executionWords, tokenWords } from '../../record/words.js';
+import { eventText, executionText, tokenText } from '../../record/event-text.js';
 import { pageUrl } from '../../shell/router.js';
 import type { Tone } from '../../ui/controls.js';
 import { Badge } from '../../ui/controls.js';
@@ -26,43 +26,43 @@ export function Same({
   return (
     <div class="same stack">
       <button type="button" class="fold" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
-        {isFirst ? 'The first ' : ''}
-        {countOf(pairs.length, 'step')} {pairs.length === 1 ? 'is' : 'are'} the same
+        {isFirst ? 'First ' : ''}
+        {countOf(pairs.length, 'step')} equal
       </button>
       {isOpen.value &&
-        pairs.map((pair) => <Other key={`${pair.node} ${pair.turn}`} pair={pair} isOpen={false} {...sides} />)}
+        pairs.map((pair) => <Other key={`${pair.node} ${pair.occurrence}`} pair={pair} isOpen={false} {...sides} />)}
     </div>
   );
 }
 
-const LIKENESSES: Readonly<Record<Likeness, readonly [text: string, tone: Tone]>> = {
-  same: ['the same', 'plain'],
-  differs: ['differs', 'wait'],
+const SIMILARITIES: Readonly<Record<Similarity, readonly [text: string, tone: Tone]>> = {
+  same: ['equal', 'plain'],
+  differs: ['different', 'wait'],
   left: ['only in A', 'bad'],
   right: ['only in B', 'good'],
 };
 
-/** @param isOpen whether what they have written is shown at first */
+/** @param isOpen whether the texts are open at first */
 export function Other({
-  pair: { node, turn, left: one, right: other, likeness },
+  pair: { node, occurrence, left: one, right: other, similarity },
   isOpen,
   left,
   right,
 }: Sides & { readonly pair: ComparedPair; readonly isOpen: boolean }) {
   const isShown = useSignal(isOpen);
-  const [text, tone] = LIKENESSES[likeness];
+  const [text, tone] = SIMILARITIES[similarity];
   const label = one?.label ?? other?.label ?? node;
   return (
-    <article class="card pair" aria-label={`${label}, turn ${turn}`}>
+    <article class="card pair" aria-label={`${label}, execution ${occurrence}`}>
       <div class="row spread">
         <h3 class="break">
-          {label} <span class="muted small">turn {turn}</span>
+          {label} <span class="muted small">execution {occurrence}</span>
         </h3>
         <Badge tone={tone}>{text}</Badge>
       </div>
       <div class="sides">
         <Side name="A" run={left} execution={one} />
-        {/* What a fork has taken over stands in its parent's record. */}
+        {/* The parent's record holds the inherited steps of a fork. */}
         <Side name="B" run={one === other ? left : right} execution={other} />
       </div>
       {(textOf(one) ?? textOf(other)) !== null && (
@@ -75,7 +75,7 @@ export function Other({
   );
 }
 
-/** From A's words to B's, or those of the only one. */
+/** The changes from A's text to B's, or the only text. */
 function Written({ one, other }: { readonly one: Execution | null; readonly other: Execution | null }) {
   const [before, after] = [textOf(one), textOf(other)];
   if (before === null || after === null || before === after) return <Prose text={before ?? after ?? ''} />;
@@ -90,13 +90,13 @@ function textOf(execution: Execution | null): string | null {
 
 interface SideProps {
   readonly name: string;
-  /** Whose record tells it. */
+  /** The run whose record holds the execution. */
   readonly run: RunStore;
   readonly execution: Execution | null;
 }
 
 function Side({ name, run, execution }: SideProps) {
-  if (execution === null) return <p class="muted small">{name}: it did not run</p>;
+  if (execution === null) return <p class="muted small">{name}: not executed</p>;
   const { output, attempts } = execution;
   const at = output?.seq ?? attempts.at(-1)?.started.seq ?? null;
   const decision = decisionOn(execution, run);
@@ -116,16 +116,16 @@ function factsOf({ output, state, usage, durationMs, routes }: Execution): reado
   const next = routes.at(-1)?.next ?? [];
   return [
     ...(output !== null && 'score' in output.value ? [`score ${output.value.score}`] : []),
-    ...(state === 'done' ? [] : [executionWords(state)]),
+    ...(state === 'done' ? [] : [executionText(state)]),
     ...(next.length === 0 ? [] : [`to ${next.join(', ')}`]),
-    ...(usage === null ? [] : [tokenWords(usage)]),
+    ...(usage === null ? [] : [tokenText(usage)]),
     ...(durationMs === null ? [] : [lengthText(durationMs)]),
   ];
 }
 
-/** What a human said when it was let through; null: it did not have to wait. */
-function decisionOn({ pause: number }: Execution, { executions, record }: RunStore): string | null {
+/** The decision at the pause before it, or null if there was none. */
+function decisionOn({ pause: number }: Execution, { trace: executions, record }: RunStore): string | null {
   const pause = number === null ? undefined : executions.value?.pauses.find((each) => each.number === number);
   const event = record.events[pause?.decision?.seq ?? -1];
-  return event === undefined ? null : eventWords(event);
+  return event === undefined ? null : eventText(event);
 }

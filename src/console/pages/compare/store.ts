@@ -1,11 +1,11 @@
-/** Two runs as they are compared: both followed to their end, and what they have in common folded. */
+/** The comparison of two runs, updated while they run. */
 import type { ReadonlySignal } from '@preact/signals';
 import { computed } from '@preact/signals';
 import type { ComparedPair, ComparedRuns } from '../../record/compare.js';
 import { compareRuns } from '../../record/compare.js';
 import type { RunStore } from '../run/store.js';
 
-/** Pairs in a row that are alike, or one that is not. */
+/** Consecutive equal pairs, or one pair that differs. */
 export type Stretch =
   | { readonly kind: 'same'; readonly pairs: readonly ComparedPair[] }
   | { readonly kind: 'other'; readonly pair: ComparedPair };
@@ -13,7 +13,7 @@ export type Stretch =
 export class Comparison {
   readonly left: RunStore;
   readonly right: RunStore;
-  /** Null while one of them has no event. */
+  /** Or null while one of the runs has no event. */
   readonly compared: ReadonlySignal<ComparedRuns | null>;
   readonly stretches: ReadonlySignal<readonly Stretch[]>;
 
@@ -21,13 +21,13 @@ export class Comparison {
   constructor(left: RunStore, right: RunStore, clock: ReadonlySignal<number>) {
     this.left = left;
     this.right = right;
-    // Of runs that are over nothing moves with the time.
+    // Finished runs do not depend on the clock.
     const until = computed(() => (left.isOver.value && right.isOver.value ? 0 : clock.value));
     this.compared = computed(() => compareRuns(sideOf(left), sideOf(right), new Date(until.value).toISOString()));
     this.stretches = computed(() => stretchesOf(this.compared.value?.pairs ?? []));
   }
 
-  /** Follows both. Returns what ends it. */
+  /** Follows both runs. @returns stops following */
   start(): () => void {
     const ends = [this.left.start(), this.right.start()];
     return () => ends.forEach((end) => end());
@@ -42,7 +42,7 @@ function stretchesOf(pairs: readonly ComparedPair[]): readonly Stretch[] {
   const stretches: Stretch[] = [];
   for (const pair of pairs) {
     const last = stretches.at(-1);
-    if (pair.likeness !== 'same') stretches.push({ kind: 'other', pair });
+    if (pair.similarity !== 'same') stretches.push({ kind: 'other', pair });
     else if (last?.kind === 'same') stretches[stretches.length - 1] = { kind: 'same', pairs: [...last.pairs, pair] };
     else stretches.push({ kind: 'same', pairs: [pair] });
   }

@@ -1,4 +1,4 @@
-/** Takes a document away, after it was asked whether that is meant. */
+/** Deletes a document after a confirmation. */
 import { useSignal } from '@preact/signals';
 import type { Document } from '../../../client/client.js';
 import { NotFoundError } from '../../../client/errors.js';
@@ -21,10 +21,10 @@ export function DeleteButton({ document: { id, filename }, slim = false, onDelet
     try {
       await council.documents.delete(id);
     } catch (error) {
-      // Somebody else was faster: that is what was wanted.
+      // Another user deleted it first.
       if (!(error instanceof NotFoundError)) return toastError(error);
     }
-    toast(`${filename} is deleted`, 'good');
+    toast(`Deleted the document ${filename}`, 'good');
     onDeleted();
   }
   return (
@@ -46,7 +46,7 @@ export function DeleteButton({ document: { id, filename }, slim = false, onDelet
           onClose={close}
         >
           <p class="break">
-            <strong>{filename}</strong> is found by no agent any more. Runs keep what they have read of it.
+            Agents cannot find <strong>{filename}</strong> any more. Runs keep the chunks that they have read.
           </p>
         </Confirm>
       )}

@@ -1,4 +1,4 @@
-/** A document, page by page, with the passages that are found of it. */
+/** A document, page by page, with the chunks that search finds. */
 import { useEffect, useRef } from 'preact/hooks';
 import type { Document, NumberedChunk } from '../../../client/client.js';
 import { council } from '../../shell/council.js';
@@ -6,7 +6,7 @@ import { navigate, navigateFromHere, pageUrl, query } from '../../shell/router.j
 import { may } from '../../shell/session.js';
 import { Badge, Button, Field } from '../../ui/controls.js';
 import { allOf, useResource } from '../../ui/resource.js';
-import { Awaited, Empty } from '../../ui/states.js';
+import { WhenLoaded, Empty } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
 import { countOf } from '../../record/counts.js';
 import { DeleteButton } from './delete-button.js';
@@ -27,9 +27,9 @@ export function DocumentPage({ id }: { readonly id: string }) {
           <DeleteButton document={loaded.value} onDeleted={() => go(pageUrl(['documents']))} />
         )}
       </div>
-      <Awaited of={found} what="the document">
+      <WhenLoaded of={found} what="the document">
         {(document) => <Pages document={document} />}
-      </Awaited>
+      </WhenLoaded>
     </main>
   );
 }
@@ -38,9 +38,9 @@ function Facts({ document: { id, pages, chunks, ingested_at: at } }: { readonly 
   return (
     <p class="document-facts">
       <span>{countOf(pages, 'page')}</span>
-      {chunks === 0 ? <Badge tone="wait">no text</Badge> : <span>{countOf(chunks, 'passage')}</span>}
+      {chunks === 0 ? <Badge tone="wait">no text</Badge> : <span>{countOf(chunks, 'chunk')}</span>}
       <span>
-        taken in <Ago at={at} />
+        uploaded <Ago at={at} />
       </span>
       <span class="mono clip" title={id}>
         SHA-256 {id.slice(0, 12)}…
@@ -49,7 +49,7 @@ function Facts({ document: { id, pages, chunks, ingested_at: at } }: { readonly 
   );
 }
 
-/** One page at a time: that of the address. */
+/** The page that the URL names. */
 function Pages({ document: { id, pages } }: { readonly document: Document }) {
   const page = numberIn('page') ?? 1;
   const to = (other: number): string => pageUrl(['documents', id], { page: other });
@@ -76,7 +76,7 @@ function Pages({ document: { id, pages } }: { readonly document: Document }) {
         <span class="muted">of {pages}</span>
         <Step href={page < pages ? to(page + 1) : null}>Next ›</Step>
       </nav>
-      <Passages key={page} id={id} page={page} />
+      <Chunks key={page} id={id} page={page} />
     </>
   );
 }
@@ -90,78 +90,78 @@ function Step({ href, children }: { readonly href: string | null; readonly child
   );
 }
 
-function Passages({ id, page }: { readonly id: string; readonly page: number }) {
+function Chunks({ id, page }: { readonly id: string; readonly page: number }) {
   const found = useResource(`${id} ${page}`, (signal) =>
     allOf(council.documents.chunks(id, { page, limit: 1_000, signal })),
   );
   return (
-    <Awaited of={found} what="the passages">
-      {(passages) => <Found {...{ id, page, passages }} />}
-    </Awaited>
+    <WhenLoaded of={found} what="the chunks">
+      {(chunks) => <Found {...{ id, page, chunks }} />}
+    </WhenLoaded>
   );
 }
 
 interface FoundProps {
   readonly id: string;
   readonly page: number;
-  readonly passages: readonly NumberedChunk[];
+  readonly chunks: readonly NumberedChunk[];
 }
 
-function Found({ id, page, passages }: FoundProps) {
-  if (passages.length === 0) {
+function Found({ id, page, chunks }: FoundProps) {
+  if (chunks.length === 0) {
     return <Empty title={`No text on page ${page}`} />;
   }
-  const chunk = numberIn('chunk');
+  const target = numberIn('chunk');
   return (
-    <ol class="passages">
-      {passages.map((each) => (
-        <Passage
+    <ol class="chunks">
+      {chunks.map((each) => (
+        <Chunk
           key={each.chunk}
-          passage={each}
+          chunk={each}
           href={pageUrl(['documents', id], { page, chunk: each.chunk })}
-          isMeant={each.chunk === chunk}
+          isTarget={each.chunk === target}
         />
       ))}
     </ol>
   );
 }
 
-interface PassageProps {
-  readonly passage: NumberedChunk;
-  /** Its own address. */
+interface ChunkProps {
+  readonly chunk: NumberedChunk;
+  /** The URL of the chunk. */
   readonly href: string;
-  /** Whether the address means it: it is marked, and scrolled to. */
-  readonly isMeant: boolean;
+  /** Whether the URL names it: it is marked and scrolled into view. */
+  readonly isTarget: boolean;
 }
 
-function Passage({ passage: { chunk, text }, href, isMeant }: PassageProps) {
+function Chunk({ chunk: { chunk, text }, href, isTarget }: ChunkProps) {
   const element = useRef<HTMLLIElement>(null);
   useEffect(() => {
-    if (!isMeant) return;
+    if (!isTarget) return;
     element.current?.scrollIntoView({ block: 'center' });
     element.current?.focus({ preventScroll: true });
-  }, [isMeant]);
+  }, [isTarget]);
   return (
     <li
       ref={element}
-      class={`card${isMeant ? ' meant' : ''}`}
+      class={`card${isTarget ? ' target' : ''}`}
       tabIndex={-1}
-      aria-current={isMeant ? 'true' : undefined}
+      aria-current={isTarget ? 'true' : undefined}
     >
       <a class="small" href={href}>
-        Passage {chunk + 1}
+        Chunk {chunk + 1}
       </a>
       <p class="prose">{flowing(text)}</p>
     </li>
   );
 }
 
-/** A text whose lines are those of a printed page, for a width of its own; paragraphs stay. */
+/** Joins the lines of a printed page; paragraphs stay. */
 function flowing(text: string): string {
   return text.replace(/(?<!\n)\n(?!\n)/g, ' ');
 }
 
-/** A whole number of the address, from 0; null: it says none. */
+/** A whole number in the query, or null. */
 function numberIn(name: string): number | null {
   const text = query.value.get(name) ?? '';
   return /^\d{1,9}$/.test(text) ? Number(text) : null;

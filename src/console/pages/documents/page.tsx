@@ -1,4 +1,4 @@
-/** Documents that agents can search: given to the service, found, taken away; one of them is a page of its own. */
+/** The documents that agents can search: upload, search, list and delete. */
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { Document } from '../../../client/client.js';
 import { council } from '../../shell/council.js';
@@ -6,7 +6,7 @@ import { pageUrl, path } from '../../shell/router.js';
 import { may } from '../../shell/session.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { allOf, useResource } from '../../ui/resource.js';
-import { Awaited, Empty } from '../../ui/states.js';
+import { WhenLoaded, Empty } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
 import { countOf } from '../../record/counts.js';
 import { DeleteButton } from './delete-button.js';
@@ -15,7 +15,7 @@ import { Search } from './search.js';
 import { Uploads } from './store.js';
 import { UploadCard, UploadLines } from './uploads.js';
 
-/** Rows that are shown at first, and more of at a time. */
+/** Rows shown at first, and added by “Show more”. */
 const ROWS = 100;
 
 const uploads = new Uploads(council);
@@ -37,9 +37,9 @@ function DocumentList() {
       </div>
       {may('documents') && <UploadCard uploads={uploads} />}
       <UploadLines uploads={uploads} />
-      <Awaited of={documents} what="the documents">
+      <WhenLoaded of={documents} what="the documents">
         {(found) => <Found documents={found} onChange={documents.reload} />}
-      </Awaited>
+      </WhenLoaded>
     </main>
   );
 }
@@ -51,8 +51,8 @@ function Found({ documents, onChange }: { readonly documents: readonly Document[
       <Empty title="No documents yet">
         <p>
           {may('documents')
-            ? 'Upload a PDF: agents with the PDF reader search it and cite its pages.'
-            : 'Your key may upload none.'}
+            ? 'Upload a PDF. Agents with the PDF reader search it and cite its pages.'
+            : 'Your key may not upload documents.'}
         </p>
       </Empty>
     );
@@ -88,8 +88,8 @@ function Row({ document, onChange }: { readonly document: Document; readonly onC
       </a>
       <span class="document-facts">
         <span>{countOf(pages, 'page')}</span>
-        <span>{chunks === 0 ? <Badge tone="wait">no text</Badge> : countOf(chunks, 'passage')}</span>
-        {error !== undefined && <Badge tone="bad">damaged</Badge>}
+        <span>{chunks === 0 ? <Badge tone="wait">no text</Badge> : countOf(chunks, 'chunk')}</span>
+        {error !== undefined && <Badge tone="bad">corrupt</Badge>}
         <Ago at={at} />
       </span>
       {may('documents') && <DeleteButton document={document} slim onDeleted={onChange} />}

@@ -1,4 +1,4 @@
-/** What an agent would be given: the passages nearest to a question, with where they stand. */
+/** Searches the documents as an agent does: shows the chunks nearest to a question. */
 import { useSignal } from '@preact/signals';
 import type { FoundPassage } from '../../../client/client.js';
 import { countOf } from '../../record/counts.js';
@@ -6,10 +6,10 @@ import { council } from '../../shell/council.js';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
 import { Button, TextBox } from '../../ui/controls.js';
 import { useResource } from '../../ui/resource.js';
-import { Awaited } from '../../ui/states.js';
+import { WhenLoaded } from '../../ui/states.js';
 
-/** Passages that are asked for. */
-const PASSAGES = 8;
+/** Number of results. */
+const RESULTS = 8;
 
 export function Search() {
   const asked = query.value.get('q') ?? '';
@@ -38,13 +38,11 @@ export function Search() {
 }
 
 function Answer({ asked }: { readonly asked: string }) {
-  const answer = useResource(`search ${asked}`, (signal) =>
-    council.documents.search(asked, { topK: PASSAGES, signal }),
-  );
+  const answer = useResource(`search ${asked}`, (signal) => council.documents.search(asked, { topK: RESULTS, signal }));
   return (
-    <Awaited of={answer} what="the passages">
+    <WhenLoaded of={answer} what="the results">
       {(found) => <Hits found={found} />}
-    </Awaited>
+    </WhenLoaded>
   );
 }
 
@@ -53,13 +51,13 @@ function Hits({ found }: { readonly found: readonly FoundPassage[] }) {
     <>
       <div class="row spread">
         <p class="muted small" role="status">
-          {found.length === 0 ? 'Nothing was found.' : `${countOf(found.length, 'passage')}, nearest first`}
+          {found.length === 0 ? 'No results.' : `${countOf(found.length, 'result')}, nearest first`}
         </p>
         <Button tone="plain" slim onClick={() => setQuery({ q: null })}>
           Clear
         </Button>
       </div>
-      <ol class="hits" aria-label="Passages that were found">
+      <ol class="hits" aria-label="Search results">
         {found.map(({ document, filename, page, chunk, score, text, cite }) => (
           <li key={`${document} ${chunk}`}>
             <span class="row spread">
@@ -67,7 +65,7 @@ function Hits({ found }: { readonly found: readonly FoundPassage[] }) {
                 {filename ?? document}, page {page}
               </a>
               <span class="muted small numeric">
-                <code title="How drafts cite this page">{cite}</code> · score {score.toPrecision(3)}
+                <code title="Citation of this page in drafts">{cite}</code> · score {score.toPrecision(3)}
               </span>
             </span>
             <p class="prose clamp">{text}</p>

@@ -1,32 +1,32 @@
-/** Files on their way to the service, also while another page is looked at. */
+/** Uploads, which continue while the user is on another page. */
 import type { ReadonlySignal } from '@preact/signals';
 import { signal } from '@preact/signals';
 import type { CouncilClient, UploadResult } from '../../../client/client.js';
 
-/** Most that the service takes of one file, in bytes: what is larger need not be sent to be refused. */
+/** The service's limit for a file, in bytes: larger files are not sent. */
 const MAX_BYTES = 50 * 1024 * 1024;
-/** Sent at a time: browsers keep few connections to one host. */
+/** Number of parallel uploads: browsers open few connections to one host. */
 const AT_A_TIME = 2;
 
 export type UploadState =
   | { readonly status: 'waiting' }
-  /** `share`: of the file, 0 to 1; at 1 the service reads it. */
+  /** `share`: part sent, 0 to 1; at 1 the service reads the file. */
   | { readonly status: 'sending'; readonly share: number }
-  | { readonly status: 'taken'; readonly result: UploadResult }
-  | { readonly status: 'refused'; readonly error: unknown };
+  | { readonly status: 'done'; readonly result: UploadResult }
+  | { readonly status: 'failed'; readonly error: unknown };
 
 export interface Upload {
   readonly id: number;
   readonly filename: string;
   readonly state: ReadonlySignal<UploadState>;
-  /** Stops it, or takes its outcome away. */
+  /** Cancels the upload, or removes its result from the list. */
   remove(): void;
 }
 
 export class Uploads {
-  /** In the order they were given. */
+  /** In the order of selection. */
   readonly list = signal<readonly Upload[]>([]);
-  /** Grows whenever a file was taken in or refused. */
+  /** Number of finished uploads. */
   readonly ended = signal(0);
   readonly #client: Pick<CouncilClient, 'documents'>;
   readonly #waiting: (() => Promise<void>)[] = [];
@@ -54,7 +54,7 @@ export class Uploads {
     };
     this.list.value = [...this.list.value, upload];
     if (file.size > MAX_BYTES) {
-      state.value = { status: 'refused', error: new Error('The file is larger than 50 MiB') };
+      state.value = { status: 'failed', error: new Error('The file is larger than 50 MiB') };
       return;
     }
     this.#waiting.push(async () => {
@@ -65,9 +65,9 @@ export class Uploads {
           signal: abort.signal,
           onProgress: ({ sent, total }) => (state.value = { status: 'sending', share: sent / total }),
         });
-        state.value = { status: 'taken', result };
+        state.value = { status: 'done', result };
       } catch (error) {
-        state.value = { status: 'refused', error };
+        state.value = { status: 'failed', error };
       }
       this.ended.value += 1;
     });

@@ -1,10 +1,10 @@
-/** Where files are given, and what becomes of them. */
+/** The upload button, and the list of uploads. */
 import { useEffect, useRef } from 'preact/hooks';
 import { Button } from '../../ui/controls.js';
-import { tellError } from '../../ui/states.js';
+import { errorText } from '../../ui/states.js';
 import type { Upload, UploadState, Uploads } from './store.js';
 
-/** A button, and a place to drop files on; wherever on the page they are dropped, they are taken. */
+/** A button to upload files. Files can be dropped anywhere on the page. */
 export function UploadCard({ uploads }: { readonly uploads: Uploads }) {
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -40,7 +40,7 @@ export function UploadCard({ uploads }: { readonly uploads: Uploads }) {
         multiple
         onChange={({ currentTarget }) => {
           uploads.add(currentTarget.files ?? []);
-          // The same file chosen again is a change again.
+          // So that the user can choose the same file again.
           currentTarget.value = '';
         }}
       />
@@ -48,7 +48,6 @@ export function UploadCard({ uploads }: { readonly uploads: Uploads }) {
   );
 }
 
-/** What becomes of files that were given. */
 export function UploadLines({ uploads }: { readonly uploads: Uploads }) {
   if (uploads.list.value.length === 0) return null;
   return (
@@ -62,7 +61,7 @@ export function UploadLines({ uploads }: { readonly uploads: Uploads }) {
 
 function UploadLine({ upload: { filename, state, remove } }: { readonly upload: Upload }) {
   const shown = state.value;
-  const isOver = shown.status === 'taken' || shown.status === 'refused';
+  const isOver = shown.status === 'done' || shown.status === 'failed';
   return (
     <li class={toneOf(shown)}>
       <span class="grow">
@@ -74,28 +73,28 @@ function UploadLine({ upload: { filename, state, remove } }: { readonly upload: 
       {shown.status === 'sending' && (
         <progress aria-label={`Progress of ${filename}`} max={1} value={shown.share < 1 ? shown.share : undefined} />
       )}
-      <Button tone="plain" slim label={`${isOver ? 'Dismiss' : 'Stop'} ${filename}`} onClick={remove}>
-        {isOver ? '✕' : 'Stop'}
+      <Button tone="plain" slim label={`${isOver ? 'Dismiss' : 'Cancel the upload of'} ${filename}`} onClick={remove}>
+        {isOver ? '✕' : 'Cancel'}
       </Button>
     </li>
   );
 }
 
 function toneOf(state: UploadState): string {
-  if (state.status === 'refused') return 'bad';
-  if (state.status !== 'taken') return '';
+  if (state.status === 'failed') return 'bad';
+  if (state.status !== 'done') return '';
   return state.result.chunks_ingested === 0 ? 'wait' : 'good';
 }
 
 function textOf(state: UploadState): string {
   switch (state.status) {
     case 'waiting':
-      return 'Waits for its turn';
+      return 'Waiting';
     case 'sending':
-      return state.share < 1 ? `${Math.floor(state.share * 100)} % sent` : 'Sent; its text is being read';
-    case 'taken':
+      return state.share < 1 ? `${Math.floor(state.share * 100)} % sent` : 'Sent. The service reads its text.';
+    case 'done':
       return state.result.message;
-    case 'refused':
-      return tellError(state.error);
+    case 'failed':
+      return errorText(state.error);
   }
 }

@@ -1,4 +1,4 @@
-/** One pause: what waits, since when and until when, who has said what, the draft, and the decision. */
+/** The card of a pause: its times, votes, draft and the buttons to decide. */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Approval, GodModeState, PauseVote } from '../../../generated/schemas.js';
 import { countOf } from '../../record/counts.js';
@@ -12,13 +12,13 @@ import { Prose } from '../../ui/prose.js';
 import { useResource, type Resource } from '../../ui/resource.js';
 import { Failure, Loading } from '../../ui/states.js';
 import { DraftDiff } from '../../ui/text-diff.js';
-import { Ago, exactly, now, Since } from '../../ui/time.js';
-import type { Drafts, SeenDrafts } from './seen-drafts.js';
+import { Ago, dateTimeText, now, Since } from '../../ui/time.js';
+import type { DraftsByNode, SeenDrafts } from './seen-drafts.js';
 import type { Card, InboxStore } from './store.js';
 
 interface CardProps {
   readonly card: Card;
-  /** Whether it is the one that is looked at: it shows its draft, and keys mean it. */
+  /** Whether it is the selected card: it shows its draft, and shortcuts apply to it. */
   readonly isCurrent: boolean;
   readonly store: InboxStore;
   readonly seen: SeenDrafts;
@@ -35,16 +35,22 @@ export function PauseCard({ card, isCurrent, store, seen }: CardProps) {
       aria-labelledby={id}
       aria-busy={isBusy}
       onClick={(event) => {
-        if (event.target instanceof Element && event.target.closest('a, button, input') === null) store.look(card);
+        if (event.target instanceof Element && event.target.closest('a, button, input') === null) store.select(card);
       }}
     >
-      <Head pause={pause} id={id} />
+      <Head pause={pause} store={store} id={id} />
       {isCurrent ? <Open card={card} store={store} seen={seen} /> : <Closed card={card} store={store} />}
     </article>
   );
 }
 
-function Head({ pause, id }: { readonly pause: Approval; readonly id: string }) {
+interface HeadProps {
+  readonly pause: Approval;
+  readonly store: InboxStore;
+  readonly id: string;
+}
+
+function Head({ pause, store, id }: HeadProps) {
   const { input_topic: topic, blueprint, next_nodes: next, critic_score: score, iteration_count: drafts } = pause;
   return (
     <div class="stack">
@@ -55,11 +61,11 @@ function Head({ pause, id }: { readonly pause: Approval; readonly id: string }) 
         <span class="muted break">{blueprint.name ?? 'Council'}</span>
         {next.map((node) => (
           <Badge key={node} tone="wait">
-            next: {node}
+            next: {store.labelOf(pause, node)}
           </Badge>
         ))}
         <span>
-          waits for <Since at={pause.waiting_since} />
+          waiting for <Since at={pause.waiting_since} />
         </span>
         {score !== null && <span>score {score}</span>}
         {drafts > 0 && <span class="muted">{countOf(drafts, 'draft')} so far</span>}
@@ -74,21 +80,21 @@ function Head({ pause, id }: { readonly pause: Approval; readonly id: string }) 
   );
 }
 
-/** What happens when nobody decides, and how soon. */
+/** The deadline, and what happens then. */
 function Deadline({ pause: { deadline, deadline_then: then } }: { readonly pause: Approval }) {
   if (deadline === null) return null;
   const leftMs = Date.parse(deadline) - now.value;
   return (
     <span class={leftMs < 60_000 ? 'soon' : ''}>
-      <time datetime={deadline} title={exactly(deadline)}>
+      <time datetime={deadline} title={dateTimeText(deadline)}>
         {leftMs > 0 ? `in ${tickingText(leftMs + 999)}` : 'now'}
       </time>
-      : {typeof then === 'object' ? `${then.escalate.join(', ')} will be asked` : THEN[then ?? 'reject']}
+      : {typeof then === 'object' ? `then ${then.escalate.join(', ')} may decide` : THEN[then ?? 'reject']}
     </span>
   );
 }
 
-const THEN = { approve: 'it goes on by itself', reject: 'it ends as rejected' } as const;
+const THEN = { approve: 'then the run is approved', reject: 'then the run is rejected' } as const;
 
 interface Shown {
   readonly card: Card;
@@ -107,17 +113,17 @@ function Closed({ card, store }: Shown) {
 
 function Open({ card, store, seen }: Shown & { readonly seen: SeenDrafts }) {
   const { key, pause } = card;
-  // Others may be asked after its deadline: then it is another list of names.
-  const { state, reload }: Resource<Looked> = useResource(`${key} ${pause.deadline}`, async (signal) => {
+  // The approvers change when the deadline escalates the pause.
+  const { state, reload }: Resource<LoadedPause> = useResource(`${key} ${pause.deadline}`, async (signal) => {
     const found = await council.run(pause.run_id).pause({ signal });
     const shown = found?.seq === pause.expected_seq ? found.state : null;
-    return { shown, before: shown === null ? null : seen.look(shown) };
+    return { shown, before: shown === null ? null : seen.markSeen(shown) };
   });
   const { value: found } = state;
-  const looked = found.status === 'ready' ? found.value : null;
-  const shown = looked?.shown ?? null;
+  const loaded = found.status === 'ready' ? found.value : null;
+  const shown = loaded?.shown ?? null;
   useEffect(() => {
-    if (shown !== null) store.know(pause, shown);
+    if (shown !== null) store.onStateLoaded(pause, shown);
   }, [shown]);
   return (
     <>
@@ -125,15 +131,15 @@ function Open({ card, store, seen }: Shown & { readonly seen: SeenDrafts }) {
       <Votes votes={pause.votes} />
       {found.status === 'loading' && <Loading what="the draft" lines={3} />}
       {found.status === 'failed' && <Failure error={found.error} onRetry={reload} />}
-      {looked !== null && <Read looked={looked} />}
+      {loaded !== null && <Drafts loaded={loaded} labelOf={(node) => store.labelOf(pause, node)} />}
     </>
   );
 }
 
-/** The state at a pause, unless it has gone meanwhile; and the drafts that were seen before. */
-interface Looked {
+/** The state at a pause, or null if it was decided meanwhile, and the drafts that the user saw before. */
+interface LoadedPause {
   readonly shown: GodModeState | null;
-  readonly before: Drafts | null;
+  readonly before: DraftsByNode | null;
 }
 
 function Votes({ votes }: { readonly votes: readonly PauseVote[] }) {
@@ -150,7 +156,12 @@ function Votes({ votes }: { readonly votes: readonly PauseVote[] }) {
   );
 }
 
-function Read({ looked: { shown, before } }: { readonly looked: Looked }) {
+interface DraftsProps {
+  readonly loaded: LoadedPause;
+  readonly labelOf: (node: string) => string;
+}
+
+function Drafts({ loaded: { shown, before }, labelOf }: DraftsProps) {
   if (shown === null) return null;
   const { current_state: state, branches = [] } = shown;
   const feedback = state.feedback_history.at(-1);
@@ -168,7 +179,7 @@ function Read({ looked: { shown, before } }: { readonly looked: Looked }) {
         branches.map(({ node, current_draft: draft }) => (
           <Draft
             key={node}
-            name={shown.next_nodes.includes(node) ? `Draft for ${node}` : `Draft that waits at ${node}`}
+            name={shown.next_nodes.includes(node) ? `Draft for ${labelOf(node)}` : `Draft waiting at ${labelOf(node)}`}
             text={draft}
             before={before?.[node] ?? before?.[''] ?? null}
           />
@@ -193,14 +204,14 @@ function Draft({
     <section class="stack">
       <h3 class="small muted">
         {name}
-        {isChanged && ', changed since you last looked'}
-        {before === text && ', as you last saw it'}
+        {isChanged && ', changed since your last visit'}
+        {before === text && ', unchanged since your last visit'}
       </h3>
       {isChanged ? (
         <>
           <DraftDiff before={before} after={text} />
           <details>
-            <summary class="small">The whole draft</summary>
+            <summary class="small">Full draft</summary>
             <Prose text={text} />
           </details>
         </>
@@ -212,7 +223,7 @@ function Draft({
 }
 
 interface DecideProps extends Shown {
-  /** Null: it is not known. */
+  /** Or null before it is loaded. */
   readonly state: GodModeState | null;
   readonly isCurrent?: boolean;
 }
@@ -221,7 +232,7 @@ function Decide({ card, store, state, isCurrent = false }: DecideProps) {
   const { pause, isBusy, mayDecide } = card;
   const link = (
     <a class="small" href={pageUrl(['runs', pause.run_id], { at: pause.expected_seq })}>
-      The run at this pause
+      Open run
     </a>
   );
   if (!mayDecide) {
@@ -233,7 +244,7 @@ function Decide({ card, store, state, isCurrent = false }: DecideProps) {
     );
   }
   const hasApproved = pause.votes.some((vote) => vote.actor === actor.value && vote.action === 'approve');
-  // Keys mean the card that is looked at.
+  // Shortcuts apply to the selected card.
   const keyOf = (key: string) => (isCurrent ? key : undefined);
   return (
     <>
@@ -259,7 +270,7 @@ function Decide({ card, store, state, isCurrent = false }: DecideProps) {
   );
 }
 
-/** Of the field for the comment on a pause. */
+/** Id of the comment field of a pause. */
 export function commentId(key: string): string {
   return `comment-${key.replace(' ', '-')}`;
 }
@@ -284,7 +295,7 @@ function Comment({ card, store }: Shown) {
         id={commentId(key)}
         class="input"
         maxLength={2_000}
-        placeholder={isRejecting ? 'Why? Enter rejects, Escape does not' : 'A comment, if you like'}
+        placeholder={isRejecting ? 'Reason. Enter rejects, Escape cancels' : 'Comment (optional)'}
         value={store.commentOn(key)}
         disabled={isBusy}
         onInput={(event) => store.comment(key, event.currentTarget.value)}
@@ -296,8 +307,8 @@ function Comment({ card, store }: Shown) {
 }
 
 function whyNot({ quorum }: Approval, state: GodModeState | null): string {
-  if (!may('approve')) return 'This key may look, but not decide.';
+  if (!may('approve')) return 'Your key may not decide.';
   const by = state?.approvals?.by ?? null;
-  if (by === null) return quorum > 1 ? `${quorum} others decide.` : 'Others decide.';
-  return `${by.join(', ')} may decide.`;
+  if (by === null) return quorum > 1 ? `${quorum} other approvers decide.` : 'Another approver decides.';
+  return `Only ${by.join(', ')} may decide.`;
 }

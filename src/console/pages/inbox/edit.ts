@@ -1,10 +1,10 @@
-/** An edit of a run's state as it is typed, and what of it is sent: the keys that differ from what is shown. */
+/** An edit of a run's state: the typed fields, and the override with the fields that differ. */
 import type { CurrentState, FieldError, GodModeState, StateOverride } from '../../../generated/schemas.js';
 
-/** What is typed. Numbers are text until they are sent. */
+/** The typed fields. Numbers are text until they are sent. */
 export interface Edit {
   readonly topic: string;
-  /** Drafts by the node that waits with them. */
+  /** The drafts of the nodes that wait. */
   readonly drafts: readonly BranchDraft[];
   readonly score: string;
   readonly iterations: string;
@@ -13,22 +13,22 @@ export interface Edit {
 }
 
 export interface BranchDraft {
-  /** Null: the run has one branch. */
+  /** Or null in a run with one branch. */
   readonly node: string | null;
   readonly text: string;
 }
 
-/** Why fields are refused, by their key; under `` what belongs to none. */
+/** Errors by field; under '' those of no field. */
 export type Faults = Readonly<Record<string, string>>;
 
-/** A field as it was and as it would be. */
+/** A changed field. */
 export interface Change {
   readonly label: string;
   readonly before: string;
   readonly after: string;
 }
 
-/** What can be edited of a state, as it is shown: each branch that waits for a decision has a draft of its own. */
+/** The editable fields of a state. Each branch that waits for a decision has a draft. */
 export function editOf({ current_state: shown, branches = [], next_nodes: next }: EditedState): Edit {
   const waiting = branches.filter(({ node }) => next.includes(node));
   return {
@@ -48,15 +48,15 @@ interface EditedState extends Pick<GodModeState, 'branches' | 'next_nodes'> {
   readonly current_state: Omit<CurrentState, 'run_id' | 'active_node'>;
 }
 
-/** What cannot be sent at all, by key: numbers that are none. */
-export function unreadable({ score, iterations }: Edit): Faults {
+/** Errors of fields that are not numbers. */
+export function invalidNumbers({ score, iterations }: Edit): Faults {
   return {
-    ...(Number.isNaN(numberIn(score)) && { critic_score: 'A number from 0 to 10 is wanted, or nothing' }),
-    ...(!/^\d+$/.test(iterations.trim()) && { iteration_count: 'A whole number is wanted' }),
+    ...(Number.isNaN(numberIn(score)) && { critic_score: 'Enter a number from 0 to 10, or nothing' }),
+    ...(!/^\d+$/.test(iterations.trim()) && { iteration_count: 'Enter a whole number' }),
   };
 }
 
-/** The keys that an edit changes. */
+/** The override with the changed fields. */
 export function overrideOf(before: Edit, after: Edit): StateOverride {
   const drafts = after.drafts.filter(({ text }, index) => text !== before.drafts[index]?.text);
   const branches = drafts.flatMap(({ node, text }) => (node === null ? [] : [{ node, current_draft: text }]));
@@ -73,7 +73,7 @@ export function overrideOf(before: Edit, after: Edit): StateOverride {
   };
 }
 
-/** With a comma or a point; null: there is none. */
+/** A number with a decimal comma or point, or null for an empty text. */
 function numberIn(text: string): number | null {
   return text.trim() === '' ? null : Number(text.replace(',', '.'));
 }
@@ -82,7 +82,7 @@ function routeOf(text: string): 'approve' | 'rework' | null {
   return text === 'approve' || text === 'rework' ? text : null;
 }
 
-/** What an edit changes, field by field. */
+/** The changed fields, for the preview. */
 export function changesIn(before: Edit, after: Edit): readonly Change[] {
   const feedback = (edit: Edit): string => edit.feedback.join('\n\n');
   return [
@@ -101,7 +101,7 @@ export function draftLabel(node: string | null): string {
   return node === null ? 'Draft' : `Draft for ${node}`;
 }
 
-/** The service's refusals of what was sent; a branch's under `branches` and its node, a feedback's under its place. */
+/** Errors of the service by field: `branches` with the node, `feedback` with the index. */
 export function faultsOf(errors: readonly FieldError[], sent: StateOverride): Faults {
   const faults: Record<string, string> = {};
   for (const { loc, msg } of errors) {
@@ -111,7 +111,7 @@ export function faultsOf(errors: readonly FieldError[], sent: StateOverride): Fa
   return faults;
 }
 
-/** Fields of an override that hold one value: a fault of theirs goes by the name. */
+/** Fields of an override with a single value. */
 const SINGLE_FIELDS: readonly unknown[] = [
   'input_topic',
   'current_draft',

@@ -1,11 +1,11 @@
-/** What waits for a human: a card for each pause, one of them open, decided by a click or a key. */
+/** The inbox: a card for each pause, of which the selected one is open. */
 import { computed, useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { countOf } from '../../record/counts.js';
-import { council, waiting } from '../../shell/council.js';
-import { areWanted, wantNotices } from '../../shell/notices.js';
+import { council, pendingApprovals } from '../../shell/council.js';
+import { areNotificationsOn, switchNotifications } from '../../shell/notifications.js';
 import { query, setQuery } from '../../shell/router.js';
-import { may, onRefused, session } from '../../shell/session.js';
+import { may, lockIfUnauthorized, session } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Button, Check, Segments } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -16,19 +16,19 @@ import { EditDialog } from './edit-dialog.js';
 import { SeenDrafts } from './seen-drafts.js';
 import { type Card, InboxStore, type InboxView } from './store.js';
 
-/** Cards at first, and more at a time. */
+/** Cards shown at first, and added by “Show more”. */
 const SHOWN = 30;
 
 const seen = new SeenDrafts();
 
 function inboxStore(): InboxStore {
   return new InboxStore({
-    ...{ client: council, waiting, tell: toast },
+    ...{ client: council, waiting: pendingApprovals, notify: toast },
     view: computed(() => viewIn(query.value)),
     mayApprove: () => may('approve'),
-    onLook: ({ run_id: run, expected_seq: at }) => setQuery({ run, at }),
+    onSelect: ({ run_id: run, expected_seq: at }) => setQuery({ run, at }),
     onFault(error) {
-      onRefused(error);
+      lockIfUnauthorized(error);
       toastError(error);
     },
     now: () => serviceTime(),
@@ -36,9 +36,9 @@ function inboxStore(): InboxStore {
   });
 }
 
-function viewIn(asked: URLSearchParams): InboxView {
-  const at = asked.get('at');
-  return { run: asked.get('run'), at: at === null ? null : Number(at) };
+function viewIn(parameters: URLSearchParams): InboxView {
+  const at = parameters.get('at');
+  return { run: parameters.get('run'), at: at === null ? null : Number(at) };
 }
 
 export function InboxPage() {
@@ -46,7 +46,7 @@ export function InboxPage() {
   useEffect(() => store.start(), [store]);
   const isHelpOpen = useSignal(false);
   const showHelp = (): void => void (isHelpOpen.value = true);
-  useKeys({ ...keysOf(store), '?': showHelp }, () => !store.isTyping);
+  useShortcuts({ ...shortcutsOf(store), '?': showHelp }, () => !store.isTyping);
   const { length } = store.cards.value;
   return (
     <main id="page" class="inbox">
@@ -54,7 +54,7 @@ export function InboxPage() {
         <div>
           <h1>Inbox</h1>
           <p class="muted" role="status">
-            {waiting.isKnown && length > 0 && `${countOf(length, 'run')}, longest wait first`}
+            {pendingApprovals.isKnown && length > 0 && `${countOf(length, 'run')}, longest wait first`}
           </p>
         </div>
         <Controls onHelp={showHelp} />
@@ -70,10 +70,12 @@ function Cards({ store }: { readonly store: InboxStore }) {
   const shown = useSignal(SHOWN);
   const { value: cards } = store.cards;
   const { value: current } = store.current;
-  useFollowingFocus(current?.key ?? null);
-  if (waiting.fault !== null) return <Failure error={waiting.fault} onRetry={() => window.location.reload()} />;
-  if (!waiting.isKnown) return <Loading what="what waits" />;
-  if (current === null) return <Empty title="Nothing waits">Runs in God Mode wait here before each step.</Empty>;
+  useCardFocus(current?.key ?? null);
+  if (pendingApprovals.fault !== null)
+    return <Failure error={pendingApprovals.fault} onRetry={() => window.location.reload()} />;
+  if (!pendingApprovals.isKnown) return <Loading what="the inbox" />;
+  if (current === null)
+    return <Empty title="No run waits">Runs in God Mode wait here for a decision before each step.</Empty>;
   const last = Math.max(shown.value, cards.indexOf(current) + 1);
   return (
     <div class="stack">
@@ -81,16 +83,16 @@ function Cards({ store }: { readonly store: InboxStore }) {
         <PauseCard key={card.key} card={card} isCurrent={card.key === current.key} store={store} seen={seen} />
       ))}
       {cards.length > last && (
-        <Button onClick={() => (shown.value = last + SHOWN)}>Show more: {cards.length - last} wait still</Button>
+        <Button onClick={() => (shown.value = last + SHOWN)}>Show more ({cards.length - last})</Button>
       )}
     </div>
   );
 }
 
-/** Moves the focus on to the next card that is looked at, unless it is there or elsewhere on the page. */
-function useFollowingFocus(key: string | null): void {
+/** Moves the focus to the selected card, unless the focus is elsewhere on the page. */
+function useCardFocus(key: string | null): void {
   const before = useRef<string | null>(null);
-  // Before the next key comes: it may be the first of a comment.
+  // A layout effect, because the next key may start a comment.
   useLayoutEffect(() => {
     const { activeElement: focused } = document;
     const card = document.querySelector<HTMLElement>('.pause-card[aria-current]');
@@ -107,37 +109,36 @@ function Controls({ onHelp }: { readonly onHelp: () => void }) {
     <div class="row">
       {!isOpen && (
         <Segments
-          label="Whose"
+          label="Pauses"
           value={asked.get('whose') === 'all' ? 'all' : 'mine'}
           options={[
-            { value: 'mine', text: 'Mine' },
-            { value: 'all', text: 'Everybody’s' },
+            { value: 'mine', text: 'For me' },
+            { value: 'all', text: 'All' },
           ]}
           onChange={(whose) => setQuery({ whose: whose === 'all' ? whose : null, run: null, at: null })}
         />
       )}
-      <Check label="Tell me of new ones" checked={areWanted.value} onChange={(wanted) => void askForNotices(wanted)} />
-      <Button tone="plain" label="Keys" onClick={onHelp}>
+      <Check label="Notify me" checked={areNotificationsOn.value} onChange={(isOn) => void setNotifications(isOn)} />
+      <Button tone="plain" label="Shortcuts" onClick={onHelp}>
         ?
       </Button>
     </div>
   );
 }
 
-async function askForNotices(wanted: boolean): Promise<void> {
-  const areShown = await wantNotices(wanted);
-  if (wanted && !areShown) toast('The browser shows no notices of this page: see the number in its title.', 'wait');
+async function setNotifications(isOn: boolean): Promise<void> {
+  const areShown = await switchNotifications(isOn);
+  if (isOn && !areShown)
+    toast('The browser blocks notifications of this page. The page title shows the count.', 'wait');
 }
 
-// Keys.
+type Shortcuts = Readonly<Record<string, () => void>>;
 
-type Keys = Readonly<Record<string, () => void>>;
-
-/** Keys mean the card that is looked at, also where it is not drawn as such yet. */
-function keysOf(store: InboxStore): Keys {
+/** Shortcuts apply to the selected card, even before it is rendered. */
+function shortcutsOf(store: InboxStore): Shortcuts {
   const onCurrent = (act: (card: Card) => unknown) => () => {
     const { value: card } = store.current;
-    if (card !== null && !store.isSurprise) act(card);
+    if (card !== null && !store.ignoresKeys) act(card);
   };
   return {
     j: () => store.step(1),
@@ -145,17 +146,17 @@ function keysOf(store: InboxStore): Keys {
     a: onCurrent((card) => store.decide(card, 'approve')),
     e: onCurrent((card) => store.askForEdit(card)),
     r: onCurrent(({ key }) => {
-      store.askWhy();
-      // At once: the next key is the first of the comment.
+      store.startRejecting();
+      // At once, because the next key is the first of the comment.
       if (store.rejecting.value === key) document.getElementById(commentId(key))?.focus();
     }),
   };
 }
 
-function useKeys(keys: Keys, isIdle: () => boolean): void {
+function useShortcuts(shortcuts: Shortcuts, isIdle: () => boolean): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
-      const act = keys[event.key];
+      const act = shortcuts[event.key];
       if (act === undefined || event.repeat || isForAnother(event) || !isIdle()) return;
       event.preventDefault();
       act();
@@ -165,7 +166,7 @@ function useKeys(keys: Keys, isIdle: () => boolean): void {
   });
 }
 
-/** Whether a key is typed into a field, meant for the browser, or for a dialog. */
+/** Whether a key belongs to a field, the browser or a dialog. */
 function isForAnother({ target, ctrlKey, metaKey, altKey, isComposing }: KeyboardEvent): boolean {
   const isTyped = target instanceof Element && target.closest('input:not([type=checkbox]), textarea, select') !== null;
   return isTyped || document.querySelector('dialog[open]') !== null || ctrlKey || metaKey || altKey || isComposing;
@@ -174,15 +175,15 @@ function isForAnother({ target, ctrlKey, metaKey, altKey, isComposing }: Keyboar
 const HELP = [
   ['j', 'Next'],
   ['k', 'Previous'],
-  ['a', 'Approve: the run goes on'],
-  ['e', 'Edit the state, then go on'],
-  ['r', 'Say why, then Enter rejects: the run ends'],
-  ['?', 'These keys'],
+  ['a', 'Approve: the run continues'],
+  ['e', 'Edit the state and continue'],
+  ['r', 'Enter a reason, then press Enter to reject: the run ends'],
+  ['?', 'Show these shortcuts'],
 ] as const;
 
 function Help({ onClose }: { readonly onClose: () => void }) {
   return (
-    <Dialog title="Keys" onClose={onClose} foot={<Button onClick={onClose}>Close</Button>}>
+    <Dialog title="Shortcuts" onClose={onClose} foot={<Button onClick={onClose}>Close</Button>}>
       <dl class="inbox-keys">
         {HELP.map(([key, what]) => (
           <div key={key}>

@@ -1,30 +1,30 @@
-/** The drafts that were last looked at, run by run, kept in this browser. */
+/** The drafts that the user last saw, by run, in the browser's storage. */
 import type { GodModeState } from '../../../generated/schemas.js';
-import { keep, keptList } from '../../shell/kept.js';
+import { store, readStoredList } from '../../shell/storage.js';
 
 const KEPT_AS = 'council.seen';
-/** Most runs that are remembered, and most characters of all their drafts together: the oldest are forgotten. */
+/** Limits on stored runs and on the characters of all their drafts; the oldest are removed. */
 const MAX_RUNS = 60;
 const MAX_CHARS = 1_000_000;
 
-/** Drafts by the node that waits with them; of a run with one branch by the empty text. */
-export type Drafts = Readonly<Record<string, string>>;
+/** Drafts by the node that waits with them, or by '' in a run with one branch. */
+export type DraftsByNode = Readonly<Record<string, string>>;
 
 interface Seen {
   readonly runId: string;
-  readonly drafts: Drafts;
+  readonly drafts: DraftsByNode;
 }
 
 export class SeenDrafts {
-  /** What was seen before each pause that was looked at since the page was loaded: looking again changes nothing. */
-  readonly #before = new Map<string, Drafts | null>();
+  /** What the user saw before each pause, since the page was loaded. */
+  readonly #before = new Map<string, DraftsByNode | null>();
 
-  /** What was seen of a run before this pause, which is seen from now on; null: nothing. */
-  look({ run_id: runId, seq, ...shown }: GodModeState): Drafts | null {
+  /** Marks the drafts of a pause as seen. @returns the drafts seen at an earlier pause, or null if there are none */
+  markSeen({ run_id: runId, seq, ...shown }: GodModeState): DraftsByNode | null {
     const key = `${runId} ${seq}`;
     const known = this.#before.get(key);
     if (known !== undefined) return known;
-    const kept = keptList(KEPT_AS, isSeen);
+    const kept = readStoredList(KEPT_AS, isSeen);
     const before = kept.find((each) => each.runId === runId)?.drafts ?? null;
     this.#before.set(key, before);
     keepNewest([...kept.filter((each) => each.runId !== runId), { runId, drafts: draftsOf(shown) }]);
@@ -39,10 +39,13 @@ function keepNewest(all: readonly Seen[]): void {
     .reverse()
     .filter((each) => (chars += JSON.stringify(each).length) <= MAX_CHARS)
     .reverse();
-  keep(KEPT_AS, newest);
+  store(KEPT_AS, newest);
 }
 
-function draftsOf({ current_state: shown, branches = [] }: Pick<GodModeState, 'current_state' | 'branches'>): Drafts {
+function draftsOf({
+  current_state: shown,
+  branches = [],
+}: Pick<GodModeState, 'current_state' | 'branches'>): DraftsByNode {
   if (branches.length === 0) return { '': shown.current_draft ?? '' };
   return Object.fromEntries(branches.map(({ node, current_draft: draft }) => [node, draft ?? '']));
 }

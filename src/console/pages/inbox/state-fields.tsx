@@ -1,4 +1,4 @@
-/** The fields of a run's state, to be changed. */
+/** The editable fields of a run's state. */
 import { Button, Select, TextBox } from '../../ui/controls.js';
 import type { Edit, Faults } from './edit.js';
 import { draftLabel } from './edit.js';
@@ -55,7 +55,7 @@ export function StateFields({ edit, faults, onType }: StateFieldsProps) {
   );
 }
 
-/** One field for each word of a critic, oldest first. */
+/** One field per feedback, oldest first. */
 function Feedback({
   feedback,
   faults,

@@ -1,66 +1,67 @@
-/** The inbox: its cards, which of them is looked at, and decisions on their way. */
+/** The inbox: its cards, the selected one, and decisions in flight. */
 import type { ReadonlySignal } from '@preact/signals';
 import { batch, computed, effect, signal } from '@preact/signals';
 import type { CouncilClient } from '../../../client/client.js';
 import { InvalidError, StalePauseError, TooLargeError } from '../../../client/errors.js';
 import type { Pause } from '../../../client/pause.js';
 import type { Approval, ApprovalGone, GodModeState } from '../../../generated/schemas.js';
-import { pauseKey, type Waiting } from '../../shell/waiting.js';
+import { pauseKey, type PendingApprovals } from '../../shell/pending-approvals.js';
 import { excerpt } from '../../record/counts.js';
 import { agoText } from '../../record/durations.js';
-import { editOf, type Edit, type Faults, faultsOf, overrideOf, unreadable } from './edit.js';
+import { NodeLabels } from './node-labels.js';
+import { editOf, type Edit, type Faults, faultsOf, overrideOf, invalidNumbers } from './edit.js';
 
 /**
- * A card stays for so long after it was decided on: a second click or key meets it, not the one that takes its place. When it
- * goes by somebody else, no key decides for so long: it was meant for it.
+ * How long a decided card stays, so that a second click or key does not hit the next card. If another user decides the
+ * card, shortcuts are ignored for the same time.
  */
 const LINGER_MS = 300;
-/** How long it is waited for who decided a pause in one's place. */
-const TOLD_WITHIN_MS = 3_000;
-/** Pauses that were decided here and are remembered. */
-const MAX_OVER = 200;
+/** How long to wait for the outcome of a pause that another user decided. */
+const OUTCOME_WAIT_MS = 3_000;
+/** Number of decided pauses and of comments that are kept. */
+const MAX_REMEMBERED = 200;
 
 export interface Card {
-  /** Names its pause. */
+  /** See {@link pauseKey}. */
   readonly key: string;
   readonly pause: Approval;
-  /** A decision is on its way, or was just taken. */
+  /** A decision is in flight or was just made. */
   readonly isBusy: boolean;
-  /** Whether it is for whoever looks to decide. */
+  /** Whether the user may decide it. */
   readonly mayDecide: boolean;
 }
 
-/** Which card is looked at: what the address says. */
+/** The selected card, from the URL. */
 export interface InboxView {
-  /** The run whose card is looked at; null: the first. */
+  /** The run of the selected card, or null for the first card. */
   readonly run: string | null;
-  /** `seq` of its pause; null: whichever it is at. */
+  /** `seq` of its pause, or null for any. */
   readonly at: number | null;
 }
 
 export interface InboxDeps {
-  readonly client: Pick<CouncilClient, 'run'>;
-  readonly waiting: Waiting;
+  readonly client: Pick<CouncilClient, 'run' | 'blueprints'>;
+  readonly waiting: PendingApprovals;
   readonly view: ReadonlySignal<InboxView>;
-  /** Whether whoever looks may decide anything. */
+  /** Whether the user's key may approve. */
   readonly mayApprove: () => boolean;
-  /** Makes a pause the one that is looked at. */
-  readonly onLook: (pause: Approval) => void;
-  /** Says something short to whoever looks. */
-  readonly tell: (text: string, tone: 'plain' | 'wait') => void;
+  /** Selects the card of a pause. */
+  readonly onSelect: (pause: Approval) => void;
+  /** Shows a short message. */
+  readonly notify: (text: string, tone: 'plain' | 'wait') => void;
   readonly onFault: (error: unknown) => void;
   readonly now: () => number;
-  /** Calls something once, later. */
+  /** Calls `act` once, later. */
   readonly after: (ms: number, act: () => void) => void;
 }
 
 export type Action = 'approve' | 'reject';
 
-/** An edit that is open. */
+/** An open edit. */
 export interface OpenEdit {
   readonly key: string;
   readonly pause: Approval;
-  /** As the pause is shown. */
+  /** The fields before the edit. */
   readonly shown: Edit;
   readonly typed: Edit;
   readonly comment: string;
@@ -69,44 +70,45 @@ export interface OpenEdit {
 
 export class InboxStore {
   readonly #deps: InboxDeps;
-  /** One for each pause, so that a decision that is sent again counts once. */
+  readonly #labels: NodeLabels;
+  /** One per pause, so that a repeated decision counts once. */
   readonly #pauses = new Map<string, Pause>();
-  /** Decisions on their way, and cards just decided on. */
+  /** Pauses with a decision in flight or just made. */
   readonly #busy = signal<ReadonlyMap<string, Approval>>(new Map());
-  /** Decided on here: gone, whatever the stream has told so far. */
-  readonly #over = signal<ReadonlySet<string>>(new Set());
+  /** Pauses decided here, even if the stream still lists them. */
+  readonly #decided = signal<ReadonlySet<string>>(new Set());
   readonly #edits = new Map<string, OpenEdit>();
   readonly #comments = signal<ReadonlyMap<string, string>>(new Map());
   #place = 0;
-  /** The pause that is to be edited once its state is known, and the state that was known last. */
-  #wanted: string | null = null;
-  #known: GodModeState | null = null;
+  /** The pause to edit when its state is loaded, and the last loaded state. */
+  #keyToEdit: string | null = null;
+  #loaded: GodModeState | null = null;
 
-  /** The pause that is about to be rejected with a word of why; null: none. */
+  /** The pause for which the user enters a reason to reject, or null. */
   readonly rejecting = signal<string | null>(null);
 
-  /** The card that was looked at has just gone by somebody else: a key may be meant for it still. */
-  isSurprise = false;
+  /** Whether another user just decided the selected card: a key may still be meant for it. */
+  ignoresKeys = false;
 
-  /** The edit in its dialog; null: none is open. */
+  /** The open edit, or null. */
   readonly edit = signal<OpenEdit | null>(null);
 
-  /** Whether the open edit is on its way. */
+  /** Whether the open edit is in flight. */
   readonly isSending = computed(() => this.edit.value !== null && this.#busy.value.has(this.edit.value.key));
 
-  /** How the pause that is edited was decided meanwhile by others; null: it was not. */
-  readonly becameOfEdited = computed<string | null>(() => {
+  /** How another user decided the edited pause meanwhile, or null. */
+  readonly editedOutcome = computed<string | null>(() => {
     const { value: edit } = this.edit;
-    const gone = edit === null || this.#busy.value.has(edit.key) ? null : this.#deps.waiting.becameOf(edit.key);
-    return edit === null || gone === null ? null : this.#goneWords(edit.pause, gone);
+    const gone = edit === null || this.#busy.value.has(edit.key) ? null : this.#deps.waiting.outcomeOf(edit.key);
+    return edit === null || gone === null ? null : this.#outcomeText(edit.pause, gone);
   });
 
-  /** Longest wait first. While a decided card is still there, the next pause of its run is not. */
+  /** Longest wait first. A decided card hides the next pause of its run. */
   readonly cards = computed<readonly Card[]>(() => {
     const busy = this.#busy.value;
     const leaving = new Set([...busy.values()].map((pause) => pause.run_id));
     const open = this.#deps.waiting.pauses.value.filter(
-      (pause) => !this.#over.value.has(pauseKey(pause)) && !leaving.has(pause.run_id),
+      (pause) => !this.#decided.value.has(pauseKey(pause)) && !leaving.has(pause.run_id),
     );
     return [...open, ...busy.values()].sort(byWait).map((pause) => {
       const key = pauseKey(pause);
@@ -114,59 +116,65 @@ export class InboxStore {
     });
   });
 
-  /** The card that is looked at; null: there is none. When it goes, the one that takes its place is. */
+  /** The selected card, or null if there is none. If it goes, the card in its place is selected. */
   readonly current = computed<Card | null>(() => {
     const cards = this.cards.value;
-    const looked = cards.find(({ pause }) => isLookedAt(pause, this.#deps.view.value));
+    const looked = cards.find(({ pause }) => isSelected(pause, this.#deps.view.value));
     return looked ?? cards[Math.min(this.#place, cards.length - 1)] ?? null;
   });
 
   constructor(deps: InboxDeps) {
     this.#deps = deps;
+    this.#labels = new NodeLabels(deps.client);
   }
 
-  /** Follows until the function is called that this gives. */
+  /** Follows the pauses. @returns stops following */
   start(): () => void {
     let last: Card | null = null;
-    // What the address names may come after others.
-    let hasCome = false;
+    // The card that the URL names may arrive after others.
+    let hasArrived = false;
     return effect(() => {
       const [before, card] = [last, this.current.value];
       last = card;
       if (card !== null) {
         this.#place = this.cards.value.indexOf(card);
         const view = this.#deps.view.peek();
-        const isNamed = isLookedAt(card.pause, view);
-        hasCome ||= isNamed || view.run === null;
-        if (isNamed ? view.at === null : hasCome) this.#deps.onLook(card.pause);
+        const isNamed = isSelected(card.pause, view);
+        hasArrived ||= isNamed || view.run === null;
+        if (isNamed ? view.at === null : hasArrived) this.#deps.onSelect(card.pause);
       }
-      if (before !== null && !before.isBusy && before.key !== card?.key) this.#tellOfLoss(before);
+      if (before !== null && !before.isBusy && before.key !== card?.key) this.#notifyClosed(before);
     });
   }
 
-  /** What was looked at has gone by somebody else, unless it is just no longer looked at. */
-  #tellOfLoss({ key, pause }: Card): void {
+  /** Tells the user that another user decided the selected card, unless the user just selected another one. */
+  #notifyClosed({ key, pause }: Card): void {
     if (!this.cards.peek().some((card) => card.key === key)) {
-      this.isSurprise = true;
-      this.#deps.after(LINGER_MS, () => (this.isSurprise = false));
+      this.ignoresKeys = true;
+      this.#deps.after(LINGER_MS, () => (this.ignoresKeys = false));
     }
-    const gone = this.#deps.waiting.becameOf(key);
-    if (gone !== null && !this.#over.peek().has(key)) this.#deps.tell(this.#goneWords(pause, gone), 'plain');
+    const gone = this.#deps.waiting.outcomeOf(key);
+    if (gone !== null && !this.#decided.peek().has(key)) this.#deps.notify(this.#outcomeText(pause, gone), 'plain');
   }
 
-  look({ pause }: Card): void {
-    this.#deps.onLook(pause);
+  select({ pause }: Card): void {
+    this.#deps.onSelect(pause);
   }
 
-  /** Looks at the card before or after. */
+  /** The label of a node of a paused run. */
+  labelOf({ blueprint }: Approval, node: string): string {
+    return this.#labels.labelOf(blueprint.id, node);
+  }
+
+  /** Selects the previous or next card. */
   step(by: 1 | -1): void {
     const cards = this.cards.value;
     const next = cards[cards.findIndex(({ key }) => key === this.current.value?.key) + by];
-    if (next !== undefined) this.look(next);
+    if (next !== undefined) this.select(next);
   }
 
-  /** Before the card that is looked at is rejected by key. */
-  askWhy(): void {
+  /** Asks for a reason before the selected card is rejected by shortcut. */
+  startRejecting(): void {
     const { value: card } = this.current;
     if (card?.mayDecide === true && !card.isBusy) this.rejecting.value = card.key;
   }
@@ -176,38 +184,38 @@ export class InboxStore {
   }
 
   comment(key: string, text: string): void {
-    this.#comments.value = new Map([...this.#comments.value, [key, text] as const].slice(-MAX_OVER));
+    this.#comments.value = new Map([...this.#comments.value, [key, text] as const].slice(-MAX_REMEMBERED));
   }
 
   /** Approves or rejects, once. */
   async decide({ key, pause, mayDecide }: Card, action: Action): Promise<void> {
     if (!mayDecide || this.#busy.peek().has(key)) return;
     const comment = this.commentOn(key).trim() || undefined;
-    await this.#send(pause, (at) => at[action]({ comment })).catch(this.#deps.onFault);
+    await this.#send(pause, action, (at) => at[action]({ comment })).catch(this.#deps.onFault);
   }
 
-  /** Opens the edit of a card as soon as its state is known: a new one, or the one that was left. */
+  /** Opens the edit of a card when its state is loaded, and restores an earlier edit. */
   askForEdit(card: Card): void {
     if (!card.mayDecide || card.isBusy) return;
-    this.#wanted = card.key;
-    this.look(card);
-    if (this.#known !== null) this.know(card.pause, this.#known);
+    this.#keyToEdit = card.key;
+    this.select(card);
+    if (this.#loaded !== null) this.onStateLoaded(card.pause, this.#loaded);
   }
 
-  /** The state at the pause that is looked at has come. */
-  know(pause: Approval, state: GodModeState): void {
-    this.#known = state;
+  /** Called with the state of the selected pause. */
+  onStateLoaded(pause: Approval, state: GodModeState): void {
+    this.#loaded = state;
     const key = pauseKey(pause);
-    if (this.#wanted !== key || key !== pauseKey({ run_id: state.run_id, expected_seq: state.seq })) return;
-    this.#wanted = null;
+    if (this.#keyToEdit !== key || key !== pauseKey({ run_id: state.run_id, expected_seq: state.seq })) return;
+    this.#keyToEdit = null;
     const shown = editOf(state);
     this.edit.value = this.#edits.get(key) ?? { key, pause, shown, typed: shown, comment: '', faults: {} };
   }
 
-  /** Whether keys mean no card: an edit is open or about to be, or a word of why is. */
+  /** Whether shortcuts are off: an edit is open or about to open, or the user enters a reason. */
   get isTyping(): boolean {
     const key = this.current.value?.key;
-    return this.edit.value !== null || (key !== undefined && [this.#wanted, this.rejecting.value].includes(key));
+    return this.edit.value !== null || (key !== undefined && [this.#keyToEdit, this.rejecting.value].includes(key));
   }
 
   type(change: Partial<Edit>, comment = this.edit.value?.comment ?? ''): void {
@@ -215,23 +223,23 @@ export class InboxStore {
     if (edit !== null) this.#show({ ...edit, comment, typed: { ...edit.typed, ...change } });
   }
 
-  /** What was typed is kept for as long as the pause is there. */
+  /** Closes the edit and keeps its text while the pause is open. */
   closeEdit(): void {
     const { value: edit } = this.edit;
-    if (edit !== null && this.becameOfEdited.value !== null) this.#edits.delete(edit.key);
+    if (edit !== null && this.editedOutcome.value !== null) this.#edits.delete(edit.key);
     this.edit.value = null;
   }
 
-  /** Sends the keys that the open edit changes, once. Refusals are shown at their fields, and the edit is kept. */
+  /** Sends the changed fields of the open edit, once. Shows errors at their fields and keeps the edit. */
   async sendEdit(): Promise<void> {
     const { value: edit } = this.edit;
     if (edit === null || this.#busy.peek().has(edit.key)) return;
-    const faults = unreadable(edit.typed);
+    const faults = invalidNumbers(edit.typed);
     if (Object.keys(faults).length > 0) return this.#show({ ...edit, faults });
     const override = overrideOf(edit.shown, edit.typed);
     const comment = edit.comment.trim() || undefined;
     try {
-      await this.#send(edit.pause, (at) => at.modify(override, { comment }));
+      await this.#send(edit.pause, 'modify', (at) => at.modify(override, { comment }));
       this.#edits.delete(edit.key);
       this.closeEdit();
     } catch (error) {
@@ -246,8 +254,12 @@ export class InboxStore {
     this.edit.value = edit;
   }
 
-  /** @throws {CouncilError} what is no answer to the pause: it waits on */
-  async #send(pause: Approval, decide: (at: Pause) => ReturnType<Pause['approve']>): Promise<void> {
+  /** @throws {CouncilError} the pause is still open */
+  async #send(
+    pause: Approval,
+    action: keyof typeof DONE,
+    decide: (at: Pause) => ReturnType<Pause['approve']>,
+  ): Promise<void> {
     const key = pauseKey(pause);
     const sentMs = this.#deps.now();
     this.#busy.value = new Map(this.#busy.value).set(key, pause);
@@ -256,14 +268,14 @@ export class InboxStore {
       const { status } = await decide(this.#pauseOf(key, pause));
       isOver = status !== 'paused';
       this.comment(key, '');
-      this.#deps.tell(
-        isOver ? `Decided: ${quoted(pause)}` : `Your vote is kept: ${quoted(pause)} waits for others`,
+      this.#deps.notify(
+        isOver ? `${DONE[action]} ${topicOf(pause)}` : `Recorded your vote. ${topicOf(pause)} waits for more votes.`,
         'plain',
       );
     } catch (error) {
       isOver = error instanceof StalePauseError;
       if (!isOver) throw error;
-      await this.#tellTooLate(pause, key);
+      await this.#notifyTooLate(pause, key);
     } finally {
       this.#deps.after(isOver ? Math.max(0, sentMs + LINGER_MS - this.#deps.now()) : 0, () =>
         this.#settle(key, isOver),
@@ -275,7 +287,7 @@ export class InboxStore {
     const busy = new Map(this.#busy.value);
     busy.delete(key);
     batch(() => {
-      if (isOver) this.#over.value = new Set([...this.#over.value, key].slice(-MAX_OVER));
+      if (isOver) this.#decided.value = new Set([...this.#decided.value, key].slice(-MAX_REMEMBERED));
       this.#busy.value = busy;
     });
   }
@@ -286,44 +298,48 @@ export class InboxStore {
     return pause;
   }
 
-  async #tellTooLate(pause: Approval, key: string): Promise<void> {
-    const gone = await this.#whatBecameOf(key);
-    const outcome = gone === null ? `${quoted(pause)} was decided before.` : this.#goneWords(pause, gone);
-    this.#deps.tell(`Too late: ${outcome}`, 'wait');
+  async #notifyTooLate(pause: Approval, key: string): Promise<void> {
+    const gone = await this.#waitForOutcome(key);
+    const outcome =
+      gone === null ? `another user has already decided ${topicOf(pause)}.` : this.#outcomeText(pause, gone);
+    this.#deps.notify(`Too late: ${outcome}`, 'wait');
   }
 
-  #whatBecameOf(key: string): Promise<ApprovalGone | null> {
+  #waitForOutcome(key: string): Promise<ApprovalGone | null> {
     return new Promise((resolve) => {
-      this.#deps.after(TOLD_WITHIN_MS, () => resolve(null));
+      this.#deps.after(OUTCOME_WAIT_MS, () => resolve(null));
       const stop = effect(() => {
-        const gone = this.#deps.waiting.becameOf(key);
+        const gone = this.#deps.waiting.outcomeOf(key);
         if (gone !== null) resolve(gone);
       });
-      this.#deps.after(TOLD_WITHIN_MS, stop);
+      this.#deps.after(OUTCOME_WAIT_MS, stop);
     });
   }
 
-  #goneWords(pause: Approval, { actor, outcome, at }: ApprovalGone): string {
+  #outcomeText(pause: Approval, { actor, outcome, at }: ApprovalGone): string {
     const ago = agoText(this.#deps.now() - Date.parse(at));
     return actor === null
-      ? `${quoted(pause)} was ${OUTCOMES[outcome]} ${ago}.`
-      : `${actor} ${OUTCOMES[outcome]} ${quoted(pause)} ${ago}.`;
+      ? `${topicOf(pause)} was ${OUTCOMES[outcome]} ${ago}.`
+      : `${actor} ${OUTCOMES[outcome]} ${topicOf(pause)} ${ago}.`;
   }
 }
 
-function isLookedAt({ run_id: runId, expected_seq: seq }: Approval, { run, at }: InboxView): boolean {
+function isSelected({ run_id: runId, expected_seq: seq }: Approval, { run, at }: InboxView): boolean {
   return runId === run && (at === null || at === seq);
 }
+
+/** What the user's own decision did. */
+const DONE = { approve: 'Approved', reject: 'Rejected', modify: 'Edited and continued' } as const;
 
 const OUTCOMES: Readonly<Record<ApprovalGone['outcome'], string>> = {
   approve: 'approved',
   reject: 'rejected',
-  modify: 'edited and passed on',
+  modify: 'edited',
   failed: 'ended',
-  escalated: 'passed to others',
+  escalated: 'escalated',
 };
 
-function quoted({ input_topic: topic }: Approval): string {
+function topicOf({ input_topic: topic }: Approval): string {
   return `“${excerpt(topic, 60)}”`;
 }
 

@@ -1,6 +1,7 @@
-/** The draft at the moment that is looked at, as it is written, and what changed since another moment. */
-import type { Moment } from '../../record/run-record.js';
-import { eventWords } from '../../record/words.js';
+/** The draft at the event shown, drafts that are being written, and changes since another event. */
+import type { RunSnapshot } from '../../record/run-record.js';
+import { countOf } from '../../record/counts.js';
+import { eventText } from '../../record/event-text.js';
 import { Button, Select } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';
 import { Empty } from '../../ui/states.js';
@@ -12,69 +13,69 @@ interface Shown {
   readonly store: RunStore;
 }
 
-/** What is being written comes first: it is what somebody who watches waits for. */
+/** Drafts that are being written come first. */
 export function Draft({ store }: Shown) {
-  const { value: moment } = store.moment;
+  const { value: snapshot } = store.snapshot;
   const writing = store.isFollowing.value ? store.tokens.value : [];
-  if (moment === null) return null;
+  if (snapshot === null) return null;
   return (
     <div class="stack">
       {writing.map((each) => (
-        <Written key={each.step} writing={each} by={store.labelOf(each.node)} />
+        <DraftInProgress key={each.step} writing={each} by={store.labelOf(each.node)} />
       ))}
-      {drafts(moment).map(({ node, draft }) => (
+      {drafts(snapshot).map(({ node, draft }) => (
         <section key={node} class="stack" aria-label={node ?? 'Draft'}>
-          <h3 class="small muted">{node === null ? draftWords(moment) : store.labelOf(node)}</h3>
+          <h3 class="small muted">{node === null ? draftTitle(snapshot) : store.labelOf(node)}</h3>
           <Prose text={draft} />
         </section>
       ))}
-      {writing.length === 0 && drafts(moment).length === 0 && (
+      {writing.length === 0 && drafts(snapshot).length === 0 && (
         <Empty title="No draft yet">
-          {moment.activeNodes.length === 0
+          {snapshot.activeNodes.length === 0
             ? null
-            : `${moment.activeNodes.map((node) => store.labelOf(node)).join(', ')}: at work.`}
+            : `${snapshot.activeNodes.map((node) => store.labelOf(node)).join(', ')}: running.`}
         </Empty>
       )}
     </div>
   );
 }
 
-function Written({ writing: { text, from, attempt }, by }: { readonly writing: Writing; readonly by: string }) {
+function DraftInProgress({ writing: { text, from, attempt }, by }: { readonly writing: Writing; readonly by: string }) {
   return (
     <section class="writing stack" aria-label={`${by} is writing`}>
       <h3 class="small">
         {by} is writing{attempt > 1 && `, attempt ${attempt}`}
       </h3>
-      {from > 0 && <p class="small muted">Its beginning comes when it is done.</p>}
+      {from > 0 && <p class="small muted">The beginning appears when the draft is finished.</p>}
       <Prose text={text} />
     </section>
   );
 }
 
 interface NodeDraft {
-  /** Null: there is but one. */
+  /** Or null if there is only one branch. */
   readonly node: string | null;
   readonly draft: string;
 }
 
-/** Each live branch's where there are several. */
-function drafts({ draft, finalDraft, branches }: Moment): readonly NodeDraft[] {
+/** The drafts of all live branches. */
+function drafts({ draft, finalDraft, branches }: RunSnapshot): readonly NodeDraft[] {
   const several = branches.flatMap(({ node, draft: own }) => (own === null ? [] : [{ node, draft: own }]));
   if (several.length > 1) return several;
   const one = finalDraft ?? draft;
   return one === null ? [] : [{ node: null, draft: one }];
 }
 
-function draftWords({ iteration, finalDraft }: Moment): string {
-  return finalDraft === null ? `Draft ${iteration}` : `Final draft, after ${iteration}`;
+function draftTitle({ iteration, finalDraft }: RunSnapshot): string {
+  return finalDraft === null ? `Draft ${iteration}` : `Final draft after ${countOf(iteration, 'iteration')}`;
 }
 
-/** Any two moments: the one looked at, and one that is chosen or held on to. */
+/** The changes between the event shown and another one. */
 export function Changes({ store }: Shown) {
-  const { value: moment } = store.moment;
+  const { value: snapshot } = store.snapshot;
   const { value: chosen } = store.comparedWith;
-  if (moment === null) return null;
-  const other = chosen === null ? store.draftBefore.value : store.record.momentAt(chosen);
+  if (snapshot === null) return null;
+  const other = chosen === null ? store.draftBefore.value : store.record.snapshotAt(chosen);
   return (
     <div class="stack">
       <div class="row">
@@ -83,43 +84,45 @@ export function Changes({ store }: Shown) {
           isLabelUnseen
           value={chosen ?? ''}
           options={[
-            ['', 'With the draft before'],
-            ...momentsToCompare(store, chosen).map(
-              (seq) => [seq, `With event ${seq}: ${wordsAt(store, seq)}`] as const,
-            ),
+            ['', 'Previous draft'],
+            ...eventsToCompare(store, chosen).map((seq) => [seq, `With event ${seq}: ${textAt(store, seq)}`] as const),
           ]}
           onChange={(value) => store.compareWith(value === '' ? null : Number(value))}
         />
-        <Button slim title="Then look at another moment" onClick={() => store.compareWith(moment.seq)}>
+        <Button
+          slim
+          title="Keeps this event for comparison: then select another event"
+          onClick={() => store.compareWith(snapshot.seq)}
+        >
           Compare from here
         </Button>
       </div>
-      {moment.draft === null ? (
+      {snapshot.draft === null ? (
         <Empty title="No draft yet" />
       ) : chosen === null && other === null ? (
-        <Empty title="The first draft" />
+        <Empty title="This is the first draft" />
       ) : (
-        <DraftDiff {...inOrder(moment, other)} />
+        <DraftDiff {...inOrder(snapshot, other)} />
       )}
     </div>
   );
 }
 
-/** Changes are told from the earlier moment to the later one. */
-function inOrder(moment: Moment, other: Moment | null): TextDiffProps {
+/** Compares from the earlier event to the later one. */
+function inOrder(snapshot: RunSnapshot, other: RunSnapshot | null): TextDiffProps {
   const otherDraft = other === null ? null : other.draft;
-  const isLater = other !== null && other.seq > moment.seq;
-  return isLater ? { before: moment.draft, after: otherDraft } : { before: otherDraft, after: moment.draft };
+  const isLater = other !== null && other.seq > snapshot.seq;
+  return isLater ? { before: snapshot.draft, after: otherDraft } : { before: otherDraft, after: snapshot.draft };
 }
 
-/** Where drafts came, the latest that fit into a list; and the one that is chosen. */
-function momentsToCompare(store: RunStore, chosen: number | null): readonly number[] {
-  const drafts = store.stops.value.filter(({ kind }) => kind === 'draft').map(({ seq }) => seq);
+/** The latest drafts, and the chosen event. */
+function eventsToCompare(store: RunStore, chosen: number | null): readonly number[] {
+  const drafts = store.landmarks.value.filter(({ kind }) => kind === 'draft').map(({ seq }) => seq);
   const listed = drafts.slice(-100);
   return chosen === null || listed.includes(chosen) ? listed : [chosen, ...listed];
 }
 
-function wordsAt(store: RunStore, seq: number): string {
+function textAt(store: RunStore, seq: number): string {
   const event = store.record.events[seq];
-  return event === undefined ? '' : eventWords(event);
+  return event === undefined ? '' : eventText(event);
 }

@@ -1,12 +1,12 @@
-/** What a person changes for a fork, and what of it is sent: only what differs from the moment it goes on from. */
+/** The fields of a fork, and the changes to send: only fields that differ from the event. */
 import type { ForkRequest } from '../../../generated/schemas.js';
 import type { RunRecord } from '../../record/run-record.js';
 import type { Edit } from '../inbox/edit.js';
 import { editOf, overrideOf } from '../inbox/edit.js';
 
-/** All that can be changed, as it is written into fields. */
+/** The editable fields of a fork. */
 export interface ForkDraft extends Edit {
-  /** Executions of nodes after which the run fails, as typed. */
+  /** The limit of node executions, as typed. */
   readonly bound: string;
   readonly nodes: readonly ForkNode[];
 }
@@ -15,15 +15,15 @@ export interface ForkNode {
   readonly id: string;
   readonly label: string;
   readonly systemPrompt: string;
-  /** Empty: the service's. */
+  /** Empty for the service's default. */
   readonly model: string;
 }
 
-/** The moment after an event as fields. @throws {RangeError} before the first */
+/** The fields of a fork at an event. @throws {RangeError} the run has no event */
 export function draftOf(record: RunRecord, at: number): ForkDraft {
-  const [moment, state] = [record.momentAt(at), record.stateAt(at)];
-  if (moment === null || state === null) throw new RangeError('Cannot fork a run without events');
-  const { topic, draft, score, iteration, feedback, route, branches, nextNodes } = moment;
+  const [snapshot, state] = [record.snapshotAt(at), record.stateAt(at)];
+  if (snapshot === null || state === null) throw new RangeError('Cannot fork a run without events');
+  const { topic, draft, score, iteration, feedback, route, branches, nextNodes } = snapshot;
   const shown = {
     ...{ input_topic: topic, current_draft: draft, critic_score: score, iteration_count: iteration },
     ...{ feedback_history: [...feedback], route_decision: route },
@@ -45,7 +45,7 @@ export function draftOf(record: RunRecord, at: number): ForkDraft {
   };
 }
 
-/** What is sent; undefined: nothing was changed. */
+/** The changes to send, or `undefined` if there are none. */
 export function changesOf(before: ForkDraft, after: ForkDraft): ForkRequest['changes'] {
   const { input_topic: topic, ...state } = overrideOf(before, after);
   const nodes = after.nodes.flatMap((node, index) => {

@@ -1,27 +1,27 @@
-/** The family of a run: what it was forked from, and what was forked from it. */
+/** The ancestors and forks of a run. */
 import type { Run } from '../../../client/run.js';
 import { excerpt } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { Status } from '../../ui/controls.js';
 import { useResource } from '../../ui/resource.js';
-import { Awaited } from '../../ui/states.js';
+import { WhenLoaded } from '../../ui/states.js';
 import type { RunStore } from './store.js';
 
-/** Generations that are followed upwards and downwards, and forks of one run that are shown. */
+/** Largest number of ancestors, and of forks per run. */
 const [GENERATIONS, FORKS] = [20, 50];
 
-/** A run of the family, and the event of its parent that it goes on from. */
+/** A related run, and the event of its parent that it was forked at. */
 interface Relative {
   readonly id: string;
   readonly topic: string;
-  /** Null: it has no parent. */
+  /** Or null without a parent. */
   readonly at: number | null;
   readonly status: string | null;
 }
 
 interface Family {
-  /** The oldest first; the run itself is not among them. */
+  /** Oldest first, without the run itself. */
   readonly ancestors: readonly Relative[];
   readonly forks: readonly Fork[];
 }
@@ -40,16 +40,16 @@ export function ForkTree({ store }: { readonly store: RunStore }) {
   return (
     <section class="card" aria-labelledby="forks">
       <h2 id="forks">Forks</h2>
-      <Awaited of={family} what="the forks" lines={2}>
+      <WhenLoaded of={family} what="the forks" lines={2}>
         {(found) => <FamilyTree {...found} self={{ id: source.id, topic, at: parent?.at ?? null, status: null }} />}
-      </Awaited>
+      </WhenLoaded>
     </section>
   );
 }
 
 function FamilyTree({ ancestors, forks, self }: Family & { readonly self: Relative }) {
   if (ancestors.length + forks.length === 0) {
-    return <p class="muted small">Nothing was forked from it.</p>;
+    return <p class="muted small">This run has no forks.</p>;
   }
   return <Line line={[...ancestors, self]} forks={forks} self={self.id} />;
 }
@@ -61,7 +61,7 @@ interface LineProps {
   readonly parent?: string;
 }
 
-/** A run, in it the next one of the line; under the last its forks. */
+/** A run with the next one of its line nested in it; the last one holds its forks. */
 function Line({ line: [first, ...rest], forks, self, parent }: LineProps) {
   if (first === undefined) return null;
   return (
@@ -106,7 +106,7 @@ function Member({ run: { id, topic, at, status }, isSelf, parent }: MemberProps)
       {parent !== undefined && at !== null && (
         <>
           <a class="small" href={pageUrl(['runs', parent], { at })}>
-            from event {at}
+            forked at event {at}
           </a>
           <a class="small" href={pageUrl(['compare'], { a: parent, b: id })}>
             compare
@@ -138,7 +138,7 @@ async function forksOf(id: string, depth: number, signal: AbortSignal): Promise<
   return found;
 }
 
-/** What a run was asked for, and what it is a fork of: its first event tells. */
+/** The topic and the parent of a run, from its first event. */
 async function originOf(run: Run, signal: AbortSignal) {
   for await (const event of run.events({ signal })) {
     if (event.type === 'RunRequested') return { topic: event.data.inputTopic, parent: event.data.parent };

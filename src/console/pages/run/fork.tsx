@@ -1,29 +1,29 @@
-/** Going on from the moment that is looked at in another way: what is changed there, its price, and its start. */
+/** Forks a run at the event shown: the changes, their cost, and the start. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { ForkRequest } from '../../../generated/schemas.js';
 import { countOf } from '../../record/counts.js';
-import { usageWords } from '../../record/words.js';
+import { usageText } from '../../record/event-text.js';
 import { council } from '../../shell/council.js';
 import { navigateFromHere, pageUrl } from '../../shell/router.js';
-import { may, onRefused } from '../../shell/session.js';
+import { may, lockIfUnauthorized } from '../../shell/session.js';
 import { toast } from '../../shell/toasts.js';
 import { Button, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { useResource } from '../../ui/resource.js';
-import { tellError } from '../../ui/states.js';
-import { unreadable } from '../inbox/edit.js';
+import { errorText } from '../../ui/states.js';
+import { invalidNumbers } from '../inbox/edit.js';
 import { StateFields } from '../inbox/state-fields.js';
 import type { ForkDraft } from './fork-draft.js';
 import { changesOf, draftOf } from './fork-draft.js';
 import type { RunStore } from './store.js';
 
-/** A button that opens the dialog; no button for keys that may not start runs. */
+/** The button that opens the dialog, for keys that may start runs. */
 export function ForkButton({ store }: { readonly store: RunStore }) {
   const at = useSignal<number | null>(null);
   const { value: shown } = store.shown;
   if (!may('run') || shown < 0) return null;
-  // Nothing goes on from a run's end: what can be done otherwise is what came before it.
+  // A run cannot continue from its end, so the fork starts at the event before.
   const isEnd = store.isOver.value && shown === store.head.value;
   return (
     <>
@@ -37,7 +37,7 @@ export function ForkButton({ store }: { readonly store: RunStore }) {
 
 interface ForkDialogProps {
   readonly store: RunStore;
-  /** The event it goes on from. */
+  /** The event to fork at. */
   readonly at: number;
   readonly onClose: () => void;
 }
@@ -48,7 +48,7 @@ function ForkDialog({ store, at, onClose }: ForkDialogProps) {
   const isBusy = useSignal(false);
   const fault = useSignal<string | null>(null);
   const changes = changesOf(original, draft.value);
-  const isReadable = Object.keys(unreadable(draft.value)).length === 0;
+  const isReadable = Object.keys(invalidNumbers(draft.value)).length === 0;
   const change = (fields: Partial<ForkDraft>): void => void (draft.value = { ...draft.value, ...fields });
 
   async function start(): Promise<void> {
@@ -58,11 +58,11 @@ function ForkDialog({ store, at, onClose }: ForkDialogProps) {
     try {
       const fork = await council.run(store.source.id).fork({ at, changes });
       onClose();
-      toast(`Forked at event ${at}.`, 'good');
+      toast(`Forked the run at event ${at}`, 'good');
       go(pageUrl(['runs', fork.id]));
     } catch (error) {
-      onRefused(error);
-      fault.value = tellError(error);
+      lockIfUnauthorized(error);
+      fault.value = errorText(error);
     } finally {
       isBusy.value = false;
     }
@@ -77,13 +77,13 @@ function ForkDialog({ store, at, onClose }: ForkDialogProps) {
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button tone="primary" disabled={isBusy.value || !isReadable} onClick={() => void start()}>
-            Start the fork
+            Start fork
           </Button>
         </>
       }
     >
-      <p class="muted">A new run goes on from this moment, with what is changed here. This one stays as it is.</p>
-      {isReadable && <Price {...{ store, at, changes }} />}
+      <p class="muted">A new run continues from this event with your changes. This run does not change.</p>
+      {isReadable && <Cost {...{ store, at, changes }} />}
       <ForkFields draft={draft.value} change={change} />
       {fault.value !== null && (
         <p class="notice bad break" role="alert">
@@ -102,11 +102,11 @@ interface FieldsProps {
 function ForkFields({ draft, change }: FieldsProps) {
   return (
     <>
-      <StateFields edit={draft} faults={unreadable(draft)} onType={change} />
+      <StateFields edit={draft} faults={invalidNumbers(draft)} onType={change} />
       <NodeFields {...{ draft, change }} />
       <TextBox
-        label="Most steps"
-        hint="After them the run fails."
+        label="Limit of steps"
+        hint="The run fails beyond this number."
         inputMode="numeric"
         value={draft.bound}
         look="numeric"
@@ -135,7 +135,7 @@ function NodeFields({ draft: { nodes }, change }: FieldsProps) {
               />
               <TextBox
                 label={`Model of ${node.label}`}
-                hint={node.model === '' ? 'The one of the service.' : undefined}
+                hint={node.model === '' ? 'Default of the service' : undefined}
                 value={node.model}
                 look="mono"
                 onType={(value) => put({ model: value })}
@@ -148,40 +148,40 @@ function NodeFields({ draft: { nodes }, change }: FieldsProps) {
   );
 }
 
-interface PriceProps {
+interface CostProps {
   readonly store: RunStore;
   readonly at: number;
   readonly changes: ForkRequest['changes'];
 }
 
-/** What it costs, by a dry run; or why it cannot be. */
-function Price({ store, at, changes }: PriceProps) {
+/** The cost from a dry run, or why the fork is refused. */
+function Cost({ store, at, changes }: CostProps) {
   const { state } = useResource(JSON.stringify([store.source.id, at, changes]), async (signal) => {
-    await pause(300, signal);
+    await delay(300, signal);
     return await council.run(store.source.id).fork({ at, changes }, { dryRun: true, signal });
   });
   const { value: found } = state;
-  const spent = store.record.momentAt(at)?.usage;
+  const spent = store.record.snapshotAt(at)?.usage;
   return (
-    <section class="fork-price card sunken" aria-label="Price" aria-live="polite">
-      {found.status === 'loading' && <p class="muted">Working out the price…</p>}
-      {found.status === 'failed' && <p class="fault">{tellError(found.error)}</p>}
+    <section class="fork-cost card sunken" aria-label="Cost" aria-live="polite">
+      {found.status === 'loading' && <p class="muted">Computing the cost…</p>}
+      {found.status === 'failed' && <p class="fault">{errorText(found.error)}</p>}
       {found.status === 'ready' && (
         <p>
-          <strong>{countOf(found.value.reused_results, 'result')} taken over</strong>, at least{' '}
+          <strong>{countOf(found.value.reused_results, 'result')} reused</strong>, at least{' '}
           <strong>{countOf(found.value.new_calls_at_least, 'new call')}</strong>
           {found.value.next_nodes.length === 0
-            ? '. It ends at once.'
-            : `. It goes on with ${found.value.next_nodes.join(', ')}.`}
+            ? '. The run ends at once.'
+            : `. Next: ${found.value.next_nodes.join(', ')}.`}
         </p>
       )}
-      {spent !== undefined && <p class="small muted">Spent so far: {usageWords(spent)}</p>}
+      {spent !== undefined && <p class="small muted">Used so far: {usageText(spent)}</p>}
     </section>
   );
 }
 
-/** Resolves after a while, or at once when nobody waits any more. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** Resolves after a delay or on abort. */
+function delay(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = window.setTimeout(resolve, ms);
     signal.addEventListener('abort', () => {

@@ -1,40 +1,40 @@
-/** The graph of a run: as it is, the council with marks of where the run stands; and as it ran, each execution a step. */
+/** The graph of a run in two views: the council with the state of each node, and the executed steps. */
 import { useSignal } from '@preact/signals';
 import type { NodeView } from '../../record/graph.js';
 import type { Camera } from '../../ui/camera-sight.js';
 import { graphLayout, useChunk } from '../../ui/chunks.js';
 import { Segments } from '../../ui/controls.js';
-import { Awaited, Empty } from '../../ui/states.js';
+import { WhenLoaded, Empty } from '../../ui/states.js';
 import type { GraphNodeShown, GraphProps } from '../../ui/graph.js';
 import { Graph } from '../../ui/graph.js';
 import type { RunStore } from './store.js';
-import { pageOf, stepId, unrolled } from './unrolled.js';
+import { pageOf, stepId, executionGraph } from './execution-graph.js';
 
 const VIEWS = [
-  { value: 'is', text: 'As it is' },
-  { value: 'ran', text: 'As it ran' },
+  { value: 'is', text: 'Council graph' },
+  { value: 'ran', text: 'Executed steps' },
 ] as const;
 
-/** Either view; each keeps where the person looks. */
+/** Each view keeps its camera. */
 export function RunGraph({ store }: { readonly store: RunStore }) {
   const [is, ran] = [useSignal<Camera | null>(null), useSignal<Camera | null>(null)];
   const layout = useChunk(graphLayout);
   const view = store.view.value;
   if (store.graph.value?.nodes.length === 0) {
-    return <Empty title="There is no graph">The council could not be run.</Empty>;
+    return <Empty title="No graph">The council cannot run.</Empty>;
   }
   return (
     <section class="run-graph" aria-label="Graph">
       <Segments label="Graph" value={view} options={VIEWS} onChange={(next) => store.setView(next)} />
-      <Awaited of={layout} what="the graph">
+      <WhenLoaded of={layout} what="the graph">
         {({ layoutGraph }) =>
           view === 'is' ? (
-            <AsItIsView key="is" {...{ store, layoutGraph }} camera={is} />
+            <CouncilGraph key="is" {...{ store, layoutGraph }} camera={is} />
           ) : (
-            <AsItRanView key="ran" {...{ store, layoutGraph }} camera={ran} />
+            <ExecutedSteps key="ran" {...{ store, layoutGraph }} camera={ran} />
           )
         }
-      </Awaited>
+      </WhenLoaded>
     </section>
   );
 }
@@ -45,43 +45,43 @@ interface ViewProps {
   readonly layoutGraph: GraphProps['layoutGraph'];
 }
 
-function AsItIsView({ store, camera, layoutGraph }: ViewProps) {
+function CouncilGraph({ store, camera, layoutGraph }: ViewProps) {
   const { nodes, edges } = store.graph.value ?? { nodes: [], edges: [] };
   const selected = store.selectedStep.value;
-  const { node = null } = store.executions.value?.executions.find(({ step }) => step === selected) ?? {};
+  const { node = null } = store.trace.value?.executions.find(({ step }) => step === selected) ?? {};
   return (
     <Graph
-      name="The council, and where the run stands in it"
+      name="Council graph"
       {...{ camera, layoutGraph }}
       nodes={nodes.map(nodeShown)}
       edges={edges.map((edge) => ({ ...edge, label: edge.condition }))}
-      current={standing(nodes.map(nodeShown))}
+      current={currentNode(nodes.map(nodeShown))}
       selectedNode={node}
       onSelectNode={(id) => store.select(nodes.find((each) => each.id === id)?.lastStep ?? null)}
     />
   );
 }
 
-function nodeShown({ id, label, role, standing, doneTimes, lastScore, failedTimes }: NodeView): GraphNodeShown {
+function nodeShown({ id, label, role, state, doneTimes, lastScore, failedTimes }: NodeView): GraphNodeShown {
   const words = [role, lastScore !== null && `score ${lastScore}`, failedTimes > 0 && `${failedTimes} failed`];
-  return { id, label, kind: role, standing, times: doneTimes, about: words.filter(Boolean).join(' · ') };
+  return { id, label, kind: role, state, times: doneTimes, about: words.filter(Boolean).join(' · ') };
 }
 
-/** The last node at which something goes on, or else that was reached. */
-function standing(nodes: readonly GraphNodeShown[]): string | null {
-  const there = nodes.filter(({ standing: how = 'idle', isAbsent }) => isAbsent !== true && how !== 'idle');
-  return (there.findLast(({ standing: how }) => how !== 'done') ?? there.at(-1))?.id ?? null;
+/** The last unfinished node, or else the last one reached. */
+function currentNode(nodes: readonly GraphNodeShown[]): string | null {
+  const there = nodes.filter(({ state = 'idle', isAbsent }) => isAbsent !== true && state !== 'idle');
+  return (there.findLast(({ state }) => state !== 'done') ?? there.at(-1))?.id ?? null;
 }
 
-function AsItRanView({ store, camera, layoutGraph }: ViewProps) {
-  const [now, whole] = [store.executions.value, store.whole.value];
+function ExecutedSteps({ store, camera, layoutGraph }: ViewProps) {
+  const [now, whole] = [store.trace.value, store.fullTrace.value];
   const turned = useSignal<{ readonly of: number; readonly page: number } | null>(null);
   const ownPage = pageOf(now?.executions.length ?? 0);
-  // Whoever moves on to other steps is shown those.
+  // Shows the page of the current step when that changes.
   const page = turned.value?.of === ownPage ? turned.value.page : ownPage;
-  const shared = { name: 'The run as it ran', camera, layoutGraph };
+  const shared = { name: 'Executed steps', camera, layoutGraph };
   if (now === null || whole === null) return <Graph {...shared} nodes={[]} edges={[]} />;
-  const { nodes, edges, targets } = unrolled(now, whole, page);
+  const { nodes, edges, targets } = executionGraph(now, whole, page);
   const step = store.selectedStep.value;
   return (
     <Graph
@@ -90,7 +90,7 @@ function AsItRanView({ store, camera, layoutGraph }: ViewProps) {
       grows
       nodes={nodes}
       edges={edges}
-      current={standing(nodes)}
+      current={currentNode(nodes)}
       selectedNode={step === null ? null : stepId(step)}
       onSelectNode={(id) => {
         const target = id === null ? undefined : targets.get(id);

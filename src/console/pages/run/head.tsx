@@ -1,6 +1,6 @@
-/** What a run is, whatever moment of it is looked at, and what may be done with it. */
+/** The head of a run's page: its status and usage now, and its actions. */
 import { useSignal } from '@preact/signals';
-import { usageWords } from '../../record/words.js';
+import { usageText } from '../../record/event-text.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { may } from '../../shell/session.js';
@@ -51,7 +51,7 @@ function factsOf({ now, actor, createdAt, endedAt }: RunSummary): readonly Fact[
   return [
     ['Score', now.score ?? '–'],
     ['Drafts', now.iteration],
-    ['Cost', usageWords(now.usage)],
+    ['Usage', usageText(now.usage)],
     [
       'Started',
       <>
@@ -60,12 +60,12 @@ function factsOf({ now, actor, createdAt, endedAt }: RunSummary): readonly Fact[
       </>,
     ],
     endedAt === null
-      ? ['For', <Since at={createdAt} />]
-      : ['Took', lengthText(Date.parse(endedAt) - Date.parse(createdAt))],
+      ? ['Running for', <Since at={createdAt} />]
+      : ['Duration', lengthText(Date.parse(endedAt) - Date.parse(createdAt))],
   ];
 }
 
-/** Hands the run over as one file. */
+/** Downloads the run as one HTML file. */
 function ShareButton({ store }: { readonly store: RunStore }) {
   const isBusy = useSignal(false);
   async function share(): Promise<void> {
@@ -73,7 +73,7 @@ function ShareButton({ store }: { readonly store: RunStore }) {
     try {
       const { id } = store.source;
       const file = await sharedFile({ id, sharedAt: new Date().toISOString(), events: store.record.events });
-      saveAs(`run-${id}.html`, new Blob([file], { type: 'text/html' }));
+      download(`run-${id}.html`, new Blob([file], { type: 'text/html' }));
     } catch (error) {
       toastError(error);
     } finally {
@@ -84,7 +84,7 @@ function ShareButton({ store }: { readonly store: RunStore }) {
     <Button
       slim
       disabled={isBusy.value || store.head.value < 0}
-      title="One file that shows this run anywhere"
+      title="Download an HTML file that shows this run without the service"
       onClick={() => void share()}
     >
       Share
@@ -92,8 +92,7 @@ function ShareButton({ store }: { readonly store: RunStore }) {
   );
 }
 
-/** Hands a file to the person. */
-function saveAs(name: string, content: Blob): void {
+function download(name: string, content: Blob): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(content);
   link.download = name;
@@ -106,7 +105,7 @@ function Cancel({ id }: { readonly id: string }) {
   async function cancel(): Promise<void> {
     isAsked.value = false;
     await council.run(id).cancel();
-    toast('The run is cancelled.', 'good');
+    toast('Cancelled the run', 'good');
   }
   return (
     <>
@@ -117,11 +116,11 @@ function Cancel({ id }: { readonly id: string }) {
         <Confirm
           title="Cancel this run?"
           verb="Cancel the run"
-          keep="Keep it"
+          keep="Keep running"
           onConfirm={() => void cancel().catch(toastError)}
           onClose={() => (isAsked.value = false)}
         >
-          <p>What it has done stays on record, and can be forked.</p>
+          <p>The events remain, and you can fork the run.</p>
         </Confirm>
       )}
     </>

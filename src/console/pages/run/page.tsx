@@ -1,18 +1,18 @@
-/** One run: its graph, its drafts, and every moment of it. */
+/** The page of one run. */
 import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { NotFoundError, ServerError } from '../../../client/errors.js';
 import { council } from '../../shell/council.js';
 import { pageUrl, path, query, setQuery } from '../../shell/router.js';
-import { onRefused } from '../../shell/session.js';
+import { lockIfUnauthorized } from '../../shell/session.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
 import { useResource } from '../../ui/resource.js';
 import { now } from '../../ui/time.js';
 import { ForkTree } from './fork-tree.js';
 import { RunHead } from './head.js';
 import { PausePanel } from './pause.js';
-import { verdict } from './seal.js';
+import { verdict } from './hash-chain.js';
 import { RunStore } from './store.js';
 import { RunView } from './view.js';
 
@@ -22,7 +22,7 @@ export function RunPage() {
   const round = useSignal(0);
   useEffect(() => store.start(), [store, round.value]);
   const { value: fault } = store.fault;
-  useEffect(() => onRefused(fault), [fault]);
+  useEffect(() => lockIfUnauthorized(fault), [fault]);
   const faulty = fault === null ? null : <Faulty store={store} onRetry={() => (round.value += 1)} />;
   return (
     <main id="page" class="wide run">
@@ -61,9 +61,9 @@ function NothingYet({ fault, children }: { readonly fault: unknown; readonly chi
   if (fault instanceof NotFoundError) {
     return (
       <>
-        <h1>There is no such run</h1>
-        <Empty title="Nothing is recorded under this id">
-          <a href={pageUrl([])}>To the runs</a>
+        <h1>Run not found</h1>
+        <Empty title="No run has this id">
+          <a href={pageUrl([])}>Show the runs</a>
         </Empty>
       </>
     );
@@ -76,19 +76,19 @@ function NothingYet({ fault, children }: { readonly fault: unknown; readonly chi
   );
 }
 
-/** Why its events do not come; of a damaged record, what the service finds wrong with it. */
+/** Why the events cannot be loaded, and the service's verification if the record is corrupt. */
 function Faulty({ store, onRetry }: { readonly store: RunStore; readonly onRetry: () => void }) {
   const { value: fault } = store.fault;
   return (
     <>
       <Failure error={fault} onRetry={onRetry} />
-      {fault instanceof ServerError && <Damage id={store.source.id} />}
+      {fault instanceof ServerError && <Corruption id={store.source.id} />}
     </>
   );
 }
 
-function Damage({ id }: { readonly id: string }) {
+function Corruption({ id }: { readonly id: string }) {
   const { state } = useResource(`verify ${id}`, (signal) => council.run(id).verify({ signal }));
   if (state.value.status !== 'ready') return null;
-  return <p class="notice">The service says: {verdict(state.value.value)}</p>;
+  return <p class="notice">Verified by the service: {verdict(state.value.value)}</p>;
 }

@@ -1,20 +1,19 @@
-/** A run that waits for a human, decided right here. */
+/** The open pause of a run, with buttons to decide it. */
 import type { Signal } from '@preact/signals';
 import { useSignal } from '@preact/signals';
 import { StalePauseError } from '../../../client/errors.js';
 import type { Pause } from '../../../client/pause.js';
-import { countOf } from '../../record/counts.js';
+import { countOf, excerpt } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { actor, may, session } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Button, TextBox } from '../../ui/controls.js';
-import { Ago, Since, exactly } from '../../ui/time.js';
+import { Ago, Since, dateTimeText } from '../../ui/time.js';
 import type { RunStore, RunSummary } from './store.js';
 
 type Approvals = NonNullable<NonNullable<RunSummary['now']['pause']>['approvals']>;
 
-/** Nothing, unless the run waits now. */
 export function PausePanel({ store }: { readonly store: RunStore }) {
   const { value: summary } = store.summary;
   const pause = summary?.now.pause ?? null;
@@ -25,7 +24,7 @@ export function PausePanel({ store }: { readonly store: RunStore }) {
     <section class="card run-pause" aria-labelledby="pause">
       <div class="row spread">
         <h2 id="pause">
-          Waits for a decision before {summary.now.nextNodes.map((node) => store.labelOf(node)).join(', ')}
+          Waiting for a decision before {summary.now.nextNodes.map((node) => store.labelOf(node)).join(', ')}
         </h2>
         <span class="small">
           for <Since at={pause.pausedAt} />
@@ -41,19 +40,19 @@ export function PausePanel({ store }: { readonly store: RunStore }) {
   );
 }
 
-/** Why whoever looks may not decide; null: they may. The service has the last word. */
+/** Why the user may not decide, or null. The service checks it again. */
 function refusal(approvals: Approvals | null, starter: string | null): string | null {
-  if (!may('approve')) return 'This key may look, but not decide.';
+  if (!may('approve')) return 'Your key may not decide.';
   if (approvals === null) return null;
-  const isIn = approvals.by?.some(isOneself) ?? true;
+  const isIn = approvals.by?.some(isUser) ?? true;
   if (!isIn) return `Only ${approvals.by?.join(', ')} may decide.`;
-  if (approvals.notByStarter && starter === actor.value) return 'Whoever started the run may not decide.';
+  if (approvals.notByStarter && starter === actor.value) return 'The user who started the run may not decide.';
   const hasVoted = approvals.votes.some((vote) => vote.actor !== null && vote.actor === actor.value);
-  return hasVoted ? 'You have voted. Others are waited for.' : null;
+  return hasVoted ? 'You have voted. The run waits for more votes.' : null;
 }
 
-/** Whether an approver that is named is whoever looks: by name, or by what their key may do. */
-function isOneself(approver: string): boolean {
+/** Whether a named approver is the user, by key name or by scope. */
+function isUser(approver: string): boolean {
   const { value: now } = session;
   const scopes = now.status === 'in' ? now.session.scopes : [];
   return approver === actor.value || scopes.some((scope) => approver === `scope:${scope}`);
@@ -62,8 +61,8 @@ function isOneself(approver: string): boolean {
 function Rules({ approvals: { by, quorum, votes, deadline, notByStarter } }: { readonly approvals: Approvals }) {
   return (
     <ul class="rules small">
-      <li>{by === null ? 'Whoever may approve decides' : `${by.join(', ')} may decide`}</li>
-      {notByStarter && <li>not who started the run</li>}
+      <li>{by === null ? 'Every key that may approve can decide' : `${by.join(', ')} may decide`}</li>
+      {notByStarter && <li>except the user who started the run</li>}
       {quorum > 1 && (
         <li>
           {votes.length} of {countOf(quorum, 'vote')}
@@ -71,13 +70,13 @@ function Rules({ approvals: { by, quorum, votes, deadline, notByStarter } }: { r
       )}
       {votes.map((vote) => (
         <li key={vote.at}>
-          {vote.actor ?? 'Someone'} said {vote.choice.action} <Ago at={vote.at} />
+          {vote.actor ?? 'A user'} voted to {vote.choice.action} <Ago at={vote.at} />
           {vote.comment !== null && `: “${vote.comment}”`}
         </li>
       ))}
       {deadline !== null && (
         <li>
-          until <time datetime={deadline}>{exactly(deadline)}</time>
+          until <time datetime={deadline}>{dateTimeText(deadline)}</time>
         </li>
       )}
     </ul>
@@ -94,9 +93,9 @@ function Decide({ pause, now }: { readonly pause: Pause; readonly now: RunSummar
     try {
       if (action === 'modify') await pause.modify({ current_draft: draft.value }, options);
       else await pause[action](options);
-      toast('Your decision is recorded.', 'good');
+      toast(`${DONE[action]} “${excerpt(now.topic, 60)}”`, 'good');
     } catch (error) {
-      if (error instanceof StalePauseError) toast('Too late: this pause has been decided already.', 'wait');
+      if (error instanceof StalePauseError) toast('Too late: another user has already decided this pause.', 'wait');
       else toastError(error);
       isBusy.value = false;
     }
@@ -110,27 +109,30 @@ function Decide({ pause, now }: { readonly pause: Pause; readonly now: RunSummar
       <TextBox
         label="Comment"
         isLabelUnseen
-        placeholder="Why (recorded beside the decision)"
+        placeholder="Comment (recorded with the decision)"
         value={comment.value}
         onType={(text) => (comment.value = text)}
       />
-      <div class="row">{draft.value === null ? <Words {...buttons} /> : <WordsOnEdit {...buttons} />}</div>
+      <div class="row">{draft.value === null ? <DecisionButtons {...buttons} /> : <EditButtons {...buttons} />}</div>
     </div>
   );
 }
 
-type Action = 'approve' | 'reject' | 'modify';
+/** What the user's decision did. */
+const DONE = { approve: 'Approved', reject: 'Rejected', modify: 'Changed the draft of' } as const;
 
-interface WordsProps {
+type Action = keyof typeof DONE;
+
+interface ButtonsProps {
   readonly pause: Pause;
   readonly now: RunSummary['now'];
-  /** As it is edited; null: it is not. */
+  /** The edited draft, or null if the user does not edit. */
   readonly draft: Signal<string | null>;
   readonly isBusy: boolean;
   readonly onDecide: (action: Action) => void;
 }
 
-function Words({ pause, now, draft, isBusy, onDecide }: WordsProps) {
+function DecisionButtons({ pause, now, draft, isBusy, onDecide }: ButtonsProps) {
   return (
     <>
       <Button tone="primary" disabled={isBusy} onClick={() => onDecide('approve')}>
@@ -145,20 +147,20 @@ function Words({ pause, now, draft, isBusy, onDecide }: WordsProps) {
         Reject
       </Button>
       <a class="small" href={pageUrl(['inbox'], { run: pause.runId })}>
-        More in the inbox
+        Open in inbox
       </a>
     </>
   );
 }
 
-function WordsOnEdit({ now, draft, isBusy, onDecide }: WordsProps) {
+function EditButtons({ now, draft, isBusy, onDecide }: ButtonsProps) {
   const isSame = draft.value === now.draft;
   return (
     <>
       <Button tone="primary" disabled={isBusy || isSame} onClick={() => onDecide('modify')}>
-        Go on with this draft
+        Continue with this draft
       </Button>
-      <Button onClick={() => (draft.value = null)}>Leave it as it was</Button>
+      <Button onClick={() => (draft.value = null)}>Discard changes</Button>
     </>
   );
 }

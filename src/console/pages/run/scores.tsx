@@ -1,16 +1,16 @@
-/** What critics scored, one after the other, and from where on a draft is let through. */
-import type { RunStore, Stop } from './store.js';
+/** The scores of critics over time, and the score from which a draft passes. */
+import type { RunStore, Landmark } from './store.js';
 
-/** The score from which on a critic lets a draft through: `PASS_SCORE` in graph/limits.ts. */
+/** `PASS_SCORE` in graph/limits.ts. */
 const PASSING = 8;
 const HEIGHT = 104;
-/** Where the curve's paper ends at the latest. */
+/** The axis starts at this score, or lower if a score is lower. */
 const LOWEST = 5;
-/** Scores that have their number beside them, and a mark; more are a line alone. */
+/** Largest number of scores with a number, and with a mark; beyond it, there is only the line. */
 const [MOST_NUMBERS, MOST_MARKS] = [12, 200];
 
 export function Scores({ store }: { readonly store: RunStore }) {
-  const scores = store.stops.value.filter(({ kind }) => kind === 'score');
+  const scores = store.landmarks.value.filter(({ kind }) => kind === 'score');
   if (scores.length === 0) return null;
   const { value: shown } = store.shown;
   const critics = [...new Set(scores.map(({ node }) => node))];
@@ -22,7 +22,7 @@ export function Scores({ store }: { readonly store: RunStore }) {
       <figcaption class="row spread">
         <h2>Scores</h2>
         <span class="small muted">
-          by {critics.map((critic) => store.labelOf(critic ?? '')).join(', ')} · {PASSING} lets a draft through
+          by {critics.map((critic) => store.labelOf(critic ?? '')).join(', ')} · {PASSING} passes a draft
         </span>
       </figcaption>
       <svg height={HEIGHT} role="img" aria-label={scoresInWords(scores)}>
@@ -62,13 +62,13 @@ function placeX(index: number, count: number): string {
   return `${count === 1 ? 50 : 6 + (index / (count - 1)) * 88}%`;
 }
 
-function wordsOf({ node, score }: Stop): string {
+function wordsOf({ node, score }: Landmark): string {
   return `${node ?? ''} ${score ?? ''}`;
 }
 
-/** The last ones in words: what a curve of many shows is not read out one by one. */
-function scoresInWords(scores: readonly Stop[]): string {
+/** The last scores as text for assistive technology. */
+function scoresInWords(scores: readonly Landmark[]): string {
   const last = scores.slice(-20);
   const earlier = scores.length > last.length ? `the last ${last.length} of ${scores.length}: ` : '';
-  return `Scores: ${earlier}${last.map(wordsOf).join(', ')}. ${PASSING} lets a draft through.`;
+  return `Scores: ${earlier}${last.map(wordsOf).join(', ')}. ${PASSING} passes a draft.`;
 }

@@ -1,23 +1,23 @@
-/** All events of a run on one line: the moment that is looked at, moved by pointer or keyboard. */
+/** Selects the event shown, by pointer or keyboard. */
 import type { RunEvent } from '../../../client/run-events.js';
-import { eventWords } from '../../record/words.js';
+import { eventText } from '../../record/event-text.js';
 import { Badge, Button } from '../../ui/controls.js';
-import { exactly } from '../../ui/time.js';
-import type { RunStore, Stop } from './store.js';
+import { dateTimeText } from '../../ui/time.js';
+import type { RunStore, Landmark } from './store.js';
 
-/** Left and right go by an event, with Shift to the next draft or decision. */
+/** Left and right move by an event, with Shift to the next draft or decision. */
 export function Scrubber({ store }: { readonly store: RunStore }) {
   const { value: head } = store.head;
   const { value: shown } = store.shown;
   const event = store.record.events[shown];
-  const words = event === undefined ? '' : eventWords(event);
+  const words = event === undefined ? '' : eventText(event);
   function onKeyDown(event: KeyboardEvent): void {
     if (!event.shiftKey || (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight')) return;
     event.preventDefault();
     store.stride(event.key === 'ArrowRight' ? 1 : -1);
   }
   return (
-    <section class="card scrubber" aria-label="Moment">
+    <section class="card scrubber" aria-label="Event navigation">
       <div class="row">
         <Steps store={store} />
         <EventShown event={event} words={words} head={head} />
@@ -29,13 +29,13 @@ export function Scrubber({ store }: { readonly store: RunStore }) {
           min={0}
           max={Math.max(0, head)}
           value={Math.max(0, shown)}
-          aria-label="Moment of the run"
+          aria-label="Event shown"
           aria-valuetext={`Event ${shown} of ${head}: ${words}`}
-          title="← → by an event, with Shift to the next draft or decision"
+          title="← → by one event, with Shift to the next draft or decision"
           onInput={(input) => store.goTo(Number(input.currentTarget.value))}
           onKeyDown={onKeyDown}
         />
-        <Ticks stops={store.stops.value} head={head} />
+        <Ticks stops={store.landmarks.value} head={head} />
       </div>
     </section>
   );
@@ -52,13 +52,13 @@ function EventShown({
 }) {
   if (event === undefined) return <span class="grow" />;
   return (
-    <p class="grow told clamp">
+    <p class="grow event-text clamp">
       <span class="muted numeric small">
         {event.seq}/{head}
       </span>{' '}
       {words}{' '}
       <time class="muted small" datetime={event.at}>
-        {exactly(event.at)}
+        {dateTimeText(event.at)}
       </time>
     </p>
   );
@@ -70,16 +70,16 @@ function Steps({ store }: { readonly store: RunStore }) {
   const isLast = shown >= store.head.value;
   return (
     <div class="row steps">
-      <Button slim label="To the draft or decision before" disabled={isFirst} onClick={() => store.stride(-1)}>
+      <Button slim label="Previous draft or decision" disabled={isFirst} onClick={() => store.stride(-1)}>
         «
       </Button>
-      <Button slim label="One event back" disabled={isFirst} onClick={() => store.step(-1)}>
+      <Button slim label="Previous event" disabled={isFirst} onClick={() => store.step(-1)}>
         ‹
       </Button>
-      <Button slim label="One event on" disabled={isLast} onClick={() => store.step(1)}>
+      <Button slim label="Next event" disabled={isLast} onClick={() => store.step(1)}>
         ›
       </Button>
-      <Button slim label="To the next draft or decision" disabled={isLast} onClick={() => store.stride(1)}>
+      <Button slim label="Next draft or decision" disabled={isLast} onClick={() => store.stride(1)}>
         »
       </Button>
     </div>
@@ -88,18 +88,18 @@ function Steps({ store }: { readonly store: RunStore }) {
 
 function Live({ store }: { readonly store: RunStore }) {
   if (store.isFollowing.value) return <Badge tone="busy">Live</Badge>;
-  if (store.shown.value >= store.head.value) return <Badge>At the end</Badge>;
+  if (store.shown.value >= store.head.value) return <Badge>Last event</Badge>;
   return (
     <Button slim onClick={() => store.goTo(null)}>
-      {store.isOver.value || !store.source.isLive ? 'To the end' : 'Back to live'}
+      {store.isOver.value || !store.source.isLive ? 'Show last event' : 'Back to live'}
     </Button>
   );
 }
 
-/** What lies where, below the line. */
-const TICKS = ['draft', 'score', 'pause', 'decision', 'failure'] as const satisfies readonly Stop['kind'][];
+/** Kinds of marks below the line. */
+const TICKS = ['draft', 'score', 'pause', 'decision', 'failure'] as const satisfies readonly Landmark['kind'][];
 
-function Ticks({ stops, head }: { readonly stops: readonly Stop[]; readonly head: number }) {
+function Ticks({ stops, head }: { readonly stops: readonly Landmark[]; readonly head: number }) {
   if (head < 1) return null;
   const kinds = TICKS.filter((kind) => stops.some((stop) => stop.kind === kind));
   return (
@@ -120,6 +120,6 @@ function Ticks({ stops, head }: { readonly stops: readonly Stop[]; readonly head
   );
 }
 
-function ticksOf(stops: readonly Stop[], kind: Stop['kind']): string {
+function ticksOf(stops: readonly Landmark[], kind: Landmark['kind']): string {
   return stops.flatMap((stop) => (stop.kind === kind ? [`M${stop.seq} 0V1`] : [])).join('');
 }

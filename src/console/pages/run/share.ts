@@ -1,11 +1,11 @@
-/** A run as one HTML file that shows the same without a service or a network, and checks its own chain. */
+/** Writes a run into one HTML file that needs no service and no network, and verifies its own hash chain. */
 import type { SharedRun } from '../../share/shared-run.js';
 import { SHARED_RUN, inScript } from '../../share/shared-run.js';
 
-/** The module of a shared file; the build puts it beside the one that this becomes part of. */
+/** The module of a shared file, which the build puts beside this one. */
 const MODULE = new URL('./share.js', import.meta.url).href;
 
-/** The file, as text. It takes its module with it, and the styles of this page. */
+/** The text of the file, with its module and the styles of this page. */
 export async function sharedFile(run: SharedRun): Promise<string> {
   const [code, styles] = await Promise.all([textAt(MODULE), allStyles()]);
   return page({ run, code, styles, nonce: window.crypto.getRandomValues(new Uint32Array(4)).join('-') });
@@ -15,7 +15,7 @@ interface Parts {
   readonly run: SharedRun;
   readonly code: string;
   readonly styles: string;
-  /** Names what the file itself brought: nothing else runs in it. */
+  /** Allows only the file's own script and styles. */
   readonly nonce: string;
 }
 
@@ -49,7 +49,7 @@ function page({ run, code, styles, nonce }: Parts): string {
 `;
 }
 
-/** The sheets of this page. A text of theirs cannot end its element: they hold no `<`. */
+/** The style sheets of this page, without `<`, so that they cannot end their element. */
 async function allStyles(): Promise<string> {
   const sheets = [...document.querySelectorAll<HTMLLinkElement>('link[rel=stylesheet]')];
   const texts = await Promise.all(sheets.map(({ href }) => textAt(href)));
@@ -58,6 +58,6 @@ async function allStyles(): Promise<string> {
 
 async function textAt(url: string): Promise<string> {
   const answer = await fetch(url);
-  if (!answer.ok) throw new Error(`${url} is gone: load the page anew`);
+  if (!answer.ok) throw new Error(`${url} is missing. Reload the page.`);
   return await answer.text();
 }

@@ -1,16 +1,16 @@
-/** One execution of a node: what it was given, what it asked, what it wrote, where that went, and what it cost. */
-import type { Attempt, RouteTaken } from '../../record/course.js';
+/** One execution of a node: its input, tool calls, output, route and usage. */
+import type { Attempt, RouteTaken } from '../../record/run-history.js';
 import { lengthText } from '../../record/durations.js';
-import type { AsItRan, Execution, ExecutionState } from '../../record/executions.js';
+import type { ExecutionTrace, Execution, ExecutionState } from '../../record/executions.js';
 import { countOf } from '../../record/counts.js';
 import { attemptFailureText } from '../../../run/failure-texts.js';
-import { argumentsText, executionWords, tokenWords } from '../../record/words.js';
+import { argumentsText, executionText, tokenText } from '../../record/event-text.js';
 import { pageUrl } from '../../shell/router.js';
 import type { Fact, Tone } from '../../ui/controls.js';
 import { Badge, Button, Facts } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';
 import { Empty } from '../../ui/states.js';
-import { exactly } from '../../ui/time.js';
+import { dateTimeText } from '../../ui/time.js';
 import { StepPrompt } from './step-prompt.js';
 import type { RunStore } from './store.js';
 
@@ -22,23 +22,23 @@ const TONES = {
   cancelled: 'plain',
 } as const satisfies Record<ExecutionState, Tone>;
 
-/** The step that is selected, as it was at the moment that is looked at. */
+/** The selected step at the event shown. */
 export function StepDetails({ store }: { readonly store: RunStore }) {
-  const [selected, ran] = [store.selectedStep.value, store.executions.value];
-  if (selected === null || ran === null) {
-    return <Empty title="No step is chosen">Choose a node of the graph.</Empty>;
+  const [selected, trace] = [store.selectedStep.value, store.trace.value];
+  if (selected === null || trace === null) {
+    return <Empty title="No step selected">Select a node in the graph.</Empty>;
   }
-  const execution = ran.executions.find(({ step }) => step === selected);
+  const execution = trace.executions.find(({ step }) => step === selected);
   if (execution === undefined) return <NotYet store={store} step={selected} />;
-  return <Details key={selected} store={store} execution={execution} ran={ran} />;
+  return <Details key={selected} store={store} execution={execution} trace={trace} />;
 }
 
 function NotYet({ store, step }: { readonly store: RunStore; readonly step: number }) {
-  const found = store.whole.value?.executions.find((each) => each.step === step);
+  const found = store.fullTrace.value?.executions.find((each) => each.step === step);
   const started = found?.attempts[0]?.started.seq;
   return (
-    <Empty title={found === undefined ? 'There is no such step' : `${found.label} has not begun at this moment`}>
-      {started !== undefined && <Button onClick={() => store.goTo(started)}>Go to its start</Button>}
+    <Empty title={found === undefined ? 'Step not found' : `${found.label} has not started at this event`}>
+      {started !== undefined && <Button onClick={() => store.goTo(started)}>Show its start</Button>}
     </Empty>
   );
 }
@@ -46,55 +46,57 @@ function NotYet({ store, step }: { readonly store: RunStore; readonly step: numb
 interface DetailsProps {
   readonly store: RunStore;
   readonly execution: Execution;
-  readonly ran: AsItRan;
+  readonly trace: ExecutionTrace;
 }
 
-function Details({ store, execution, ran }: DetailsProps) {
+function Details({ store, execution, trace }: DetailsProps) {
   const { step, label, role, state, output, attempts, routes } = execution;
-  const { inherited } = ran;
+  const { inherited } = trace;
   return (
     <div class="step stack">
       <div class="row">
         <h3>{label}</h3>
-        <Badge tone={TONES[state]}>{executionWords(state)}</Badge>
+        <Badge tone={TONES[state]}>{executionText(state)}</Badge>
         <span class="muted small">
           {role}, step {step}
         </span>
       </div>
       {execution.isInherited && inherited !== null && (
         <p class="notice">
-          Taken over from the run it was forked from.
-          {store.source.isLive && <a href={pageUrl(['runs', inherited.runId], { step, tab: 'step' })}>See it there</a>}
+          Inherited from the parent run.
+          {store.source.isLive && (
+            <a href={pageUrl(['runs', inherited.runId], { step, tab: 'step' })}>Show it in the parent run</a>
+          )}
         </p>
       )}
-      <Facts facts={factsOf({ store, execution, ran }).filter(([, value]) => value !== null)} />
+      <Facts facts={factsOf({ store, execution, trace }).filter(([, value]) => value !== null)} />
       {output !== null && <Output output={output.value} />}
       {routes.map((route) => (
         <Route key={route.seq} store={store} route={route} />
       ))}
       {attempts.map((attempt) => (
-        <AttemptTold key={attempt.attempt} store={store} attempt={attempt} isOnly={attempts.length === 1} />
+        <AttemptDetails key={attempt.attempt} store={store} attempt={attempt} isOnly={attempts.length === 1} />
       ))}
       {attempts.length > 0 && <StepPrompt {...{ store, execution }} />}
     </div>
   );
 }
 
-/** Null: there is nothing to tell. */
-function factsOf({ store, execution, ran }: DetailsProps): readonly Fact[] {
-  const { step, model, startedAt, durationMs, backedOffMs, usage, pause, iteration } = execution;
-  const decision = ran.pauses.find((each) => each.number === pause)?.decision ?? null;
-  const from = ran.edges.filter((edge) => edge.to === step && edge.from > 0);
-  const nameOf = (id: number): string => ran.executions.find((each) => each.step === id)?.label ?? '';
+/** Rows with null are hidden. */
+function factsOf({ store, execution, trace }: DetailsProps): readonly Fact[] {
+  const { step, model, startedAt, durationMs, backOffMs, usage, pause, iteration } = execution;
+  const decision = trace.pauses.find((each) => each.number === pause)?.decision ?? null;
+  const from = trace.edges.filter((edge) => edge.to === step && edge.from > 0);
+  const nameOf = (id: number): string => trace.executions.find((each) => each.step === id)?.label ?? '';
   return [
     ['Model', model],
-    ['Began', startedAt === null ? null : exactly(startedAt)],
-    ['Took', durationMs === null ? null : lengthText(durationMs)],
-    ['Of that, waited', backedOffMs > 0 ? lengthText(backedOffMs) : null],
-    ['Used', usage === null ? null : tokenWords(usage)],
-    ['Drafts before', iteration],
+    ['Started', startedAt === null ? null : dateTimeText(startedAt)],
+    ['Duration', durationMs === null ? null : lengthText(durationMs)],
+    ['Back-off', backOffMs > 0 ? lengthText(backOffMs) : null],
+    ['Usage', usage === null ? null : tokenText(usage)],
+    ['Drafts before it', iteration],
     [
-      'Came from',
+      'Previous step',
       from.length === 0
         ? null
         : from.map((edge) => (
@@ -104,8 +106,8 @@ function factsOf({ store, execution, ran }: DetailsProps): readonly Fact[] {
           )),
     ],
     [
-      'Let through by',
-      decision === null ? null : (decision.actor ?? (decision.by === 'deadline' ? 'its deadline' : 'a human')),
+      'Approved by',
+      decision === null ? null : (decision.actor ?? (decision.by === 'deadline' ? 'its deadline' : 'a user')),
     ],
   ];
 }
@@ -136,8 +138,8 @@ function Output({ output }: { readonly output: NonNullable<Execution['output']>[
 function Route({ store, route: { seq, next, reason, by } }: { readonly store: RunStore; readonly route: RouteTaken }) {
   return (
     <p>
-      {next.length === 0 ? 'Its branch ended' : `Went on to ${next.join(', ')}`}
-      {by === 'human' ? ', corrected by a human' : ''}
+      {next.length === 0 ? 'Ended its branch' : `Next: ${next.join(', ')}`}
+      {by === 'human' ? ', changed by an approver' : ''}
       {reason === '' ? '' : `: ${reason}`}{' '}
       <Button slim tone="plain" onClick={() => store.goTo(seq)}>
         event {seq}
@@ -152,7 +154,7 @@ interface AttemptProps {
   readonly isOnly: boolean;
 }
 
-function AttemptTold({ store, attempt, isOnly }: AttemptProps) {
+function AttemptDetails({ store, attempt, isOnly }: AttemptProps) {
   const { attempt: number, started, delayMs, model, tools, toolCalls } = attempt;
   return (
     <section class="attempt stack" aria-label={`Attempt ${number}`}>
@@ -168,8 +170,8 @@ function AttemptTold({ store, attempt, isOnly }: AttemptProps) {
           </Button>
         </p>
       )}
-      <EndTold attempt={attempt} isOnly={isOnly} />
-      {tools.length > 0 && <p class="small muted">Could use {tools.join(', ')}</p>}
+      <AttemptEnd attempt={attempt} isOnly={isOnly} />
+      {tools.length > 0 && <p class="small muted">Tools: {tools.join(', ')}</p>}
       {toolCalls.map((call) => (
         <ToolCall key={call.called.seq} store={store} call={call} />
       ))}
@@ -177,14 +179,14 @@ function AttemptTold({ store, attempt, isOnly }: AttemptProps) {
   );
 }
 
-function EndTold({ attempt: { ended }, isOnly }: Pick<AttemptProps, 'attempt' | 'isOnly'>) {
+function AttemptEnd({ attempt: { ended }, isOnly }: Pick<AttemptProps, 'attempt' | 'isOnly'>) {
   switch (ended?.how) {
     case undefined:
       return null;
     case 'completed':
-      return isOnly ? null : <p>It was done in {lengthText(ended.durationMs)}.</p>;
+      return isOnly ? null : <p>Completed in {lengthText(ended.durationMs)}.</p>;
     case 'lost':
-      return <p class="notice wait">It was lost with the instance that ran it, and begun anew.</p>;
+      return <p class="notice wait">Lost, because its instance stopped. The next attempt replaced it.</p>;
     case 'failed': {
       const { kind, message, retryable } = ended.failure;
       const text = attemptFailureText(kind);
@@ -227,12 +229,12 @@ function ToolCall({ store, call }: { readonly store: RunStore; readonly call: Ca
           ))}
         </ol>
       )}
-      {hits.length === 0 && error === null && <p class="muted small">It found nothing.</p>}
+      {hits.length === 0 && error === null && <p class="muted small">No results.</p>}
     </div>
   );
 }
 
-/** A passage leads to the page of its document; what was found elsewhere to where it lies. */
+/** A chunk links to its page, a web result to its URL. */
 function Hit({ store, hit }: { readonly store: RunStore; readonly hit: Call['hits'][number] }) {
   if ('url' in hit) {
     return /^https?:\/\//.test(hit.url) ? (
@@ -243,7 +245,7 @@ function Hit({ store, hit }: { readonly store: RunStore; readonly hit: Call['hit
       <>{hit.title}</>
     );
   }
-  const text = `page ${hit.page}, passage ${hit.chunk + 1} of ${hit.document.slice(0, 8)}`;
+  const text = `page ${hit.page}, chunk ${hit.chunk + 1} of document ${hit.document.slice(0, 8)}`;
   if (!store.source.isLive) return <>{text}</>;
   return <a href={pageUrl(['documents', hit.document], { page: hit.page, chunk: hit.chunk })}>{text}</a>;
 }

@@ -1,9 +1,9 @@
-/** What a step's model was sent, rendered anew by the service; its hash tells whether it is what was sent then. */
+/** The prompt of a step, which the service renders again. Its hash shows whether it equals the prompt that was sent. */
 import type { StepPrompt as Sent } from '../../../generated/schemas.js';
 import type { Execution } from '../../record/executions.js';
 import { Badge } from '../../ui/controls.js';
 import { useLoaded } from '../../ui/loaded.js';
-import { Awaited } from '../../ui/states.js';
+import { WhenLoaded } from '../../ui/states.js';
 import type { RunSource, RunStore } from './store.js';
 
 export function StepPrompt({
@@ -18,7 +18,7 @@ export function StepPrompt({
   if (source.prompt === undefined) {
     return (
       <p class="small muted">
-        Hash of its prompt <code class="break">{last.inputHash}</code>
+        Hash of the prompt <code class="break">{last.inputHash}</code>
       </p>
     );
   }
@@ -30,16 +30,16 @@ interface AskedProps {
   readonly name: string;
   readonly ask: NonNullable<RunSource['prompt']>;
   readonly step: number;
-  /** The hash that the events tell. */
+  /** The recorded hash. */
   readonly recorded: string;
 }
 
 function Asked({ name, ask, step, recorded }: AskedProps) {
   const sent = useLoaded(name, (signal) => ask(step, signal));
   return (
-    <Awaited of={sent} what="the prompt" lines={2}>
+    <WhenLoaded of={sent} what="the prompt" lines={2}>
       {(found) => <Prompt sent={found} recorded={recorded} />}
-    </Awaited>
+    </WhenLoaded>
   );
 }
 
@@ -47,17 +47,17 @@ function Prompt({ sent, recorded }: { readonly sent: Sent; readonly recorded: st
   const { inputs, system, prompt, prompt_hash: hash, verified } = sent;
   const isSame = verified && hash === recorded;
   const texts: readonly (readonly [string, string])[] = [
-    ['Prompt: who it is', system],
-    ['Prompt: what it was given', prompt],
+    ['System prompt', system],
+    ['User prompt', prompt],
     ['Input: topic', inputs.input_topic],
-    ['Input: draft', inputs.current_draft ?? 'There was none yet.'],
+    ['Input: draft', inputs.current_draft ?? 'No draft yet.'],
     ...inputs.feedback_history.map((text, index) => [`Input: feedback ${index + 1}`, text] as const),
   ];
   return (
     <section class="stack" aria-label="Prompt">
       <div class="row">
         <h4>Prompt</h4>
-        {isSame ? <Badge tone="good">as it was sent</Badge> : <Badge tone="wait">rendered otherwise then</Badge>}
+        {isSame ? <Badge tone="good">as sent</Badge> : <Badge tone="wait">differs from the prompt sent</Badge>}
       </div>
       {texts.map(([title, text]) => (
         <details key={title}>
@@ -68,7 +68,7 @@ function Prompt({ sent, recorded }: { readonly sent: Sent; readonly recorded: st
         </details>
       ))}
       <p class="small muted">
-        {isSame ? 'Its hash is the recorded one' : 'The recorded hash is'} <code class="break">{hash}</code>
+        {isSame ? 'Hash, as recorded:' : 'Hash of the prompt shown:'} <code class="break">{hash}</code>
       </p>
     </section>
   );

@@ -1,35 +1,35 @@
-/** One run as it is looked at: its record as it grows, and the moment of it that is shown. */
+/** One run on the page: its growing record, and the event shown. */
 import type { ReadonlySignal } from '@preact/signals';
 import { batch, computed, signal } from '@preact/signals';
 import type { RunEvent } from '../../../client/run-events.js';
 import { isTerminal } from '../../../client/run-events.js';
 import type { LiveMessage } from '../../../client/tokens.js';
 import type { StepPrompt, Verification } from '../../../generated/schemas.js';
-import type { AsItRan } from '../../record/executions.js';
-import { asItRan } from '../../record/executions.js';
+import type { ExecutionTrace } from '../../record/executions.js';
+import { traceAt } from '../../record/executions.js';
 import type { GraphView } from '../../record/graph.js';
 import { graphViewAt } from '../../record/graph.js';
-import type { Moment } from '../../record/run-record.js';
+import type { RunSnapshot } from '../../record/run-record.js';
 import { RunRecord } from '../../record/run-record.js';
 import type { Timeline } from '../../record/timeline.js';
 import { timelineAt } from '../../record/timeline.js';
 
-/** Where a run's events come from: the service, or a file that holds them. */
+/** The source of a run's events: the service or a shared file. */
 export interface RunSource {
   readonly id: string;
-  /** Whether it may tell more than it has at first. */
+  /** Whether events can arrive later. */
   readonly isLive: boolean;
-  /** The events after `from` (-1: all), each once and in order, to the run's end or the signal's. */
+  /** The events after `from` (-1 for all), each once and in order, to the end of the run or an abort. */
   events(from: number, signal: AbortSignal): AsyncIterable<RunEvent>;
-  /** Drafts while they are written. Absent: there is nothing of the kind. */
+  /** Tokens of drafts that are being written. Absent in a shared file. */
   readonly tokens?: (signal: AbortSignal) => AsyncIterable<LiveMessage>;
-  /** What the service finds when it checks the record itself. Absent: there is no service to ask. */
+  /** The service's verification of the record. Absent in a shared file. */
   readonly verify?: (signal: AbortSignal) => Promise<Verification>;
-  /** What the model of a step was sent at its last attempt. Absent: nobody renders it. */
+  /** The prompt of a step's last attempt. Absent in a shared file. */
   readonly prompt?: (step: number, signal: AbortSignal) => Promise<StepPrompt>;
 }
 
-/** Where the moment and the view are kept: the page's address. */
+/** The query that holds the event shown and the view. */
 export interface RunPlace {
   readonly query: ReadonlySignal<URLSearchParams>;
   setQuery(changes: Readonly<Record<string, string | number | null>>): void;
@@ -38,55 +38,55 @@ export interface RunPlace {
 export interface RunStoreDeps {
   readonly source: RunSource;
   readonly place: RunPlace;
-  /** The time now, in milliseconds since 1970. */
+  /** In milliseconds since 1970. */
   readonly clock: ReadonlySignal<number>;
-  /** Calls when the page is about to be painted: what has come until then is shown at once. */
+  /** Calls `show` before the next paint, so that events of one frame render together. */
   readonly frame: (show: () => void) => void;
 }
 
-/** How the graph is drawn: as it is, or as it ran. */
+/** The view of the graph: `is` shows the council, `ran` the executed steps. */
 export type RunView = 'is' | 'ran';
 
-/** A draft that a node is writing now. */
+/** A draft that a node is writing. */
 export interface Writing {
   readonly node: string;
   readonly step: number;
   readonly attempt: number;
   readonly turn: number;
   readonly text: string;
-  /** How much of it came before anybody listened here, and is not in the text. */
+  /** Number of characters before the text that this page did not receive. */
   readonly from: number;
 }
 
-/** An event that somebody looks for: where a draft, a score, a pause or a decision came, or the run failed or ended. */
-export interface Stop {
+/** An event that users look for. */
+export interface Landmark {
   readonly seq: number;
   readonly kind: 'draft' | 'score' | 'pause' | 'decision' | 'failure' | 'end';
-  /** Where there is one. */
+  /** Or null if the event has no node. */
   readonly node: string | null;
-  /** Of a score. */
+  /** Or null for other kinds. */
   readonly score: number | null;
 }
 
-/** What the head of the page tells of the run as it stands now, whatever moment is looked at. */
+/** The run at its head, for the head of the page. */
 export interface RunSummary {
-  /** As it was asked for. */
+  /** The requested topic. */
   readonly topic: string;
-  /** Of the blueprint; null: the built-in council. */
+  /** Name of the blueprint, or null for the built-in council. */
   readonly council: string | null;
   readonly blueprintId: string | null;
   readonly isGodMode: boolean;
-  /** Who asked for it; null: the service had no keys. */
+  /** Name of the key that started it, or null if the service had no keys. */
   readonly actor: string | null;
   readonly createdAt: string;
   readonly endedAt: string | null;
-  /** The run that it is a fork of, and the event there. */
+  /** The parent of a fork and the event there, or null. */
   readonly parent: { readonly runId: string; readonly at: number } | null;
-  /** The run at its head. */
-  readonly now: Moment;
+  /** The snapshot at the head. */
+  readonly now: RunSnapshot;
 }
 
-/** One run as it is looked at. Whatever depends on its growing record reads `head` or what is computed from it. */
+/** One run on the page. What depends on the growing record must read `head` or a value computed from it. */
 export class RunStore {
   readonly source: RunSource;
   readonly record = new RunRecord();
@@ -94,16 +94,16 @@ export class RunStore {
   readonly #clock: ReadonlySignal<number>;
   readonly #frame: RunStoreDeps['frame'];
 
-  /** `seq` of the last event that is shown as known; -1: none yet. */
+  /** `seq` of the last event, or -1. */
   readonly head = signal(-1);
-  /** Drafts being written now, by their steps. */
+  /** Drafts that are being written. */
   readonly tokens = signal<readonly Writing[]>([]);
-  /** Why the events do not come; null: they do. */
+  /** Why the events cannot be loaded, or null. */
   readonly fault = signal<unknown>(null);
-  readonly #stops: Stop[] = [];
+  readonly #stops: Landmark[] = [];
   /** By step. */
   readonly #writing = new Map<number, Writing>();
-  /** The last attempt of each step that has ended: what is still told of it comes too late. */
+  /** The last ended attempt of each step: later tokens of it are ignored. */
   readonly #endedAttempts = new Map<number, number>();
   #isFrameAsked = false;
 
@@ -114,45 +114,45 @@ export class RunStore {
     this.#frame = frame;
   }
 
-  /** The event that is looked at; null: the head, as it moves. */
+  /** The selected event, or null to follow the head. */
   readonly at = computed(() => this.#numberIn('at'));
-  /** The event whose moment is shown; -1: there is none yet. */
+  /** The event shown, or -1 before the first. */
   readonly shown: ReadonlySignal<number> = computed(() => Math.min(this.at.value ?? Infinity, this.head.value));
   readonly isOver = computed(() => {
     const last = this.record.events[this.head.value];
     return last !== undefined && isTerminal(last);
   });
-  /** Whether what is shown moves on with the run. */
+  /** Whether the page follows the head of a live run. */
   readonly isFollowing = computed(() => this.at.value === null && this.source.isLive && !this.isOver.value);
 
-  /** The state at the moment that is shown; null before the first event. */
-  readonly moment: ReadonlySignal<Moment | null> = computed(() => this.record.momentAt(this.shown.value));
-  /** The run as it ran until the moment that is shown. */
-  readonly executions: ReadonlySignal<AsItRan | null> = computed(() =>
-    asItRan(this.record, this.shown.value, this.#nowAt(this.shown.value)),
+  /** The snapshot at the event shown, or null before the first. */
+  readonly snapshot: ReadonlySignal<RunSnapshot | null> = computed(() => this.record.snapshotAt(this.shown.value));
+  /** The trace up to the event shown. */
+  readonly trace: ReadonlySignal<ExecutionTrace | null> = computed(() =>
+    traceAt(this.record, this.shown.value, this.#nowAt(this.shown.value)),
   );
-  /** The run as it ran until its head: what places are found for, so that nothing moves when the moment does. */
-  readonly whole: ReadonlySignal<AsItRan | null> = computed(() =>
-    asItRan(this.record, this.head.value, this.#nowAt(this.head.value)),
+  /** The trace up to the head. It decides the layout, so that nodes do not move between events. */
+  readonly fullTrace: ReadonlySignal<ExecutionTrace | null> = computed(() =>
+    traceAt(this.record, this.head.value, this.#nowAt(this.head.value)),
   );
-  /** The graph with its marks at the moment that is shown. */
+  /** The graph at the event shown. */
   readonly graph: ReadonlySignal<GraphView | null> = computed(() =>
-    graphViewAt(this.record, this.shown.value, this.executions.value),
+    graphViewAt(this.record, this.shown.value, this.trace.value),
   );
-  /** The whole run along time, to its head. */
+  /** The timeline up to the head. */
   readonly timeline: ReadonlySignal<Timeline | null> = computed(() =>
     timelineAt(this.record, this.head.value, this.#nowAt(this.head.value)),
   );
-  readonly stops: ReadonlySignal<readonly Stop[]> = computed(() => {
+  readonly landmarks: ReadonlySignal<readonly Landmark[]> = computed(() => {
     const head = this.head.value;
     return this.#stops.filter(({ seq }) => seq <= head);
   });
-  /** The draft before the one that is shown, at the last moment it was there; null: there is none. */
-  readonly draftBefore: ReadonlySignal<Moment | null> = computed(() => {
-    const [shown, draft] = [this.shown.value, this.moment.value?.draft ?? null];
+  /** The last snapshot with the previous draft, or null if there is none. */
+  readonly draftBefore: ReadonlySignal<RunSnapshot | null> = computed(() => {
+    const [shown, draft] = [this.shown.value, this.snapshot.value?.draft ?? null];
     for (const { seq, kind } of this.#stops.toReversed()) {
       if (seq > shown || !STRIDES.includes(kind)) continue;
-      const before = this.record.momentAt(seq - 1);
+      const before = this.record.snapshotAt(seq - 1);
       if (before !== null && before.draft !== null && before.draft !== draft) return before;
     }
     return null;
@@ -163,17 +163,17 @@ export class RunStore {
     this.#place.query.value.get('view') === 'ran' ? 'ran' : 'is',
   );
   readonly tab = computed(() => this.#place.query.value.get('tab'));
-  /** The step that is looked into; null: none. */
+  /** The selected step, or null. */
   readonly selectedStep = computed(() => this.#numberIn('step'));
-  /** The other moment that the draft is compared with; null: the draft before. */
+  /** The event to compare the draft with, or null for the previous draft. */
   readonly comparedWith = computed(() => this.#numberIn('with'));
 
-  /** Name of a node, as people know it. */
+  /** The label of a node. */
   labelOf(node: string): string {
     return this.graph.value?.nodes.find(({ id }) => id === node)?.label ?? node;
   }
 
-  /** Reads what there is, and what comes. Returns what ends it; started again, it goes on where it was. */
+  /** Follows the run; a second start continues after the last event. @returns stops following */
   start(): () => void {
     const ending = new AbortController();
     void this.#read(ending.signal);
@@ -181,21 +181,21 @@ export class RunStore {
     return () => ending.abort();
   }
 
-  /** Looks at an event; null, or the last one: at the head as it moves. */
+  /** Shows an event; follows the head for null or the last event. */
   goTo(seq: number | null): void {
     this.#place.setQuery({ at: seq === null || seq >= this.head.value ? null : Math.max(0, seq) });
   }
 
-  /** Goes on by so many events, back where it is less than 0. */
+  /** Moves by a number of events, backwards if it is negative. */
   step(by: number): void {
     this.goTo(this.shown.value + by);
   }
 
-  /** Goes to the next draft or decision, or the one before; beyond the last to the head, before the first to the start. */
+  /** Moves to the next or previous draft or decision, or to the head or the first event. */
   stride(direction: 1 | -1): void {
-    const [shown, stops] = [this.shown.value, this.stops.value.filter(({ kind }) => STRIDES.includes(kind))];
-    if (direction === 1) this.goTo(stops.find(({ seq }) => seq > shown)?.seq ?? null);
-    else this.goTo(stops.findLast(({ seq }) => seq < shown)?.seq ?? 0);
+    const [shown, landmarks] = [this.shown.value, this.landmarks.value.filter(({ kind }) => STRIDES.includes(kind))];
+    if (direction === 1) this.goTo(landmarks.find(({ seq }) => seq > shown)?.seq ?? null);
+    else this.goTo(landmarks.findLast(({ seq }) => seq < shown)?.seq ?? 0);
   }
 
   setView(view: RunView): void {
@@ -206,12 +206,12 @@ export class RunStore {
     this.#place.setQuery({ tab });
   }
 
-  /** Looks into a step; null: into none. */
+  /** Selects a step, or none with null. */
   select(step: number | null): void {
     this.#place.setQuery({ step, tab: step === null ? null : 'step' });
   }
 
-  /** Compares the draft with that of another moment; null: with the draft before. */
+  /** Compares the draft with that of another event, or with the previous draft for null. */
   compareWith(seq: number | null): void {
     this.#place.setQuery({ with: seq });
   }
@@ -219,7 +219,7 @@ export class RunStore {
   async #read(ending: AbortSignal): Promise<void> {
     this.fault.value = null;
     try {
-      for await (const event of this.source.events(this.record.head, ending)) this.#take(event);
+      for await (const event of this.source.events(this.record.head, ending)) this.#onEvent(event);
     } catch (error) {
       if (!ending.aborted) this.fault.value = error;
     }
@@ -227,15 +227,15 @@ export class RunStore {
 
   async #listen(ending: AbortSignal): Promise<void> {
     try {
-      for await (const message of this.source.tokens?.(ending) ?? []) this.#hear(message);
+      for await (const message of this.source.tokens?.(ending) ?? []) this.#onToken(message);
     } catch {
-      // The events tell each draft in the end; what keeps the events away is told as their fault.
+      // The events bring each finished draft, and their stream reports the fault.
     }
   }
 
-  #take(event: RunEvent): void {
+  #onEvent(event: RunEvent): void {
     if (!this.record.add(event)) return;
-    const stop = stopAt(event);
+    const stop = landmarkAt(event);
     if (stop !== null) this.#stops.push(stop);
     if (event.type === 'NodeCompleted' || event.type === 'NodeFailed') {
       this.#endedAttempts.set(event.data.step, event.data.attempt);
@@ -245,7 +245,7 @@ export class RunStore {
     this.#showSoon();
   }
 
-  #hear(message: LiveMessage): void {
+  #onToken(message: LiveMessage): void {
     if (message.event !== 'token') return;
     const { node, step, attempt, turn, offset: from, text } = message;
     if (attempt <= (this.#endedAttempts.get(step) ?? 0)) return;
@@ -273,7 +273,7 @@ export class RunStore {
     return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : null;
   }
 
-  /** The time that counts at an event: it moves on only at the head of a run that is under way. */
+  /** The time at an event: the clock at the head of a live run, else the time of the event. */
   #nowAt(seq: number): string {
     const isMoving = this.source.isLive && seq >= this.head.value && !this.isOver.value;
     const { at = '' } = this.record.events[seq] ?? {};
@@ -282,7 +282,7 @@ export class RunStore {
 
   #summaryAt(head: number): RunSummary | null {
     const state = this.record.stateAt(head);
-    const now = this.record.momentAt(head);
+    const now = this.record.snapshotAt(head);
     if (state === null || now === null) return null;
     const { inputTopic: topic, blueprintName: council, blueprintId, godMode, actor, parent } = state.request;
     const endedAt = 'completedAt' in state.phase ? state.phase.completedAt : null;
@@ -290,10 +290,10 @@ export class RunStore {
   }
 }
 
-/** Kinds of events that are gone to in one stride. */
-const STRIDES: readonly Stop['kind'][] = ['draft', 'decision'];
+/** Landmarks for `stride`. */
+const STRIDES: readonly Landmark['kind'][] = ['draft', 'decision'];
 
-function stopAt({ seq, type, data }: RunEvent): Stop | null {
+function landmarkAt({ seq, type, data }: RunEvent): Landmark | null {
   const plain = { seq, node: null, score: null };
   switch (type) {
     case 'NodeCompleted': {

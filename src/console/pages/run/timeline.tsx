@@ -1,13 +1,13 @@
-/** A run along time: what each node did and when, with waits as breaks that tell their true length. */
+/** The timeline of a run: the periods of each node, with long waits as breaks. */
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import type { Lane, Segment, Timeline, Zone } from '../../record/timeline.js';
 import { timeSpent } from '../../record/timeline.js';
-import { waitingWords } from '../../record/words.js';
+import { waitText } from '../../record/event-text.js';
 import { lengthText } from '../../record/durations.js';
 import type { RunStore } from './store.js';
 
-/** The arrow keys go from stretch to stretch and from lane to lane; one is chosen with Enter. */
+/** Arrow keys move between periods and lanes; Enter selects. */
 export function TimelineView({ store }: { readonly store: RunStore }) {
   const timeline = store.timeline.value;
   if (timeline === null || timeline.zones.length + timeline.lanes.length === 0) return null;
@@ -31,9 +31,9 @@ export function TimelineView({ store }: { readonly store: RunStore }) {
 function spent(timeline: Timeline): string {
   const { totalMs, byKind } = timeSpent(timeline);
   const parts = [...byKind].flatMap(([kind, ms]) =>
-    kind === 'work' || ms < 1_000 ? [] : [`${lengthText(ms)} ${waitingWords(kind)}`],
+    kind === 'work' || ms < 1_000 ? [] : [`${lengthText(ms)} ${waitText(kind)}`],
   );
-  return [`${lengthText(totalMs)} in all`, ...parts].join(' · ');
+  return [`${lengthText(totalMs)} in total`, ...parts].join(' · ');
 }
 
 function Zones({ zones }: { readonly zones: readonly Zone[] }) {
@@ -44,7 +44,7 @@ function Zones({ zones }: { readonly zones: readonly Zone[] }) {
         <li key={zone.fromMs} class={zone.kind} style={{ left: percent(zone.x0), width: percent(zone.x1 - zone.x0) }}>
           <span>
             {zone.label}
-            <span class="unseen">: {zone.kind !== 'work' && waitingWords(zone.kind)}</span>
+            <span class="unseen">: {zone.kind !== 'work' && waitText(zone.kind)}</span>
           </span>
         </li>
       ))}
@@ -104,7 +104,7 @@ function movedFocus(lanes: readonly Lane[], { lane, segment }: Focus, key: strin
   return next !== segment && next in segments ? { lane, segment: next } : null;
 }
 
-/** The first of a lane that has not ended at a place, or its last; null: there is no such lane. */
+/** The first period of a lane that ends after a position, or its last, or null without such a lane. */
 function focusAt(lanes: readonly Lane[], lane: number, x: number): Focus | null {
   const { segments = [] } = lanes[lane] ?? {};
   const found = segments.findIndex(({ x1 }) => x1 > x);
@@ -116,12 +116,12 @@ const ACROSS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
 
 function segmentWords({ kind, number, attempt, result, label, isOpen }: Segment): string {
   const what = attempt === null ? `pause ${number}` : `step ${number}${attempt > 1 ? `, attempt ${attempt}` : ''}`;
-  const how = isOpen ? 'under way' : (result ?? '');
-  const why = kind === 'work' || kind === 'lost' ? '' : waitingWords(kind);
+  const how = isOpen ? 'active' : (result ?? '');
+  const why = kind === 'work' || kind === 'lost' ? '' : waitText(kind);
   return [what, why, how, label].filter((part) => part !== '').join(', ');
 }
 
-/** Where the moment that is looked at lies. */
+/** Marks the event shown. */
 function Now({ store }: { readonly store: RunStore }) {
   const mark = store.timeline.value?.events[store.shown.value];
   if (mark === undefined) return null;

@@ -1,13 +1,13 @@
-/** A run and all its moments, from whatever source: the page shows it, and so does a file that was shared. */
+/** The view of a run, for its page and for a shared file. */
 import type { ComponentType } from 'preact';
 import { runFailureText } from '../../../run/failure-texts.js';
 import { Tabs } from '../../ui/tabs.js';
 import { Changes, Draft } from './draft.js';
 import { RunGraph } from './graph-views.js';
-import { Events, Feedback, RawEvent, State } from './moment.js';
+import { Events, Feedback, RawEvent, State } from './snapshot.js';
 import { Scores } from './scores.js';
 import { Scrubber } from './scrubber.js';
-import { Seal } from './seal.js';
+import { HashChain } from './hash-chain.js';
 import { StepDetails } from './step-details.js';
 import type { RunStore } from './store.js';
 import { TimelineView } from './timeline.js';
@@ -27,7 +27,7 @@ const VIEWS: readonly [View, ...View[]] = [
   { value: 'state', text: 'State', Shown: State },
 ];
 
-/** Why it has failed, and what to do about it; nothing, unless it has. */
+/** Why a run failed, and what the user can do. */
 export function Failed({ store }: { readonly store: RunStore }) {
   const last = store.record.events[store.head.value];
   if (last?.type !== 'RunFailed') return null;
@@ -41,10 +41,10 @@ export function Failed({ store }: { readonly store: RunStore }) {
   );
 }
 
-/** There is at least one event. */
+/** Needs at least one event. */
 export function RunView({ store }: { readonly store: RunStore }) {
   const chosen = VIEWS.find(({ value }) => value === store.tab.value) ?? VIEWS[0];
-  const feedback = store.moment.value?.feedback.length ?? 0;
+  const feedback = store.snapshot.value?.feedback.length ?? 0;
   const options = VIEWS.map(({ value, text }) => ({ value, text, count: value === 'feedback' ? feedback : 0 }));
   return (
     <>
@@ -56,7 +56,7 @@ export function RunView({ store }: { readonly store: RunStore }) {
         </div>
         <div class="card run-side">
           <Tabs
-            label="At this moment"
+            label="At this event"
             value={chosen.value}
             options={options}
             onChange={(tab) => store.setTab(tab === VIEWS[0].value ? null : tab)}
@@ -66,12 +66,11 @@ export function RunView({ store }: { readonly store: RunStore }) {
         </div>
       </div>
       <TimelineView store={store} />
-      <Seal store={store} />
+      <HashChain store={store} />
     </>
   );
 }
 
-/** The list of events, and under it the chosen one as it is stored. */
 function Recorded({ store }: { readonly store: RunStore }) {
   return (
     <>

@@ -1,4 +1,4 @@
-/** Saved views and filters: both change the address, and nothing else. */
+/** Saved views and filters. Both change only the URL. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
@@ -20,7 +20,7 @@ import {
   savedViews,
 } from './filters.js';
 
-/** Rest after the last letter before it is looked for, in milliseconds. */
+/** Delay of a search after the last key, in milliseconds. */
 const TYPING_MS = 300;
 
 export function Views() {
@@ -102,7 +102,7 @@ export function FilterBar({ names }: { readonly names: ReadonlyMap<string, strin
           <TextFilter name="min_score" label="Score from" {...SCORE} />
           <TextFilter name="max_score" label="Score to" {...SCORE} />
           {session.value.status === 'in' && !session.value.isOpen && <TextFilter name="actor" label="Started by" />}
-          <TextFilter name="parent" label="Forks of the run" placeholder="Its id" />
+          <TextFilter name="parent" label="Forks of run" placeholder="Run id" />
         </div>
       </details>
       {isNarrowed(query.value) && (
@@ -120,7 +120,7 @@ interface TextFilterProps extends Omit<TextBoxProps, 'value' | 'onType'> {
   readonly name: FilterName;
 }
 
-/** What is typed goes into the address once the typing rests. */
+/** Updates the URL when the user stops typing. */
 function TextFilter({ name, ...box }: TextFilterProps) {
   const typed = useSignal<string | null>(null);
   const text = typed.value;
@@ -138,9 +138,9 @@ function TextFilter({ name, ...box }: TextFilterProps) {
 interface ChoiceProps {
   readonly name: FilterName;
   readonly label: string;
-  /** Values and their names. */
+  /** Values with their texts. */
   readonly options: readonly (readonly [string, string])[];
-  /** The choice of none; null: the first of them is meant then. */
+  /** Text of the option for no filter, or null if the first option is the default. */
   readonly all: string | null;
 }
 

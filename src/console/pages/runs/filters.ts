@@ -1,14 +1,14 @@
-/** Which runs are wanted, as the address says it; and addresses that somebody has given a name. */
+/** Filters of the list of runs in the URL, and saved views. */
 import { signal } from '@preact/signals';
 import type { HistoryQuery } from '../../../generated/schemas.js';
-import { keep, keptList } from '../../shell/kept.js';
+import { store, readStoredList } from '../../shell/storage.js';
 import type { ListedRuns } from './run-list.js';
 
 export const STATUSES = ['pending', 'running', 'paused', 'completed', 'failed'] as const satisfies readonly NonNullable<
   HistoryQuery['status']
 >[];
 
-/** Orders by what they are called. */
+/** Sort orders with their texts. */
 export const SORTS = {
   '-created_at': 'Newest first',
   created_at: 'Oldest first',
@@ -17,7 +17,7 @@ export const SORTS = {
   waiting: 'Longest wait first',
 } as const satisfies Record<HistoryQuery['sort'], string>;
 
-/** Parameters of the address, named as those of the API. */
+/** Query parameters, named as in the API. */
 export const FILTERS = [
   'status',
   'blueprint_id',
@@ -32,7 +32,7 @@ export const FILTERS = [
 
 export type FilterName = (typeof FILTERS)[number] | 'sort';
 
-/** What cannot be meant is left out: whatever stands in the address, a list is shown. */
+/** The filters in a query, without invalid values. */
 export function filtersIn(query: URLSearchParams): ListedRuns {
   const text = (name: FilterName): string | undefined => query.get(name)?.trim() || undefined;
   const score = (name: FilterName): number | undefined => {
@@ -60,7 +60,7 @@ export function filtersIn(query: URLSearchParams): ListedRuns {
   };
 }
 
-/** Whether any run is left out. */
+/** Whether a filter is set. */
 export function isNarrowed(query: URLSearchParams): boolean {
   return FILTERS.some((name) => (query.get(name) ?? '') !== '');
 }
@@ -69,14 +69,14 @@ function isSort(text: string): text is HistoryQuery['sort'] {
   return Object.hasOwn(SORTS, text);
 }
 
-/** A list that somebody comes back to. */
+/** A named query of the list. */
 export interface View {
   readonly name: string;
-  /** The address after its question mark. */
+  /** The query of the URL. */
   readonly search: string;
 }
 
-/** Those that everybody has. */
+/** The built-in views. */
 export const COMMON_VIEWS: readonly View[] = [
   { name: 'All', search: '' },
   { name: 'Waiting', search: 'status=paused&sort=waiting' },
@@ -85,14 +85,14 @@ export const COMMON_VIEWS: readonly View[] = [
 ];
 
 const KEPT_AS = 'council.views';
-/** Most views that are kept, and the longest name. */
+/** Largest number of saved views, and the longest name. */
 const MAX_VIEWS = 30;
 export const MAX_NAME = 40;
 
-/** Kept in this browser, oldest first. */
-export const savedViews = signal(keptList(KEPT_AS, isView));
+/** The views saved in this browser, oldest first. */
+export const savedViews = signal(readStoredList(KEPT_AS, isView));
 
-/** Keeps a view, in the place of another of its name. */
+/** Saves a view; replaces one of the same name. */
 export function saveView(view: View): void {
   setViews([...savedViews.value.filter(({ name }) => name !== view.name), view].slice(-MAX_VIEWS));
 }
@@ -101,7 +101,7 @@ export function removeView(name: string): void {
   setViews(savedViews.value.filter((each) => each.name !== name));
 }
 
-/** Whether an address shows a view, in whatever order it names the filters. */
+/** Whether a query equals a view, in any order of parameters. */
 export function isShown({ search }: View, query: URLSearchParams): boolean {
   const sorted = (parameters: URLSearchParams): string => [...parameters].map(String).sort().join('&');
   return sorted(new URLSearchParams(search)) === sorted(query);
@@ -109,7 +109,7 @@ export function isShown({ search }: View, query: URLSearchParams): boolean {
 
 function setViews(views: readonly View[]): void {
   savedViews.value = views;
-  keep(KEPT_AS, views);
+  store(KEPT_AS, views);
 }
 
 function isView(value: unknown): value is View {

@@ -1,9 +1,9 @@
-/** The list of runs: watched, narrowed down, and where new ones are started. */
+/** The list of runs. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { council } from '../../shell/council.js';
 import { pageUrl, query } from '../../shell/router.js';
-import { may, onRefused, session } from '../../shell/session.js';
+import { may, lockIfUnauthorized, session } from '../../shell/session.js';
 import { Button } from '../../ui/controls.js';
 import { useResource } from '../../ui/resource.js';
 import { Empty, Failure } from '../../ui/states.js';
@@ -21,8 +21,8 @@ export function RunsPage() {
         council,
         onFrame: (act) => void window.requestAnimationFrame(act),
         after: (delayMs, act) => void window.setTimeout(act, delayMs),
-        isSeen: () => !document.hidden,
-        onFault: onRefused,
+        isPageVisible: () => !document.hidden,
+        onFault: lockIfUnauthorized,
       }),
     [],
   );
@@ -71,7 +71,7 @@ export function RunsPage() {
   );
 }
 
-/** Saved councils, for their names. */
+/** The saved blueprints, for their names. */
 function useCouncils(): readonly Council[] {
   const { state } = useResource('councils', async (signal) => {
     const found: Council[] = [];
@@ -90,20 +90,20 @@ function NoRuns({ councils }: { readonly councils: readonly Council[] }) {
   if (may('run')) return <FirstRun councils={councils} />;
   return (
     <Empty title="No runs yet">
-      <p>What others start appears here by itself.</p>
+      <p>Runs that other users start appear here.</p>
     </Empty>
   );
 }
 
 function Listed({ list, names, chosen }: Pick<Parameters<typeof RunTable>[0], 'list' | 'names' | 'chosen'>) {
   const state = list.state.value;
-  const fresh = list.fresh.value;
+  const newCount = list.newCount.value;
   const isOpen = session.value.status === 'in' && session.value.isOpen;
   const failure = typeof state === 'object' ? <Failure error={state.error} onRetry={() => list.reload()} /> : null;
   if (list.rows.value.length === 0 && failure !== null) return failure;
   if (state === 'end' && list.rows.value.length === 0) {
     return (
-      <Empty title="No run is like that">
+      <Empty title="No run matches the filters">
         <a href={pageUrl([])}>Show all runs</a>
       </Empty>
     );
@@ -113,8 +113,8 @@ function Listed({ list, names, chosen }: Pick<Parameters<typeof RunTable>[0], 'l
       {list.feedFault.value !== null && (
         <Failure error={list.feedFault.value} onRetry={() => window.location.reload()} />
       )}
-      {fresh > 0 && (
-        <div class="fresh" role="status">
+      {newCount > 0 && (
+        <div class="new-runs" role="status">
           <Button
             slim
             onClick={() => {
@@ -122,7 +122,7 @@ function Listed({ list, names, chosen }: Pick<Parameters<typeof RunTable>[0], 'l
               window.scrollTo(0, 0);
             }}
           >
-            ↑ {fresh >= 100 ? '100 or more' : fresh} new {fresh === 1 ? 'run' : 'runs'}
+            ↑ {newCount >= 100 ? '100 or more' : newCount} new {newCount === 1 ? 'run' : 'runs'}
           </Button>
         </div>
       )}
@@ -132,12 +132,12 @@ function Listed({ list, names, chosen }: Pick<Parameters<typeof RunTable>[0], 'l
   );
 }
 
-/** Two runs, once they are chosen. */
+/** The bar that compares two selected runs. */
 function Comparison({ chosen: [a, b], onClear }: { readonly chosen: readonly string[]; readonly onClear: () => void }) {
   if (a === undefined) return null;
   return (
     <div class="comparison card" role="status">
-      <span class="grow">{b === undefined ? 'Choose one more run to compare.' : 'Two runs are chosen.'}</span>
+      <span class="grow">{b === undefined ? 'Select one more run to compare.' : 'Two runs selected.'}</span>
       <Button tone="plain" onClick={onClear}>
         Clear
       </Button>

@@ -1,8 +1,8 @@
-/** What the list keeps of a run: a row, and what an event of the feed changes in it. */
+/** A row of the list of runs, and how events of the feed change it. */
 import type { FeedEvent } from '../../../client/feed.js';
 import type { HistoryRecord } from '../../../generated/schemas.js';
 
-/** Most of a text that a row keeps: a topic may have 10,000 characters, and a list 100,000 runs. */
+/** Longest text in a row, in characters: a list may have 100,000 runs. */
 const TEXT_CHARS = 240;
 
 export interface RunRow {
@@ -10,23 +10,23 @@ export interface RunRow {
   readonly topic: string;
   readonly status: HistoryRecord['status'];
   readonly isGodMode: boolean;
-  /** Null: the built-in council. */
+  /** Or null for the built-in council. */
   readonly blueprintId: string | null;
   readonly actor: string | null;
   readonly score: number | null;
   readonly iterations: number | null;
-  /** Null: no call has told any. */
+  /** Or null if no call reported token usage. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
   readonly createdAt: string | null;
-  /** Null: it goes on. */
+  /** Or null while the run has not ended. */
   readonly durationMs: number | null;
-  /** Since when it is paused; null: it is not, or that is not known yet. */
+  /** Start of the pause, or null if the run is not paused or the start is not loaded. */
   readonly waitingSince: string | null;
   readonly error: string | null;
 }
 
-/** @param waitingSince of a run that is paused, where it is known: the history does not tell */
+/** @param waitingSince start of the pause, which the record does not contain */
 export function rowOf(record: HistoryRecord, waitingSince: string | null = null): RunRow {
   const { usage, error } = record;
   return {
@@ -47,7 +47,7 @@ export function rowOf(record: HistoryRecord, waitingSince: string | null = null)
   };
 }
 
-/** Types of events that change what a row shows. What they do not tell is read again. */
+/** Types of events that change a row. */
 export const ROW_EVENTS = [
   'RunRequested',
   'RunStarted',
@@ -58,7 +58,7 @@ export const ROW_EVENTS = [
   'RunFailed',
 ] as const satisfies readonly FeedEvent['type'][];
 
-/** The row after an event; an end is the end, though an event of before may be told after it was read. */
+/** The row after an event. A finished run does not change: an earlier event may arrive late. */
 export function rowAfter(row: RunRow, event: FeedEvent): RunRow {
   if (isOver(row)) return row;
   switch (event.type) {
@@ -85,7 +85,7 @@ export function rowAfter(row: RunRow, event: FeedEvent): RunRow {
   }
 }
 
-/** Whether nothing of it changes any more. */
+/** Whether the run has ended. */
 export function isOver({ status }: Pick<RunRow, 'status'>): boolean {
   return status === 'completed' || status === 'failed';
 }

@@ -1,4 +1,4 @@
-/** The list as a table, of which the lines in sight are drawn; on a phone each line is a card. */
+/** The list of runs as a table with only visible lines; on a phone, each line is a card. */
 import type { Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { lengthText } from '../../record/durations.js';
@@ -13,20 +13,20 @@ import type { RunList } from './run-list.js';
 import type { RunRow } from './run-row.js';
 import { isOver } from './run-row.js';
 
-/** Height of a line before one was drawn, in pixels. */
+/** Height of a line before the first render, in pixels. */
 const LINE_PX = 58;
-/** Most of a topic that a line tells. */
+/** Longest topic, in characters. */
 const TOPIC_CHARS = 240;
-/** How near its end the list is read on, in lines. */
+/** Loads the next page at this number of lines before the end. */
 const READ_ON = 40;
 
 export interface RunTableProps {
   readonly list: RunList;
-  /** Of blueprints, by id. */
+  /** Names of blueprints, by id. */
   readonly names: ReadonlyMap<string, string>;
-  /** Whether runs are started by somebody: with keys. */
+  /** Whether the service has keys, so that runs have an actor. */
   readonly hasActors: boolean;
-  /** Ids of the runs that are chosen to be compared, at most two. */
+  /** Ids of the runs selected for comparison, at most two. */
   readonly chosen: Signal<readonly string[]>;
 }
 
@@ -35,7 +35,7 @@ export function RunTable({ list, names, hasActors, chosen }: RunTableProps) {
   const state = list.state.value;
   const { ref, from, to, beforePx, afterPx, isTop } = usePageWindow<HTMLTableSectionElement>(rows.length, LINE_PX);
   useEffect(() => {
-    list.see({ from, to, isTop });
+    list.setVisibleRows({ from, to, isTop });
     if (to > rows.length - READ_ON) list.more();
   }, [list, from, to, isTop, rows.length, state]);
   return (
@@ -81,7 +81,7 @@ function columns(hasActors: boolean): readonly string[] {
   return [...before, ...(hasActors ? ['Started by'] : []), ...after];
 }
 
-/** Room for lines that are not drawn. */
+/** Space for lines that are not rendered. */
 function Space({ px }: { readonly px: number }) {
   return px === 0 ? null : <tr aria-hidden="true" class="space" style={{ height: `${px}px` }} />;
 }
@@ -105,7 +105,7 @@ function Line({ row, index, names, hasActors, chosen }: LineProps) {
     <tr role="row" data-line aria-rowindex={index} aria-selected={isChosen}>
       <td role="cell" class="choose">
         <label>
-          <input type="checkbox" checked={isChosen} aria-label={`Choose to compare: ${words}`} onChange={choose} />
+          <input type="checkbox" checked={isChosen} aria-label={`Select to compare: ${words}`} onChange={choose} />
         </label>
       </td>
       <td role="cell" class="topic">
@@ -147,14 +147,13 @@ function Line({ row, index, names, hasActors, chosen }: LineProps) {
   );
 }
 
-/** From its start to its end, or to now. */
 function Duration({ run }: { readonly run: RunRow }) {
   const { createdAt, durationMs } = run;
   if (durationMs !== null) return <>{lengthText(durationMs)}</>;
   return isOver(run) || createdAt === null ? <>–</> : <Since at={createdAt} />;
 }
 
-/** Since when it waits, or why it has failed. */
+/** The time it waits, or its error. */
 function Note({ run: { waitingSince, error } }: { readonly run: RunRow }) {
   if (waitingSince !== null) {
     return (

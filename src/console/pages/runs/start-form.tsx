@@ -1,16 +1,16 @@
-/** The form that starts a run: in a dialog, and on the first screen of a service that has none yet. */
+/** The form that starts a run: in a dialog, and on the first page of an empty service. */
 import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { council } from '../../shell/council.js';
 import { navigateFromHere, pageUrl } from '../../shell/router.js';
-import { may, onRefused } from '../../shell/session.js';
+import { may, lockIfUnauthorized } from '../../shell/session.js';
 import { Button, Check, Select, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import type { Council, StartFault, Wanted } from './start-run.js';
 import { EXAMPLE, TOPICS, faultOf, startRun } from './start-run.js';
 
-/** A topic as it is typed, and what is done with it, once. */
+/** The state of a topic form. */
 function useTopic(act: (topic: string) => Promise<void>) {
   const topic = useSignal('');
   const isBusy = useSignal(false);
@@ -18,7 +18,7 @@ function useTopic(act: (topic: string) => Promise<void>) {
   async function submit(start = act): Promise<void> {
     if (isBusy.value) return;
     if (topic.value.trim() === '') {
-      fault.value = { at: 'topic', text: 'Say what the council is to work on.' };
+      fault.value = { at: 'topic', text: 'Enter a topic for the council.' };
       return;
     }
     isBusy.value = true;
@@ -26,7 +26,7 @@ function useTopic(act: (topic: string) => Promise<void>) {
     try {
       await start(topic.value);
     } catch (error) {
-      onRefused(error);
+      lockIfUnauthorized(error);
       fault.value = faultOf(error);
     } finally {
       isBusy.value = false;
@@ -35,16 +35,15 @@ function useTopic(act: (topic: string) => Promise<void>) {
   return { topic, isBusy: isBusy.value, fault: fault.value, submit: (start = act) => void submit(start) };
 }
 
-/** Starts a run and goes to its page. */
 async function startAndGo(wanted: Wanted, councils: readonly Council[]): Promise<void> {
   const go = navigateFromHere();
   go(pageUrl(['runs', await startRun(council, wanted, councils)]));
 }
 
-/** Where the topic is written, and below it what is wrong with the whole. */
+/** The topic field and the error of the form. */
 function TopicField({ topic, fault, submit }: ReturnType<typeof useTopic>) {
   const element = useRef<HTMLElement | null>(null);
-  // Where something is to be written, or to be mended.
+  // The focus moves to the field at first, and after an error.
   useEffect(() => element.current?.focus(), [fault]);
   return (
     <>
@@ -73,14 +72,14 @@ const CTRL_ENTER = <kbd aria-hidden="true">Ctrl ↵</kbd>;
 
 export interface TopicDialogProps {
   readonly title: string;
-  /** What its button says. */
+  /** Text of its button. */
   readonly verb: string;
   readonly start: (topic: string) => Promise<void>;
   readonly onClose: () => void;
   readonly children?: ComponentChildren;
 }
 
-/** Asks what a council is to work on. */
+/** A dialog that asks for a topic. */
 export function TopicDialog({ title, verb, start, onClose, children }: TopicDialogProps) {
   const asked = useTopic(start);
   const foot = (
@@ -99,12 +98,12 @@ export function TopicDialog({ title, verb, start, onClose, children }: TopicDial
   );
 }
 
-const GOD_MODE = 'Waits before each member until you approve, change or reject.';
+const GOD_MODE = 'The run waits before each node until you approve, edit or reject.';
 
 export interface StartDialogProps {
-  /** To choose from: all that are saved, or the one that is meant. */
+  /** The councils to choose from. */
   readonly councils: readonly Council[];
-  /** Null: it is chosen here. */
+  /** The council, or null to let the user choose. */
   readonly blueprint?: Council | null;
   readonly onClose: () => void;
 }
@@ -132,7 +131,7 @@ export function StartDialog({ councils, blueprint = null, onClose }: StartDialog
           onChange={(checked) => (godMode.value = checked)}
         />
         <span class="small muted">
-          {GOD_MODE} {isBuiltIn && 'Not of the built-in council: choose another one.'}
+          {GOD_MODE} {isBuiltIn && 'Not available for the built-in council: choose another one.'}
         </span>
       </div>
     </TopicDialog>
@@ -140,7 +139,7 @@ export function StartDialog({ councils, blueprint = null, onClose }: StartDialog
 }
 
 interface CouncilFieldProps {
-  /** Empty: the built-in one. */
+  /** Empty for the built-in council. */
   readonly value: string;
   readonly councils: readonly Council[];
   readonly onChange: (id: string) => void;
@@ -162,7 +161,7 @@ function CouncilField({ value, councils, onChange }: CouncilFieldProps) {
   );
 }
 
-/** What a newcomer sees first: a topic is all it takes. */
+/** The first page of an empty service. */
 export function FirstRun({ councils }: { readonly councils: readonly Council[] }) {
   const starting = (blueprint: string) => (topic: string) =>
     startAndGo({ topic, blueprint, godMode: blueprint !== '' }, councils);
@@ -173,8 +172,8 @@ export function FirstRun({ councils }: { readonly councils: readonly Council[] }
       <div class="stack">
         <h2 id="first-run">Give a council its first topic</h2>
         <p class="muted">
-          A master writes a draft and a critic scores it from 0 to 10: below 8 it goes back with feedback. A writer
-          polishes what passes.
+          The master writes a draft. The critic scores it from 0 to 10, and sends it back with feedback below 8. The
+          writer polishes the final draft.
         </p>
       </div>
       <TopicField {...asked} />
@@ -187,7 +186,7 @@ export function FirstRun({ councils }: { readonly councils: readonly Council[] }
         ))}
       </div>
       <div class="ways">
-        <Way text="It runs by itself to the final draft.">
+        <Way text="The run continues to the final draft on its own.">
           <Button tone="primary" disabled={asked.isBusy} onClick={() => asked.submit()}>
             Start the run {CTRL_ENTER}
           </Button>
@@ -200,7 +199,7 @@ export function FirstRun({ councils }: { readonly councils: readonly Council[] }
           </Way>
         )}
       </div>
-      <p class="small muted">Without a key for a model, an offline one answers by fixed rules.</p>
+      <p class="small muted">Without an API key for a model, an offline model answers by fixed rules.</p>
     </section>
   );
 }

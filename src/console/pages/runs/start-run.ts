@@ -1,14 +1,14 @@
-/** Starting a run from a form: what it asks, and the council that a newcomer can begin with. */
+/** Starts a run from the form, and creates the example council. */
 import type { CouncilClient } from '../../../client/client.js';
 import { ConflictError, InvalidError } from '../../../client/errors.js';
 import type { Blueprint } from '../../../generated/schemas.js';
-import { tellError } from '../../ui/states.js';
+import { errorText } from '../../ui/states.js';
 import { STARTER, bodyOf } from '../blueprint/draft.js';
 
-/** A council for those who have none: God Mode wants a blueprint. */
+/** The example council: God Mode needs a blueprint. */
 export const EXAMPLE = { ...bodyOf(STARTER), id: 'example-council', name: 'Example council' };
 
-/** Topics to try it with. */
+/** Example topics. */
 export const TOPICS = [
   'Should our town build a public sauna?',
   'A guide to backups for a family of four',
@@ -19,15 +19,15 @@ export type Council = Pick<Blueprint, 'id' | 'name'>;
 
 export interface Wanted {
   readonly topic: string;
-  /** Id of a blueprint; empty: the built-in council. */
+  /** Id of a blueprint, or empty for the built-in council. */
   readonly blueprint: string;
   readonly godMode: boolean;
 }
 
 /**
- * Starts a run; the example council is made first if it is wanted and missing.
+ * Starts a run. Creates the example council first if it is chosen and missing.
  *
- * @param councils that are there
+ * @param councils the saved councils
  * @returns the run's id
  */
 export async function startRun(
@@ -44,12 +44,12 @@ async function makeExample({ blueprints }: Pick<CouncilClient, 'blueprints'>): P
   try {
     await blueprints.create(EXAMPLE);
   } catch (error) {
-    // Somebody else has made it meanwhile.
+    // Another user created it meanwhile.
     if (!(error instanceof ConflictError)) throw error;
   }
 }
 
-/** Why a start was refused, told where it belongs. */
+/** Why a start was refused, and where to show it. */
 export interface StartFault {
   readonly at: 'topic' | 'form';
   readonly text: string;
@@ -58,5 +58,5 @@ export interface StartFault {
 export function faultOf(error: unknown): StartFault {
   const ofTopic =
     error instanceof InvalidError ? error.errors.find(({ loc }) => loc.includes('input_topic')) : undefined;
-  return ofTopic === undefined ? { at: 'form', text: tellError(error) } : { at: 'topic', text: ofTopic.msg };
+  return ofTopic === undefined ? { at: 'form', text: errorText(error) } : { at: 'topic', text: ofTopic.msg };
 }

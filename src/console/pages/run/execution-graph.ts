@@ -1,35 +1,35 @@
-/** A run as it ran as a graph: steps, the pauses between them, what waits, and the end. */
-import type { AsItRan, Execution, ExecutionEdge, PauseItem, Upcoming } from '../../record/executions.js';
+/** The executed steps of a run as a graph, with pauses, waiting nodes and the end. */
+import type { ExecutionTrace, Execution, ExecutionEdge, PauseItem, Upcoming } from '../../record/executions.js';
 import type { GraphEdgeShown, GraphNodeShown } from '../../ui/graph-shown.js';
 
-/** Steps drawn at once, and how many of the page before among them. */
+/** Steps per page, and how many of them belong to the previous page too. */
 const [PAGE, BEFORE] = [60, 10];
 
-/** What a node of it leads to when it is chosen; another page of it shows other steps. */
+/** What a click on a node selects. */
 export type Target = { readonly step: number } | { readonly seq: number } | { readonly page: number };
 
-export interface Unrolled {
+export interface ExecutionGraph {
   readonly nodes: readonly GraphNodeShown[];
   readonly edges: readonly GraphEdgeShown[];
   readonly targets: ReadonlyMap<string, Target>;
 }
 
-/** The page on which the last of so many steps is. */
+/** The last page of a number of steps. */
 export function pageOf(steps: number): number {
   return Math.floor(Math.max(0, steps - 1) / PAGE);
 }
 
 /**
- * One page of a run as it ran. Places are found for all that there is of it in `whole`, so that nothing moves when another
- * moment is looked at; what has not happened at `now` is absent.
+ * One page of the graph. The layout uses the `full` trace, so that nodes do not move between events; nodes that do not
+ * exist `now` are absent.
  */
-export function unrolled(now: AsItRan, whole: AsItRan, page: number): Unrolled {
-  return new Unroller(now, whole, page).unrolled();
+export function executionGraph(now: ExecutionTrace, full: ExecutionTrace, page: number): ExecutionGraph {
+  return new GraphBuilder(now, full, page).executionGraph();
 }
 
-class Unroller {
-  readonly #now: AsItRan;
-  readonly #whole: AsItRan;
+class GraphBuilder {
+  readonly #now: ExecutionTrace;
+  readonly #full: ExecutionTrace;
   readonly #page: number;
   readonly #from: number;
   readonly #until: number;
@@ -37,61 +37,61 @@ class Unroller {
   readonly #edges = new Map<string, GraphEdgeShown>();
   readonly #targets = new Map<string, Target>();
 
-  constructor(now: AsItRan, whole: AsItRan, page: number) {
+  constructor(now: ExecutionTrace, full: ExecutionTrace, page: number) {
     this.#now = now;
-    this.#whole = whole;
+    this.#full = full;
     this.#page = page;
     this.#from = Math.max(0, page * PAGE - (page > 0 ? BEFORE : 0));
     this.#until = (page + 1) * PAGE;
   }
 
-  unrolled(): Unrolled {
+  executionGraph(): ExecutionGraph {
     const before = this.#putBefore();
     const then = new Map(this.#now.executions.map((each) => [each.step, each]));
-    const waiting = waitingSteps(this.#now, this.#whole);
-    for (const execution of this.#whole.executions.slice(this.#from, this.#until)) {
+    const waiting = waitingSteps(this.#now, this.#full);
+    for (const execution of this.#full.executions.slice(this.#from, this.#until)) {
       const { step } = execution;
       this.#put(executionShown(execution, then.get(step), waiting.get(step)), { step });
       this.#drawInto(execution, before);
     }
-    if (this.#until < this.#whole.executions.length) this.#putAfter();
+    if (this.#until < this.#full.executions.length) this.#putAfter();
     else this.#putHead();
     return { nodes: this.#nodes, edges: this.#marked(), targets: this.#targets };
   }
 
-  /** What the first step follows; null: the run's start. */
+  /** The node before the first step, or null at the run's start. */
   #putBefore(): string | null {
     const { inherited } = this.#now;
-    if (this.#from > 0) this.#put(mark('before', `${this.#from} steps before`), { page: this.#page - 1 });
-    else if (inherited !== null) this.#put(mark('before', `Fork of event ${inherited.at}`, 'done'), { seq: 0 });
+    if (this.#from > 0) this.#put(mark('before', `${this.#from} earlier steps`), { page: this.#page - 1 });
+    else if (inherited !== null) this.#put(mark('before', `Forked at event ${inherited.at}`, 'done'), { seq: 0 });
     else return null;
     return 'before';
   }
 
   #putAfter(): void {
     const leaves = this.#leaves();
-    this.#put(mark('after', `${this.#whole.executions.length - this.#until} steps after`), { page: this.#page + 1 });
+    this.#put(mark('after', `${this.#full.executions.length - this.#until} later steps`), { page: this.#page + 1 });
     for (const leaf of leaves) this.#draw(leaf, 'after');
   }
 
   #drawInto({ step, pause: number }: Execution, before: string | null): void {
-    const pause = number === null ? undefined : this.#whole.pauses.find((each) => each.number === number);
+    const pause = number === null ? undefined : this.#full.pauses.find((each) => each.number === number);
     if (pause !== undefined) {
       this.#putPause(pause);
       this.#draw(pauseId(pause.number), stepId(step));
     }
     const target = pause === undefined ? stepId(step) : pauseId(pause.number);
-    const into = this.#whole.edges.filter((each) => each.to === step);
+    const into = this.#full.edges.filter((each) => each.to === step);
     if (into.length === 0 && before !== null) this.#draw(before, target);
     for (const edge of into) {
       const source = this.#targets.has(stepId(edge.from)) ? stepId(edge.from) : before;
-      if (source !== null) this.#draw(source, target, wayWords(edge));
+      if (source !== null) this.#draw(source, target, edgeLabel(edge));
     }
   }
 
-  /** What waits at the head, and how the run ended. */
+  /** Waiting nodes at the head, and the end of the run. */
   #putHead(): void {
-    const { pauses, upcoming, end } = this.#whole;
+    const { pauses, upcoming, end } = this.#full;
     const last = pauses.at(-1);
     if (last !== undefined && !this.#targets.has(pauseId(last.number))) {
       const leaves = this.#leaves();
@@ -111,8 +111,8 @@ class Unroller {
     const id = `next ${next.node}`;
     const { executions, upcoming } = this.#now;
     const isThen =
-      executions.length === this.#whole.executions.length && upcoming.some(({ node }) => node === next.node);
-    const pause = this.#whole.pauses.find((each) => each.ended === null && each.nextNodes.includes(next.node));
+      executions.length === this.#full.executions.length && upcoming.some(({ node }) => node === next.node);
+    const pause = this.#full.pauses.find((each) => each.ended === null && each.nextNodes.includes(next.node));
     this.#nodes.push(upcomingShown({ id, kind: 'agent' }, next, !isThen));
     if (pause !== undefined) this.#draw(pauseId(pause.number), id);
     else for (const from of next.from) if (this.#targets.has(stepId(from))) this.#draw(stepId(from), id);
@@ -135,27 +135,25 @@ class Unroller {
     if (!this.#edges.has(id)) this.#edges.set(id, { id, source, target, label });
   }
 
-  /** What nothing follows yet. */
+  /** Nodes without a successor. */
   #leaves(): readonly string[] {
     const sources = new Set([...this.#edges.values()].map(({ source }) => source));
     return this.#nodes.flatMap(({ id }) => (sources.has(id) ? [] : [id]));
   }
 
-  /** Ways that were gone at the moment; those to what goes on there stand out. */
+  /** The edges, marked if their target exists now, and highlighted if it is active or next. */
   #marked(): readonly GraphEdgeShown[] {
-    const standings = new Map(
-      this.#nodes.map(({ id, standing, isAbsent }) => [id, isAbsent === true ? null : standing]),
-    );
+    const states = new Map(this.#nodes.map(({ id, state, isAbsent }) => [id, isAbsent === true ? null : state]));
     return [...this.#edges.values()].map((edge) => {
-      const standing = standings.get(edge.target) ?? null;
-      const isLastTaken = standing === 'active' || standing === 'next';
-      return { ...edge, takenTimes: standing === null ? 0 : 1, isLastTaken };
+      const state = states.get(edge.target) ?? null;
+      const isLastTaken = state === 'active' || state === 'next';
+      return { ...edge, takenTimes: state === null ? 0 : 1, isLastTaken };
     });
   }
 }
 
-/** Steps that have not begun, of nodes that branches have reached. */
-function waitingSteps(now: AsItRan, whole: AsItRan): ReadonlyMap<number, Upcoming> {
+/** Steps that have not started, of nodes that branches have reached. */
+function waitingSteps(now: ExecutionTrace, whole: ExecutionTrace): ReadonlyMap<number, Upcoming> {
   const known = new Set(now.executions.map(({ step }) => step));
   return new Map(
     now.upcoming.flatMap((next) => {
@@ -165,8 +163,8 @@ function waitingSteps(now: AsItRan, whole: AsItRan): ReadonlyMap<number, Upcomin
   );
 }
 
-function wayWords({ condition, by }: ExecutionEdge): string | null {
-  return by === 'human' ? `${condition ?? 'sent on'} (by a human)` : condition;
+function edgeLabel({ condition, by }: ExecutionEdge): string | null {
+  return by === 'human' ? `${condition ?? 'override'} (by an approver)` : condition;
 }
 
 function executionShown(whole: Execution, then: Execution | undefined, waits: Upcoming | undefined): GraphNodeShown {
@@ -180,17 +178,17 @@ function executionShown(whole: Execution, then: Execution | undefined, waits: Up
     `step ${step}`,
     output !== null && 'score' in output.value && `score ${output.value.score}`,
     attempts.length > 1 && `${attempts.length} attempts`,
-    isInherited && 'of the parent',
-    state === 'cancelled' && 'cut short',
+    isInherited && 'inherited',
+    state === 'cancelled' && 'cancelled',
   ];
-  const standing = state === 'cancelled' ? 'idle' : state;
-  return { ...node, label, standing, about: words.filter(Boolean).join(' · ') };
+  const shown = state === 'cancelled' ? 'idle' : state;
+  return { ...node, label, state: shown, about: words.filter(Boolean).join(' · ') };
 }
 
 const AWAITS: Readonly<Record<Upcoming['awaits'], string>> = {
-  room: 'waits for room',
+  room: 'waits in the queue',
   pause: 'waits for a decision',
-  others: 'waits for the others',
+  others: 'waits for other branches',
   owner: 'waits for an instance',
   turn: 'starts next',
 };
@@ -200,7 +198,7 @@ function upcomingShown(
   { label, awaits }: Upcoming,
   isAbsent: boolean,
 ): GraphNodeShown {
-  return { ...node, label, standing: awaits === 'pause' ? 'next' : 'waiting', about: AWAITS[awaits], isAbsent };
+  return { ...node, label, state: awaits === 'pause' ? 'next' : 'waiting', about: AWAITS[awaits], isAbsent };
 }
 
 const DECIDED = { approve: 'Approved', modify: 'Modified', reject: 'Rejected' } as const;
@@ -213,11 +211,11 @@ function pauseShown({ number, decision, ended }: PauseItem): GraphNodeShown {
   return mark(id, by === null ? decided : `${decided} by ${by}`, decision.action === 'reject' ? 'failed' : 'done');
 }
 
-function mark(id: string, label: string, standing: GraphNodeShown['standing'] = 'idle'): GraphNodeShown {
-  return { id, label, kind: 'mark', standing };
+function mark(id: string, label: string, state: GraphNodeShown['state'] = 'idle'): GraphNodeShown {
+  return { id, label, kind: 'mark', state };
 }
 
-/** The node of a step. */
+/** The node id of a step. */
 export function stepId(step: number): string {
   return `step ${step}`;
 }

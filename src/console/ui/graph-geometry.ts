@@ -1,4 +1,4 @@
-/** Where the nodes and edges of a graph are drawn. */
+/** The geometry of a graph: node sizes, edge routes and bounds. */
 import type {
   Box,
   Direction,
@@ -14,10 +14,10 @@ import { atBorder, centreOf } from '../record/placement.js';
 import type { GraphEdgeShown, GraphNodeShown } from './graph-shown.js';
 
 const HEAD = 9;
-/** How far an edge swings aside for one that leads the other way. */
+/** How far an edge bends beside a parallel one, in pixels. */
 const SWING = 46;
 
-/** A smooth line along points, which ends where its arrowhead begins. */
+/** A smooth SVG path along points, which ends where its arrowhead starts. */
 export function lineOf(points: readonly Point[]): string {
   const way = [...points];
   const [tip, before] = [way.at(-1), way.at(-2)];
@@ -33,7 +33,7 @@ export function lineOf(points: readonly Point[]): string {
   return `M${spot(first)} ${middles.length === 0 ? `L${spot(second)}` : middles.join(' ')}`;
 }
 
-/** The arrowhead at the end of a line. */
+/** The SVG path of the arrowhead at the end of a line. */
 export function headOf(points: readonly Point[]): string {
   const [tip, before] = [points.at(-1), points.at(-2)];
   if (tip === undefined || before === undefined) return '';
@@ -42,37 +42,37 @@ export function headOf(points: readonly Point[]): string {
   return `M${spot(tip)} L${spot({ x: foot.x + dx, y: foot.y + dy })} L${spot({ x: foot.x - dx, y: foot.y - dy })}Z`;
 }
 
-/** A node's size, and where a person has put it. */
+/** A node's size, and its position if the user has set one. */
 export interface SizedNode extends NodeToPlace {
   readonly position: Point | null;
 }
 
-/** The size of a node, by its label: what else is told at it may change. */
+/** The size of a node. It depends on the label alone, because other texts change. */
 export function sizeOf({ id, label, kind }: Pick<GraphNodeShown, 'id' | 'label' | 'kind'>): NodeToPlace {
   if (kind === 'mark') return { id, width: 156, height: 32 };
   return { id, width: Math.max(168, Math.min(264, textWidth(label, 8.6) + 56)), height: 56 };
 }
 
-/** The space that an edge wants, with what is written at it. */
+/** An edge with the size of its label. */
 export function spaceOf({ id, source, target, label, isBack = false }: GraphEdgeShown): EdgeToPlace {
   const width = label === null ? 28 : Math.min(220, textWidth(label, 6.8) + 44);
   return { id, source, target, isBack, label: { width, height: 22 } };
 }
 
-/** About how wide a text is; signs of some scripts are as wide as high. */
+/** The approximate width of a text: wide signs count twice. */
 function textWidth(text: string, each: number): number {
   let width = 0;
   for (const sign of text) width += sign > '\u2e80' ? each * 2 : each;
   return Math.round(width);
 }
 
-/** How a graph is laid out where not every node has a position. */
+/** The layout of a graph in which not every node has a position. */
 export interface Layout {
   readonly direction: Direction;
   readonly layoutGraph: LayoutGraph;
 }
 
-/** Where all of it is: as a person has put it, where all nodes have been put somewhere, else as it is laid out. */
+/** The positions of all nodes and edges: the user's if every node has one, else from the layout. */
 export function placesOf(
   nodes: readonly SizedNode[],
   edges: readonly EdgeToPlace[],
@@ -83,12 +83,12 @@ export function placesOf(
   const laid = layoutGraph(nodes, edges, direction);
   const straight = straightThroughRanks(laid, edges, direction);
   if (straight.length === edges.length) return { nodes: laid.nodes, edges: byId(straight) };
-  // Of very large graphs some edges have no way yet.
+  // In a very large graph, the layout routes only some edges.
   const free = freePlaces([...laid.nodes.values()], edges);
   return { nodes: laid.nodes, edges: new Map([...free.edges, ...byId(straight)]) };
 }
 
-/** Makes edges straight where they pass a rank: past the corners of its nodes, and through their own labels. */
+/** Makes edges straight where they pass a rank: beside its nodes, and through their own labels. */
 function straightThroughRanks(
   { nodes, edges }: Places,
   spaces: readonly EdgeToPlace[],
@@ -127,7 +127,7 @@ function byId(edges: readonly PlacedEdge[]): ReadonlyMap<string, PlacedEdge> {
   return new Map(edges.map((edge) => [edge.id, edge]));
 }
 
-/** Edges between nodes that stand where a person has put them. */
+/** Routes edges between nodes at the user's positions. */
 function freePlaces(nodes: readonly PlacedNode[], edges: readonly EdgeToPlace[]): Places {
   const placed = new Map(nodes.map((node) => [node.id, node]));
   const times = new Map<string, number>();
@@ -145,7 +145,7 @@ function freePlaces(nodes: readonly PlacedNode[], edges: readonly EdgeToPlace[])
   return { nodes: placed, edges: byId(ways) };
 }
 
-/** The box around all of it. */
+/** The box around nodes and edges. */
 export function boundsOf({ nodes, edges }: Places): Box {
   const ends = [...nodes.values()].flatMap((node) => [node, { x: node.x + node.width, y: node.y + node.height }]);
   const points = [...ends, ...[...edges.values()].flatMap((edge) => edge.points)];
@@ -158,7 +158,7 @@ function least(numbers: readonly number[]): number | undefined {
   return numbers.length === 0 ? undefined : numbers.reduce((one, other) => Math.min(one, other));
 }
 
-/** The node that lies nearest in a direction; null: none does. */
+/** The nearest node in a direction, or null if there is none. */
 export function neighbourOf(from: PlacedNode, nodes: readonly PlacedNode[], direction: Point): PlacedNode | null {
   const start = centreOf(from);
   const found = nodes.flatMap((node) => {

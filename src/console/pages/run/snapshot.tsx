@@ -1,11 +1,11 @@
-/** What a run was at the moment that is looked at: its feedback, its state, and the events up to it. */
-import { eventWords, usageWords } from '../../record/words.js';
+/** The run at the event shown: feedback, state and events. */
+import { eventText, usageText } from '../../record/event-text.js';
 import type { Fact } from '../../ui/controls.js';
 import { Facts } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';
 import { Empty } from '../../ui/states.js';
 import { lengthText } from '../../record/durations.js';
-import { exactly } from '../../ui/time.js';
+import { dateTimeText } from '../../ui/time.js';
 import { Windowed } from '../../ui/windowed.js';
 import type { RunStore } from './store.js';
 
@@ -14,8 +14,8 @@ interface Shown {
 }
 
 export function Feedback({ store }: Shown) {
-  const { feedback = [] } = store.moment.value ?? {};
-  if (feedback.length === 0) return <Empty title="No feedback yet">Critics and people give it.</Empty>;
+  const { feedback = [] } = store.snapshot.value ?? {};
+  if (feedback.length === 0) return <Empty title="No feedback yet">Critics and approvers give feedback.</Empty>;
   return (
     <ol class="stack marked">
       {feedback.map((text, index) => (
@@ -28,22 +28,22 @@ export function Feedback({ store }: Shown) {
 }
 
 export function State({ store }: Shown) {
-  const { value: moment } = store.moment;
-  if (moment === null) return null;
+  const { value: snapshot } = store.snapshot;
+  if (snapshot === null) return null;
   const facts: readonly Fact[] = [
-    ['Status', moment.status],
-    ['Topic', moment.topic],
-    ['At work', moment.activeNodes.join(', ')],
-    ['Waits before', moment.nextNodes.join(', ')],
-    ['Drafts', moment.iteration],
-    ['Score', moment.score],
-    ['Verdict', moment.route],
-    ['Feedback', moment.feedback.length],
-    ['Branches', moment.branches.map(({ node }) => node).join(', ')],
-    ['Instance', moment.owner],
-    ['Used', usageWords(moment.usage)],
-    ['Waited', moment.waitedMs === 0 ? null : lengthText(moment.waitedMs)],
-    ['Error', moment.error],
+    ['Status', snapshot.status],
+    ['Topic', snapshot.topic],
+    ['Active nodes', snapshot.activeNodes.join(', ')],
+    ['Waiting nodes', snapshot.nextNodes.join(', ')],
+    ['Drafts', snapshot.iteration],
+    ['Score', snapshot.score],
+    ['Verdict', snapshot.route],
+    ['Feedback', snapshot.feedback.length],
+    ['Branches', snapshot.branches.map(({ node }) => node).join(', ')],
+    ['Instance', snapshot.owner],
+    ['Usage', usageText(snapshot.usage)],
+    ['Time in pauses', snapshot.waitedMs === 0 ? null : lengthText(snapshot.waitedMs)],
+    ['Error', snapshot.error],
   ];
   const none = <span class="muted">none</span>;
   return <Facts facts={facts.map(([name, value]) => [name, value === null || value === '' ? none : value])} />;
@@ -62,13 +62,13 @@ export function Events({ store }: Shown) {
       row={(seq) => {
         const event = store.record.events[seq];
         if (event === undefined) return null;
-        const words = eventWords(event);
+        const words = eventText(event);
         return (
           <button
             type="button"
             class={`event${seq > shown ? ' later' : ''}`}
             aria-current={seq === shown ? 'true' : undefined}
-            title={`${words}\n${exactly(event.at)}`}
+            title={`${words}\n${dateTimeText(event.at)}`}
             onClick={() => store.goTo(seq)}
           >
             <span class="numeric muted small">{seq}</span>
@@ -80,7 +80,7 @@ export function Events({ store }: Shown) {
   );
 }
 
-/** The event there, as it is recorded. */
+/** The recorded event. */
 export function RawEvent({ store }: Shown) {
   const event = store.record.events[store.shown.value];
   if (event === undefined) return null;
@@ -92,7 +92,7 @@ export function RawEvent({ store }: Shown) {
         Event {seq}: {type}
       </h3>
       <p class="small muted">
-        <time datetime={at}>{exactly(at)}</time>
+        <time datetime={at}>{dateTimeText(at)}</time>
       </p>
       <pre class="raw" tabIndex={0}>
         {JSON.stringify({ seq, id, type, at, data }, null, 2)}
@@ -100,7 +100,7 @@ export function RawEvent({ store }: Shown) {
       <Facts
         facts={[
           ['Hash', <code>{hash}</code>],
-          ['Hash of the event before', previous === null ? 'none: it is the first' : <code>{previous}</code>],
+          ['Previous hash', previous === null ? 'none (first event)' : <code>{previous}</code>],
         ]}
       />
     </section>

@@ -1,4 +1,4 @@
-/** Whether the record that is looked at is whole and unchanged: checked here, in the browser, as its events come. */
+/** Verifies in the browser that the record is complete and unchanged, as events arrive. */
 import { useSignal } from '@preact/signals';
 import type { ReadonlySignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
@@ -8,39 +8,38 @@ import { ChainCheck } from '../../record/chain.js';
 import { countOf } from '../../record/counts.js';
 import { Badge } from '../../ui/controls.js';
 import { useLoaded } from '../../ui/loaded.js';
-import { tellError } from '../../ui/states.js';
+import { errorText } from '../../ui/states.js';
 import type { RunStore } from './store.js';
 
-/** WebCrypto; null where browsers do not give it: on plain HTTP off loopback. */
+/** WebCrypto, or null on plain HTTP from another host. */
 const subtle = 'subtle' in window.crypto ? window.crypto.subtle : null;
 
-/** Events that come while others are checked, of which nothing is said. */
+/** Number of unchecked events up to which the badge does not show “Checking”. */
 const BEHIND = 100;
 
-/** What the check has found so far; null: nothing can be checked here. */
+/** The result so far, or null if the browser cannot check. */
 function useChain(store: RunStore): ReadonlySignal<ChainResult | null> {
   const check = useMemo(() => (subtle === null ? null : new ChainCheck(subtle)), [store]);
   const result = useSignal(check?.result ?? null);
   const { value: head } = store.head;
   useEffect(() => {
     if (check === null) return;
-    let isOver = false;
+    let isUnmounted = false;
     void check.check(store.record.events).then((found) => {
-      if (!isOver) result.value = found;
+      if (!isUnmounted) result.value = found;
     });
     return () => {
-      isOver = true;
+      isUnmounted = true;
     };
   }, [check, head]);
   return result;
 }
 
-/** One line that says so, with the hash that stands for all of it. */
-export function Seal({ store }: { readonly store: RunStore }) {
+export function HashChain({ store }: { readonly store: RunStore }) {
   const { value: result } = useChain(store);
   return (
-    <section class="seal card" aria-label="Seal">
-      {result === null ? <ServersWord store={store} /> : <Found result={result} count={store.head.value + 1} />}
+    <section class="hash-chain card" aria-label="Hash chain">
+      {result === null ? <ServiceVerification store={store} /> : <Found result={result} count={store.head.value + 1} />}
     </section>
   );
 }
@@ -51,10 +50,10 @@ function Found({ result, count }: { readonly result: ChainResult; readonly count
     return (
       <div role="alert" class="stack">
         <div class="row">
-          <Badge tone="bad">Chain broken</Badge>
+          <Badge tone="bad">Hash chain broken</Badge>
           <span class="break">
-            Event {firstDifference.seq} does not bear out: {firstDifference.what}. {countOf(checked, 'event')} before it
-            do.
+            Event {firstDifference.seq} is invalid: {firstDifference.what}. The {countOf(checked, 'event')} before it
+            are valid.
           </span>
         </div>
       </div>
@@ -66,7 +65,7 @@ function Found({ result, count }: { readonly result: ChainResult; readonly count
         {checked === 0 || count - checked > BEHIND ? (
           <Badge tone="busy">Checking</Badge>
         ) : (
-          <Badge tone="good">Chain whole</Badge>
+          <Badge tone="good">Hash chain valid</Badge>
         )}
         <span>{countOf(checked, 'event')} checked in this browser</span>
       </div>
@@ -75,35 +74,35 @@ function Found({ result, count }: { readonly result: ChainResult; readonly count
   );
 }
 
-/** Where the browser cannot check, what the service finds of itself. */
-function ServersWord({ store: { source } }: { readonly store: RunStore }) {
+/** The service's own verification, if the browser cannot check. */
+function ServiceVerification({ store: { source } }: { readonly store: RunStore }) {
   const { state } = useLoaded(`verify ${source.id}`, async (signal) => await source.verify?.(signal));
   const { value: found } = state;
-  const word = found.status === 'ready' ? (found.value ?? null) : null;
+  const verification = found.status === 'ready' ? (found.value ?? null) : null;
   return (
     <>
       <div class="row">
-        <Badge tone="wait">Not checked here</Badge>
+        <Badge tone="wait">Not checked in this browser</Badge>
         <span>Browsers check hashes only over HTTPS or on localhost.</span>
       </div>
-      {found.status === 'failed' && <p class="small">{tellError(found.error)}</p>}
-      {word !== null && (
+      {found.status === 'failed' && <p class="small">{errorText(found.error)}</p>}
+      {verification !== null && (
         <>
           <div class="row">
-            <span class="break">The service says: {verdict(word)}</span>
+            <span class="break">Verified by the service: {verdict(verification)}</span>
           </div>
-          <HeadHash hash={word.head_hash} />
+          <HeadHash hash={verification.head_hash} />
         </>
       )}
     </>
   );
 }
 
-/** What the service finds of a record, in words. */
+/** The service's verification as text. */
 export function verdict({ events, first_difference: difference }: Verification): string {
   return difference === null
-    ? `${countOf(events, 'event')}, chain whole.`
-    : `${countOf(events, 'event')} bear out, event ${difference.seq} does not: ${difference.what}`;
+    ? `${countOf(events, 'event')}, hash chain valid.`
+    : `${countOf(events, 'event')} valid, event ${difference.seq} is invalid: ${difference.what}`;
 }
 
 function HeadHash({ hash }: { readonly hash: string }) {

@@ -1,86 +1,86 @@
-/** What waits for a human, as it comes and goes: one connection for the number in the frame and for the inbox. */
+/** The pauses that wait for a decision: one connection for the navigation, the inbox and notifications. */
 import { batch, computed, signal } from '@preact/signals';
 import type { ApprovalChange, Approvals } from '../../client/approvals.js';
 import type { Approval, ApprovalGone } from '../../generated/schemas.js';
 
-/** Pauses that have gone and are remembered, so that who decided them can be told to somebody who comes too late. */
+/** Number of outcomes kept, so that a user who decides too late sees who decided. */
 const MAX_GONE = 200;
-/** Between two looks at whether anything waits at all, in milliseconds. */
-const LOOK_AGAIN_MS = 1_000;
+/** Between two checks whether the list is empty, in milliseconds. */
+const CHECK_EMPTY_MS = 1_000;
 
-/** Whose pauses: those that the key may decide, or all. */
+/** Pauses that the key may decide, or all pauses. */
 export type Whose = 'mine' | 'all';
 
-/** Names one pause of one run. */
+/** A key for a pause: run id and `seq`. */
 export function pauseKey({ run_id: runId, expected_seq: seq }: Pick<Approval, 'run_id' | 'expected_seq'>): string {
   return `${runId} ${seq}`;
 }
 
-export class Waiting {
+export class PendingApprovals {
   readonly #approvals: Pick<Approvals, 'list' | 'watch'>;
   readonly #after: (ms: number, act: () => void) => void;
-  /** By run: it waits at one pause at a time. */
+  /** By run, which has one pause at a time. */
   readonly #open = signal<ReadonlyMap<string, Approval>>(new Map());
   readonly #gone = signal<ReadonlyMap<string, ApprovalGone>>(new Map());
   readonly #isKnown = signal(false);
   readonly #fault = signal<unknown>(null);
-  /** For whom it is followed, and from where on it goes on. */
+  /** The reader that `follow` was last called for, and the cursor to continue from. */
   #reader = '';
   #cursor: string | null = null;
 
-  /** What waits, longest first. */
+  /** Open pauses, longest wait first. */
   readonly pauses = computed<readonly Approval[]>(() =>
     [...this.#open.value.values()].sort(
       (a, b) => Date.parse(a.waiting_since) - Date.parse(b.waiting_since) || (a.run_id < b.run_id ? -1 : 1),
     ),
   );
-  /** How many of them wait for whoever looks; null: it is not known yet. */
+  /** Number of pauses that the user may decide, or null before the first answer. */
   readonly count = computed(() =>
     this.#isKnown.value ? this.pauses.value.filter(({ may_decide: isTheirs }) => isTheirs).length : null,
   );
 
-  /** @param after calls something once, later */
+  /** @param after calls `act` once, later */
   constructor(approvals: Pick<Approvals, 'list' | 'watch'>, after: (ms: number, act: () => void) => void) {
     this.#approvals = approvals;
     this.#after = after;
   }
 
-  /** Whether it is known what waits. */
+  /** Whether the first answer has arrived. */
   get isKnown(): boolean {
     return this.#isKnown.value;
   }
 
-  /** Why it is followed no more; null: it is. */
+  /** Why the stream has ended, or null while it is open. */
   get fault(): unknown {
     return this.#fault.value;
   }
 
-  /** What became of a pause; null: it waits, or it is too long ago. */
-  becameOf(key: string): ApprovalGone | null {
+  /** The outcome of a pause, or null if it is open or too old. */
+  outcomeOf(key: string): ApprovalGone | null {
     return this.#gone.value.get(key) ?? null;
   }
 
   /**
-   * Follows it until the function is called that this gives. The same reader goes on where they left.
+   * Follows the pauses. For the same reader it continues after the last change; for another it starts again.
    *
-   * @param reader who looks; another one begins anew
+   * @returns stops following
    */
   follow(whose: Whose, reader: string | null): () => void {
     const of = JSON.stringify([whose, reader]);
-    if (of !== this.#reader || this.#fault.value !== null) this.#beginFor(of);
+    if (of !== this.#reader || this.#fault.value !== null) this.#reset(of);
     const ended = new AbortController();
     const { signal } = ended;
     const mine = whose === 'mine';
     const changes = this.#approvals.watch({ mine, from: this.#cursor, signal });
     void this.#read(changes, signal);
-    void this.#look(mine, signal);
+    void this.#checkEmpty(mine, signal);
     return () => {
       ended.abort();
       this.#cursor = changes.cursor;
     };
   }
 
-  #beginFor(reader: string): void {
+  #reset(reader: string): void {
     batch(() => {
       this.#reader = reader;
       this.#cursor = null;
@@ -93,22 +93,22 @@ export class Waiting {
 
   async #read(changes: AsyncIterable<ApprovalChange>, signal: AbortSignal): Promise<void> {
     try {
-      for await (const change of changes) if (!signal.aborted) this.#take(change);
+      for await (const change of changes) if (!signal.aborted) this.#onChange(change);
     } catch (error) {
       if (!signal.aborted) this.#fault.value = error;
     }
   }
 
-  /** A stream of what waits says nothing while nothing does: that is asked for. */
-  async #look(mine: boolean, signal: AbortSignal): Promise<void> {
+  /** The stream sends nothing if there is no pause, so this asks for the list until it is known to be empty. */
+  async #checkEmpty(mine: boolean, signal: AbortSignal): Promise<void> {
     if (this.#isKnown.peek()) return;
     const first = await this.#approvals.list({ mine, limit: 1, signal }).catch(() => null);
     if (signal.aborted) return;
     if (first?.length === 0) this.#isKnown.value = true;
-    else this.#after(LOOK_AGAIN_MS, () => void this.#look(mine, signal));
+    else this.#after(CHECK_EMPTY_MS, () => void this.#checkEmpty(mine, signal));
   }
 
-  #take(change: ApprovalChange): void {
+  #onChange(change: ApprovalChange): void {
     const key = pauseKey(change);
     const open = new Map(this.#open.peek());
     const gone = this.#gone.peek();

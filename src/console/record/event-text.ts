@@ -9,10 +9,10 @@ import { withoutMarks } from './plain-draft.js';
 import type { Waiting } from './timeline.js';
 
 /** An event as one sentence, or its type if this version does not know it. */
-export function eventWords(event: RunEvent): string {
+export function eventText(event: RunEvent): string {
   switch (event.type) {
     case 'RunRequested':
-      return requestWords(event.data);
+      return requestText(event.data);
     case 'RunClaimed':
       return CLAIMS[event.data.reason];
     case 'RunReleased':
@@ -22,25 +22,25 @@ export function eventWords(event: RunEvent): string {
     case 'RunResumed':
       return 'The run resumed.';
     case 'NodeStarted':
-      return startWords(event.data);
+      return startText(event.data);
     case 'ToolCalled':
-      return toolWords(event.data);
+      return toolText(event.data);
     case 'NodeCompleted':
-      return completionWords(event.data);
+      return completionText(event.data);
     case 'NodeFailed':
-      return attemptFailureWords(event.data);
+      return attemptText(event.data);
     case 'RunPaused':
       return `The run paused before ${list(event.data.nextNodes)}.`;
     case 'VoteCast':
-      return `${who(event.data.actor)} voted to ${event.data.action}${saying(event.data.comment)}.`;
+      return `${actorName(event.data.actor)} voted to ${event.data.action}${commentText(event.data.comment)}.`;
     case 'PauseEscalated':
       return `The deadline passed without a decision: now ${list(event.data.to)} may decide.`;
     case 'GateDecided':
-      return decisionWords(event.data);
+      return decisionText(event.data);
     case 'RunCompleted':
-      return endWords(event.data);
+      return endText(event.data);
     case 'RunFailed':
-      return failureWords(event.data);
+      return failureText(event.data);
     default:
       return unknownType(event satisfies never);
   }
@@ -48,10 +48,10 @@ export function eventWords(event: RunEvent): string {
 
 type Data<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>['data'];
 
-function requestWords({ inputTopic, blueprintName, parent, actor }: Data<'RunRequested'>): string {
+function requestText({ inputTopic, blueprintName, parent, actor }: Data<'RunRequested'>): string {
   const council = blueprintName === null ? 'the built-in council' : `the council “${excerpt(blueprintName)}”`;
   const origin = parent === null ? '' : `, as a fork of run ${parent.runId} at event ${parent.at}`;
-  return `${who(actor)} started a run of ${council} on “${excerpt(inputTopic)}”${origin}.`;
+  return `${actorName(actor)} started a run of ${council} on “${excerpt(inputTopic)}”${origin}.`;
 }
 
 const CLAIMS: Readonly<Record<Data<'RunClaimed'>['reason'], string>> = {
@@ -66,13 +66,13 @@ const RELEASES: Readonly<Record<Data<'RunReleased'>['reason'], string>> = {
   shutdown: 'The instance stopped and released the run.',
 };
 
-function startWords({ node, attempt, model, delayMs }: Data<'NodeStarted'>): string {
+function startText({ node, attempt, model, delayMs }: Data<'NodeStarted'>): string {
   const retry = attempt > 1 ? ` attempt ${attempt}` : '';
   const wait = delayMs > 0 ? ` after a wait of ${lengthText(delayMs)}` : '';
   return `${node} started${retry} with ${model}${wait}.`;
 }
 
-function toolWords({ node, tool, arguments: given, hits, error, durationMs }: Data<'ToolCalled'>): string {
+function toolText({ node, tool, arguments: given, hits, error, durationMs }: Data<'ToolCalled'>): string {
   const call = `${node} called ${tool} for “${excerpt(argumentsText(given))}”`;
   if (error !== null) return `${call}, which failed: ${excerpt(error)}`;
   return `${call} and got ${countOf(hits.length, 'result')} in ${lengthText(durationMs)}.`;
@@ -83,7 +83,7 @@ export function argumentsText(given: Data<'ToolCalled'>['arguments']): string {
   return typeof given === 'string' ? given : String(given['query']);
 }
 
-function completionWords({ node, output, route }: Data<'NodeCompleted'>): string {
+function completionText({ node, output, route }: Data<'NodeCompleted'>): string {
   const then = route.next.length === 0 ? 'ended its branch' : `sent it to ${list(route.next)}`;
   if ('draft' in output) {
     return `${node} wrote a draft of ${countOf([...output.draft].length, 'character')} and ${then}.`;
@@ -93,19 +93,19 @@ function completionWords({ node, output, route }: Data<'NodeCompleted'>): string
   return `${node} scored the draft ${score} and ${then}${said}`;
 }
 
-function attemptFailureWords({ node, attempt, kind, message, retryable, outageMs }: Data<'NodeFailed'>): string {
+function attemptText({ node, attempt, kind, message, retryable, outageMs }: Data<'NodeFailed'>): string {
   const what = attemptFailureText(kind)?.what ?? excerpt(message);
   const wait = outageMs === undefined ? '' : ` The run waits for the server for up to ${lengthText(outageMs)}.`;
   const then = retryable ? wait : ' The service does not try again.';
   return `Attempt ${attempt} of ${node} failed: ${what}${then}`;
 }
 
-function decisionWords(data: Data<'GateDecided'>): string {
+function decisionText(data: Data<'GateDecided'>): string {
   const { action, actor, comment = null, nextNodes, by } = data;
-  const subject = by === 'deadline' ? 'The deadline passed without a decision and' : who(actor);
+  const subject = by === 'deadline' ? 'The deadline passed without a decision and' : actorName(actor);
   const changed = action === 'modify' ? changes(data.modifiedState) : '';
   const then = nextNodes.length === 0 ? '' : ` Next: ${list(nextNodes)}.`;
-  return `${subject} ${DECIDED[action]}${changed}${saying(comment)}.${then}`;
+  return `${subject} ${DECIDED[action]}${changed}${commentText(comment)}.${then}`;
 }
 
 const DECIDED: Readonly<Record<GateAction, string>> = {
@@ -119,20 +119,20 @@ function changes(override: StateOverride | null): string {
   return fields.length === 0 ? ' unchanged' : ` with ${list(fields)} changed`;
 }
 
-function endWords({ criticScore, iterationCount, finalDraft }: Data<'RunCompleted'>): string {
+function endText({ criticScore, iterationCount, finalDraft }: Data<'RunCompleted'>): string {
   const score = criticScore === null ? '' : ` with score ${criticScore}`;
   const drafts = iterationCount === null ? '' : ` after ${countOf(iterationCount, 'draft')}`;
   return `The council finished${drafts}${score}${finalDraft === null ? ', without a draft' : ''}.`;
 }
 
 /** Why a run ended without a result. */
-function failureWords({ kind, error, node, actor = null }: Data<'RunFailed'>): string {
+function failureText({ kind, error, node, actor = null }: Data<'RunFailed'>): string {
   const by = kind === 'cancelled' && actor !== null ? ` ${actor} cancelled it.` : '';
   const at = node === null || kind === 'cancelled' || kind === 'rejected' ? '' : ` At ${node}:`;
   return `${runFailureText(kind).what}${by}${at} ${error}`;
 }
 /** The state of an execution. */
-export function executionWords(state: ExecutionState): string {
+export function executionText(state: ExecutionState): string {
   return EXECUTIONS[state];
 }
 
@@ -141,7 +141,7 @@ const EXECUTIONS: Readonly<Record<ExecutionState, string>> = {
 };
 
 /** Why a run waits, for a break in the timeline. */
-export function waitingWords(kind: Waiting): string {
+export function waitText(kind: Waiting): string {
   return WAITINGS[kind];
 }
 
@@ -157,28 +157,28 @@ const WAITINGS: Readonly<Record<Waiting, string>> = {
 // Counts.
 
 /** @param usage tokens of one execution, or null if the provider reported none */
-export function tokenWords(usage: NodeUsage | null): string {
+export function tokenText(usage: NodeUsage | null): string {
   if (usage === null) return 'token usage not reported';
   return `${shortCount(usage.inputTokens)} tokens in, ${shortCount(usage.outputTokens)} out`;
 }
 
 /** Calls and tokens of a run. */
-export function usageWords({ calls, repeatedCalls, toldCalls, inputTokens, outputTokens }: RunTotals): string {
+export function usageText({ calls, repeatedCalls, toldCalls, inputTokens, outputTokens }: RunTotals): string {
   const retries = repeatedCalls === 0 ? '' : ` (${countOf(repeatedCalls, 'retry', 'retries')})`;
   const all = `${countOf(calls, 'call')}${retries}`;
   if (inputTokens === null && outputTokens === null) return `${all}, token usage not reported`;
-  const tokens = tokenWords({ inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0 });
+  const tokens = tokenText({ inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0 });
   const unmetered = toldCalls < calls ? `, not reported for ${countOf(calls - toldCalls, 'call')}` : '';
   return `${all}, ${tokens}${unmetered}`;
 }
 
 // Parts of sentences.
 
-function who(actor: string | null | undefined): string {
+function actorName(actor: string | null | undefined): string {
   return actor ?? 'A user';
 }
 
-function saying(comment: string | null): string {
+function commentText(comment: string | null): string {
   return comment === null || comment.trim() === '' ? '' : `, saying “${excerpt(comment)}”`;
 }
 

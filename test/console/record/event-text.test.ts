@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { RunEvent } from '../../../src/client/run-events.js';
 import { agoText, lengthText } from '../../../src/console/record/durations.js';
 import { excerpt, shortCount } from '../../../src/console/record/counts.js';
-import { eventWords, tokenWords, usageWords } from '../../../src/console/record/words.js';
+import { eventText, tokenText, usageText } from '../../../src/console/record/event-text.js';
 import { NO_EFFORT, usageOf } from '../../../src/run/effort.js';
 import { attemptFailureText } from '../../../src/run/failure-texts.js';
 import { present } from '../../../src/system/element.js';
@@ -12,7 +12,7 @@ import { goldenHistories } from '../../support/golden-histories.js';
 
 describe('Events in plain words', () => {
   it('tell a whole run as a story', () => {
-    expect(history('fixed-graph').map(eventWords)).to.deep.equal([
+    expect(history('fixed-graph').map(eventText)).to.deep.equal([
       'A user started a run of the built-in council on “Trees”.',
       'An instance claimed the run.',
       'The council started its work.',
@@ -34,7 +34,7 @@ describe('Events in plain words', () => {
     const said = (name: string, type: string) =>
       history(name)
         .filter((event) => event.type === type)
-        .map(eventWords);
+        .map(eventText);
     expect(said('god-quorum', 'VoteCast')[0]).to.equal('ann voted to approve.');
     expect(said('god-quorum', 'GateDecided')).to.deep.equal([
       'ann continued the run with current draft changed. Next: write.',
@@ -52,7 +52,7 @@ describe('Events in plain words', () => {
     for (const [name, events] of goldenHistories()) {
       for (const event of events) {
         if (event.type !== 'RunClaimed' && event.type !== 'RunReleased') continue;
-        expect(eventWords(event), name)
+        expect(eventText(event), name)
           .to.match(/\binstance\b/)
           .and.not.to.match(/^\S*\d/);
       }
@@ -62,7 +62,7 @@ describe('Events in plain words', () => {
   it('are one sentence for every event of every history', () => {
     for (const [name, events] of goldenHistories()) {
       for (const event of events) {
-        const words = eventWords(event);
+        const words = eventText(event);
         expect(words, `${name} ${event.seq}`).to.match(/^\S[^\n]{5,500}$/);
         expect(words, `${name} ${event.seq}`).not.to.match(/undefined|null|\[object/);
       }
@@ -71,7 +71,7 @@ describe('Events in plain words', () => {
 
   it('are the name of a type that a later version has added', () => {
     const [first] = history('cancel');
-    expect(eventWords(JSON.parse(JSON.stringify({ ...first, type: 'RunDreamt' })) as RunEvent)).to.equal('RunDreamt');
+    expect(eventText(JSON.parse(JSON.stringify({ ...first, type: 'RunDreamt' })) as RunEvent)).to.equal('RunDreamt');
   });
 
   it('stay short whatever models and people write', () => {
@@ -92,9 +92,9 @@ describe('Failures of runs and attempts in words', () => {
 
   it('say in one sentence of the event why a run ended', () => {
     const last = present(history('failure-without-route').at(-1), 'last event');
-    expect(eventWords(last)).to.match(/^No edge matched the result of a node\. At judge: No outgoing edge/);
+    expect(eventText(last)).to.match(/^No edge matched the result of a node\. At judge: No outgoing edge/);
     const cancelled = present(history('cancel').at(-1), 'last event');
-    expect(eventWords(cancelled)).to.match(/^The run was cancelled\. .*Cancelled by the user$/);
+    expect(eventText(cancelled)).to.match(/^The run was cancelled\. .*Cancelled by the user$/);
   });
 });
 
@@ -110,9 +110,9 @@ describe('Counts and times in words', () => {
   });
 
   it('say that the provider reported no token usage', () => {
-    expect(tokenWords(null)).to.equal('token usage not reported');
-    expect(usageWords(usageOf(NO_EFFORT))).to.equal('0 calls, token usage not reported');
-    const usage = recordOf(history('failure-after-retries')).momentAt(99)?.usage;
-    expect(usage === undefined ? '' : usageWords(usage)).to.equal('3 calls (2 retries), token usage not reported');
+    expect(tokenText(null)).to.equal('token usage not reported');
+    expect(usageText(usageOf(NO_EFFORT))).to.equal('0 calls, token usage not reported');
+    const usage = recordOf(history('failure-after-retries')).snapshotAt(99)?.usage;
+    expect(usage === undefined ? '' : usageText(usage)).to.equal('3 calls (2 retries), token usage not reported');
   });
 });

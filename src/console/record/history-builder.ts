@@ -1,40 +1,48 @@
-/** Gathers what happens in a run, event by event. */
+/** Folds the events of a run into its history. */
 import type { RunEvent } from '../../client/run-events.js';
 import type { RunParent } from '../../generated/schemas.js';
 import type { Plan } from '../../graph/plan.js';
 import type { RunState } from '../../run/state.js';
-import type { Attempt, Course, Decision, Incoming, Mark, Ownership, PauseTaken, RunEnd, Step } from './course.js';
+import type {
+  Attempt,
+  RunHistory,
+  Decision,
+  Incoming,
+  EventRef,
+  Ownership,
+  RecordedPause,
+  RunEnd,
+  Step,
+} from './run-history.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 
-/** Gathers a course from events as the record folds them. */
-export class CourseBuilder {
+export class HistoryBuilder {
   readonly #plan: Plan;
-  readonly #requested: Mark;
+  readonly #requested: EventRef;
   readonly #parent: RunParent | null;
   readonly #stepsBefore: number;
-  /** By number, in the order of their first starts. */
+  /** By step number, in the order of their first starts. */
   readonly #steps: Map<number, Step>;
-  readonly #pauses: PauseTaken[] = [];
+  readonly #pauses: RecordedPause[] = [];
   readonly #owners: Ownership[] = [];
-  #begun: Mark | null = null;
+  #begun: EventRef | null = null;
   #end: RunEnd | null = null;
-  /** The pause that has let these nodes through, until they start. */
+  /** The pause that a node passed, by node, until it starts. */
   readonly #letThrough = new Map<string, number>();
-  #last: Mark;
+  #last: EventRef;
 
   /** @param after the state after the run's first event */
   constructor(first: Of<'RunRequested'>, after: RunState) {
     this.#plan = after.plan;
-    this.#requested = markOf(first);
+    this.#requested = eventRefOf(first);
     this.#last = this.#requested;
     this.#parent = first.data.parent;
     this.#stepsBefore = after.progress.steps;
     this.#steps = new Map(stepsBefore(after).map((step) => [step.step, step]));
   }
 
-  /** All so far. */
-  get course(): Course {
+  get history(): RunHistory {
     return {
       ...{ plan: this.#plan, requested: this.#requested, begun: this.#begun, parent: this.#parent },
       stepsBefore: this.#stepsBefore,
@@ -42,14 +50,14 @@ export class CourseBuilder {
     };
   }
 
-  /** Takes the next event. @param before the state it is folded into */
+  /** Adds the next event. @param before the state before the event */
   add(event: RunEvent, before: RunState): void {
     this.#take(event, before);
-    this.#last = markOf(event);
+    this.#last = eventRefOf(event);
   }
 
   #take(event: RunEvent, before: RunState): void {
-    const mark = markOf(event);
+    const mark = eventRefOf(event);
     switch (event.type) {
       case 'RunClaimed':
         return this.#claimed(event);
@@ -87,9 +95,9 @@ export class CourseBuilder {
   }
 
   #claimed(event: Of<'RunClaimed'>): void {
-    // Whoever has not let go of it was last heard of in the event before.
+    // An owner that has not released the run was alive at the previous event.
     this.#left({ seq: event.seq, at: this.#last.at, how: 'lost' });
-    this.#owners.push({ claimed: markOf(event), left: null });
+    this.#owners.push({ claimed: eventRefOf(event), left: null });
   }
 
   #left(left: Ownership['left']): void {
@@ -103,7 +111,7 @@ export class CourseBuilder {
 
   #nodeStarted(event: Of<'NodeStarted'>, before: RunState): void {
     const { step: number, node, attempt, delayMs, model, tools, inputHash } = event.data;
-    const started = markOf(event);
+    const started = eventRefOf(event);
     const step = this.#steps.get(number) ?? this.#firstOf(event, before);
     const outageMs = before.progress.frontier.find((each) => each.step === number)?.outage?.budgetMs ?? null;
     const next = { attempt, started, delayMs, outageMs, model, tools, inputHash, toolCalls: [], ended: null };
@@ -117,7 +125,7 @@ export class CourseBuilder {
 
   #firstOf({ data: { step, node, iteration } }: Of<'NodeStarted'>, before: RunState): Step {
     const pause = this.#letThrough.get(node) ?? null;
-    return { ...NOTHING, step, node, iteration, pause, incoming: incomingOf(before, node) };
+    return { ...NEW_STEP, step, node, iteration, pause, incoming: incomingOf(before, node) };
   }
 
   #changeAttempt(step: number, change: (attempt: Attempt) => Attempt): Step | null {
@@ -129,13 +137,13 @@ export class CourseBuilder {
   }
 
   #toolCalled(event: Of<'ToolCalled'>): void {
-    const call = { ...event.data, called: markOf(event) };
+    const call = { ...event.data, called: eventRefOf(event) };
     this.#changeAttempt(call.step, (each) => ({ ...each, toolCalls: [...each.toolCalls, call] }));
   }
 
   #nodeCompleted(event: Of<'NodeCompleted'>): void {
     const { step: number, output, usage, durationMs, route } = event.data;
-    const mark = markOf(event);
+    const mark = eventRefOf(event);
     const ended = { ...mark, how: 'completed', usage, durationMs } as const;
     const step = this.#changeAttempt(number, (each) => ({ ...each, ended }));
     if (step === null) return;
@@ -145,34 +153,33 @@ export class CourseBuilder {
 
   #nodeFailed(event: Of<'NodeFailed'>): void {
     const { step, kind, message, retryable, usage = null } = event.data;
-    const ended = { ...markOf(event), how: 'failed', failure: { kind, message, retryable }, usage } as const;
+    const ended = { ...eventRefOf(event), how: 'failed', failure: { kind, message, retryable }, usage } as const;
     this.#changeAttempt(step, (each) => ({ ...each, ended }));
   }
 
   #paused(event: Of<'RunPaused'>): void {
     const { gate, nextNodes } = event.data;
-    this.#pauses.push({ number: gate, paused: markOf(event), nextNodes, decision: null });
+    this.#pauses.push({ number: gate, paused: eventRefOf(event), nextNodes, decision: null });
   }
 
   #decided(event: Of<'GateDecided'>, before: RunState): void {
     const { gate, action, actor, by = 'human' } = event.data;
-    const decision: Decision = { ...markOf(event), action, actor, by };
+    const decision: Decision = { ...eventRefOf(event), action, actor, by };
     changeLast(this.#pauses, (pause) => (pause.number === gate ? { ...pause, decision } : pause));
     this.#rerouted(event, before);
   }
 
-  /** An override that routes the last node again. */
+  /** Adds the route of an override to the last step. */
   #rerouted(event: Of<'GateDecided'>, before: RunState): void {
     const { route } = event.data;
     const last = this.#steps.get(before.progress.frontier[0]?.step ?? -1);
     if (route === null || last === undefined) return;
-    const taken = { ...markOf(event), ...route, by: 'human' as const };
+    const taken = { ...eventRefOf(event), ...route, by: 'human' as const };
     this.#steps.set(last.step, { ...last, routes: [...last.routes, taken] });
   }
 }
 
-/** What is not known of a step before its first attempt. */
-const NOTHING = { isInherited: false, pause: null, incoming: [], attempts: [], output: null, routes: [] };
+const NEW_STEP = { isInherited: false, pause: null, incoming: [], attempts: [], output: null, routes: [] };
 
 function changedLast<T>(items: readonly T[], change: (last: T) => T): readonly T[] {
   const last = items.at(-1);
@@ -184,7 +191,7 @@ function changeLast<T>(items: T[], change: (last: T) => T): void {
   if (last !== undefined) items.push(change(last));
 }
 
-function markOf({ seq, at }: RunEvent): Mark {
+function eventRefOf({ seq, at }: RunEvent): EventRef {
   return { seq, at };
 }
 
@@ -195,7 +202,7 @@ function incomingOf({ plan, progress }: RunState, node: string): readonly Incomi
     .map(({ from, order }) => ({ fromStep: from, edge: plan.graph.edges[order]?.id ?? null }));
 }
 
-/** The steps of a fork's parent that its state still tells of; an outstanding one is executed anew. */
+/** The steps of a fork's parent that its first state names. The fork executes those that are still active. */
 function stepsBefore({ plan, progress }: RunState): readonly Step[] {
   const { frontier, arrivals, ended, iterationCount: iteration } = progress;
   const nodes = new Map<number, string>();
@@ -208,5 +215,5 @@ function stepsBefore({ plan, progress }: RunState): readonly Step[] {
   const outstanding = new Set(frontier.flatMap(({ active, step }) => (active ? [step] : [])));
   return [...nodes]
     .sort(([a], [b]) => a - b)
-    .map(([step, node]) => ({ ...NOTHING, step, node, iteration, isInherited: !outstanding.has(step) }));
+    .map(([step, node]) => ({ ...NEW_STEP, step, node, iteration, isInherited: !outstanding.has(step) }));
 }

@@ -1,0 +1,70 @@
+/** Notifies users of new pauses with browser notifications and a count in the title, if they switch that on. */
+import { computed, effect, signal, untracked } from '@preact/signals';
+import type { Approval } from '../../generated/schemas.js';
+import { pendingApprovals } from './council.js';
+import { store, readStored } from './storage.js';
+import { navigate, pageUrl, path, query } from './router.js';
+import { actor, may, lockIfUnauthorized } from './session.js';
+import { serviceTime } from '../ui/time.js';
+import { pauseKey, type Whose } from './pending-approvals.js';
+
+const KEPT_AS = 'council.notices';
+
+/** Whether the user has switched notifications on in this browser. */
+export const areNotificationsOn = signal(readStored(KEPT_AS) === true);
+
+/** @returns whether the browser shows notifications; the title shows the count in any case */
+export async function switchNotifications(wanted: boolean): Promise<boolean> {
+  areNotificationsOn.value = wanted;
+  store(KEPT_AS, wanted);
+  return wanted && canNotify() && (await Notification.requestPermission()) === 'granted';
+}
+
+/** Follows the pauses while the page is visible or notifications are on. Call once. */
+export function followApprovals(): void {
+  const isVisible = signal(!document.hidden);
+  document.addEventListener('visibilitychange', () => (isVisible.value = !document.hidden));
+  const whose = computed<Whose>(() =>
+    path.value[0] === 'inbox' && query.value.get('whose') === 'all' ? 'all' : 'mine',
+  );
+  effect(() => {
+    const [of, who] = [whose.value, actor.value];
+    if (!may('read') || !(isVisible.value || areNotificationsOn.value)) return undefined;
+    return untracked(() => pendingApprovals.follow(of, who));
+  });
+  effect(() => lockIfUnauthorized(pendingApprovals.fault));
+  effect(showCountInTitle);
+  notifyOfNew(Date.now());
+}
+
+function showCountInTitle(): void {
+  const count = areNotificationsOn.value ? (pendingApprovals.count.value ?? 0) : 0;
+  document.title = (count > 0 ? `(${count}) ` : '') + document.title.replace(/^\(\d+\) /, '');
+}
+
+function notifyOfNew(sinceMs: number): void {
+  let known = new Set<string>();
+  effect(() => {
+    const pauses = pendingApprovals.pauses.value.filter(
+      (each) => each.may_decide && Date.parse(each.waiting_since) >= serviceTime(sinceMs),
+    );
+    const added = pauses.filter((pause) => !known.has(pauseKey(pause)));
+    known = new Set(pauses.map(pauseKey));
+    const isShown =
+      areNotificationsOn.peek() && !document.hasFocus() && canNotify() && Notification.permission === 'granted';
+    if (isShown) added.forEach(notify);
+  });
+}
+
+/** Pages over plain HTTP from another host cannot. */
+function canNotify(): boolean {
+  return 'Notification' in window;
+}
+
+function notify({ run_id: run, input_topic: body }: Approval): void {
+  const notification = new Notification('A run waits for your decision', { body, tag: run });
+  notification.onclick = () => {
+    window.focus();
+    navigate(pageUrl(['inbox'], { run }));
+  };
+}

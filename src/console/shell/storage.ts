@@ -1,0 +1,24 @@
+/** Values in the browser's local storage. Works without storage too: then nothing outlasts the page. */
+
+/** The stored value, or null if there is none. */
+export function readStored(name: string): unknown {
+  try {
+    return JSON.parse(window.localStorage.getItem(name) ?? 'null');
+  } catch {
+    return null;
+  }
+}
+
+/** The valid items of a stored list. */
+export function readStoredList<Item>(name: string, isItem: (value: unknown) => value is Item): readonly Item[] {
+  const list = readStored(name);
+  return Array.isArray(list) ? list.filter(isItem) : [];
+}
+
+export function store(name: string, value: unknown): void {
+  try {
+    window.localStorage.setItem(name, JSON.stringify(value));
+  } catch {
+    // The value stays in memory until the page closes.
+  }
+}
