@@ -30,7 +30,7 @@ import { feedRoute } from './routes/feed.js';
 import { forkRoutes } from './routes/forks.js';
 import { healthRoutes } from './routes/health.js';
 import { godModeRoutes } from './routes/god-mode.js';
-import { historyRoutes } from './routes/runs.js';
+import { historyRoutes } from './routes/history.js';
 import { enforceLimits } from './limits.js';
 import { openApiRoute } from './openapi.js';
 import { RequestRefused } from '../api/problems.js';

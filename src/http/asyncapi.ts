@@ -3,7 +3,7 @@
  * written by hand; the service adds the title, the version and the schemas of the messages.
  */
 import type { Json } from './components.js';
-import { componentsOf } from './components.js';
+import { Components } from './components.js';
 import { serviceInfo } from './openapi.js';
 import type { Route } from './route.js';
 import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
@@ -36,11 +36,11 @@ const MESSAGE_FILES: readonly SchemaName[] = [
 function asyncApiDocument(schemas: SchemaRegistry): Json {
   const { info, components: written, ...document } = schemas.document('channels/asyncapi.json');
   // A discriminator would add nothing: every member of a union has its own constant.
-  const components = componentsOf(schemas, () => undefined);
+  const components = new Components(schemas, () => undefined);
   for (const file of MESSAGE_FILES) {
     const schema = schemas.document(file);
     const members = Array.isArray(schema['oneOf']) ? schema['oneOf'].filter(isRecord) : [schema];
-    for (const member of members) components.placed(member, file);
+    for (const member of members) components.place(member, file);
   }
   return {
     ...document,

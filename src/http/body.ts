@@ -87,6 +87,14 @@ function bytesOf(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
 }
 
 function assertMediaType(ctx: Context): void {
+  assertUnencoded(ctx);
+  if (!isJsonType(ctx.get('Content-Type'))) {
+    throw new RequestRefused('Content-Type should be application/json in UTF-8', { status: 415 });
+  }
+}
+
+/** @throws {RequestRefused} 415 for a body in a Content-Encoding */
+export function assertUnencoded(ctx: Context): void {
   const coding = ctx.get('Content-Encoding').trim().toLowerCase();
   if (coding !== '' && coding !== 'identity') {
     throw new RequestRefused(`Content-Encoding "${coding}" is not supported: send the body unencoded`, {
@@ -94,7 +102,6 @@ function assertMediaType(ctx: Context): void {
       headers: { 'Accept-Encoding': 'identity' },
     });
   }
-  if (!isJsonType(ctx.get('Content-Type'))) throw unsupported();
 }
 
 function isJsonType(text: string): boolean {
@@ -108,8 +115,4 @@ function isJsonType(text: string): boolean {
 
 function tooLarge(maxBytes: number): RequestRefused {
   return new RequestRefused(`The body is too large: the limit is ${maxBytes} bytes`, { status: 413 });
-}
-
-function unsupported(): RequestRefused {
-  return new RequestRefused('Content-Type should be application/json in UTF-8', { status: 415 });
 }

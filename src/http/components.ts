@@ -12,15 +12,6 @@ export type Json = Readonly<Record<string, unknown>>;
 /** Creates a union's discriminator; `mapping` maps the property's values to the members' components. */
 export type Discriminator = (property: string, mapping: Json) => unknown;
 
-export interface Components {
-  /** The schema of a file, as the document shows it. */
-  schemaOf(file: string): Json;
-  /** A schema within a file, as the document shows it. */
-  placed(schema: JsonSchema, file: string): Json;
-  /** The components so far, by name. */
-  all(): Json;
-}
-
 /** Keywords that hold schemas by name. */
 const NAMED_SCHEMAS: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas']);
 /** Keywords that hold a schema, or a list of them. */
@@ -31,64 +22,75 @@ const SCHEMAS: ReadonlySet<string> = new Set([
 /** Keywords to remove: an `$id` within the document would change the meaning of its references. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['$id', '$schema', '$defs']);
 
-export function componentsOf(schemas: SchemaRegistry, discriminator: Discriminator): Components {
-  const found = new Map<string, { readonly schema: JsonSchema; component: Json }>();
+/** Collects the components of one document. */
+export class Components {
+  readonly #schemas: SchemaRegistry;
+  readonly #discriminator: Discriminator;
+  readonly #found = new Map<string, { readonly schema: JsonSchema; component: Json }>();
 
-  function placed(schema: JsonSchema, file: string): Json {
+  constructor(schemas: SchemaRegistry, discriminator: Discriminator) {
+    this.#schemas = schemas;
+    this.#discriminator = discriminator;
+  }
+
+  /** The schema of a file, as the document shows it. */
+  schemaOf(file: string): Json {
+    return this.place(this.#schemas.document(file), file);
+  }
+
+  /** A schema within a file, as the document shows it. */
+  place(schema: JsonSchema, file: string): Json {
     const { $ref, ...beside } = schema;
-    if (typeof $ref === 'string') return { ...referredTo($ref, file), ...membersOf(beside, file) };
-    if (schema.title === undefined) return membersOf(schema, file);
-    component(schema.title, schema, file);
+    if (typeof $ref === 'string') return { ...this.#referredTo($ref, file), ...this.#membersOf(beside, file) };
+    if (schema.title === undefined) return this.#membersOf(schema, file);
+    this.#addComponent(schema.title, schema, file);
     return { $ref: pointerTo(schema.title) };
   }
 
-  function referredTo(ref: string, from: string): Json {
-    const [name = '', pointer = ''] = ref.split('#');
-    const file = name === '' ? from : name;
-    return placed(schemaAt(schemas.document(file), pointer), file);
+  /** The components so far, by name. */
+  all(): Json {
+    return Object.fromEntries([...this.#found].map(([title, { component }]) => [title, component]));
   }
 
-  function component(title: string, schema: JsonSchema, file: string): void {
-    const known = found.get(title);
+  #referredTo(ref: string, from: string): Json {
+    const [name = '', pointer = ''] = ref.split('#');
+    const file = name === '' ? from : name;
+    return this.place(schemaAt(this.#schemas.document(file), pointer), file);
+  }
+
+  #addComponent(title: string, schema: JsonSchema, file: string): void {
+    const known = this.#found.get(title);
     if (known === undefined) {
       // Added before it is complete, because a schema may refer to itself.
       const entry: { readonly schema: JsonSchema; component: Json } = { schema, component: {} };
-      found.set(title, entry);
-      entry.component = membersOf(schema, file);
+      this.#found.set(title, entry);
+      entry.component = this.#membersOf(schema, file);
     } else if (known.schema !== schema) {
       throw new Error(`Cannot describe the service: two schemas have the title "${title}"`);
     }
   }
 
-  function membersOf(schema: JsonSchema, file: string): Json {
+  #membersOf(schema: JsonSchema, file: string): Json {
     const { 'x-data-by-type': byType } = schema;
     if (byType !== undefined) {
-      const types = Object.keys(schemas.document(byType.facts).properties ?? {});
-      return membersOf(unionByType(schema, { ...byType, types, discriminator }), file);
+      const types = Object.keys(this.#schemas.document(byType.facts).properties ?? {});
+      return this.#membersOf(unionByType(schema, { ...byType, types, discriminator: this.#discriminator }), file);
     }
-    const within = (value: unknown): unknown => {
-      if (Array.isArray(value)) return value.map(within);
-      return isRecord(value) ? placed(value, file) : value;
-    };
     const members = Object.entries(schema).flatMap(([keyword, value]): [string, unknown][] => {
       if (LEFT_OUT.has(keyword)) return [];
-      if (SCHEMAS.has(keyword)) return [[keyword, within(value)]];
+      if (SCHEMAS.has(keyword)) return [[keyword, this.#placeAll(value, file)]];
       if (!NAMED_SCHEMAS.has(keyword) || !isRecord(value)) return [[keyword, value]];
-      return [
-        [
-          keyword,
-          Object.fromEntries(Object.entries(value).map(([name, each]) => [name, within(describedDefault(each))])),
-        ],
-      ];
+      const named = Object.entries(value).map(([name, each]) => [name, this.#placeAll(describedDefault(each), file)]);
+      return [[keyword, Object.fromEntries(named)]];
     });
     return { ...impliedKeywords(schema), ...Object.fromEntries(members) };
   }
 
-  return {
-    schemaOf: (file) => placed(schemas.document(file), file),
-    placed,
-    all: () => Object.fromEntries([...found].map(([title, { component }]) => [title, component])),
-  };
+  /** A keyword's schema or list of schemas. */
+  #placeAll(value: unknown, file: string): unknown {
+    if (Array.isArray(value)) return value.map((each) => this.#placeAll(each, file));
+    return isRecord(value) ? this.place(value, file) : value;
+  }
 }
 
 interface Union extends DataByType {

@@ -2,8 +2,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { AnswerHeader } from './cors.js';
 import { headerObjects } from './cors.js';
-import type { Components, Json } from './components.js';
-import { componentsOf } from './components.js';
+import type { Json } from './components.js';
+import { Components } from './components.js';
 import { IDEMPOTENCY_KEY, KEY_PATTERN } from './idempotency.js';
 import type { Route, Success } from './route.js';
 import { TAGS, isEventStream } from './route.js';
@@ -42,7 +42,7 @@ const DESCRIPTION =
   'for a JSON body, 256 KiB for a blueprint, 50 MiB for an uploaded file.';
 
 function openApiDocument(routes: readonly Route[], schemas: SchemaRegistry): Json {
-  const components = componentsOf(schemas, (propertyName, mapping) => ({ propertyName, mapping }));
+  const components = new Components(schemas, (propertyName, mapping) => ({ propertyName, mapping }));
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
     const item = (paths[route.path.replace(/\/$/, '')] ??= {});
@@ -195,7 +195,7 @@ function queryParameters(
     // The schema also requires parameters with a default, because a parsed query has them.
     required: Array.isArray(required) && required.includes(name) && rest.default === undefined,
     description,
-    schema: components.placed(rest, schema),
+    schema: components.place(rest, schema),
   }));
 }
 

@@ -10,6 +10,7 @@ import type { Context } from 'koa';
 import type { System } from '../system/system.js';
 import { brokenRules, RequestRefused } from '../api/problems.js';
 import { fieldOf } from '../system/untrusted.js';
+import { assertUnencoded } from './body.js';
 import { dispositionOf, type Disposition } from './content-disposition.js';
 
 /** Largest file in bytes. */
@@ -52,7 +53,6 @@ export async function withUpload<T>(
   { folder, name, after }: UploadDeps,
   work: (upload: Upload) => Promise<T>,
 ): Promise<T> {
-  // Someone may have deleted the folder.
   await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
     throw cannotStore(cause);
   });
@@ -71,11 +71,7 @@ export function assertForm(ctx: Context): void {
   if (!isForm(ctx.get('Content-Type'))) {
     throw new RequestRefused('Content-Type should be multipart/form-data', { status: 415 });
   }
-  const coding = ctx.get('Content-Encoding').trim().toLowerCase();
-  if (coding !== '' && coding !== 'identity') {
-    const headers = { 'Accept-Encoding': 'identity' };
-    throw new RequestRefused(`Content-Encoding "${coding}" is not supported`, { status: 415, headers });
-  }
+  assertUnencoded(ctx);
   if (Number(ctx.get('Content-Length')) > MAX_FILE_BYTES + MAX_OTHER_BYTES) throw tooLarge();
 }
 
@@ -120,7 +116,8 @@ class FormReading {
       if (this.#isTooLarge()) refuse(tooLarge());
       this.#bytes += chunk.length;
     };
-    const cancel = after(MAX_FORM_MS, () => refuse(late()));
+    const detail = `The form did not arrive within ${MAX_FORM_MS / 1_000} s`;
+    const cancel = after(MAX_FORM_MS, () => refuse(new RequestRefused(detail, { status: 408 })));
     // Formidable listens before data flows, because it awaits nothing that takes a turn of the event loop.
     const parsed = form.parse(req);
     req.on('data', guard);
@@ -198,7 +195,10 @@ class FormReading {
     const loc = ['body', 'file'];
     if (filename === undefined) throw brokenRules([{ loc, msg: 'Field required', type: 'missing' }]);
     if (second !== undefined) throw brokenRules([{ loc, msg: 'Part should be sent once', type: 'repeated' }]);
-    if (!isPdfName(filename)) throw new RequestRefused(notPdf(filename), { status: 400 });
+    if (!isPdfName(filename)) {
+      const what = filename === '' ? 'the file has no name' : 'its name does not end in .pdf';
+      throw new RequestRefused(`Only PDF files are accepted: ${what}`, { status: 400 });
+    }
     if ([...filename].length > MAX_NAME) {
       const msg = `File name should have at most ${MAX_NAME} characters`;
       throw brokenRules([{ loc, msg, type: 'string_too_long' }]);
@@ -231,10 +231,6 @@ function isPdfName(filename: string): boolean {
   return /\.pdf$/i.test(filename);
 }
 
-function notPdf(filename: string): string {
-  return `Only PDF files are accepted: ${filename === '' ? 'the file has no name' : 'its name does not end in .pdf'}`;
-}
-
 /** The disk is full or no file descriptor is free: a later try may succeed. */
 function cannotStore(cause: unknown): RequestRefused {
   return new RequestRefused(
@@ -247,10 +243,6 @@ function cannotStore(cause: unknown): RequestRefused {
 /** The client has disconnected, which is not a fault to log. */
 function cutOff(): RequestRefused {
   return new RequestRefused('The form was cut off', { status: 400 });
-}
-
-function late(): RequestRefused {
-  return new RequestRefused(`The form did not arrive within ${MAX_FORM_MS / 1_000} s`, { status: 408 });
 }
 
 function tooLarge(): RequestRefused {

@@ -93,23 +93,35 @@ function streamRoute(http: HttpContext): Route {
       const isFirst = from === null && ctx.get(LAST_EVENT_ID) === '';
       const start = await startIn(ctx, http, from ?? 'head');
       takePlace(ctx.res);
-      const filter = filterOf(rest, caller);
-      const first = isFirst ? http.inbox.waiting({ ...filter, since: null, limit: MAX_AT_FIRST }, caller) : [];
-      const deliver = async (sink: EventSink): Promise<void> => {
-        // The first pauses have no cursor: a client that is cut off between them gets all of them again.
-        for await (const pause of first) await sink.send(encodedChange({ kind: 'waiting', pause }, null));
-        sink.begin();
-        if (start.cursor !== null) sink.sendCursor(start.cursor);
-        const onChange = (change: InboxChange, cursor: string): Promise<void> =>
-          sink.send(encodedChange(change, cursor));
-        const onProgress = (cursor: string): void => sink.passed(cursor);
-        const { signal } = sink;
-        await http.inbox.follow({ ...filter, after: start.after, onChange, onProgress, signal }, caller);
-      };
+      const wanted = { start, isFirst, filter: filterOf(rest, caller), caller };
+      const deliver = (sink: EventSink): Promise<void> => deliverInbox(http, sink, wanted);
       const body = await eventStream({ http, response: ctx.res, deliver });
       return { status: 200, headers: EVENT_STREAM_HEADERS, body };
     },
   };
+}
+
+interface WantedChanges {
+  readonly start: Awaited<ReturnType<typeof startIn>>;
+  /** Whether the client has no cursor yet: then it gets all open pauses first. */
+  readonly isFirst: boolean;
+  readonly filter: InboxFilter;
+  readonly caller: Caller;
+}
+
+async function deliverInbox(
+  http: HttpContext,
+  sink: EventSink,
+  { start: { after, cursor }, isFirst, filter, caller }: WantedChanges,
+): Promise<void> {
+  const first = isFirst ? http.inbox.waiting({ ...filter, since: null, limit: MAX_AT_FIRST }, caller) : [];
+  // The first pauses have no cursor: a client that is cut off between them gets all of them again.
+  for await (const pause of first) await sink.send(encodedChange({ kind: 'waiting', pause }, null));
+  sink.begin();
+  if (cursor !== null) sink.sendCursor(cursor);
+  const onChange = (change: InboxChange, id: string): Promise<void> => sink.send(encodedChange(change, id));
+  const onProgress = (id: string): void => sink.passed(id);
+  await http.inbox.follow({ ...filter, after, onChange, onProgress, signal: sink.signal }, caller);
 }
 
 function encodedChange(change: InboxChange, id: string | null): Buffer {

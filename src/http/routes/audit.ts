@@ -16,6 +16,7 @@ import { foldedRun, verification } from '../../api/serializers/runs.js';
 /** Media type of an export. */
 export const NDJSON = 'application/x-ndjson';
 
+const ALL_EVENTS = { from: 0, limit: Number.MAX_SAFE_INTEGER };
 /** Records sent at a time; each holds one chunk in memory. */
 const RECORDS_AT_A_TIME = 16;
 /** Records folded or verified at a time, each read from its beginning. */
@@ -55,8 +56,7 @@ function eventsRoute(http: HttpContext): Route {
       const page = query.read(ctx);
       const runId = runIdIn(ctx);
       const isLines = ctx.accepts('application/json', NDJSON) === NDJSON;
-      const all = { from: 0, limit: Number.MAX_SAFE_INTEGER };
-      const record = await http.inTime(http.queries.record(runId, isLines ? all : page));
+      const record = await http.inTime(http.queries.record(runId, isLines ? ALL_EVENTS : page));
       if (record === null) throw new RunUnknown({ runId });
       const headers = tagged(String(record.head));
       ctx.vary('Accept');

@@ -14,6 +14,8 @@ import { permitInTime, permitsFor, withPermit } from '../concurrency.js';
 import type { RouterContext } from '@koa/router';
 import type { HttpContext, Route } from '../route.js';
 import { parameterIn } from '../route.js';
+import type { Answer } from '../answer.js';
+import type { Upload } from '../upload.js';
 import { assertForm, withUpload } from '../upload.js';
 import { documentRecord, documentVerification, listedDocument } from '../../api/serializers/documents.js';
 
@@ -24,29 +26,13 @@ const READINGS_AT_A_TIME = 4;
 
 /** POST /api/councils/upload-pdf and everything at /api/documents. */
 export function documentRoutes(http: HttpContext): readonly Route[] {
-  return [
-    uploadRoute(http),
-    listRoute(http),
-    // Before the routes with an id, because `search` would match as one.
-    searchRoute(http),
-    getRoute(http),
-    chunksRoute(http),
-    verifyRoute(http),
-    deleteRoute(http),
-  ];
+  // Search comes before the routes with an id, because `search` would match as one.
+  const ofOne = [getRoute(http), chunksRoute(http), verifyRoute(http), deleteRoute(http)];
+  return [uploadRoute(http), listRoute(http), searchRoute(http), ...ofOne];
 }
 
 function uploadRoute(http: HttpContext): Route {
   const permits = permitsFor(UPLOADS_AT_A_TIME);
-  const { system, uploadDir: folder, documents, log } = http;
-  const found = async (ingested: Ingested): Promise<void> => {
-    const late = new AbortController();
-    try {
-      await http.inTime(documents.reached(ingested, late.signal), notSearchableYet);
-    } finally {
-      late.abort();
-    }
-  };
   return {
     method: 'POST',
     path: '/api/councils/upload-pdf',
@@ -66,21 +52,31 @@ function uploadRoute(http: HttpContext): Route {
     async handle(ctx, { actor }) {
       assertForm(ctx);
       const release = await permitInTime(permits, http);
+      const { system, uploadDir: folder } = http;
       try {
-        return await withUpload(ctx, { folder, name: system.uuid(), after: system.after }, async (upload) => {
-          const { id: documentId, filename } = upload;
-          const ingested = await documents.ingest({ ...upload, actor });
-          await found(ingested);
-          const { chunks, isNew } = ingested;
-          log.info({ documentId, chunks, isNew, actor }, 'document ingested');
-          const body: UploadResult = { filename, chunks_ingested: chunks, message: messageOf(filename, ingested) };
-          return { status: 200, body, headers: { 'Content-Location': `/api/documents/${documentId}` } };
-        });
+        const deps = { folder, name: system.uuid(), after: system.after };
+        return await withUpload(ctx, deps, (upload) => ingest(http, upload, actor));
       } finally {
         release();
       }
     },
   };
+}
+
+/** Ingests an upload and waits until it can be searched. */
+async function ingest(http: HttpContext, upload: Upload, actor: string | null): Promise<Answer> {
+  const { id: documentId, filename } = upload;
+  const ingested = await http.documents.ingest({ ...upload, actor });
+  const late = new AbortController();
+  try {
+    await http.inTime(http.documents.reached(ingested, late.signal), notSearchableYet);
+  } finally {
+    late.abort();
+  }
+  const { chunks, isNew } = ingested;
+  http.log.info({ documentId, chunks, isNew, actor }, 'document ingested');
+  const body: UploadResult = { filename, chunks_ingested: chunks, message: messageOf(filename, ingested) };
+  return { status: 200, body, headers: { 'Content-Location': `/api/documents/${documentId}` } };
 }
 
 /** The document is recorded but not indexed yet: another upload adds nothing and waits for the index. */

@@ -3,6 +3,7 @@ import type { RouterContext } from '@koa/router';
 import type { FeedEvent, FeedStart } from '../../projections/log-feed.js';
 import { RequestRefused, brokenRules } from '../../api/problems.js';
 import { streamPlaces } from '../concurrency.js';
+import type { EventSink } from '../event-stream.js';
 import {
   EVENT_STREAM_HEADERS,
   LAST_EVENT_ID,
@@ -45,25 +46,30 @@ export function feedRoute(http: HttpContext): Route {
       const wanted = { types: typesIn(types, known), blueprintId };
       const start = await startIn(ctx, http, from);
       takePlace(ctx.res);
-      const body = await eventStream({
-        http,
-        response: ctx.res,
-        deliver(sink) {
-          sink.begin();
-          // A client that asked for the head and is cut off before its first event resumes here, not at a newer head.
-          if (start.cursor !== null) sink.sendCursor(start.cursor);
-          return http.logFeed.follow({
-            ...wanted,
-            after: start.after,
-            signal: sink.signal,
-            onProgress: (cursor) => sink.passed(cursor),
-            onEvent: (event) => sink.send(encodedFeedEvent(event)),
-          });
-        },
-      });
+      const deliver = (sink: EventSink): Promise<void> => deliverFeed(http, sink, { ...wanted, start });
+      const body = await eventStream({ http, response: ctx.res, deliver });
       return { status: 200, headers: EVENT_STREAM_HEADERS, body };
     },
   };
+}
+
+interface WantedEvents {
+  readonly start: Start;
+  readonly types: ReadonlySet<string> | null;
+  readonly blueprintId: string | null;
+}
+
+function deliverFeed(http: HttpContext, sink: EventSink, { start, ...wanted }: WantedEvents): Promise<void> {
+  sink.begin();
+  // A client that asked for the head and is cut off before its first event resumes here, not at a newer head.
+  if (start.cursor !== null) sink.sendCursor(start.cursor);
+  return http.logFeed.follow({
+    ...wanted,
+    after: start.after,
+    signal: sink.signal,
+    onProgress: (cursor) => sink.passed(cursor),
+    onEvent: (event) => sink.send(encodedFeedEvent(event)),
+  });
 }
 
 /** The types in a query, or null for all. @throws {RequestRefused} 422 for a type that no event has */

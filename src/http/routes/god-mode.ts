@@ -5,13 +5,15 @@ import { mayDecide } from '../../run/approvals.js';
 import { RunNotPaused, SessionUnknown } from '../../run/errors.js';
 import type { ApprovalRequest, GateChoice, StateOverride } from '../../generated/schemas.js';
 import { pauseViewOf } from '../../run/pause-view.js';
+import type { Caller } from '../../keys/caller.js';
+import type { Answer } from '../answer.js';
+import type { ReadBody } from '../body.js';
 import { bodyOf } from '../body.js';
-import { keyed } from '../idempotency.js';
+import { keyed, outcomeUnknown } from '../idempotency.js';
 import { assertFits, overrideOf, refuseOverride } from '../override.js';
 import { brokenRules } from '../../api/problems.js';
 import type { HttpContext, Route } from '../route.js';
 import { isRunId, runIdText } from '../route.js';
-import { outcomeUnknown } from '../idempotency.js';
 import { decisionResult, godModeState } from '../../api/serializers/runs.js';
 import { runStream } from '../../run/events.js';
 
@@ -41,29 +43,28 @@ function approveRoute(http: HttpContext): Route {
     success: { status: 200, description: 'The decision or vote is recorded', schema: 'run-result.json' },
     problems: [400],
     async handle(ctx, caller) {
-      const read = await body.readToCompare(ctx);
-      const request = read.value;
-      assertFits(request.modified_state);
-      const { keyHash, bodyHash, sentHash } = keyed(ctx, http, { body: read, caller });
-      const runId = pausableRunId(ctx);
-      const deciding = http.registry.decidePause(runId, {
-        caller,
-        comment: request.comment ?? null,
-        keyHash,
-        bodyHash,
-        sentHash,
-        expectedSeq: request.expected_seq ?? null,
-        choose: () => choiceOf(request, http.schemas.validator('state-override.json')),
-      });
-      const answer = await http.inTime(
-        deciding.catch((error: unknown) => refuseOverride(error, AT)),
-        outcomeUnknown(runStream(runId)),
-      );
-      const said = answer.status === 'paused' ? 'vote cast' : 'pause decided';
-      if (!answer.isRepeated) http.log.info({ runId, action: request.action, actor: caller.actor }, said);
-      return { status: 200, body: decisionResult(runId, answer) };
+      const request = await body.readToCompare(ctx);
+      assertFits(request.value.modified_state);
+      return await decide(ctx, http, { request, caller });
     },
   };
+}
+
+async function decide(
+  ctx: RouterContext,
+  http: HttpContext,
+  { request, caller }: { readonly request: ReadBody<ApprovalRequest>; readonly caller: Caller },
+): Promise<Answer> {
+  const { comment = null, expected_seq: expectedSeq = null, action } = request.value;
+  const { keyHash, bodyHash, sentHash } = keyed(ctx, http, { body: request, caller });
+  const runId = pausableRunId(ctx);
+  const choose = (): GateChoice => choiceOf(request.value, http.schemas.validator('state-override.json'));
+  const decision = { caller, comment, keyHash, bodyHash, sentHash, expectedSeq, choose };
+  const deciding = http.registry.decidePause(runId, decision).catch((error: unknown) => refuseOverride(error, AT));
+  const outcome = await http.inTime(deciding, outcomeUnknown(runStream(runId)));
+  const what = outcome.status === 'paused' ? 'vote cast' : 'pause decided';
+  if (!outcome.isRepeated) http.log.info({ runId, action, actor: caller.actor }, what);
+  return { status: 200, body: decisionResult(runId, outcome) };
 }
 
 /** A malformed id gets the same answer as a run that is not paused. */

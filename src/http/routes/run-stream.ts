@@ -1,12 +1,14 @@
 /** A run's events as server-sent events, from the client's last event to the run's end. */
 import type { RouterContext } from '@koa/router';
 import { RunUnknown } from '../../run/errors.js';
+import type { RunSummary } from '../../projections/run-summary.js';
 import type { RunEvent } from '../../run/events.js';
 import { brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
 import { streamPlaces } from '../concurrency.js';
 import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
+import type { EventSink } from '../event-stream.js';
 import {
   EVENT_STREAM_HEADERS,
   LAST_EVENT_ID,
@@ -48,20 +50,23 @@ export function streamRoute(http: HttpContext): Route {
       if (run === null) throw new RunUnknown({ runId });
       if (run.completedAt !== null && after >= run.seq) return { status: 204, body: null };
       takePlace(ctx.res);
-      // Every client gets the last event, even one that claims to know later ones.
-      const first = Math.min(after, run.seq) + 1;
-      const body = await eventStream({
-        http,
-        response: ctx.res,
-        deliver(sink) {
-          const onEvent = (event: RunEvent): void | Promise<void> =>
-            event.seq > after ? sink.send(encodedEvent(event)) : undefined;
-          return http.feed.follow(runId, { from: first, onEvent, onCaughtUp: () => sink.begin(), signal: sink.signal });
-        },
-      });
+      const deliver = (sink: EventSink): Promise<void> => deliverRun(http, sink, { run, after });
+      const body = await eventStream({ http, response: ctx.res, deliver });
       return { status: 200, headers: EVENT_STREAM_HEADERS, body };
     },
   };
+}
+
+function deliverRun(
+  http: HttpContext,
+  sink: EventSink,
+  { run, after }: { readonly run: RunSummary; readonly after: number },
+): Promise<void> {
+  // Every client gets the last event, even one that claims to know later ones.
+  const from = Math.min(after, run.seq) + 1;
+  const onEvent = (event: RunEvent): void | Promise<void> =>
+    event.seq > after ? sink.send(encodedEvent(event)) : undefined;
+  return http.feed.follow(run.id, { from, onEvent, onCaughtUp: () => sink.begin(), signal: sink.signal });
 }
 
 /** The revision in Last-Event-ID, or null without that header. @throws {RequestRefused} 422 */
