@@ -68,7 +68,7 @@ export class LogCorrupt extends CouncilError<{ readonly file: string }> {
   constructor({ file, reason }: { readonly file: string; readonly reason: string }) {
     const remedy =
       'stop the service, run `council check`, then restore a backup or copy the intact records with `council salvage`';
-    super(`The event log "${file}" is damaged (${reason}): ${remedy}`, { file });
+    super(`The event log "${file}" is corrupt (${reason}): ${remedy}`, { file });
   }
 }
 

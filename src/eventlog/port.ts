@@ -2,7 +2,6 @@
  * The event log port. It has two adapters, embedded and eventstoredb; one contract suite,
  * test/eventlog/event-log-contract.ts, checks both.
  */
-import { elementAt } from '../system/element.js';
 import { CouncilError } from '../errors.js';
 import { AppendInvalid, AppendTooLarge } from './errors.js';
 
@@ -236,16 +235,11 @@ function isName(text: string): boolean {
 }
 
 function hasEqualIds(events: readonly NewEvent[]): boolean {
-  if (events.length === 1) return false;
-  if (events.length === 2) return events[0]?.id === events[1]?.id;
-  return new Set(events.map((event) => event.id)).size < events.length;
+  return new Set(events.map(({ id }) => id)).size < events.length;
 }
 
-/** UTF-8 takes at most three bytes per UTF-16 code unit, so most appends need no exact count. */
 function checkSize(stream: string, events: readonly NewEvent[], metadata: readonly string[]): void {
-  const sizeBy = (size: (text: string) => number): number =>
-    events.reduce((sum, { type, data }, at) => sum + size(type) + size(data) + size(elementAt(metadata, at)), 0);
-  if (sizeBy((text) => text.length) * 3 <= MAX_APPEND_BYTES) return;
-  const bytes = sizeBy((text) => Buffer.byteLength(text));
+  const texts = [...metadata, ...events.flatMap(({ type, data }) => [type, data])];
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   if (bytes > MAX_APPEND_BYTES) throw new AppendTooLarge({ stream, bytes, limit: MAX_APPEND_BYTES });
 }

@@ -1,4 +1,4 @@
-/** Retries an append until its outcome is certain: an unknown outcome must never be taken for a failure. */
+/** Retries an append until its outcome is certain: an unknown outcome is not a failure. */
 import { AppendOutcomeUnknown, LogFull, LogUnavailable } from '../eventlog/errors.js';
 import type { Backoff, RetryPolicy as Policy } from '../system/async/retry.js';
 import { backoffMs, retry } from '../system/async/retry.js';
@@ -6,9 +6,9 @@ import type { Appended, EventLog, ExpectedRevision, NewEvent } from '../eventlog
 
 const BACKOFF: Backoff = { firstMs: 50, longestMs: 2_000 };
 
-/** The last error may leave the outcome unknown. */
+/** When the retries end, the last error is thrown, and the outcome may stay unknown. */
 export interface RetryPolicy extends Policy {
-  /** Whether a full disk is waited for too: for appends that nobody would try again. */
+  /** Whether to wait for a full disk too, for an append that no caller would repeat. */
   readonly waitsForRoom?: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface StreamAppend {
 
 /** An append that the log has acknowledged. */
 export interface Acknowledged extends Appended {
-  /** Whether it took more than one try: it may have been written long ago, and others may have appended since. */
+  /** Whether it took more than one try: then others may have appended after it. */
   readonly isRepeated: boolean;
 }
 
@@ -44,11 +44,11 @@ export async function appendWithRetry(
   return { revision, position, isRepeated: tries > 1 };
 }
 
-/** Calls the log again, with growing waits, as long as it cannot be reached, or has no room where that is waited for. */
+/** Repeats a call with growing waits while the log is unavailable, or while its disk is full if the policy waits for that. */
 export function retryWhileUnavailable<T>(ask: () => Promise<T>, retryPolicy: RetryPolicy): Promise<T> {
   const waitMs = (error: unknown, failures: number): number | null => {
-    const isOpen = error instanceof AppendOutcomeUnknown || error instanceof LogUnavailable;
-    return isOpen || (retryPolicy.waitsForRoom === true && error instanceof LogFull)
+    const isUncertain = error instanceof AppendOutcomeUnknown || error instanceof LogUnavailable;
+    return isUncertain || (retryPolicy.waitsForRoom === true && error instanceof LogFull)
       ? backoffMs(BACKOFF, failures)
       : null;
   };

@@ -9,21 +9,21 @@ import { MAX_APPEND_BYTES, lastEvent } from '../eventlog/port.js';
 export interface CopyOptions extends RetryPolicy {
   /** SHA-256 of a text's UTF-8 as lower-case hex. */
   readonly sha256: (text: string) => string;
-  /** Streams not copied, such as heartbeats, which mean nothing elsewhere. */
+  /** Whether to skip a stream, such as heartbeats. */
   readonly isSkipped?: (stream: string) => boolean;
-  /** Called now and then with the number of events processed. */
+  /** Called about every thousand events with their number so far. */
   readonly onProgress?: (events: number) => void;
 }
 
 export interface Copied {
-  /** Events of the log, skipped streams not counted. */
+  /** Events of the log, without skipped streams. */
   readonly events: number;
   readonly streams: number;
-  /** Events that an earlier, interrupted copy had written already. */
+  /** Events that an earlier, interrupted copy has written. */
   readonly found: number;
 }
 
-/** A log cannot be copied into another, or the copy differs. */
+/** A log cannot be copied, or the copy differs. */
 export class CopyRefused extends CouncilError<{ stream: string; revision: number; reason: string }> {
   readonly code = 'log.copy-refused';
   constructor(data: { stream: string; revision: number; reason: string }) {
@@ -32,7 +32,7 @@ export class CopyRefused extends CouncilError<{ stream: string; revision: number
 }
 
 const PROGRESS_EVERY = 1_000;
-/** Room for what an adapter adds to an event. */
+/** Half the limit, because an adapter may add to an event. */
 const BATCH_BYTES = MAX_APPEND_BYTES / 2;
 
 /** The last event of a stream: how far it is copied, and what the copy must end with. */
@@ -43,10 +43,10 @@ interface StreamEnd {
 }
 
 /**
- * Copies every stream with ids, types, data, metadata and order. May be interrupted at any time and called again: it
- * continues where it was. The copy is read back in full and its hash chains are verified.
+ * Copies every stream with ids, types, data, metadata and order. Continues an interrupted copy. Reads the whole copy back
+ * and verifies its hash chains.
  *
- * @throws {CopyRefused} when the target holds something else, or the source or the copy is corrupt
+ * @throws {CopyRefused} if the target holds other events, or the source or the copy is corrupt
  */
 export async function copyLog(from: EventLog, to: EventLog, options: CopyOptions): Promise<Copied> {
   const ends = new Map<string, StreamEnd>();
@@ -139,12 +139,12 @@ async function verifyCopy(
   const copied = new Map<string, StreamEnd>();
   for await (const event of to.readAll(null)) {
     if (isSkipped?.(event.stream) === true) continue;
-    if (!ends.has(event.stream)) throw refused(event, 'the target holds a stream that the source has not');
+    if (!ends.has(event.stream)) throw refused(event, 'the target holds a stream that the source does not have');
     copied.set(event.stream, follow(copied.get(event.stream), event, sha256));
   }
   for (const [stream, end] of ends) {
     if (copied.get(stream)?.hash === end.hash) continue;
-    throw refused({ stream, revision: end.revision }, 'the copy does not end as the source does');
+    throw refused({ stream, revision: end.revision }, 'the copy ends differently from the source');
   }
 }
 

@@ -1,9 +1,9 @@
-/** Validates what is read from the log, once, where a recorded event first becomes one of the domain. */
+/** Validates events of the log once, where they become events of the domain. */
 import { present } from '../system/element.js';
 import type { EventValidator } from '../generated/recorded-events.js';
 
 /**
- * Why an event is invalid for its stream: an unknown type, or data that fails the schema of its type. Null when it is
+ * Why an event is invalid for its stream: an unknown type, or data that fails the schema of its type, or null if it is
  * valid.
  */
 export function misfitOf(

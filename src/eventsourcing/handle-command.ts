@@ -1,6 +1,5 @@
 /**
- * The one way in which facts get onto a stream, for every aggregate: read, decide, seal, append at the exact revision,
- * and on a conflict again.
+ * The command loop of every aggregate: read, decide, seal, append at the exact revision; on a conflict again.
  */
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { RevisionConflict } from '../eventlog/errors.js';
@@ -15,18 +14,18 @@ export interface CommandHandling<State, Decision, Result> {
   /**
    * The state at the stream's head, verified and folded.
    *
-   * @param conflict null at first; else another append came first, and the state must include it
+   * @param conflict the conflict with an append that the state must include, or null at first
    */
   readonly read: (conflict: RevisionConflict | null) => State | Promise<State>;
-  /** What is to be recorded. If it throws, nothing is. */
+  /** Decides what to record. If it throws, nothing is recorded. */
   readonly decide: (state: State) => Decision | Promise<Decision>;
-  /** Appends the decision after the state it was made on. @throws {RevisionConflict} when another append came first */
+  /** Appends the decision after its state. @throws {RevisionConflict} if another append came first */
   readonly append: (decision: Decision, state: State) => Promise<Result>;
-  /** When to give up. Absent: never, where each conflict is another's progress towards an end. */
+  /** The number of conflicts that ends the loop, and its error. Default: no limit. */
   readonly limit?: { readonly conflicts: number; readonly error: (cause: RevisionConflict) => Error };
 }
 
-/** Decides on the newest state until the decision is appended; a conflict is read and decided again, never forced. */
+/** Reads and decides again after each conflict, until the decision is appended. */
 export async function handleCommand<State, Decision, Result>({
   read,
   decide,
@@ -57,18 +56,18 @@ export function headAt({ revision, id, metadata }: RecordedEvent): StreamHead {
   return { seq: revision, id, hash: metadata['hash'] ?? GENESIS_HASH };
 }
 
-/** What this instance seals its facts with. */
+/** What sealing needs of this instance. */
 export interface SealDeps {
   readonly system: Pick<System, 'now' | 'uuid' | 'sha256'>;
   readonly instanceId: string;
 }
 
-/** Facts and the place they follow. */
+/** Facts and the event that they follow. */
 export interface FactsAfter<F extends Fact> {
   readonly stream: string;
-  /** What the stream is of: the id of a run, blueprint, document or instance. */
+  /** The id of the run, blueprint, document or instance that the stream records. */
   readonly subject: string;
-  /** Null: the stream has no event yet. */
+  /** The last event, or null if the stream has none. */
   readonly head: StreamHead | null;
   readonly facts: readonly F[];
   /** When they were decided; default: now. */
@@ -104,8 +103,7 @@ export interface AppendDeps extends SealDeps {
 }
 
 /**
- * Seals facts and appends them with the same ids until the log acknowledges or refuses them: once it answers again, an
- * append whose outcome was unknown is found or made.
+ * Seals facts and appends them with the same ids until the log acknowledges or refuses them.
  *
  * @param signal ends the retries: the last error is thrown, and the outcome may stay unknown
  * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogFull | LogCorrupt | LogClosed} certainly not written

@@ -53,7 +53,7 @@ export interface Sealing {
   readonly causationId: string;
 }
 
-/** A fact as it will be read once it is recorded. */
+/** A fact as readers receive it after it is recorded. */
 export type SealedEvent<F extends Fact> = F & Pick<ExportedEvent, 'seq' | 'id' | 'at' | 'hash'>;
 
 /** Events ready for one append, and the same events as they will be exported. */

@@ -199,8 +199,8 @@ describe('Embedded log: loss', () => {
     expect(await refusal(restored(() => Buffer.alloc(0)))).to.include('are missing');
     expect(await refusal(restored((journal) => journal.subarray(0, journal.length / 2)))).to.include('are missing');
     expect(await refusal(restored(flipped))).to.include('are missing');
-    const whole = await logs.open(restored((journal) => journal));
-    expect((await all(whole.readAll(null))).length).to.be.greaterThan(100);
+    const intact = await logs.open(restored((journal) => journal));
+    expect((await all(intact.readAll(null))).length).to.be.greaterThan(100);
   });
 
   it('has gaps after SQL has deleted an event, and none before', async () => {
@@ -248,7 +248,7 @@ describe('Embedded log: loss', () => {
     const folder = join(dir.path, 'log');
     mkdirSync(folder);
     const log = await openEmbeddedLog({ file: join(folder, 'log.sqlite') });
-    // A link to itself stands for a folder without permissions, which root would not notice.
+    // A link to itself simulates a folder without permissions, because root may read every folder.
     renameSync(folder, `${folder}-2`);
     symlinkSync(folder, folder);
     await log.append('run-1', numbered(1), 'none');

@@ -18,7 +18,7 @@ export const MOST_MS = 20_000;
 
 export interface EventStoreBench {
   server(): Promise<FakeEventStore>;
-  /** A log on a server or under a connection string; calls have the adapter's own deadline unless told otherwise. */
+  /** A log on a server or under a connection string; the default deadline is the adapter's. */
   log(at: FakeEventStore | string, options?: Partial<EventStoreOptions>): EventLog;
   /** A file of this test. */
   file(): string;

@@ -57,7 +57,7 @@ describe('EventStoreDB log: the client', () => {
         return false;
       },
     });
-    // It makes the client close the channel, on which the append goes on.
+    // The client closes the channel, while the append continues on it.
     await once(client.readStream('run-1'), 'close').catch(() => undefined);
     const search = rejectionOf(client.appendToStream('run-2', events(), howOf(clients)));
     await untilTrue(() => isSearched);

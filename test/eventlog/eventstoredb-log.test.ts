@@ -5,7 +5,7 @@ import { fakeEventStore } from '../support/fake-event-store.js';
 import { tempDir } from '../support/temp-dir.js';
 import { eventLogContract } from './event-log-contract.js';
 
-/** What the server does in the end is told here: a busy machine may take its time, also to answer a ping. */
+/** Long, because a busy machine may answer late, also a ping. */
 const DEADLINE_MS = 60_000;
 
 eventLogContract('EventStoreDB, a fake server', async () => {

@@ -78,7 +78,7 @@ describe('A log opened read-only', () => {
       for await (const { revision } of reader.readStream(STREAM)) given = revision + 1;
     };
     expect(await rejectionOf(reading())).to.be.instanceOf(LogUnreadable);
-    // A read takes 512 at a time; the damage is among the second.
+    // A page holds 512 events; the corrupt one is on the second page.
     expect(given).to.equal(512);
     reader.close();
   });

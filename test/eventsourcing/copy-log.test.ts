@@ -95,7 +95,7 @@ onEmbeddedLog(() =>
       await to.append('run-other', [event], 'none');
       expect(await refusal(copy()))
         .to.include('run-other')
-        .and.include('the source has not');
+        .and.include('the source does not have');
     });
 
     it('is refused if the target holds another history of a stream', async () => {
@@ -110,7 +110,7 @@ onEmbeddedLog(() =>
     it('is refused for a corrupt source, at the corrupt event', async () => {
       const source = await eventsOf(from);
       const at = source.findIndex(({ type }) => type === 'NodeCompleted');
-      const damaged = changedLog(from, {
+      const corrupt = changedLog(from, {
         async *readAll() {
           for await (const event of from.readAll(null)) {
             const isIt = event.id === source[at]?.id;
@@ -118,7 +118,7 @@ onEmbeddedLog(() =>
           }
         },
       });
-      const text = await refusal(copy(damaged));
+      const text = await refusal(copy(corrupt));
       expect(text)
         .to.include(`revision ${String(source[at]?.revision)}`)
         .and.include(source[at]?.stream);

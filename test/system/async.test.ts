@@ -10,7 +10,7 @@ import { rejectionOf } from '../support/rejection.js';
 const never = new Promise<never>(() => undefined);
 const late = (): Error => new Error('late');
 
-describe('Work in time', () => {
+describe('Work with a deadline', () => {
   let system: ManualSystem;
   let outer: AbortController;
   beforeEach(() => {
@@ -18,7 +18,7 @@ describe('Work in time', () => {
     outer = new AbortController();
   });
 
-  it('gives its result, and leaves no timer', async () => {
+  it('returns its result, and leaves no timer', async () => {
     expect(await inTime(() => Promise.resolve(1), { system, maxMs: 10, late })).to.equal(1);
     expect(system.timers()).to.equal(0);
   });
@@ -37,7 +37,7 @@ describe('Work in time', () => {
     expect(signal?.aborted).to.equal(true);
   });
 
-  it('rejects with the reason of an outer signal, before it begins too', async () => {
+  it('rejects with the reason of an outer signal, also before it begins', async () => {
     const options = { system, maxMs: 10, late, signal: outer.signal };
     const working = inTime(() => never, options);
     outer.abort(new Error('left'));
@@ -47,7 +47,7 @@ describe('Work in time', () => {
     expect(system.timers()).to.equal(0);
   });
 
-  it('may instead end on its own when its signal aborts', async () => {
+  it('may end by itself when its signal aborts', async () => {
     const working = untilDeadline(
       (signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve('so far'))),
       { system, maxMs: 10, signal: outer.signal },
@@ -56,7 +56,7 @@ describe('Work in time', () => {
     expect(await working).to.equal('so far');
   });
 
-  it('is waited for no longer than the time that is over', async () => {
+  it('is awaited no longer than maxMs', async () => {
     const waiting = settledWithin(never, { system, maxMs: 10 });
     system.advance(10);
     await waiting;
@@ -65,19 +65,19 @@ describe('Work in time', () => {
   });
 });
 
-describe('Trying again', () => {
+describe('A retry', () => {
   it('waits twice as long after each failure, up to the longest wait', () => {
     const waits = [1, 2, 3, 4, 5].map((failures) => backoffMs({ firstMs: 50, longestMs: 300 }, failures));
     expect(waits).to.deep.equal([50, 100, 200, 300, 300]);
   });
 
-  it('never asks a provider earlier than it wants, nor honours more than a minute', () => {
+  it('honours the wait that a provider asks for, up to a minute', () => {
     expect(providerWaitMs(3, undefined, 0.5)).to.equal(1_000);
     expect(providerWaitMs(3, 5_000, 0.5)).to.equal(5_000);
     expect(providerWaitMs(3, 3_600_000, 0.5)).to.equal(60_000);
   });
 
-  it('ends with success, with an error that allows no more, or with its signal', async () => {
+  it('ends with success, with an error that ends the retries, or with its signal', async () => {
     const system = { after: (_: number, callback: () => void) => (queueMicrotask(callback), () => undefined) };
     const ending = new AbortController();
     const failing = (times: number) => () => (times-- > 0 ? Promise.reject(late()) : Promise.resolve('done'));
@@ -91,7 +91,7 @@ describe('Trying again', () => {
 });
 
 describe('A semaphore', () => {
-  it('lets so many in, the others in their order, and refuses one more than may wait', async () => {
+  it('grants its permits, then in order, and refuses one more than may wait', async () => {
     const permits = semaphore(1, { maxWaiting: 2, full: () => new Error('full') });
     const entered: number[] = [];
     const release = await permits.acquire();

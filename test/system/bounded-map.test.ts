@@ -11,7 +11,7 @@ describe('BoundedMap', () => {
     ]);
   });
 
-  it('takes an entry that is set again for the newest', () => {
+  it('makes an entry that is set again the newest', () => {
     const map = new BoundedMap<string, number>(2);
     map.set('a', 1).set('b', 2).set('a', 3).set('c', 4);
     expect([...map]).to.deep.equal([

@@ -23,13 +23,13 @@ describe('Server-sent events', () => {
     }
   });
 
-  it('without their empty line at the end count only where they are taken so', async () => {
+  it('without a final empty line count only with isLastComplete', async () => {
     expect(await eventsIn('data: a\n\ndata: b\r\n')).to.deep.equal(['a', 'b']);
     expect(await eventsIn('data: a\n\ndata: b')).to.deep.equal(['a', 'b']);
     expect(await eventsIn('data: a\n\ndata: b', { ...LOOSE, isLastComplete: false })).to.deep.equal(['a']);
   });
 
-  it('are refused when one is too long, in one line or many, ended or not', async () => {
+  it('are refused if one is too long, in one line or many', async () => {
     const long = 'x'.repeat(900);
     for (const text of [`data: ${long}${long}`, `data: ${long}${long}\n\n`, `data: ${long}\ndata: ${long}\n\n`]) {
       expect(await rejectionOf(eventsIn(text))).to.be.instanceOf(BodyTooLarge);

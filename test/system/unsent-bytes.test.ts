@@ -21,13 +21,13 @@ const MAX_ROUNDS = 2_000;
 
 type Kind = 'stream' | 'socket';
 
-describe('What event streams and sockets have not sent', () => {
-  it('is bounded together: the one with most is cut off, whichever it is and whoever was sent more', async () => {
+describe('Unsent bytes of event streams and sockets', () => {
+  it('have one limit together, which cuts off the reader with the most unsent bytes', async () => {
     const system = manualSystem();
     const bound = new UnsentBytes({ maxInAll: MAX_IN_ALL });
     const known = new Set<Reader>();
     const cut: { readonly reader: Reader; readonly kind: Kind }[] = [];
-    /** The bound, of which is known whom it has looked at and cut off. */
+    /** The limit, with a record of the readers it counts and cuts off. */
     const boundOf = (kind: Kind): Pick<UnsentBytes, 'grew' | 'forget'> => ({
       forget: (reader) => bound.forget(reader),
       grew(reader) {

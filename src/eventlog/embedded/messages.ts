@@ -48,7 +48,7 @@ export interface Page {
   readonly end: number | null;
 }
 
-/** What the thread sends once it has opened the file, or why it could not. */
+/** The thread's first message: that the file is open, or why it is not. */
 export type LogReady =
   | { readonly identity: string; readonly head: number; readonly hasGaps: boolean }
   | {

@@ -92,8 +92,8 @@ export class EmbeddedStore {
   }
 
   /**
-   * Checkpoints the journal once it is long, or has no room to grow: it then begins again at its start. Where there is
-   * no room for that either, the journal is kept.
+   * Checkpoints the journal if it is long or the disk is full: the journal then starts over. If a checkpoint has no room
+   * either, the journal stays.
    *
    * @throws {Error} as `append` does
    */

@@ -32,7 +32,7 @@ const DEFAULTS = {
 const DEFAULT_PORT = 2113;
 
 /** Select the unary append if the string names no user. Without TLS the client does not send them. */
-const UNSENT: Credentials = { username: 'nobody', password: 'nobody' };
+const UNSENT: Credentials = { username: 'unused', password: 'unused' };
 
 const FORM =
   /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?:(?<user>[^:@/?]+):(?<password>[^:@/?]+)@)?(?<hosts>[^@/?]+)\/*(?:\?(?<options>.*))?$/;
