@@ -1,4 +1,4 @@
-/** Who may do what: the keys of a service, and sessions, which browsers hold in place of a key. */
+/** The keys of a service, and sessions, which browsers hold in place of a key. */
 import type {
   Key,
   KeyEventsPage,
@@ -12,19 +12,24 @@ import type { Api, CallOptions } from './http.js';
 import { pathOf } from './http.js';
 
 export interface AddKeyOptions extends CallOptions {
-  /** Unique for ever: a revoked or expired key keeps its name. */
+  /** 1 to 64 letters, digits and `. _ @ + -`. No other key can have it, even after the revocation. */
   readonly name: string;
+  /** At least one. */
   readonly scopes: readonly Scope[];
-  /** A time such as `30d` or `12h`. Default: until it is revoked. */
+  /** A duration such as `30d`, `12h`, `90m` or `45s`, a century at most. Default: the key does not expire. */
   readonly expiresIn?: string | undefined;
+  /** A time instead of `expiresIn`; as text in ISO 8601. */
   readonly expiresAt?: Date | string | undefined;
 }
 
-/** Which events of the keys' record are wanted: `limit` of them at most, the first with `seq` `from`. */
 export interface KeyEventsOptions extends CallOptions {
+  /** `seq` of the first event. Default: 0. */
   readonly from?: number | undefined;
+  /** Largest number of events. Default: that of the service. */
   readonly limit?: number | undefined;
 }
+
+/** `events` needs a key with the scope `audit`, `list` one with `admin` or `audit`, and all other calls one with `admin`. */
 
 export class Keys {
   readonly #api: Api;
@@ -33,14 +38,16 @@ export class Keys {
     this.#api = api;
   }
 
-  /** Every key that was ever added. */
+  /** Every key that was ever added, the oldest first. */
   list({ signal }: CallOptions = {}): Promise<readonly Key[]> {
     return this.#api.json({ path: pathOf('keys'), signal });
   }
 
   /**
-   * Adds a key. The answer alone holds its text, `key`. The request is not retried: if its answer is lost, the key
-   * exists and nobody has its text.
+   * Adds a key. Only this answer contains its text, as `key`. The request is sent once: if it throws an UnreachableError,
+   * the key may exist, so revoke it.
+   *
+   * @throws {InvalidError | ConflictError | ForbiddenError}
    */
   add({ name, scopes, expiresIn, expiresAt, signal }: AddKeyOptions): Promise<NewKey> {
     const body = {
@@ -51,20 +58,20 @@ export class Keys {
     return this.#api.json({ method: 'POST', path: pathOf('keys'), body, signal });
   }
 
-  /** Ends a key, with its sessions and open streams. @throws {NotFoundError} */
+  /** Revokes a key and ends its sessions and open streams. @throws {NotFoundError} */
   async revoke(name: string, { signal }: CallOptions = {}): Promise<void> {
     await this.#api.json({ method: 'DELETE', path: pathOf('keys', name), signal, isRepeatable: true });
   }
 
-  /** The keys' own record, for auditors. */
+  /** A page of the recorded events of the keys. */
   events({ from, limit, signal }: KeyEventsOptions = {}): Promise<KeyEventsPage> {
     return this.#api.json({ path: pathOf('keys', 'events'), query: { from, limit }, signal });
   }
 }
 
 /**
- * Exchanges a key for a session, so that a page need not keep the key: the browser holds a cookie that scripts cannot
- * read. For pages of the service's own origin, and a client without a key.
+ * Exchanges a key for a session, so that a page does not store the key: the browser has a cookie that scripts cannot read.
+ * For pages of the service's own origin, and for a client without a key.
  */
 export class Session {
   readonly #api: Api;
@@ -79,17 +86,17 @@ export class Session {
     return this.#api.json({ method: 'POST', path: pathOf('session'), body, signal });
   }
 
-  /** The caller's name and scopes, by session or by key. @throws {UnauthorizedError} */
+  /** The name and the scopes of the caller's session or key. @throws {UnauthorizedError} */
   get({ signal }: CallOptions = {}): Promise<SignedIn> {
     return this.#api.json({ path: pathOf('session'), signal });
   }
 
-  /** Ends the session, on every instance. */
+  /** Ends the session on all instances. */
   async signOut({ signal }: CallOptions = {}): Promise<void> {
     await this.#api.json({ method: 'DELETE', path: pathOf('session'), signal });
   }
 
-  /** A ticket: as `?ticket=` it opens one socket or event stream within 30 seconds, where no header can be sent. */
+  /** A ticket for a host that cannot send headers: `?ticket=` opens one socket or event stream within 30 seconds. */
   ticket({ signal }: CallOptions = {}): Promise<Ticket> {
     return this.#api.json({ method: 'POST', path: pathOf('tickets'), signal });
   }

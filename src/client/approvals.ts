@@ -7,28 +7,27 @@ import type { StreamedMessage } from './event-stream.js';
 import type { Api, CallOptions } from './http.js';
 import { jsonIn, pathOf } from './http.js';
 
-/** Which pauses are wanted. */
 export interface ApprovalFilters extends CallOptions {
-  /** Only those that the caller may decide. Default: all. */
+  /** Whether to give only pauses that the caller may decide. Default: false. */
   readonly mine?: boolean | undefined;
-  /** Id of the blueprint whose runs are wanted. Default: all. */
+  /** Gives only pauses of runs of the blueprint with this id. Default: all. */
   readonly blueprint?: string | undefined;
 }
 
 export interface ApprovalListOptions extends ApprovalFilters {
-  /** Only those that have waited since this time, or a later one. */
+  /** Gives only pauses that began at this time or later; as text in ISO 8601. Default: all. */
   readonly since?: Date | string | undefined;
-  /** Most pauses. Default: the service's. */
+  /** Largest number of pauses. Default: that of the service. */
   readonly limit?: number | undefined;
 }
 
 export interface WatchOptions extends ApprovalFilters {
-  /** The `cursor` of an earlier stream. Default: begin with all open pauses. */
+  /** The `cursor` of an earlier stream. Default: the stream begins with all open pauses. */
   readonly from?: string | null | undefined;
 }
 
 /**
- * `waiting`: a pause is new, has gained a vote, or has other approvers now; the same one may come again. `gone`: it was
+ * `waiting`: a pause is new, has another vote or other approvers. A pause may come more than once. `gone`: the pause was
  * decided, its run has ended, or, with `mine`, the caller may no longer decide it.
  */
 export type ApprovalChange =
@@ -42,13 +41,13 @@ export class Approvals {
     this.#api = api;
   }
 
-  /** The open pauses, longest wait first. */
+  /** The open pauses, the oldest first. */
   list({ mine, blueprint, since, limit, signal }: ApprovalListOptions = {}): Promise<readonly Approval[]> {
     const query = { ...queryOf({ mine, blueprint }), since, limit };
     return this.#api.json({ path: pathOf('approvals'), query, signal });
   }
 
-  /** Changes of the inbox, beginning with all open pauses, until the loop is left or the signal aborts. */
+  /** All open pauses, then each change of the inbox, until the loop ends or the signal aborts. */
   watch({ from = null, mine, blueprint, signal }: WatchOptions = {}): CursorStream<ApprovalChange> {
     const path = pathOf('approvals', 'stream');
     return cursorStream(this.#api, { path, query: queryOf({ mine, blueprint }), from, signal }, changeIn);
@@ -59,13 +58,13 @@ function queryOf({ mine, blueprint }: ApprovalFilters) {
   return { mine: mine === true ? 1 : null, blueprint };
 }
 
-/** Null: a kind of change that this client does not know. @throws {UnexpectedAnswerError} */
+/** The change, or null for a kind that this client does not know. @throws {UnexpectedAnswerError} */
 function changeIn({ event: type, data }: StreamedMessage): ApprovalChange | null {
   if (type !== 'waiting' && type !== 'gone') return null;
   const pause = jsonIn(data);
   const change = { type, ...(typeof pause === 'object' && pause) };
   if (isChange(change)) return change;
-  throw new UnexpectedAnswerError('The service streams something that is no pause', { status: 200 });
+  throw new UnexpectedAnswerError('The service sent a message that is not a pause', { status: 200 });
 }
 
 function isChange(value: object): value is ApprovalChange {

@@ -13,16 +13,16 @@ import type { Pages } from './pages.js';
 import { pagesOf } from './pages.js';
 
 export interface ChangeOptions extends CallOptions {
-  /** `etag` of the blueprint as it was read: if it has changed since, the call fails. Default: no condition. */
+  /** The `etag` with which the blueprint was read. The call fails if the blueprint has changed. Default: no condition. */
   readonly ifMatch?: string | null | undefined;
 }
 
 export interface VersionsOptions extends CallOptions {
-  /** Versions a page. Default: the service's. */
+  /** Versions per page. Default: that of the service. */
   readonly limit?: number | undefined;
 }
 
-/** A blueprint with the tag that names this state of it. */
+/** A blueprint and the tag of its version, for `ifMatch`. */
 export type TaggedBlueprint = Blueprint & { readonly etag: string | null };
 
 export class Blueprints {
@@ -32,7 +32,7 @@ export class Blueprints {
     this.#api = api;
   }
 
-  /** All of them, newest update first. */
+  /** All blueprints, the last updated first. */
   list({ signal }: CallOptions = {}): Pages<Blueprint> {
     return pagesOf(this.#api, { path: pathOf('councils'), signal });
   }
@@ -42,33 +42,33 @@ export class Blueprints {
     return this.#tagged({ path: pathOf('councils', id), signal });
   }
 
-  /** Saves a new one; its `warnings` say what is wrong with it. @throws {ConflictError} its id is taken */
+  /** Saves a new blueprint, also a faulty one: `warnings` names the faults. @throws {ConflictError} the id is taken */
   create(draft: BlueprintCreate, { signal }: CallOptions = {}): Promise<TaggedBlueprint> {
     return this.#tagged({ method: 'POST', path: pathOf('councils'), body: draft, signal });
   }
 
-  /** Changes the fields that are named. @throws {PreconditionFailedError} */
+  /** Changes the given fields. @throws {NotFoundError | PreconditionFailedError} */
   update(id: string, change: BlueprintUpdate, { ifMatch, signal }: ChangeOptions = {}): Promise<TaggedBlueprint> {
     const request = { method: 'PUT', path: pathOf('councils', id), body: change, signal } as const;
     return this.#tagged({ ...request, headers: condition(ifMatch) });
   }
 
-  /** Deletes it; its runs stay. @throws {PreconditionFailedError} */
+  /** Deletes a blueprint. Its runs stay. @throws {NotFoundError | PreconditionFailedError} */
   async delete(id: string, { ifMatch, signal }: ChangeOptions = {}): Promise<void> {
     await this.#api.json({ method: 'DELETE', path: pathOf('councils', id), headers: condition(ifMatch), signal });
   }
 
-  /** Every save of it, whole, newest first; also of one that is deleted. @throws {NotFoundError} */
+  /** All versions of a blueprint, also of a deleted one, the newest first. @throws {NotFoundError} */
   versions(id: string, { limit, signal }: VersionsOptions = {}): Pages<BlueprintVersion> {
     return pagesOf(this.#api, { path: pathOf('councils', id, 'versions'), query: { limit }, signal });
   }
 
-  /** The statechart that a run of it would have. @throws {ConflictError} it cannot run; `detail` says why */
+  /** The statechart of a run of the blueprint. @throws {ConflictError} it cannot run; `detail` says why */
   chart(id: string, { signal }: CallOptions = {}): Promise<ChartConfig> {
     return this.#api.json({ path: pathOf('councils', id, 'chart'), signal });
   }
 
-  /** The faults of a blueprint, and warnings about it; nothing is saved. */
+  /** The faults and warnings of a blueprint. Saves nothing. */
   validate(draft: BlueprintCreate, { signal }: CallOptions = {}): Promise<BlueprintValidation> {
     const path = pathOf('councils', 'validate');
     return this.#api.json({ method: 'POST', path, body: draft, signal, isRepeatable: true });

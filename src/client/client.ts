@@ -1,4 +1,4 @@
-/** The client of a council run service, for Node and browsers: what `council-run-service/client` gives. */
+/** The client of a council run service, for Node and browsers. */
 import type { Health, Readiness } from '../generated/schemas.js';
 import { Keys, Session } from './access.js';
 import { Approvals } from './approvals.js';
@@ -18,16 +18,16 @@ import type { WebSocketClass } from './web-socket.js';
 import { hostWebSocket } from './web-socket.js';
 
 export interface CouncilClientOptions {
-  /** Where the service is, such as `http://127.0.0.1:8000`. Default: where the page came from. */
+  /** Address of the service, such as `http://127.0.0.1:8000`. Default: the origin of the page. */
   readonly url?: string | undefined;
-  /** The API key. Default: none; on the service's own pages a session stands for it. */
+  /** The API key. Default: none; the service's own pages have a session instead. */
   readonly key?: string | undefined;
-  /** Default: the host's. */
+  /** Default: `fetch` of the host. */
   readonly fetch?: Fetch | undefined;
-  /** For `run.tokens()`; of Node, `WebSocket` of the package `ws`. Default: the host's. */
+  /** For `run.tokens()`. Default: `WebSocket` of the host, which Node 20 does not have: pass that of the package `ws`. */
   readonly webSocket?: WebSocketClass | undefined;
   readonly retry?: RetryOptions | undefined;
-  /** Clock, randomness and timers. Default: the host's. */
+  /** Clock, randomness and timers. Default: those of the host. */
   readonly system?: ClientSystem | undefined;
 }
 
@@ -40,7 +40,7 @@ export class CouncilClient {
   readonly session: Session;
   readonly #api: Api;
 
-  /** Nothing is sent before the first call. @throws {TypeError} for an address or a key that cannot be one */
+  /** Sends nothing. @throws {TypeError} the address or the key is malformed */
   constructor({
     url = pageOrigin(),
     key,
@@ -61,22 +61,22 @@ export class CouncilClient {
     this.session = new Session(api);
   }
 
-  /** A run by its id; sends nothing. */
+  /** A run by its id. Sends nothing. */
   run(id: string): Run {
     return new Run(this.#api, id);
   }
 
-  /** The events of all runs, in the order of the log, as they are recorded. It never ends of itself. */
+  /** The events of all runs in the order of the log, as they are recorded. Ends only with its signal. */
   feed(options: FeedOptions = {}): CursorStream<FeedEvent> {
     return feedStream(this.#api, options);
   }
 
-  /** Whether the process answers; not retried. */
+  /** Whether the process answers. Not retried. */
   health({ signal }: CallOptions = {}): Promise<Health> {
     return this.#api.json({ path: pathOf('health'), signal, isRepeatable: false });
   }
 
-  /** Whether the service can take work; not retried. @throws {UnavailableError} it cannot */
+  /** Whether the service accepts work. Not retried. @throws {UnavailableError} it does not */
   ready({ signal }: CallOptions = {}): Promise<Readiness> {
     return this.#api.json({ path: pathOf('health', 'ready'), signal, isRepeatable: false });
   }
@@ -85,7 +85,7 @@ export class CouncilClient {
 /** @throws {TypeError} outside of a page */
 function pageOrigin(): string {
   const { location } = globalThis as { readonly location?: { readonly origin: string } };
-  if (location === undefined) throw new TypeError('No `url` is given, and there is no page whose origin it would be');
+  if (location === undefined) throw new TypeError('The option `url` is missing, and there is no page with an origin');
   return location.origin;
 }
 
@@ -93,7 +93,7 @@ function pageOrigin(): string {
 function serviceUrl(text: string): string {
   const { protocol, username, password, origin, pathname } = new URL(text);
   if (!/^https?:$/.test(protocol) || username !== '' || password !== '') {
-    throw new TypeError(`Cannot use "${text}": an http or https address without credentials is wanted`);
+    throw new TypeError(`Cannot use "${text}": use an http or https address without credentials`);
   }
   return origin + pathname.replace(/\/+$/, '');
 }

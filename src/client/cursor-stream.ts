@@ -1,26 +1,23 @@
-/** Streams that have no end of their own: each event brings a cursor to go on from, on any instance. */
+/** Streams without an end. Each item has a cursor from which another stream can continue, on any instance. */
 import type { StreamedMessage } from './event-stream.js';
 import { reader, streamed } from './event-stream.js';
 import type { Api, ApiRequest, CallOptions } from './http.js';
 
 /**
- * Events as they come, for `for await`, until the loop is left or the signal aborts. Iterated again, it goes on where it
- * was left. One reader at a time.
+ * Items for `for await`, until the loop ends or the signal aborts. A second loop continues after the last item. One loop at
+ * a time.
  */
 export interface CursorStream<T> extends AsyncIterable<T> {
-  /**
-   * Where another stream can continue, as its `from`; null: nothing has come yet, and this one began at the first
-   * event.
-   */
+  /** The `from` with which another stream continues, or null before the first item of a stream without `from`. */
   readonly cursor: string | null;
 }
 
 export interface CursorRequest extends Pick<ApiRequest, 'path' | 'query'>, CallOptions {
-  /** A cursor, or `head`; null: the first event. */
+  /** A cursor, `head`, or null for the first event. */
   readonly from: string | null;
 }
 
-/** @param read makes an item of a message; null: the message is skipped */
+/** @param read returns the item of a message, or null to skip the message */
 export function cursorStream<T>(
   api: Api,
   { path, query = {}, from, signal }: CursorRequest,

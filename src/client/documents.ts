@@ -6,27 +6,25 @@ import { pathOf } from './http.js';
 import type { Pages } from './pages.js';
 import { pagesOf } from './pages.js';
 
-/** How long the service may take to read an upload, in milliseconds. */
+/** Time limit of an upload, in milliseconds. */
 const UPLOAD_MS = 600_000;
 
 export interface UploadOptions extends CallOptions {
-  /** Default: the file's own name. */
+  /** Must end in `.pdf`. Default: the name of the file. */
   readonly filename?: string | undefined;
-  /**
-   * Called with how much is sent; never where the host cannot tell, as in Node or with a `fetch` given as an option.
-   */
+  /** Called with the number of bytes sent; only in browsers, and without the option `fetch`. */
   readonly onProgress?: OnSent | undefined;
 }
 
 export interface ChunkOptions extends CallOptions {
-  /** The page whose passages are wanted, from 1. Default: all pages. */
+  /** Page of the document, from 1. Default: all pages. */
   readonly page?: number | undefined;
-  /** Passages a page of the list. Default: the service's. */
+  /** Chunks per page of the list. Default: that of the service. */
   readonly limit?: number | undefined;
 }
 
 export interface SearchOptions extends CallOptions {
-  /** Most passages, 1 to 20. Default: 5. */
+  /** Largest number of chunks, 1 to 20. Default: 5. */
   readonly topK?: number | undefined;
 }
 
@@ -37,7 +35,11 @@ export class Documents {
     this.#api = api;
   }
 
-  /** Ingests a PDF; the same bytes twice are one document. Its name must end in `.pdf`. */
+  /**
+   * Uploads a PDF, so that agents find it. Equal bytes are one document.
+   *
+   * @throws {InvalidError | TooLargeError} the file cannot be used; `detail` says why
+   */
   upload(pdf: Blob, { filename, signal, onProgress }: UploadOptions = {}): Promise<UploadResult> {
     const form = new FormData();
     form.set('file', pdf, filename ?? (pdf instanceof File ? pdf.name : 'document.pdf'));
@@ -48,7 +50,7 @@ export class Documents {
     });
   }
 
-  /** All of them, newest first. */
+  /** All documents, the newest first. */
   list({ signal }: CallOptions = {}): Pages<Document> {
     return pagesOf(this.#api, { path: pathOf('documents'), signal });
   }
@@ -58,17 +60,17 @@ export class Documents {
     return this.#api.json({ path: pathOf('documents', id), signal });
   }
 
-  /** Its passages, in order. @throws {NotFoundError} */
+  /** The chunks of a document in order. @throws {NotFoundError} */
   chunks(id: string, { page, limit, signal }: ChunkOptions = {}): Pages<NumberedChunk> {
     return pagesOf(this.#api, { path: pathOf('documents', id, 'chunks'), query: { page, limit }, signal });
   }
 
-  /** What an agent with the PDF reader would be given for these words, best first. */
+  /** The chunks that an agent with the PDF reader gets for these words, the best first. */
   search(q: string, { topK, signal }: SearchOptions = {}): Promise<readonly FoundPassage[]> {
     return this.#api.json({ path: pathOf('documents', 'search'), query: { q, top_k: topK }, signal });
   }
 
-  /** @throws {NotFoundError} */
+  /** Removes a document from the search. @throws {NotFoundError} */
   async delete(id: string, { signal }: CallOptions = {}): Promise<void> {
     await this.#api.json({ method: 'DELETE', path: pathOf('documents', id), signal });
   }

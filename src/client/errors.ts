@@ -1,33 +1,27 @@
-/** Why a call failed: one class for each failure that a program may want to catch. */
+/** The errors of this client: a class for each failure that a program may catch. */
 import type { FieldError, Problem } from '../generated/schemas.js';
 
-/** The kind of a failure, where its status leaves it open: GET /api/openapi.json describes each at `Problem`. */
+/** The kind of a failure, if its status has several. GET /api/openapi.json describes each at `Problem`. */
 export type ProblemCode = NonNullable<Problem['code']>;
 
-/** A failed answer, as far as it is known. */
-export interface Refusal {
-  /** Status of the answer; null: none came. */
+/** The fields of a CouncilError. Those that are absent are null or empty. */
+export interface Refusal extends Partial<Pick<CouncilError, 'code' | 'errors' | 'retryAfter'>> {
   readonly status: number | null;
-  /** The kind of the failure. Default: the service gives none. */
-  readonly code?: ProblemCode | null;
-  /** The rules that were broken, of a 422. Default: none. */
-  readonly errors?: readonly FieldError[];
-  /** How long the service asks to wait before another try, in seconds. Default: it does not say. */
-  readonly retryAfter?: number | null;
   readonly cause?: unknown;
 }
 
-/** Base of all errors of this client. The message is the service's `detail`, where it gave one. */
+/** Base of all errors of this client. */
 export class CouncilError extends Error {
   override readonly name: string = 'CouncilError';
-  /** Status of the answer; null: none came. */
+  /** HTTP status, or null without an answer. */
   readonly status: number | null;
+  /** The explanation of the service, or of this client without an answer. Also the message. */
   readonly detail: string;
   /** The kind of the failure, or null if the service gives none. */
   readonly code: ProblemCode | null;
-  /** The rules that were broken, of a 422. */
+  /** The broken rules of a 422, otherwise empty. */
   readonly errors: readonly FieldError[];
-  /** How long the service asks to wait before another try, in seconds; null: it does not say. */
+  /** Seconds to wait before the next attempt, or null if the service names none. */
   readonly retryAfter: number | null;
 
   constructor(detail: string, { status, code = null, errors = [], retryAfter = null, cause }: Refusal) {
@@ -40,7 +34,7 @@ export class CouncilError extends Error {
   }
 }
 
-/** 400: the request does not fit the present state. */
+/** 400: the request does not fit the state of the run. */
 export class BadRequestError extends CouncilError {
   override readonly name: string = 'BadRequestError';
 }
@@ -50,32 +44,32 @@ export class UnauthorizedError extends CouncilError {
   override readonly name: string = 'UnauthorizedError';
 }
 
-/** 403: the key lacks the scope, or its holder is no approver of this pause. */
+/** 403: the key lacks the scope, or is no approver of the pause. */
 export class ForbiddenError extends CouncilError {
   override readonly name: string = 'ForbiddenError';
 }
 
-/** 404 or 410: there is no such run, blueprint or document. */
+/** 404 or 410: there is no such run, blueprint, document or key. */
 export class NotFoundError extends CouncilError {
   override readonly name: string = 'NotFoundError';
 }
 
-/** 409: what the request is about is in another state: a run has ended, an id is taken. */
+/** 409: a conflict with the state, for example the run has ended or the id is taken. */
 export class ConflictError extends CouncilError {
   override readonly name: string = 'ConflictError';
 }
 
-/** 409, or 400 "not paused": the run no longer waits at this pause. Nothing was decided. */
+/** 409, or 400 "not paused": the run no longer waits at this pause, so the decision has no effect. */
 export class StalePauseError extends CouncilError {
   override readonly name: string = 'StalePauseError';
 }
 
-/** 412: it was changed since the `ETag` that was sent as `ifMatch`. */
+/** 412: the blueprint has changed since the version in `ifMatch`. */
 export class PreconditionFailedError extends CouncilError {
   override readonly name: string = 'PreconditionFailedError';
 }
 
-/** 413: more than the service takes. */
+/** 413: the request is larger than the service accepts. */
 export class TooLargeError extends CouncilError {
   override readonly name: string = 'TooLargeError';
 }
@@ -85,12 +79,12 @@ export class InvalidError extends CouncilError {
   override readonly name: string = 'InvalidError';
 }
 
-/** 429: too many requests; `retryAfter` says for how long. */
+/** 429: too many requests; `retryAfter` says how long to wait. */
 export class TooManyRequestsError extends CouncilError {
   override readonly name: string = 'TooManyRequestsError';
 }
 
-/** 500 and other faults of the service. */
+/** 500 and other errors of the service. */
 export class ServerError extends CouncilError {
   override readonly name: string = 'ServerError';
 }
@@ -100,17 +94,17 @@ export class UnavailableError extends CouncilError {
   override readonly name: string = 'UnavailableError';
 }
 
-/** No answer came, or not all of it. */
+/** There is no answer, or it is incomplete. */
 export class UnreachableError extends CouncilError {
   override readonly name: string = 'UnreachableError';
 
-  /** @param url of the service @param cause as fetch throws it */
+  /** @param url of the service @param cause the error of fetch */
   constructor(url: string, cause?: unknown) {
     super(`Cannot reach the service at ${url}: is it running?`, { status: null, cause });
   }
 }
 
-/** The server is no council service, or a version that this client does not understand. */
+/** The server is not a council service, or a version that this client does not understand. */
 export class UnexpectedAnswerError extends CouncilError {
   override readonly name: string = 'UnexpectedAnswerError';
 }
@@ -131,7 +125,7 @@ const BY_STATUS: Readonly<Record<number, typeof CouncilError>> = {
   504: UnavailableError,
 };
 
-/** The error for an answer that is no 2xx. */
+/** The error for an answer other than 2xx. */
 export function refusalOf(detail: string, refusal: Refusal & { readonly status: number }): CouncilError {
   const Refused = BY_STATUS[refusal.status] ?? (refusal.status >= 500 ? ServerError : CouncilError);
   return new Refused(detail, refusal);

@@ -1,7 +1,4 @@
-/**
- * Server-sent events over connections that may break: each message comes once, in order, over any number of
- * connections.
- */
+/** Reads server-sent events. Each message comes once, in order, over any number of connections. */
 import { CouncilError, UnexpectedAnswerError, UnreachableError } from './errors.js';
 import type { Api, ApiRequest, OpenAnswer } from './http.js';
 import type { Outage } from './retry.js';
@@ -12,22 +9,19 @@ const EVENT_STREAM = 'text/event-stream';
 export interface StreamRequest<T> extends Pick<ApiRequest, 'path' | 'query'> {
   /** Ends the stream. */
   readonly signal: AbortSignal;
-  /** `id` of the last event that is known; null: none is. */
+  /** `id` of the last known event, or null if none is known. */
   readonly after: string | null;
-  /**
-   * Makes an item of a message; null: it holds nothing new. @throws {UnreachableError} a message before it is missing:
-   * the stream reconnects
-   */
+  /** Returns the item of a message, or null to skip it. @throws {UnreachableError} to reconnect: a message is missing */
   readonly read: (message: StreamedMessage) => T | null;
-  /** Called with each `id` after which the stream would resume. */
+  /** Called with each `id` from which the stream can resume. */
   readonly onPlace?: (id: string) => void;
 }
 
 /**
- * An iterator over a stream's items. It frees all that it holds when it ends, is left, or the signal aborts; an abort
- * ends it without an error.
+ * An iterator over the items of a stream. It closes the connection when it ends, when the loop ends or when the signal
+ * aborts. An abort is no error.
  *
- * @param events the remaining items, until their signal aborts
+ * @param events gives the remaining items until its signal aborts
  */
 export function reader<T>(
   events: (signal: AbortSignal) => AsyncGenerator<T, void>,
@@ -52,7 +46,7 @@ export function reader<T>(
         if (isOver) leave();
       }
     },
-    // return() on a suspended generator blocks until its next value, so it is aborted first.
+    // Aborts first, because return() of a suspended generator waits for its next value.
     return() {
       leave();
       return items.return();
@@ -60,7 +54,7 @@ export function reader<T>(
   };
 }
 
-/** A message as it was sent. With empty data it only moves the place at which the stream would resume. */
+/** A message. Without data it only moves the place from which the stream resumes. */
 export interface StreamedMessage {
   readonly id?: string | undefined;
   readonly event?: string | undefined;
@@ -68,10 +62,10 @@ export interface StreamedMessage {
 }
 
 /**
- * The items of a stream. It ends when the service says that nothing follows (204), or without an error when the signal
- * aborts; an answer that merely ends counts as a lost connection. It resumes after the last `id` that was read.
+ * The items of a stream, until the service answers 204 or the signal aborts. After any other end of an answer it connects
+ * again and resumes after the last `id`.
  *
- * @throws {CouncilError} a failure that waiting does not mend
+ * @throws {CouncilError} a failure that is not transient
  */
 export async function* streamed<T>(api: Api, request: StreamRequest<T>): AsyncGenerator<T, void> {
   const place = { after: request.after };
@@ -79,10 +73,10 @@ export async function* streamed<T>(api: Api, request: StreamRequest<T>): AsyncGe
 }
 
 /**
- * The items of one connection after the other, until one ends without an error, or the signal aborts.
+ * The items of successive connections, until one ends without an error or the signal aborts.
  *
- * @param connect opens the next connection; what it throws is waited out
- * @throws {CouncilError} a failure that waiting does not mend
+ * @param connect opens the next connection. After a transient failure it is called again
+ * @throws {CouncilError} a failure that is not transient
  */
 export async function* overCuts<T>(
   api: Api,
@@ -104,12 +98,12 @@ export async function* overCuts<T>(
 }
 
 interface Following {
-  /** The `id` of the last message that was read. */
+  /** The `id` of the last message. */
   readonly place: { after: string | null };
   readonly outage: Outage;
 }
 
-/** The items of one connection; it returns only when nothing follows. @throws {UnreachableError} at any other end */
+/** The items of one connection. Returns only if nothing follows. @throws {UnreachableError} at any other end */
 async function* connection<T>(
   api: Api,
   { path, query = {}, signal, read, onPlace }: StreamRequest<T>,
@@ -135,7 +129,7 @@ async function* connection<T>(
   }
 }
 
-/** As a function, because the compiler would take the property for unchanged across awaits. */
+/** A function, because the compiler assumes that the property does not change across an await. */
 export function isAborted({ aborted }: AbortSignal): boolean {
   return aborted;
 }
@@ -143,22 +137,22 @@ export function isAborted({ aborted }: AbortSignal): boolean {
 function assertStream(url: string, { status, headers }: OpenAnswer): void {
   const type = headers.get('Content-Type') ?? 'nothing';
   if (type.startsWith(EVENT_STREAM)) return;
-  throw new UnexpectedAnswerError(`${url} answers ${type} where a stream of events is`, { status });
+  throw new UnexpectedAnswerError(`${url} answers ${type} instead of a stream of events`, { status });
 }
 
-/** The complete messages of an answer; an incomplete last one is dropped. */
+/** The complete messages of an answer. */
 async function* messagesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamedMessage> {
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of chunks) {
     const blocks = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n\r?\n/);
     rest = blocks.pop() ?? '';
-    // Heartbeats and retry times are no messages.
+    // Without heartbeats and retry times.
     yield* blocks.map(messageIn).filter(({ id, data }) => id !== undefined || data !== '');
   }
 }
 
-/** A block of lines as the service writes them: each field at most once, with a space before its value. */
+/** The message in a block of lines. The service writes each field at most once, with a space before its value. */
 function messageIn(block: string): StreamedMessage {
   const fields = block.split(/\r?\n/).map((line) => {
     const [name = ''] = line.split(': ', 1);

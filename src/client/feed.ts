@@ -1,4 +1,4 @@
-/** The events of all runs, in the order of the log. */
+/** The events of all runs in the order of the log. */
 import type { CursorStream } from './cursor-stream.js';
 import { cursorStream } from './cursor-stream.js';
 import { UnexpectedAnswerError } from './errors.js';
@@ -7,15 +7,15 @@ import { pathOf } from './http.js';
 import type { RunEvent } from './run-events.js';
 import { runEventIn } from './run-events.js';
 
-/** An event of some run. */
+/** An event and its run. */
 export type FeedEvent = RunEvent & { readonly run_id: string };
 
 export interface FeedOptions extends CallOptions {
-  /** The `cursor` of an earlier feed, or `head`: only what comes from now on. Default: all, from the first. */
+  /** The `cursor` of an earlier feed, or `head` for future events only. Default: from the first event. */
   readonly from?: string | null | undefined;
-  /** Types of events that are wanted. Default: all. */
+  /** Gives only events of these types. Default: all. */
   readonly types?: readonly RunEvent['type'][] | undefined;
-  /** The blueprint whose runs are wanted. Default: all. */
+  /** Gives only events of runs of the blueprint with this id. Default: all. */
   readonly blueprint?: string | undefined;
 }
 
@@ -28,7 +28,7 @@ export function feedStream(api: Api, { from = null, types, blueprint, signal }: 
 function feedEventIn(text: string): FeedEvent {
   const event = runEventIn(text);
   if (isOfRun(event)) return event;
-  throw new UnexpectedAnswerError('The service streams an event of no run', { status: 200 });
+  throw new UnexpectedAnswerError('The service sent an event without a run', { status: 200 });
 }
 
 function isOfRun(event: RunEvent): event is FeedEvent {

@@ -1,12 +1,12 @@
-/** Sends requests by what the host offers. */
+/** Sends requests with `fetch` of the host, or with XMLHttpRequest to report the progress of an upload. */
 
-/** Called with how much of a body is sent, in bytes, with the form around a file. */
+/** Called with the number of bytes sent, including the form around a file. */
 export type OnSent = (progress: { readonly sent: number; readonly total: number }) => void;
 
-/** `fetch`, restricted to URLs as text. */
+/** `fetch` with the URL as text. */
 type Send = (url: string, init: RequestInit) => Promise<Response>;
 
-/** The part of XMLHttpRequest that is used here. */
+/** The part of XMLHttpRequest that the client uses. */
 interface HostRequest {
   readonly status: number;
   readonly response: ArrayBuffer;
@@ -22,11 +22,11 @@ interface HostRequest {
   abort(): void;
 }
 
-/** The host's `fetch`; with `onSent`, in browsers, a replacement that reports progress. */
+/** `fetch` of the host, or in browsers with `onSent` a replacement that reports the progress. */
 export function hostFetch(onSent: OnSent | undefined): Send {
-  // Looked up at each call, so that a host may replace them later.
+  // Read at each call, because a host may replace them.
   const { XMLHttpRequest } = globalThis as { readonly XMLHttpRequest?: new () => HostRequest };
-  // fetch does not report how much of a body is sent.
+  // fetch does not report progress.
   if (onSent !== undefined && XMLHttpRequest !== undefined) return telling(XMLHttpRequest, onSent);
   return (url, init) => globalThis.fetch(url, init);
 }

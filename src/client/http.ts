@@ -1,4 +1,4 @@
-/** Requests to the service, and the one way in which all of them fail. */
+/** Sends requests to the service, retries them and turns every failure into a CouncilError. */
 import type { Problem } from '../generated/schemas.js';
 import { CouncilError, TooManyRequestsError, UnexpectedAnswerError, UnreachableError, refusalOf } from './errors.js';
 import type { OnSent } from './host-fetch.js';
@@ -8,16 +8,16 @@ import { openOutage } from './retry.js';
 import type { ClientSystem } from './system.js';
 import type { WebSocketClass } from './web-socket.js';
 
-/** Longest silence of the service, in milliseconds: its streams send comments every 15 s. */
+/** Longest silence of the service, in milliseconds. Its streams send comments every 15 s. */
 export const SILENCE_MS = 60_000;
-/** For how long a call is tried again, in milliseconds. */
+/** Time limit of the retries of a call, in milliseconds. */
 const CALL_MS = 30_000;
 
 export type Fetch = typeof globalThis.fetch;
 
-/** What all calls take. */
+/** The options of every call. */
 export interface CallOptions {
-  /** Aborts it. */
+  /** Aborts the call, which then throws the reason of the signal. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -26,28 +26,28 @@ type QueryValue = string | number | boolean | Date | readonly string[] | null | 
 export interface ApiRequest extends CallOptions {
   /** Default: GET. */
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** From the service's root, each part escaped. */
+  /** The path with each part escaped. */
   readonly path: string;
-  /** What is null or absent is left out; a list is sent with commas. */
+  /** The parameters without null and undefined. The items of a list are separated by commas. */
   readonly query?: Readonly<Record<string, QueryValue>>;
-  /** Goes as JSON; a form as it is. */
+  /** A form, or an object that is sent as JSON. */
   readonly body?: object | undefined;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether sending it twice does no more than sending it once. Default: only GET. */
+  /** Whether the request may be sent more than once. Default: true for GET. */
   readonly isRepeatable?: boolean;
-  /** How long to wait for the answer, in milliseconds. Default: 60,000. */
+  /** Time limit of the answer, in milliseconds. Default: 60,000. */
   readonly patienceMs?: number;
   /** Called while the body is sent, where the host reports it. */
   readonly onSent?: OnSent | undefined;
 }
 
-/** An answer whose body is still to come. */
+/** An answer whose body has not been read. */
 export interface OpenAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** The body as it arrives. @throws {UnreachableError} when it breaks off, or the signal's reason */
+  /** The body. @throws {UnreachableError} it is incomplete; or the reason of the signal */
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** Drops the rest of the body, and frees all that the answer holds. */
+  /** Closes the connection. */
   close(): void;
 }
 
@@ -60,29 +60,28 @@ export interface ApiOptions {
   /** Without trailing slash. */
   readonly url: string;
   readonly key: string | undefined;
-  /** Undefined: the host's. */
+  /** Default: that of the host. */
   readonly fetch: Fetch | undefined;
-  /** Undefined: there is none. */
   readonly webSocket: WebSocketClass | undefined;
   readonly system: ClientSystem;
   readonly retry: RetryOptions;
 }
 
-/** @throws {CouncilError} from each call; the signal's reason, when it aborts */
+/** Each call throws a CouncilError, or the reason of the signal. */
 export interface Api extends Pick<ApiOptions, 'system' | 'retry' | 'url' | 'webSocket'> {
   /** Whether requests carry a key. */
   readonly isKeyed: boolean;
   /** Sends the request once. */
   open(request: ApiRequest): Promise<OpenAnswer>;
-  /** The value of a JSON answer, after as many tries as are safe. @param T what the service's OpenAPI document says of it */
+  /** The value of a JSON answer. Retries if it is safe. @param T its type in the OpenAPI document of the service */
   json<T>(request: ApiRequest): Promise<T>;
-  /** The same with the answer's headers. */
+  /** The same with the headers of the answer. */
   reply<T>(request: ApiRequest): Promise<Reply<T>>;
 }
 
 export function openApi(options: ApiOptions): Api {
   const { url, key, system, retry, webSocket } = options;
-  // Throws on a key that no header can hold, before anything is sent.
+  // Throws if the key has characters that a header cannot have.
   const own = new Headers(key === undefined ? {} : { Authorization: `Bearer ${key}` });
   const open = (request: ApiRequest): Promise<OpenAnswer> => opened(request, { ...options, own });
 
@@ -91,8 +90,8 @@ export function openApi(options: ApiOptions): Api {
     try {
       const text = await textOf(answer);
       const value = answer.status === 204 ? null : jsonIn(text);
-      if (value === undefined) throw new UnexpectedAnswerError(`${url} answers something that is no JSON`, answer);
-      // Not validated here: the service's tests check its answers against the schemas.
+      if (value === undefined) throw new UnexpectedAnswerError(`The answer of ${url} is not JSON`, answer);
+      // Not validated: the tests of the service check its answers against the schemas.
       return { value: value as T, headers: answer.headers };
     } finally {
       answer.close();
@@ -108,7 +107,7 @@ export function openApi(options: ApiOptions): Api {
       try {
         return await once<T>(request);
       } catch (error) {
-        // A request that was refused with 429 was not begun.
+        // The service has not started a request that it refuses with 429.
         if (!(error instanceof CouncilError) || !(isRepeatable || error instanceof TooManyRequestsError)) throw error;
         await outage.sitOut(error);
       }
@@ -119,7 +118,7 @@ export function openApi(options: ApiOptions): Api {
   return { system, retry, url, webSocket, isKeyed: key !== undefined, open, reply, json };
 }
 
-/** The answer to one try. @throws {CouncilError} for any but a 2xx, or the signal's reason */
+/** The answer to one attempt. @throws {CouncilError} an answer other than 2xx; or the reason of the signal */
 async function opened(
   request: ApiRequest,
   { url, fetch, system, own }: Pick<ApiOptions, 'url' | 'fetch' | 'system'> & { readonly own: Headers },
@@ -149,18 +148,18 @@ async function opened(
   }
 }
 
-/** A path of the service, its parts escaped. @throws {TypeError} for an id that would lead elsewhere */
+/** A path of the service. @throws {TypeError} for an id that would lead to another path */
 export function pathOf(...parts: readonly string[]): string {
   return `/api/${parts.map(escaped).join('/')}`;
 }
 
-/** One part of a path. @throws {TypeError} for an id that would lead elsewhere */
+/** An escaped part of a path. @throws {TypeError} for an id that would lead to another path */
 export function escaped(part: string): string {
-  if (part === '' || part === '.' || part === '..') throw new TypeError(`"${part}" is no id`);
+  if (part === '' || part === '.' || part === '..') throw new TypeError(`"${part}" is not an id`);
   return encodeURIComponent(part);
 }
 
-/** A query with its question mark; empty without parameters. */
+/** A query with its question mark, or '' without parameters. */
 export function queryText(query: ApiRequest['query'] = {}): string {
   const sent = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -170,11 +169,10 @@ export function queryText(query: ApiRequest['query'] = {}): string {
   return sent.size === 0 ? '' : `?${sent.toString()}`;
 }
 
-// One exchange: it ends by the caller's signal, or when the service is silent for too long.
-
+/** One request and its answer. It ends with the caller's signal, or if the service is silent for too long. */
 interface Line {
   readonly signal: AbortSignal;
-  /** Waits for the service. @throws {UnreachableError} it fails, or is silent for too long; or the caller's reason */
+  /** @throws {UnreachableError} the service fails or is silent for too long; or the reason of the caller's signal */
   inTime<T>(silenceMs: number, act: () => Promise<T>): Promise<T>;
   close(): void;
 }
@@ -218,7 +216,7 @@ async function textOf({ chunks }: Pick<OpenAnswer, 'chunks'>): Promise<string> {
   return text + decoder.decode();
 }
 
-/** The value of a JSON text; undefined when it is none. */
+/** The value of a JSON text, or undefined if the text is not JSON. */
 export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -226,8 +224,6 @@ export function jsonIn(text: string): unknown {
     return undefined;
   }
 }
-
-// Refusals.
 
 function refused(
   what: string,
@@ -243,7 +239,7 @@ function isProblem(value: unknown): value is Problem {
   return typeof value === 'object' && value !== null && 'detail' in value && typeof value.detail === 'string';
 }
 
-/** Seconds, or a date (RFC 9110, section 10.2.3); null when it is neither. */
+/** The seconds of a `Retry-After` (RFC 9110, section 10.2.3), or null if it is absent or malformed. */
 function secondsIn(text: string | null): number | null {
   if (text === null) return null;
   if (/^\d+$/.test(text)) return Number(text);

@@ -1,11 +1,11 @@
-/** A list that comes in pages. */
+/** Lists in pages. */
 import type { Api, ApiRequest, CallOptions, Reply } from './http.js';
 
 type ListRequest = Pick<ApiRequest, 'path' | 'query'> & CallOptions;
 
-/** All items of a list, for `for await`; each page is requested when it is needed. */
+/** All items of a list, for `for await`. Requests each page when the loop needs it. */
 export interface Pages<T> extends AsyncIterable<T> {
-  /** The same, page by page. */
+  /** The list page by page. */
   pages(): AsyncIterable<readonly T[]>;
 }
 
@@ -24,7 +24,7 @@ export function pagesOf<T>(api: Api, first: ListRequest): Pages<T> {
   return { pages, [Symbol.asyncIterator]: items };
 }
 
-/** The query of the next page (RFC 8288). Only the query is used: behind a proxy the path may be another. */
+/** The query of the next page (RFC 8288). The path is ignored, because a proxy may have changed it. */
 function nextQuery(link: string | null): Readonly<Record<string, string>> | null {
   const next = /<[^>]*\?([^>]*)>\s*;\s*rel="?next"?/.exec(link ?? '')?.[1];
   return next === undefined ? null : Object.fromEntries(new URLSearchParams(next));

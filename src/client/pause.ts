@@ -9,13 +9,13 @@ export interface DecisionOptions extends CallOptions {
   readonly comment?: string | undefined;
 }
 
-/** A pause of a run: a decision on it is taken only while the run still waits there. */
+/** A pause of a run. A decision has an effect only while the run waits at this pause. */
 export class Pause {
   readonly runId: string;
-  /** `seq` of the pause in the run, which every decision names. */
+  /** `seq` of the event with which the run paused. */
   readonly seq: number;
   readonly #api: Api;
-  /** The idempotency key of each decision, so that it counts once however often it is sent. */
+  /** The idempotency key of each decision, so that a decision counts once even if it is sent again. */
   readonly #keys = new Map<string, string>();
 
   constructor(api: Api, runId: string, seq: number) {
@@ -34,10 +34,7 @@ export class Pause {
     return this.#decide({ action: 'reject' }, options);
   }
 
-  /**
-   * Continues the run with a changed state. @throws {StalePauseError} @throws {InvalidError} the change is refused; the
-   * run waits on
-   */
+  /** Continues the run with a changed state. @throws {StalePauseError} @throws {InvalidError} the change is refused */
   modify(change: StateOverride, options: DecisionOptions = {}): Promise<RunResult> {
     return this.#decide({ action: 'modify', modified_state: change }, options);
   }
@@ -53,7 +50,7 @@ export class Pause {
         isRepeatable: true,
       });
     } catch (error) {
-      // With `expected_seq` in order, 400 says only that the run does not wait.
+      // The request is well-formed, so 400 means that the run is not paused.
       if (!(error instanceof ConflictError || error instanceof BadRequestError)) throw error;
       throw new StalePauseError(error.detail, { status: error.status, cause: error });
     }
@@ -66,7 +63,7 @@ export class Pause {
   }
 }
 
-/** A pause with the state that is to be decided on. */
+/** A pause and the state to decide on. */
 export class SeenPause extends Pause {
   readonly state: GodModeState;
 
@@ -75,7 +72,7 @@ export class SeenPause extends Pause {
     this.state = state;
   }
 
-  /** The nodes that wait; one decision covers them all. */
+  /** The nodes that wait. One decision applies to all. */
   get nextNodes(): readonly string[] {
     return this.state.next_nodes;
   }

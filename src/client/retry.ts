@@ -1,4 +1,4 @@
-/** Retries after transient faults, with exponential backoff and jitter, so that clients do not retry in step. */
+/** Retries after transient failures, with exponential backoff and jitter, so that clients do not retry at the same time. */
 import type { CouncilError } from './errors.js';
 import {
   ServerError,
@@ -9,32 +9,31 @@ import {
 } from './errors.js';
 import type { ClientSystem } from './system.js';
 
-/** Longest first wait, in milliseconds; each further one may be twice as long. */
+/** Longest first wait, in milliseconds. Each further wait may be twice as long. */
 const FIRST_WAIT_MS = 500;
-/** Longest wait that the service has not asked for, in milliseconds. */
+/** Longest wait without `Retry-After`, in milliseconds. */
 const MAX_WAIT_MS = 10_000;
-/** Longest wait a timer takes, in milliseconds: more would end at once. */
+/** Longest timer, in milliseconds. A longer one ends at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 /**
- * How many consecutive unexpected answers to retry. The cause is usually permanent (a corrupt record, the wrong server),
- * but in a browser a connection cut inside the headers looks the same.
+ * Number of consecutive unexpected answers to retry. The cause is usually permanent (a corrupt record, the wrong server),
+ * but in a browser a connection that is lost within the headers looks the same.
  */
 const MAX_ACCIDENTS = 3;
-/** Transient statuses, beside those with a class of their own: 408 Request Timeout, 425 Too Early. */
-const PASSING: readonly (number | null)[] = [408, 425];
+/** Transient statuses without a class of their own: 408 Request Timeout, 425 Too Early. */
+const TRANSIENT: readonly (number | null)[] = [408, 425];
 
-/** For how long an unreachable service is retried. */
 export interface RetryOptions {
-  /** A call, in milliseconds from its first try. Default: 30,000; 0: no retries. */
+  /** Time limit of the retries of a call, in milliseconds. Default: 30,000; 0 means no retries. */
   readonly callMs?: number | undefined;
-  /** A stream, in milliseconds without the service. Default: for ever. */
+  /** Longest outage that a stream survives, in milliseconds. Default: no limit. */
   readonly streamMs?: number | undefined;
-  /** Called before every wait; an error that it throws ends the retries. */
+  /** Called before every wait. An error that it throws ends the retries. */
   readonly onWait?: ((wait: RetryWait) => void) | undefined;
 }
 
 export interface RetryWait {
-  /** Why the last try failed. */
+  /** The failure of the last attempt. */
   readonly error: CouncilError;
   /** Failures since the last success. */
   readonly failures: number;
@@ -43,20 +42,20 @@ export interface RetryWait {
 
 export interface OutageOptions {
   readonly system: ClientSystem;
-  /** Longest time without the service, in milliseconds. */
+  /** Longest outage, in milliseconds. */
   readonly maxMs: number;
   readonly onWait: RetryOptions['onWait'];
-  /** Cuts waits short. */
+  /** Ends waits. */
   readonly signal: AbortSignal | undefined;
 }
 
-/** The faults of one call or stream, one after the other. */
+/** The successive failures of one call or stream. */
 export interface Outage {
-  /** Waits before another try, or until the signal aborts. @throws the error, when no other try is worth it */
+  /** Waits before the next attempt, or until the signal aborts. @throws the error, if there is no next attempt */
   sitOut(error: CouncilError): Promise<void>;
-  /** The service answered: resets the outage timer. */
+  /** The service has answered: resets the time of the outage. */
   answered(): void;
-  /** It sent data: resets the backoff too. */
+  /** The service has sent data: resets the backoff too. */
   ended(): void;
 }
 
@@ -70,7 +69,7 @@ export function openOutage({ system, maxMs, onWait, signal }: OutageOptions): Ou
       const nowMs = system.monotonicMs();
       sinceMs ??= nowMs;
       const waitMs = waitAfter(error, failures, system);
-      if (!isPassing(error) || accidents > MAX_ACCIDENTS || nowMs - sinceMs + waitMs > maxMs) throw error;
+      if (!isTransient(error) || accidents > MAX_ACCIDENTS || nowMs - sinceMs + waitMs > maxMs) throw error;
       onWait?.({ error, failures, waitMs });
       await wait(system, waitMs, signal);
     },
@@ -84,9 +83,9 @@ export function openOutage({ system, maxMs, onWait, signal }: OutageOptions): Ou
   };
 }
 
-function isPassing(error: CouncilError): boolean {
+function isTransient(error: CouncilError): boolean {
   const isAway = error instanceof UnreachableError || error instanceof UnavailableError;
-  return isAway || error instanceof TooManyRequestsError || isAccident(error) || PASSING.includes(error.status);
+  return isAway || error instanceof TooManyRequestsError || isAccident(error) || TRANSIENT.includes(error.status);
 }
 
 function isAccident(error: CouncilError): boolean {
@@ -98,7 +97,7 @@ function waitAfter({ retryAfter }: CouncilError, failures: number, { random }: C
   return random() * Math.min(FIRST_WAIT_MS * 2 ** (failures - 1), MAX_WAIT_MS);
 }
 
-/** Resolves after a time, or at once when the signal aborts. */
+/** Resolves after a time, or when the signal aborts. */
 function wait(system: ClientSystem, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

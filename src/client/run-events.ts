@@ -7,34 +7,34 @@ import type { Api, CallOptions } from './http.js';
 import { jsonIn, pathOf } from './http.js';
 
 /**
- * An event of a run's record. `type` tells which data it has; a service newer than this client may send further types,
- * so that a `switch` over them wants a `default`.
+ * A recorded event of a run. `type` determines the type of `data`. A newer service may send further types, so a `switch`
+ * needs a `default`.
  */
 export type RunEvent = {
   [Type in keyof RunFacts]: {
-    /** Its place in the run, from 0. */
+    /** Number of the event in the run, from 0. */
     readonly seq: number;
     readonly id: string;
     readonly type: Type;
     /** ISO 8601, UTC, milliseconds. */
     readonly at: string;
     readonly data: RunFacts[Type];
-    /** It covers the event and the hash before it: the hash chain. */
+    /** Hash of the event and of the previous hash: the hash chain. */
     readonly hash: string;
   };
 }[keyof RunFacts];
 
 export interface EventsOptions extends CallOptions {
-  /** `seq` of the last known event: those after it come. Default: -1, all. */
+  /** `seq` of the last known event. The stream begins after it. Default: -1, with the first event. */
   readonly from?: number | undefined;
 }
 
 /**
- * The events of a run as they are recorded, each once, for `for await`. Whoever leaves the loop leaves the stream;
- * iterated again, it goes on where it was left. One reader at a time.
+ * The events of a run as they are recorded, each once, for `for await`. A second loop continues after the last event. One
+ * loop at a time.
  */
 export interface RunEventStream extends AsyncIterable<RunEvent> {
-  /** `seq` of the last event that was handed out: another stream can continue `from` it. */
+  /** `seq` of the last event, with which another stream continues as its `from`. */
   readonly lastSeq: number;
 }
 
@@ -43,7 +43,7 @@ export function runEventStream(api: Api, runId: string, { from = -1, signal }: E
   let lastSeq = from;
   const next = (event: RunEvent): RunEvent | null => {
     if (event.seq <= lastSeq) return null;
-    // An event is missing: reconnect, and the service resends it.
+    // An event is missing. After a reconnect the service sends it again.
     if (event.seq > lastSeq + 1) throw new UnreachableError(api.url);
     lastSeq = event.seq;
     return event;
@@ -64,7 +64,7 @@ export function runEventStream(api: Api, runId: string, { from = -1, signal }: E
   };
 }
 
-/** Whether no event of a run can follow. */
+/** Whether an event is the last one of its run. */
 export function isTerminal({ type }: Pick<RunEvent, 'type'>): boolean {
   return type === 'RunCompleted' || type === 'RunFailed';
 }
@@ -73,7 +73,7 @@ export function isTerminal({ type }: Pick<RunEvent, 'type'>): boolean {
 export function runEventIn(text: string): RunEvent {
   const value = jsonIn(text);
   if (isRunEvent(value)) return value;
-  throw new UnexpectedAnswerError('The service streams something that is no event', { status: 200 });
+  throw new UnexpectedAnswerError('The service sent a message that is not an event', { status: 200 });
 }
 
 function isRunEvent(value: unknown): value is RunEvent {

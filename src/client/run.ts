@@ -24,16 +24,16 @@ import { liveTokens } from './tokens.js';
 const CANCELLED = 'Cancelled by the user';
 
 export interface StateOptions extends CallOptions {
-  /** `seq` of the last event that counts. Default: the newest. */
+  /** `seq` of the event after which the state is given. Default: the last event. */
   readonly at?: number | undefined;
 }
 
 export interface PromptOptions extends CallOptions {
-  /** Which attempt of the step, from 1. Default: the last. */
+  /** Attempt of the step, from 1. Default: the last. */
   readonly attempt?: number | undefined;
 }
 
-/** Where a fork begins, and what is changed there. */
+/** The start of a fork and its changes. */
 export interface ForkPoint {
   /** `seq` of an event before the run's last. */
   readonly at: number;
@@ -45,10 +45,10 @@ export interface ForkOptions extends CallOptions {
   readonly dryRun?: boolean | undefined;
 }
 
-/** A run by its id. Making the object sends nothing: that there is no such run shows with the first call. */
+/** A run by its id. The object sends nothing until a method is called. Every method throws NotFoundError for an unknown run. */
 export class Run {
   readonly id: string;
-  /** The service's answer to the start; null: it was not started through this object. */
+  /** The service's answer to the start, or null if another object started the run. */
   readonly started: RunStart | null;
   readonly #api: Api;
 
@@ -58,24 +58,23 @@ export class Run {
     this.started = started;
   }
 
-  /** Its events after `from`, as they are recorded, to its end or the signal's. */
+  /** The events after `from` as they are recorded, until the run ends or the signal aborts. */
   events(options: EventsOptions = {}): RunEventStream {
     return runEventStream(this.#api, this.id, options);
   }
 
   /**
-   * Drafts while they are written, and the nodes that start: what comes from now on, to the run's end or the signal's.
-   * Nothing of it is recorded. A connection that is lost loses the rest of the drafts in work, and so does coming late; the
-   * service sends tokens only of calls that begin on the instance it was reached at. A next `attempt`, and a later `turn` of
-   * one, begin a draft anew. What was written in the end is in `events()`.
+   * Pieces of drafts while models write them, and the nodes that start, from now until the run ends or the signal aborts.
+   * They are not recorded: a late reader or a lost connection misses some, and an instance sends only those of its own model
+   * calls. Another `attempt` or `turn` starts the draft again. `events()` has the complete drafts.
    *
-   * @throws {TypeError} this host has no WebSocket, and none was handed over
+   * @throws {TypeError} the host has no WebSocket and the option `webSocket` is missing
    */
   tokens({ signal }: CallOptions = {}): AsyncIterable<LiveMessage> {
     return liveTokens(this.#api, this.id, { signal });
   }
 
-  /** The open pause; null: the run does not wait. */
+  /** The open pause, or null if the run does not wait. */
   async pause({ signal }: CallOptions = {}): Promise<SeenPause | null> {
     const path = pathOf('councils', 'run', this.id, 'state');
     try {
@@ -83,13 +82,13 @@ export class Run {
       return state.paused ? new SeenPause(this.#api, state) : null;
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
-      // A run without God Mode has no such state, and no pause. For an unknown run the next call throws.
+      // A run without God Mode has no such state and no pause. For an unknown run the next call throws.
       await this.status({ signal });
       return null;
     }
   }
 
-  /** The pause at an event, named as `expected_seq` in the inbox; sends nothing. */
+  /** The pause with this `seq`, which the inbox has as `expected_seq`. Sends nothing. */
   pauseAt(seq: number): Pause {
     return new Pause(this.#api, this.id, seq);
   }
@@ -120,27 +119,27 @@ export class Run {
     return this.#api.json({ path: pathOf('runs', this.id, 'state'), query: { at }, signal });
   }
 
-  /** The run's statechart, and its state in it after one of the run's events. */
+  /** The statechart of the run, with its state after an event. */
   chart({ at, signal }: StateOptions = {}): Promise<ChartConfig> {
     return this.#api.json({ path: pathOf('runs', this.id, 'chart'), query: { at }, signal });
   }
 
-  /** Which drafts and feedback led to which draft, and what humans decided. */
+  /** The drafts and feedback that led to each draft, and the decisions of humans. */
   genealogy({ signal }: CallOptions = {}): Promise<Genealogy> {
     return this.#api.json({ path: pathOf('runs', this.id, 'genealogy'), signal });
   }
 
-  /** What a node was sent at a step of its own, by its last attempt or another. @throws {NotFoundError} */
+  /** The prompt that a node sent to its model at a step. @throws {NotFoundError} */
   prompt(step: number, { attempt, signal }: PromptOptions = {}): Promise<StepPrompt> {
     return this.#api.json({ path: pathOf('runs', this.id, 'prompt'), query: { step, attempt }, signal });
   }
 
-  /** Verifies the record; of an invalid one with the first difference. */
+  /** Verifies the record and its hash chain. For an invalid record the answer has the first difference. */
   verify({ signal }: CallOptions = {}): Promise<Verification> {
     return this.#api.json({ path: pathOf('runs', this.id, 'verify'), signal });
   }
 
-  /** Its events as they are stored, one JSON text a line: what the hash chain can be checked with. */
+  /** The events as they are stored, one line of JSON each, in chunks of bytes. From these, anyone can check the hash chain. */
   async *export({ signal }: CallOptions = {}): AsyncGenerator<Uint8Array, void> {
     const headers = { Accept: 'application/x-ndjson' };
     const answer = await this.#api.open({ path: pathOf('runs', this.id, 'events'), headers, signal });
@@ -151,23 +150,23 @@ export class Run {
     }
   }
 
-  /** Ends it as failed. @throws {ConflictError} it has ended already */
+  /** Cancels the run, which then has failed. @throws {ConflictError} it has already ended */
   async cancel({ signal }: CallOptions = {}): Promise<RunResult> {
     const path = pathOf('councils', 'run', this.id, 'cancel');
     try {
       return await this.#api.json<RunResult>({ method: 'POST', path, signal, isRepeatable: true });
     } catch (error) {
       if (!(error instanceof ConflictError)) throw error;
-      // Perhaps this very call has ended it: its answer was lost, and it was sent again.
+      // This call may have cancelled the run before its answer was lost and it was sent again.
       const status = await this.status({ signal });
       if (status.error === CANCELLED) return status;
       throw error;
     }
   }
 
-  /** What a fork would do; nothing starts. */
+  /** What a fork would do. Starts nothing. */
   fork(from: ForkPoint, options: ForkOptions & { readonly dryRun: true }): Promise<ForkPlan>;
-  /** A new run that goes on from an event of this one. It is sent once: a fork has no idempotency key. */
+  /** Starts a run that continues this one after an event. Sent once, because a fork has no idempotency key. */
   fork(from: ForkPoint, options?: ForkOptions & { readonly dryRun?: false | undefined }): Promise<Run>;
   async fork({ at, changes }: ForkPoint, { dryRun = false, signal }: ForkOptions = {}): Promise<ForkPlan | Run> {
     const request = { method: 'POST', path: pathOf('runs', this.id, 'fork'), body: { at, changes }, signal } as const;

@@ -1,4 +1,4 @@
-/** Runs: start one, find them. */
+/** Starts and finds runs. */
 import type {
   Blueprint,
   BlueprintCreate,
@@ -14,43 +14,43 @@ import { pagesOf } from './pages.js';
 import { Run } from './run.js';
 
 export interface StartOptions extends CallOptions {
-  /** What the council deliberates on. */
+  /** The question or text that the council works on. */
   readonly topic: string;
-  /** A saved council, or its id. Default: the built-in one. */
+  /** A saved blueprint, or its id. Default: the built-in council. */
   readonly blueprint?: string | Pick<Blueprint, 'id'> | null | undefined;
-  /** Pause before each node for a human. Default: false. */
+  /** Whether the run pauses before each node for a human. Default: false. */
   readonly godMode?: boolean | undefined;
-  /** Starts with the same key start one run. Default: a new key. */
+  /** Starts with the same idempotency key start one run. Default: a new key. */
   readonly idempotencyKey?: string | undefined;
 }
 
-/** An unsaved council, and the topic to try it on. */
+/** A blueprint that is not saved, and the topic. */
 export interface TryOptions extends Omit<StartOptions, 'blueprint'> {
   readonly blueprint: Omit<BlueprintCreate, 'id' | 'name'> & { readonly name?: string | undefined };
 }
 
 type OnceOptions = Pick<StartOptions, 'idempotencyKey' | 'signal'>;
 
-/** Which runs are wanted; absent filters do not restrict. */
+/** Filters; a run must pass all that are given. */
 export interface RunFilters extends CallOptions {
   readonly status?: HistoryQuery['status'] | undefined;
-  /** A blueprint's id. */
+  /** Id of the blueprint. */
   readonly blueprint?: string | undefined;
-  /** Name of the key that started them. */
+  /** Name of the key that started the run. */
   readonly actor?: string | undefined;
-  /** Created then or later; as text a day may be named, in UTC. */
+  /** Earliest creation; as text a time in ISO 8601, or a day in UTC. */
   readonly from?: Date | string | undefined;
-  /** Created then or before; a day is included. */
+  /** Latest creation, in the same form. The day is included. */
   readonly to?: Date | string | undefined;
-  /** Words that the topic and the final draft hold together. */
+  /** Words, each of which is in the topic or in the final draft. */
   readonly q?: string | undefined;
   readonly minScore?: number | undefined;
   readonly maxScore?: number | undefined;
-  /** The run they are forks of. */
+  /** Id of the run of which the run is a fork. */
   readonly parent?: string | undefined;
   /** Default: `-created_at`, newest first. */
   readonly sort?: HistoryQuery['sort'] | undefined;
-  /** Runs a page. Default: the service's. */
+  /** Runs per page. Default: that of the service. */
   readonly limit?: number | undefined;
 }
 
@@ -61,14 +61,18 @@ export class Runs {
     this.#api = api;
   }
 
-  /** Starts one run, also where an answer is lost and the start is sent again. Resolves once the run is recorded. */
+  /**
+   * Starts one run, even if an answer is lost and the start is sent again. Resolves when the run is recorded.
+   *
+   * @throws {InvalidError | NotFoundError | ConflictError | TooManyRequestsError}
+   */
   async start({ topic, blueprint, godMode, ...options }: StartOptions): Promise<Run> {
     const council = typeof blueprint === 'string' ? blueprint : blueprint?.id;
     const path = council === undefined ? pathOf('councils', 'run') : pathOf('councils', council, 'run');
     return await this.#start(path, requestOf(topic, godMode), options);
   }
 
-  /** Starts a run of a council that is not saved, with the offline model at each node: no language model is asked. */
+  /** Starts a run of a blueprint that is not saved, with the offline model at each node. */
   tryBlueprint({ topic, blueprint: { name, nodes, edges, approvals }, godMode, ...options }: TryOptions): Promise<Run> {
     const body = { ...requestOf(topic, godMode), name, nodes, edges, approvals };
     return this.#start(pathOf('councils', 'try'), body, options);
@@ -94,7 +98,7 @@ export class Runs {
     return pagesOf(this.#api, { path: pathOf('runs'), query: queryOf(filters), signal: filters.signal });
   }
 
-  /** How many there are. */
+  /** Number of runs that pass the filters. */
   async count(filters: Omit<RunFilters, 'limit' | 'sort'> = {}): Promise<number> {
     const query = { ...queryOf(filters), limit: 1, count: 1 };
     const { headers } = await this.#api.reply({ path: pathOf('runs'), query, signal: filters.signal });

@@ -1,13 +1,13 @@
-/** Clock, randomness and timers of the host; tests pass their own. */
+/** Clock, randomness and timers. */
 
 export interface ClientSystem {
-  /** Milliseconds on a clock that never goes back; only differences mean anything. */
+  /** Milliseconds of a monotonic clock. */
   monotonicMs(): number;
   /** A number in [0, 1). */
   random(): number;
   /** A unique text. */
   uuid(): string;
-  /** Calls back after a time unless cancelled by the function it returns. */
+  /** Calls back after a time. Returns a function that cancels the timer. */
   after(delayMs: number, callback: () => void): () => void;
 }
 
@@ -16,7 +16,7 @@ export function hostSystem(): ClientSystem {
   return {
     monotonicMs: () => performance.now(),
     random: () => Math.random(),
-    // Unlike crypto.randomUUID it also works on pages from plain HTTP.
+    // crypto.randomUUID does not exist on pages from plain HTTP.
     uuid: () => Array.from(crypto.getRandomValues(new Uint8Array(16)), hexOf).join(''),
     after: (delayMs, callback) => {
       const timer = setTimeout(callback, delayMs);

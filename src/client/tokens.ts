@@ -1,7 +1,4 @@
-/**
- * Drafts while they are written, over a socket. They are not recorded: what was missed does not come again, and only
- * the events count.
- */
+/** Receives drafts over a WebSocket while models write them. They are not recorded. */
 import type {
   ChannelMessage,
   FoldedRun,
@@ -18,16 +15,16 @@ import type { Outage } from './retry.js';
 import type { ClientSystem } from './system.js';
 import type { ClientSocket, WebSocketClass } from './web-socket.js';
 
-/** Most messages buffered for a slow reader; beyond that the connection is closed and opened anew. */
+/** Largest number of messages buffered for a slow reader. Then the client closes the connection and opens another. */
 const MAX_WAITING = 10_000;
 
 /** A piece of a draft, or the start of a node. */
 export type LiveMessage = TokenMessage | NodeStartMessage;
 
-/** What is written from now on, to the run's end or the signal's. @throws {TypeError} this host has no sockets */
+/** The messages from now until the run ends or the signal aborts. @throws {TypeError} the host has no WebSocket */
 export function liveTokens(api: Api, runId: string, { signal }: CallOptions): AsyncIterable<LiveMessage> {
   const { webSocket } = api;
-  if (webSocket === undefined) throw new TypeError('This host has no WebSocket: hand one over as `webSocket`');
+  if (webSocket === undefined) throw new TypeError('The host has no WebSocket: pass one as the option `webSocket`');
   return {
     [Symbol.asyncIterator]() {
       const place = { seq: null };
@@ -41,18 +38,18 @@ export function liveTokens(api: Api, runId: string, { signal }: CallOptions): As
 interface LiveRun {
   readonly runId: string;
   readonly webSocket: WebSocketClass;
-  /** `seq` of the last event that the service has sent; null: none yet. */
+  /** `seq` of the last event that the service has sent, or null before the first. */
   readonly place: { seq: number | null };
   readonly outage: Outage;
   readonly signal: AbortSignal;
 }
 
-/** The messages of one connection; it returns only when the run has ended. @throws {CouncilError} at any other end */
+/** The messages of one connection. Returns only if the run has ended. @throws {CouncilError} at any other end */
 async function* connection(
   api: Api,
   { runId, webSocket, place, outage, signal }: LiveRun,
 ): AsyncGenerator<LiveMessage, void> {
-  // A socket that is refused does not say why; this call does.
+  // This call gives the reason of a refusal, which a socket does not.
   const path = pathOf('runs', runId, 'state');
   const { seq, status } = await api.json<FoldedRun>({ path, signal, isRepeatable: false });
   if (status === 'completed' || status === 'failed') return;
@@ -71,7 +68,7 @@ async function* connection(
   throw new UnreachableError(api.url);
 }
 
-/** The ticket, because a socket can send no key; null: there is no key, and a browser sends its cookie by itself. */
+/** A ticket, because a socket cannot send a key, or null without a key: a browser sends its cookie. */
 async function ticketOf(api: Api, signal: AbortSignal): Promise<string | null> {
   if (!api.isKeyed) return null;
   const { ticket } = await api.json<Ticket>({ method: 'POST', path: pathOf('tickets'), signal });
@@ -82,14 +79,14 @@ async function ticketOf(api: Api, signal: AbortSignal): Promise<string | null> {
 function messageIn(text: string): ChannelMessage | RichMessage {
   const value = jsonIn(text);
   if (isMessage(value)) return value;
-  throw new UnexpectedAnswerError('The service sends something that is no message', { status: null });
+  throw new UnexpectedAnswerError('The service sent an invalid message', { status: null });
 }
 
 function isMessage(value: unknown): value is ChannelMessage | RichMessage {
   return typeof value === 'object' && value !== null && 'event' in value && typeof value.event === 'string';
 }
 
-/** The messages of a socket, until either side closes it or the signal aborts. */
+/** The messages of a socket, until it closes or the signal aborts. */
 async function* messagesOf(
   socket: ClientSocket,
   { system, signal }: { readonly system: ClientSystem; readonly signal: AbortSignal },

@@ -1,6 +1,4 @@
-/** WebSockets, the host's or given as an option. */
-
-/** The part of a WebSocket that is used here; the one of the package `ws` fits. */
+/** The part of a WebSocket that the client uses. That of the package `ws` fits. */
 export interface ClientSocket {
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
   addEventListener(type: 'close' | 'error', listener: () => void): void;
@@ -9,7 +7,7 @@ export interface ClientSocket {
 
 export type WebSocketClass = new (url: string) => ClientSocket;
 
-/** The host's own; undefined: it has none, as in Node 20. */
+/** The WebSocket of the host, or undefined if it has none, as Node 20. */
 export function hostWebSocket(): WebSocketClass | undefined {
   const { WebSocket } = globalThis as { readonly WebSocket?: WebSocketClass };
   return WebSocket;
