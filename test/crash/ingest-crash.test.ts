@@ -55,7 +55,7 @@ describe('An upload whose process is killed', () => {
     readonly chunks: number;
     readonly isNew: boolean;
   }
-  /** One life of another process. @returns what it told; null: it was killed before */
+  /** Runs one life of a child process. Returns its outcome, or null if it was killed before. */
   const live = async (crash: IngestPlan['crash']): Promise<Outcome | null> => {
     const plan: IngestPlan = {
       ...{ path: join(dir.path, 'data'), file: join(dir.path, 'file.pdf'), id: idOf(PDF), filename: 'file.pdf' },

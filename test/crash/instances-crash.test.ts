@@ -28,17 +28,17 @@ const FAKE = fileURLToPath(new URL('../support/fake-event-store-process.js', imp
 const INSTANCES = 3;
 const HEARTBEAT_MS = 200;
 const SUSPECT_AFTER_MS = 1_500;
-/** In a soak many runs meet each fault; else few are enough, and the processor is left to others. */
+/** In a soak many runs meet each fault. */
 const MODEL_MS = IS_SOAK ? 25 : 200;
-/** Between two looks of a client at its run, in milliseconds. */
+/** Time between two polls of a client in milliseconds. */
 const POLL_MS = IS_SOAK ? 30 : 300;
-/** Between two faults at least, and at most as much again, in milliseconds. */
+/** Shortest time between two faults in milliseconds; the longest is twice that. */
 const CALM_MS = IS_SOAK ? 500 : 250;
 const FAULTS = IS_SOAK ? 40 : 4;
 const CLIENTS = IS_SOAK ? 6 : 2;
-/** Runs that have ended before the clients rest, however slow the machine: of the fixed graph, and in God Mode. */
+/** Runs that must end before the test ends: of the fixed graph, and in God Mode. */
 const [PLAIN, DECIDED] = IS_SOAK ? [200, 20] : [3, 2];
-/** Longest a client waits for an answer before it asks elsewhere, in milliseconds. */
+/** Longest wait of a client for an answer before it asks another instance, in milliseconds. */
 const PATIENCE_MS = 4_000;
 const COUNCILS = '/api/councils/';
 const BLUEPRINT = {
@@ -57,7 +57,7 @@ interface LogServer {
   stop(): Promise<void>;
 }
 
-/** A place where an instance of the service runs, again and again, on a data directory of its own. */
+/** A data directory and its current instance. */
 interface Seat {
   readonly dataDir: string;
   service: ServiceProcess;
@@ -189,7 +189,7 @@ class Crowd {
 
   async #poll(runId: string): Promise<{ status: string; error: string | null }> {
     await delay(POLL_MS);
-    // Never 404: what was answered with 202 is there, whoever is asked.
+    // Never 404: every instance knows a run whose start returned 202.
     return JSON.parse(await this.#ask((rest) => rest.get(`/api/councils/run/${runId}`), [200])) as {
       status: string;
       error: string | null;

@@ -19,7 +19,7 @@ import { untilTrue } from '../support/until-true.js';
 import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
-/** At each death. A part of the views being lost is told in documents/reading.test.ts, after a stop. */
+/** What is lost at each kill. documents/reading.test.ts tests lost files after a stop. */
 const LOST = ['nothing', 'views', ...(IS_SOAK ? ['views/passages.sqlite', 'views/views.sqlite'] : [])];
 const TREES = pdfWith(['Oaks grow slowly in the shade.']);
 const STONES = pdfWith(['Granite is hard.']);

@@ -134,13 +134,13 @@ async function recordsOf(engine: TestEngine, runIds: readonly string[]): Promise
 
 /** The same result as of a run that nothing has disturbed. */
 function expectCompleted(events: readonly RunEvent[]): void {
-  // Only what it has cost tells of calls that were made again.
+  // Repeated calls only show in the usage.
   const results = factsOf(events, 'RunCompleted').map(({ usage: _, ...result }) => result);
   expect(results).to.deep.equal([{ finalDraft: FINAL_DRAFT, criticScore: 8, iterationCount: 3 }]);
   expect(factsOf(events, 'NodeCompleted').map(({ step }) => step)).to.deep.equal([1, 2, 3, 4, 5, 6, 7]);
 }
 
-/** What was recorded stands; a run left in the middle was claimed anew, and its open step shows both attempts. */
+/** Checks that recorded events are kept and that an unfinished run was claimed again, with both attempts of its open step. */
 function expectWentOn(earlier: readonly RunEvent[], events: readonly RunEvent[]): void {
   expect(events.slice(0, earlier.length)).to.deep.equal(earlier);
   const later = events.slice(earlier.length);

@@ -1,4 +1,4 @@
-/** Starts on folders that a kill left behind and that were then damaged at random: what each serves, tells or refuses. */
+/** Starts on folders that were damaged at random after a kill, and whether each serves, reports or refuses. */
 import { cpSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CouncilError } from '../../src/errors.js';
@@ -22,7 +22,7 @@ export interface CrashImage {
   readonly runs: ReadonlyMap<string, readonly string[]>;
 }
 
-/** What lies in the folder a killed service leaves: some of its record in the file, some in the journal alone. */
+/** The folder that a kill leaves: some records in the log's file, the others only in its journal. */
 export async function crashImage(path: string): Promise<CrashImage> {
   const folder = tempDir();
   const before = await openTestEngine({ path: folder.path, model: instantModel() });

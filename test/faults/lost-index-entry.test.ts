@@ -31,7 +31,7 @@ onEmbeddedLog(() =>
       await engine.stop();
       return runId;
     };
-    /** Each step on a connection of its own, which reads the schema anew. */
+    /** Runs each step on a new connection, which reads the schema again. */
     const change = (file: string, ...steps: readonly string[]): void => {
       for (const sql of steps) {
         const database = new DatabaseSync(file, { defensive: false });
@@ -39,7 +39,7 @@ onEmbeddedLog(() =>
         database.close();
       }
     };
-    /** Does something to a table that one of its indexes is not told of. */
+    /** Changes a table without one of its indexes. */
     const behindIndex = (file: string, index: string, sql: string): void =>
       change(
         file,

@@ -61,7 +61,7 @@ function redirects(to: string): Reply {
 onEmbeddedLog(() =>
   describe('A key that a failing server quotes', () => {
     let bench: CouncilBench;
-    /** All that was told to anybody. */
+    /** Everything that left the service. */
     let told: string[];
 
     beforeEach(() => {
@@ -237,7 +237,7 @@ function calls(query: string): object {
   return { functionCall: { name: 'web_search', args: { query } } };
 }
 
-/** What a caller of the log is told. */
+/** The error of a call of the log. */
 async function refusalOf({ EVENTSTORE_URL: url = '' }: Readonly<Record<string, string>>): Promise<unknown> {
   const log = openEventStoreLog({ url, system: nodeSystem() });
   try {
@@ -274,7 +274,7 @@ async function refusingEventStore(port: number): Promise<RefusingEventStore> {
   return { heard: () => heard, stop: () => server.forceShutdown() };
 }
 
-/** Where it was found, for whoever has to find out. */
+/** Places where a key was found. */
 function around(text: string, canary: string): string {
   const at = text.indexOf(canary);
   return text.slice(Math.max(0, at - 200), at + canary.length + 50);

@@ -1,4 +1,4 @@
-/** The clients of a history: they ask, ask again where no answer comes, and remember what they were answered. */
+/** The clients of a history: they repeat unanswered requests and remember the answers. */
 import type { Context } from '../../src/app/context.js';
 import { LogUnavailable } from '../../src/eventlog/errors.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
@@ -22,10 +22,10 @@ import type { RunRecord } from './record.js';
 import { Draws, uuidOf } from './scheduler.js';
 
 const { sha256 } = nodeSystem();
-/** How long a client waits for an answer before it asks again, perhaps elsewhere, in milliseconds. */
+/** Longest wait for an answer before a client asks again, perhaps at another instance, in milliseconds. */
 const PATIENCE_MS = 4_000;
 
-/** An answer: what was said, an error, or none, with which nothing is certain. */
+/** A value, an error, or null if there is no answer and so the outcome is unknown. */
 type Answer<T> = { readonly value: T } | { readonly error: unknown } | null;
 
 interface Decided {
@@ -33,7 +33,7 @@ interface Decided {
   readonly keyHash: string;
   readonly actor: string | null;
   readonly answer: DecisionAnswer;
-  /** Whether an event said so when it was answered. */
+  /** Whether the event was recorded before the answer. */
   readonly isRecorded: boolean;
 }
 
@@ -45,7 +45,7 @@ export class Clients {
   readonly #cancelling = new Set<string>();
   readonly #cancelled = new Set<string>();
   readonly #decided: Decided[] = [];
-  /** Runs and the lives that showed them until now, with the revision shown last. */
+  /** Watched runs with the revision shown last, and whether the life of the instance lasts. */
   readonly #watched: { readonly runId: string; readonly isAlive: () => boolean; seq: number; hasEnded: boolean }[] = [];
 
   constructor(world: World) {
@@ -57,7 +57,7 @@ export class Clients {
     return this.#waiting === 0;
   }
 
-  /** Whether somebody who watches was not told everything yet. */
+  /** Whether a watcher still misses events. */
   get areWaiting(): boolean {
     const { records } = this.#world;
     return this.#watched.some(
@@ -73,7 +73,7 @@ export class Clients {
     for (const request of this.#world.plan.requests) this.#later(request.atMs, () => this.#send(request));
   }
 
-  /** A run waits for a human: some of them decide, at once, late, against each other, or not at all. */
+  /** Plans decisions on a pause: at once, late, in conflict, or none. */
   paused(record: RunRecord): void {
     const { plan, scheduler, faults } = this.#world;
     if (faults.isMended) return;
@@ -89,7 +89,7 @@ export class Clients {
       const decide = (at: number): Promise<void> =>
         this.#decide(record, { slot: at, action, actor, keyHash, expectedSeq });
       this.#later(atMs, () => decide(slot));
-      // The same request again: the client heard nothing, or clicked twice.
+      // The client repeats its request.
       if (draws.chance(0.3))
         this.#later(atMs + draws.random() * 50, () => decide(draws.whole(0, plan.rates.length - 1)));
     }
@@ -378,7 +378,7 @@ export class Clients {
     }
   }
 
-  /** Asks once; null: nobody answers in time. */
+  /** Asks once. Returns null if no answer comes in time. */
   async #ask<T>(slot: number, work: (engine: Context) => Promise<T>): Promise<Answer<T>> {
     const { scheduler, instances } = this.#world;
     const late = new Promise<null>((resolve) => scheduler.after(PATIENCE_MS, null, () => resolve(null)));

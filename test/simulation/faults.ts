@@ -1,11 +1,11 @@
-/** What is done to the instances in one history, and what their clients ask of them: all of it follows from a seed. */
+/** The plan of a history from its seed: faults and requests. */
 import type { Graph } from '../../src/generated/schemas.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { graphOf } from '../support/given.js';
 import type { AppendFault } from './simulated-log.js';
 import { Draws } from './scheduler.js';
 
-/** Of the next append to a run, see `AppendFault`. */
+/** Faults of the next append to a run, see `AppendFault`. */
 const APPEND_FAULTS: Readonly<Record<`append-${AppendFault}`, AppendFault>> = {
   'append-refused': 'refused',
   'append-lost': 'lost',
@@ -25,21 +25,21 @@ const AT_APPENDS = [
   'append-dies-after',
 ] as const;
 
-/** What may be done in any history; a log that forgets is none that can be borne. */
+/** Faults that the engine must survive. It cannot survive `append-forgotten`. */
 export const FAULT_KINDS = [
   ...AT_APPENDS,
-  /** The process dies, with its folder lost or not; or is stopped as by SIGTERM. Another follows after a while. */
+  /** The process dies, with or without its folder, or stops as by SIGTERM. Another one starts later. */
   'crash',
   'crash-without-folder',
   'stop',
-  /** Stands still and comes back. */
+  /** The process stops running for a while. */
   'freeze',
-  /** Nothing passes between it and the log. */
+  /** Nothing passes between the instance and the log. */
   'partition',
   'slow-log',
-  /** Hears nothing of the log, but is answered by it. */
+  /** Subscriptions deliver nothing, but the log answers. */
   'deaf',
-  /** The process dies as soon as it has written rows of its views. */
+  /** The process dies after its next write of view rows. */
   'crash-at-rows',
   'subscription-dropped',
   'events-repeated',
@@ -53,13 +53,13 @@ export const FAULT_KINDS = [
 
 export type FaultKind = (typeof FAULT_KINDS)[number] | 'append-forgotten';
 
-/** For which an instance may be taken for dead. */
+/** Faults after which another instance may take over. */
 export const DEADLY: ReadonlySet<FaultKind> = new Set<FaultKind>([
   ...(['crash', 'crash-without-folder', 'stop', 'freeze', 'partition', 'slow-log'] as const),
   ...(['append-dies-after', 'append-dies-before', 'crash-at-rows'] as const),
 ]);
 
-/** Something that is done to an instance, or to the model of all, at a time, in virtual milliseconds. */
+/** A fault of an instance, or of the model of all, at a virtual time in milliseconds. */
 export interface Fault {
   readonly kind: FaultKind;
   readonly atMs: number;
@@ -75,7 +75,7 @@ function isOfAppend(kind: FaultKind): kind is keyof typeof APPEND_FAULTS {
   return Object.hasOwn(APPEND_FAULTS, kind);
 }
 
-/** What a client asks; `twin`: a start that is sent to two instances at once. */
+/** A client's request; `twin` is a start that is sent to two instances at once. */
 export interface Request {
   readonly kind: 'start' | 'twin' | 'cancel' | 'fork' | 'poll' | 'watch' | 'list';
   readonly atMs: number;
@@ -95,29 +95,29 @@ export interface PlannedRun {
   readonly budget: number;
 }
 
-/** How fast things go in a history, in virtual milliseconds. */
+/** Durations of a history in virtual milliseconds. */
 export interface Pace {
-  /** Between two beats, and the silence after which an instance is suspected. */
+  /** Time between two heartbeats, and silence after which an instance is suspected. */
   readonly cluster: { readonly heartbeatMs: number; readonly suspectAfterMs: number };
-  /** Longest that a message is on its way, but for a line made slow. */
+  /** Longest delivery of a message, except over a slow line. */
   readonly latencyMs: number;
-  /** Longest that a model thinks. */
+  /** Longest answer of a model. */
   readonly modelMs: number;
-  /** Longest that a human who decides late takes. */
+  /** Longest delay of a late decision. */
   readonly decisionMs: number;
-  /** Faults have begun before, and all are over then. */
+  /** Time of the repair, when all faults end. */
   readonly mendedMs: number;
 }
 
-/** One history, whole: the same plan gives the same history. */
+/** A complete plan: it always gives the same history. */
 export interface Plan {
   readonly seed: number;
-  /** Whether each run is asked for by id and verified in the end, and not only listed. */
+  /** Whether the end checks each run by id and verifies it, besides the list. */
   readonly isVerified: boolean;
   readonly pace: Pace;
   /** Speed of each instance's clocks. */
   readonly rates: readonly number[];
-  /** False: one instance, which knows that it is alone. */
+  /** False for a single instance on its own log. */
   readonly isCluster: boolean;
   readonly maxActiveRuns: number;
   readonly maxModelCalls: number;
@@ -129,7 +129,7 @@ export interface Plan {
 
 const NODE = { timeoutMs: 1_500, maxAttempts: 3 };
 const QUORUM = { by: ['ann', 'bob', 'cat'], quorum: 2 };
-/** The built-in council, without its prompts: they make each record longer and nothing else. */
+/** The built-in council without its prompts, which would only make records longer. */
 const FIXED = fixedGraph(NODE);
 const LINE = 'one -> two; two -> three';
 
@@ -161,16 +161,16 @@ export const GRAPHS: Readonly<Record<string, Graph>> = {
   ...BRIEF_GRAPHS,
 };
 
-/** Of the plans that have room for everything. */
+/** The pace of wide plans. */
 export const WIDE: Pace = {
   cluster: { heartbeatMs: 1_000, suspectAfterMs: 6_000 },
   ...{ latencyMs: 1_500, modelMs: 900, decisionMs: 4_000, mendedMs: 12_000 },
 };
 
-/** Most faults of a service need one run and one or two of the world's: nine of ten plans are brief, and the tenth is wide. */
+/** Most bugs need one run and one or two faults, so nine of ten plans are brief and the tenth is wide. */
 export function planOf(seed: number): Plan {
   const plan = seed % 10 === 0 ? widePlanOf(seed) : briefPlanOf(seed);
-  // Drawn apart: what else is in a plan does not depend on it.
+  // Separate draws, so that the rest of the plan does not depend on them.
   const draws = new Draws(seed + 29);
   const runs = plan.runs.map((run) => ({ ...run, hasTools: draws.chance(TOOLS_SHARE) }));
   return { ...plan, runs, requests: [...plan.requests, ...listsOf(plan, new Draws(seed + 31))] };
@@ -185,7 +185,7 @@ function listsOf({ rates, requests }: Plan, draws: Draws): readonly Request[] {
   });
 }
 
-/** Of the runs. */
+/** Share of runs with tools. */
 const TOOLS_SHARE = 0.15;
 
 /** A graph whose nodes may use every tool. */
@@ -201,7 +201,7 @@ function widePlanOf(seed: number): Plan {
   const slot = (): number => draws.whole(0, slots - 1);
   const { runs, requests } = requestsOf(draws, slot);
   const faults = Array.from({ length: draws.whole(0, 7) }, (): Fault => {
-    // What becomes of an append decides most, and of the one that starts a run.
+    // Faults of appends find most, above all of the append that starts a run.
     const isAtAppend = draws.chance(0.35);
     const kind = draws.pick<FaultKind>(isAtAppend ? AT_APPENDS : FAULT_KINDS);
     const met = isAtAppend && draws.chance(0.4) ? requests[draws.whole(0, requests.length - 1)] : undefined;
@@ -217,7 +217,7 @@ function widePlanOf(seed: number): Plan {
   };
 }
 
-/** Some runs, and what clients do with them. */
+/** Runs and their requests. */
 function requestsOf(draws: Draws, slot: () => number): Pick<Plan, 'runs' | 'requests'> {
   const names = Object.keys(GRAPHS).filter((each) => !Object.hasOwn(BRIEF_GRAPHS, each));
   const runs: PlannedRun[] = [];
@@ -251,10 +251,10 @@ const BRIEF_NAMES = [
   ...(['brief-quorum', 'brief-rejecting', 'brief-escalating'] as const),
 ] as const;
 
-/** After which a brief history is mended: sooner than an instance is suspected, or later. */
+/** Time of the repair of a brief history: before or after an instance can be suspected. */
 const MENDED_MS = { soon: 2_500, late: 6_500 };
 
-/** A run or two, what clients do with them, and one to three faults where something is going on. */
+/** One or two runs, their requests, and one to four faults close to them. */
 function briefPlanOf(seed: number): Plan {
   const draws = new Draws(seed);
   const isCluster = draws.chance(0.6);
@@ -271,7 +271,7 @@ function briefPlanOf(seed: number): Plan {
       ...{ latencyMs: 400, modelMs: 300, decisionMs: 1_000 },
       mendedMs: isDeadly && draws.chance(0.5) ? MENDED_MS.late : MENDED_MS.soon,
     },
-    // Runs that wait for each other are taken up by whoever comes first.
+    // With one slot the second run waits for the first.
     maxActiveRuns: draws.chance(runs.length > 1 ? 0.5 : 0.1) ? 1 : 100,
     maxModelCalls: draws.chance(0.3) ? 1 : 8,
     modelOutageMs: draws.pick([0, 1_000, 3_000]),

@@ -1,7 +1,4 @@
-/**
- * One history: instances over one log, what is done to them, and what clients ask; then everything is mended, and all that
- * was begun has to end.
- */
+/** One history: instances on one log, faults and requests; then everything is repaired and all runs must end. */
 import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
@@ -24,7 +21,7 @@ import { runOfQuery, ToolCalls } from './tool-calls.js';
 import { Storage } from './simulated-log.js';
 
 export interface Outcome {
-  /** Null: every invariant held. */
+  /** The broken invariant, or null if all held. */
   readonly broken: Broken | null;
   readonly injected: Readonly<Partial<Record<FaultKind, number>>>;
   readonly events: number;
@@ -34,16 +31,16 @@ export interface Outcome {
   readonly trace: string | null;
 }
 
-/** In which everything has to end once nothing is broken any more, in virtual milliseconds. */
+/** Time in which every run must end after the repair, in virtual milliseconds. */
 const LIVENESS_MS = 240_000;
-/** Many times those of any history that ends. */
+/** Many times the turns of a history that ends. */
 const MAX_TURNS = 100_000;
-/** In which the views and the watchers have to follow, and who acts to come to rest, an unanswered append behind them. */
+/** Time in which views and watchers must catch up after the last run ended. */
 const SETTLING_MS = 10_000;
-/** For which it goes on then, in case something is left that would act. */
+/** Time after that in which a left-over timer would fire. */
 const TRAILING_MS = 250;
 
-/** Plays a history; never rejects for what the service does wrong. */
+/** Plays a history. A broken invariant is part of the outcome, not a rejection. */
 export async function playHistory(
   plan: Plan,
   { isTraced = false }: { readonly isTraced?: boolean } = {},
@@ -97,7 +94,7 @@ export class World {
     if (isTraced) scheduler.onTurn = (owner) => this.#trace?.update(`${scheduler.nowMs} ${owner?.life ?? '-'}\n`);
   }
 
-  /** Remembers the first thing that went wrong, which ends the history. */
+  /** Records the first broken invariant, which ends the history. */
   broke(broken: Broken): void {
     this.#broken ??= broken;
   }
@@ -120,7 +117,7 @@ export class World {
     for (const each of instances) each.start();
     faults.begin();
     clients.begin();
-    // A human who never comes is not waited for.
+    // It does not wait for decisions that never come.
     await this.#until(() => clients.areDone && (this.#haveAllEnded || this.#doAllWait), plan.pace.mendedMs);
     if (this.#isBroken()) return;
     faults.mend();
@@ -143,7 +140,7 @@ export class World {
     for (const each of instances) each.die();
   }
 
-  /** A state of a run that somebody was shown: it is recorded, and is the fold of its record. */
+  /** Checks that a shown state of a run is recorded. */
   shown(runId: string, { seq, hash }: { readonly seq: number; readonly hash: string }, by: string): void {
     const recorded = this.records.get(runId)?.events[seq];
     this.must(
@@ -153,7 +150,7 @@ export class World {
     );
   }
 
-  /** A run as it was answered for by id. */
+  /** Checks that the answer to a request by id is the fold. */
   answered(summary: RunSummary, by: string): void {
     const state = this.records.get(summary.id)?.states[summary.seq];
     const isFold = state !== undefined && canonical(summaryOf(state)) === canonical(summary);
@@ -169,7 +166,7 @@ export class World {
     return true;
   }
 
-  /** Nothing will happen any more unless a human comes. */
+  /** Whether only a human decision can still change something. */
   get #doAllWait(): boolean {
     if (!this.faults.areOver) return false;
     for (const record of this.records.values()) {
@@ -183,12 +180,12 @@ export class World {
     return this.instances.every(({ engine }) => engine !== null);
   }
 
-  /** Nothing more is recorded of any run, or about to be, and who watches was told everything. */
+  /** Whether no append is pending and no watcher misses an event. */
   get #isAtRest(): boolean {
     if (this.storage.onTheWay > 0 || this.clients.areWaiting) return false;
     for (const { appending, engine } of this.instances) {
       if (appending > 0 || engine === null) return false;
-      // A claim that is tried again later is still under way.
+      // A claim that will be repeated is still pending.
       for (const runId of this.records.keys()) if (engine.registry.holds(runId)) return false;
     }
     return true;
@@ -234,7 +231,7 @@ export class World {
     if (event.type === 'RunPaused') this.clients.paused(record);
   }
 
-  /** Whether something has happened that makes a run fail so. */
+  /** Whether a fault or request explains the failure of a run. */
   #explains(kind: string, runId: string): boolean {
     switch (kind) {
       case 'cancelled':

@@ -1,4 +1,4 @@
-/** One of the instances: the whole engine of `src/app`, life after life, on one place of storage. */
+/** An instance: the engine of `src/app`, life after life, on one folder. */
 import type { Context } from '../../src/app/context.js';
 import { openContext } from '../../src/app/context.js';
 import type { ContextDeps, ContextOverrides } from '../../src/app/context-deps.js';
@@ -20,13 +20,13 @@ export interface InstanceDeps {
     process: Process,
     instance: Instance,
   ) => Pick<ContextDeps, 'webSearch'> & Pick<ContextOverrides, 'chunkSearch'>;
-  /** Something went wrong that no fault explains. */
+  /** Called at a fault of the service that no injected fault explains. */
   readonly onFault: (what: string, error: unknown) => void;
-  /** A life was stopped; `timers`: how many it has left behind. */
+  /** Called after a stop with the number of timers that are left. */
   readonly onStopped: (timers: number) => void;
 }
 
-/** Every life of every history has the same few councils: compiled once, whoever comes first. */
+/** All histories share the compiled charts of the same few graphs. */
 const charts = machineCache();
 
 export class Instance implements Line {
@@ -35,25 +35,25 @@ export class Instance implements Line {
   slowUntilMs = 0;
   deafUntilMs = 0;
   readonly isAlone: boolean;
-  /** Streams of runs that somebody watches here. */
+  /** Streams of runs with a watcher at this instance. */
   readonly watched = new Set<string>();
   drops = 0;
   repeats = 0;
   appending = 0;
   /** Writes of its stored views after which it dies. */
   deathsAtRows = 0;
-  /** From then on it dies no more. */
+  /** After the repair it does not die any more. */
   isMended = false;
   readonly armed: AppendFault[] = [];
   process: Process | null = null;
-  /** Once it takes requests. */
+  /** The engine while it accepts requests. */
   engine: Context | null = null;
-  /** The life that is being stopped: it takes no requests any more, even if it was still starting. */
+  /** The life that is stopping: it accepts no requests, even if it was still starting. */
   #stopping: Process | null = null;
   views = new StoredViews();
-  /** While a life lasts, even if it takes no requests. */
+  /** The engine while a life lasts, even if it accepts no requests. */
   opening: Context | null = null;
-  /** By stream, how many events this life was told of by the log. */
+  /** By stream, how many events the log has shown to this life. */
   readonly known = new Map<string, number>();
   #lives = 0;
   readonly #predecessors: string[] = [];
@@ -70,12 +70,12 @@ export class Instance implements Line {
     this.known.set(stream, Math.max(events, this.known.get(stream) ?? 0));
   }
 
-  /** What is read for somebody who watches tells who runs the run nothing: a subscription does, or a conflict. */
+  /** Does not count reads for a watcher: the owner of a run does not see them. */
   hasRead(stream: string, events: number): void {
     if (!this.watched.has(stream)) this.told(stream, events);
   }
 
-  /** Its subscriptions end. */
+  /** Ends its subscriptions. */
   drop(): void {
     this.drops += 1;
     this.#deps.storage.wake();
@@ -89,7 +89,7 @@ export class Instance implements Line {
     if (this.process === process && !this.isMended) this.die();
   }
 
-  /** Begins a life, unless there is one. */
+  /** Starts a life unless there is one. */
   start(): void {
     if (this.process !== null) return;
     const { plan, scheduler, onFault } = this.#deps;
@@ -121,7 +121,7 @@ export class Instance implements Line {
     this.#predecessors.length = 0;
   }
 
-  /** Ends a life as SIGTERM does; resolves once it has ended. */
+  /** Ends a life like SIGTERM; resolves when it has ended. */
   async stop(): Promise<void> {
     const { process, opening } = this;
     this.#stopping = process;

@@ -1,5 +1,5 @@
 /**
- * Plays histories by their seeds and tells how they went. As a program: `node dist/test/simulation/play.js FROM TO`
+ * Plays histories by their seeds and counts. As a program: `node dist/test/simulation/play.js FROM TO`
  * plays them in this order; one that fails is shrunk and printed, and ends the program with 1. With a parent it reports
  * to that.
  */
@@ -16,7 +16,7 @@ export interface Tally {
   turns: number;
   virtualMs: number;
   readonly injected: Partial<Record<FaultKind, number>>;
-  /** The first that failed, told; null: none. */
+  /** The first failure, or null if there is none. */
   failure: { readonly seed: number; readonly invariant: string; readonly text: string } | null;
 }
 

@@ -1,12 +1,12 @@
 /**
- * Virtual time. Everything that happens in a simulation is a turn in one queue, and the seed decides when each is due:
- * that is the whole order of events. No clock and no timer of the machine is involved.
+ * Virtual time. Everything in a simulation is a turn in one queue, and the seed decides when each turn is due. Neither
+ * a clock nor a timer of the machine is involved.
  */
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { seededRandom } from '../support/seeded-random.js';
 
-/** Draws that follow from a seed. */
+/** Random draws of a seed. */
 export class Draws {
   readonly random: () => number;
 
@@ -27,7 +27,7 @@ export class Draws {
     return options[Math.floor(this.random() * options.length)] ?? options[0];
   }
 
-  /** How long something takes, in milliseconds: mostly a few, sometimes many, now and then up to `longestMs`. */
+  /** A duration in milliseconds: mostly a few, sometimes up to 60, rarely up to `longestMs`. */
   latencyMs(longestMs: number): number {
     const scale = this.random();
     return this.random() * (scale < 0.93 ? 4 : scale < 0.99 ? 60 : longestMs);
@@ -35,27 +35,27 @@ export class Draws {
 }
 
 interface Turn {
-  /** When it was meant to be; orders what a frozen process has missed. */
+  /** The planned time, which orders the turns that a frozen process missed. */
   readonly dueMs: number;
   readonly order: number;
-  /** Null: the world outside, which neither dies nor freezes. */
+  /** The process, or null for turns that no fault stops. */
   readonly owner: Process | null;
   atMs: number;
   act: (() => void) | null;
 }
 
-/** Turns between two looks at the machine's event loop. */
+/** Turns that are queued at once in the event loop. */
 const TURNS_AT_ONCE = 64;
 
 export class Scheduler {
   nowMs = 0;
   turns = 0;
-  /** Told of every turn; null: nobody wants to know. */
+  /** Called at every turn, if not null. */
   onTurn: ((owner: Process | null) => void) | null = null;
   readonly #heap: Turn[] = [];
   #orders = 0;
 
-  /** @returns cancels it */
+  /** Returns a function that cancels the turn. */
   at(atMs: number, owner: Process | null, act: () => void): () => void {
     const dueMs = Math.max(atMs, this.nowMs);
     this.#orders += 1;
@@ -69,8 +69,8 @@ export class Scheduler {
   }
 
   /**
-   * Takes turns until it is over; false: the time is over before, or nothing is left to do. Before each turn all that the
-   * one before has set going in promises has come to rest: Node empties its queue of them between two immediates.
+   * Takes turns until `isOver`. Returns false if the time ends before, or if no turn is left. All promises of a turn settle
+   * before the next one, because Node empties its microtask queue between two immediates.
    */
   run(isOver: () => boolean, untilMs: number): Promise<boolean> {
     return new Promise((resolve, reject) => {
@@ -161,15 +161,15 @@ function isBefore(one: Turn, other: Turn): boolean {
 const { sha256 } = nodeSystem();
 const BEGINNING_MS = Date.parse('2026-01-01T00:00:00.000Z');
 
-/** One life of an instance: what it has set going ends with it. */
+/** One life of an instance. Its turns end with it. */
 export class Process {
   isDead = false;
   frozenUntilMs = 0;
-  /** How far its wall clock is off, in milliseconds. */
+  /** Error of its wall clock in milliseconds. */
   wallOffsetMs = 0;
-  /** That are set and neither due nor cancelled. */
+  /** Number of pending timers. */
   timers = 0;
-  /** Of no other process of its history. */
+  /** Unique in its history. */
   readonly life: number;
   readonly draws: Draws;
   readonly system: System;
@@ -217,7 +217,7 @@ export class Process {
   }
 }
 
-/** An id of nothing else in its history. */
+/** An id that is unique in its history. */
 export function uuidOf(life: number, count: number): string {
   return `${life.toString(16).padStart(8, '0')}-0000-4000-8000-${count.toString(16).padStart(12, '0')}`;
 }

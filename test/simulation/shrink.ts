@@ -1,8 +1,8 @@
-/** Makes a failing history small: what can be left out while the same invariant breaks is left out. */
+/** Shrinks a failing plan: removes what is not needed to break the same invariant. */
 import type { Plan } from './faults.js';
 import { playHistory } from './history.js';
 
-/** Greedy, from the last to the first, over and over until nothing more can go. */
+/** Removes one entry after the other, from the last to the first, until none can be removed. */
 export async function shrunk(plan: Plan, invariant: string): Promise<Plan> {
   const fails = async (smaller: Plan): Promise<boolean> => (await playHistory(smaller)).broken?.invariant === invariant;
   let least = plan;
@@ -16,7 +16,7 @@ export async function shrunk(plan: Plan, invariant: string): Promise<Plan> {
   return least;
 }
 
-/** Each entry left out, if it is still there. */
+/** One function per entry, which removes it from a plan, or returns null if it is gone. */
 function without(plan: Plan, list: 'faults' | 'requests'): readonly ((from: Plan) => Plan | null)[] {
   return [...plan[list]].reverse().map((entry) => (from) => {
     const entries: readonly unknown[] = from[list];
@@ -27,7 +27,7 @@ function without(plan: Plan, list: 'faults' | 'requests'): readonly ((from: Plan
   });
 }
 
-/** A plan as a human reads it. */
+/** A plan as readable text. */
 export function told({
   seed,
   rates,

@@ -1,6 +1,6 @@
 /**
- * One event log under several processes, which keeps the promises of `src/eventlog/port.ts` and no more: between a call
- * and its answer time passes, and each line to it can be cut, lose what is sent or answered, and repeat what it tells.
+ * One event log for several processes, which keeps the promises of `src/eventlog/port.ts` and no more: calls take time, and
+ * each line to it can be cut, lose calls or answers, and repeat events.
  */
 import {
   AppendOutcomeUnknown,
@@ -22,10 +22,10 @@ import type {
 import { categoryOf, checkAppend, isOfTypes } from '../../src/eventlog/port.js';
 import type { Process, Scheduler } from './scheduler.js';
 
-/** Conflicts at one revision; more than there are clients and instances to have them. */
+/** Most conflicts at one revision: more than clients and instances together can have. */
 const MAX_CONFLICTS = 30;
 
-/** The storage: what it has taken is there for good. */
+/** The storage. It never loses an event. */
 export class Storage {
   readonly events: RecordedEvent[] = [];
   readonly #streams = new Map<string, RecordedEvent[]>();
@@ -33,12 +33,12 @@ export class Storage {
   readonly #waiting = new Set<() => void>();
   readonly #onRecorded: (event: RecordedEvent) => void;
   readonly #onCircle: (what: string) => void;
-  /** Appends to runs that are sent and have not arrived. */
+  /** Appends to runs that are sent and not yet arrived. */
   onTheWay = 0;
   /** Conflicts by stream and expected revision. */
   readonly #conflicts = new Map<string, number>();
 
-  /** @param onCircle called when the same is refused again and again: somebody does not look at what came first */
+  /** @param onCircle called when the same append conflicts again and again */
   constructor(onRecorded: (event: RecordedEvent) => void, onCircle: (what: string) => void) {
     this.#onRecorded = onRecorded;
     this.#onCircle = onCircle;
@@ -83,7 +83,7 @@ export class Storage {
     this.#onRecorded(event);
   }
 
-  /** Lets all who wait look again. */
+  /** Wakes all subscriptions. */
   wake(): void {
     for (const wake of [...this.#waiting]) wake();
   }
@@ -95,48 +95,48 @@ export class Storage {
   }
 }
 
-/** What becomes of the next append to a run. */
+/** The fault of the next append to a run. */
 export type AppendFault =
   /** Refused before it is sent. */
   | 'refused'
-  /** Never arrives; nobody knows. */
+  /** Never arrives, and the outcome stays unknown. */
   | 'lost'
-  /** Is made, and the answer is lost. */
+  /** Is recorded, but the answer is lost. */
   | 'unanswered'
-  /** Arrives only when the caller has given it up and perhaps tried again. */
+  /** Arrives only after the caller has abandoned it and perhaps tried again. */
   | 'late'
-  /** The process dies before it is sent, or after it is made. */
+  /** The process dies before it is sent, or after it is recorded. */
   | 'dies-before'
   | 'dies-after'
-  /** Is acknowledged and not made: no log may do that. */
+  /** Is acknowledged but not recorded, which no log may do. */
   | 'forgotten';
 
-/** The line of an instance to the log, and what is wrong with it. */
+/** The line of an instance to the log, with its faults. */
 export interface Line {
-  /** The log is in the process, as an embedded one is: what is on its way when it dies is not made. */
+  /** Whether the log is embedded: an append in flight is lost when the process dies. */
   readonly isAlone: boolean;
-  /** Until when nothing comes through, in virtual milliseconds. */
+  /** Nothing passes until this virtual time in milliseconds. */
   cutUntilMs: number;
-  /** Until when everything takes a second more. */
+  /** Calls take up to a second longer until this time. */
   slowUntilMs: number;
-  /** Until when its subscriptions tell nothing, though everything else comes through. */
+  /** Subscriptions deliver nothing until this time. */
   readonly deafUntilMs: number;
-  /** How often its subscriptions were dropped from outside; who waits for news is woken then. */
+  /** How often its subscriptions were dropped. */
   readonly drops: number;
-  /** How many events the next delivery repeats. */
+  /** Number of events that the next delivery repeats. */
   repeats: number;
   /** Appends to runs that wait for an answer. */
   appending: number;
-  /** Its process was told of a stream when that had so many events. */
+  /** Called when the log shows the process that a stream has so many events. */
   told(stream: string, events: number): void;
-  /** The same by a read of it, which may have been for somebody who watches. */
+  /** The same for a read, which may be for a watcher. */
   hasRead(stream: string, events: number): void;
   takeFault(): AppendFault | null;
   /** Ends the process, unless it has ended. */
   end(process: Process): void;
 }
 
-/** After so long without an answer the outcome is unknown, in milliseconds. */
+/** Time without an answer after which the outcome is unknown, in milliseconds. */
 const DEADLINE_MS = 2_000;
 
 export function openLine(
@@ -151,7 +151,7 @@ export function openLine(
   const wayMs = (): number =>
     draws.latencyMs(longestMs) + (line.slowUntilMs > scheduler.nowMs ? 1_000 * draws.random() : 0);
 
-  /** What the storage says, as of when it is asked or of when the answer comes; nothing is changed by it. */
+  /** Reads the storage, as of the question or of the answer. */
   function ask<T>(question: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       if (isClosed) return reject(new LogClosed());
@@ -285,7 +285,7 @@ export function openLine(
   };
 }
 
-/** A batch as a subscription tells it: of what is not wanted only how far it has come. */
+/** The deliveries of a batch: unwanted events become checkpoints. */
 function followedOf(
   batch: readonly RecordedEvent[],
   { categories, types }: Omit<SubscribeOptions, 'signal'>,
@@ -311,7 +311,7 @@ function outcomeOf<T>(
   }
 }
 
-/** Sleeps, no longer than until the signal. */
+/** Sleeps until the time or the signal. */
 function sleep(
   process: Process,
   { delayMs, signal }: { readonly delayMs: number; readonly signal: AbortSignal },
@@ -327,7 +327,7 @@ function sleep(
   });
 }
 
-/** Resolves some time after the storage wakes it, or at once with the signal or where there is news already. */
+/** Resolves after the storage has new events, or when the signal aborts. */
 function news(
   storage: Storage,
   wait: {

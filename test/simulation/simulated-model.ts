@@ -1,4 +1,4 @@
-/** A model behind the port that answers in virtual time, and is out, hangs or talks nonsense while a fault says so. */
+/** A model that answers in virtual time, and is unavailable, hangs or returns nonsense during a fault. */
 import { ModelFailed } from '../../src/errors.js';
 import type { LanguageModel, ModelAnswer, ModelRequest, ToolCall } from '../../src/models/port.js';
 import { callAborted } from '../../src/models/port.js';
@@ -7,20 +7,20 @@ import type { Draws, Process } from './scheduler.js';
 
 export interface SimulatedModelDeps {
   readonly process: Process;
-  /** Longest that it thinks, in milliseconds, unless it hangs. */
+  /** Longest duration of an answer in milliseconds, unless it hangs. */
   readonly longestMs: number;
-  /** The fault of the moment; null: the model is well. */
+  /** The current fault, or null if there is none. */
   readonly fault: () => FaultKind | null;
-  /** A call is made. */
+  /** Called at each call. */
   readonly onCall: (request: ModelRequest) => CallUnderWay;
-  /** A text that no other call is given. */
+  /** Returns a new text for each call. */
   readonly nextDraft: () => string;
 }
 
 export interface CallUnderWay {
-  /** What the model asks for in place of an answer. */
+  /** Tool calls that the model returns instead of an answer. */
   readonly toolCalls: (draws: Draws) => readonly ToolCall[];
-  /** Called when it ends, with the text that was given as the answer. */
+  /** Called at the end with the text of the answer, or null if there is none. */
   readonly ended: (given: string | null) => void;
 }
 
@@ -54,7 +54,7 @@ export function simulatedModel({ process, longestMs, fault, onCall, nextDraft }:
       new Promise<ModelAnswer>((resolve, reject) => {
         const call = onCall(request);
         const delayMs = fault() === 'model-hangs' ? 4_000 : draws.random() * (draws.chance(0.6) ? 50 : longestMs);
-        // Some adapters answer although they were told to stop.
+        // Some adapters answer after an abort.
         const isDeaf = draws.chance(0.2);
         const stop = (): void => {
           call.ended(null);

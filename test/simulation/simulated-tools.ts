@@ -1,16 +1,16 @@
-/** Web search and document search behind their ports: they answer in virtual time, and fail, break and hang now and then. */
+/** Web search and document search in virtual time, which sometimes fail or hang. */
 import type { ContextDeps, ContextOverrides } from '../../src/app/context-deps.js';
 import type { Draws, Process } from './scheduler.js';
 
 export interface SimulatedToolsDeps {
   readonly process: Process;
-  /** Of their own, so that a history without tools draws nothing for them. */
+  /** Separate draws, so that a history without tools draws nothing for them. */
   readonly draws: Draws;
-  /** Longest that a search takes, in milliseconds, unless it hangs. */
+  /** Longest duration of a search in milliseconds, unless it hangs. */
   readonly longestMs: number;
-  /** Whether nothing is broken any more. */
+  /** Whether all faults are repaired. */
   readonly isMended: () => boolean;
-  /** A call is made; the function it returns is called with the place of what was found. */
+  /** Called at each search. The returned function takes the place of the result. */
   readonly onCall: (query: string) => (place: number) => void;
 }
 
@@ -25,7 +25,7 @@ export function simulatedTools({
 }: SimulatedToolsDeps): Required<Pick<ContextDeps, 'webSearch'> & Pick<ContextOverrides, 'chunkSearch'>> {
   const isIll = (share: number): boolean => draws.chance(share) && !isMended();
 
-  /** What is found has a place of its own; null: nothing is, for the search has failed. */
+  /** Returns a unique place of the result, or null if the search fails. */
   const searched = (query: string, signal: AbortSignal): Promise<number | null> =>
     new Promise((resolve, reject) => {
       const found = onCall(query);
@@ -33,7 +33,7 @@ export function simulatedTools({
       const delayMs = draws.random() * (draws.chance(0.6) ? 50 : longestMs);
       const hasFailed = isIll(0.2);
       const place = draws.whole(1, 1_000_000);
-      // A search may go on although nobody waits for it.
+      // Some searches continue after an abort.
       const isDeaf = draws.chance(0.2);
       const stop = (): void => {
         if (isDeaf) return;

@@ -1,4 +1,4 @@
-/** The stored read models without SQLite and without a thread: rows that outlive a process, written with their checkpoint. */
+/** The stored views without SQLite and thread: rows that survive a process, written with their checkpoint. */
 import { ServiceStopping } from '../../src/errors.js';
 import type { Position } from '../../src/eventlog/port.js';
 import type { Corruption } from '../../src/projections/corrupt-runs.js';
@@ -6,14 +6,14 @@ import type { RunSummary } from '../../src/projections/run-summary.js';
 import type { ViewsClient } from '../../src/projections/views/views-client.js';
 import type { Process, Scheduler } from './scheduler.js';
 
-/** What is on the disk of an instance. */
+/** The views on the disk of an instance. */
 export class StoredViews {
   checkpoint: Position | null = null;
   readonly runs = new Map<string, RunSummary>();
   readonly corrupt = new Map<string, Corruption>();
 }
 
-/** Opens them for a process. A write that is under way when it dies is made or not, as it falls. */
+/** Opens the views for a process. When the process dies, a pending write may or may not happen. */
 export function openStoredViews(
   views: StoredViews,
   scheduler: Scheduler,
@@ -34,7 +34,7 @@ export function openStoredViews(
     for (const reject of unanswered) reject(new ServiceStopping());
     await new Promise<void>((resolve) => process.after(0, resolve));
   };
-  /** As of when it is asked, or of when the answer comes. */
+  /** Answers as of the question or of the answer. */
   const ask = <T>(question: () => T): Promise<T> =>
     new Promise((resolve, reject) => {
       unanswered.add(reject);

@@ -1,19 +1,19 @@
 /**
- * What a simulated model asks tools for, and what must hold when they are called. A query names the attempt that it is made
- * in and is of no other call, so that a search tells what it is made for, and a record what it holds the result of.
+ * Makes models ask for tools, and checks the calls of tools. A query is unique and names its attempt, so that searches and
+ * records can be matched.
  */
 import type { ModelRequest, ToolCall } from '../../src/models/port.js';
 import type { RunState } from '../../src/run/state.js';
 import type { RunRecord } from './record.js';
 import type { Draws } from './scheduler.js';
 
-/** Most calls that a model asks for at once. */
+/** Most tool calls of an answer. */
 const MAX_AT_ONCE = 3;
 
 export class ToolCalls {
   readonly #must: (holds: boolean, invariant: string, detail: () => string) => void;
   readonly #made = new Set<string>();
-  /** Where each query that had a result found it. */
+  /** The place of each query's result. */
   readonly #places = new Map<string, number>();
   #asked = 0;
 
@@ -21,7 +21,7 @@ export class ToolCalls {
     this.#must = must;
   }
 
-  /** What a model asks for in an attempt in place of an answer, now and then of a tool that there is not. */
+  /** Tool calls of a model in an attempt, some of an unknown tool. */
   askedIn(runId: string, attempt: string, request: ModelRequest, draws: Draws): readonly ToolCall[] {
     const { tools = [], rounds = [] } = request;
     const [tool] = tools;
@@ -38,7 +38,7 @@ export class ToolCalls {
     });
   }
 
-  /** A search begins; `run` is that of the query where it is made. The function it returns tells what it finds. */
+  /** Checks a search that begins. Call the returned function with the place of its result. */
   begun(query: string, { record, run }: Searched): (place: number) => void {
     const attempt = attemptOf(query);
     const isRecorded = record?.attempts.has(attempt) === true;
@@ -52,7 +52,7 @@ export class ToolCalls {
     return (place) => void this.#places.set(query, place);
   }
 
-  /** Whether a search has found this. */
+  /** Whether the search found this place. */
   hasFound(query: string, place: number): boolean {
     return this.#places.get(query) === place;
   }
@@ -63,7 +63,7 @@ export interface Searched {
   readonly run: RunState | null;
 }
 
-/** The run that a query is made for. */
+/** The run of a query. */
 export function runOfQuery(query: string): string {
   return query.split(' ')[0] ?? '';
 }

@@ -1,4 +1,4 @@
-/** A client of the channel that keeps what it is told and waits for conditions, never for time. */
+/** A client of the channel that keeps all messages and waits for conditions. */
 import { WebSocket } from 'ws';
 
 export interface Told {
@@ -9,7 +9,7 @@ export interface Told {
 export interface ChannelClient {
   readonly socket: WebSocket;
   readonly told: readonly Told[];
-  /** Resolves with the first message that fits, told already or to come; rejects when the socket closes before. */
+  /** Resolves with the first matching message, past or future; rejects if the socket closes before. */
   until(fits: (message: Told) => boolean): Promise<Told>;
   /** Resolves with the close code. */
   readonly closed: Promise<number>;

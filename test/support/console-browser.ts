@@ -1,4 +1,4 @@
-/** The console in a real browser: pages that are watched for whatever a browser finds wrong with them. */
+/** The console in a real browser, whose errors fail the test. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { expect } from 'chai';
@@ -24,7 +24,7 @@ export interface ConsoleBrowser {
   open(url: string, options?: PageOptions): Promise<Page>;
 }
 
-/** The service asks for another moment, or cuts off a page that reads too slowly: the client tries again. */
+/** A busy service returns 503 or cuts off a slow page, and the client tries again. */
 const OF_A_BUSY_MACHINE = /503|ERR_INCOMPLETE_CHUNKED_ENCODING/;
 
 const LOOKS = [
@@ -131,7 +131,7 @@ async function seriousFaults(page: Page): Promise<string[]> {
   )`);
 }
 
-/** Whether a page is wider than its window, which nobody wants to scroll. */
+/** Whether a page is wider than its window. */
 export async function overflows(page: Page): Promise<boolean> {
   return await page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 }

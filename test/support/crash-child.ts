@@ -1,6 +1,6 @@
 /**
  * A process that runs councils on a folder and, at a chosen point of one of them, kills itself without a word, as a
- * power cut would. Takes a CrashPlan as its argument; tells of each run that it has accepted on a line of its own.
+ * power cut would. Takes a CrashPlan as its argument; prints each accepted run on a line.
  */
 import { writeSync } from 'node:fs';
 import type { Graph } from '../../src/generated/schemas.js';
@@ -40,7 +40,7 @@ function dieAt(boundary: Boundary, ordinal: number): void {
   if (crash.boundary === boundary && crash.ordinal === ordinal) process.kill(process.pid, 'SIGKILL');
 }
 
-/** Last revision of each append to the run, once it is about to be sent. */
+/** Last revision of each append to the run. */
 const lastSeqs: number[] = [];
 
 function mortalLog(log: EventLog): EventLog {

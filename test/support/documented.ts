@@ -23,7 +23,7 @@ export type Documented = (asked: Asked, reply: Reply) => void;
 /** All services of one build have the same document: it is asked for once. */
 let known: Promise<Documented> | null = null;
 
-/** The check for the services of this build, of which one is at `url` and tells its document to whoever sends these headers. */
+/** The check of responses against the document of a service at `url`, which is read with these headers. */
 export function documentedAt(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Documented> {
   known ??= read(url, headers).catch((error: unknown) => {
     known = null;

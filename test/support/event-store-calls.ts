@@ -1,4 +1,4 @@
-/** The calls of EventStoreDB's streams service, answered out of a storage as 23.10 does, but for what a script says. */
+/** The calls of EventStoreDB's streams service, answered like a server 23.10, except where a script says otherwise. */
 import type { AppendReq, AppendResp, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { Metadata, sendUnaryData, ServerReadableStream, ServerWritableStream, ServiceError } from '@grpc/grpc-js';
@@ -24,7 +24,7 @@ import {
 } from './event-store-messages.js';
 import type { ServerEvent, ServerStorage } from './event-store-storage.js';
 
-/** What becomes of an append: at first whether it is written, then what its writer hears. */
+/** The fate of an append: whether it is written, and the answer. */
 export type AppendFate =
   | 'answered'
   | 'written, then silence'
@@ -36,7 +36,7 @@ export type AppendFate =
   | 'access denied'
   | 'stream deleted';
 
-/** What a writer is told of an append that was not written. */
+/** The errors of appends that were not written. */
 const REFUSALS: Readonly<Partial<Record<AppendFate, (stream: string) => ServiceError>>> = {
   'not ready': notReady,
   'timed out': timedOut,
@@ -55,12 +55,12 @@ export type ReadFate =
 
 export type ReadKind = 'stream' | 'all' | 'subscription';
 
-/** What goes wrong, asked call by call; absent: nothing. */
+/** The fate of each call. A missing function means success. */
 export interface Script {
   append?: (asked: AskedAppend) => AppendFate | Promise<AppendFate>;
   /** `from`: place among all events from which a read of all, or a subscription, was asked for. */
   read?: (kind: ReadKind, from: number) => ReadFate;
-  /** The port of another node that leads; null: this one does. */
+  /** The port of the leader, or null if this node leads. */
   leaderPort?: number | null;
   /** Whether gossip is answered. */
   gossip?: () => boolean;
@@ -69,7 +69,7 @@ export interface Script {
 export interface Calls {
   append(call: ServerReadableStream<AppendReq, AppendResp>, answer: sendUnaryData<AppendResp>): void;
   read(call: ServerWritableStream<ReadReq, ReadResp>): void;
-  /** Ends every subscription under way: with an error of the server, or silently. */
+  /** Ends every open subscription, with an error or silently. */
   endSubscriptions(how: 'too slow' | 'unavailable' | 'silently'): void;
   subscriptions(): number;
 }
@@ -83,7 +83,7 @@ export interface CallsParts {
 
 export function serverCalls({ storage, script, reset }: CallsParts): Calls {
   const subscriptions = new Set<ServerWritableStream<ReadReq, ReadResp>>();
-  /** Appends being written: a second copy goes unanswered, as on a real server. */
+  /** Pending appends. A second copy gets no answer, like on a real server. */
   const underWay = new Set<string>();
 
   function append(call: ServerReadableStream<AppendReq, AppendResp>, answer: sendUnaryData<AppendResp>): void {
@@ -155,7 +155,7 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
     }
   }
 
-  /** As a real server answers of a stream whose first write is under way, which another write is told of already. */
+  /** Like a real server, whose reads do not find a stream whose first write is still pending. */
   async function* nothingYet(request: ReadReq): AsyncIterable<ReadResp> {
     yield notFoundAnswer(streamIn(request));
   }

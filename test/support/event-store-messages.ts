@@ -1,4 +1,4 @@
-/** The messages of EventStoreDB's streams service from the server's side, as 23.10 was seen to send them. */
+/** Messages of EventStoreDB's streams service, as a server 23.10 sends them. */
 import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
@@ -11,7 +11,7 @@ import type { ExpectedRevision, NewEvent, RecordedEvent } from '../../src/eventl
 /** Largest append of a server with its default settings. */
 const MAX_APPEND_BYTES = 1024 * 1024;
 
-/** An append as it was asked for. */
+/** A requested append. */
 export interface AskedAppend {
   readonly stream: string;
   readonly events: readonly NewEvent[];
@@ -24,7 +24,7 @@ export interface Placed {
   readonly ordinal: number;
 }
 
-/** What the messages of an append ask: first the options, then each event. */
+/** The append in a call's messages: first the options, then each event. */
 export function askedIn([head, ...messages]: readonly streamsPb.AppendReq[]): AskedAppend {
   const options = head?.getOptions() ?? new streamsPb.AppendReq.Options();
   return {
@@ -45,7 +45,7 @@ export function askedIn([head, ...messages]: readonly streamsPb.AppendReq[]): As
   };
 }
 
-/** That an append was written. */
+/** The answer to a written append. */
 export function written({ revision, ordinal }: Placed): streamsPb.AppendResp {
   const position = new streamsPb.AppendResp.Position();
   position.setCommitPosition(String(ordinal));
@@ -58,7 +58,7 @@ export function written({ revision, ordinal }: Placed): streamsPb.AppendResp {
   return answer;
 }
 
-/** That an append was not written because the stream is at another revision. */
+/** The answer to an append at the wrong revision. */
 export function conflicting({ expected, actual }: RevisionConflict['data']): streamsPb.AppendResp {
   const conflict = new streamsPb.AppendResp.WrongExpectedVersion();
   if (actual === 'none') conflict.setCurrentNoStream(new sharedPb.Empty());
@@ -70,7 +70,7 @@ export function conflicting({ expected, actual }: RevisionConflict['data']): str
   return answer;
 }
 
-/** That an append was not written, and why. */
+/** The answer to a refused append. */
 export function refused(error: unknown): ServiceError {
   if (error instanceof AppendTooLarge)
     return serviceError(status.INVALID_ARGUMENT, 'Maximum Append Size Exceeded.', {
@@ -150,7 +150,7 @@ export function checkpointAnswer(ordinal: number): streamsPb.ReadResp {
   return answer;
 }
 
-/** A node as gossip tells of it. */
+/** A node in a gossip answer. */
 export interface Member {
   readonly port: number;
   readonly isLeader: boolean;
@@ -186,7 +186,7 @@ export function serviceError(
   return Object.assign(new Error(details), { code, details, metadata });
 }
 
-/** How a node that is no leader answers who asked for one. */
+/** The answer of a follower to a call that requires the leader. */
 export function notLeader(leaderPort: number): ServiceError {
   return serviceError(status.NOT_FOUND, 'Leader info available', {
     exception: 'not-leader',

@@ -1,4 +1,4 @@
-/** A client of server-sent events that keeps what it is told and waits for conditions, never for time. */
+/** A client of server-sent events that keeps all events and waits for conditions. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { get } from 'node:http';
 
@@ -16,9 +16,9 @@ export interface EventStreamClient {
   readonly others: readonly string[];
   /** Resolves with the answer's head; rejects when there is none. */
   readonly answered: Promise<{ readonly status: number; readonly headers: IncomingHttpHeaders }>;
-  /** Resolves with the first event that fits, told already or to come; rejects when the stream is over before. */
+  /** Resolves with the first matching event, past or future; rejects if the stream ends before. */
   until(fits: (event: StreamedEvent) => boolean): Promise<StreamedEvent>;
-  /** Stops and goes on reading. */
+  /** Pauses and resumes reading. */
   pause(): Promise<void>;
   resume(): void;
   leave(): void;

@@ -1,4 +1,4 @@
-/** A name server that gives the same addresses for every name, which may change: what tells a proxy of a container made anew. */
+/** A name server with one set of addresses for every name, which a test can change, like a recreated container. */
 import type { RemoteInfo } from 'node:dgram';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';

@@ -7,13 +7,13 @@ import type { FakeServer, Script } from './fake-server.js';
 import { fakeServer, sends } from './fake-server.js';
 
 export interface FakeProvider extends FakeServer<GeminiRequest & EmbeddingRequest> {
-  /** How it answers, unless told otherwise. */
+  /** Its default answers. */
   readonly usual: Script<GeminiRequest & EmbeddingRequest>;
   /** Settings of its embeddings. */
   embeddings(model?: string): { name: 'gemini'; apiKey: string; baseUrl: string; model: string };
-  /** Every text of a document that vectors were asked for, in order. */
+  /** Every chunk whose vector was requested, in order. */
   embedded(): readonly string[];
-  /** What it was told the passages were, oldest first. */
+  /** Tool results that it received, oldest first. */
   results(): readonly string[];
 }
 

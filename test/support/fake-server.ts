@@ -127,7 +127,7 @@ export function streams(events: readonly unknown[], { ends = true }: { readonly 
 /** Takes the request and never answers. */
 export const hangs: Reply = () => undefined;
 
-/** Begins an answer and never goes on. */
+/** Starts an answer and never ends it. */
 export const hangsMidBody: Reply = (response) => {
   response.writeHead(200, { 'Content-Type': 'application/json' });
   response.write('{"candidates": [');
@@ -142,7 +142,7 @@ export const resetsMidBody: Reply = (response) => {
   response.write('{"candidates": [', () => response.socket?.resetAndDestroy());
 };
 
-/** Ends the connection in the middle of a body whose length it has told. */
+/** Ends the connection in the middle of a body with a Content-Length. */
 export const endsMidBody: Reply = (response) => {
   response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '1000' });
   response.write('{"candidates": [', () => response.socket?.destroy());

@@ -36,30 +36,30 @@ import { deepFreeze } from './deep-freeze.js';
 import { manualSystem } from './manual-system.js';
 import { runRequest } from './open-engine.js';
 
-/** What a test says about a run; whatever it leaves out is plain. */
+/** Properties of a run, with default values for missing ones. */
 export interface Given {
   readonly godMode?: boolean;
   readonly topic?: string;
   readonly limits?: Partial<RunLimits>;
-  /** Requested, but not yet claimed by anyone. */
+  /** Requested, but not yet claimed. */
   readonly pending?: boolean;
 }
 
 /** Tools that nodes started by a decision can be given; a story's instance has the PDF reader. */
 const AVAILABLE: DecisionContext['tools'] = ['pdfReader'];
 
-/** A command, or how to tell it from the run as it stands. */
+/** A command, or a function that derives it from the run. */
 export type When = RunCommand | ((run: RunState) => RunCommand);
 
 export const RUN_ID = '00000000-0000-4000-8000-000000000001';
 
-/** A run that has just been requested and, unless `pending`, claimed by instance `one`. */
+/** A new run that, unless `pending`, instance `one` has claimed. */
 export function given(graph: Graph, { limits = {}, pending = false, ...options }: Given = {}): Story {
   const plain = runRequest(RUN_ID, { ...options, graph });
   return begun({ ...plain, limits: { ...plain.limits, ...limits } }, { pending });
 }
 
-/** A run that has just been requested as it is told here and, unless `pending`, claimed by instance `one`. */
+/** A run with this request and, unless `pending`, a claim of instance `one`. */
 export function begun(requested: RunRequestedData, { pending = false }: Pick<Given, 'pending'> = {}): Story {
   const chart = compileChart(requested.graph);
   const deps = { system: manualSystem(), instanceId: 'one' };
@@ -68,7 +68,7 @@ export function begun(requested: RunRequestedData, { pending = false }: Pick<Giv
   return storyOf(chart, recorded, { latest: facts, deps });
 }
 
-/** A run whose events were recorded before, whatever version did it. */
+/** A run from recorded events of any version. */
 export function retold(events: readonly RunEvent[]): Story {
   const [first] = events;
   if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
@@ -92,7 +92,7 @@ interface Told {
   readonly deps: { readonly system: ReturnType<typeof manualSystem>; readonly instanceId: string };
 }
 
-/** A run's story so far. Every step gives a new one, so that one beginning can have many ends. */
+/** A run's story. Each step returns a new story, so that one beginning can have many ends. */
 export class Story {
   readonly chart: Chart;
   readonly #told: Told;
@@ -146,7 +146,7 @@ export class Story {
     return this.recorded(...factsOfDecision(this.chart, this.snapshot, { decision, context: contextOf(instanceId) }));
   }
 
-  /** The open pause's deadline is looked at, at a time. */
+  /** Checks the deadline of the open pause at a time. */
   whenDue(at: string): Story {
     const context = { ...contextOf('one'), at };
     return this.at(at).recorded(...passDeadline(this.chart, this.snapshot, context));
@@ -158,7 +158,7 @@ export class Story {
     return this;
   }
 
-  /** A human goes on from the open pause with a state of their own. */
+  /** A human modifies the state at the open pause. */
   whenModified(modifiedState: StateOverride): Story {
     return this.whenDecided({ action: 'modify', modifiedState });
   }
@@ -168,7 +168,7 @@ export class Story {
     return commands.reduce((story: Story, command) => story.when(command), this);
   }
 
-  /** Facts that were recorded in one append, whoever decided them. */
+  /** Records facts in one append. */
   recorded(...facts: readonly RunFact[]): Story {
     const { deps } = this.#told;
     const { recorded } = sealAppend(deps, factsAfter(this.run.head, this.run.runId, facts));
@@ -196,13 +196,13 @@ export class Story {
 
 /** Expects two folds of the same events to tell the same. Most parts of both are the events' own, and not looked into. */
 function expectSame(run: RunState, other: RunState): void {
-  // Of a plan, which each has of its own, only the graph can be told.
+  // Plans differ in identity; only their graphs can be compared.
   const told = ({ plan, ...rest }: RunState) => ({ ...rest, graph: plan.graph });
   const isSame = isDeepStrictEqual(told(run), told(other));
   if (!isSame) expect(plainly(run)).to.equal(plainly(other));
 }
 
-/** A state as text; all of it that can be told. */
+/** A state as JSON text. */
 export function plainly(run: RunState): string {
   return JSON.stringify(run);
 }
@@ -326,22 +326,22 @@ function namesIn(text: string): string[] {
 
 const USAGE = { inputTokens: 10, outputTokens: 5 };
 
-/** The node's attempt under way ends with a draft; without one it says who wrote it. */
+/** The node's active attempt ends with a draft, by default one that names the node. */
 export function wrote(node: string, draft = `by ${node}`): When {
   return (run) => completed(attemptOf(run, node), { draft });
 }
 
-/** The critic's attempt under way ends with a score. */
+/** The critic's active attempt ends with a score. */
 export function scored(node: string, score: number, feedback = `from ${node}`): When {
   return (run) => completed(attemptOf(run, node), { score, feedback });
 }
 
-/** The node's attempt under way fails; it is tried again after a wait, or not at all. */
+/** The node's active attempt fails. Null means without a retry. */
 export function broke(node: string, retryInMs: number | null = null): When {
   return (run) => failed(attemptOf(run, node), retryInMs);
 }
 
-/** Lets the first node under way end, again and again, until none is or `isOver`; `next` says how. */
+/** Ends the first active node again and again, as `next` says, until none is active or `isOver`. */
 export function playOut(
   story: Story,
   next: (node: string, run: RunState) => When,
@@ -356,7 +356,7 @@ export function playOut(
   return played;
 }
 
-/** A report on an attempt, whether or not it is the one under way. */
+/** A report on an attempt, active or not. */
 export function completed({ step, attempt }: Pick<FrontierNode, 'step' | 'attempt'>, output: NodeOutput): RunCommand {
   return { type: 'CompleteNode', result: { step, attempt, output, usage: USAGE, durationMs: 7 } };
 }
@@ -375,12 +375,12 @@ export function attemptOf(run: RunState, node: string): FrontierNode {
   return found;
 }
 
-/** Nodes being executed, in the order of the front. */
+/** Active nodes, in the order of the frontier. */
 export function underWay(run: RunState): readonly string[] {
   return run.progress.frontier.filter((each) => each.active).map((each) => each.node);
 }
 
-/** A tool has answered the node's attempt under way. */
+/** A tool answers the node's active attempt. */
 export function looked(node: string, hits: ToolCalledData['hits'] = []): When {
   return (run) => {
     const { step, attempt } = attemptOf(run, node);
@@ -388,7 +388,7 @@ export function looked(node: string, hits: ToolCalledData['hits'] = []): When {
   };
 }
 
-/** A tool's answer, as far as it does not matter. */
+/** Arbitrary fields of a tool's answer. */
 const TOOL_CALL = {
   round: 1,
   tool: 'pdf_reader',
@@ -399,7 +399,7 @@ const TOOL_CALL = {
   durationMs: 3,
 };
 
-/** A tool's answer as recorded. */
+/** A recorded answer of a tool. */
 export function toolCalled(
   { node, step, attempt }: Pick<FrontierNode, 'node' | 'step' | 'attempt'>,
   hits: ToolCalledData['hits'] = [],
@@ -416,7 +416,7 @@ export interface Decision {
   readonly reroute?: readonly string[];
 }
 
-/** A human's decision on the open pause, as it was recorded before decisions told the rule of their override. */
+/** A human's decision on the open pause, in the form that was recorded before decisions named the rule of their override. */
 export function pauseDecided(run: RunState, { action = 'approve', modifiedState, reroute }: Decision = {}): RunFact {
   const pause = pauseOf(run);
   if (pause === null) throw new Error(`Run "${run.runId}" is ${run.phase.status}, not paused`);
@@ -440,7 +440,7 @@ export function pauseDecided(run: RunState, { action = 'approve', modifiedState,
   };
 }
 
-/** A paused run goes on under a decision: [GateDecided, RunClaimed, RunResumed, NodeStarted…]. */
+/** Resumes a paused run with a decision: [GateDecided, RunClaimed, RunResumed, NodeStarted…]. */
 export function resumed(story: Story, decision: Decision = {}): Story {
   const { run } = story;
   const epoch = run.ownership.epoch + 1;
@@ -458,7 +458,7 @@ export function resumed(story: Story, decision: Decision = {}): Story {
   );
 }
 
-/** A node's start as recorded; what its model was told does not matter. */
+/** A recorded start of a node, with an arbitrary prompt hash. */
 export function nodeStarted({
   node,
   step,

@@ -26,7 +26,7 @@ export async function stateOf(rest: RestClient, runId: string): Promise<GodModeS
   return rest.read(await rest.get(`/api/councils/run/${runId}/state`), 200, 'god-mode-state.json');
 }
 
-/** Resolves with the revision of the run's pause once it waits before these nodes. */
+/** Resolves with the revision of the pause when the run waits before these nodes. */
 export async function pausedBefore(engine: Context, runId: string, ...nodes: readonly string[]): Promise<number> {
   const paused = await runWhen(engine, runId, (run) => openPauseOf(run)?.nextNodes.join() === nodes.join());
   return pauseOf(paused)?.seq ?? -1;

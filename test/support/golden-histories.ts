@@ -264,7 +264,7 @@ function quorumRun(seed: number): Recording {
     .decided({ action: 'reject', modifiedState: null }, named('eve'));
 }
 
-/** Nobody decides in time: one node goes on, at the next others are asked. */
+/** No decision comes in time: one pause continues, the next escalates. */
 function deadlineRun(seed: number): Recording {
   const graph = graphOf('write -> polish');
   const [approve, escalate]: readonly Approvals[] = [

@@ -32,7 +32,7 @@ export function eventIn(line: string): ExportedEvent {
   return JSON.parse(line) as ExportedEvent;
 }
 
-/** What clients see of a run, and what it goes on with, as one line. Only what every later version must tell too. */
+/** What clients see of a run, and its state, as one line: only what every later version must show too. */
 export function answerOf(run: RunState): string {
   const { seq } = run.head;
   const { status } = run.phase;

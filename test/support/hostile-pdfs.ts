@@ -1,4 +1,4 @@
-/** PDFs made to hang, fill or break whoever reads them. The same seed gives the same files. */
+/** PDFs that make a parser hang, fill memory or fail. The same seed gives the same files. */
 import { deflateSync } from 'node:zlib';
 import { CIPHERS, encryptedPdf } from './encrypted-pdf.js';
 import { fileOf, linesAt, pdfOf, streamOf } from './pdf-writer.js';

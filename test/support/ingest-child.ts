@@ -1,6 +1,6 @@
 /**
  * A process that ingests a file and, at a chosen point, kills itself without a word, as a power cut would. Takes an
- * IngestPlan as its argument; tells what became of it on a line of JSON.
+ * IngestPlan as its argument; prints the outcome as a line of JSON.
  */
 import { readFileSync, writeSync } from 'node:fs';
 import type { Config } from '../../src/config.js';
@@ -19,7 +19,7 @@ export interface IngestPlan {
   /** Of the document: hash of the file's bytes. */
   readonly id: string;
   readonly filename: string;
-  /** Holds the file's text, as JSON: no life has it anew. */
+  /** The file's text as JSON, so that no life extracts it again. */
   readonly textFile: string;
   readonly embeddings: Config['embeddings'];
   /** Null: ingests the file. `ordinal` counts the appends here, from 0. */

@@ -1,6 +1,6 @@
 /**
- * A service that a town's people have used for three days, with the offline model: what pictures are taken of, and what
- * whole pages are checked with. The same ids, times and texts each time, as far as nothing of it happens at once.
+ * A service with three days of data, made with the offline model, for screenshots and tests of whole pages. Ids, times and
+ * texts are the same each time, except for concurrent events.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ import { startService } from './running-service.js';
 import { seededRandom } from './seeded-random.js';
 import { pdfWith } from './upload-client.js';
 
-/** When it is looked at. */
+/** The time of the screenshots. */
 export const NOW = '2026-03-12T09:30:00.000Z';
 
 export interface LivedInService extends RunningService {
@@ -36,7 +36,7 @@ export interface LivedInService extends RunningService {
   };
   readonly blueprint: string;
   readonly document: string;
-  /** The run that is live writes on: whoever listens by then is told what it writes. */
+  /** Continues the draft of the live run, which its listeners receive. */
   write(): void;
 }
 
@@ -346,7 +346,7 @@ function storyOf(seed: number): Story {
       for await (const { type, seq } of run.events()) {
         if (type !== 'RunPaused') continue;
         pass(60_000 + random() * 900_000);
-        // One of before is over by now.
+        // An earlier pause is over.
         if ((await run.pause())?.seq === seq) await run.pauseAt(seq).approve();
       }
     },

@@ -1,4 +1,4 @@
-/** The engine without edges, on a folder of its own, for tests and benchmarks. */
+/** The engine without edges on a folder, for tests and benchmarks. */
 import { hostname } from 'node:os';
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
@@ -34,17 +34,17 @@ export interface OpenEngineOptions {
   readonly cluster?: ClusterSettings;
   /** Opens its log. Default: the embedded one in the folder. */
   readonly openLog?: ContextOverrides['openLog'];
-  /** Stands between the engine and its log. */
+  /** Wraps its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
 
 export interface TestEngine extends Context {
-  /** Takes up what is unfinished, once the read models have caught up. */
+  /** Recovers unfinished runs after the read models have caught up. */
   recover(): Promise<void>;
   readonly faults: unknown[];
 }
 
-/** Opens the engine on a folder; `stop` also gives the folder free. Faults are kept for the test to look at. */
+/** Opens the engine on a folder; `stop` also releases the folder. Collects logged errors in `faults`. */
 export async function openTestEngine(options: OpenEngineOptions): Promise<TestEngine> {
   const system = options.system ?? nodeSystem();
   const dataDir = openDataDirectory(options.path, { pid: process.pid, hostname: hostname(), startedAt: system.now() });
@@ -84,7 +84,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
   return { ...engine, recover, stop, faults };
 }
 
-/** A request of the fixed graph, or of another one, as a start endpoint would record it. */
+/** The data of RunRequested for the fixed graph, or another graph. */
 export function runRequest(
   runId: string,
   {

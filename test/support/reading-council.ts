@@ -18,7 +18,7 @@ export interface Reading {
   readonly error: string | null | undefined;
   /** What it was given, at its last start. */
   readonly tools: readonly string[];
-  /** What its model was told. */
+  /** The prompt of its model. */
   readonly told: string;
 }
 

@@ -1,4 +1,4 @@
-/** The real service on a free port and a folder of its own: what tests of the edges talk to. */
+/** The real service on a free port and a new folder, for tests of the edges. */
 import { hostname } from 'node:os';
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
@@ -19,7 +19,7 @@ export interface ServiceOverrides extends Partial<Config> {
   readonly model?: LanguageModel;
   readonly system?: System;
   readonly extractor?: PdfExtractor;
-  /** Stands between the service and its log. */
+  /** Wraps its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
 
@@ -30,17 +30,17 @@ export interface RunningService {
   /** `http://127.0.0.1:PORT`, no trailing slash. */
   readonly url: string;
   readonly dataDir: string;
-  /** What it serves, past its edges. */
+  /** Its engine, for calls that bypass HTTP. */
   readonly engine: Context;
-  /** What else the service has logged. */
+  /** Logged lines that are no errors. */
   readonly lines: readonly { readonly msg: string }[];
-  /** Faults the service has logged. */
+  /** Logged errors. */
   readonly faults: readonly object[];
-  /** Stops it; a folder that was not given is removed. May be called twice. */
+  /** Stops the service and removes its folder unless the test gave one. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** Starts the service with the offline model, or another; settings as in the environment's defaults. */
+/** Starts the service with default settings, and the offline model unless a model is given. */
 export async function startService({
   model,
   system,

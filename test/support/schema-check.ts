@@ -13,7 +13,7 @@ const compilers = new Map<boolean, Ajv2020>();
 /**
  * Whether a value is as a schema says; compiled once.
  *
- * @param allErrors whether every broken rule is told, or only the first
+ * @param allErrors whether all errors are reported, or only the first
  */
 export function schemaCheck<N extends SchemaName>(name: N, allErrors = true): ValidateFunction<Described<N>> {
   const compiler = compilers.get(allErrors) ?? compilerOf(allErrors);

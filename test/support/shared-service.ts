@@ -1,4 +1,4 @@
-/** One service for the tests of a block: most need no more of their own than a model. */
+/** One service for the tests of a block, which only differ in the model. */
 import type { LanguageModel } from '../../src/models/port.js';
 import { RunFinished } from '../../src/run/errors.js';
 import type { RunningService, ServiceOverrides } from './running-service.js';
@@ -6,13 +6,13 @@ import { startService } from './running-service.js';
 import { currentModel } from './scripted-model.js';
 
 export interface SharedService {
-  /** The service of the block, which asks this model until the end of the test. */
+  /** Returns the service of the block, which uses this model until the end of the test. */
   serve(model: LanguageModel): Promise<RunningService>;
-  /** Another one for this test alone, which may spoil or stop it. */
+  /** Starts another service for this test alone. */
   serveAlone(model: LanguageModel, overrides?: ServiceOverrides): Promise<RunningService>;
 }
 
-/** Shares a service among the tests of the block it is called in. What a test leaves under way is cancelled after it. */
+/** Shares a service among the tests of a block. Cancels a test's active runs after it. */
 export function sharedService(overrides: ServiceOverrides = {}): SharedService {
   let current: LanguageModel;
   let shared: RunningService | null = null;
@@ -36,7 +36,7 @@ export function sharedService(overrides: ServiceOverrides = {}): SharedService {
   };
 }
 
-/** What goes on would ask the model of the next test. */
+/** Active runs would call the model of the next test. */
 async function cancelAll({ engine }: RunningService): Promise<void> {
   const runs = await engine.queries.list({ limit: 200, offset: 0 });
   const open = runs.filter(({ status }) => status !== 'completed' && status !== 'failed');

@@ -1,4 +1,4 @@
-/** A real log with the record of one run to tell, event by event, as often as a test wants. */
+/** A real log, and the record of one run that a test can append in pieces. */
 import type { RunReader } from '../../src/projections/run-reader.js';
 import type { RunState } from '../../src/run/state.js';
 import { foldNext, readRun } from '../../src/run/stream.js';
@@ -13,7 +13,7 @@ import { allFinished } from './run-when.js';
 import { tempDir } from './temp-dir.js';
 import { eventStoreFor } from './test-event-store.js';
 
-/** A completed run of the fixed graph, 18 events, as it was recorded. */
+/** The record of a completed run of the fixed graph: 18 events. */
 export async function recordedStory(): Promise<readonly NewEvent[]> {
   const dir = tempDir();
   const engine = await openTestEngine({ path: dir.path, model: instantModel() });
@@ -28,7 +28,7 @@ export async function recordedStory(): Promise<readonly NewEvent[]> {
   return events;
 }
 
-/** The log that belongs to a folder, without anything around it. */
+/** Opens the log of a folder. */
 export function openStoryLog(path: string): Promise<EventLog> {
   return openLog({
     eventStore: eventStoreFor(path),
@@ -38,7 +38,7 @@ export function openStoryLog(path: string): Promise<EventLog> {
   });
 }
 
-/** Appends a piece of a story as a run's own; each telling has event ids of its own. */
+/** Appends a part of a story to a run, with new event ids. */
 export function tell(
   log: EventLog,
   runId: string,
@@ -53,7 +53,7 @@ export function tell(
   return log.append(runStream(runId), events, from === 0 ? 'none' : from - 1);
 }
 
-/** Folds runs as they stand: a story that is told again under another id keeps the hashes of the first. */
+/** Folds runs without checking hashes, because a repeated story keeps the hashes of the first. */
 export function storyReader(log: EventLog): Pick<RunReader, 'fold' | 'events'> {
   return {
     async fold(runId) {
