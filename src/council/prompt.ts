@@ -1,7 +1,6 @@
 /** Renders a node's prompt. Pure, so that its recorded hash can be verified later. */
-import type { NodeRole } from '../generated/schemas.js';
 import type { PromptInput, ToolName } from '../models/port.js';
-import { PASS_SCORE } from '../graph/limits.js';
+import { ROLES } from './roles.js';
 
 /** The two texts sent to a model. */
 export interface RenderedPrompt {
@@ -20,13 +19,13 @@ export function renderPrompt(input: PromptInput): RenderedPrompt {
       ...grantedTools(input),
       ...unavailableTools(input),
       DATA_RULE,
-      ROLE_PROMPTS[input.role].rule,
+      ROLES[input.role].rule,
     ].join('\n\n'),
     prompt: [
       section('topic', '', input.topic),
       input.draft === null ? 'There is no draft yet.' : section('draft', '', input.draft),
       ...input.feedback.map((text, index) => section('feedback', ` number="${index + 1}"`, text)),
-      ROLE_PROMPTS[input.role].task(input),
+      ROLES[input.role].task(input),
     ].join('\n\n'),
   };
 }
@@ -59,11 +58,6 @@ export function section(tag: string, attributes: string, text: string): string {
   return `<${tag}${attributes}>\n${text.replace(OUR_TAGS, '&lt;')}\n</${tag}>`;
 }
 
-function writingTask({ draft, feedback }: PromptInput): string {
-  if (draft === null) return 'Write the draft.';
-  return feedback.length === 0 ? 'Write the next draft.' : 'Write the next draft. The newest feedback stands last.';
-}
-
 /** Without nested quantifiers: it matches untrusted texts of up to 128 KiB. */
 const OUR_TAGS = /<(?=\/?(?:topic|draft|feedback|tool_result)\b)/gi;
 
@@ -78,18 +72,3 @@ const TOOL_DATA_RULE =
 const CITING_RULE =
   'Cite a passage right behind what you took from it, by the mark it came with, such as [4f2a9c01:3], unchanged. ' +
   'Cite nothing you were not given.';
-
-const AGENT_RULE = 'Answer with the text of the draft alone, without tags, preface or remarks.';
-
-const CRITIC_RULE =
-  'Answer with one JSON object and nothing around it, no code fence: {"score": number, "feedback": string}. ' +
-  `"score" is a number from 0 (useless) to 10 (could not be better); ${PASS_SCORE} or more approves the draft as it ` +
-  'stands. "feedback" says in at most 4000 characters what would raise the score.';
-
-/** How a node of each role answers, and its task. */
-const ROLE_PROMPTS: Readonly<
-  Record<NodeRole, { readonly rule: string; readonly task: (input: PromptInput) => string }>
-> = {
-  agent: { rule: AGENT_RULE, task: writingTask },
-  critic: { rule: CRITIC_RULE, task: () => 'Score the draft.' },
-};

@@ -1,14 +1,22 @@
 /** The roles of a council (schemas/node-role.json): their traits, and which node has which. */
 import type { BlueprintRoles, NodeRole, SavedEdge, SavedNode } from '../generated/schemas.js';
-import type { ModelRequest } from '../models/port.js';
+import type { ModelRequest, PromptInput } from '../models/port.js';
 import { conditionOrNull } from '../graph/condition.js';
+import { PASS_SCORE } from '../graph/limits.js';
 
 type Edge = Pick<SavedEdge, 'source' | 'type' | 'condition'>;
 
-/** The traits of each role. A new role goes here and, with its prompt, into prompt.ts. */
+const AGENT_RULE = 'Answer with the text of the draft alone, without tags, preface or remarks.';
+
+const CRITIC_RULE =
+  'Answer with one JSON object and nothing around it, no code fence: {"score": number, "feedback": string}. ' +
+  `"score" is a number from 0 (useless) to 10 (could not be better); ${PASS_SCORE} or more approves the draft as it ` +
+  'stands. "feedback" says in at most 4000 characters what would raise the score.';
+
+/** The traits of each role: a new role goes here. */
 export const ROLES: Readonly<Record<NodeRole, RoleTraits>> = {
-  agent: { answer: 'draft', countsIteration: true },
-  critic: { answer: 'critique', countsIteration: false },
+  agent: { answer: 'draft', countsIteration: true, rule: AGENT_RULE, task: writingTask },
+  critic: { answer: 'critique', countsIteration: false, rule: CRITIC_RULE, task: () => 'Score the draft.' },
 };
 
 interface RoleTraits {
@@ -16,6 +24,15 @@ interface RoleTraits {
   readonly answer: ModelRequest['answer'];
   /** Whether its output counts as a draft of the run. */
   readonly countsIteration: boolean;
+  /** The part of its prompt that describes the answer. */
+  readonly rule: string;
+  /** Its task, at the end of its prompt. */
+  readonly task: (input: PromptInput) => string;
+}
+
+function writingTask({ draft, feedback }: PromptInput): string {
+  if (draft === null) return 'Write the draft.';
+  return feedback.length === 0 ? 'Write the next draft.' : 'Write the next draft. The newest feedback stands last.';
 }
 
 /**

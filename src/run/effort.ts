@@ -55,13 +55,8 @@ export function effortAfter(effort: RunEffort, event: RunEvent, pausedAt: string
     case 'GateDecided':
     case 'RunFailed':
       return pausedAt === null ? effort : waited(effort, pausedAt, event.at);
-    case 'RunClaimed':
-    case 'RunReleased':
-    case 'RunStarted':
-    case 'RunResumed':
-    case 'RunPaused':
-    case 'VoteCast':
-    case 'PauseEscalated':
+    default:
+      // Other events cost nothing.
       return effort;
   }
 }

@@ -61,17 +61,8 @@ export class RichMessages {
         return [completeMessage(data, this.#runId)];
       case 'RunFailed':
         return [{ event: 'run_failed', ...run, error: data.error }];
-      case 'RunRequested':
-      case 'RunClaimed':
-      case 'RunReleased':
-      case 'RunStarted':
-      case 'RunResumed':
-      case 'ToolCalled':
-      case 'NodeFailed':
-      case 'RunPaused':
-      case 'VoteCast':
-      case 'PauseEscalated':
-      case 'GateDecided':
+      default:
+        // Other events have no message besides the event itself.
         return [];
     }
   }

@@ -85,12 +85,9 @@ export class HistoryBuilder {
         return this.#over({ ...mark, how: 'completed' });
       case 'RunFailed':
         return this.#over({ ...mark, how: 'failed', failure: event.data });
-      case 'RunRequested':
-      case 'VoteCast':
-      case 'PauseEscalated':
-        return;
       default:
-        event satisfies never;
+        // Other events change neither executions nor owners.
+        return;
     }
   }
 
