@@ -223,8 +223,6 @@ function contextOf(instanceId: string): DecisionContext {
 /** A fact in a few words: what happened, to whom, and where it leads. Steps are written `step.attempt`. */
 export function inShort(fact: RunFact): string {
   switch (fact.type) {
-    case 'RunRequested':
-      return fact.type;
     case 'RunClaimed':
     case 'RunReleased':
       return `${fact.type} ${fact.data.reason} ${fact.data.epoch} by ${fact.data.instanceId}`;
@@ -253,7 +251,7 @@ export function inShort(fact: RunFact): string {
     case 'RunFailed':
       return `${fact.type} ${fact.data.kind}: ${fact.data.error}`;
     default:
-      return fact satisfies never;
+      return fact.type;
   }
 }
 
