@@ -38,7 +38,7 @@ describeInBrowser('The list of blueprints', (browser) => {
     expect([blueprint, mode]).to.deep.equal(['pair', 'god-mode']);
   });
 
-  it('deletes one only when asked twice', async () => {
+  it('deletes a blueprint only after confirmation', async () => {
     await council.blueprints.create({ id: 'gone', name: 'Soon gone', nodes: [{ id: 'a' }] });
     const page = await browser.open(`${service.url}/console/blueprints`);
     const remove = page.getByRole('button', { name: 'Delete Soon gone' });
@@ -134,7 +134,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     expect(new Set(nodes.map(({ position }) => JSON.stringify(position))).size).to.equal(3);
   });
 
-  it('shows what two versions differ in, and restores one as a new version', async () => {
+  it('compares two versions, and restores one as a new version', async () => {
     const id = await saved();
     const page = await browser.open(urlOf(id));
     await node(page, 'Editor').click();
@@ -151,7 +151,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     expect([version, nodes[2]?.systemPrompt]).to.deep.equal([3, STARTER.nodes[2]?.systemPrompt]);
   });
 
-  it('does not overwrite what somebody else saved unless told to', async () => {
+  it("does not overwrite another user's version without confirmation", async () => {
     const id = await saved();
     const page = await browser.open(urlOf(id), { expectsRefusals: true });
     await page.getByLabel('Name').fill('Mine');
@@ -165,7 +165,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     expect((await council.blueprints.get(id)).name).to.equal('Mine');
   });
 
-  it('is not left with unsaved edits before that was confirmed', async () => {
+  it('asks before the user leaves unsaved changes', async () => {
     const page = await browser.open(urlOf(await saved()));
     await page.getByLabel('Name').fill('Changed');
     await page.getByRole('link', { name: 'Inbox' }).click();
@@ -176,7 +176,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor();
   });
 
-  it('tries what is not saved with the offline model, and leads to the run', async () => {
+  it('tests an unsaved blueprint with the offline model, and links the run', async () => {
     const page = await browser.open(urlOf('new'));
     await page.getByRole('button', { name: 'Start with writer and critic' }).click();
     await page.getByRole('button', { name: 'Test', exact: true }).click();
@@ -188,7 +188,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     expect(await page.getByText('not saved yet').count()).to.equal(1);
   });
 
-  it('says who is asked when a deadline passes', async () => {
+  it('sets the approvers after the deadline', async () => {
     const id = await saved();
     // The live check may ask while nobody is named.
     const page = await browser.open(urlOf(id), { expectsRefusals: true });
@@ -207,7 +207,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     expect(await page.getByLabel('Approvers after the deadline').count()).to.equal(0);
   });
 
-  it('takes JSON over as soon as it can be read, and says where it cannot', async () => {
+  it('applies valid JSON at once, and says where JSON is invalid', async () => {
     const page = await browser.open(urlOf(await saved()));
     await page.getByRole('button', { name: 'JSON' }).click();
     const json = page.getByLabel('Blueprint as JSON');
@@ -220,7 +220,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     expect(text).to.include('"condition": "rework"');
   });
 
-  it('opens the drawing of a front end after a look at what was understood', async () => {
+  it('imports a file of a front end after a preview', async () => {
     const page = await browser.open(`${service.url}/console/blueprints`);
     const file = {
       nodes: [

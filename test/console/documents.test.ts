@@ -55,7 +55,7 @@ describeInBrowser('The documents of the console', (browser) => {
     })()`);
   }
 
-  it('takes files by a button, several at once, tells how far they are, and lists them', async () => {
+  it('uploads several files by button, shows their progress and lists them', async () => {
     const page = await open();
     await page.getByText('No documents yet').waitFor();
     // Held before it is answered, so that there is a progress to see.
@@ -77,7 +77,7 @@ describeInBrowser('The documents of the console', (browser) => {
     await page.getByText('2 chunks of trees.pdf ingested').waitFor({ state: 'detached' });
   });
 
-  it('takes files that are dropped on the page', async () => {
+  it('uploads files that are dropped on the page', async () => {
     const page = await open();
     await page.getByRole('button', { name: 'Upload PDFs' }).waitFor();
     const bytes = [...pdfWith(['Dropped like an acorn.'])];
@@ -86,7 +86,7 @@ describeInBrowser('The documents of the console', (browser) => {
     await page.getByRole('link', { name: 'acorn.pdf' }).waitFor();
   });
 
-  it('says in plain words why a file is not taken, or adds nothing', async () => {
+  it('says why an upload failed or added nothing', async () => {
     await given('trees.pdf', TREES);
     const page = await open('', { expectsRefusals: true });
     const refused: readonly (readonly [FileGiven, string | RegExp])[] = [
@@ -104,7 +104,7 @@ describeInBrowser('The documents of the console', (browser) => {
     await page.getByText('larger than 50 MiB').waitFor();
   });
 
-  it('finds passages as an agent would, and leads to each in its document', async () => {
+  it('searches as an agent does, and links each chunk', async () => {
     const id = await given('trees.pdf', TREES);
     const page = await open();
     await page.getByLabel('Search as an agent would').fill('what are oars made of');
@@ -121,7 +121,7 @@ describeInBrowser('The documents of the console', (browser) => {
     await first.waitFor();
   });
 
-  it('shows the passage that an address means, marked and in sight', async () => {
+  it('marks the chunk in the URL and scrolls to it', async () => {
     const lines = Array.from(
       { length: 60 },
       (_, line) => `Line ${line} tells at length how the beeches of the hill were felled.`,
@@ -140,7 +140,7 @@ describeInBrowser('The documents of the console', (browser) => {
     expect(await meant.count()).to.equal(0);
   });
 
-  it('deletes a document after asking, and goes on when it is gone already', async () => {
+  it('deletes a document after confirmation, even if another user deleted it first', async () => {
     const [elm, fir] = [pdfWith(['Elm.']), pdfWith(['Fir.'])];
     const id = await given('elm.pdf', elm);
     await given('fir.pdf', fir);
@@ -161,7 +161,7 @@ describeInBrowser('The documents of the console', (browser) => {
     expect((await allOf(council.documents.list())).map((each) => each.id)).to.not.include(id);
   });
 
-  it('tells that there is no such document, and no text on a page', async () => {
+  it('says that a document does not exist, or that a page has no text', async () => {
     const page = await open(`/${'0'.repeat(64)}`, { expectsRefusals: true });
     await page.getByRole('alert').getByText('Cannot find document').waitFor();
     const id = await given('blank.pdf', pdfWith([], ['Words']));

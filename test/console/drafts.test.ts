@@ -52,7 +52,7 @@ describeInBrowser('A draft in Markdown', (browser) => {
     expect(await faultsIn(page)).to.deep.equal([]);
   });
 
-  it('is shown as it is written where its reader cannot be loaded, and a graph says that it cannot be drawn', async () => {
+  it('appears as plain text if the Markdown parser cannot load, and a graph shows an error', async () => {
     const page = await browser.open(`${service.url}/console/documents`, { expectsRefusals: true });
     await page.context().route(/\/(markdown|graph-layout)-\w+\.js$/, (asked) => asked.fulfill({ status: 404 }));
     await page.goto(`${service.url}/console/runs/${run.id}`);

@@ -15,7 +15,7 @@ import { untilTrue } from '../support/until-true.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
-describeInBrowser('The console, when something goes wrong', (browser) => {
+describeInBrowser('The console during failures', (browser) => {
   let service: RunningService;
   let ann: CouncilClient;
   let keys: Readonly<Record<'ann' | 'ben', string>>;
@@ -49,7 +49,7 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     await page.getByText('unsaved changes').waitFor();
   }
 
-  it('tells of an address where nothing is, and of what is left of a run’s; both lead on', async () => {
+  it('shows “Page not found” for an unknown path, and the list for a run path without an id', async () => {
     const page = await openAs('ann', 'nowhere/at/all');
     await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
     await page.getByRole('link', { name: 'Show the runs' }).click();
@@ -58,7 +58,7 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
   });
 
-  it('opens every page while the service is away: none has to be loaded', async () => {
+  it('opens every page while the service does not answer', async () => {
     const page = await openAs('ann', '');
     await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
     await page.context().setOffline(true);
@@ -72,7 +72,7 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     await page.getByRole('heading', { level: 1, name: 'Blueprints' }).waitFor();
   });
 
-  it('tells whoever is in a dialog that the service is away', async () => {
+  it('shows in an open dialog that the service does not answer', async () => {
     const short = await startService();
     try {
       await new CouncilClient({ url: short.url }).runs.start({ topic: 'The sea' });
@@ -87,7 +87,7 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     }
   });
 
-  it('lists runs, whatever stands in the address', async () => {
+  it('ignores invalid filters in the URL', async () => {
     await (await ann.runs.start({ topic: '## The **sea**' })).result();
     const page = await openAs('ann', '?status=no&sort=no&min_score=99&max_score=x&from=2026-13-45&to=soon');
     // A topic's words, without the signs of its Markdown.
@@ -95,7 +95,7 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     expect(await page.getByRole('alert').count()).to.equal(0);
   });
 
-  it('keeps what is not saved when a session ends, for whoever was there', async () => {
+  it('keeps unsaved changes when a session ends, for the same user only', async () => {
     const { id } = await ann.blueprints.create(bodyOf(STARTER));
     const page = await openAs('ann', `blueprints/${id}`);
     await changedBlueprint(page, 'Not saved yet');
@@ -113,7 +113,7 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     await page.getByRole('heading', { level: 1, name: STARTER.name }).waitFor();
   });
 
-  it('asks before a tab is closed with what is not saved, and no more once it is', async () => {
+  it('asks before a tab with unsaved changes closes, but not after saving', async () => {
     const { id } = await ann.blueprints.create(bodyOf(STARTER));
     const page = await openAs('ann', `blueprints/${id}`);
     const asked: string[] = [];
@@ -133,7 +133,7 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     expect(asked).to.have.lengthOf(1);
   });
 
-  it('shows a notice of the browser for a pause that comes, though its clock is an hour ahead', async () => {
+  it("shows a browser notification for a new pause, even if the browser's clock is an hour ahead", async () => {
     const approvals = { deadline: { after_ms: 1_800_000, then: 'reject' as const } };
     const blueprint = await ann.blueprints.create({ name: 'One', nodes: [{ id: 'author' }], approvals });
     const page = await openAs('ann', 'inbox');
@@ -149,7 +149,7 @@ describeInBrowser('The console, when something goes wrong', (browser) => {
     await page.getByText(/^in (29|30) min.*: then the run is rejected/).waitFor();
   });
 
-  it('goes on where it was when its service was killed and comes again, with nothing twice', async () => {
+  it('continues after the service was killed and restarted, and shows no event twice', async () => {
     const dir = tempDir();
     const port = await freePort();
     // Its first call is not answered before the kill, however slow the machine.

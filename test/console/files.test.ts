@@ -21,7 +21,7 @@ describe('The files of the console', () => {
     fetch(service.url + path, { redirect: 'manual', ...options });
 
   for (const path of ['/console', '/console/', '/console/runs/some-id', '/console/inbox', '/console/blueprints/a/']) {
-    it(`give the page at ${path}, under a policy that lets nothing else in`, async () => {
+    it(`include the page at ${path}, with a strict content security policy`, async () => {
       const answer = await ask(path);
       expect(answer.status).to.equal(200);
       expect(answer.headers.get('Content-Type')).to.equal('text/html; charset=utf-8');
@@ -71,7 +71,7 @@ describe('The files of the console', () => {
     expect(await again.text()).to.equal('');
   });
 
-  it('are nothing else: other paths are 404, other methods 405', async () => {
+  it('answer other paths with 404 and other methods with 405', async () => {
     for (const path of [
       '/console/nope',
       '/console/runs/a/b',
@@ -87,7 +87,7 @@ describe('The files of the console', () => {
     expect(posted.headers.get('Allow')).to.equal('GET, HEAD');
   });
 
-  it('are the page, which says so, where a browser visits an address that is none', async () => {
+  it("answer a browser's visit of an unknown path with 404 and the page", async () => {
     const visit = await ask('/console/nope', { headers: { Accept: 'text/html,application/xhtml+xml' } });
     expect(visit.status).to.equal(404);
     expect(visit.headers.get('Content-Type')).to.equal('text/html; charset=utf-8');
@@ -95,7 +95,7 @@ describe('The files of the console', () => {
     expect(await visit.text()).to.equal(await (await ask('/console/')).text());
   });
 
-  it('are what a browser is sent to that visits the root, and nobody else', async () => {
+  it("redirect a browser's visit of the root, and no other request", async () => {
     const visit = await ask('/', { headers: { Accept: 'text/html,application/xhtml+xml' } });
     expect(visit.status).to.equal(302);
     expect(visit.headers.get('Location')).to.equal('/console/');

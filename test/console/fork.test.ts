@@ -10,12 +10,12 @@ import { councilScript, scriptedModel } from '../support/scripted-model.js';
 describe('What a fork changes', () => {
   const before = draftOf(recordOf(history('fixed-graph')), 6);
 
-  it('is nothing while all fields say what the moment says', () => {
+  it('is undefined without a change', () => {
     expect(changesOf(before, { ...before })).to.equal(undefined);
     expect(changesOf(before, { ...before, feedback: [...before.feedback, ' '] })).to.equal(undefined);
   });
 
-  it('is only what differs, in the names that the service knows', () => {
+  it('holds only changed fields, with the names of the API', () => {
     const nodes = before.nodes.map((node) =>
       node.id === 'critic_agent' ? { ...node, systemPrompt: 'Be kind.' } : node,
     );
@@ -36,7 +36,7 @@ describe('What a fork changes', () => {
     });
   });
 
-  it('gives each branch that waits at a pause a draft of its own', () => {
+  it('gives each waiting branch its own draft', () => {
     const record = recordOf(history('god-modify-branches'));
     const paused = record.events.filter(({ type }) => type === 'RunPaused').map(({ seq }) => draftOf(record, seq));
     expect(paused.some(({ drafts }) => drafts.length > 1)).to.equal(true);
@@ -53,7 +53,7 @@ describeInBrowser('Forks in the console', (browser) => {
   });
   after(() => service.stop());
 
-  it('shows its price first, starts with the changes, and links its parent and the comparison', async () => {
+  it('shows the cost, starts a fork with the changes, and links the parent and the comparison', async () => {
     const run = await council.runs.start({ topic: 'The sea' });
     await run.result();
     const { seq } = (await eventsOf(council, run.id)).find(({ type }) => type === 'NodeCompleted') ?? { seq: -1 };
@@ -90,7 +90,7 @@ describeInBrowser('Forks in the console', (browser) => {
     await page.getByRole('heading', { level: 1, name: 'The lake' }).waitFor();
   });
 
-  it('tell why they are refused, and start nothing', async () => {
+  it('show why a fork is refused, and start none', async () => {
     const run = await council.runs.start({ topic: 'The sea' });
     await run.result();
     const page = await browser.open(`${service.url}/console/runs/${run.id}?at=5`, { expectsRefusals: true });

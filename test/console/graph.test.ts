@@ -16,8 +16,8 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { councilScript, currentModel, scriptedModel } from '../support/scripted-model.js';
 
-describe('The graph of a run as it ran', () => {
-  it('shows each execution as a step, joined by what led from one to the next, to the end', () => {
+describe('The graph of executed steps', () => {
+  it('shows each execution as a step, with edges to the next step and the end', () => {
     const { nodes, edges } = drawn(history('fixed-graph'));
     expect(nodes.map(({ label, state }) => `${label} ${state}`)).to.deep.equal([
       'Master done',
@@ -36,7 +36,7 @@ describe('The graph of a run as it ran', () => {
     ]);
   });
 
-  it('shows pauses and what was decided there as marks between the steps', () => {
+  it('shows pauses with their decisions between the steps', () => {
     const events = history('god-approve');
     const { nodes, edges } = drawn(events);
     const pauses = nodes.filter(({ kind, id }) => kind === 'mark' && id.startsWith('pause'));
@@ -44,7 +44,7 @@ describe('The graph of a run as it ran', () => {
     for (const { id } of pauses) expect(edges.map(({ source, target }) => [source, target]).flat(), id).to.include(id);
   });
 
-  it('keeps every step where it stands, whatever moment is looked at', () => {
+  it('keeps the positions of all steps at every event', () => {
     const events = history('fixed-graph');
     const places = events.map((_, seq) => {
       const { nodes, edges } = drawn(events, seq);
@@ -61,7 +61,7 @@ describe('The graph of a run as it ran', () => {
     expect(shown.map(({ label, state }) => `${label} ${state}`)).to.deep.equal(['Master active']);
   });
 
-  it('does not shove what stands when a step is added', () => {
+  it('keeps the first step in place when steps are added', () => {
     const events = history('fixed-graph');
     const first = (until: number) => {
       const { nodes, edges } = drawn(events.slice(0, until));
@@ -74,7 +74,7 @@ describe('The graph of a run as it ran', () => {
     expect(first(4)).to.deep.equal(first(events.length));
   });
 
-  it('draws a run of many steps page by page, each reached from the next', () => {
+  it('shows a long run in pages that link to each other', () => {
     const events = longHistory(450);
     const record = recordOf(events);
     const ran = present(traceAt(record, record.head, present(events.at(-1), 'event').at), 'run');
@@ -92,11 +92,11 @@ describe('The graph of a run as it ran', () => {
   });
 });
 
-describe('What is first seen of a graph', () => {
+describe('The initial view of a graph', () => {
   const phone = { width: 336, height: 360 };
   const part = { x: 900, y: 0, width: 200, height: 56 };
 
-  it('is all of it, in the middle, where that can be read', () => {
+  it('shows a small graph completely, in the middle', () => {
     const drawing = { x: -20, y: 0, width: 200, height: 100 };
     expect(initialView(drawing, phone, { part, grows: false })).to.deep.equal({ x: 88, y: 118, scale: 1 });
   });
@@ -126,7 +126,7 @@ describeInBrowser('The graph on the page of a run', (browser) => {
     ['is', 'Writer'],
     ['ran', 'Completed'],
   ] as const) {
-    it(`stays where the person has put it while the run goes on, seen as it ${view}`, async () => {
+    it(`keeps the camera while the run continues, in the view ${view}`, async () => {
       const held = scriptedModel(() => 'hold');
       model = held;
       const run = await council.runs.start({ topic: 'The sea' });
@@ -170,7 +170,7 @@ describeInBrowser('The graph on the page of a run', (browser) => {
     });
   }
 
-  it('is walked through with arrows, and opens a step', async () => {
+  it('moves between nodes with arrows, and opens a step', async () => {
     model = scriptedModel(councilScript([9]));
     const run = await council.runs.start({ topic: 'The sea' });
     await run.result();

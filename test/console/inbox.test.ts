@@ -91,7 +91,7 @@ describeInBrowser('The inbox', (browser) => {
   const decisionsOn = async (runId: string): Promise<readonly GateDecidedData[]> =>
     factsOf(await recordOf(service.engine.log, runId), 'GateDecided');
 
-  it('lets a run in God Mode be decided to its end by keyboard alone', async () => {
+  it('decides a run in God Mode to its end by keyboard', async () => {
     const page = await openAs('ann');
     await page.getByText('No run waits').waitFor();
     const runId = await paused(god, 'By keys');
@@ -111,7 +111,7 @@ describeInBrowser('The inbox', (browser) => {
     ]);
   });
 
-  it('opens the card that the address names, though another waits longer', async () => {
+  it('opens the card in the URL, even if another waits longer', async () => {
     await paused(god, 'Waits longer');
     const named = await paused(god, 'Named');
     const page = await openAs('ann', `?run=${named}`);
@@ -147,10 +147,10 @@ describeInBrowser('The inbox', (browser) => {
   });
 
   for (const { when, between } of [
-    { when: 'in the same moment', between: '' },
+    { when: 'at the same time', between: '' },
     { when: 'before the focus has followed', between: 'await Promise.resolve().then(() => undefined);' },
   ]) {
-    it(`rejects what was gone to ${when}, and approves nothing by what is typed of why`, async () => {
+    it(`rejects the card selected ${when}, and takes the typed reason for no shortcut`, async () => {
       await paused(god, 'One');
       const runId = await paused(god, 'Two');
       const page = await openAs('ann');
@@ -172,7 +172,7 @@ describeInBrowser('The inbox', (browser) => {
     });
   }
 
-  it('takes a key that comes as the card goes by somebody else for no other card', async () => {
+  it('ignores a shortcut right after another user decided the selected card', async () => {
     const one = await paused(god, 'One');
     const two = await paused(god, 'Two');
     const page = await openAs('ann');
@@ -198,7 +198,7 @@ describeInBrowser('The inbox', (browser) => {
     });
   });
 
-  it('tells the later of two who decide at once who was there before, and nothing counts twice', async () => {
+  it('tells the later of two users who decided first, and records one decision', async () => {
     const runId = await paused(god, 'Of both');
     const [anns, bens] = [await openAs('ann'), await openAs('ben')];
     await cardOf(bens, 'Of both').waitFor();
@@ -218,7 +218,7 @@ describeInBrowser('The inbox', (browser) => {
     expect(await decisionsOn(runId)).to.have.lengthOf(1);
   });
 
-  it('keeps a pause that asks for two until both have said the same, and shows who has', async () => {
+  it('keeps a pause with a quorum of two until both users approve, and shows the votes', async () => {
     const runId = await paused(god, 'Of two', { ...PAIR, approvals: { by: ['ann', 'ben'], quorum: 2 } });
     const [anns, bens] = [await openAs('ann'), await openAs('ben')];
     await anns.getByLabel('Comment').fill('Fine with me');
@@ -233,7 +233,7 @@ describeInBrowser('The inbox', (browser) => {
     expect(await decisionsOn(runId)).to.have.lengthOf(1);
   });
 
-  it('shows an edit as a diff before it is sent, and sends what has changed alone', async () => {
+  it('previews an edit as a diff, and sends only changed fields', async () => {
     const runId = await paused(god, 'To edit');
     const page = await openAs('ann');
     await button(page, 'Approve').click();
@@ -265,7 +265,7 @@ describeInBrowser('The inbox', (browser) => {
     });
   });
 
-  it('keeps an edit that is closed, and tells when it has come too late', async () => {
+  it('keeps a closed edit, and says when it is too late', async () => {
     const runId = await paused(god, 'Edited late');
     const page = await openAs('ann');
     await button(page, 'Edit').click();
@@ -296,7 +296,7 @@ describeInBrowser('The inbox', (browser) => {
     expect(decided?.modifiedState).to.deep.equal({ branches: [{ node: 'right', current_draft: 'The right sea.' }] });
   });
 
-  it('shows what has changed in a draft since it was last looked at', async () => {
+  it('shows the changes of a draft since the last visit', async () => {
     const three = {
       nodes: [...PAIR.nodes, { id: 'last' }],
       edges: [...PAIR.edges, { source: 'reader', target: 'last' }],
@@ -313,7 +313,7 @@ describeInBrowser('The inbox', (browser) => {
     await page.locator('ins', { hasText: 'It is deep' }).waitFor();
   });
 
-  it('tells what happens at a deadline and how soon, and who else is asked', async () => {
+  it('shows the deadline with its effect, and who else may decide', async () => {
     await paused(god, 'Soon', {
       ...PAIR,
       approvals: { deadline: { after_ms: 7_200_000, then: { escalate: ['zoe'] } } },
@@ -345,7 +345,7 @@ describeInBrowser('The inbox', (browser) => {
     expect(await stateOf(god.rest, runId)).to.include({ paused: true });
   });
 
-  it('counts pauses beside its name on each page by one connection, and in the title if enabled', async () => {
+  it('counts pauses in the navigation over one connection, and in the title if notifications are on', async () => {
     await paused(god, 'Counted');
     const page = await openAs('ann');
     await cardOf(page, 'Counted').waitFor();
@@ -369,7 +369,7 @@ describeInBrowser('The inbox', (browser) => {
     await untilTrue(async () => !(await page.title()).includes('('));
   });
 
-  it('has no fault in any look, its edit neither', async () => {
+  it('has no accessibility fault in any theme or width, nor has its edit dialog', async () => {
     const topic = 'Whether_a_word_that_is_much_longer_than_a_phone_is_wide_breaks';
     await paused(god, topic, { ...FORKED, approvals: { deadline: { after_ms: 50_000, then: 'reject' } } });
     const page = await openAs('ann');
@@ -387,7 +387,7 @@ describeInBrowser('The inbox of a service that is restarted', (browser) => {
   const dir = tempDir();
   after(() => dir.remove());
 
-  it('goes on where it was: what was decided meanwhile goes, what has come is there, once', async () => {
+  it('removes decided pauses and shows new ones once', async () => {
     const settings = { model, dataDir: dir.path, port: await freePort() };
     let service = await startService(settings);
     try {

@@ -20,7 +20,7 @@ describe('The list of runs in the console', () => {
   });
   after(() => service.stop());
 
-  it('looks again, now and then while it is seen, at runs whose end nobody has told', async () => {
+  it('reads visible runs again periodically, without an event', async () => {
     const run = await council.runs.start({ topic: 'The sea' });
     const { list, pass, see, looks, isAnswered } = listWithoutFeed();
     const status = (): string | undefined => list.rows.value[0]?.value.status;
@@ -41,7 +41,7 @@ describe('The list of runs in the console', () => {
     list.stop();
   });
 
-  it('finds, now and then while it is seen, runs that nobody has told of', async () => {
+  it('checks for new runs periodically, without an event', async () => {
     const { list, pass, isAnswered } = listWithoutFeed();
     pass(1_000);
     list.show({});

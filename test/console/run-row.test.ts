@@ -30,13 +30,13 @@ const RESUMED: FeedEvent = { ...PLACED, type: 'RunResumed', data: { epoch: 2, ga
 const FAILED: FeedEvent = { ...PLACED, type: 'RunFailed', data: { kind: 'rejected', error: 'No', node: null } };
 
 describe('A row of the list of runs', () => {
-  it('tells since when its run waits, and no longer once it goes on', () => {
+  it('shows the start of a pause until the run resumes', () => {
     const paused = rowAfter(ROW, PAUSED);
     expect(paused).to.include({ status: 'paused', waitingSince: PLACED.at, score: 6, iterations: 1 });
     expect(rowAfter(paused, RESUMED)).to.include({ status: 'running', waitingSince: null, score: 6 });
   });
 
-  it('stays ended, though an event of before is told after it was read', () => {
+  it('stays ended if an earlier event arrives late', () => {
     const failed = rowAfter(ROW, FAILED);
     expect(failed).to.include({ status: 'failed', error: 'No', durationMs: 60_000 });
     expect(rowAfter(failed, PAUSED)).to.equal(failed);

@@ -8,7 +8,7 @@ import { history, longRun, recordOf } from '../support/console-records.js';
 import { untilTrue } from '../support/until-true.js';
 
 describe('The store of a run in the console', () => {
-  it('grows frame by frame, and follows the head', async () => {
+  it('publishes events once per frame, and follows the head', async () => {
     const events = history('fixed-graph');
     const { store, feed, paint, frames } = storeOver();
     const stop = store.start();
@@ -24,7 +24,7 @@ describe('The store of a run in the console', () => {
     stop();
   });
 
-  it('stays at the moment that the address names while the run goes on', async () => {
+  it('stays at the event in the URL while the run continues', async () => {
     const events = history('fixed-graph');
     const { store, place, feed, paint } = storeOver('at=3');
     store.start();
@@ -43,7 +43,7 @@ describe('The store of a run in the console', () => {
     expect(store.fullTrace.value?.end?.how).to.equal('completed');
   });
 
-  it('shows drafts while they are written, each until its node is done', async () => {
+  it('shows a draft while it is written, until its node completes', async () => {
     const events = history('fixed-graph');
     const begun = events.findIndex(({ type }) => type === 'NodeStarted');
     const { store, feed, say, paint } = storeOver();
@@ -62,7 +62,7 @@ describe('The store of a run in the console', () => {
     expect(store.tokens.value).to.deep.equal([]);
   });
 
-  it('knows how much of a draft was written before it listened, or while it could not', async () => {
+  it('knows how many characters of a draft it missed', async () => {
     const events = history('fixed-graph');
     const { store, feed, say, paint } = storeOver();
     store.start();
@@ -78,8 +78,8 @@ describe('The store of a run in the console', () => {
   });
 });
 
-describe('Moments of a run in the console', () => {
-  it('are gone through by events and by drafts', async () => {
+describe('The events of a run in the console', () => {
+  it('can be stepped through by event and by draft', async () => {
     const events = history('fixed-graph');
     const { store, feed, paint } = storeOver('at=0');
     store.start();
@@ -101,7 +101,7 @@ describe('Moments of a run in the console', () => {
     expect(store.shown.value).to.equal(0);
   });
 
-  it('know the draft before', async () => {
+  it('know the previous draft', async () => {
     const events = longRun(60);
     const { store, feed, paint } = storeOver();
     store.start();

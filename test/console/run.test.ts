@@ -65,7 +65,7 @@ describeInBrowser('The page of a run', (browser) => {
     expect(await page.getByText('is writing').count()).to.equal(0);
   });
 
-  it('goes through a thousand events by keyboard, each moment as the service tells it', async () => {
+  it("steps through 1,000 events by keyboard, and shows the service's state at each", async () => {
     const page = await browser.open(urlOf(RUN_ID, '?tab=state'));
     const line = page.getByRole('slider', { name: 'Event shown' });
     await page.getByText('999/999').waitFor();
@@ -92,7 +92,7 @@ describeInBrowser('The page of a run', (browser) => {
     expect(new URL(page.url()).searchParams.get('at')).to.equal(null);
   });
 
-  it('steps through a thousand events without noticeable delay or memory growth', async () => {
+  it('steps through 1,000 events without delay or memory growth', async () => {
     const page = await browser.open(urlOf(RUN_ID));
     await page.getByText('999/999').waitFor();
     const session = await page.context().newCDPSession(page);
@@ -115,7 +115,7 @@ describeInBrowser('The page of a run', (browser) => {
     expect(await page.evaluate<number>('document.querySelectorAll("*").length')).to.be.below(3_000);
   });
 
-  it('decides pauses right there, one with a draft of one’s own', async () => {
+  it('approves a pause and changes the draft at another', async () => {
     const run = await pausedRun();
     const page = await browser.open(urlOf(run.id));
     await page.getByRole('heading', { name: 'before writer' }).waitFor();
@@ -132,7 +132,7 @@ describeInBrowser('The page of a run', (browser) => {
     expect(modified).to.deep.include({ action: 'modify', modifiedState: { current_draft: 'My own sea' } });
   });
 
-  it('tells that a pause was decided by somebody else', async () => {
+  it('says that another user has already decided the pause', async () => {
     const run = await pausedRun();
     const page = await browser.open(urlOf(run.id), { expectsRefusals: true });
     await page.getByRole('heading', { name: 'before writer' }).waitFor();
@@ -150,7 +150,7 @@ describeInBrowser('The page of a run', (browser) => {
     await page.getByRole('heading', { name: 'before editor' }).waitFor();
   });
 
-  it('ends a run when it is asked to, and says how to go on from there', async () => {
+  it('cancels a run and says how to continue it', async () => {
     const run = await pausedRun();
     const page = await browser.open(urlOf(run.id));
     await page.getByRole('button', { name: 'Cancel the run' }).click();
@@ -160,7 +160,7 @@ describeInBrowser('The page of a run', (browser) => {
     await page.getByRole('button', { name: 'Cancel the run' }).waitFor({ state: 'detached' });
   });
 
-  it('tells of a run that is not there, and of one whose record is damaged', async () => {
+  it('says that a run does not exist, or that its record is corrupt', async () => {
     const page = await browser.open(urlOf('00000000-0000-4000-8000-00000000dead'), { expectsRefusals: true });
     await page.getByRole('heading', { level: 1, name: 'Run not found' }).waitFor();
     const run = await pausedRun();

@@ -28,7 +28,7 @@ describeInBrowser('The first run', (browser) => {
   });
   afterEach(() => service.stop());
 
-  it('is started from an empty service, and watched in the list to its end', async () => {
+  it('starts on an empty service, and the list shows its progress to the end', async () => {
     const page = await browser.open(`${service.url}/console/`);
     await page.evaluate('globalThis.mark = 1');
     await page.getByRole('button', { name: /^Start the run/ }).click();
@@ -52,7 +52,7 @@ describeInBrowser('The first run', (browser) => {
     expect(await page.evaluate('globalThis.mark')).to.equal(1);
   });
 
-  it('leads a newcomer to the first approved pause in God Mode, by what the pages say', async () => {
+  it('leads a new user to the first approval in God Mode', async () => {
     const page = await browser.open(`${service.url}/console/`);
     await page.getByRole('button', { name: 'Should our town build a public sauna?' }).click();
     await page.getByRole('button', { name: /Start the example council in God Mode/ }).click();
@@ -70,7 +70,7 @@ describeInBrowser('The first run', (browser) => {
     await row.getByText('running').waitFor();
   });
 
-  it('takes nobody away from where they have gone while it starts', async () => {
+  it('does not navigate if the user has left the page while it starts', async () => {
     const page = await browser.open(`${service.url}/console/`);
     let goOn = (): void => {};
     const held = new Promise<void>((resolve) => (goOn = resolve));
@@ -91,7 +91,7 @@ describeInBrowser('The first run', (browser) => {
     expect(new URL(page.url()).pathname).to.equal('/console/inbox');
   });
 
-  it('appears by itself to those who may not start one, and have no button for it', async () => {
+  it('appears without a reload for a user who may not start runs', async () => {
     const open = new CouncilClient({ url: service.url });
     const { key } = await open.keys.add({ name: 'ann', scopes: ['admin', 'run', 'read'] });
     const ann = new CouncilClient({ url: service.url, key });
@@ -106,7 +106,7 @@ describeInBrowser('The first run', (browser) => {
     expect(await page.getByRole('button', { name: /start/i }).count()).to.equal(0);
   });
 
-  it('is refused where the topic stands, and nothing that was written is lost', async () => {
+  it('shows a refusal at the topic field, and keeps the text', async () => {
     await new CouncilClient({ url: service.url }).runs.start({ topic: 'The sea' });
     const page = await browser.open(`${service.url}/console/`, { expectsRefusals: true });
     await page.getByRole('button', { name: 'Start a run' }).click();
@@ -157,7 +157,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
   };
   const total = (page: Page) => page.getByRole('heading', { level: 1 });
 
-  it('is read on as it is scrolled, and draws what is in sight alone', async () => {
+  it('loads pages while scrolling, and renders only visible rows', async () => {
     const page = await open();
     await total(page).getByText(RUNS.toLocaleString('en-US'), { exact: true }).waitFor();
     const last = page.locator(`tr[aria-rowindex="${RUNS + 1}"]`);
@@ -172,7 +172,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     expect(await page.locator('tr[data-line]').count()).to.be.at.most(MAX_DRAWN);
   });
 
-  it('is narrowed down by filters that stand in the address and outlast a reload', async () => {
+  it('keeps its filters in the URL across a reload', async () => {
     const run = await council.runs.start({ topic: 'A lighthouse for the harbour' });
     await run.result();
     const page = await open();
@@ -195,7 +195,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     await page.waitForURL(({ search }) => search === '');
   });
 
-  it('has views of its reader’s own, which stay until they are removed', async () => {
+  it('saves views until the user removes them', async () => {
     const page = await open('?status=completed&sort=score');
     await page.getByRole('button', { name: 'Save this view' }).click();
     await page.getByLabel('Name').fill('The worst');
@@ -213,7 +213,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     expect(await views.getByRole('link', { name: 'The worst' }).count()).to.equal(0);
   });
 
-  it('takes new runs on top at its top, and tells of them where it was scrolled', async () => {
+  it('inserts new runs at the top, or shows their number if scrolled down', async () => {
     const page = await open();
     await (await council.runs.start({ topic: 'At the top' })).result();
     await line(page, 'At the top').getByText('completed').waitFor();
@@ -226,7 +226,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     expect(await page.evaluate('window.scrollY')).to.equal(0);
   });
 
-  it('leads from two of them to their comparison', async () => {
+  it('compares two selected runs', async () => {
     const page = await open();
     const boxes = page.getByRole('checkbox', { name: /^Select to compare/ });
     await boxes.nth(0).check();
@@ -237,7 +237,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
   });
 
   if (IS_SOAK) {
-    it('keeps up with a storm of events, for less than half of what a core has', async () => {
+    it('follows many events with less than half of a processor core', async () => {
       const page = await open();
       const devtools = await page.context().newCDPSession(page);
       await devtools.send('Performance.enable');

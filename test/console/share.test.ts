@@ -16,7 +16,7 @@ const HOSTILE =
   'The sea </script><img src=x onerror="document.title=1"><script>document.title=2</script>\u2028<!-- end';
 
 describe('What a shared file embeds', () => {
-  it('holds no sign that could end its element, and is the same value', () => {
+  it('cannot end its script element, and parses to the same value', () => {
     const text = inScript({ draft: HOSTILE });
     expect(text).not.to.match(/[<\u2028\u2029]/);
     expect(JSON.parse(text)).to.deep.equal({ draft: HOSTILE });
@@ -78,7 +78,7 @@ describeInBrowser('A run that is shared', (browser) => {
     expect(await faultsIn(page)).to.deep.equal([]);
   });
 
-  it('says where its chain breaks when one sign of an event was changed', async () => {
+  it('shows the invalid event after one character was changed', async () => {
     const page = await opened((text) => text.replace('"feedback":"The sea', '"feedback":"The tea'), {
       isDark: true,
       width: 360,
@@ -90,7 +90,7 @@ describeInBrowser('A run that is shared', (browser) => {
     expect(await faultsIn(page)).to.deep.equal([]);
   });
 
-  it('is checked by the service where the browser has no means to, and that is said', async () => {
+  it("shows the service's verification if the browser cannot verify", async () => {
     const page = await browser.open(`${service.url}/console/documents`);
     await page.context().addInitScript('delete Crypto.prototype.subtle');
     await page.goto(`${service.url}/console/runs/${run.id}`);

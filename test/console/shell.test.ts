@@ -12,7 +12,7 @@ describeInBrowser('The console', (browser) => {
   });
   after(() => service.stop());
 
-  it('goes from page to page without loading anew, and each can be opened directly', async () => {
+  it('navigates without page loads, and opens each page directly', async () => {
     const page = await browser.open(`${service.url}/console/`);
     await page.evaluate('globalThis.mark = 1');
     for (const place of ['Inbox', 'Blueprints', 'Documents', 'Runs']) {

@@ -52,13 +52,13 @@ describe('A draft of a blueprint', () => {
     });
   });
 
-  it('renames edges with their node, and those called after their ends', () => {
+  it('renames a node in its edges and their ids', () => {
     const { edges } = withNodeRenamed(STARTER, 1, 'judge');
     expect(edges.map(({ id }) => id)).to.deep.equal(['writer->judge', 'judge->writer', 'judge->editor']);
     expect(edges[1]).to.include({ source: 'judge', target: 'writer', condition: 'rework' });
   });
 
-  it('takes edges with the node they have lost, unless another bears its id', () => {
+  it('removes the edges of a deleted node, unless another node has its id', () => {
     expect(withoutNode(STARTER, 1).edges).to.deep.equal([]);
     const doubled = withNodeChanged(withNode(STARTER, null), 3, { id: 'critic' });
     expect(withoutNode(doubled, 3).edges).to.deep.equal(STARTER.edges);
@@ -74,7 +74,7 @@ describe('A draft of a blueprint', () => {
     for (const id of ['', 'done', 'critic']) expect(idFault(STARTER, 0, id), id).to.be.a('string');
   });
 
-  it('says where JSON is no blueprint', () => {
+  it('says where JSON is not a blueprint', () => {
     for (const [text, where] of [
       ['{', 'JSON'],
       ['[]', 'object'],
@@ -108,7 +108,7 @@ describe('Edits of a draft', () => {
     });
   }
 
-  it('of one name are taken back together, until something else comes between', () => {
+  it('of one name are undone together, until another edit', () => {
     let history = historyOf({ text: '' });
     for (const text of ['h', 'he', 'hey']) history = edited(history, { text }, 'text');
     history = edited(ended(history), { text: 'hey you' }, 'text');

@@ -60,14 +60,14 @@ describe('A blueprint from a file', () => {
     ]);
   });
 
-  it('keeps of nodes and edges what it does not know', () => {
+  it('keeps unknown fields of nodes and edges', () => {
     expect(draft.nodes[0]).to.deep.include({ data: DRAWN.nodes[1]?.data, width: 150, flowType: 'agentNode' });
     expect(draft.nodes[0]?.position).to.deep.equal({ x: 100, y: 20.5 });
     expect(draft.edges[0]).to.include({ animated: true, flowType: 'smoothstep' });
     expect(draft.edges[2]).to.deep.include({ label: 'approve', style: { stroke: 'red' } });
   });
 
-  it('says what it has read as something else, and what it has left out', () => {
+  it('lists conversions and omitted parts', () => {
     for (const part of ['viewport', 'start', 'agentNode', 'smoothstep', 'critic_score', 'without source and target']) {
       expect(notes.join('\n')).to.include(part);
     }
@@ -79,7 +79,7 @@ describe('A blueprint from a file', () => {
     expect(rolesOf(council).map(({ role }) => role)).to.deep.equal(['agent', 'critic', 'agent', 'agent']);
   });
 
-  it('of the service itself is taken as it is, whatever it is wrapped in', () => {
+  it('of the service is not changed, in any wrapper', () => {
     const folder = new URL('../../../../schemas/examples/', import.meta.url);
     for (const file of readdirSync(folder)) {
       const text = readFileSync(new URL(file, folder), 'utf8');
@@ -120,7 +120,7 @@ describe('A blueprint from a file', () => {
     }
   });
 
-  it('that holds none is refused with a reason', () => {
+  it('without a blueprint is refused with a reason', () => {
     for (const text of ['{"a": 1}', '[]', 'null', '{']) expect(() => importBlueprint(text, 'x'), text).to.throw();
   });
 });

@@ -38,7 +38,7 @@ describe('The editor of a blueprint', () => {
   }
   const renamed = (editor: Editor, name: string): Draft => ({ ...editor.draft.value, name });
 
-  it('tells at once why a condition cannot be read, at its edge, and no more when that is undone', async () => {
+  it('shows an invalid condition at its edge at once, until it is undone', async () => {
     const editor = await opened();
     editor.edit(withEdgeChanged(editor.draft.value, 1, { condition: 'score <' }));
     const [finding] = editor.findings.value;
@@ -67,7 +67,7 @@ describe('The editor of a blueprint', () => {
     editor.stop();
   });
 
-  it('saves, and what the service fills in is no change; one step back is one', async () => {
+  it('saves, and fields that the service fills in are no change', async () => {
     const editor = editorOf();
     editor.begin(STARTER);
     expect(editor.isChanged.value).to.equal(true);
@@ -81,7 +81,7 @@ describe('The editor of a blueprint', () => {
     expect(editor.draft.value.name).to.equal('Writer and critic');
   });
 
-  it('lifts a rule of approvals that was saved', async () => {
+  it('removes a saved approval rule', async () => {
     const editor = await opened({ ...STARTER, approvals: { not_by_starter: true } });
     const { name, nodes, edges } = editor.draft.value;
     editor.edit({ name, nodes, edges });
@@ -90,7 +90,7 @@ describe('The editor of a blueprint', () => {
     expect(editor.isChanged.value).to.equal(false);
   });
 
-  it('saves nothing when somebody else was faster, and then as the person decides', async () => {
+  it("does not save over another user's version, then saves as the user decides", async () => {
     const editor = await opened();
     const id = editor.saved.value?.id ?? '';
     await council.blueprints.update(id, { name: 'Theirs' });
@@ -114,7 +114,7 @@ describe('The editor of a blueprint', () => {
     expect(editor.conflict.value).to.equal(null);
   });
 
-  it('saves one that was deleted meanwhile anew, under its id', async () => {
+  it('saves a deleted blueprint again under its id', async () => {
     const editor = await opened();
     const id = editor.saved.value?.id ?? '';
     await council.blueprints.delete(id);
@@ -124,7 +124,7 @@ describe('The editor of a blueprint', () => {
     expect(await editor.overwrite()).to.include({ id, name: 'Back', version: 1 });
   });
 
-  it('changes nothing for a key that may only read, and tells what was found when it was saved', async () => {
+  it('changes nothing for a read-only key, and shows the saved findings', async () => {
     const { id } = await council.blueprints.create(bodyOf(withNode(LINE, null)));
     const editor = editorOf(false);
     await editor.load(id);

@@ -8,7 +8,7 @@ import { goldenHistories } from '../../support/golden-histories.js';
 const { subtle } = globalThis.crypto;
 
 describe('The check of a chain in the browser', () => {
-  it('finds every golden history whole', async () => {
+  it('accepts every golden history', async () => {
     for (const [name, events] of [...goldenHistories(), ...goldenRecords()]) {
       const result = await new ChainCheck(subtle).check(events);
       const [checked, headHash] = [events.length, events.at(-1)?.hash];
@@ -16,7 +16,7 @@ describe('The check of a chain in the browser', () => {
     }
   });
 
-  it('finds one changed character wherever it stands', async () => {
+  it('finds one changed character anywhere', async () => {
     const events = history('tool-calls');
     const text = JSON.stringify(events);
     for (const [from, to] of [
@@ -33,7 +33,7 @@ describe('The check of a chain in the browser', () => {
     }
   });
 
-  it('finds an event that was removed or put elsewhere', async () => {
+  it('finds a removed or moved event', async () => {
     const events = history('branches');
     const without = [...events.slice(0, 4), ...events.slice(5)];
     expect((await new ChainCheck(subtle).check(without)).firstDifference).to.deep.equal({
@@ -48,14 +48,14 @@ describe('The check of a chain in the browser', () => {
     expect((await new ChainCheck(subtle).check(swapped)).firstDifference?.seq).to.equal(4);
   });
 
-  it('takes no data that JSON cannot hold', async () => {
+  it('rejects data that is not valid JSON', async () => {
     const [first] = history('cancel');
     if (first?.type !== 'RunRequested') throw new Error('too short');
     const odd = { ...first, data: { ...first.data, inputTopic: '\ud800' } };
     expect((await new ChainCheck(subtle).check([odd])).firstDifference?.what).to.match(/not valid JSON/);
   });
 
-  it('goes on from the last event it has checked, also when asked twice at once', async () => {
+  it('checks each event once, even in concurrent calls', async () => {
     const events = history('blueprint');
     let digests = 0;
     const counting: Digester = {
@@ -70,7 +70,7 @@ describe('The check of a chain in the browser', () => {
     expect([digests, check.result.checked, check.result.valid]).to.deep.equal([events.length, events.length, true]);
   });
 
-  it('goes on after a digest that failed', async () => {
+  it('resumes after a failed digest', async () => {
     const events = history('cancel');
     let isBroken = true;
     const check = new ChainCheck({

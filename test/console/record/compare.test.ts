@@ -13,7 +13,7 @@ describe('Two runs side by side', () => {
     expect(compared(events, events).pairs.every(({ similarity }) => similarity === 'same')).to.equal(true);
   });
 
-  it('aligns by node and turn', () => {
+  it('aligns executions by node and occurrence', () => {
     const begun = given(COUNCIL).when(wrote('write')).when(scored('judge', 4));
     const left = begun.whenAll(
       wrote('write', 'Second'),
@@ -34,7 +34,7 @@ describe('Two runs side by side', () => {
     ]);
   });
 
-  it('shows what only the right one has where it ran there', () => {
+  it('places executions of the right run after their predecessor', () => {
     const begun = given(COUNCIL).when(wrote('write'));
     const left = begun.whenAll(scored('judge', 9), wrote('polish'));
     const right = begun.whenAll(scored('judge', 4), wrote('write', 'Again'), scored('judge', 9), wrote('polish'));
@@ -45,7 +45,7 @@ describe('Two runs side by side', () => {
     ).to.deep.equal(['write 1 same', 'judge 1 differs', 'write 2 right', 'judge 2 right', 'polish 1 same']);
   });
 
-  it('takes what a fork has taken over for the same', () => {
+  it('treats inherited steps of a fork as equal', () => {
     const [parent, fork] = [history('branches'), history('fork-of-branches')];
     for (const [one, other, side] of [
       [parent, fork, 'left'],

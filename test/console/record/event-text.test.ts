@@ -10,8 +10,8 @@ import { present } from '../../../src/system/element.js';
 import { history, recordOf } from '../../support/console-records.js';
 import { goldenHistories } from '../../support/golden-histories.js';
 
-describe('Events in plain words', () => {
-  it('tell a whole run as a story', () => {
+describe('Event texts', () => {
+  it('describe a complete run', () => {
     expect(history('fixed-graph').map(eventText)).to.deep.equal([
       'A user started a run of the built-in council on “Trees”.',
       'An instance claimed the run.',
@@ -30,7 +30,7 @@ describe('Events in plain words', () => {
     ]);
   });
 
-  it('tell who decided what', () => {
+  it('name who decided what', () => {
     const said = (name: string, type: string) =>
       history(name)
         .filter((event) => event.type === type)
@@ -48,7 +48,7 @@ describe('Events in plain words', () => {
     ]);
   });
 
-  it('call an instance by what it is, not by its id', () => {
+  it('do not contain instance ids', () => {
     for (const [name, events] of goldenHistories()) {
       for (const event of events) {
         if (event.type !== 'RunClaimed' && event.type !== 'RunReleased') continue;
@@ -69,7 +69,7 @@ describe('Events in plain words', () => {
     }
   });
 
-  it('are the name of a type that a later version has added', () => {
+  it('are the type name for an unknown type', () => {
     const [first] = history('cancel');
     expect(eventText(JSON.parse(JSON.stringify({ ...first, type: 'RunDreamt' })) as RunEvent)).to.equal('RunDreamt');
   });
@@ -81,7 +81,7 @@ describe('Events in plain words', () => {
   });
 });
 
-describe('Failures of runs and attempts in words', () => {
+describe('Failure texts', () => {
   it('give a text and advice for a recorded kind, and none for a kind that this version does not know', () => {
     expect(attemptFailureText('safety')).to.deep.equal({
       what: 'The provider withheld the answer as unsafe.',
@@ -98,7 +98,7 @@ describe('Failures of runs and attempts in words', () => {
   });
 });
 
-describe('Counts and times in words', () => {
+describe('Counts and durations as text', () => {
   it('are read at a glance', () => {
     expect([0, 950, 1_000, 1_249, 9_960, 34_400, 999_499, 999_500, 1_500_000].map(shortCount)).to.deep.equal([
       ...['0', '950', '1k', '1.2k', '10k', '34k', '999k', '1M', '1.5M'],

@@ -7,8 +7,8 @@ import { goldenRecords, history, recordOf } from '../../support/console-records.
 import { goldenHistories } from '../../support/golden-histories.js';
 import { named, randomStory } from '../../support/random-history.js';
 
-describe('A run as it ran', () => {
-  it('unrolls a loop into steps, each with what led to it and why', () => {
+describe('The execution trace of a run', () => {
+  it('lists the steps of a loop with their edges and reasons', () => {
     const ran = ranOf(history('fixed-graph'));
     expect(ran.executions.map(({ step, node, state }) => `${step} ${node} ${state}`)).to.deep.equal([
       '1 master_agent done',
@@ -58,7 +58,7 @@ describe('A run as it ran', () => {
     expect([stateAt(100), stateAt(251)]).to.deep.equal(['waiting', 'active']);
   });
 
-  it('tells what was under way when a run was cancelled', () => {
+  it('marks steps that were active when the run was cancelled', () => {
     const ran = ranOf(history('cancel'));
     expect(ran.executions.map(({ node, state }) => `${node} ${state}`)).to.deep.equal([
       'plan done',
@@ -67,14 +67,14 @@ describe('A run as it ran', () => {
     ]);
   });
 
-  it('tells of a takeover as an attempt that was lost', () => {
+  it('shows a lost attempt after a takeover', () => {
     const lost = ranOf(history('takeover')).executions.flatMap(({ node, attempts }) =>
       attempts.filter(({ ended }) => ended?.how === 'lost').map(() => node),
     );
     expect(lost).to.deep.equal(['left', 'left']);
   });
 
-  it('gives tools with what they found, and tokens summed over attempts', () => {
+  it('lists tool calls with results, and sums tokens over attempts', () => {
     const [reader] = ranOf(history('tool-calls')).executions;
     const [first, second] = reader?.attempts ?? [];
     expect(first?.toolCalls.map(({ hits }) => hits.length)).to.deep.equal([2]);
@@ -82,7 +82,7 @@ describe('A run as it ran', () => {
     expect(reader?.usage).to.deep.equal({ inputTokens: 10, outputTokens: 5 });
   });
 
-  it('tells who decided a pause, and how long it took', () => {
+  it('names who decided a pause, and its duration', () => {
     const { pauses } = ranOf(history('god-quorum'));
     expect(
       pauses.map(({ number, decision, waitedMs }) => [
@@ -98,7 +98,7 @@ describe('A run as it ran', () => {
     expect(due.map(({ decision }) => decision?.by)).to.deep.equal(['deadline', 'human']);
   });
 
-  it('shows what waits for a human, and that a human has sent it another way', () => {
+  it("shows a node that waits for a decision, and an override's route", () => {
     const events = history('god-modify');
     const paused = events.findIndex(({ type }) => type === 'RunPaused');
     expect(ranOf(events, paused).upcoming.map(({ node, awaits }) => [node, awaits])).to.deep.equal([
@@ -108,7 +108,7 @@ describe('A run as it ran', () => {
     expect(byHuman.map(({ reason, pause }) => [reason, pause])).to.deep.equal([['condition approve', 3]]);
   });
 
-  it('shows what a fork has taken over', () => {
+  it('shows the inherited steps of a fork', () => {
     const ran = ranOf(history('fork-of-branches'));
     expect(ran.inherited?.at).to.be.greaterThan(0);
     const inherited = ran.executions.filter(({ isInherited }) => isInherited);
@@ -120,14 +120,14 @@ describe('A run as it ran', () => {
     expect(ran.executions.every(({ state }) => state === 'done')).to.equal(true);
   });
 
-  it('agrees with the fold on what is under way, at every moment of any history', () => {
+  it('agrees with the fold on active steps, at every event of any history', () => {
     for (const [name, events] of [...goldenHistories(), ...goldenRecords()]) expectSameAsFold(events, name);
     for (let seed = 1; seed <= 12; seed += 1) {
       named(seed, () => expectSameAsFold(randomStory(seed).events, `seed ${seed}`));
     }
   });
 
-  it('grows with the record: gathered at once or event by event it is the same', () => {
+  it('is the same whether events are added at once or one by one', () => {
     const events = history('branches');
     const growing = recordOf([]);
     for (const event of events) {

@@ -10,7 +10,7 @@ describe('The difference of two states', () => {
     ]);
   });
 
-  it('looks into lists whose items have ids', () => {
+  it('compares the items of lists by id', () => {
     const nodes = [
       { id: 'write', label: 'Write', tools: { webSearch: false } },
       { id: 'judge', label: 'Judge' },
@@ -26,7 +26,7 @@ describe('The difference of two states', () => {
     ]);
   });
 
-  it('takes other lists as one value', () => {
+  it('compares other lists as one value', () => {
     expect(fieldDiff({ feedback: ['a'] }, { feedback: ['a', 'b'] })).to.deep.equal([
       { path: ['feedback'], before: ['a'], after: ['a', 'b'] },
     ]);
@@ -34,7 +34,7 @@ describe('The difference of two states', () => {
     expect(fieldDiff('a', { a: 1 })).to.deep.equal([{ path: [], before: 'a', after: { a: 1 } }]);
   });
 
-  it('does not trip over names that every object has', () => {
+  it('handles names of object properties', () => {
     const after = JSON.parse('{"__proto__": {"x": 1}, "constructor": 2}') as unknown;
     expect(fieldDiff({}, after).map(({ path }) => path.join('.'))).to.deep.equal(['__proto__', 'constructor']);
   });

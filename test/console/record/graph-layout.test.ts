@@ -20,7 +20,7 @@ describe('The layout of a graph', () => {
     expectApart(placed);
   });
 
-  it('leads edges from border to border, back edges against the direction', () => {
+  it('routes edges from border to border', () => {
     for (const direction of ['down', 'right'] as const) {
       const { nodes, edges } = layoutGraph(COUNCIL, LOOP, direction);
       for (const { id, source, target } of LOOP) {
@@ -66,7 +66,7 @@ describe('The layout of a graph', () => {
     expect(layoutGraph(COUNCIL, LOOP).edges.get('write->judge')?.label).to.equal(null);
   });
 
-  it('leads long edges past the nodes between, and labels past each other', () => {
+  it('routes long edges around nodes, without overlapping labels', () => {
     const ids = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
     const ways = '0-3 1-3 2-4 3-5 4-5 5-6 5-7 6-8 7-8 5-8 8-9 0-9 0-8 1-9'.split(' ');
     for (const direction of ['down', 'right'] as const) {
@@ -94,7 +94,7 @@ describe('The layout of a graph', () => {
     }
   });
 
-  it('takes any text for an id, loops of one node, double edges and edges to nowhere', () => {
+  it('accepts any id, self-loops, double edges and edges without a node', () => {
     const ids = ['__proto__', 'constructor', '', 'a b\u0001c', 'toString'];
     const edges = [
       ...ids.map((id, at) => edge(id, ids[at + 1] ?? id, { id: `e${at}` })),
@@ -124,7 +124,7 @@ describe('The layout of a graph', () => {
     }
   });
 
-  it('leads every edge of a long page of a run', () => {
+  it('routes every edge of a long page of steps', () => {
     const nodes = Array.from({ length: 140 }, (_, at) => node(`s${at}`));
     const edges = nodes
       .slice(1)

@@ -8,8 +8,8 @@ import type { ChartConfig } from '../../../src/generated/schemas.js';
 import { history, recordOf } from '../../support/console-records.js';
 import { goldenHistories } from '../../support/golden-histories.js';
 
-describe('A run as it is', () => {
-  it('marks how often each node is done and each edge taken', () => {
+describe('The graph of a run at an event', () => {
+  it('counts the executions of nodes and the uses of edges', () => {
     const { nodes, edges } = viewOf(history('fixed-graph'));
     expect(nodes.map(({ id, state, doneTimes }) => [id, state, doneTimes])).to.deep.equal([
       ['master_agent', 'done', 2],
@@ -25,7 +25,7 @@ describe('A run as it is', () => {
     ]);
   });
 
-  it('marks what is under way and the way it came by', () => {
+  it('marks the active node and the edge to it', () => {
     const events = history('fixed-graph');
     const critic = events.findIndex(({ type, data }) => type === 'NodeStarted' && data.node === 'critic_agent');
     const { nodes, edges } = viewOf(events.slice(0, critic + 1));
@@ -33,7 +33,7 @@ describe('A run as it is', () => {
     expect(edges.filter(({ isLastTaken }) => isLastTaken).map(({ target }) => target)).to.deep.equal(['critic_agent']);
   });
 
-  it('marks what a human is asked to let through', () => {
+  it('marks the node that waits for a decision', () => {
     const events = history('god-approve');
     const paused = events.findLastIndex(({ type }) => type === 'RunPaused');
     const { nodes } = viewOf(events.slice(0, paused + 1));
@@ -48,7 +48,7 @@ describe('A run as it is', () => {
     expect(viewOf(history('failure-after-retries')).nodes[0]?.failedTimes).to.equal(3);
   });
 
-  it('does not count the way that a human has corrected', () => {
+  it('does not count a route that an override replaced', () => {
     const { edges } = viewOf(history('god-modify'));
     const byCondition = (condition: string) => edges.find((edge) => edge.condition === condition)?.takenTimes;
     expect([byCondition('rework'), byCondition('approve')]).to.deep.equal([0, 1]);

@@ -6,8 +6,8 @@ import { hostileTexts } from '../../support/hostile-texts.js';
 
 const plain = (draft: string): string => plainDraft(draftTree(tokensOf(draft)));
 
-describe('The plain words of a draft', () => {
-  it('are a line for each heading, paragraph and item, without the signs of Markdown', () => {
+describe('A draft as plain text', () => {
+  it('has a line per heading, paragraph and item, without Markdown signs', () => {
     const draft =
       '# Oaks\n\nThey grow **slowly**,\nand *long*.\n\n- deep `roots`\n- [shade](https://oaks.example)\n\n2. two';
     expect(plain(draft).split('\n')).to.deep.equal([
@@ -16,14 +16,14 @@ describe('The plain words of a draft', () => {
     ]);
   });
 
-  it('have rows, tasks and footnotes as lines', () => {
+  it('has rows, tasks and footnotes as lines', () => {
     const draft = '| a | b |\n|--|--|\n| 1 | 2 |\n\n- [x] done\n- [ ] open\n\nSo[^1]\n\n[^1]: it is.';
     expect(plain(draft).split('\n')).to.deep.equal([
       ...['a | b', '1 | 2', '', '• ☑ done', '• ☐ open', '', 'So[1]', '', '[1] it is.'],
     ]);
   });
 
-  it('keep code, quotes, and whatever is no Markdown as it is', () => {
+  it('keeps code, quotes and other text', () => {
     expect(plain('```\n# no heading\n```\n\n> said\n\n<b>2 * 3 * 4</b>')).to.equal(
       '# no heading\n\n  said\n\n<b>2 * 3 * 4</b>',
     );

@@ -36,7 +36,7 @@ describe('The record of a run in the console', () => {
     }
   });
 
-  it('passes over events it has and refuses a gap', () => {
+  it('ignores known events and rejects a gap', () => {
     const [first, second, third] = goldenHistories().get('blueprint') ?? [];
     if (first === undefined || second === undefined || third === undefined) throw new Error('too short');
     const record = recordOf([first, second]);
@@ -45,7 +45,7 @@ describe('The record of a run in the console', () => {
     expect(() => new RunRecord().add(third)).to.throw(RangeError);
   });
 
-  it('keeps what cannot be folded as events and tells where that begins', () => {
+  it('keeps events that cannot be folded, and names the first', () => {
     const [first, second, ...rest] = goldenHistories().get('blueprint') ?? [];
     if (first === undefined || second === undefined) throw new Error('too short');
     const later = JSON.parse(JSON.stringify({ ...second, type: 'RunDreamt' })) as RunEvent;

@@ -5,7 +5,7 @@ import { hostileTexts } from '../../support/hostile-texts.js';
 import { seededRandom } from '../../support/seeded-random.js';
 
 describe('The difference of two drafts', () => {
-  it('tells words apart within a line', () => {
+  it('compares words within a line', () => {
     const { blocks, addedWords, removedWords } = textDiff('Oaks grow slowly here.', 'Oaks grow very fast here.');
     expect(blocks).to.deep.equal([
       [
@@ -33,7 +33,7 @@ describe('The difference of two drafts', () => {
     ]);
   });
 
-  it('tells a line whole that has become another, and word by word one that was rewritten', () => {
+  it('replaces a different line, and compares a rewritten line word by word', () => {
     const before = 'Four hundred bicycles pass the gate.\nIt costs eleven parking places.';
     const after = 'The topic is what the council makes of it.\nIt costs nine parking places.\nIn short';
     const told = textDiff(before, after).blocks.map((block) => block.map(({ kind, text }) => [kind, text]));
@@ -52,7 +52,7 @@ describe('The difference of two drafts', () => {
     ]);
   });
 
-  it('is not torn apart by empty lines', () => {
+  it('joins changes across empty lines', () => {
     const told = textDiff('One oak\n\nTwo elms', 'Rain came\n\nSnow fell').blocks;
     expect(told).to.deep.equal([
       [{ kind: 'removed', text: 'One oak\n\nTwo elms' }],
@@ -60,14 +60,14 @@ describe('The difference of two drafts', () => {
     ]);
   });
 
-  it('begins with nothing and may end with nothing', () => {
+  it('handles a missing text on either side', () => {
     expect(textDiff(null, 'All new').blocks[0]).to.deep.equal([{ kind: 'added', text: 'All new' }]);
     expect(textDiff('All gone', null).blocks[0]).to.deep.equal([{ kind: 'removed', text: 'All gone' }]);
     expect(textDiff(null, null).blocks).to.deep.equal([]);
     expect(textDiff('Same\n\ntext', 'Same\n\ntext').blocks).to.have.lengthOf(1);
   });
 
-  it('tells letters apart where words have no spaces', () => {
+  it('compares letters in scripts without spaces', () => {
     const { blocks } = textDiff('日本語を話す', '日本語で話す');
     expect(blocks[0]?.map(({ text }) => text)).to.deep.equal(['日本語', 'を', 'で', '話す']);
   });

@@ -6,7 +6,7 @@ import { history, longHistory, recordOf } from '../../support/console-records.js
 import { goldenHistories } from '../../support/golden-histories.js';
 import { named, randomStory } from '../../support/random-history.js';
 
-describe('A run along time', () => {
+describe('The timeline of a run', () => {
   it('draws work to scale', () => {
     const { zones, lanes } = lineOf(history('fixed-graph'));
     expect(zones.map(({ kind, isBreak, label }) => [kind, isBreak, label])).to.deep.equal([['work', false, '5.0 s']]);
@@ -19,7 +19,7 @@ describe('A run along time', () => {
     ]);
   });
 
-  it('draws a human wait as a break that tells its real length', () => {
+  it('shows a wait for a decision as a break with its duration', () => {
     const { zones, lanes } = lineOf(history('god-approve'));
     const human = zones.filter(({ kind }) => kind === 'human');
     expect(human.map(({ isBreak, label }) => [isBreak, label])).to.deep.equal([
@@ -31,7 +31,7 @@ describe('A run along time', () => {
     expect(lanes[0]?.segments.map(({ result }) => result)).to.deep.equal(['approve', 'approve', 'approve']);
   });
 
-  it('tells back-offs from work, and a lost owner from both', () => {
+  it('separates back-offs, work and a lost owner', () => {
     const retried = timed(history('failure-after-retries'), 10_000);
     expect(lineOf(retried).lanes[0]?.segments.map(({ kind, result }) => [kind, result])).to.deep.equal([
       ['work', 'failed'],
@@ -45,7 +45,7 @@ describe('A run along time', () => {
     expect(kinds).to.include('no-owner');
   });
 
-  it('lets what is open grow until now, and no longer once the run has ended', () => {
+  it('extends open periods to now, but not after the end of the run', () => {
     const events = history('fixed-graph');
     const started = events.findIndex(({ type }) => type === 'NodeStarted');
     const record = recordOf(events.slice(0, started + 1));
@@ -67,7 +67,7 @@ describe('A run along time', () => {
     expectInPlace(timed(longHistory(1_000), 1_500), 'long');
   });
 
-  it('goes on when clocks of instances differ', () => {
+  it('accepts events of instances with different clocks', () => {
     const events = history('takeover').map((event) =>
       event.seq % 3 === 0 ? { ...event, at: new Date(Date.parse(event.at) - 60_000).toISOString() } : event,
     );
