@@ -24,7 +24,7 @@ export function chartDiagram({ initial, states }: ChartConfig, graph: Graph): st
   const lines = [
     `[*] --> ${initial}`,
     ...all.flatMap(([key, state]) => stateLines(key, state, graph)),
-    ...all.flatMap(([key, state]) => waysOut(state).map(({ fact, target }) => `${key} --> ${target} : ${fact}`)),
+    ...all.flatMap(([key, state]) => transitionsOut(state).map(({ fact, target }) => `${key} --> ${target} : ${fact}`)),
     ...all.flatMap(([key, { type }]) => (type === 'final' ? [`${key} --> [*]`] : [])),
   ];
   return ['stateDiagram-v2', ...indented(lines), ''].join('\n');
@@ -38,16 +38,16 @@ function stateLines(key: string, state: ChartState, graph: Graph): readonly stri
   return inner.length === 0 ? [named] : [`${named} {`, ...indented(inner), '}'];
 }
 
-/** What happens inside a state that has no nodes; states that nothing leads between, such as `idle`, are not shown. */
+/** The inside of a state without nodes. Omits states without transitions between them, such as `idle`. */
 function innerLines({ initial, states = {} }: ChartState): readonly string[] {
-  const ways = Object.entries(states).flatMap(([key, { on = {} }]) =>
+  const transitions = Object.entries(states).flatMap(([key, { on = {} }]) =>
     Object.entries(on).flatMap(([fact, { target }]) =>
       target === undefined || target.startsWith(OUTSIDE) ? [] : [`${key} --> ${target} : ${fact}`],
     ),
   );
-  if (ways.length === 0) return [];
+  if (transitions.length === 0) return [];
   const named = Object.entries(states).map(([key, state]) => nameLine(key, { ...state, description: key }));
-  return [...named, `[*] --> ${initial}`, ...ways];
+  return [...named, `[*] --> ${initial}`, ...transitions];
 }
 
 function nodeLines(nodes: readonly (readonly [string, ChartState])[], { entry, edges }: Graph): readonly string[] {
@@ -66,15 +66,18 @@ function nodeLines(nodes: readonly (readonly [string, ChartState])[], { entry, e
   ];
 }
 
-/** Transitions out of a state and of what it holds. */
-function waysOut({ on = {}, states = {} }: ChartState): readonly { readonly fact: string; readonly target: string }[] {
+/** Transitions out of a state and out of the states inside it. */
+function transitionsOut({
+  on = {},
+  states = {},
+}: ChartState): readonly { readonly fact: string; readonly target: string }[] {
   const own = Object.entries(on).flatMap(([fact, { target = '' }]) =>
     target.startsWith(OUTSIDE) ? [{ fact, target: target.slice(OUTSIDE.length) }] : [],
   );
-  return [...own, ...Object.values(states).flatMap(waysOut)];
+  return [...own, ...Object.values(states).flatMap(transitionsOut)];
 }
 
-/** The active state is marked with a sign, because not every renderer colours nested states. */
+/** Marks the active state with a sign, because not every renderer colours nested states. */
 function nameLine(key: string, { description = '', tags = [] }: ChartState): string {
   const label = mermaidText(description);
   return `state "${tags.length > 0 ? '▶ ' : ''}${label === '' ? key : label}" as ${key}`;
@@ -88,7 +91,7 @@ function indented(lines: readonly string[]): readonly string[] {
   return lines.map((line) => `  ${line}`);
 }
 
-/** A genealogy as a Mermaid flowchart: drafts as boxes, what led to them as arrows. Names are ours, labels are data. */
+/** A genealogy as a Mermaid flowchart: drafts as boxes, their parents as arrows. Names are ours, labels are data. */
 export function genealogyDiagram(genealogy: Genealogy): string {
   const { drafts, feedback, decisions, failures, outcome } = genealogy;
   const draftsById = new Map(drafts.map((draft) => [draft.id, draft]));
@@ -181,7 +184,7 @@ function outcomeLines({ seq, status, final_draft: draft, kind, error }: Genealog
 
 type Shape = readonly [open: string, close: string];
 
-/** @param lines of text as mermaidText gives it; empty ones are left out */
+/** @param lines of text that mermaidText has encoded; empty ones are omitted */
 function box(name: string, [open, close]: Shape, lines: readonly string[]): string {
   return `  ${name}${open}"${lines.filter((line) => line !== '').join('<br/>')}"${close}`;
 }
@@ -194,9 +197,9 @@ function nameOf(id: string): string {
 /** Most code points of a label. */
 const MAX_LABEL_CHARS = 60;
 
-/** All but letters, digits and spaces: other characters may be syntax for Mermaid or HTML. */
+/** Characters that may be syntax for Mermaid or HTML: all but letters, digits and spaces. */
 const SPECIAL = /[^\p{L}\p{N} ]/gu;
-/** A word that Mermaid reads as a statement of its own wherever in a line it stands. */
+/** A word that Mermaid reads as a statement anywhere in a line. */
 const STATEMENT = /d(?=irection)/gi;
 /** Invisible characters, line ends and direction marks. */
 const UNSEEN = /[\p{C}\p{Z}]+/gu;

@@ -1,4 +1,4 @@
-/** Digests of texts, so that a document that names many of them does not grow with their length. */
+/** Digests of texts, so that an answer that names many texts stays small. */
 import { codePoints } from '../graph/limits.js';
 
 /** Most code points shown of a line. */

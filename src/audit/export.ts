@@ -37,7 +37,7 @@ function parsed(line: string): unknown {
   }
 }
 
-/** Null for text that no JSON can hold, such as a lone surrogate behind an escape. */
+/** The canonical form, or null if there is none, as for a lone surrogate behind an escape. */
 function canonicalOf(event: ExportedEvent): string | null {
   try {
     return exportLine(event);
@@ -46,7 +46,7 @@ function canonicalOf(event: ExportedEvent): string | null {
   }
 }
 
-/** Whether a value has the shape of an event, of whatever type. */
+/** Whether a value has the shape of an event of any type. */
 function isEvent(value: unknown): value is ExportedEvent {
   const isText = ['at', 'hash', 'id', 'type'].every((name) => typeof fieldOf(value, name) === 'string');
   const data = fieldOf(value, 'data');

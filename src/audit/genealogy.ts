@@ -1,6 +1,6 @@
 /**
- * Where a run's drafts come from: a fold of its events beside the run's own fold, from which it takes what each node
- * was given. Texts appear as digests, so it stays small however large the drafts are. No model is called.
+ * The origin of a run's drafts: a fold of its events beside the run's own fold, which holds the input of each node. Texts
+ * appear as digests, so the genealogy stays small however large the drafts are.
  */
 import type {
   Genealogy,
@@ -47,7 +47,7 @@ export interface GenealogyDeps {
 }
 
 /**
- * The genealogy of a run; null when there are no events.
+ * The genealogy of a run, or null if there are no events.
  *
  * @param events in order, from the first
  * @throws {RunCorrupt} an event is invalid; also throws what the iteration throws
@@ -112,7 +112,7 @@ class GenealogyFold {
         return void this.#failures.push(failureOf(event));
       case 'RunPaused':
         return event.data.nextNodes.forEach((node, index) =>
-          this.#join(event, after, { node, step: after.progress.steps + 1 + index }),
+          this.#addJoinedInto(event, after, { node, step: after.progress.steps + 1 + index }),
         );
       case 'GateDecided':
         return void this.#decisions.push(decisionOf(event, { before, after }, this.#provenance, this.#deps));
@@ -133,18 +133,23 @@ class GenealogyFold {
 
   #started(event: Of<'NodeStarted'>, before: RunState, after: RunState): void {
     const { step, node, attempt, model, inputHash: promptHash } = event.data;
-    if (!before.progress.frontier.some((each) => each.step === step)) this.#join(event, before, { node, step });
+    if (!before.progress.frontier.some((each) => each.step === step))
+      this.#addJoinedInto(event, before, { node, step });
     const branch = after.progress.frontier.find((each) => each.step === step)?.branch;
-    const parents = branch === undefined ? { drafts: [], feedback: [] } : this.#given(branch);
+    const parents = branch === undefined ? { drafts: [], feedback: [] } : this.#inputOf(branch);
     this.#inFlight.set(step, { parents, model, promptHash, attempt, tools: [] });
   }
 
-  #given(branch: Branch): GenealogyParents {
+  #inputOf(branch: Branch): GenealogyParents {
     return { drafts: distinct([this.#provenance.draftOf(branch)]), feedback: this.#provenance.feedbackOf(branch) };
   }
 
-  /** Adds the draft that is joined before a node, once: a pause may have added it already. */
-  #join(event: RunEvent, run: RunState, { node, step }: { readonly node: string; readonly step: number }): void {
+  /** Adds the draft that is joined before a node, unless a pause has added it. */
+  #addJoinedInto(
+    event: RunEvent,
+    run: RunState,
+    { node, step }: { readonly node: string; readonly step: number },
+  ): void {
     const parts = partsInto(run, node);
     if (parts.length === 0) return;
     const branch = branchInto(run, node, step);
@@ -169,7 +174,7 @@ class GenealogyFold {
 
   #completed(event: Of<'NodeCompleted'>, after: RunState): void {
     const { step, node, output } = event.data;
-    const { parents, tools, model, promptHash, attempt } = this.#inFlight.get(step) ?? NOTHING_KNOWN;
+    const { parents, tools, model, promptHash, attempt } = this.#inFlight.get(step) ?? NO_INPUT;
     this.#inFlight.delete(step);
     const [from, iteration] = [String(step), after.progress.iterationCount];
     if ('draft' in output) {
@@ -198,8 +203,8 @@ class GenealogyFold {
   }
 }
 
-/** For a step without a start, which the chart does not allow. */
-const NOTHING_KNOWN = {
+/** Of a step that never started, which the chart does not allow. */
+const NO_INPUT = {
   parents: { drafts: [], feedback: [] },
   tools: [],
   model: null,

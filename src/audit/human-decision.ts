@@ -1,4 +1,4 @@
-/** A human's decision: what was shown, and what it changed. */
+/** A human's decision at a pause: what the pause showed, and what the decision changed. */
 import type {
   GenealogyChange,
   GenealogyDecision,
@@ -22,19 +22,20 @@ import { pauseOf } from '../run/state.js';
 
 type GateDecided = Extract<RunEvent, { type: 'GateDecided' }>;
 
-/** Most fields named of an override that was not applied: any client may have sent any. */
+/** Most fields listed of an override that was not applied: its client may have sent any number. */
 const MAX_FIELDS = 20;
 const MAX_FIELD_CHARS = 120;
 
-interface Turn {
+/** The run before and after the decision. */
+interface Transition {
   readonly before: RunState;
   readonly after: RunState;
 }
 
-/** The decision; the drafts, feedback and scores it set are added to the provenance. */
+/** The decision. Adds the drafts, feedback and scores that it set to the provenance. */
 export function decisionOf(
   event: GateDecided,
-  { before, after }: Turn,
+  { before, after }: Transition,
   provenance: Provenance,
   deps: { readonly sha256: (text: string) => string; readonly canonical: (value: unknown) => string },
 ): GenealogyDecision {
@@ -54,7 +55,7 @@ export function decisionOf(
   };
 }
 
-/** The votes that a decision completes: those for the same choice. */
+/** The votes for the choice that was decided. */
 function votesBefore({ data }: GateDecided, before: RunState): GenealogyDecision['votes'] {
   const votes = data.by === 'deadline' ? [] : votesFor(decidedPause(before).votes, data);
   return votes.map(({ actor, choice, at, comment }) => ({ actor, action: choice.action, at, comment }));
@@ -74,12 +75,12 @@ function shownAt(run: RunState, provenance: Provenance, draftHash: string | null
   };
 }
 
-/** An override with its source and the nodes its drafts were given to. */
+/** An override with its source and the nodes that got its drafts. */
 interface Override {
   readonly changes: StateOverride;
   readonly source: string;
   readonly drafts: GivenDrafts;
-  /** It applied to every branch, ended ones too, as overrides did before decisions recorded `overrideVersion`. */
+  /** Whether it applied to every branch, even ended ones, as before decisions recorded `overrideVersion`. */
   readonly isForEvery: boolean;
 }
 
@@ -91,25 +92,30 @@ function overrideOf({ data }: GateDecided, before: RunState): Override | null {
   return { changes, source, isForEvery, drafts: givenDrafts(before, changes, { source, shown }) };
 }
 
-function addOverride(event: GateDecided, override: Override, { before, after }: Turn, provenance: Provenance): void {
+function addOverride(
+  event: GateDecided,
+  override: Override,
+  { before, after }: Transition,
+  provenance: Provenance,
+): void {
   const { changes, source, drafts, isForEvery } = override;
   const { feedback_history: texts = [], critic_score: score } = changes;
   const { seq, at } = event;
   const iteration = after.progress.iterationCount;
   const draft = provenance.draftOf(before.progress.shown);
-  const living = livingBefore(before, provenance, isForEvery);
+  const current = draftsBefore(before, provenance, isForEvery);
   for (const [from, { text, nodes }] of textsIn(drafts)) {
-    const parents = { drafts: isForEvery ? living : heldBefore(before, provenance, nodes), feedback: [] };
+    const parents = { drafts: isForEvery ? current : draftsOfNodes(before, provenance, nodes), feedback: [] };
     provenance.addDraft(event, from, { kind: 'human', node: null, step: null, parents, iteration, text });
   }
   if (texts.length > 0) provenance.addFeedback(event, source, { kind: 'human', node: null, draft, texts });
   if (score === undefined) return;
   const given = { kind: 'human' as const, node: null, score, verdict: after.progress.shown.verdict };
-  const judged = drafts.size === 0 ? living : distinct([provenance.draftOf(after.progress.shown)]);
+  const judged = drafts.size === 0 ? current : distinct([provenance.draftOf(after.progress.shown)]);
   provenance.addScore({ seq, at, ...given, drafts: judged, feedback: null, iteration });
 }
 
-/** The texts of an override by source, each with the nodes that will work on it. */
+/** The texts of an override by source, each with the nodes that got it. */
 function textsIn(drafts: GivenDrafts): ReadonlyMap<string, { readonly text: string; readonly nodes: string[] }> {
   const texts = new Map<string, { readonly text: string; readonly nodes: string[] }>();
   for (const [node, { draft: text, from }] of drafts) {
@@ -121,7 +127,7 @@ function textsIn(drafts: GivenDrafts): ReadonlyMap<string, { readonly text: stri
   return texts;
 }
 
-/** The nodes that a pause showed as those about to run. */
+/** The nodes that the pause showed as next. */
 function nodesShown(run: RunState): readonly string[] {
   return decidedPause(run).nextNodes;
 }
@@ -132,26 +138,27 @@ function decidedPause(run: RunState): RunPause {
   return pause;
 }
 
-/** The drafts that nodes about to run were shown with. */
-function heldBefore(run: RunState, provenance: Provenance, nodes: readonly string[]): string[] {
+/** The drafts that the pause showed for these nodes. */
+function draftsOfNodes(run: RunState, provenance: Provenance, nodes: readonly string[]): string[] {
   const next = nodesShown(run);
   return distinct(
     nodes.map((node) => provenance.draftOf(branchInto(run, node, run.progress.steps + 1 + next.indexOf(node)))),
   );
 }
 
-/**
- * The drafts of branches at a pause: those that wait, joined as they were shown, and, where they count, those that have
- * ended.
- */
-function livingBefore(run: RunState, provenance: Provenance, withEnded: boolean): string[] {
+/** The drafts of the branches at a pause, joined as the pause showed them. */
+function draftsBefore(run: RunState, provenance: Provenance, withEnded: boolean): string[] {
   const ended = withEnded ? run.progress.ended.map(({ branch }) => provenance.draftOf(branch)) : [];
-  return distinct([provenance.draftOf(run.progress.shown), ...heldBefore(run, provenance, nodesShown(run)), ...ended]);
+  return distinct([
+    provenance.draftOf(run.progress.shown),
+    ...draftsOfNodes(run, provenance, nodesShown(run)),
+    ...ended,
+  ]);
 }
 
 function changesOf(
   { changes: override, source, drafts }: Override,
-  { before, after, shown }: Turn & { readonly shown: GenealogyShown },
+  { before, after, shown }: Transition & { readonly shown: GenealogyShown },
   provenance: Provenance,
 ): GenealogyChange[] {
   const { input_topic: topic, current_draft: draft, feedback_history: feedback } = override;
@@ -166,7 +173,7 @@ function changesOf(
   const idsOf = given.map(({ draft: text, from }) => provenance.draftOf({ draft: text, draftFrom: from }));
   changed('input_topic', shown.input_topic, topic === undefined ? null : firstLine(topic));
   changed('current_draft', shown.draft, provenance.draftOf({ draft: draft ?? null, draftFrom: source }));
-  if (nodes.length > 0) changed('branches', heldBefore(before, provenance, nodes), distinct(idsOf));
+  if (nodes.length > 0) changed('branches', draftsOfNodes(before, provenance, nodes), distinct(idsOf));
   changed('critic_score', shown.critic_score, score ?? null);
   changed('iteration_count', before.progress.iterationCount, iteration ?? null);
   changed(

@@ -55,7 +55,7 @@ function stepIn(from: string | null): GenealogyDraft['step'] {
   return Number.isInteger(step) ? step : null;
 }
 
-/** Items with a key, each key once. */
+/** The first item of each key; omits items without a key. */
 function eachOnce<T extends Branch | Branch['feedback'][number]>(
   items: readonly T[],
   keyOf: (item: T) => string | null,

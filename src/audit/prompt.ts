@@ -1,4 +1,4 @@
-/** What a node was sent: rendered anew from the record, and compared with the hash that was recorded. */
+/** The prompt of a node, rendered again from the record and compared with the recorded hash. */
 import type { StepPrompt } from '../generated/schemas.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
@@ -10,11 +10,11 @@ import { present } from '../system/element.js';
 /** An attempt of a step. */
 export interface AttemptPlace {
   readonly step: number;
-  /** Absent: the last one. */
+  /** Default: the last one. */
   readonly attempt?: number | undefined;
 }
 
-/** `no-run`: there are no events; `no-attempt`: none of them starts it. */
+/** The prompt, or `no-run` without events, or `no-attempt` if no event starts the attempt. */
 export type PromptFound = StepPrompt | 'no-run' | 'no-attempt';
 
 type Started = Extract<RunEvent, { type: 'NodeStarted' }>;
@@ -25,7 +25,7 @@ interface PromptDeps {
 }
 
 /**
- * The prompt of an attempt. Of a fork its own steps are known; earlier ones are its parent's.
+ * The prompt of an attempt. A fork has only its own steps; its parent has the earlier ones.
  *
  * @param events in order, from the first
  * @throws {RunCorrupt} an event is invalid; also throws what the iteration throws
@@ -40,7 +40,7 @@ export async function promptOf(
   for await (const recorded of events) {
     const event = upcast(recorded);
     run = foldNext(runId, run, event);
-    if (!isOf(event) || event.data.step !== step) continue;
+    if (!isStartOrEnd(event) || event.data.step !== step) continue;
     if (event.type === 'NodeCompleted') break;
     if ((attempt ?? event.data.attempt) === event.data.attempt) found = promptAt(event, run, { sha256 });
     if (event.data.attempt === attempt) break;
@@ -49,8 +49,8 @@ export async function promptOf(
   return found ?? 'no-attempt';
 }
 
-/** After the second no attempt of a step follows. */
-function isOf(event: RunEvent): event is Started | Completed {
+/** No attempt of a step follows its completion. */
+function isStartOrEnd(event: RunEvent): event is Started | Completed {
   return event.type === 'NodeStarted' || event.type === 'NodeCompleted';
 }
 

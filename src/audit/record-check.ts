@@ -1,23 +1,23 @@
-/** Verifies records in the background, so that a corrupt one is found before it is requested. */
+/** Verifies records in the background, to find corrupt ones before clients request them. */
 import type { System } from '../system/system.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { settledWithin } from '../system/async/deadline.js';
 
-/** How long the start waits for it, in milliseconds: enough for about a hundred records. */
+/** How long the start of the service waits for the check, in milliseconds: enough for about a hundred records. */
 const START_WAITS_MS = 100;
 
 export interface RecordCheckDeps {
   /** Verifies a record and marks it if it is corrupt. */
   readonly verify: (id: string) => Promise<unknown>;
   readonly system: Pick<System, 'after'>;
-  /** Called with the error that ends it early. */
+  /** Called with the error that ends the check early. */
   readonly onFault: (error: unknown) => void;
 }
 
 export interface RecordCheck {
-  /** Starts the check; resolves once it is complete, or has taken so long that it continues in the background. */
+  /** Starts the check. Resolves once it is complete, or after 100 ms, while it continues in the background. */
   start(ids: AsyncIterable<string>): Promise<void>;
-  /** Ends the check; resolves once it has ended. */
+  /** Stops the check, and resolves once it has stopped. */
   stop(): Promise<void>;
 }
 

@@ -1,6 +1,4 @@
-/**
- * Verifies a run: its record, the event of its parent that it was forked from, and the stored view of it.
- */
+/** Verifies a run: its record, the event of its parent that it was forked from, and its stored view. */
 import { RunCorrupt } from '../run/errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
@@ -19,34 +17,34 @@ export type RunVerification = Pick<Verified, 'events' | 'headHash' | 'firstDiffe
 
 export interface VerifyRunDeps extends ReplayDeps {
   readonly log: Pick<EventLog, 'readStream' | 'hasGaps'>;
-  /** The stored view of a run, up to date with the log at the call; null when there is none. */
+  /** The stored view of a run, up to date with the log at the call, or null if there is none. */
   readonly stored: (runId: string) => Promise<RunSummary | null>;
   /** Replaces a stored view that differs from the fold. */
   readonly replaceView: (seen: RunSummary | null, fold: RunSummary) => Promise<void>;
-  /** Called with a record that is invalid. */
+  /** Called with each corrupt record. */
   readonly onCorrupt: (error: RunCorrupt) => void;
-  /** Called with a run whose whole record is valid. */
+  /** Called if the complete record of the run is valid. */
   readonly onValid: (runId: string) => void;
 }
 
 /**
- * Reads and replays the whole record of a run; null when the run is unknown. A stored view that differs is reported and
- * replaced at once, so that nothing forged is served afterwards.
+ * Reads and replays the complete record of a run, or returns null if the run is unknown. Reports and replaces a stored view
+ * that differs, so that the service serves no forged view afterwards.
  */
 export async function verifyRun(runId: string, deps: VerifyRunDeps): Promise<RunVerification | null> {
   const { log, onCorrupt } = deps;
   const recorded = await lastRevision(log, runId);
-  // Read before the record, which may grow meanwhile: so the record is always at least as new as the view.
+  // Read before the record, so that the record is at least as new as the view.
   const stored = await deps.stored(runId);
   let viewed: RunState | null = null;
   const verified = await verifyStored(runId, {
     ...deps,
-    onTaken(run) {
+    onReplayed(run) {
       if (run.head.seq === stored?.seq) viewed = run;
     },
   });
   if (verified.events === 0 && verified.firstDifference === null && recorded === null && stored === null) return null;
-  const recordDifference = verified.firstDifference ?? (await cutOff(verified, { recorded, stored }, log));
+  const recordDifference = verified.firstDifference ?? (await truncationOf(verified, { recorded, stored }, log));
   const { events, headHash, run } = verified;
   if (recordDifference !== null) {
     onCorrupt(new RunCorrupt({ runId, seq: recordDifference.seq, reason: recordDifference.what }));
@@ -59,7 +57,7 @@ export async function verifyRun(runId: string, deps: VerifyRunDeps): Promise<Run
   return { events, headHash, firstDifference: ofParent ?? difference };
 }
 
-/** Null also where it cannot be read: then the record itself tells why. */
+/** Null also if the last event is unreadable: the verification of the record then says why. */
 async function lastRevision(log: Pick<EventLog, 'readStream'>, runId: string): Promise<number | null> {
   try {
     return (await lastEvent(log, runStream(runId)))?.revision ?? null;
@@ -69,17 +67,17 @@ async function lastRevision(log: Pick<EventLog, 'readStream'>, runId: string): P
   }
 }
 
-/** The state before the record was read: the revision of its last event, and the view. */
+/** What was read before the record: the revision of its last event, and the view. */
 interface Before {
   readonly recorded: number | null;
   readonly stored: RunSummary | null;
 }
 
 /**
- * Detects a truncated record: it ends before an event that it once had. Where the log may have lost that event, a stored
- * view that is ahead of its record counts as a witness; elsewhere the view is wrong.
+ * Detects a truncated record, which lacks an event that it once had. If the log may have lost that event, a stored view
+ * that is ahead of its record proves the loss; otherwise the view is wrong.
  */
-async function cutOff(
+async function truncationOf(
   { events }: Verified,
   { recorded, stored }: Before,
   log: VerifyRunDeps['log'],
@@ -98,15 +96,15 @@ function viewDifference(
   if (stored !== null && stored.seq >= events) {
     return { seq: events, what: 'the stored view of the run is ahead of its record' };
   }
-  if (stored === null) return { seq: 0, what: 'no view of the run is stored that can be read' };
-  if (stored.seq < recorded) return { seq: stored.seq + 1, what: 'the stored view of the run does not hold it' };
+  if (stored === null) return { seq: 0, what: 'the stored view of the run is missing' };
+  if (stored.seq < recorded) return { seq: stored.seq + 1, what: 'the stored view of the run lacks this event' };
   if (viewed !== null && canonical(summaryOf(viewed)) === canonical(stored)) return null;
   return { seq: stored.seq, what: 'the stored view of the run is not the fold of its events' };
 }
 
-/** Where a record first fails verification, and why. */
+/** Where and why a record first fails verification. */
 export interface Difference {
-  /** Revision of the event, or where it should have stood. */
+  /** Revision of the event, even if it is missing. */
   readonly seq: number;
   readonly what: string;
 }
@@ -114,21 +112,21 @@ export interface Difference {
 export interface Verified {
   /** Number of valid events, from the first. */
   readonly events: number;
-  /** Hash of the last valid event; 64 zeros when there is none. */
+  /** Hash of the last valid event, or 64 zeros if there is none. */
   readonly headHash: string;
   readonly firstDifference: Difference | null;
-  /** The run after them; null when there is none. */
+  /** The run after the valid events, or null if there are none. */
   readonly run: RunState | null;
 }
 
 export interface VerifyDeps extends ReplayDeps {
   /** Called with the run after each valid event. */
-  readonly onTaken?: (run: RunState) => void;
+  readonly onReplayed?: (run: RunState) => void;
 }
 
 /**
- * Replays the events of a run up to the first invalid one: computes every hash again, and checks every event against
- * the chart that the first event freezes. Calls no model and needs nothing but the events.
+ * Replays the events of a run up to the first invalid one: computes every hash again, and checks every event against the
+ * chart of the graph in the first event.
  *
  * @param events in order; a RunCorrupt of the iteration counts as a difference, other errors are rethrown
  */
@@ -141,7 +139,7 @@ export function verifyRecord(runId: string, events: AsyncIterable<ExportedEvent>
   });
 }
 
-/** The same of the events on a log, whose hashes are computed over the very texts that are stored. */
+/** The same for the events on a log, whose hashes are computed over the stored texts. */
 export function verifyStored(
   runId: string,
   { log, ...deps }: VerifyDeps & { readonly log: Pick<EventLog, 'readStream'> },
@@ -168,7 +166,7 @@ async function replayed(
   });
   try {
     await takeAll(replayer, () => {
-      if (replayer.replay !== null) deps.onTaken?.(replayer.replay.snapshot.context.run);
+      if (replayer.replay !== null) deps.onReplayed?.(replayer.replay.snapshot.context.run);
     });
     return verified(null);
   } catch (error) {
@@ -184,7 +182,7 @@ export interface ParentDeps {
   readonly onCorrupt: (error: RunCorrupt) => void;
 }
 
-/** Checks that a fork's parent has the event with the hash it names; null when it has, or the run is not a fork. */
+/** Checks that the parent of a fork has the event that it was forked from. Returns null if it has, or without a parent. */
 export async function parentDifference(
   parent: RequestedRun['parent'],
   { log, sha256, onCorrupt }: ParentDeps,

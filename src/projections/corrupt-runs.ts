@@ -1,7 +1,6 @@
 /**
- * The runs whose record is corrupt, which are not served as valid again. They are stored in the views. If the service
- * finds no views at its start, the fold, or the next read of such a run, finds it again. Memory holds one small entry per
- * corrupt run.
+ * The runs whose record is corrupt. The service serves them as corrupt until their record is valid again. The views store
+ * them; without views the fold, or the next read of the run, finds them again. Memory holds a small entry per corrupt run.
  */
 import { RunCorrupt } from '../run/errors.js';
 import type { RunSummary } from './run-summary.js';
@@ -9,7 +8,7 @@ import type { RunSummary } from './run-summary.js';
 /** The list's error for a corrupt run. */
 const CORRUPT_ERROR = 'The record of this run is damaged';
 
-/** Where a run's record first fails verification, and why. */
+/** Where and why a run's record first fails verification. */
 export interface Corruption {
   readonly runId: string;
   /** Revision of the event. */
@@ -23,7 +22,7 @@ export interface CorruptRunObserver {
 }
 
 export interface CorruptRunsOptions {
-  /** Those found before. */
+  /** The stored ones. */
   readonly known: readonly Corruption[];
   readonly store: (corruption: Corruption) => Promise<void>;
   readonly remove: (runId: string) => Promise<void>;
@@ -62,20 +61,20 @@ export class CorruptRuns {
     store(error.data).catch(onFault);
   }
 
-  /** Unmarks a run whose whole record was found valid: its log was repaired. */
+  /** Unmarks a run whose complete record is valid, because the operator restored the log. */
   unmark(runId: string): void {
     if (!this.#found.delete(runId)) return;
     const { remove, onFault } = this.#options;
     remove(runId).catch(onFault);
   }
 
-  /** @throws {RunCorrupt} for a run that was found corrupt */
+  /** @throws {RunCorrupt} for a marked run */
   assertNotCorrupt(runId: string): void {
     const corruption = this.#found.get(runId);
     if (corruption !== undefined) throw new RunCorrupt(corruption);
   }
 
-  /** A run as the list may show it: of a corrupt one only how it was started. */
+  /** A run as the list shows it; a corrupt one without everything that happened after its start. */
   shown(run: RunSummary): RunSummary {
     if (!this.has(run.id)) return run;
     return {

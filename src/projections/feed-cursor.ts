@@ -1,6 +1,6 @@
 /**
- * A place in the feed of all runs, as clients hold it: opaque text that every instance of the log honours. It names its
- * log and covers both by a hash, so that an invalid cursor and one of another log are distinguished.
+ * A position in the feed of all runs as opaque text for clients, valid on every instance of the log. It names its log and
+ * covers both by a hash, which tells an invalid cursor from one of another log.
  */
 import type { System } from '../system/system.js';
 import type { Position } from '../eventlog/port.js';
@@ -8,11 +8,11 @@ import { keptPosition } from '../eventlog/port.js';
 
 export interface FeedCursors {
   of(position: Position): string;
-  /** `unreadable`: no service wrote it; `elsewhere`: one did, of another log. */
+  /** `unreadable` if no service wrote the cursor, `elsewhere` if it belongs to another log. */
   read(cursor: string): { readonly position: Position } | 'unreadable' | 'elsewhere';
 }
 
-/** Hex digits of a hash that are kept. */
+/** Hex digits of a shortened hash. */
 const DIGITS = 12;
 const FORM = new RegExp(`^([0-9a-f]{${DIGITS}})-([0-9a-f]{${DIGITS}})-([0-9a-f]{1,64})$`);
 
@@ -26,7 +26,7 @@ export function feedCursors(identity: string, sha256: System['sha256']): FeedCur
     read(cursor) {
       const [, ofLog, check, position] = FORM.exec(cursor) ?? [];
       if (ofLog === undefined || position === undefined || check !== checkOf(ofLog, position)) return 'unreadable';
-      // As it was given out: only positions of a log are.
+      // The check proves that it is a position of a log.
       return ofLog === log ? { position: keptPosition(position) } : 'elsewhere';
     },
   };

@@ -1,4 +1,4 @@
-/** A subscription to the log that is made again, after a wait, whenever it drops. */
+/** Keeps a subscription to the log: subscribes again, after a wait, whenever it drops. */
 import type { System } from '../system/system.js';
 import { wait } from '../system/async/deadline.js';
 
@@ -7,32 +7,32 @@ const RESUBSCRIBE_MS = 250;
 
 export interface SubscribedOptions {
   readonly system: Pick<System, 'after'>;
-  /** Ends it. */
+  /** Ends the subscription. */
   readonly signal: AbortSignal;
-  /** Called with each error; throws those after which there is no subscribing again. */
+  /** Called with each error. Throws those after which the subscription must end. */
   readonly onError: (error: unknown) => void;
   /** Called with the first error of an outage, however often subscribing is retried. */
   readonly onFault: (error: unknown) => void;
 }
 
 /**
- * Reads subscriptions, one after the other, until the signal.
+ * Reads one subscription after the other, until the signal.
  *
- * @param read reads one from where the last ended, until it ends, and calls `arrived` whenever something comes
+ * @param read reads a subscription from the end of the last one, and calls `arrived` for each item
  * @throws what `onError` throws
  */
 export async function keepSubscribed(
   read: (arrived: () => void) => Promise<void>,
   { system, signal, onError, onFault }: SubscribedOptions,
 ): Promise<void> {
-  let isAway = false;
+  let isFailing = false;
   while (!signal.aborted) {
     try {
-      await read(() => (isAway = false));
+      await read(() => (isFailing = false));
     } catch (error) {
       onError(error);
-      if (!isAway) onFault(error);
-      isAway = true;
+      if (!isFailing) onFault(error);
+      isFailing = true;
       await wait(system, RESUBSCRIBE_MS, signal);
     }
   }

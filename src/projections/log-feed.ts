@@ -1,6 +1,6 @@
 /**
- * The events of all runs in the log's order, to readers that come and go. Each reader has a subscription of its own and
- * is served at its pace: nothing is kept for one that is slow, it is read from the log later.
+ * The events of all runs in the log's order, for many readers. Each reader has a subscription of its own and reads at its
+ * pace: the feed buffers nothing for a slow one.
  */
 import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';
@@ -15,7 +15,7 @@ import type { CorruptRuns } from './corrupt-runs.js';
 import type { FeedCursors } from './feed-cursor.js';
 import { keepSubscribed } from './keep-subscribed.js';
 
-/** Runs whose blueprint is remembered; that of any other is read from its first event again. */
+/** Runs whose blueprint is cached; the feed reads others from their first events. */
 const MAX_REMEMBERED = 10_000;
 
 /** Characters of the log in memory for a reader that may stop reading; one event may be larger. */
@@ -23,7 +23,7 @@ const PAGE_CHARS = 64 * 1024;
 
 const RUNS = runStream('').replace('-', '');
 
-/** An event of a run, and the place after it. */
+/** An event of a run, and the cursor after it. */
 export interface FeedEvent {
   readonly runId: string;
   readonly event: RunEvent;
@@ -31,25 +31,25 @@ export interface FeedEvent {
 }
 
 export interface FeedOptions {
-  /** Where it begins, exclusive; null: at the first event. */
+  /** Position after which the feed begins, or null for the first event. */
   readonly after: Position | null;
-  /** Types of events that are wanted; null: all. */
+  /** Types of the events, or null for all. */
   readonly types: ReadonlySet<string> | null;
-  /** The blueprint whose runs are wanted; null: all runs. */
+  /** The blueprint of the runs, or null for all runs. */
   readonly blueprintId: string | null;
-  /** Called with the events in order, each exactly once; the next waits for the returned promise. */
+  /** Called with the events in order, each exactly once; the next call waits for the returned promise. */
   readonly onEvent: (event: FeedEvent) => Promise<void>;
-  /** Called with a place that was reached without an event to show. */
+  /** Called with the cursor after an event that is not shown. */
   readonly onProgress: (cursor: string) => void;
-  /** Ends it. */
+  /** Ends the feed of this reader. */
   readonly signal: AbortSignal;
 }
 
-/** Where a client wants to begin, or why it cannot: what it sent is no cursor, is of another log, or is past this one's end. */
+/** Where a client begins, or why it cannot: its cursor is unreadable, of another log, or past the end of this one. */
 export type FeedStart =
   | {
       readonly after: Position | null;
-      /** The same as a cursor; null: before the first event. */
+      /** The same as a cursor, or null before the first event. */
       readonly cursor: string | null;
     }
   | 'unreadable'
@@ -69,7 +69,7 @@ const BEGINNING = { after: null, cursor: null };
 export class LogFeed {
   readonly #deps: LogFeedDeps;
   readonly #stopping = new AbortController();
-  /** By run, the one asked for last at the end. Runs never change their blueprint. */
+  /** By run. A run never changes its blueprint. */
   readonly #blueprints = new BoundedMap<string, string | null>(MAX_REMEMBERED);
 
   constructor(deps: LogFeedDeps) {
@@ -81,14 +81,14 @@ export class LogFeed {
     const { log, cursors } = this.#deps;
     const read = from === null || from === 'head' ? null : cursors.read(from);
     if (typeof read === 'string') return read;
-    // Read even where it is not needed, so that a client learns at once that the log cannot be reached.
+    // Read in any case, so that the request fails at once if the log cannot be reached.
     const head = await log.head();
     if (read === null) return from === null || head === null ? BEGINNING : { after: head, cursor: cursors.of(head) };
     return head === null || read.position > head ? 'ahead' : { after: read.position, cursor: from };
   }
 
   /**
-   * Follows the log until the signal, or until the feed has stopped. A subscription that drops is made again where it was.
+   * Follows the log until the signal, or until the feed stops. Resumes after a dropped subscription.
    *
    * @throws {ServiceStopping} when the feed has stopped already
    */
@@ -110,7 +110,7 @@ export class LogFeed {
     this.#stopping.abort();
   }
 
-  /** Gives what comes to the reader, to the end of a subscription; `arrived` is called after each event. */
+  /** Delivers the events of one subscription to the reader, and calls `arrived` after each. */
   async #read(reader: Reader, arrived: () => void): Promise<void> {
     const { log, cursors } = this.#deps;
     const { last: after, types, signal } = reader;
@@ -128,7 +128,7 @@ export class LogFeed {
     }
   }
 
-  /** An event as it is shown; null when its run is not wanted, or its run is damaged, of which nothing is shown. */
+  /** An event as it is shown, or null if the reader excludes its run or the run is corrupt. */
   async #shown(recorded: RecordedEvent, { blueprintId }: Reader): Promise<Omit<FeedEvent, 'cursor'> | null> {
     const { corruptRuns } = this.#deps;
     const runId = runIdOf(recorded.stream);
@@ -143,7 +143,7 @@ export class LogFeed {
     }
   }
 
-  /** As the run's first event has it. @throws {RunCorrupt} */
+  /** The blueprint in the run's first event. @throws {RunCorrupt} */
   async #blueprintOf(runId: string): Promise<string | null> {
     const known = this.#blueprints.get(runId);
     const blueprintId = known === undefined ? await this.#readBlueprint(runId) : known;
@@ -160,7 +160,7 @@ export class LogFeed {
   }
 }
 
-/** A reader, and how far it has come. */
+/** A reader, and the position of its last event. */
 interface Reader extends FeedOptions {
   last: Position | null;
 }

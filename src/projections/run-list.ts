@@ -1,4 +1,4 @@
-/** What a list of runs is asked for: which of them, in which order, from which place on. */
+/** The query of a list of runs: filter, order and page. */
 import type { RunStatus } from '../run/state.js';
 import type { Page, RunSummary } from './run-summary.js';
 
@@ -6,28 +6,28 @@ import type { Page, RunSummary } from './run-summary.js';
 export interface RunFilter {
   readonly status?: RunStatus | undefined;
   readonly blueprintId?: string | undefined;
-  /** Name of the key that asked for the run. */
+  /** Name of the key that started the run. */
   readonly actor?: string | undefined;
-  /** Id of the run that it was forked from. */
+  /** Id of the run that the run was forked from. */
   readonly parent?: string | undefined;
   /** Bounds of the time of the start, inclusive: ISO 8601, UTC, milliseconds. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
-  /** Bounds of the score, inclusive. A run without a score is outside of any. */
+  /** Bounds of the score, inclusive. They exclude runs without a score. */
   readonly minScore?: number | undefined;
   readonly maxScore?: number | undefined;
-  /** Words of the topic and the final draft: a run has to hold all of them. One with `*` behind is the beginning of words. */
+  /** Words of the topic and the final draft, all of which a run must contain. A word with `*` at its end is a prefix. */
   readonly q?: string | undefined;
 }
 
-/** Runs without a score come last, both ways. `waiting`: those that wait for a human, the longest wait first, then the others. */
+/** Runs without a score come last in both orders. `waiting` lists paused runs first, the longest wait first. */
 export const RUN_SORTS = ['-created_at', 'created_at', '-score', 'score', 'waiting'] as const;
 
 export type RunSort = (typeof RUN_SORTS)[number];
 
-/** The place of a run in an order. Ties have the newest first, under `created_at` and `score` the oldest; then ids decide. */
+/** The place of a run in an order. Ties: the newest first, for `created_at` and `score` the oldest; then by id. */
 export interface RunPlace {
-  /** What the order is by, beside the time of the start; null: the run has none. */
+  /** The value that the order is by, beside the time of the start, or null if the run has none. */
   readonly value: number | string | null;
   readonly createdAt: string;
   readonly id: string;
@@ -36,7 +36,7 @@ export interface RunPlace {
 export interface RunListQuery extends Page {
   readonly filter?: RunFilter;
   readonly sort?: RunSort;
-  /** Runs behind this place; absent: from the first on. Offset counts from there. */
+  /** Place after which the list begins, and from which the offset counts. Default: the first run. */
   readonly after?: RunPlace;
 }
 

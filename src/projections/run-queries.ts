@@ -1,6 +1,6 @@
 /**
- * The queries for runs: each answer is up to date, whichever instance runs the run and however far the read models are.
- * For a corrupt run each throws RunCorrupt, except the list, which shows the error.
+ * The queries for runs. Each answer is up to date, whichever instance runs the run and however far the read models are. For a
+ * corrupt run each query throws RunCorrupt, except the list, which shows the error.
  */
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
@@ -25,11 +25,11 @@ const PAGE_CHARS = 64 * 1024;
 
 /** A page of a run's record: its events as they are stored, up to a head that later events do not move. */
 export interface RecordPage {
-  /** Revision of the run's last event when the page was asked for. */
+  /** Revision of the run's last event at the time of the query. */
   readonly head: number;
-  /** Revision to go on from; null at the head. */
+  /** Revision of the next page, or null at the head. */
   readonly next: number | null;
-  /** The events, read as they are taken. @throws {RunCorrupt} at the first invalid event */
+  /** The events, read as the caller takes them. @throws {RunCorrupt} at the first invalid event */
   events(): AsyncIterable<ExportedEvent>;
 }
 
@@ -72,14 +72,14 @@ export class RunQueries {
     return liveRuns.state(runId) ?? (await reader.fold(runId));
   }
 
-  /** One run folded from its stream up to an event, or to what is there when that is beyond the head. */
+  /** One run folded from its stream up to an event, or up to its head if that is earlier. */
   async folded(runId: string, to?: number): Promise<RunState | null> {
     return await this.#options.reader.fold(runId, to);
   }
 
   /**
-   * A run as it stood at an event, for another run to go on from; null when there is no such run. Its whole record
-   * is verified, so that nothing of a corrupt one is taken over. @throws {RunCorrupt}
+   * A run at the event where it is to be forked, or null if there is no such run. Verifies its complete record, so that a
+   * fork inherits nothing corrupt. @throws {RunCorrupt}
    */
   async forkPoint(runId: string, at: number): Promise<ForkPoint | null> {
     let run: RunState | null = null;
@@ -110,7 +110,7 @@ export class RunQueries {
     return await readUpToDate(this.#options, () => this.#options.history.count(filter));
   }
 
-  /** A run's events from a revision on; null when there is no such run. */
+  /** A run's events from a revision on, or null if there is no such run. */
   async record(
     runId: string,
     { from, limit }: { readonly from: number; readonly limit: number },

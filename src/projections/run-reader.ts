@@ -17,8 +17,8 @@ export interface RunReaderOptions {
   readonly sha256: System['sha256'];
   readonly corruptRuns: Pick<CorruptRuns, 'mark' | 'assertNotCorrupt'>;
   /**
-   * Revision of the last event of a run as its view has it, or null if there is no view. A record that ends before it is
-   * corrupt, where the log may have lost that event. Default: null for every run.
+   * Revision of a run's last event in its view, or null if there is no view. A record that ends before it is corrupt, if the
+   * log may have lost that event. Default: null for every run.
    */
   readonly seen?: (runId: string) => Promise<number | null>;
 }
@@ -34,7 +34,7 @@ export class RunReader {
     this.#options = options;
   }
 
-  /** The run up to its head, or up to a revision; null when there is no such run. @throws {RunCorrupt} */
+  /** The run up to its head or a revision, or null if there is no such run. @throws {RunCorrupt} */
   async fold(runId: string, to?: number): Promise<RunState | null> {
     const { log, sha256 } = this.#options;
     await this.assertReaches(runId);
@@ -100,7 +100,7 @@ export class RunReader {
   async assertReaches(runId: string): Promise<void> {
     const { log, corruptRuns, seen: seenOf } = this.#options;
     corruptRuns.assertNotCorrupt(runId);
-    // Asked before the record is, which only grows.
+    // Read before the record, which only grows.
     const seen = (await seenOf?.(runId)) ?? null;
     if (seen === null) return;
     const last = (await lastEvent(log, runStream(runId)))?.revision ?? -1;

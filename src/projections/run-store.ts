@@ -1,29 +1,29 @@
-/** A watched run as a small store, which notifies its watchers. */
+/** The store of a watched run, which notifies its watchers. */
 import { createStore } from '@xstate/store';
 import { Broadcast } from '../system/async/broadcast.js';
 import type { RunState } from '../run/state.js';
 
-/** Its functions must not throw. */
+/** A watcher, whose functions must not throw. */
 export interface Watcher {
   readonly onState: (run: RunState) => void;
-  /** Called when the run is found corrupt: nothing more of it should be shown. */
+  /** Called when the run is found corrupt, after which its state must not be shown. */
   readonly onCorrupt?: () => void;
   /** Ends the watching. */
   readonly signal: AbortSignal;
 }
 
 /** A notification to the watchers of a run. */
-type News = { readonly kind: 'state'; readonly run: RunState } | { readonly kind: 'damage' };
+type Notification = { readonly kind: 'state'; readonly run: RunState } | { readonly kind: 'corrupt' };
 
 export interface RunStore {
   recorded(run: RunState): void;
   /** The run was found corrupt. */
   notifyCorrupt(): void;
-  readonly watchers: Broadcast<News>;
+  readonly watchers: Broadcast<Notification>;
 }
 
 export function runStore(first: RunState): RunStore {
-  const watchers = new Broadcast<News>();
+  const watchers = new Broadcast<Notification>();
   const store = createStore({
     context: { run: first },
     on: { recorded: (_, { run }: { run: RunState }) => ({ run }) },
@@ -31,7 +31,7 @@ export function runStore(first: RunState): RunStore {
   store.subscribe(({ context: { run } }) => watchers.deliver({ kind: 'state', run }));
   return {
     recorded: (run) => store.send({ type: 'recorded', run }),
-    notifyCorrupt: () => watchers.deliver({ kind: 'damage' }),
+    notifyCorrupt: () => watchers.deliver({ kind: 'corrupt' }),
     watchers,
   };
 }

@@ -7,7 +7,7 @@ import { deadlineOf, ruleAt } from '../run/approvals.js';
 import { completedAtOf, failureOf, finalDraftOf, iterationShown, openPauseOf, pauseOf } from '../run/state.js';
 import { fieldOf } from '../system/untrusted.js';
 
-/** A cut of the history. */
+/** A page of a list. */
 export interface Page {
   readonly limit: number;
   readonly offset: number;
@@ -18,15 +18,15 @@ export interface RunSummary {
   /** Revision of the last event it was folded from. */
   readonly seq: number;
   readonly blueprintId: string | null;
-  /** Name of the key that asked for it; null: the service had none. */
+  /** Name of the key that started the run, or null if the service had no keys. */
   readonly actor: string | null;
-  /** Id of the run that it was forked from. */
+  /** Id of the run that it was forked from, or null if it is no fork. */
   readonly parent: string | null;
-  /** The topic of the start, even if a human changed it later. */
+  /** The topic of the start, which later overrides do not change. */
   readonly inputTopic: string;
   readonly status: RunStatus;
   readonly executionMode: ExecutionMode;
-  /** Instance that runs it now; null when none does. */
+  /** Instance that runs it now, or null if none does. */
   readonly owner: string | null;
   /** Node started last; while paused the first that waits; `done` after completion. */
   readonly activeNode: string | null;
@@ -39,17 +39,17 @@ export interface RunSummary {
   readonly createdAt: string;
   /** Time of the terminal event, of failures too. */
   readonly completedAt: string | null;
-  /** Since when it waits for a human; null when it does not. */
+  /** When its pause began, or null if it is not paused. */
   readonly waitingSince: string | null;
-  /** When an open pause ends by itself, ISO 8601; null: none does. */
+  /** Deadline of its open pause, ISO 8601, or null if there is none. */
   readonly deadlineAt: string | null;
-  /** The approvers of its open pause; null: no pause is open, or it has no approval rule. */
+  /** The approvers of its open pause, or null if there is none or it has no approval rule. */
   readonly approvers: ApproverRule | null;
-  /** Time in pauses, in milliseconds; null while it is paused: the end of that pause is unknown. */
+  /** Time in pauses, in milliseconds, or null while it is paused. */
   readonly waitedMs: number | null;
-  /** Null: nothing is known. */
+  /** Null if the usage is unknown. */
   readonly usage: RunTotals | null;
-  /** What a human decides on: set only in God Mode. */
+  /** The state that a human decides on, or null without God Mode. */
   readonly session: { readonly nextNodes: readonly string[]; readonly currentDraft: string | null } | null;
 }
 

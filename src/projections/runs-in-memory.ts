@@ -1,7 +1,6 @@
 /**
- * The folded runs in memory, fed by the projector, read by sockets and the history; a watched run has a small store,
- * which notifies its watchers. Paused and finished runs leave memory unless they are watched; they are folded
- * from the log again on demand.
+ * The folded runs in memory, fed by the projector, read by sockets and the history. A watched run has a store, which
+ * notifies its watchers. Paused and finished runs without watchers are evicted, and folded from the log on demand.
  */
 import type { RunCorrupt } from '../run/errors.js';
 import type { RunEvent } from '../run/events.js';
@@ -13,7 +12,7 @@ import type { RunReader } from './run-reader.js';
 import type { RunStore, Watcher } from './run-store.js';
 import { runStore } from './run-store.js';
 
-/** What is kept without a watcher; beyond, the least recently used are evicted and folded again with their next event. */
+/** Bounds of the runs without a watcher. Beyond, the least recently used are evicted, and folded again with their next event. */
 export interface UnwatchedBounds {
   readonly runs: number;
   /** Characters of topics and drafts. */
@@ -33,9 +32,9 @@ interface View {
 }
 
 export interface RunsInMemoryOptions {
-  /** Default: enough for what is under way. */
+  /** Default: enough for all runs under way. */
   readonly bounds?: UnwatchedBounds;
-  /** Asked before a run is shown: see run-reader.ts. */
+  /** Called before a run is shown: see run-reader.ts. */
   readonly assertReaches?: RunReader['assertReaches'];
 }
 
@@ -61,10 +60,10 @@ export class RunsInMemory {
   }
 
   /**
-   * Takes one event of the log; events already folded are skipped.
+   * Folds one event of the log; skips events that are folded already.
    *
-   * @param link given when the event's link to the one before it has to be checked
-   * @returns the run after it, or after whatever has been folded beyond it
+   * @param link given if the hash of the event must be verified
+   * @returns the run after the event, or after later ones
    * @throws {RunCorrupt} the event is invalid; the view keeps its last valid state
    */
   async apply(runId: string, event: RunEvent, link: RecordedLink | null = null): Promise<RunState | null> {
@@ -83,8 +82,8 @@ export class RunsInMemory {
   }
 
   /**
-   * Adopts the state of a run that was folded elsewhere, at once; returns that, or a later one. Null when the run is
-   * watched, or about to be: then every event of it must be applied.
+   * Adopts the state of a run that was folded elsewhere, and returns that or a later one. Returns null if the run is watched
+   * or loading: then every event of it must be applied.
    */
   adopt(runId: string, run: RunState): RunState | null {
     if (this.#loading.has(runId)) return null;
@@ -97,10 +96,9 @@ export class RunsInMemory {
   }
 
   /**
-   * Follows a run: `onState` is called first with the state as it is recorded, then with the state after every later
-   * event, none left out, until the signal.
+   * Follows a run until the signal: calls `onState` with the recorded state, then with the state after every later event.
    *
-   * @returns false when there is no such run
+   * @returns false if there is no such run
    */
   async watch(runId: string, { onState, onCorrupt = () => undefined, signal }: Watcher): Promise<boolean> {
     await this.#assertReaches(runId);
@@ -134,7 +132,7 @@ export class RunsInMemory {
     this.#views.get(runId)?.store?.notifyCorrupt();
   }
 
-  /** A run that is kept in memory from now on: one that has just been loaded may have left it before this goes on. */
+  /** Loads a run and keeps it in memory. Loads again if the run was evicted meanwhile. */
   async #joined(runId: string): Promise<{ readonly view: View; readonly leave: () => void } | null> {
     for (;;) {
       const view = this.#views.get(runId) ?? (await this.#load(runId));
@@ -143,7 +141,7 @@ export class RunsInMemory {
     }
   }
 
-  /** Keeps a view in memory until it is left again. */
+  /** Keeps a view in memory until the returned function is called. */
   #join(runId: string, view: View): () => void {
     view.watchers += 1;
     if (view.watchers === 1) this.#watched += 1;
@@ -154,7 +152,7 @@ export class RunsInMemory {
     };
   }
 
-  /** Takes all that is recorded: the subscription may be behind, or in the middle of an append. */
+  /** Folds all recorded events: the subscription may be behind, or in the middle of an append. */
   async #catchUp(runId: string, view: View): Promise<void> {
     const from = view.run.head.seq + 1;
     for await (const event of this.#reader.events(runId, { from })) this.#foldInto(view, event);
@@ -190,7 +188,7 @@ export class RunsInMemory {
     return view;
   }
 
-  /** Evicts this view, when it is not needed in memory, or others beyond the bounds. */
+  /** Evicts this view if it is at rest, and others beyond the bounds. */
   #settle(runId: string, view: View): void {
     if (view.watchers > 0 || this.#views.get(runId) !== view) return;
     const { run } = view;

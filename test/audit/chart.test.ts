@@ -59,7 +59,7 @@ describe('Chart', () => {
     });
   }
 
-  it('tells the value that resolves to where the run stands, and tags it', () => {
+  it('holds the value that resolves to the current state, and tags it', () => {
     const events = goldenHistories().get('branches') ?? [];
     const config = runChart(stateAfter(events.slice(0, 8)));
     expect(config.meta).to.include({ seq: 7 });
@@ -108,7 +108,7 @@ describe('Chart', () => {
     ]);
   });
 
-  it('marks in the diagram where the run stood after each event', () => {
+  it('marks the current state in the diagram after each event', () => {
     const events = goldenHistories().get('fixed-graph') ?? [];
     const marks = events.map((_, seq) => markedIn(diagramAfter(events.slice(0, seq + 1))).join(' '));
     expect(marks).to.deep.equal([
@@ -127,7 +127,7 @@ describe('Chart', () => {
     expect(diagram).to.include('  state "running" as running\n').and.not.include('n0');
   });
 
-  it('holds every label and condition as text that nothing takes for syntax', () => {
+  it('encodes labels and conditions so that no parser reads them as syntax', () => {
     const texts = hostileTexts();
     const plain = graphOf(texts.map((_, index) => `a${index} -> a${index + 1}`).join('; '));
     const nodes = plain.nodes.map((node, index) => ({ ...node, label: texts[index] ?? 'last' }));
@@ -145,7 +145,7 @@ describe('Chart', () => {
 });
 
 describe('A label', () => {
-  it('reads as what was written, in one line', () => {
+  it('decodes to the original text, in one line', () => {
     for (const text of hostileTexts()) {
       const decoded = mermaidText(text, 1_000).replace(/#(\d+);/g, (_, code) => String.fromCodePoint(Number(code)));
       expect(decoded).to.equal(text.replace(/[\p{C}\p{Z}]+/gu, ' ').trim());

@@ -44,7 +44,7 @@ function expectDrawn(told: Genealogy): void {
 }
 
 describe('A genealogy', () => {
-  it('of any history names only what came before, has every draft, and is drawn whole', async () => {
+  it('of any history names only earlier drafts, has every draft, and is drawn completely', async () => {
     let joined = 0;
     for (const seed of SEEDS) {
       const story = randomStory(seed);
@@ -72,7 +72,7 @@ describe('A genealogy', () => {
     expect(joined).to.be.greaterThan(10);
   });
 
-  it('draws names, drafts, feedback and failures as text that nothing takes for syntax', async () => {
+  it('encodes names, drafts, feedback and failures so that no parser reads them as syntax', async () => {
     for (const text of hostileTexts()) {
       const nodes = [{ id: text }, { id: `${text}?`, role: 'critic' as const }];
       const edges = [{ id: 'e', source: text, target: `${text}?`, condition: null }];

@@ -69,7 +69,7 @@ describe('Genealogy', () => {
     expect(told).to.deep.include({ parent: null, decisions: [], failures: [], seq: 13 });
   });
 
-  it('shows joined drafts of branches, what loops give again, and attempts that failed', async () => {
+  it('shows joined drafts of branches, drafts of loops, and failed attempts', async () => {
     const told = await golden('branches');
     expect(lineage(told)).to.deep.equal({
       d4: 'written plan < ',
@@ -97,7 +97,7 @@ describe('Genealogy', () => {
     expect(told.drafts.find(({ id }) => id === 'd10')).to.include({ attempt: 2 });
   });
 
-  it('tells who had voted for a decision, and whether a deadline took it', async () => {
+  it('shows the votes for a decision, and whether a deadline decided', async () => {
     const told = await golden('god-quorum');
     const decisions = told.decisions.map(({ action, actor, votes }) => [
       action,
@@ -115,7 +115,7 @@ describe('Genealogy', () => {
     ]);
   });
 
-  it('tells what a human was shown and what they changed, with drafts and feedback of their own', async () => {
+  it('shows what a pause showed a human and what they changed, with their drafts and feedback', async () => {
     const told = await golden('god-modify');
     expect(lineage(told)).to.deep.equal({
       d9: 'written write < ',
@@ -139,7 +139,7 @@ describe('Genealogy', () => {
     expect(third).to.deep.include({ next_nodes: ['polish'], route_reason: 'condition approve' });
   });
 
-  it('shows which drafts an override of branches replaces, and nothing for what is unchanged', async () => {
+  it('shows which drafts an override of branches replaces, and omits unchanged ones', async () => {
     const told = await golden('god-modify-branches');
     expect(lineage(told)).to.deep.equal({
       d9: 'written plan < ',
@@ -219,7 +219,7 @@ describe('Genealogy', () => {
     expect(drafts[1]?.tools).to.deep.equal([]);
   });
 
-  it('shows what a fork goes on from, what it took over and what it was asked to change', async () => {
+  it('shows the parent of a fork, what it inherited and what its request changed', async () => {
     const recorded = [...goldenHistories()].find(([name]) => name === 'fork-at-a-pause')?.[1] ?? [];
     const [earlier, now] = [await golden('fork-at-a-pause'), await genealogy(recorded)];
     expect(lineage(earlier)).to.deep.equal({ d0: 'inherited - < ', d16: 'written polish < d0 f9' });
@@ -246,7 +246,7 @@ describe('Genealogy', () => {
     expect(fork.feedback[0]).to.include({ id: 'f0', count: 1, first_line: 'Be brief' });
   });
 
-  it('shows that branches that end apart are joined, after a human draft given to all of them', async () => {
+  it('joins branches that end apart, after a human set one draft for all', async () => {
     const approve = { action: 'approve', modifiedState: null } as const;
     const story = given(graphOf('plan -> left, right'), { godMode: true })
       .whenDecided(approve)
@@ -264,7 +264,7 @@ describe('Genealogy', () => {
     expect(told.outcome).to.include({ final_draft: 'd19' });
   });
 
-  it('names a join that a pause has shown once, and what a human put in its place', async () => {
+  it('shows a join at a pause once, and the human draft that replaced it', async () => {
     const approve = { action: 'approve', modifiedState: null } as const;
     const story = given(graphOf('plan -> left, right; left, right -> meet'), { godMode: true })
       .whenDecided(approve)

@@ -36,7 +36,7 @@ const goldenNamed = (name: string): readonly RunEvent[] =>
 
 describe('The prompt of a step', () => {
   for (const { name, lines } of readGolden()) {
-    it(`is rendered anew as it was sent at each attempt of ${name}`, async () => {
+    it(`is rendered as it was sent at each attempt of ${name}`, async () => {
       const events = historyOf(lines);
       for (const event of events) {
         if (event.type !== 'NodeStarted') continue;
@@ -56,7 +56,7 @@ describe('The prompt of a step', () => {
     expect(await promptIn(events, { step, attempt: 1 })).to.include({ attempt: 1 });
   });
 
-  it('says so where it is rendered otherwise today, with the inputs of then', async () => {
+  it('is not verified if the code renders it differently today, and holds the recorded inputs', async () => {
     const events = goldenNamed('fixed-graph').map((event) =>
       event.type === 'NodeStarted' ? { ...event, data: { ...event.data, inputHash: 'f'.repeat(64) } } : event,
     );

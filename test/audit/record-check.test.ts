@@ -9,7 +9,7 @@ async function* idsOf(...ids: readonly string[]): AsyncGenerator<string> {
 }
 
 describe('The check of records at the start', () => {
-  it('is through before the start goes on when they are few', async () => {
+  it('completes before the start continues if there are few records', async () => {
     const system = manualSystem();
     const verified: string[] = [];
     const verify = async (id: string): Promise<void> => void verified.push(id);
@@ -18,7 +18,7 @@ describe('The check of records at the start', () => {
     expect(system.timers()).to.equal(0);
   });
 
-  it('goes on behind the start when it takes longer, and ends when the service stops', async () => {
+  it('continues in the background after 100 ms, and ends when the service stops', async () => {
     const system = manualSystem();
     const verified: string[] = [];
     let goOn: () => void = () => undefined;
@@ -43,7 +43,7 @@ describe('The check of records at the start', () => {
     expect(verified).to.deep.equal(['a', 'b']);
   });
 
-  it('asks again while the log is away, and tells once what else ends it', async () => {
+  it('retries while the log is unavailable, and reports any other error once', async () => {
     const system = manualSystem();
     const faults: unknown[] = [];
     const answers = [new LogUnavailable(), null, new Error('a fault'), null];

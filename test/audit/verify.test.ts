@@ -46,7 +46,7 @@ describe('The verification of an export', () => {
     ...lines.slice(at + 1),
   ];
 
-  it('verifies an untouched one, and gives its head', async () => {
+  it('verifies an unchanged export, and returns its head', async () => {
     const { firstDifference, events, headHash, run } = await verify(lines);
     expect(firstDifference).to.equal(null);
     expect(events).to.equal(lines.length);
@@ -54,7 +54,7 @@ describe('The verification of an export', () => {
     expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'Draft 4' });
   });
 
-  it('finds every changed byte, and names its event', async () => {
+  it('finds every changed byte and names its event', async () => {
     let cases = 0;
     for (const [at, line] of lines.entries()) {
       const bytes = Buffer.from(line);
@@ -86,7 +86,7 @@ describe('The verification of an export', () => {
     }
   });
 
-  it('cannot see a tail that is cut off between events, and says how far it came', async () => {
+  it('counts the events of an export that is cut off between events', async () => {
     for (const at of lines.keys()) {
       const { firstDifference, events, run } = await verify(lines.slice(0, at));
       expect(firstDifference).to.equal(null);
@@ -95,21 +95,21 @@ describe('The verification of an export', () => {
     }
   });
 
-  it('finds events that are chained rightly and that the chart does not allow', async () => {
+  it('finds correctly chained events that the chart does not allow', async () => {
     const events = lines.map((line) => JSON.parse(line) as ExportedEvent);
     const at = events.findIndex(({ type }) => type === 'NodeCompleted');
     const forged = rechained(events.filter((_, index) => index !== at));
     await expectFound(forged.map(exportLine), at);
   });
 
-  it('finds a node that starts though no branch was sent to it', async () => {
+  it('finds a node that starts without a branch', async () => {
     const events = lines.map((line) => JSON.parse(line) as ExportedEvent);
     const drafted = events.findIndex(({ type }) => type === 'NodeCompleted');
     const elsewhere = changed(events, drafted, { route: { next: ['writer_agent'], reason: 'linear' } });
     await expectFound(rechained(elsewhere).map(exportLine), drafted + 1);
   });
 
-  it('finds an end that is not what the branches have come to, or comes before they have', async () => {
+  it('finds an end that differs from the result of the branches, or comes too early', async () => {
     const events = lines.map((line) => JSON.parse(line) as ExportedEvent);
     const [last, drafted] = [events.length - 1, events.findIndex(({ type }) => type === 'NodeCompleted')];
     for (const lie of [{ finalDraft: 'Another' }, { finalDraft: null }, { criticScore: 10 }]) {
@@ -119,14 +119,14 @@ describe('The verification of an export', () => {
     await expectFound(rechained([...events.slice(0, drafted + 1), ...early]).map(exportLine), drafted + 1);
   });
 
-  it('finds a whole record under the name of another run', async () => {
+  it('finds a valid record under the id of another run', async () => {
     const other = uuid();
     const { firstDifference } = await verifyRecord(other, readExport(other, asyncOf(lines)), means);
     expect(firstDifference?.seq).to.equal(0);
     expect(firstDifference?.what).to.include(RUN_ID);
   });
 
-  it('finds a graph that is not the one its hash names', async () => {
+  it('finds a graph that does not match its hash', async () => {
     const events = lines.map((line) => JSON.parse(line) as ExportedEvent);
     const [first, ...rest] = events;
     if (first === undefined) throw new Error('There are events');

@@ -31,13 +31,13 @@ const PASSAGE = { kind: 'chunk', signal } as const;
 
 describe('Vectors of texts', () => {
   describe('in events', () => {
-    it('come back as they were, in a form that is the same on every machine', () => {
+    it('are read as they were written, in the same form on every machine', () => {
       const vector = Float32Array.from([1, -0.5, 1e-30]);
       expect(vectorToBase64(vector)).to.equal('AACAPwAAAL9gQqIN');
       expect(vectorFromBase64('AACAPwAAAL9gQqIN', 3)).to.deep.equal(vector);
     });
 
-    it('are refused when they are none', () => {
+    it('are refused if the text is no vector', () => {
       const nan = vectorToBase64(Float32Array.from([NaN]));
       for (const text of ['', 'AACAPw', 'AACAPwAAAL9gQqIN', '????', 'AAC\nAPw==', nan]) {
         expect(vectorFromBase64(text, 1), text).to.equal(null);
@@ -62,7 +62,7 @@ describe('Vectors of texts', () => {
       expect(offlineVector(' … ').every((each) => each === 0)).to.equal(true);
     });
 
-    it('are nearer the more two texts have in common, by their words and the parts of these', () => {
+    it('are nearer the more words and parts of words two texts share', () => {
       const query = 'opening hours of the town library';
       expect(nearness(query, 'The library of our town: when it opens')).to.be.above(0.2);
       expect(nearness(query, 'Libraries in many towns')).to.be.within(0.1, 0.5);
@@ -71,14 +71,14 @@ describe('Vectors of texts', () => {
       expect(nearness('библиотеки города', 'Городская библиотека')).to.be.above(0.1);
     });
 
-    it('are of words without niqqud, tashkil and hidden characters, and with ss for ß', () => {
+    it('ignore niqqud, tashkil and hidden characters, and read ß as ss', () => {
       const text = 'Straße GROẞ שָׁלוֹם مُحَمَّد so\u00adft ze\u200bro İI ΟΔΟΣ A\u030a ﬁ ガ';
       const words = ['strasse', 'gross', 'שלום', 'محمد', 'soft', 'zero', 'ii', 'οδοσ', 'a', 'fi', 'ガ'];
       expect(wordsOf(text)).to.deep.equal(words);
       expect(wordsOf(words.join(' '))).to.deep.equal(words);
     });
 
-    it('are of words without case, accents and signs; scripts without spaces are cut into pairs', () => {
+    it('ignore case, accents and signs, and cut scripts without spaces into pairs', () => {
       expect(wordsOf('Été, "ＦＵＬＬ" a\0b ½ и й')).to.deep.equal(['ete', 'full', 'a', 'b', '1', '2', 'и', 'и']);
       expect(wordsOf('東京都、𠮷野家 ไทย 한국어')).to.deep.equal([
         '東京',
@@ -118,7 +118,7 @@ describe('Vectors of texts', () => {
         return error;
       };
 
-      it('come in the order of the texts, of length 1, in as few requests as may be', async () => {
+      it('come in the order of the texts, of length 1, at most 100 a request', async () => {
         const texts = Array.from({ length: 130 }, (_, at) => 'x'.repeat(at + 1));
         const vectors = await open().embed(texts, PASSAGE);
         expect(vectors).to.have.lengthOf(130);
@@ -162,13 +162,13 @@ describe('Vectors of texts', () => {
         });
       }
 
-      it('fail by their names on bodies that break off, and in time on those that never end', async () => {
+      it('fail as retryable on bodies that break off, and as timeout on bodies that never end', async () => {
         for (const reply of [endsMidBody, resetsMidBody]) expect((await faultOf(reply)).data.retryable).to.equal(true);
         const brief = { timeoutMs: 50, maxAttempts: 1 };
         for (const reply of [hangs, hangsMidBody]) expect((await faultOf(reply, brief)).data.kind).to.equal('timeout');
       });
 
-      it('are retried after passing failures, no sooner than the server asks, up to a limit', async () => {
+      it('are retried after temporary failures, no sooner than the server asks, up to a limit', async () => {
         const asks = refuses(429, { headers: { 'Retry-After': '1' } });
         const answer = vectorsOf(numbersOf(TEXT));
         server.answerBy([refuses(503), asks, answer]);
@@ -182,7 +182,7 @@ describe('Vectors of texts', () => {
         expect(server.calls.length - before).to.equal(2);
       });
 
-      it('are given up with their signal, under way and while they wait', async () => {
+      it('are aborted by their signal, during a request and between two', async () => {
         for (const reply of [hangs, refuses(429, { headers: { 'Retry-After': '30' } })]) {
           server.answerBy([reply]);
           const stop = new AbortController();
@@ -199,7 +199,7 @@ describe('Vectors of texts', () => {
   }
 
   const isLong = (text: string): boolean => text.length > 300;
-  it('of a too large text are the mean of its pieces, weighted by length, scaled to length 1', async () => {
+  it('of a text that is too large are the mean of its parts, weighted by length, scaled to length 1', async () => {
     const server = await fakeEmbeddings((call, index) =>
       call.body.input?.some(isLong) === true
         ? refuses(400, { message: "This model's maximum context length is 100 tokens" })
@@ -220,7 +220,7 @@ describe('Vectors of texts', () => {
     expect(short).to.deep.equal(unitOf(TEXT));
   });
 
-  it('are asked of Gemini as of chunks or queries, 768 dimensions of each', async () => {
+  it('are requested from Gemini for chunks or queries, with 768 dimensions', async () => {
     const server = await fakeEmbeddings(embeds);
     const gemini = adapters.Gemini(server.url, { timeoutMs: 5_000, maxAttempts: 1 });
     await gemini.embed([TEXT], PASSAGE);
@@ -239,7 +239,7 @@ describe('Vectors of texts', () => {
     ]);
   });
 
-  it('are made by the provider that answers, where that has a model for it', async () => {
+  it('come from the provider of the settings, or offline if it names no embedding model', async () => {
     const modelOf = async (environment: Record<string, string>) =>
       (await embeddingsOf(readConfig(environment).embeddings, PATIENT)).model;
     const openai = { MODEL_PROVIDER: 'openai', OPENAI_MODEL: 'm', OPENAI_API_KEY: KEY };

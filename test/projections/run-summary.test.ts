@@ -10,12 +10,12 @@ const council = graphOf(`
 `);
 const AT = '2026-01-01T00:00:00.000Z';
 
-const NOTHING_TOLD = { calls: 0, repeatedCalls: 0, toldCalls: 0, inputTokens: null, outputTokens: null };
+const NO_CALLS = { calls: 0, repeatedCalls: 0, toldCalls: 0, inputTokens: null, outputTokens: null };
 
 const paused = (): Story => given(council, { godMode: true });
 
 describe('summaryOf', () => {
-  it('shows what was asked for of a pending run', () => {
+  it('shows the request of a pending run', () => {
     expect(summaryOf(given(council, { pending: true }).run)).to.deep.equal({
       id: RUN_ID,
       seq: 0,
@@ -37,7 +37,7 @@ describe('summaryOf', () => {
       deadlineAt: null,
       approvers: null,
       waitedMs: 0,
-      usage: { ...NOTHING_TOLD, byModel: [] },
+      usage: { ...NO_CALLS, byModel: [] },
       session: null,
     });
   });
@@ -79,12 +79,12 @@ describe('summaryOf', () => {
     });
   });
 
-  it('keeps the topic of the start when a human changes it', () => {
+  it('keeps the topic of the start after a human changes it', () => {
     const { run } = resumed(paused(), { action: 'modify', modifiedState: { input_topic: 'Rivers' } });
     expect(summaryOf(run).inputTopic).to.equal('The sea');
   });
 
-  it('has null for the iterations a human has set to 0', () => {
+  it('has null iterations after a human sets them to 0', () => {
     const { run } = resumed(resumed(paused()).when(wrote('write')), {
       action: 'modify',
       modifiedState: { iteration_count: 0 },
@@ -92,13 +92,13 @@ describe('summaryOf', () => {
     expect(summaryOf(run).iterationCount).to.equal(null);
   });
 
-  it('has no session without God Mode, whatever the status', () => {
+  it('has no session without God Mode in any status', () => {
     for (const story of [given(council), given(council).when({ type: 'CancelRun', actor: null })]) {
       expect(summaryOf(story.run).session).to.equal(null);
     }
   });
 
-  it('has a session in God Mode from the start to after the end, with nodes only while paused', () => {
+  it('has a session in God Mode in every status, with nodes only while paused', () => {
     const writing = resumed(paused());
     const judging = writing.when(wrote('write', 'Draft'));
     const decided = judging.recorded(pauseDecided(judging.run, { action: 'reject' }));
@@ -114,7 +114,7 @@ describe('summaryOf', () => {
     expect(summaryOf(paused().run)).to.include({ executionMode: 'god-mode', blueprintId: 'blueprint' });
   });
 
-  it('shows all nodes of a frontier that waits', () => {
+  it('shows all nodes of a paused frontier', () => {
     const { run } = resumed(given(graphOf('plan -> left, right'), { godMode: true })).when(wrote('plan', 'P'));
     expect(summaryOf(run)).to.deep.include({
       activeNode: 'left',

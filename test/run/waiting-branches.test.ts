@@ -83,7 +83,11 @@ function verified(
   const first = events[0]?.data ?? {};
   const runId = 'runId' in first ? String(first.runId) : '';
   const lines = asyncOf(events.map(exportLine));
-  return verifyRecord(runId, readExport(runId, lines), { machines, sha256, ...(onTaken !== undefined && { onTaken }) });
+  return verifyRecord(runId, readExport(runId, lines), {
+    machines,
+    sha256,
+    ...(onTaken !== undefined && { onReplayed: onTaken }),
+  });
 }
 
 async function* asyncOf<T>(items: readonly T[]): AsyncIterable<T> {

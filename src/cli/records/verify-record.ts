@@ -43,10 +43,14 @@ async function verifiedBy(
   { runId, head, sha256 }: VerifyOptions & { readonly runId: string },
 ): Promise<VerifiedRecord & { readonly parent: RequestedRun['parent'] }> {
   let headSeq: number | null = null;
-  const onTaken = ({ head: last }: RunState): void => {
+  const onReplayed = ({ head: last }: RunState): void => {
     if (last.hash === head) headSeq = last.seq;
   };
-  const { events, headHash, firstDifference, run } = await verify({ machines: machineCache(), sha256, onTaken });
+  const { events, headHash, firstDifference, run } = await verify({
+    machines: machineCache(),
+    sha256,
+    onReplayed,
+  });
   const isComplete = run !== null && isFinished(run);
   return { runId, events, headHash, firstDifference, isComplete, headSeq, parent: run?.request.parent ?? null };
 }

@@ -66,7 +66,7 @@ describe('Stored views that fail', () => {
     expect(lost).to.have.length(1);
   };
 
-  it('are recreated once, however many calls meet the damage, and later calls wait for that', async () => {
+  it('are recreated once although several calls fail, and later calls wait for that', async () => {
     await failTogether();
     expect(views.isOpen).to.equal(false);
     expect(await views.list({ limit: 9, offset: 0 })).to.deep.equal([]);
@@ -74,7 +74,7 @@ describe('Stored views that fail', () => {
     expect([lost.length, faults.length]).to.deep.equal([1, 0]);
   });
 
-  it('name the corrupt runs again, so that a filter finds these as failed', async () => {
+  it('store the corrupt runs again, so that a filter finds them as failed', async () => {
     await failTogether();
     await views.write({ runs: [summary('a'), summary('b')], blueprints: [], documents: [] }, null);
     expect((await views.list(FAILED)).map(({ id }) => id)).to.deep.equal(['b']);
@@ -83,7 +83,7 @@ describe('Stored views that fail', () => {
     expect(views.corruptRuns).to.deep.equal([CORRUPT]);
   });
 
-  it('and cannot be recreated are recreated 30 s later, no earlier; meanwhile a call waits 1 s for them', async () => {
+  it('and cannot be recreated are recreated 30 s later, and a call waits 1 s for them', async () => {
     const aside = join(dir.path, 'aside');
     renameSync(folder, aside);
     writeFileSync(folder, 'no folder');
@@ -105,7 +105,7 @@ describe('Stored views that fail', () => {
     expect(faults).to.have.length(1);
   });
 
-  it('again within 30 s are not recreated before', async () => {
+  it('twice within 30 s are recreated after 30 s', async () => {
     await failTogether();
     expect(await views.count({})).to.equal(0);
     changeViews(dir.path, "INSERT INTO meta VALUES ('touched', ''); PRAGMA wal_checkpoint(TRUNCATE)");
@@ -120,7 +120,7 @@ describe('Stored views that fail', () => {
     expect(lost).to.have.length(2);
   });
 
-  it('and cannot be recreated do not keep the service from ending', async () => {
+  it('and cannot be recreated do not block the close', async () => {
     rmSync(folder, { recursive: true });
     writeFileSync(folder, 'no folder');
     await failTogether();
