@@ -20,7 +20,7 @@ describe('The schemas', () => {
     }
   });
 
-  it('are read once, whoever asks', () => {
+  it('are read once', () => {
     const name = 'history-list.json';
     expect(openSchemas().document(name)).to.equal(openSchemas().document(name));
   });

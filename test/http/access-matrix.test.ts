@@ -80,13 +80,13 @@ describe('The access matrix', () => {
     return reply;
   }
 
-  it('has a rule for every endpoint, which is documented', () => {
+  it('documents the required scopes of every endpoint', () => {
     expect(operations).to.have.length.above(30);
     for (const operation of operations)
       expect(operation.documented, nameOf(operation)).to.deep.equal(ruleFor(operation));
   });
 
-  it('lets nobody in without a valid key, but where no key is needed', async () => {
+  it('answers 401 without a valid key, except where no key is needed', async () => {
     for (const operation of operations) {
       const isOpen = ruleFor(operation) === null;
       for (const [what, headers] of refused) {
@@ -97,7 +97,7 @@ describe('The access matrix', () => {
     }
   });
 
-  it('lets each scope do what it is for, and nothing else', async () => {
+  it('allows each scope its own endpoints and no others', async () => {
     for (const operation of operations) {
       const wanted = ruleFor(operation);
       for (const [scope, key] of keys) {
@@ -117,7 +117,7 @@ describe('The access matrix', () => {
     expect(reply.headers.get('WWW-Authenticate')).to.include('error="insufficient_scope", scope="read"');
   });
 
-  it('holds for sockets as for streams', async () => {
+  it('applies to sockets as to requests', async () => {
     const run = { body: { input_topic: 'Trees' } };
     const rest = restWith(service.url, admin);
     const runId = rest.read(await rest.send('POST', '/api/councils/run', run), 202, 'run-start.json').run_id;
@@ -138,7 +138,7 @@ describe('The access matrix', () => {
     }
   });
 
-  it('tells of an unknown path and a wrong method before it asks for a key', async () => {
+  it('answers 404 and 405 before it checks the key', async () => {
     expect((await fetch(`${service.url}/api/nothing`)).status).to.equal(404);
     expect((await fetch(`${service.url}/api/runs/`, { method: 'PUT' })).status).to.equal(405);
     expect((await fetch(`${service.url}/api/runs/`, { method: 'OPTIONS' })).status).to.equal(204);
@@ -147,7 +147,7 @@ describe('The access matrix', () => {
     expect((await rawExchange(service.url, [`POST /ws/council/x HTTP/1.1\r\n${upgrade}`])).status).to.equal(405);
   });
 
-  it('looks at host and origin before the key, and at the key before the body', async () => {
+  it('checks host and origin before the key, and the key before the body', async () => {
     const post = { method: 'POST', body: '{' };
     const foreign = await fetch(`${service.url}/api/councils/run`, {
       ...post,

@@ -45,7 +45,7 @@ describe('With keys, who did it', () => {
     expect(told.decisions[0]).to.include({ actor: 'ben', comment: 'No.' });
   });
 
-  it('is told of a fork and a cancel too', async () => {
+  it('is recorded with a fork and a cancel', async () => {
     const runId = await started(ann);
     const forked = await ben.post(`/api/runs/${runId}/fork`, { at: 0, actor: 'eve' });
     const { run_id: forkId } = ben.read(forked, 202, 'run-start.json');

@@ -48,7 +48,7 @@ describe('Approvals of a blueprint', () => {
     expect((await saved(rest)).approvals).to.equal(undefined);
   });
 
-  it('are refused with 422 when their shape is wrong, a field unknown among them', async () => {
+  it('are refused with 422 if their shape is wrong or a field is unknown', async () => {
     const wrong: readonly unknown[] = [
       ...['ann', { by: [] }, { not_by_starter: 'yes' }, { quorum: 0 }, { quorom: 2 }, { deadline: { after_ms: 5 } }],
       ...[{ deadline: { after_ms: 0, then: 'reject' } }, { deadline: { after_ms: 5, then: { escalate: [] } } }],
@@ -99,7 +99,7 @@ describe('Approvals of a blueprint', () => {
 });
 
 describe('A pause with a deadline', () => {
-  it('shows it, ends by it, and lets anybody decide before', async () => {
+  it('shows the deadline, ends at it, and accepts a decision before it', async () => {
     const service = await startService({ model: instantModel() });
     const rest = restClient(service.url);
     const started = async (afterMs: number): Promise<string> => {
@@ -156,7 +156,7 @@ describe('A pause that asks for approvers', () => {
     (await stateOf(client, runId)).approvals;
   const approve = { action: 'approve' };
 
-  it('answers 403 to all others, after the pause check and before expected_seq, and stands', async () => {
+  it('answers 403 to other callers, after the pause check and before expected_seq', async () => {
     const runId = await startedBy(by.ann, { by: ['ben', 'scope:audit'], not_by_starter: true });
     const { detail } = by.ann.problem(await send(by.ann, runId, { ...approve, expected_seq: 99 }), 403);
     expect(detail).to.include('"ann" is not among its approvers: ben, scope:audit');
@@ -173,7 +173,7 @@ describe('A pause that asks for approvers', () => {
     expect(decided.map(({ actor }) => actor)).to.deep.equal(['eve', 'ben']);
   });
 
-  it('waits until enough have said the same, and shows who has', async () => {
+  it('stays paused until enough approvers agree, and shows the votes', async () => {
     const runId = await startedBy(by.ann, { quorum: 2 });
     const before = await stateOf(by.ann, runId);
     expect(await said(by.ann, runId, { ...approve, comment: 'Fine.', expected_seq: before.seq })).to.equal('paused');

@@ -70,7 +70,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     await pausesBefore('write');
   };
 
-  it('goes on until the next node on approve, and answers with nothing but that', async () => {
+  it('runs to the next pause on approve, and answers only with the immediate effect', async () => {
     expect(rest.read(await send({ action: 'approve' }), 200, 'run-result.json')).to.deep.equal(running(runId));
     await pausesBefore('judge');
     expect(await rest.poll(runId)).to.deep.include({
@@ -115,7 +115,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     expect((await stateOf(rest, runId)).current_state.input_topic).to.equal('Rivers');
   });
 
-  it('refuses with 422 an override that leaves the run no route, and keeps the pause as it is', async () => {
+  it('refuses with 422 an override without a route, and keeps the pause', async () => {
     await judged();
     const shown = await stateOf(rest, runId);
     for (const override of [{ route_decision: null }, { critic_score: null }]) {
@@ -197,7 +197,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     });
   }
 
-  it('takes values at their limits', async () => {
+  it('accepts an override with values at their limits', async () => {
     const override = {
       input_topic: '𝄞'.repeat(10_000),
       current_draft: 'x'.repeat(MAX_DRAFT_BYTES - 2),
@@ -228,14 +228,14 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     rest.read(await send({ action: 'modify', modified_state: shown }), 200, 'run-result.json');
   });
 
-  it('refuses a modified_state over 256 KiB with 413 and takes one of 256 KiB', async () => {
+  it('refuses a modified_state over 256 KiB with 413 and accepts one of 256 KiB', async () => {
     const sized = (bytes: number) => ({ x: 'x'.repeat(bytes - '{"x":""}'.length) });
     rest.problem(await send({ action: 'approve', modified_state: sized(256 * 1024 + 1) }), 413);
     await pausesBefore('write');
     rest.read(await send({ action: 'approve', modified_state: sized(256 * 1024) }), 200, 'run-result.json');
   });
 
-  it('answers 409 when another pause was decided on, and takes the one that is shown', async () => {
+  it('answers 409 to another expected_seq, and accepts the shown one', async () => {
     const { seq } = await stateOf(rest, runId);
     for (const expected of [0, seq - 1, seq + 1, 1e300]) {
       rest.problem(await send({ action: 'approve', expected_seq: expected }), 409);
@@ -301,7 +301,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       rest.read(slashed, 200, 'run-result.json');
     });
 
-    it('stands for the same decision with nulls written out, even if an older version recorded it', async () => {
+    it('means the same decision with nulls written out, even if an older version recorded it', async () => {
       rest.read(await keyed({ action: 'approve', modified_state: null, expected_seq: null }), 200, 'run-result.json');
       rest.read(await keyed({ action: 'approve' }), 200, 'run-result.json');
       await pausesBefore('judge');
@@ -338,7 +338,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
 });
 
 describe('A paused run after a restart', () => {
-  it('is still paused, keeps its answers, and goes on when it is approved', async () => {
+  it('stays paused, keeps its answers, and continues when it is approved', async () => {
     const dir = tempDir();
     const first = await startService({ model: scriptedModel(councilScript([9])), dataDir: dir.path });
     const runId = await startGodRun(first.engine, council);

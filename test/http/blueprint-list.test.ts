@@ -76,7 +76,7 @@ describe('A list of large blueprints', () => {
     expect((await rest.send('HEAD', COUNCILS)).status).to.equal(200);
   });
 
-  it('waits while two others are read, and holds up no other request', async () => {
+  it('waits while two others are read, without delaying other requests', async () => {
     const [first, second] = [await begin(), await begin()];
     let hasBegun = false;
     const third = begin().finally(() => (hasBegun = true));
@@ -91,7 +91,7 @@ describe('A list of large blueprints', () => {
     expect((JSON.parse(texts[0]) as Blueprint[]).length).to.equal(MANY);
   });
 
-  it('is broken off when its client leaves it lying, so that others get their turn', async () => {
+  it('breaks off if its client reads nothing, so that others get their turn', async () => {
     onStallTimer = (callback) => nodeSystem().after(100, callback);
     const idle = await Promise.all([begin(), begin()]);
     expect((await rest.get(`${COUNCILS}?limit=1`)).status).to.equal(200);
@@ -105,7 +105,7 @@ describe('A list of large blueprints', () => {
     expect(await Promise.all(outcomes)).to.include('broken off');
   });
 
-  it('refuses past a hundred that wait', async () => {
+  it('is refused while a hundred others wait', async () => {
     isPatient = true;
     await Promise.all([begin(), begin()]);
     const waiting = Array.from({ length: 105 }, () => rest.get(`${COUNCILS}?limit=1`));

@@ -99,7 +99,7 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
 });
 
 describe('A run of a blueprint that has changed and gone', () => {
-  it('goes on after a restart as it began', async () => {
+  it('continues after a restart as it began', async () => {
     const dir = tempDir();
     const first = await startService({ model: scriptedModel(councilScript([8])), dataDir: dir.path });
     const before = restClient(first.url);

@@ -42,7 +42,7 @@ describe('GET /api/councils/{blueprint_id}/versions', () => {
   };
   const remove = (id: string): Promise<unknown> => rest.send('DELETE', `${COUNCILS}${id}`);
 
-  it('gives every save whole, newest first, with who saved it and its hash in the chain', async () => {
+  it('returns every version whole, newest first, with its actor and its hash in the chain', async () => {
     const saved = [
       await create('plain', 'One'),
       await change('plain', { name: 'Two', approvals: { by: ['ann'] } }, bob),
@@ -73,7 +73,7 @@ describe('GET /api/councils/{blueprint_id}/versions', () => {
     expect({ ...restored, updatedAt, version: 1 }).to.deep.equal({ ...first, updatedAt });
   });
 
-  it('outlives a deletion, and a new beginning under the same id', async () => {
+  it('keeps the versions of a deleted blueprint, also after a new one with the same id', async () => {
     await create('gone', 'One');
     await change('gone', { name: 'Two' });
     await remove('gone');
@@ -95,7 +95,7 @@ describe('GET /api/councils/{blueprint_id}/versions', () => {
     expect(older?.deleted).to.deep.equal(last?.deleted);
   });
 
-  it('gives a page at a time, of large ones a shorter one, and a link to the next', async () => {
+  it('returns pages, shorter ones for large versions, each with a link to the next', async () => {
     await create('many', '0');
     for (let at = 1; at < 5; at += 1) await change('many', { name: String(at) });
     const client = new CouncilClient({ url: service.url, key: ann });

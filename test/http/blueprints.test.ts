@@ -164,7 +164,7 @@ describe('Blueprints over REST', () => {
     });
   }
 
-  it('are taken up to their limits', async () => {
+  it('are accepted at their limits', async () => {
     await create({ name: '🌳'.repeat(255), nodes: manyNodes(200), edges: manyEdges(1000) });
   });
 
@@ -177,7 +177,7 @@ describe('Blueprints over REST', () => {
     rest.problem(await rest.post(COUNCILS, 'x', { 'Content-Type': 'text/plain' }), 415);
   });
 
-  it('are taken at exactly 256 KiB, without edges too', async () => {
+  it('are accepted at exactly 256 KiB, without edges too', async () => {
     const sized = (systemPrompt: string): unknown => ({ ...PLAIN, nodes: [{ id: 'a', systemPrompt }] });
     const available = 256 * 1024 - JSON.stringify(sized('')).length;
     const made = await create(sized('x'.repeat(available)));
@@ -240,7 +240,7 @@ describe('Blueprints over REST', () => {
       expect([tagIn(created), tagIn(updated)]).not.to.include(tagIn(next));
     });
 
-    it('that answers 304 to who has seen it', async () => {
+    it('that gets 304 from If-None-Match', async () => {
       const created = await rest.post(COUNCILS, PLAIN);
       const { id } = rest.read(created, 201, 'blueprint.json');
       for (const known of [tagIn(created), `"other", W/${tagIn(created)}`, '*']) {
@@ -269,7 +269,7 @@ describe('Blueprints over REST', () => {
       expect((await remove(id, tagIn(await rest.get(path(id))))).status).to.equal(204);
     });
 
-    it('that is looked at after the fields and the existence', async () => {
+    it('that is checked after the fields and the existence', async () => {
       const { id } = await create();
       rest.problem(await change(id, '"old"', { nodes: 1 }), 422);
       for (const tag of ['"old"', '*']) {

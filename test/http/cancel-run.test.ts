@@ -70,7 +70,7 @@ describe('POST /api/councils/run/{run_id}/cancel', () => {
     ['an empty JSON body', { body: '', headers: { 'Content-Type': 'application/json' } }],
     ['an object with unknown fields', { body: { reason: 'changed my mind', note: null } }],
   ] as const) {
-    it(`takes ${what}`, async () => {
+    it(`accepts ${what}`, async () => {
       rest.read(await rest.send('POST', pathOf(await rest.start('Held')), sent), 200, 'run-result.json');
     });
   }
@@ -79,7 +79,7 @@ describe('POST /api/councils/run/{run_id}/cancel', () => {
     ['text', { body: 'stop', headers: { 'Content-Type': 'text/plain' } }, 415],
     ['what is no JSON', { body: '{', headers: { 'Content-Type': 'application/json' } }, 422],
   ] as const) {
-    it(`refuses ${what} with ${status} and leaves the run alone`, async () => {
+    it(`refuses ${what} with ${status} without cancelling the run`, async () => {
       const runId = await rest.start('Held');
       await model.called(1);
       rest.problem(await rest.send('POST', pathOf(runId), sent), status);

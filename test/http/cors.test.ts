@@ -55,7 +55,7 @@ describe('Cross-origin access', () => {
     ]);
   });
 
-  it('is not granted to another origin, and caches are told so by Vary', async () => {
+  it('is not granted to another origin, and sets Vary for caches', async () => {
     await open([LISTED]);
     for (const origin of ['https://evil.example', 'https://app.example.evil', 'null', 'http://app.example']) {
       const { headers } = await rest.send('GET', '/api/health', { headers: { Origin: origin } });

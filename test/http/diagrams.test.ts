@@ -62,7 +62,7 @@ describe('Diagrams', () => {
     expect(JSON.stringify(chart)).not.to.include('tags');
   });
 
-  it('are Mermaid for who asks for it in the query or accepts it first, else JSON', async () => {
+  it('are Mermaid for clients that request it in the query or prefer it in Accept, else JSON', async () => {
     for (const path of paths()) {
       const requested = await rest.get(`${path}?format=mermaid`);
       expect(requested.headers.get('Content-Type'), path).to.match(/^text\/vnd\.mermaid/);

@@ -78,7 +78,7 @@ describe('GET /api/feed', () => {
     return new Set(first.map(({ run_id }) => run_id));
   };
 
-  it('tells the events of all runs in the order of the log, and of nothing else', async () => {
+  it('sends the events of all runs in the order of the log, and no others', async () => {
     const record = await recorded(service);
     const stream = follow();
     await untilTrue(() => stream.events.length >= record.length);
@@ -87,7 +87,7 @@ describe('GET /api/feed', () => {
     expect(new Set(stream.events.map(({ id }) => id)).size).to.equal(record.length);
   });
 
-  it('goes on after any event, by Last-Event-ID or else from', async () => {
+  it('resumes after any event, by Last-Event-ID or from', async () => {
     const record = await recorded(service);
     const all = follow();
     await untilTrue(() => all.events.length >= record.length);
@@ -104,7 +104,7 @@ describe('GET /api/feed', () => {
     }
   });
 
-  it('tells only what comes when it is asked from the head', async () => {
+  it('sends only new events from the head', async () => {
     const stream = follow('?from=head');
     await stream.answered;
     const runId = await finished('/api/councils/run');
@@ -114,7 +114,7 @@ describe('GET /api/feed', () => {
     expect(shownIn(stream)).to.deep.equal(events.map((event) => ({ run_id: runId, ...event })));
   });
 
-  it('names its place at once, so that a cut before the first event loses none', async () => {
+  it('sends its cursor at once, so that a cut before the first event loses none', async () => {
     const stream = follow('?from=head');
     const place = (): string | undefined => stream.others.flatMap((each) => /^id: (.+)$/.exec(each)?.slice(1) ?? [])[0];
     await untilTrue(() => place() !== undefined);
@@ -125,7 +125,7 @@ describe('GET /api/feed', () => {
     expect(shownIn(again)[0]).to.include({ run_id: runId, seq: 0 });
   });
 
-  it('tells the wanted types and the runs of the wanted blueprint, from the middle of a run too', async () => {
+  it('filters by type and blueprint, also from the middle of a run', async () => {
     const [record, pair] = [await recorded(service), await ofPair()];
     expect(pair.size).to.equal(2);
     const all = follow();
@@ -178,7 +178,7 @@ describe('GET /api/feed', () => {
     }
   });
 
-  it('takes a hundred readers, refuses one more, and takes one again when one has gone', async () => {
+  it('serves a hundred readers, refuses one more, and accepts one again when one has gone', async () => {
     for (let count = 0; count < 100; count += 1) follow('?from=head');
     await Promise.all(open.map(({ answered }) => answered));
     const refused = await rest.get('/api/feed?from=head');
@@ -195,7 +195,7 @@ describe('GET /api/feed', () => {
 });
 
 describe('A feed', () => {
-  it('tells with its beats where it has come to, though nothing is shown', async () => {
+  it('sends its cursor with its beats while no event matches', async () => {
     const { after } = nodeSystem();
     const beats: (() => void)[] = [];
     const system: System = {
@@ -242,7 +242,7 @@ describe('A feed', () => {
     expect(service.faults).to.deep.equal([]);
   });
 
-  it('leaves out a run whose record is damaged, and goes on with the others', async () => {
+  it('leaves out a run whose record is damaged and sends the others', async () => {
     const service = await startService({ model: instantModel() });
     const rest = restClient(service.url);
     const runId = await startGodRun(service.engine, graphOf('one -> two'));
@@ -326,7 +326,7 @@ describe(`A feed of one log on two instances (SEED=${SEED})`, () => {
     await Promise.all(proxies.map((proxy) => proxy.close()));
   });
 
-  it('goes on without a gap or a repeat when its subscription drops', async () => {
+  it('continues without a gap or a repeat when its subscription drops', async () => {
     const [one, two] = services.map(({ url }) => restClient(url));
     const [line, other] = [lines[0] ?? expect.fail(), services[1] ?? expect.fail()];
     const stream = openEventStream(services[0]?.url ?? '', '/api/feed');

@@ -44,7 +44,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
   const called = async (runId: string): Promise<readonly string[]> =>
     factsOf(await record(runId), 'NodeStarted').map(({ node, step }) => `${node} ${step}`);
 
-  it('goes on from the middle of a finished run, with its results and another end', async () => {
+  it('continues from the middle of a finished run, with its results and another end', async () => {
     await serve(councilScript([5, 9]));
     const parent = await finished();
     const before = await textOf(parent);
@@ -94,7 +94,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     }
   });
 
-  it('takes nulls for absent, and ignores a field named __proto__', async () => {
+  it('treats nulls as absent, and ignores a field named __proto__', async () => {
     await serve(councilScript([9]));
     const parent = await finished();
     const nothing = { label: null, model: null, tools: { webSearch: null }, temperature: null };
@@ -121,7 +121,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     }
   });
 
-  it('takes another topic and other prompts, and the history shows them', async () => {
+  it('accepts another topic and other prompts, and the history shows them', async () => {
     await serve(councilScript([9]));
     const parent = await finished();
     const nodes = [{ id: 'writer_agent', systemPrompt: 'Write in verse.', model: 'poet-1', position: { x: 1, y: 2 } }];
@@ -138,7 +138,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     expect(kept).to.include({ input_topic: 'Shrubs', status: 'completed', blueprint_id: null });
   });
 
-  it('refuses what breaks a rule, an end, what lies beyond it, and dead ends', async () => {
+  it('refuses broken rules, the end of a run, positions past it, and overrides without a route', async () => {
     await serve(councilScript([9]));
     const parent = await finished();
     const head = (await record(parent)).length - 1;
@@ -170,7 +170,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     rest.problem(await rest.post(forkPath(parent), large), 413);
   });
 
-  it('goes on from where its parent hit the bound of executions only when it is allowed more', async () => {
+  it("continues at its parent's bound of executions only if it raises the bound", async () => {
     await serve(() => ({ text: 'Again' }));
     const parent = '00000000-0000-4000-8000-00000000000c';
     const requested = runRequest(parent, { graph: graphOf('a -> b; b -> a') });

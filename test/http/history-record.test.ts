@@ -43,7 +43,7 @@ describe('GET /api/runs/{run_id}', () => {
     expect(record.duration_ms).to.equal(Date.parse(record.completed_at ?? '') - Date.parse(record.created_at ?? ''));
   });
 
-  it('tells what a run has cost, by model too, and how long it has waited', async () => {
+  it('shows the cost of a run, by model too, and its time in pauses', async () => {
     const runId = await rest.start('Trees');
     await rest.until(runId, isOver);
     const { usage, waited_ms: waitedMs } = await recordOf(runId);

@@ -76,7 +76,7 @@ describe('An Idempotency-Key', () => {
     ['a default spelled out', { input_topic: 'Trees', god_mode: false }],
     ['nulls', { input_topic: 'Trees', god_mode: null, x: null }],
   ] as const) {
-    it(`stands for the same request when it comes again with ${what}`, async () => {
+    it(`means the same request if it is repeated with ${what}`, async () => {
       const key = what.replaceAll(' ', '-');
       const first = rest.read(await start(key), 202, 'run-start.json');
       expect(rest.read(await start(key, body), 202, 'run-start.json')).to.deep.equal(first);
@@ -86,7 +86,7 @@ describe('An Idempotency-Key', () => {
     });
   }
 
-  it('of a run that an older version recorded still stands for it, with any nulls and defaults', async () => {
+  it('finds a run that an older version recorded, with any nulls and defaults', async () => {
     const { sha256 } = nodeSystem();
     const body = { input_topic: 'Trees', god_mode: false, x: null };
     const runId = keyedRunId({ method: 'POST', path: START, key: 'k-8' }, sha256);
@@ -159,7 +159,7 @@ describe('An Idempotency-Key', () => {
 });
 
 describe('An Idempotency-Key after a restart', () => {
-  it('still stands for its run, and for no other body', async () => {
+  it('still finds its run, and refuses another body', async () => {
     const dir = tempDir();
     const send = async (url: string, topic: string): Promise<Reply> =>
       restClient(url).post(START, { input_topic: topic }, { 'Idempotency-Key': 'kept' });

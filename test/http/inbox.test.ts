@@ -44,7 +44,7 @@ describe('The inbox', () => {
     by.read(await by.get(`/api/approvals${query}`), 200, 'approval-list.json');
   const idsOf = (items: readonly Approval[]): readonly string[] => items.map(({ run_id: runId }) => runId);
 
-  it('lists what waits, longest first, with all that a decision needs', async () => {
+  it('lists the open pauses, longest wait first, with everything for a decision', async () => {
     await saved('pair');
     const first = await paused('pair', 'One');
     const second = await paused('pair', 'Two');
@@ -72,7 +72,7 @@ describe('The inbox', () => {
     expect(idsOf(await list())).to.deep.equal([second]);
   });
 
-  it('narrows by blueprint, by the moment since which it waits, and by a limit', async () => {
+  it('filters by blueprint, time and limit', async () => {
     await saved('pair');
     await saved('other');
     const ids = [await paused('pair'), await paused('other'), await paused('pair')];
@@ -91,7 +91,7 @@ describe('The inbox', () => {
       rest.problem(await rest.get(`/api/approvals?${query}`), 422);
   });
 
-  it('tells what changed since the caller last decided on the run', async () => {
+  it("shows the changes since the caller's last decision on the run", async () => {
     await saved('pair');
     const runId = await paused('pair');
     const [before] = await list();
@@ -104,7 +104,7 @@ describe('The inbox', () => {
     expect(after?.changes?.diff).to.equal(`@@ -0,0 +1,1 @@\n+${after?.draft_preview ?? ''}\n`);
   });
 
-  it('counts no decision of a deadline as what a caller without a key decided', async () => {
+  it("does not show a deadline's decision as the caller's own", async () => {
     const nodes = [{ id: 'poet', approvals: { deadline: { after_ms: 1, then: 'approve' } } }, { id: 'reader' }];
     await saved('slow', { nodes });
     const started = await rest.post('/api/councils/slow/run', { input_topic: 'The sea', god_mode: true });
@@ -114,7 +114,7 @@ describe('The inbox', () => {
     expect(item).to.deep.include({ run_id: runId, changes: null });
   });
 
-  it('tells what happens at a deadline, and of a pause without one nothing', async () => {
+  it('shows the effect of a deadline, and no such field without one', async () => {
     const then = { escalate: ['bob'] };
     await paused(await saved('slow', { approvals: { deadline: { after_ms: 3_600_000, then } } }));
     await paused(await saved('pair'));
@@ -123,7 +123,7 @@ describe('The inbox', () => {
     expect(pair).not.to.have.property('deadline_then');
   });
 
-  it('is all of it under mine=1 where there are no keys, also what nobody can decide', async () => {
+  it('lists all pauses with mine=1 on a service without keys', async () => {
     const runId = await paused(await saved('two', { approvals: { quorum: 2 } }));
     const [item] = await list('?mine=1');
     expect(item).to.include({ run_id: runId, may_decide: false });
@@ -152,7 +152,7 @@ describe('The inbox', () => {
       await saved('bobs', { approvals: { by: ['bob'] } }, admin);
     });
 
-    it('is of those who may decide, and shows the votes so far', async () => {
+    it('lists for each approver the pauses to decide, with the votes so far', async () => {
       const both = await paused('two', 'Both', admin);
       const bobs = await paused('bobs', 'Bob', admin);
       expect(idsOf(await list('?mine=1', ann))).to.deep.equal([both]);
@@ -167,7 +167,7 @@ describe('The inbox', () => {
       ]);
     });
 
-    it('streams what concerns the caller alone', async () => {
+    it("streams only the caller's pauses with mine=1", async () => {
       const stream = openEventStream(service.url, '/api/approvals/stream?mine=1', bearer(key));
       await stream.answered;
       await paused('bobs', 'Bob', admin);
@@ -177,7 +177,7 @@ describe('The inbox', () => {
       stream.leave();
     });
 
-    it('tells approvers that others are asked in their place, and nobody else of mine=1', async () => {
+    it('sends an escalation to the previous approvers, but to no other client with mine=1', async () => {
       const watched = (path: string, by: string): ReturnType<typeof openEventStream> =>
         openEventStream(service.url, `/api/approvals/stream${path}`, bearer(by));
       const cat = await addKey(admin, { name: 'cat', ...approver });
@@ -202,7 +202,7 @@ describe('The inbox', () => {
   });
 
   describe('as a stream', () => {
-    it('begins with what waits, then tells of what comes, is decided and ends', async () => {
+    it('starts with the open pauses, then sends new, decided and ended ones', async () => {
       await saved('pair');
       const waiting = await paused('pair', 'One');
       const stream = openEventStream(service.url, '/api/approvals/stream');
@@ -222,7 +222,7 @@ describe('The inbox', () => {
       stream.leave();
     });
 
-    it('tells what has gone since it began, also to a client cut off before any change', async () => {
+    it('sends the pauses that are gone since a client was cut off', async () => {
       const waiting = await paused(await saved('pair'));
       const first = openEventStream(service.url, '/api/approvals/stream');
       const place = (): string | undefined =>
@@ -236,7 +236,7 @@ describe('The inbox', () => {
       again.leave();
     });
 
-    it('goes on after the last event that a client has, without a gap and without a repeat', async () => {
+    it("resumes after the client's last event without a gap or a repeat", async () => {
       await saved('pair');
       const first = openEventStream(service.url, '/api/approvals/stream');
       await first.answered;

@@ -145,7 +145,7 @@ describe('Keys on two instances of one log', () => {
     await open.closed();
   });
 
-  it('let known ones in while the log is out, and say of unknown ones that it cannot be told', async () => {
+  it('accept known keys while the log is unreachable, and answer 503 to unknown ones', async () => {
     const key = await newKey('known');
     const rest = restWith(urls[1], key);
     const asked = async (headers: Readonly<Record<string, string>>): Promise<number> =>
@@ -177,7 +177,7 @@ describe('Keys on two instances of one log', () => {
 });
 
 describe('The first key of a service that is in use', () => {
-  it('ends the sockets and streams of whoever came without one', async () => {
+  it('ends the sockets and streams that were opened without a key', async () => {
     const service = await startService({ model: scriptedModel(() => 'hold') });
     try {
       const runId = await restClient(service.url).start();

@@ -59,13 +59,13 @@ describe('/api/keys', () => {
     rest.problem(await rest.post('/api/keys', { name: 'dora', scopes: ['read'] }), 409);
   });
 
-  it('answers the key that revokes itself, whatever it sends with that', async () => {
+  it('answers a key that revokes itself', async () => {
     const own = restWith(service.url, await addKey(rest, { name: 'tired', scopes: ['admin'] }));
     expect((await own.send('DELETE', '/api/keys/tired', { body: {} })).status).to.equal(204);
     own.problem(await own.send('DELETE', '/api/keys/tired'), 401);
   });
 
-  it('takes no request that was still being sent when its key was revoked', async () => {
+  it('refuses a request whose key is revoked while it is being sent', async () => {
     const { Authorization } = bearer(await addKey(rest, { name: 'gone', scopes: ['admin'] }));
     const body = JSON.stringify({ name: 'later', scopes: ['admin'] });
     const fields = { Host: 'localhost', Authorization, Expect: '100-continue', 'Content-Type': 'application/json' };

@@ -134,7 +134,7 @@ describe('A service with keys and limits', () => {
   });
   after(() => service.stop());
 
-  it('counts for each key alone, and looks at key and scope first', async () => {
+  it('counts each key separately, after the check of key and scope', async () => {
     const of = async (key: string): Promise<number> => (await ask(key)).status;
     expect([await of(keys.ann), await of(keys.ann), await of(keys.ann), await of(keys.ann)]).to.deep.equal([
       ...[200, 200, 200, 429],
@@ -158,7 +158,7 @@ describe('A service behind a proxy on its machine', () => {
 });
 
 describe('A service on a loopback address without keys', () => {
-  it('has no limits and tells none', async () => {
+  it('has no limits and sends no limit headers', async () => {
     const service = await startService({ model: scriptedModel() });
     const answer = await fetch(`${service.url}/api/runs`);
     await service.stop();

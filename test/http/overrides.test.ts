@@ -66,7 +66,7 @@ describe('An override over REST', () => {
     ...(branches !== undefined && { branches }),
   });
 
-  it('of a fork leaves it too', async () => {
+  it('of a fork leaves the draft of a branch that has ended', async () => {
     const runId = await waiting(JUDGED, 'judge');
     const { seq } = await stateOf(rest, runId);
     const reply = await rest.post(`/api/runs/${runId}/fork`, {

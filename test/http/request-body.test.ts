@@ -176,7 +176,7 @@ describe('A JSON body', () => {
   });
 
   describe('in the order of checks', () => {
-    it('is looked at after the route', async () => {
+    it('is checked after the route', async () => {
       rest.problem(
         await rest.send('POST', '/api/nothing', { body: '{', headers: { 'Content-Type': 'text/plain' } }),
         404,
@@ -199,7 +199,7 @@ describe('A JSON body', () => {
   });
 
   describe('cut off', () => {
-    it('by a client that hangs up leaves no trace', async () => {
+    it('by a client that hangs up logs no fault', async () => {
       const socket = await openSocket(service.url);
       socket.write(
         `POST ${START} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"input`,

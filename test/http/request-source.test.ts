@@ -98,7 +98,7 @@ describe('Where a request comes from', () => {
     });
   }
 
-  it('lets pages of its own and of listed origins in, and clients that are no browsers', async () => {
+  it('accepts its own pages, listed origins and clients that are no browsers', async () => {
     for (const headers of [
       {},
       { Origin: service.url },
@@ -115,7 +115,7 @@ describe('Where a request comes from', () => {
     }
   });
 
-  it('lets every page ask for what leaves no mark, which no page can read', async () => {
+  it('accepts reading requests from every page, which cannot read the answer', async () => {
     for (const method of ['GET', 'HEAD', 'OPTIONS']) {
       const reply = await ask(method, '/api/runs/', { Origin: EVIL, 'Sec-Fetch-Site': 'cross-site' });
       expect(reply.status, method).to.be.oneOf([200, 204]);
@@ -132,7 +132,7 @@ describe('Where a request comes from', () => {
     socket.destroy();
   });
 
-  it('lets probes ask for health by any Host, as load balancers and Kubernetes do', async () => {
+  it('answers health for any Host, as load balancers and Kubernetes send', async () => {
     for (const host of ['10.1.2.3:8000', 'pod.example', 'evil.example:1', '[fd00::1]:8000', 'a_b']) {
       for (const path of ['/api/health', '/api/health/', '/api/health/ready', '/api/health/ready/']) {
         for (const method of ['GET', 'HEAD']) expect((await ask(method, path, { Host: host })).status).to.equal(200);
@@ -191,14 +191,14 @@ describe('Where a request comes from', () => {
     expect(await statusOf('GET /api/runs/ HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n')).to.equal(421);
   });
 
-  it('takes the host of an absolute target for the Host', async () => {
+  it('uses the host of an absolute target as the Host', async () => {
     const statusOf = async (target: string, host: string): Promise<number> =>
       (await rawExchange(service.url, [`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`])).status;
     expect(await statusOf('http://localhost/api/runs/', 'evil.example')).to.equal(200);
     expect(await statusOf('http://evil.example/api/runs/', 'localhost')).to.equal(421);
   });
 
-  it('takes the host of an absolute target for the Host of a socket too', async () => {
+  it('uses the host of an absolute target as the Host of a socket too', async () => {
     const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ';
     const statusOf = async (target: string, host: string): Promise<number> => {
       const socket = await openSocket(service.url);
@@ -237,7 +237,7 @@ describe('Where a request comes from', () => {
     expect((await refusedUpgrade(service.url, `/ws/council/${runId}?events=all&from=x`, foreign)).status).to.equal(421);
   });
 
-  it('is looked at before an idempotent replay, which a listed origin gets', async () => {
+  it('is checked before an idempotent replay, which a listed origin gets', async () => {
     const key = { 'Idempotency-Key': 'once' };
     const first = await start(key);
     expect(first.status).to.equal(202);

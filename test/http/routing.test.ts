@@ -114,7 +114,7 @@ describe('Routing', () => {
     ['x'.repeat(10_000), 'x'.repeat(10_000)],
     ['__proto__', '__proto__'],
   ] as const) {
-    it(`takes ${sent.slice(0, 30)} for an unknown run`, async () => {
+    it(`answers 404 for ${sent.slice(0, 30)} as a run id`, async () => {
       for (const path of [`/api/councils/run/${sent}`, `/api/runs/${sent}`, `/api/runs/${sent}/events`]) {
         expect(rest.problem(await rest.get(path), 404).detail).to.include(shown);
       }

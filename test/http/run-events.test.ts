@@ -72,7 +72,7 @@ describe('GET /api/runs/{run_id}/events', () => {
     });
   }
 
-  it('takes the largest limit', async () => {
+  it('accepts the largest limit', async () => {
     expect((await page('?limit=1000')).events).to.deep.equal(all);
   });
 
@@ -85,7 +85,7 @@ describe('GET /api/runs/{run_id}/events', () => {
   const asLines = (headers: Record<string, string> = {}, query = '') =>
     rest.send('GET', `/api/runs/${runId}/events${query}`, { headers: { Accept: 'application/x-ndjson', ...headers } });
 
-  it('gives all of them one a line to who accepts lines, whatever the page', async () => {
+  it('exports all events one per line with Accept: application/x-ndjson', async () => {
     for (const query of ['', '?from=3&limit=1']) {
       const reply = await asLines({}, query);
       expect(reply.status).to.equal(200);
@@ -97,7 +97,7 @@ describe('GET /api/runs/{run_id}/events', () => {
     expect(rest.problem(other, 404).detail).to.include(NO_RUN);
   });
 
-  it('gives JSON to who accepts either, or says nothing of it', async () => {
+  it('returns JSON to clients that accept both, or neither', async () => {
     const [any, both] = ['*/*', 'application/x-ndjson;q=0.5, application/json'];
     for (const accept of [any, both, 'text/html']) {
       const reply = await rest.send('GET', `/api/runs/${runId}/events`, { headers: { Accept: accept } });
@@ -124,7 +124,7 @@ describe('GET /api/runs/{run_id}/events', () => {
 });
 
 describe('GET /api/runs/{run_id}/events of a long record', () => {
-  it('leaves no reading of the log behind, whoever does not read the answer', async () => {
+  it('ends its reading of the log if the client does not read the answer', async () => {
     let open = 0;
     const counted = async function* (events: AsyncIterable<RecordedEvent>): AsyncIterable<RecordedEvent> {
       open += 1;

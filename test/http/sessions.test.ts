@@ -52,7 +52,7 @@ describe('A session', () => {
   const statusOf = async (cookie: string): Promise<number> =>
     (await restClient(service.url).send('GET', '/api/runs/', { headers: { Cookie: cookie } })).status;
 
-  it('is had for a key, in a cookie that no script reads and no other site sends', async () => {
+  it('is opened with a key, in a cookie that no script reads and no other site sends', async () => {
     const [value = '', ...attributes] = await cookieOf({});
     expect(value).to.match(/^council_session=[A-Za-z0-9_-]{43}$/);
     expect(attributes).to.have.members(['Path=/', 'Max-Age=43200', 'HttpOnly', 'SameSite=Strict']);
@@ -65,7 +65,7 @@ describe('A session', () => {
     expect(await cookieOf({ 'X-Forwarded-Proto': 'http' })).not.to.include('Secure');
   });
 
-  it('is not had for anything but a key, and not by a foreign page', async () => {
+  it('is refused without a valid key, and to a foreign page', async () => {
     expect((await post({}, { key: 'council_' })).status).to.equal(401);
     expect((await post({}, {})).status).to.equal(422);
     expect((await post({}, { key: 1 })).status).to.equal(422);
@@ -73,7 +73,7 @@ describe('A session', () => {
     expect((await post({ Origin: 'http://evil.test' })).status).to.equal(403);
   });
 
-  it('tells who one is, what one may do, and until when', async () => {
+  it("returns the caller's name, scopes and expiry", async () => {
     const rest = restClient(service.url, { Cookie: await signIn(service.url, key) });
     const { expires_at: expiresAt, ...who } = rest.read(await rest.get('/api/session'), 200, 'session.json');
     expect(who).to.deep.equal({ actor: 'ann', scopes: ['read', 'run'] });
@@ -117,7 +117,7 @@ describe('A session', () => {
     expect([await statusOf(cookie), await statusOf(ended)]).to.deep.equal([200, 401]);
   });
 
-  it('takes with it the tickets had in it and what they have opened, over a restart too', async () => {
+  it('ends with its tickets and the streams they have opened, over a restart too', async () => {
     const [long, brief] = [await signIn(service.url, key), await signIn(service.url, key)];
     const open = async (ticket: string): Promise<EventStreamClient> => {
       const stream = openEventStream(service.url, `/api/feed?from=head&ticket=${ticket}`);

@@ -35,7 +35,7 @@ describe('POST /api/councils/run', () => {
     expect(list.map(({ id }) => id)).to.deep.equal([runId]);
   });
 
-  it('takes god_mode and does not act on it', async () => {
+  it('accepts god_mode and ignores it', async () => {
     const begun = rest.read(await start({ input_topic: 'Trees', god_mode: true }), 202, 'run-start.json');
     const run = await rest.until(begun.run_id, isOver);
     expect(run).to.include({ status: 'completed', paused: null, next_nodes: null, current_draft: null });
@@ -48,7 +48,7 @@ describe('POST /api/councils/run', () => {
     rest.read(await start(body), 202, 'run-start.json');
   });
 
-  it('takes god_mode as absent when it is null', async () => {
+  it('treats god_mode null as absent', async () => {
     rest.read(await start({ input_topic: 'Trees', god_mode: null }), 202, 'run-start.json');
   });
 
@@ -62,7 +62,7 @@ describe('POST /api/councils/run', () => {
     ['one character', 'x'],
     ['10000 characters of two code units each', '🌳'.repeat(10_000)],
   ] as const) {
-    it(`takes a topic of ${what}`, async () => {
+    it(`accepts a topic of ${what}`, async () => {
       rest.read(await start({ input_topic: topic }), 202, 'run-start.json');
     });
   }

@@ -129,7 +129,7 @@ describe('POST /api/councils/try', () => {
     expect(error).to.include('nowhere');
   });
 
-  it('leaves a saved council by that id alone', async () => {
+  it('does not hide a saved council with the id try', async () => {
     await council.blueprints.create({ id: 'try', name: 'Saved', nodes: [{ id: 'a', model: 'offline-1' }] });
     expect(await council.blueprints.get('try')).to.include({ name: 'Saved' });
     expect(await council.blueprints.update('try', { name: 'Changed' })).to.include({ version: 2 });

@@ -66,7 +66,7 @@ describe('GET /api/runs/{run_id}/verify', () => {
     }
   });
 
-  it('never takes a run that goes on meanwhile for a difference', async () => {
+  it('reports no difference for a run in progress', async () => {
     const runIds = await Promise.all(Array.from({ length: 10 }, () => rest.start()));
     for (let left = runIds; left.length > 0;) {
       for (const found of await Promise.all(runIds.map(verify))) expect(found).to.include(NONE);
@@ -139,7 +139,7 @@ describe('GET /api/runs/{run_id}/verify', () => {
     });
   });
 
-  it('checks the place in its parent that a run goes on from', async () => {
+  it('checks the place in its parent that a fork continues from', async () => {
     const { log } = service.engine;
     const parent = await finished();
     const at = 5;

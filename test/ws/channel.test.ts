@@ -107,7 +107,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     }
   });
 
-  it('shows nothing that a poll does not know yet', async () => {
+  it('sends nothing that a poll does not show yet', async () => {
     await serve(councilScript([6, 7, 8]));
     const runId = await startRun();
     const channel = openChannel(service.url, `/ws/council/${runId}`);
@@ -115,7 +115,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     expect((await poll(runId)).status).to.equal('completed');
   });
 
-  it('informs a client of an unknown run and closes with 1000', async () => {
+  it('sends an error for an unknown run and closes with 1000', async () => {
     await serve(councilScript([8]));
     for (const id of ['11111111-1111-4111-8111-111111111111', '%00', '%zz', 'a'.repeat(3000), 'run']) {
       const channel = openChannel(service.url, `/ws/council/${id}`);
@@ -179,7 +179,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     for (const channel of channels) expect(await channel.closed).to.equal(1012);
   });
 
-  it('follows a run that waits for its turn from pending to its end', async () => {
+  it('follows a queued run from pending to its end', async () => {
     await serveAlone(() => 'hold', { maxActiveRuns: 1 });
     const first = await startRun();
     const second = await startRun();

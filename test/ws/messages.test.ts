@@ -132,7 +132,7 @@ describe('The channel of a run', () => {
     ]);
   });
 
-  it('says nothing of a rejection but that the run failed', () => {
+  it('sends only the failure for a rejection', () => {
     const open = paused();
     const story = open.recorded(pauseDecided(open.run, { action: 'reject' }), {
       type: 'RunFailed',
@@ -146,7 +146,7 @@ describe('The channel of a run', () => {
     ]);
   });
 
-  it('is silent about claims, retries of the node started last and takeovers', () => {
+  it('sends nothing for claims, retries and takeovers', () => {
     const story = given(council).whenAll(
       broke('write', 5),
       { type: 'ReleaseRun' },
@@ -155,7 +155,7 @@ describe('The channel of a run', () => {
     expect(messagesOf(story).map(summary)).to.deep.equal(['connected pending', 'node_active write null']);
   });
 
-  it('does not announce "done" twice when the last node is called so', () => {
+  it('does not announce "done" twice if the last node has that name', () => {
     const story = given(graphWith([{ id: 'done' }], [])).when(wrote('done'));
     expect(messagesOf(story).map(summary)).to.deep.equal([
       'connected pending',
@@ -164,7 +164,7 @@ describe('The channel of a run', () => {
     ]);
   });
 
-  it('of a run that fails before its first node sends the failure alone', () => {
+  it('sends only the failure of a run that fails before its first node', () => {
     const story = given(council, { pending: true }).when({ type: 'CancelRun', actor: null });
     expect(messagesOf(story).map(summary)).to.deep.equal(['connected pending', 'run_failed']);
   });
@@ -178,7 +178,7 @@ describe('The channel of a run', () => {
     }
   });
 
-  it('says the same nothing when asked again', () => {
+  it('sends nothing for the same state again', () => {
     for (const story of [given(council), paused(), resumed(paused()), given(council).when(wrote('write'))]) {
       const { announced } = announce(story.run, NOTHING_ANNOUNCED);
       expect(announce(story.run, announced)).to.deep.equal({ messages: [], announced, isLast: false });
@@ -225,7 +225,7 @@ describe('A client that connects', () => {
     });
   }
 
-  it('between decision and resumption gets no resumption of a pause it was not sent', () => {
+  it('between decision and resumption gets no resumption of a pause it did not get', () => {
     const decided = judged().recorded(pauseDecided(judged().run));
     const { announced } = announce(decided.run, NOTHING_ANNOUNCED);
     expect(announce(resumed(judged()).run, announced).messages).to.deep.equal([]);
@@ -264,14 +264,14 @@ describe('The messages', () => {
     });
   });
 
-  it('hold null where nothing was written or scored yet', () => {
+  it('hold null before the first draft and score', () => {
     const [, , pause] = messagesWhenLate(paused());
     expect(pause).to.include({ current_draft: null, critic_score: null, iteration_count: null });
     const [, , end] = messagesWhenLate(given(graphOf('judge?')).when(scored('judge', 0)));
     expect(end).to.include({ final_draft: null, critic_score: 0, iteration_count: null });
   });
 
-  it('show at a pause before a join what will be worked on', () => {
+  it('show at a pause before a join the joined draft', () => {
     const graph = graphOf(`
       plan -> left, judge?
       left, judge? -> meet
@@ -281,7 +281,7 @@ describe('The messages', () => {
     expect(messagesOf(story).at(-1)).to.include({ current_draft: '## Left\nL', critic_score: 3, iteration_count: 2 });
   });
 
-  it('of an unknown run name it', () => {
+  it('name an unknown run', () => {
     const message = unknownRunMessage(RUN_ID);
     expect(message).to.deep.equal({ event: 'error', message: `Run ${RUN_ID} not found` });
     expect(isChannelMessage(message)).to.equal(true);

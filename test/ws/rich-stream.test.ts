@@ -93,7 +93,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     await expectRecord(runId, late.told);
   });
 
-  it('goes on after any event, also the last, with nothing left out and nothing twice', async () => {
+  it('resumes after any event, also the last, without a gap or a repeat', async () => {
     await serve(scriptedModel(councilScript([6, 8])));
     const runId = await finished();
     const whole = follow(runId);
@@ -122,7 +122,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     expect(plain.told.map(({ event }) => event)).to.deep.equal(['connected', 'node_active', 'run_complete']);
   });
 
-  it('informs a client of an unknown run and closes with 1000', async () => {
+  it('sends an error for an unknown run and closes with 1000', async () => {
     await serve(scriptedModel());
     const channel = follow(NO_RUN);
     expect(await channel.closed).to.equal(1000);
@@ -162,7 +162,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     await expectRecord(runId, channel.told);
   });
 
-  it('is closed with 1011 by a corrupt record, whenever the client comes', async () => {
+  it('closes with 1011 on a corrupt record, also for a new client', async () => {
     await serveAlone(scriptedModel(councilScript([8])));
     const runId = await startGodRun(service.engine, graphOf('one -> two'));
     await pausedBefore(service.engine, runId, 'one');

@@ -13,7 +13,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const STALLED = 10;
 const SHORT = { event: 'error', message: 'x'.repeat(20_000) } as const;
 
-describe('What sockets have not sent', () => {
+describe('Unsent bytes of sockets', () => {
   let server: WebSocketServer;
   let peers: Peer[];
   let clients: WebSocket[];
@@ -44,7 +44,7 @@ describe('What sockets have not sent', () => {
     return { peer: present(peers.at(-1), 'socket'), client };
   }
 
-  it('is bounded in all: only the slowest readers are cut off, and memory is freed', async () => {
+  it('are bounded in total: the service disconnects only the slowest readers', async () => {
     const reading = await connect();
     let taken = 0;
     reading.client.on('message', () => (taken += 1));
@@ -88,7 +88,7 @@ describe('What sockets have not sent', () => {
     return peer;
   }
 
-  it('is taken from the socket with most, not from the one that sends', async () => {
+  it('count against the socket with most of them, not the one that sends', async () => {
     const states = (peers: readonly Peer[]): readonly boolean[] =>
       peers.map(({ socket }) => socket.readyState === socket.OPEN);
     const [most, less, sender] = [await stalledWith(1_000_000), await stalledWith(600_000), await stalledWith(800_000)];
@@ -100,7 +100,7 @@ describe('What sockets have not sent', () => {
     system.advance(2_000);
   });
 
-  it('is at most 1 MiB a socket, however much room there is for all', async () => {
+  it('are at most 1 MiB for one socket', async () => {
     sendQueue = new SendQueue({ system, unsent: new UnsentBytes() });
     const peer = await stalledWith(900_000);
     let sent = 0;
@@ -112,7 +112,7 @@ describe('What sockets have not sent', () => {
     system.advance(2_000);
   });
 
-  it('is told to a slow reader with 4408 when it reads again in time', async () => {
+  it('close a slow reader with 4408 if it reads again in time', async () => {
     const { peer, client } = await connect();
     client.pause();
     const code = new Promise((resolve) => client.once('close', resolve));

@@ -11,7 +11,7 @@ const BOB: Client = { actor: 'bob', address: '127.0.0.1' };
 const TEN = { quota: 10, windowSeconds: 5, isSet: false };
 
 describe('Request limits', () => {
-  it('grants a burst, refuses the next, and says when there is one more', () => {
+  it('grants a burst, refuses the next request, and reports when one more passes', () => {
     const { request } = limitsOf({ ...NONE, requests: TEN }, manualSystem());
     const burst = Array.from({ length: 10 }, () => request(ANN));
     expect(burst.map(isPassed)).to.deep.equal(Array(10).fill(true));
@@ -39,20 +39,20 @@ describe('Request limits', () => {
     expect(Array.from({ length: 9 }, () => request(ANN)).filter(isPassed)).to.have.length(7);
   });
 
-  it('tells what is left and when there is more in whole seconds', () => {
+  it('reports the rest of the quota and whole seconds until more', () => {
     const { request } = limitsOf({ ...NONE, requests: { ...TEN, quota: 4, windowSeconds: 10 } }, manualSystem());
     const told = Array.from({ length: 5 }, () => request(ANN).fields['RateLimit']);
     expect(told).to.deep.equal([3, 2, 1, 0, 0].map((left) => `"requests";r=${left};t=3`));
   });
 
-  it('counts for each key alone, wherever it comes from', () => {
+  it('counts each key separately, from any address', () => {
     const { request } = limitsOf({ ...NONE, requests: { ...TEN, quota: 1 } }, manualSystem());
     expect([ANN, BOB, { ...ANN, address: '10.0.0.1' }].map((asker) => isPassed(request(asker)))).to.deep.equal([
       ...[true, true, false],
     ]);
   });
 
-  it('counts for an address without a key, and for an IPv6 network of 64 bits', () => {
+  it('counts each address without a key, and each IPv6 network of 64 bits', () => {
     const { request } = limitsOf({ ...NONE, requests: { ...TEN, quota: 1 } }, manualSystem());
     const passes = (address: string): boolean => isPassed(request({ actor: null, address }));
     expect(['10.0.0.1', '10.0.0.2', '10.0.0.1', '::ffff:10.0.0.2'].map(passes)).to.deep.equal([
@@ -61,7 +61,7 @@ describe('Request limits', () => {
     expect(['2001:db8::1', '2001:DB8:0:0:ffff::2', '2001:db8:0:1::1'].map(passes)).to.deep.equal([true, false, true]);
   });
 
-  it('has none for a loopback address without a key, unless it is set', () => {
+  it('has no limit for a loopback address without a key, unless it is set', () => {
     const once = { quota: 1, windowSeconds: 60 };
     for (const address of ['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1']) {
       for (const isSet of [false, true]) {
@@ -73,7 +73,7 @@ describe('Request limits', () => {
     }
   });
 
-  it('keeps ten thousand addresses, and a key that goes on asking among them', () => {
+  it('remembers ten thousand addresses, and a busy key among them', () => {
     const { request } = limitsOf({ ...NONE, requests: { ...TEN, quota: 20_000, windowSeconds: 1e9 } }, manualSystem());
     const left = (asker: Client): string | undefined => request(asker).fields['RateLimit']?.split(';')[1];
     const first = { actor: null, address: '10.0.0.1' };
@@ -98,13 +98,13 @@ describe('Limits of runs', () => {
     expect(['e', 'f'].map((runId) => isPassed(run(ANN, runId)))).to.deep.equal([true, false]);
   });
 
-  it('counts a run once, however often its start is asked for', () => {
+  it('counts a run once, even if its start is repeated', () => {
     const { run } = limitsOf({ ...twoAtOnce, runs: { quota: 2, windowSeconds: 60, isSet: false } }, manualSystem());
     const askedFor = ['a', 'a', 'a', 'b', 'c'].map((runId) => isPassed(run(ANN, runId)));
     expect(askedFor).to.deep.equal([true, true, true, true, false]);
   });
 
-  it('tells both policies, and refuses by the one that is broken', () => {
+  it('reports both policies, and refuses by the exceeded one', () => {
     const { run, ended } = limitsOf(
       { ...twoAtOnce, runs: { quota: 3, windowSeconds: 60, isSet: false } },
       manualSystem(),
