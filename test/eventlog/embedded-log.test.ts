@@ -85,13 +85,6 @@ describe('Embedded log: the file', () => {
     expect(String(await rejectionOf(openEmbeddedLog({ file })))).to.include(file);
   });
 
-  it('is refused while this process has it open', async () => {
-    const file = logs.file();
-    const log = await logs.open(file);
-    expect(await rejectionOf(openEmbeddedLog({ file }))).to.be.instanceOf(DataDirHeld);
-    await log.append('run-1', numbered(1), 'none');
-  });
-
   it('is refused while another process has it open, until that process is killed', async () => {
     const file = logs.file();
     const child = startWriter(file, 0);

@@ -270,13 +270,6 @@ describe('EventStoreDB log: subscriptions', () => {
     await Promise.all(subscribed);
   });
 
-  it('are dropped when the server is silent', async () => {
-    const server = await bench.server();
-    server.behave({ read: () => 'silence' });
-    const log = bench.log(server, { deadlineMs: SHORT_MS });
-    expect(await rejectionOf(following(log, null).ended)).to.be.instanceOf(SubscriptionDropped);
-  });
-
   it('end when their signal aborts while the server is down', async () => {
     const server = await bench.server();
     await server.kill();

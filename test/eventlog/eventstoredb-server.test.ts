@@ -188,10 +188,6 @@ describe('EventStoreDB log: closing', () => {
     await log.close();
     expect(await append).to.be.instanceOf(LogUnavailable);
   });
-
-  it('ends if the log was never used', async () => {
-    await bench.log('esdb://127.0.0.1:1?tls=false').close();
-  });
 });
 
 describe('EventStoreDB log: positions and connection strings', () => {

@@ -21,7 +21,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../support/test-certificate.js';
 
 describe('EventStoreDB log: over TLS', () => {
-  /** Headers of each call, as it came. */
+  /** Headers of each call, in order. */
   const seen: Record<string, unknown>[] = [];
   const logs: EventLog[] = [];
   const server = new Server();
@@ -76,7 +76,7 @@ describe('EventStoreDB log: over TLS', () => {
     await open(`${node},${node}`, `tlsCAFile=${authority}`).ping();
   });
 
-  it('says that it does not trust the certificate of a server it has no authority for', async () => {
+  it('reports an untrusted certificate', async () => {
     const deadline = heldDeadline(() => setImmediate(() => deadline.pass()));
     const error = await rejectionOf(open(node, 'tls=true', deadline.system).ping());
     expect(error).to.be.instanceOf(LogUnavailable);

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
-import { LogUnavailable } from '../../src/eventlog/errors.js';
 import type { Copied } from '../../src/eventsourcing/copy-log.js';
 import { CopyRefused, copyLog } from '../../src/eventsourcing/copy-log.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
@@ -76,18 +75,6 @@ onEmbeddedLog(() =>
       const copied = await copy();
       expect(await eventsOf(to)).to.deep.equal(await eventsOf(from));
       expect(copied.found).to.equal(copied.events);
-    });
-
-    it('retries while the target is unavailable', async () => {
-      let calls = 0;
-      const away = changedLog(to, {
-        append(stream, events, expected) {
-          calls += 1;
-          return calls % 3 === 0 ? Promise.reject(new LogUnavailable()) : to.append(stream, events, expected);
-        },
-      });
-      await copy(from, away);
-      expect(await eventsOf(to)).to.deep.equal(await eventsOf(from));
     });
 
     it('is refused if the target holds another stream', async () => {

@@ -22,7 +22,7 @@ type TillFact = { readonly type: 'PaidIn' | 'PaidOut'; readonly data: { readonly
 
 class Refused extends Error {}
 
-describe('The loop of a command', () => {
+describe('The command loop', () => {
   let dir: TempDir;
   let log: EventLog;
   let stream: string;
@@ -82,7 +82,7 @@ describe('The loop of a command', () => {
   const paidIn = (amount: number): TillFact => ({ type: 'PaidIn', data: { amount } });
   const paidOut = (amount: number): TillFact => ({ type: 'PaidOut', data: { amount } });
 
-  it('appends what is decided, each event after the one before it', async () => {
+  it('appends decisions, each event after the one before it', async () => {
     await pay(paidIn(5));
     await pay(paidIn(2));
     expect(await pay(paidOut(6))).to.equal(7);
@@ -111,7 +111,7 @@ describe('The loop of a command', () => {
     expect(seen).to.deep.equal([5, 4]);
   });
 
-  it('gives up at the limit of conflicts, with the last as its cause', async () => {
+  it('fails at the limit of conflicts, with the last as its cause', async () => {
     let decided = 0;
     const error = await rejectionOf(
       pay(paidIn(1), {
