@@ -1,11 +1,11 @@
-/** Cuts pages into chunks: the unit that is embedded, searched and quoted. Pure but for the pauses between turns. */
+/** Cuts pages into chunks, the unit that is embedded, searched and quoted. Pure except for the breaks between turns. */
 import type { System } from '../system/system.js';
 import { present } from '../system/element.js';
 
-/** UTF-16 units cut in one event loop turn, about 2 ms; a page is cut in one turn. */
+/** UTF-16 units cut in one turn of the event loop, about 2 ms. A page is cut in one turn. */
 const UNITS_AT_ONCE = 200_000;
 
-/** Like `chunk`, but yields to other work in between. */
+/** As `chunk`, but yields to other work. */
 export async function chunkedPages(
   pages: readonly { readonly page: number; readonly text: string }[],
   { after }: Pick<System, 'after'>,
@@ -23,8 +23,8 @@ export async function chunkedPages(
 }
 
 /**
- * A chunk: never crosses pages, so that a citation has one page. `page` counts from 1; `from` and `to` (exclusive) are
- * offsets in UTF-16 code units of the page's text.
+ * A part of one page, so that a citation has one page. `page` counts from 1. `from` and `to` (exclusive) are offsets in the
+ * text of the page, in UTF-16 code units.
  */
 export interface Chunk {
   readonly page: number;
@@ -35,23 +35,23 @@ export interface Chunk {
 }
 
 /**
- * Most code units of a chunk, except for a page's last one: about 200 words or 300 tokens, a paragraph or two.
- * Smaller ones are found more exactly, larger ones are understood better alone.
+ * Longest chunk, except the last one of a page, in code units: about 200 words or 300 tokens. A search finds smaller chunks
+ * more exactly; a reader understands larger ones better.
  */
 export const CHUNK_UNITS = 1_200;
-/** Code units, about, that a chunk repeats of the previous one: a sentence at the cut is whole in one of them. */
+/** Approximate overlap of two chunks in code units, so that one of them has the whole sentence at the cut. */
 const OVERLAP_UNITS = 150;
 
-/** Earliest place of a cut, as a share of a chunk. */
+/** Earliest cut, as a share of a chunk. */
 const EARLIEST_CUT = 0.5;
-/** Largest last chunk of a page, as a share of a chunk: avoids a last chunk of a few words. */
+/** Longest last chunk of a page, as a share of a chunk. It avoids a last chunk of a few words. */
 const LONGEST_LAST = 1.25;
-/** The overlap may be longer by this share to begin with a sentence. */
+/** Longest overlap, as a multiple of OVERLAP_UNITS, if it begins with a sentence. */
 const LONGEST_OVERLAP = 1.4;
 
-/** Code units after a place that are searched for the end of its grapheme; emoji families have 25. */
+/** Code units that are searched for the end of a grapheme. Emoji families have 25. */
 const LONGEST_GRAPHEME = 64;
-/** Made with the first document: its tables would be a thirtieth of a start. */
+/** Created with the first document, because it would take a thirtieth of the start. */
 let graphemes: Intl.Segmenter | null = null;
 
 /** Kinds of cuts, from best to worst; the cut is after the match. */
@@ -63,9 +63,9 @@ const CUTS = [
 ];
 
 /**
- * The chunks of pages, in their order; deterministic. They cover every character of a page, each begins within or at
- * the end of the previous one, and none begins or ends inside a grapheme (a character as readers see it), unless that
- * is longer than half a chunk: then no surrogate pair is split. An empty page has none.
+ * The chunks of pages in order. Equal pages give equal chunks. The chunks cover every character of a page, and each begins
+ * within or at the end of the previous one. A cut never splits a surrogate pair, nor a grapheme (a character as readers see
+ * it) unless it is longer than half a chunk. An empty page has no chunk.
  */
 export function chunk(pages: Iterable<{ readonly page: number; readonly text: string }>): readonly Chunk[] {
   return [...pages].flatMap(({ page, text }) =>
@@ -78,7 +78,7 @@ interface Span {
   readonly to: number;
 }
 
-/** A chunk being cut: the text of its page, and where it begins. */
+/** The text of a page, and the start of the current chunk in it. */
 interface Place {
   readonly text: string;
   readonly since: number;
@@ -96,7 +96,7 @@ function spansOf(text: string): readonly Span[] {
   return spans;
 }
 
-/** The best place to end a chunk: the last one of the best kind within the range. */
+/** The end of a chunk: the last cut of the best kind within the range. */
 function cut({ text, since }: Place, range: Span): number {
   for (const kind of CUTS) {
     const place = placesAfter(text, range, kind).findLast((at) => graphemeAt(text, at, since) === at);
@@ -105,7 +105,7 @@ function cut({ text, since }: Place, range: Span): number {
   return wholeAtOrBefore(range.to, range.from, { text, since });
 }
 
-/** Where the next chunk begins: with the first sentence, or word, of the overlap. */
+/** The start of the next chunk: the first sentence, or else the first word, in the overlap. */
 function overlapFrom({ text, since }: Place, to: number): number {
   const [, sentence, , word] = CUTS;
   const wide = { from: to - OVERLAP_UNITS * LONGEST_OVERLAP, to: to - OVERLAP_UNITS / 3 };
@@ -117,7 +117,7 @@ function overlapFrom({ text, since }: Place, to: number): number {
   );
 }
 
-/** Ends of the matches that lie in a range, from the first. */
+/** The ends of the matches within a range. */
 function placesAfter(text: string, { from, to }: Span, kind: RegExp | undefined): readonly number[] {
   if (kind === undefined) return [];
   const start = Math.floor(from);
@@ -133,8 +133,8 @@ function wholeAtOrBefore(at: number, earliest: number, { text, since }: Place): 
 }
 
 /**
- * Where the grapheme begins that holds the code unit at this place. Segmented from the chunk's beginning, which is a
- * grapheme's: two flags in a row can be separated from their start only.
+ * The start of the grapheme with the code unit at this place. The segmentation begins at the start of the chunk, because two
+ * flags in a row can be separated only from their start.
  */
 function graphemeAt(text: string, at: number, since: number): number {
   if (at >= text.length) return text.length;

@@ -1,7 +1,7 @@
-/** Errors of documents. HTTP and CLI map them by their `code`, as all errors. */
+/** Errors of documents. */
 import { CouncilError } from '../errors.js';
 
-/** There is no document with this id, it was deleted, or it is not ingested yet. */
+/** There is no document with this id, or it was deleted or is not ingested yet. */
 export class DocumentUnknown extends CouncilError<{ documentId: string }> {
   readonly code = 'document.unknown';
   constructor(data: { documentId: string }) {
@@ -9,7 +9,7 @@ export class DocumentUnknown extends CouncilError<{ documentId: string }> {
   }
 }
 
-/** An event of a document's stream is not one this service writes, or does not follow from the previous one. */
+/** An event of a document is not one that the service writes, or does not follow from the previous event. */
 export class DocumentCorrupt extends CouncilError<{ documentId: string; seq: number; reason: string }> {
   readonly code = 'document.corrupt';
   constructor(data: { documentId: string; seq: number; reason: string }, options?: ErrorOptions) {
@@ -17,7 +17,7 @@ export class DocumentCorrupt extends CouncilError<{ documentId: string; seq: num
   }
 }
 
-/** Too many conflicts with other writers. What is recorded stays. */
+/** Too many conflicts with other writers. Recorded events stay. */
 export class DocumentContended extends CouncilError<{ documentId: string }> {
   readonly code = 'document.contended';
   constructor(data: { documentId: string }, options?: ErrorOptions) {

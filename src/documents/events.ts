@@ -1,4 +1,4 @@
-/** The events of a document's stream: its receipt, chunks, vectors, and whether it can be found. */
+/** The events of a document: its receipt, chunks and vectors, its ingestion and its deletion. */
 import type { System } from '../system/system.js';
 import { documentEvents } from '../generated/recorded-events.js';
 import type { DocumentFacts } from '../generated/schemas.js';
@@ -17,23 +17,23 @@ export type DocumentFact = {
 
 export type DocumentEvent = DocumentFact & Pick<ExportedEvent, 'seq' | 'id' | 'at' | 'hash'>;
 
-/** Stream of a document. */
+/** The name of the stream of a document. */
 export function documentStream(documentId: string): string {
   return `document-${documentId}`;
 }
 
-/** The document that a stream belongs to, null when it is a stream of another category. */
+/** The id of the document that a stream belongs to, or null for a stream of another category. */
 export function documentIdOf(stream: string): string | null {
   const prefix = documentStream('');
   return stream.startsWith(prefix) ? stream.slice(prefix.length) : null;
 }
 
-/** Whether a text has the form of a document's id: lower-case hex SHA-256. */
+/** Whether a text has the form of a document id: a SHA-256 in lower-case hex. */
 export function isDocumentId(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
 }
 
-/** A recorded event as an event of a document. @throws {DocumentCorrupt} it is not one */
+/** The event of a document in a recorded event. @throws {DocumentCorrupt} it has another type or other data */
 export function documentEventOf(recorded: RecordedEvent): DocumentEvent {
   try {
     const event = exportedOf(recorded);
@@ -45,11 +45,11 @@ export function documentEventOf(recorded: RecordedEvent): DocumentEvent {
 }
 
 /**
- * A document's events in order, each verified to follow the previous one by its hash; an unknown document has none.
+ * The events of a document in order, each verified by its hash; none for an unknown document.
  *
  * @param from seq of the first event
- * @param to seq of the last event; absent: to the head
- * @throws {DocumentCorrupt} at the first that does not follow
+ * @param to seq of the last event; by default the last one of the stream
+ * @throws {DocumentCorrupt} at the first event that does not follow from the previous one
  */
 export function readDocument(
   log: ReadableLog,
@@ -75,57 +75,55 @@ function corruption(at: { readonly documentId: string; readonly seq: number }, c
   return new DocumentCorrupt({ ...at, reason: reasonOf(cause) }, { cause });
 }
 
-/** A document as it is listed. */
+/** The entry of a document in the list. */
 export interface DocumentRecord {
   /** Lower-case hex SHA-256 of the file. */
   readonly id: string;
-  /** Revision of the event it was made from. */
+  /** Revision of the event from which the entry comes. */
   readonly seq: number;
   readonly filename: string;
   readonly pages: number;
   readonly chunks: number;
-  /** ISO 8601: when it was first ingested, since it was last deleted. */
+  /** ISO 8601: first ingestion since the last deletion. */
   readonly ingestedAt: string;
 }
 
-/**
- * The document that an event leaves behind, null when it is deleted or not ingested by it. @throws {DocumentCorrupt}
- */
+/** The entry of a document after an event, or null unless the event ingests it. @throws {DocumentCorrupt} */
 export function documentRecordOf(recorded: RecordedEvent): DocumentRecord | null {
   const id = documentIdOf(recorded.stream);
   const event = documentEventOf(recorded);
   return id === null ? null : recordAfter(id, event);
 }
 
-/** The same for an event that was read already. */
+/** The same for an event of a document. */
 export function recordAfter(id: string, event: DocumentEvent): DocumentRecord | null {
   if (event.type !== 'DocumentIngested') return null;
   const { filename, pages, chunks, ingestedAt } = event.data;
   return { id, seq: event.seq, filename, pages, chunks, ingestedAt: ingestedAt ?? event.at };
 }
 
-/** Whether an event makes a document findable or deletes it. */
+/** Whether an event ingests or deletes a document. */
 export function isDecisive({ type }: Pick<RecordedEvent, 'type'>): boolean {
   return type === 'DocumentIngested' || type === 'DocumentDeleted';
 }
 
-/** Where a document stands, read from the end of its stream. */
+/** The status of a document, read from the end of its stream. */
 export interface DocumentStatus {
-  /** Its last event; null: it has none. */
+  /** The last event, or null if there is none. */
   readonly head: RecordedEvent | null;
-  /** The last event that made it findable or deleted it; null: it was received after that, or there is none. */
+  /** The last ingestion or deletion, or null if there is none or the document was received again after it. */
   readonly decisive: RecordedEvent | null;
-  /** Seq of the first event in force: earlier ones were deleted or superseded. */
+  /** Seq of the first valid event. Earlier ones were deleted or superseded. */
   readonly since: number;
 }
 
 type ReadableLog = Pick<EventLog, 'readStream'>;
 
-/** @throws {DocumentCorrupt} an event on the way is not one of a document */
+/** @throws {DocumentCorrupt} an event is not one of a document */
 export async function documentStatusOf(log: ReadableLog, documentId: string): Promise<DocumentStatus> {
   const stream = documentStream(documentId);
   const head = await lastEvent(log, stream);
-  // One event at a time, because those with vectors are large.
+  // One event at a time, because events with vectors are large.
   for (let event = head; event !== null; event = await lastEvent(log, stream, event.revision - 1)) {
     const { type, data, seq } = documentEventOf(event);
     if (type === 'DocumentReceived') return { head, decisive: null, since: seq };

@@ -1,6 +1,6 @@
 /**
- * A document folded from its events, and what is to be recorded next until it is ingested. Pure: after a crash, or on
- * another instance, the next step is the same.
+ * Folds a document from its events and decides the next step of its ingestion. Pure, so that the next step is the same after
+ * a crash and on another instance.
  */
 import type { Chunk } from './chunk.js';
 import type { DocumentEvent, DocumentFact } from './events.js';
@@ -11,23 +11,23 @@ export interface DocumentState {
   /** Its last event. */
   readonly head: { readonly seq: number; readonly hash: string; readonly id: string };
   readonly filename: string;
-  /** Of the file. */
+  /** Size of the file. */
   readonly bytes: number;
   readonly pages: number;
-  /** Name of the key that sent it; null: the service had none. */
+  /** Name of the key that uploaded it, or null if the service had no keys. */
   readonly actor: string | null;
-  /** Seq of the DocumentReceived that is in force. */
+  /** Seq of the last DocumentReceived. */
   readonly since: number;
   readonly chunks: readonly Chunk[];
   /** Number of chunks with vectors by model, counted from the first chunk. */
   readonly embedded: ReadonlyMap<string, number>;
-  /** Whether vectors were added after DocumentIngested, which must then be recorded again. */
-  readonly hasNews: boolean;
-  /** When it was first ingested; null: not yet. */
+  /** Whether vectors were added after the last DocumentIngested, so that another one must follow. */
+  readonly hasNewVectors: boolean;
+  /** When it was first ingested, or null before. */
   readonly ingestedAt: string | null;
 }
 
-/** The contents of a file that are recorded. */
+/** The recorded contents of a file. */
 export type DocumentSource = Pick<DocumentState, 'filename' | 'bytes' | 'pages' | 'chunks' | 'actor'>;
 
 export type NextStep =
@@ -36,7 +36,7 @@ export type NextStep =
   | { readonly kind: 'embed'; readonly from: number; readonly texts: readonly string[] }
   | { readonly kind: 'done' };
 
-/** Most UTF-16 units of the chunks of one event: at up to six bytes each in JSON, 384 KiB. */
+/** Largest number of UTF-16 units in the chunks of one event: in JSON at most six bytes each, 384 KiB. */
 const UNITS_PER_EVENT = 64_000;
 
 /** The document after an event. */
@@ -50,9 +50,15 @@ export function evolveDocument(state: DocumentState | null, event: DocumentEvent
     case 'ChunksAdded':
       return { ...before, head, chunks: [...before.chunks, ...event.data.chunks] };
     case 'ChunksEmbedded':
-      return { ...before, head, embedded: withVectors(before.embedded, event.data), hasNews: true };
+      return { ...before, head, embedded: withVectors(before.embedded, event.data), hasNewVectors: true };
     case 'DocumentIngested':
-      return { ...before, head, status: 'ingested', hasNews: false, ingestedAt: event.data.ingestedAt ?? event.at };
+      return {
+        ...before,
+        head,
+        status: 'ingested',
+        hasNewVectors: false,
+        ingestedAt: event.data.ingestedAt ?? event.at,
+      };
     case 'DocumentDeleted':
       return { ...before, head, status: 'deleted', ingestedAt: null };
     default:
@@ -70,7 +76,7 @@ const UNBEGUN: DocumentState = {
   since: 0,
   chunks: [],
   embedded: new Map(),
-  hasNews: false,
+  hasNewVectors: false,
   ingestedAt: null,
 };
 
@@ -78,16 +84,16 @@ function withVectors(
   embedded: DocumentState['embedded'],
   { model, from, vectors }: { readonly model: string; readonly from: number; readonly vectors: readonly string[] },
 ): DocumentState['embedded'] {
-  // Vectors after a gap are ignored: embedding continues from the first missing one.
+  // Vectors after a gap are ignored. Embedding continues from the first missing one.
   if (from !== (embedded.get(model) ?? 0)) return embedded;
   return new Map([...embedded, [model, from + vectors.length]]);
 }
 
 /**
- * The next step to ingest a file. Recorded chunks are kept as long as they match the file's; when they differ (its text
- * was extracted differently), or the document was deleted, ingestion starts over.
+ * The next step to ingest a file. If the recorded chunks differ from those of the file (another version extracted its text),
+ * or the document was deleted, the ingestion starts again.
  *
- * @param model whose vectors are recorded; null: none are
+ * @param model the model whose vectors are recorded, or null if vectors are not recorded
  */
 export function nextStep(state: DocumentState | null, source: DocumentSource, model: string | null): NextStep {
   if (state === null || state.status === 'deleted') return begun(source);
@@ -102,7 +108,7 @@ export function nextStep(state: DocumentState | null, source: DocumentSource, mo
     const texts = chunks.slice(from, from + VECTORS_PER_EVENT).map(({ text }) => text);
     return { kind: 'embed', from, texts };
   }
-  if (status === 'ingested' && !state.hasNews) return { kind: 'done' };
+  if (status === 'ingested' && !state.hasNewVectors) return { kind: 'done' };
   return appending({ type: 'DocumentIngested', data: { chunks: chunks.length, filename, pages, since, ingestedAt } });
 }
 

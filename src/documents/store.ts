@@ -1,7 +1,6 @@
 /**
- * The documents: one stream each on the log, named by the hash of the file, so that the same bytes are the same
- * document whoever uploads them. Recorded work is never repeated: an upload continues from the stream, at its exact
- * revision.
+ * The documents: one stream each on the log, named by the hash of the file, so that equal bytes are one document. An upload
+ * continues from the recorded events, at their exact revision, and repeats no recorded work.
  */
 import { ModelFailed, ServiceStopping } from '../errors.js';
 import type { AppendDeps, StreamHead } from '../eventsourcing/handle-command.js';
@@ -25,16 +24,16 @@ import type { Embeddings } from '../embeddings/port.js';
 import type { PdfExtractor } from '../pdf/extract.js';
 import { vectorToBase64 } from '../embeddings/port.js';
 
-/** Most conflicts with other instances before one append fails. Each means that another instance made progress. */
+/** Conflicts with other instances before an append fails. Each means that another instance made progress. */
 const MAX_CONFLICTS = 200;
 
 export interface DocumentStoreOptions extends AppendDeps {
   readonly system: System;
-  /** How long an append is retried, in milliseconds. */
+  /** Time limit of the retries of an append, in milliseconds. */
   readonly appendDeadlineMs: number;
   readonly extractor: PdfExtractor;
   readonly embeddings: Embeddings;
-  /** Whether vectors are recorded; otherwise they are computed where they are needed. */
+  /** Whether vectors are recorded. Otherwise each instance computes them. */
   readonly recordsVectors: boolean;
   /** Whether a document was found corrupt. */
   readonly isCorrupt: (documentId: string) => boolean;
@@ -47,9 +46,9 @@ export interface UploadedFile {
   readonly filename: string;
   /** Size of the file. */
   readonly bytes: number;
-  /** Name of the key that sends it; absent, as null: the service has none. */
+  /** Name of the key that uploads it. Default: null, the service has no keys. */
   readonly actor?: string | null;
-  /** Reads the bytes; called at most once, when they are needed. */
+  /** Reads the bytes. Called at most once. */
   read(): Promise<Uint8Array>;
 }
 
@@ -57,7 +56,7 @@ export interface Ingested {
   readonly chunks: number;
   /** Whether this upload ingested it. */
   readonly isNew: boolean;
-  /** Position of the event from which on it can be found. */
+  /** Position of the event that ingested it. */
   readonly position: Position;
 }
 
@@ -72,21 +71,19 @@ export class DocumentStore {
     this.#options = options;
   }
 
-  /**
-   * The document on the log; null when it is unknown, deleted or not ingested yet. @throws {DocumentCorrupt}
-   */
+  /** The document on the log, or null if it is unknown, deleted or not ingested yet. @throws {DocumentCorrupt} */
   async find(documentId: string): Promise<DocumentRecord | null> {
     const { decisive } = await documentStatusOf(this.#options.log, documentId);
     return decisive === null ? null : documentRecordOf(decisive);
   }
 
-  /** Chunks of the document, in order; null as for `find`. @throws {DocumentCorrupt} */
+  /** The chunks of a document in order, or null as above. @throws {DocumentCorrupt} */
   chunks(documentId: string, range: ChunkRange): Promise<readonly NumberedChunk[] | null> {
     return storedChunks(this.#options, documentId, range);
   }
 
   /**
-   * Ingests a file, or the missing rest of it; a concurrent upload of the same bytes waits for that.
+   * Ingests a file, or the rest of it that is missing. A concurrent upload of equal bytes waits for it.
    *
    * @throws {PdfRefused | ExtractionTimedOut | ExtractionBusy} its text cannot be extracted
    * @throws {ModelFailed} its vectors cannot be computed
@@ -112,8 +109,8 @@ export class DocumentStore {
   /**
    * Deletes a document, even when its record is corrupt.
    *
-   * @param actor name of the key that deletes it; null: the service has none
-   * @returns position from which on it cannot be found
+   * @param actor name of the key that deletes it, or null if the service has no keys
+   * @returns position of the event that deletes it
    * @throws {DocumentUnknown | DocumentContended}
    */
   async remove(documentId: string, actor: string | null = null): Promise<Position> {

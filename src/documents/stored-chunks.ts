@@ -1,20 +1,20 @@
-/** The chunks of a document, read from its record. */
+/** Reads the chunks of a document from its record. */
 import type { System } from '../system/system.js';
 import type { EventLog } from '../eventlog/port.js';
 import type { Chunk } from './chunk.js';
 import type { DocumentEvent } from './events.js';
 import { documentEventOf, documentStatusOf, readDocument } from './events.js';
 
-/** A chunk with its place in the document, from 0. */
+/** A chunk with its number in the document, from 0. */
 export interface NumberedChunk extends Chunk {
   readonly chunk: number;
 }
 
 export interface ChunkRange {
-  /** Chunks of this page alone; absent: of all. */
+  /** Page of the chunks. Default: all pages. */
   readonly page?: number | undefined;
   readonly limit: number;
-  /** Of those, how many are passed over. */
+  /** Number of chunks to skip. */
   readonly offset: number;
 }
 
@@ -24,8 +24,8 @@ export interface StoredChunksDeps {
 }
 
 /**
- * Chunks in the order of the document; null when it is unknown, deleted or not ingested yet. Vectors, which are recorded
- * behind the chunks, are not read.
+ * The chunks in the order of the document, or null if it is unknown, deleted or not ingested yet. Does not read the vectors,
+ * which are recorded after the chunks.
  *
  * @throws {DocumentCorrupt}
  */
@@ -48,7 +48,7 @@ export async function storedChunks(
   return found;
 }
 
-/** The first chunks that events add; what follows is not read. */
+/** The first chunks that the events add. Reads no further events. */
 async function* numbered(events: AsyncIterable<DocumentEvent>, count: number): AsyncGenerator<NumberedChunk> {
   let chunk = 0;
   if (count === 0) return;

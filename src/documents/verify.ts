@@ -1,6 +1,4 @@
-/**
- * Verifies a document: the hash chain of its record, and the stored view of it.
- */
+/** Verifies a document: the hash chain of its record and its stored view. */
 import type { System } from '../system/system.js';
 import { present } from '../system/element.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
@@ -13,7 +11,7 @@ import { documentStatusOf, documentStream, isDecisive, readDocument, recordAfter
 export interface DocumentCheck {
   /** Number of valid events, from the first. */
   readonly events: number;
-  /** Hash of the last valid event; 64 zeros when there is none. */
+  /** Hash of the last valid event, or 64 zeros if there is none. */
   readonly headHash: string;
   readonly firstDifference: { readonly seq: number; readonly what: string } | null;
 }
@@ -21,25 +19,25 @@ export interface DocumentCheck {
 export interface VerifyDocumentDeps {
   readonly log: Pick<EventLog, 'readStream' | 'hasGaps'>;
   readonly sha256: System['sha256'];
-  /** The stored view of a document, up to date with the log at the call; null when there is none. */
+  /** The stored view of a document, up to date with the log at the call, or null if there is none. */
   readonly stored: (documentId: string) => Promise<DocumentRecord | null>;
   /** Replaces a stored view that differs from the fold. */
   readonly replaceView: (seen: DocumentRecord | null, fold: DocumentRecord | null) => Promise<void>;
-  /** Called with a corrupt document, which must not be served. */
+  /** Called for a corrupt document, which must not be served. */
   readonly onCorrupt: (error: DocumentCorrupt) => void;
-  /** Called with a document whose record, or all of it that is in force, is valid. */
+  /** Called for a document whose record is valid since its last deletion or ingestion. */
   readonly onValid: (documentId: string) => void;
 }
 
 /**
- * Verifies the whole record of a document; null when the document is unknown. Corruption in superseded events (before a
- * deletion or a new ingestion) is reported but does not block the document: a corrupt one that was deleted can be
- * ingested again. A stored view that differs is reported and replaced at once.
+ * Verifies the whole record of a document; null for an unknown document. Corruption before a deletion or a new ingestion is
+ * reported but does not block the document, so a corrupt document can be deleted and uploaded again. A stored view that
+ * differs is reported and replaced.
  */
 export async function verifyDocument(documentId: string, deps: VerifyDocumentDeps): Promise<DocumentCheck | null> {
   const { log, onCorrupt, onValid } = deps;
   const recorded = (await lastEvent(log, documentStream(documentId)))?.revision ?? -1;
-  // Read before the record, which may grow meanwhile: so the record is always at least as new as the view.
+  // Read before the record, which may grow meanwhile, so that the record is never older than the view.
   const stored = await deps.stored(documentId);
   const record = await wholeRecord(documentId, deps);
   const { events, headHash, decisive: turns } = record;
@@ -55,7 +53,7 @@ export async function verifyDocument(documentId: string, deps: VerifyDocumentDep
   return { events, headHash, firstDifference };
 }
 
-/** Puts the fold in the place of a stored view that is not the fold, and says so. */
+/** Replaces a stored view that differs from the fold and returns the difference. */
 async function replaced(
   stored: DocumentRecord | null,
   turns: readonly Decisive[],
@@ -67,7 +65,7 @@ async function replaced(
   return { seq, what: 'the stored view of the document is not the fold of its events' };
 }
 
-/** An event that made the document findable or deleted it, with its list entry from then on. */
+/** An ingestion or a deletion, with the entry of the document after it. */
 interface Decisive {
   readonly seq: number;
   readonly record: DocumentRecord | null;
@@ -75,7 +73,7 @@ interface Decisive {
 
 interface WholeRecord extends Pick<DocumentCheck, 'events' | 'headHash'> {
   readonly decisive: readonly Decisive[];
-  /** The error that reading ended with. */
+  /** The error at which reading ended, or null. */
   readonly corruption: DocumentCorrupt | null;
 }
 
@@ -96,8 +94,8 @@ async function wholeRecord(documentId: string, { log, sha256 }: VerifyDocumentDe
 }
 
 /**
- * Detects a truncated record: it ends before an event that it once had. Where the log may have lost that event, a stored
- * view that is ahead of its record counts as a witness; elsewhere the view is wrong.
+ * Detects a record that has lost its end. If the log may have lost events, a stored view that is ahead of the record proves
+ * it; otherwise the view is wrong.
  */
 async function cutOff(
   documentId: string,
@@ -111,11 +109,11 @@ async function cutOff(
   const isWitness = await mayHaveLostEnd(log, events - 1);
   const known = Math.max(recorded, isWitness ? (stored?.seq ?? -1) : -1);
   if (known < events) return null;
-  const reason = `the record ends before it, and has gone on to event ${known} once`;
+  const reason = `the record ends before it, but once had event ${known}`;
   return new DocumentCorrupt({ documentId, seq: events, reason });
 }
 
-/** Whether the events in force are valid. */
+/** Whether the events since the last deletion or ingestion are valid. */
 async function isValidSince(documentId: string, { log, sha256 }: VerifyDocumentDeps): Promise<boolean> {
   try {
     const { head, since } = await documentStatusOf(log, documentId);
