@@ -146,7 +146,7 @@ describeInBrowser('The console during failures', (browser) => {
     const notices = (): Promise<unknown> => page.evaluate('globalThis.notices');
     await page.getByRole('article', { name: 'A late question' }).waitFor();
     expect(await notices()).to.deep.equal([['A run waits for your decision', 'A late question', 'granted']]);
-    await page.getByText(/^in (29|30) min.*: then the run is rejected/).waitFor();
+    await page.getByText(/^in (29|30) min.*, then the run is rejected/).waitFor();
   });
 
   it('continues after the service was killed and restarted, and shows no event twice', async () => {

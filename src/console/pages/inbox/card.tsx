@@ -89,7 +89,7 @@ function Deadline({ pause: { deadline, deadline_then: then } }: { readonly pause
       <time datetime={deadline} title={dateTimeText(deadline)}>
         {leftMs > 0 ? `in ${tickingText(leftMs + 999)}` : 'now'}
       </time>
-      : {typeof then === 'object' ? `then ${then.escalate.join(', ')} may decide` : THEN[then ?? 'reject']}
+      , {typeof then === 'object' ? `then ${then.escalate.join(', ')} may decide` : THEN[then ?? 'reject']}
     </span>
   );
 }
