@@ -15,6 +15,7 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { ConfigInvalid, CouncilError } from '../errors.js';
 import { fieldOf, listOf, reasonOf } from '../system/untrusted.js';
+import { isBusy, isStorageFailure } from '../eventlog/embedded/faults.js';
 import { DataDirHeld } from '../eventlog/errors.js';
 
 const HOLDER_FILE = 'holder.json';
@@ -41,16 +42,16 @@ export interface DataDirectory {
   /** Whether the folder existed before and other users of the machine have access to it. */
   readonly isExposed: boolean;
   /**
-   * Notes the instance that runs here from now on.
+   * Records the instance that runs here from now on.
    *
-   * @returns those before it on this machine, the last 1,000: they are gone for sure, as this process holds their folder
+   * @returns the last 1,000 instances before it on this machine, which have ended: this process holds their folder
    */
   succeed(instanceId: string): readonly string[];
   /** Releases the lock. May be called twice. */
   release(): void;
 }
 
-/** The folder may be the right one, but its storage fails: a full disk, a mount that is gone, a damaged file. */
+/** The storage of the folder fails: a full disk, a mount that is gone, a corrupt file. */
 export class DataDirFailed extends CouncilError<{ path: string; reason: string }> {
   readonly code = 'data-dir.failed';
   constructor(data: { path: string; reason: string }, options?: ErrorOptions) {
@@ -58,7 +59,7 @@ export class DataDirFailed extends CouncilError<{ path: string; reason: string }
   }
 }
 
-/** What the system calls failures of storage, in no way of the folder's name. */
+/** The system's codes for a failure of storage, as opposed to an unusable name. */
 const STORAGE_FAILURES: ReadonlySet<string> = new Set([
   ...['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE'],
   ...['ESTALE', 'ENOTCONN', 'ETIMEDOUT', 'EHOSTDOWN', 'ENODEV', 'ENXIO'],
@@ -98,7 +99,7 @@ export function openDataDirectory(folder: string, holder: Holder): DataDirectory
   } catch (error) {
     if (error instanceof DataDirHeld || error instanceof DataDirFailed) throw error;
     const reason = reasonOf(error);
-    if (isOfStorage(error)) throw new DataDirFailed({ path, reason }, { cause: error });
+    if (isFailureOfStorage(error)) throw new DataDirFailed({ path, reason }, { cause: error });
     throw new ConfigInvalid({
       variable: 'DATA_DIR',
       value: folder,
@@ -107,24 +108,23 @@ export function openDataDirectory(folder: string, holder: Holder): DataDirectory
   }
 }
 
-/** A file of a disk that takes nothing fails in words of its own. */
+/** Fails with a code of its own where the disk refuses writes. */
 function assertWritable(path: string): void {
   accessSync(path, constants.W_OK);
 }
 
-function isOfStorage(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return ('code' in error && STORAGE_FAILURES.has(String(error.code))) || /disk is full|disk I\/O/.test(error.message);
+function isFailureOfStorage(error: unknown): boolean {
+  return STORAGE_FAILURES.has(String(fieldOf(error, 'code'))) || isStorageFailure(error);
 }
 
-/** Level by level: Node's recursive creation never ends below a folder that refuses with ENOENT, as /proc does. */
+/** Creates level by level: Node's recursive creation never ends below a folder that refuses with ENOENT, as /proc does. */
 function createFolder(path: string): void {
   const parent = dirname(path);
   if (!existsSync(parent)) createFolder(parent);
   try {
     mkdirSync(path);
   } catch (error) {
-    // It may have been there, or another process was quicker.
+    // The folder may exist, or another process may have created it first.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
   }
 }
@@ -154,8 +154,8 @@ function lockedDatabase(path: string): DatabaseSyncInstance {
   } catch (error) {
     database?.close();
     if (isBusy(error)) throw new DataDirHeld({ path, holder: dataDirectoryHolder(path) });
-    if (isOfStorage(error)) throw error;
-    const reason = `its file lock.sqlite is damaged (${reasonOf(error)}): remove it while no service runs there`;
+    if (isFailureOfStorage(error)) throw error;
+    const reason = `its file lock.sqlite is corrupt (${reasonOf(error)}): remove it while no service runs there`;
     throw new DataDirFailed({ path, reason }, { cause: error });
   }
 }
@@ -168,7 +168,7 @@ function succession(
   const file = join(path, 'instance.json');
   const predecessors = instancesIn(file, hostname);
   const next = { instanceId, hostname, predecessors };
-  // Put in place whole: a crash in the middle must not forget them all.
+  // Replaced atomically: a crash in the middle must not lose them all.
   const draft = join(tmpDir, 'instance.json');
   writeFileSync(draft, JSON.stringify(next), { flush: true });
   renameSync(draft, file);
@@ -189,17 +189,13 @@ function instancesIn(file: string, hostname: string): readonly string[] {
   return [...listOf(fieldOf(last, 'predecessors')), last.instanceId].filter(isWord).slice(-MAX_PREDECESSORS);
 }
 
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && /locked|busy/i.test(error.message);
-}
-
 /** The holder of a folder, in one line; its file may be missing or half-written while a process takes the lock. */
 export function dataDirectoryHolder(path: string): string {
   try {
     const holder: unknown = JSON.parse(readFileSync(join(path, HOLDER_FILE), 'utf8'));
     if (isHolder(holder)) return `process ${holder.pid} on ${holder.hostname} (since ${holder.startedAt})`;
   } catch {
-    // It is held even when the holder cannot be named.
+    // The folder is held even if its holder cannot be named.
   }
   return 'another process';
 }

@@ -1,5 +1,5 @@
 /** Repeats the first calls to the log until it answers, and logs each outage once. The end of the process ends the wait. */
-import { LogUnavailable } from '../eventlog/errors.js';
+import { LogDenied, LogUnavailable } from '../eventlog/errors.js';
 import { backoffMs } from '../system/async/retry.js';
 import type { ContextDeps } from './context-deps.js';
 import { rootCause } from './fault-reporter.js';
@@ -30,7 +30,7 @@ export class LogContact {
         return result;
       } catch (error) {
         if (!(error instanceof LogUnavailable)) throw error;
-        this.#markAway(rootCause(error));
+        this.#markAway(error);
       }
       await new Promise<void>((resolve) => this.#deps.system.after(backoffMs(BACKOFF, failures), resolve));
     }
@@ -43,18 +43,11 @@ export class LogContact {
     this.#deps.logger.info({}, 'the event log is reached');
   }
 
-  #markAway(cause: Error): void {
-    const state = isDenial(cause) ? 'denied' : 'away';
+  #markAway(error: LogUnavailable): void {
+    const state = error instanceof LogDenied ? 'denied' : 'away';
     if (this.#state === state) return;
     this.#state = state;
     this.#deps.onLogAway?.(true);
-    this.#deps.logger.error({ reason: cause.message }, LINES[state]);
+    this.#deps.logger.error({ reason: rootCause(error).message }, LINES[state]);
   }
-}
-
-/** The gRPC status codes PERMISSION_DENIED and UNAUTHENTICATED. */
-const DENIALS: readonly unknown[] = [7, 16];
-
-function isDenial(error: Error): boolean {
-  return 'code' in error && DENIALS.includes(error.code);
 }

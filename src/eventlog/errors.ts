@@ -43,6 +43,9 @@ export class LogUnavailable extends CouncilError {
   }
 }
 
+/** The log's server refuses the user or the password of this service. Certainly not written. */
+export class LogDenied extends LogUnavailable {}
+
 /**
  * A write to the embedded log's file, or its fsync, has failed. After a failed fsync the next one may falsely succeed, so
  * the process must not close the file normally: closing would sync again.

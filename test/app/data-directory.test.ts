@@ -116,11 +116,11 @@ describe('Data directory', () => {
     }
   });
 
-  it('tells of a damaged lock, and what to do about it', () => {
+  it('says what to do about a corrupt lock file', () => {
     writeFileSync(join(dir.path, 'lock.sqlite'), 'x'.repeat(1_000));
     const error = refusalOf(() => openDataDirectory(dir.path, ME));
     expect(error).to.be.instanceOf(DataDirFailed);
-    expect(error.message).to.match(/lock\.sqlite is damaged \(.+\): remove it/);
+    expect(error.message).to.match(/lock\.sqlite is corrupt \(.+\): remove it/);
     rmSync(join(dir.path, 'lock.sqlite'));
     open(dir.path);
   });

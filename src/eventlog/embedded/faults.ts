@@ -7,6 +7,7 @@ export type FileFault = 'full' | 'corrupt';
 
 /** SQLite's primary result codes (sqlite.org/rescode.html). */
 const BUSY = 5;
+const IO_ERROR = 10;
 const CORRUPT = 11;
 const FULL = 13;
 const CONSTRAINT = 19;
@@ -18,6 +19,12 @@ const CORRUPT_TEXT = 'database disk image is malformed';
 /** Whether another process holds the lock that a statement needs. */
 export function isBusy(error: unknown): boolean {
   return codeOf(error) === BUSY;
+}
+
+/** Whether the disk failed or is full, whatever the file holds. */
+export function isStorageFailure(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === IO_ERROR || code === FULL;
 }
 
 /**

@@ -10,7 +10,14 @@ import {
 import { elementAt } from '../../system/element.js';
 import type { System } from '../../system/system.js';
 import { inTime, wait } from '../../system/async/deadline.js';
-import { AppendInvalid, AppendOutcomeUnknown, AppendTooLarge, LogUnavailable, RevisionConflict } from '../errors.js';
+import {
+  AppendInvalid,
+  AppendOutcomeUnknown,
+  AppendTooLarge,
+  LogDenied,
+  LogUnavailable,
+  RevisionConflict,
+} from '../errors.js';
 import type { Appended, ExpectedRevision, NewEvent } from '../port.js';
 import type { Clients } from './clients.js';
 import { isDenied, isInvalid, MAX_CALLS } from './clients.js';
@@ -197,6 +204,6 @@ function refusalOf(error: unknown, { stream, expected }: CheckedAppend, clients:
     return new AppendTooLarge({ stream, bytes: limit + 1, limit });
   }
   if (isInvalid(error)) return new AppendInvalid({ stream, reason: clients.redacted(error).message });
-  if (isDenied(error)) return new LogUnavailable({ cause: clients.redacted(error) });
+  if (isDenied(error)) return new LogDenied({ cause: clients.redacted(error) });
   return null;
 }

@@ -3,7 +3,7 @@ import type { ResolvedEvent, StreamingRead } from '@eventstore/db-client';
 import { BACKWARDS, END, FORWARDS, START, StreamDeletedError, StreamNotFoundError } from '@eventstore/db-client';
 import type { System } from '../../system/system.js';
 import { wait } from '../../system/async/deadline.js';
-import { LogClosed, LogUnavailable } from '../errors.js';
+import { LogClosed, LogDenied, LogUnavailable } from '../errors.js';
 import type { Position, RecordedEvent, StreamRange } from '../port.js';
 import type { Client, Clients } from './clients.js';
 import { isDenied } from './clients.js';
@@ -107,7 +107,8 @@ async function* eventsOf(reader: Reader, next: () => Begin | null): AsyncGenerat
         if (closing.aborted) throw new LogClosed();
         // If the server cannot be reached, the earlier error says more than its silence.
         if (last === null || !(error instanceof ServerSilent)) last = error;
-        if (isDenied(error) || waiting.signal.aborted) throw new LogUnavailable({ cause: clients.redacted(last) });
+        if (isDenied(error)) throw new LogDenied({ cause: clients.redacted(error) });
+        if (waiting.signal.aborted) throw new LogUnavailable({ cause: clients.redacted(last) });
       }
       await wait(system, RETRY_MS, waiting.signal);
     }

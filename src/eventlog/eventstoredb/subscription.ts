@@ -1,5 +1,5 @@
 /** Reads all events of this log, up to the newest or without end: both are subscriptions of the server. */
-import { LogClosed, LogUnavailable, SubscriptionDropped } from '../errors.js';
+import { LogClosed, LogDenied, LogUnavailable, SubscriptionDropped } from '../errors.js';
 import { wait } from '../../system/async/deadline.js';
 import type { AllRange, Followed, Position, RecordedEvent, SubscribeOptions } from '../port.js';
 import { isOfTypes, reachedBy } from '../port.js';
@@ -42,7 +42,7 @@ export async function* allEvents(reader: Reader, from: Beginning, range: AllRang
         if (!(error instanceof SubscriptionDropped)) throw error;
         cause = error.cause;
         if (cause instanceof LogClosed || cause instanceof LogUnavailable) throw cause;
-        if (isDenied(cause)) break;
+        if (isDenied(cause)) throw new LogDenied({ cause });
         await wait(reader.system, RETRY_MS, waiting.signal);
       }
     }
