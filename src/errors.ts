@@ -1,9 +1,10 @@
 /**
- * The base of every error a caller may catch, and the errors that belong to no one domain; all others stand beside theirs.
- * `code` distinguishes them; api/problems.ts is the one table from code to status. Programming errors are plain errors.
+ * The base of every error that a caller may catch, and the errors that belong to no single domain. All others are in the
+ * folder of their domain. `code` distinguishes them; one table, api/problems.ts, maps codes to statuses. Programming errors
+ * are plain errors.
  */
 
-/** Base of all errors: a literal `code`, a message written by the constructor, what it is about in `data`, the `cause` kept. */
+/** Base of all errors: a literal `code`, a message from the constructor, the ids and values in `data`, and the `cause`. */
 export abstract class CouncilError<Data extends object = object> extends Error {
   abstract readonly code: string;
   readonly data: Readonly<Data>;
@@ -35,7 +36,7 @@ export class ServiceStopping extends CouncilError {
   }
 }
 
-/** A call to the model gave nothing usable. `kind` names what happened; retryable ones may be asked again in time. */
+/** A call to the model failed. `kind` says how; a retryable call may be repeated later. */
 export class ModelFailed extends CouncilError<ModelFault> {
   readonly code = 'model.failed';
 }
@@ -63,8 +64,8 @@ export interface ModelFault {
   readonly retryable: boolean;
   /** How long the provider asked to wait, in milliseconds. */
   readonly retryAfterMs?: number;
-  /** The model's server is out; how long the next attempts wait for it to come back, in milliseconds. */
+  /** How long the next attempts wait for the model's server, which is unreachable, in milliseconds. */
   readonly outageMs?: number;
-  /** What the call cost all the same, as far as the provider reported it. */
+  /** The tokens that the failed call used, if the provider reported them. */
   readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
 }

@@ -1,4 +1,4 @@
-/** The process: environment, start, signals, stop. Everything else gets what it needs as an argument. */
+/** The process: environment, start, signals, stop. All other code receives these as arguments. */
 import { hostname } from 'node:os';
 import { pino } from 'pino';
 import { nodeSystem } from './system/system.js';
@@ -29,13 +29,13 @@ async function main(): Promise<void> {
     process.exit(0);
   };
   onSignals(system, () => void stop().catch(refuse), endFaulty);
-  // Whoever reads standard output may go away; the service goes on.
+  // The service continues when the reader of its standard output goes away.
   process.stdout.on('error', () => undefined);
 
   const config = readConfig(process.env);
   const model = await languageModel(config.modelProvider, system);
   const format = { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime };
-  // The same stream as the ready line's, so that the two keep their order.
+  // The ready line goes to the same stream, so that the two keep their order.
   const logger = pino(format, process.stdout);
   const dataDir = openDataDirectory(config.dataDir, {
     pid: process.pid,
@@ -45,12 +45,12 @@ async function main(): Promise<void> {
   const release = (): void => dataDir.release();
   started = { service: null, release };
   const onLogBroken = (error: unknown): void => {
-    logger.error({ err: error }, 'the event log has failed: stopping');
+    logger.error({ err: error }, 'the event log failed: stopping the service');
     if (isWriteFailed(error)) endAsKilled();
     endFaulty();
   };
   const webSearch = searchProvider(config.webSearch);
-  // Loaded last: a setting or a folder that cannot be used is refused at once.
+  // Loaded last, so that an unusable setting or folder is refused at once.
   const { startService } = await import('./app/service.js');
   const means = { dataDir, model, webSearch, system, logger, onLogBroken };
   const onListening = (url: string): void => void process.stdout.write(`listening on ${url}\n`);

@@ -1,10 +1,10 @@
 /**
- * Recovers orphans: every instance knows the unfinished runs of all and tries to take those that are pending, that a
- * stopping instance has released, or whose owner is suspected to be dead. Instances do not agree on who takes a run: each
- * waits a random time, and the first append at the exact revision wins.
+ * Recovers orphans. Every instance knows the unfinished runs of all instances and tries to take those that are pending, that
+ * a stopping instance has released, or whose owner is suspected to be dead. Instances do not agree on which of them takes a
+ * run: each waits a random time, and the first append at the exact revision wins.
  *
- * It learns of runs from the feed of the log, and from what this instance appends or reads before the feed delivers it.
- * Of two states of a run it keeps the one with the higher revision.
+ * It receives the states of runs from the subscription to the log, and earlier those that this instance appends or reads. Of
+ * two states of a run it keeps the one with the higher revision.
  */
 import type { System } from '../system/system.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
@@ -12,13 +12,13 @@ import { isAtRest } from '../run/state.js';
 import { BoundedMap } from '../system/bounded-map.js';
 
 /**
- * Delays before this instance tries to take a run, in milliseconds: short for the one whose turn it is, longer for the
- * others, which step in if that one does not. Random within the range, so that instances do not collide.
+ * Delays before an instance tries to take a run, in milliseconds: short for the instance whose turn it is, longer for the
+ * others, which take the run if that one does not. Random within the range, so that instances do not collide.
  */
 const IN_TURN_MS = { from: 0, to: 150 };
 const OUT_OF_TURN_MS = { from: 250, to: 500 };
 
-/** Most runs at rest whose revision it remembers for a lagging feed. A run beyond that may be read again. */
+/** Most runs at rest whose revision is remembered for a lagging subscription. A run beyond that may be read again. */
 const MAX_AT_REST = 20_000;
 
 export interface OrphanRecoveryOptions {
@@ -45,7 +45,7 @@ export class OrphanRecovery {
   readonly #options: OrphanRecoveryOptions;
   /** The unfinished runs. Bounded, because each instance bounds its pending and active runs. */
   readonly #runs = new Map<string, UnfinishedRun>();
-  /** Revision at which this instance saw a run at rest, by run: the feed may still deliver events before it. */
+  /** Revision at which this instance saw a run at rest, by run: the subscription may still deliver events before it. */
   readonly #seenAtRest = new BoundedMap<string, number>(MAX_AT_REST);
   /** Cancels the scheduled attempt to take a run, by run. */
   readonly #takes = new Map<string, () => void>();
@@ -76,14 +76,14 @@ export class OrphanRecovery {
     this.#atRest = null;
   }
 
-  /** Follows a run after the feed has delivered one of its events. Ignores events older than the known state. */
+  /** Follows a run after the subscription has delivered one of its events. Ignores events older than the known state. */
   onRunFolded(run: RunState): void {
     if (this.#isOlder(run)) return;
     this.#seenAtRest.delete(run.runId);
     this.#follow(run);
   }
 
-  /** Follows a run that this instance has appended to or read; the feed may deliver its last event later. */
+  /** Follows a run that this instance has appended to or read; the subscription may deliver its last event later. */
   onRunUpdated(run: RunState): void {
     if (this.#isOlder(run)) return;
     if (isAtRest(run)) this.#seenAtRest.set(run.runId, run.head.seq);
@@ -95,7 +95,7 @@ export class OrphanRecovery {
     for (const runId of this.#runs.keys()) if (this.#orphan(runId) !== null) this.#scheduleTake(runId);
   }
 
-  /** Recovers nothing more, whatever is received. */
+  /** Recovers no further runs. */
   stop(): void {
     this.#isStopped = true;
     for (const cancel of this.#takes.values()) cancel();

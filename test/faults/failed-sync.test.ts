@@ -44,7 +44,7 @@ const define = (): void => {
       expect([signal, stderr]).to.deep.equal(['SIGKILL', '']);
       const told = lines.filter((line) => line.includes('"level":50'));
       expect(told).to.have.length(1);
-      expect(told[0]).to.include('the event log has failed: stopping');
+      expect(told[0]).to.include('the event log failed: stopping');
       const ofLog = syncs.tried().filter((file) => file.includes('log.sqlite'));
       expect(ofLog).to.deep.equal([join(dataDir, 'log.sqlite-wal')]);
       expect(existsSync(join(dataDir, 'log.sqlite-wal'))).to.equal(true);

@@ -67,7 +67,7 @@ onEmbeddedLog(() =>
       const { code, signal, stderr } = await child.exit;
       expect([code, signal, stderr]).to.deep.equal([1, null, '']);
       expect(faults()).to.have.length(1);
-      expect(faults()[0]).to.include('the event log has failed: stopping').and.include('was removed');
+      expect(faults()[0]).to.include('the event log failed: stopping').and.include('was removed');
     });
   }),
 );

@@ -79,7 +79,7 @@ const define = (): Mocha.Suite =>
       expect(await held('POST', '/api/councils/run', '{"input_topic":"Trees"}')).to.equal(202);
       expect(await held('GET', '/api/runs/')).to.equal(200);
       expect(told()).to.have.length(1);
-      expect(told()[0]).to.include('connections: no more are accepted');
+      expect(told()[0]).to.include('connections: limit reached');
 
       await leave();
       const rest = restClient(url());

@@ -24,7 +24,7 @@ export interface RunStartsDeps {
 
 export class RunStarts {
   readonly #deps: RunStartsDeps;
-  /** Starts in flight: an equal request waits for the first and gets its answer. */
+  /** Starts in flight. An equal request waits for the first and gets its answer. */
   readonly #starting = new Map<string, Promise<RunRequestedData>>();
 
   constructor(deps: RunStartsDeps) {

@@ -64,7 +64,7 @@ export class RunActor {
   readonly #chart: Chart;
   readonly #deps: RunActorDeps;
   readonly #live: ActorRefFrom<RunActorLogic>;
-  /** Attempts in flight by call key; null once only the record of the outcome is outstanding. */
+  /** Attempts in flight by call key, or null once only the record of the outcome is outstanding. */
   readonly #calls = new Map<string, AbortController | null>();
   /** Unused controller of a completed attempt, reused for the next: they are expensive to make, and it has no listeners left. */
   #spareController: AbortController | null = null;
@@ -92,7 +92,7 @@ export class RunActor {
   /**
    * Decides and records a command, after those queued before it.
    *
-   * @returns the recorded facts, none when the command came too late to have an effect; null when the run has left
+   * @returns the recorded facts, none when the command came too late to have an effect; or null if the actor has stopped
    * @throws what the log throws when the facts are certainly not written
    */
   send(command: RunCommand): Promise<readonly RunFact[] | null> {
@@ -104,7 +104,7 @@ export class RunActor {
     await this.#commands.settled();
   }
 
-  /** Adopts what other instances have appended, after the commands queued before. */
+  /** Adopts the events that other instances have appended, after the commands queued before. */
   catchUp(): Promise<void> {
     return this.#commands.run(() => retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy));
   }
@@ -162,7 +162,7 @@ export class RunActor {
     this.#deps.host.onActorStopped(this.run);
   }
 
-  /** On a conflict the run catches up and, unless it has left by then, decides again. */
+  /** On a conflict the run catches up and decides again, unless its actor has stopped meanwhile. */
   #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
     const snapshot = (): RunSnapshot | null => (this.#isStopped ? null : this.#live.getSnapshot());
     return handleCommand({
@@ -226,7 +226,7 @@ export class RunActor {
     const { run } = this;
     const node = run.plan.node(at.node);
     if (at.delayMs > 0) await wait(system, at.delayMs, signal);
-    // The run may have ended meanwhile by an append whose outcome is not known yet.
+    // An append with an unknown outcome may have ended the run meanwhile.
     const mayBegin = (): Promise<void> => this.settled();
     const options = { runId: run.runId, timeoutMs: node.timeoutMs, outage: at.outage, signal, mayBegin };
     const outcome = await executeStep({
@@ -259,7 +259,7 @@ export class RunActor {
   }
 }
 
-/** How an attempt calls the model. Once a call has ended, so has the step's outage: a later call may meet another. */
+/** Calls the model for an attempt. The end of a call ends the step's outage; a later call may meet another. */
 function askWith(model: BoundedModel, options: Parameters<BoundedModel['ask']>[1]): Ask {
   let { outage } = options;
   return async (request) => {
@@ -274,7 +274,7 @@ function askWith(model: BoundedModel, options: Parameters<BoundedModel['ask']>[1
 /** Made once: `abort()` without a reason builds an exception with a stack each time. */
 const NO_LONGER_EXECUTED = new Error('The node is no longer executed');
 
-// * The XState actor logic of a run. Transitions are computed by `Chart.next` before a fact is recorded; the actor
+// The XState actor logic of a run. Transitions are computed by `Chart.next` before a fact is recorded; the actor
 // only moves to the resulting snapshot once the log has acknowledged it.
 
 /** An append has been acknowledged: its facts, and the snapshot after them. */

@@ -1,7 +1,7 @@
 /**
- * The deadlines of paused runs. A paused run has no owner, so every instance that knows of a deadline acts when it has
- * passed, each after a short random wait; the first append at the exact revision wins. Clocks may differ or be set: a
- * late or early one only changes who is first and when, never how often.
+ * The deadlines of paused runs. A paused run has no owner, so every instance that knows a deadline applies it, each after a
+ * short random wait; the first append at the exact revision wins. Clocks may differ or be set: this only changes which
+ * instance is first and when, never how often a deadline is applied.
  */
 import type { RecordedEvent } from '../../eventlog/port.js';
 import type { Logger } from '../../system/logger.js';
@@ -12,12 +12,12 @@ import { openPauseOf } from '../state.js';
 
 /** Most deadlines kept in memory; beyond, the later half is read from the stored views again when it comes near. */
 const MAX_KNOWN = 20_000;
-/** Longest timer, in milliseconds: a change of the clock is noticed by then, and a timer takes at most 2^31 ms. */
+/** Longest timer, in milliseconds. It bounds how late a change of the clock is noticed; timers end at 2^31 ms. */
 const LONGEST_TIMER_MS = 60_000;
 /** Wait before a deadline is retried after a fault, in milliseconds. */
-const AGAIN_MS = 1_000;
-/** Runs acted on at a time. */
-const AT_A_TIME = 32;
+const RETRY_MS = 1_000;
+/** Deadlines applied at a time. */
+const MAX_APPLYING = 32;
 
 /** A paused run, and when its pause ends, ISO 8601. */
 export interface DuePause {
@@ -53,12 +53,12 @@ export class Deadlines {
   readonly categories = ['run'];
   readonly #options: DeadlinesOptions;
   readonly #known = new Map<string, Known>();
-  /** Every deadline before is known; in ms since 1970. */
+  /** All deadlines before this time are known; in ms since 1970. */
   #horizonMs = Number.POSITIVE_INFINITY;
   #isOfAll = false;
   #isActing = false;
   #isStopped = false;
-  /** What the timer is set for, in ms since 1970. */
+  /** The time of the timer, in ms since 1970. */
   #wakeMs = Number.POSITIVE_INFINITY;
   #cancelTimer: () => void = () => undefined;
   #acting: Promise<void> = Promise.resolve();
@@ -67,7 +67,7 @@ export class Deadlines {
     this.#options = options;
   }
 
-  /** From now on acts on the runs of all instances, stored runs included. */
+  /** Applies the deadlines of all instances' runs from now on, stored runs included. */
   start(): void {
     this.#isOfAll = true;
     this.#horizonMs = Number.NEGATIVE_INFINITY;
@@ -86,7 +86,7 @@ export class Deadlines {
     else this.#known.delete(runId);
   }
 
-  /** Acts on nothing more; resolves once nothing is under way. */
+  /** Applies no further deadlines; resolves once none is being applied. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancelTimer();
@@ -112,7 +112,7 @@ export class Deadlines {
     }
   }
 
-  /** Sets the timer for what comes next. */
+  /** Sets the timer for the next deadline. */
   #schedule(): void {
     let nextMs = this.#horizonMs;
     for (const { actMs } of this.#known.values()) nextMs = Math.min(nextMs, actMs);
@@ -135,14 +135,14 @@ export class Deadlines {
     if (this.#nowMs() >= this.#horizonMs) await this.#read();
     const nowMs = this.#nowMs();
     const due = [...this.#known].flatMap(([runId, { actMs }]) => (actMs <= nowMs ? [runId] : []));
-    for (let from = 0; from < due.length && !this.#isStopped; from += AT_A_TIME) {
-      await Promise.all(due.slice(from, from + AT_A_TIME).map((runId) => this.#pass(runId)));
+    for (let from = 0; from < due.length && !this.#isStopped; from += MAX_APPLYING) {
+      await Promise.all(due.slice(from, from + MAX_APPLYING).map((runId) => this.#pass(runId)));
     }
     this.#isActing = false;
     this.#schedule();
   }
 
-  /** Reads the earliest stored deadlines; what is recorded meanwhile is newer and stays. */
+  /** Reads the earliest stored deadlines. Deadlines that are recorded meanwhile are newer and stay. */
   async #read(): Promise<void> {
     const { history } = this.#options;
     this.#horizonMs = Number.POSITIVE_INFINITY;
@@ -152,7 +152,7 @@ export class Deadlines {
       const last = rows.length < MAX_KNOWN / 2 ? undefined : rows.at(-1);
       if (last !== undefined) this.#horizonMs = Math.min(this.#horizonMs, Date.parse(last.deadline));
     } catch (error) {
-      this.#horizonMs = this.#nowMs() + AGAIN_MS;
+      this.#horizonMs = this.#nowMs() + RETRY_MS;
       this.#report(null, error);
     }
   }
@@ -163,19 +163,20 @@ export class Deadlines {
     if (known === undefined) return;
     this.#known.delete(runId);
     if (corruptRuns.has(runId)) return;
-    const againMs = this.#nowMs() + AGAIN_MS;
+    const retryMs = this.#nowMs() + RETRY_MS;
     try {
       const deadline = await registry.passDeadline(runId);
-      if (deadline !== null) this.#note({ runId, deadline }, againMs);
+      if (deadline !== null) this.#note({ runId, deadline }, retryMs);
     } catch (error) {
       if (this.#isStopped) return;
-      this.#known.set(runId, { ...known, actMs: againMs });
+      this.#known.set(runId, { ...known, actMs: retryMs });
       this.#report(runId, error);
     }
   }
 
   #report(runId: string | null, err: unknown): void {
-    if (!this.#isStopped) this.#options.logger.error({ runId, err }, 'deadline of a pause: fault');
+    if (!this.#isStopped)
+      this.#options.logger.error({ runId, err }, 'deadline of a pause: could not be applied; trying again');
   }
 
   #nowMs(): number {

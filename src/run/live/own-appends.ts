@@ -1,17 +1,17 @@
 /**
- * The appends of this instance that have not come back from the log yet, with the state that each leads to: what was
- * folded to decide an append is not folded again to show it.
+ * The appends of this instance that the subscription has not delivered yet, with the state that each leads to. A state that
+ * was folded to decide an append is not folded again to show it.
  */
 import type { RecordedEvent } from '../../eventlog/port.js';
 import { BoundedMap } from '../../system/bounded-map.js';
 import type { RunEvent } from '../events.js';
 import type { RunState } from '../state.js';
 
-/** Most runs whose newest append is remembered; beyond, the oldest is forgotten, and folded when it comes back. */
+/** Most runs whose newest append is remembered. An append that is forgotten, the oldest first, is folded when it is delivered. */
 const MAX_RUNS = 20_000;
 
 export interface OwnAppend {
-  /** The run it was decided on, all of which is recorded; null: it begins the run. */
+  /** The recorded run that it was decided on, or null if it begins the run. */
   readonly before: RunState | null;
   readonly events: readonly Pick<RunEvent, 'seq' | 'id'>[];
   /** The run once it is recorded. */
@@ -31,7 +31,7 @@ export class OwnAppends {
     return this.#newest.size;
   }
 
-  /** Makes an append; it is remembered before, because it may come back from the log before it is acknowledged. */
+  /** Remembers an append, then makes it: the subscription may deliver it before the log acknowledges it. */
   async during<T>(append: OwnAppend, make: () => Promise<T>): Promise<T> {
     const { runId } = append.after;
     this.#newest.set(runId, append);
@@ -44,15 +44,15 @@ export class OwnAppends {
   }
 
   /**
-   * The run after an event that has come from the log, or after more that is recorded by now. Null for an event of another
-   * instance, and for one that is not remembered. The id proves that the event is the one that was decided here.
+   * The run after an event that the subscription delivers, or after later recorded events. Null for an event of another
+   * instance, and for one that is not remembered. The id proves that this instance decided the event.
    */
   stateAfter(runId: string, { revision, id }: Pick<RecordedEvent, 'revision' | 'id'>): RunState | null {
     const append = this.#newest.get(runId);
     if (append === undefined) return null;
     const { before, events, after } = append;
     if (before !== null && revision <= before.head.seq) return before;
-    // Of another instance, which goes on after it.
+    // Another instance has appended after it.
     if (revision > after.head.seq) this.#newest.delete(runId);
     if (!events.some((event) => event.seq === revision && event.id === id)) return null;
     if (revision === after.head.seq) this.#newest.delete(runId);

@@ -1,4 +1,4 @@
-/** Streams drafts, as they are written, to the current listeners. Nothing is kept for later, nothing recorded. */
+/** Streams drafts to the current listeners while the model writes them. It stores and records nothing. */
 import type { TokenSink } from '../../council/step.js';
 import type { Logger } from '../../system/logger.js';
 import { Broadcast } from '../../system/async/broadcast.js';
@@ -9,17 +9,17 @@ export interface Token {
   readonly node: string;
   readonly step: number;
   readonly attempt: number;
-  /** From 1: grows when what was sent before turns out not to belong to the draft (thoughts, words before tool calls). */
+  /** From 1. Grows when the text sent so far does not belong to the draft (thoughts, words before tool calls). */
   readonly turn: number;
   /** UTF-16 code units of the turn before this piece: a late listener sees how much it has missed. */
   readonly offset: number;
   readonly text: string;
 }
 
-/** Called while the model is still answering: must not block, and bounds what it keeps. One that throws is unsubscribed. */
+/** Called while the model is answering: must not block and must bound what it keeps. A listener that throws is removed. */
 export type TokenListener = (token: Token) => void;
 
-/** Most listeners of all runs together; a further one is refused, and its client gets no tokens. */
+/** Most listeners of all runs together. A further one is refused, and its client gets no tokens. */
 const MAX_LISTENERS = 10_000;
 
 /**
@@ -45,7 +45,7 @@ export class TokenBus {
   /**
    * Listens to a run's tokens from its next call to a model; if the run has a listener already, from the next token.
    *
-   * @returns ends the listening; or null when there are too many listeners
+   * @returns a function that removes the listener, or null if there are too many listeners
    */
   subscribe(runId: string, listener: TokenListener): (() => void) | null {
     if (this.#count >= MAX_LISTENERS) return null;
@@ -66,13 +66,13 @@ export class TokenBus {
         listener(token);
       } catch (error) {
         leave();
-        this.#deps.logger.error({ runId, err: error }, 'tokens: fault');
+        this.#deps.logger.error({ runId, err: error }, 'tokens: a listener failed and was removed');
       }
     });
     return leave;
   }
 
-  /** Where a call to a model sends its text; null while the run has no listeners: the answer need not be streamed. */
+  /** Receives the text of a call to a model. Null while the run has no listeners: the answer need not be streamed. */
   sinkFor(runId: string, from: Pick<Token, 'node' | 'step' | 'attempt'>): TokenSink | null {
     if (!this.#audiences.has(runId)) return null;
     let sent = { turn: 0, length: 0 };
