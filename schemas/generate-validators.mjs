@@ -1,7 +1,6 @@
 /**
- * Compiles the schemas of what is recorded and of what requests hold to plain functions, so that a start neither loads
- * the compiler nor compiles any. The build writes them to dist/src/generated; their types are written by
- * generate-types.mjs.
+ * Compiles the schemas of recorded events and of requests to plain functions, so that the service does not load the
+ * compiler. The build writes them to dist/src/generated; generate-types.mjs writes their types.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -20,7 +19,7 @@ export const EVENT_FILES = {
 const here = new URL('.', import.meta.url);
 const files = readdirSync(here).filter((name) => name.endsWith('.json'));
 
-/** Files of what requests hold, by the module of their validators. */
+/** Files of requests, by the module of their validators. */
 export const REQUESTS = {
   requests: [
     ...['approval-request.json', 'cancel-request.json', 'fork-request.json', 'key-request.json', 'run-request.json'],
@@ -30,14 +29,14 @@ export const REQUESTS = {
   'long-requests': ['blueprint-create.json', 'blueprint-update.json', 'try-request.json'],
 };
 
-/** What is made, by its name in src/generated. Of requests that hold long lists only the first broken rule is reported. */
+/** The generated modules, by name in src/generated. Requests with long lists report only the first broken rule. */
 export const VALIDATORS = {
   'recorded-events': eventValidators,
   requests: () => requestValidators(REQUESTS['requests'], { allErrors: true }),
   'long-requests': () => requestValidators(REQUESTS['long-requests'], { allErrors: false }),
 };
 
-/** What all compilers share. Formats are annotations, as draft 2020-12 has them; a test holds the schemas to the draft. */
+/** Options of every compiler. Formats are annotations, as in draft 2020-12; a test validates the schemas. */
 const COMPILER = {
   allowUnionTypes: true,
   validateFormats: false,
@@ -76,7 +75,7 @@ function compiled(refs, documents, options) {
   return withImports(standalone.default(ajv, Object.fromEntries(refs)));
 }
 
-/** What the compiler's code needs of the compiler, a function or two, it requires, which a native module cannot. */
+/** Replaces `require` of the compiler's runtime functions by imports: a native module has no `require`. */
 function withImports(code) {
   const imported = new Map();
   const named = code.replace(/require\("([^"]+)"\)/g, (_, path) => {
@@ -91,8 +90,8 @@ function documentIn(name) {
 }
 
 /**
- * Keywords that do not tell the shape. Limits hold where something is taken in: they may change, and what was recorded
- * under others is still valid. Nor is an unknown field a fault: a newer instance beside this one may record it.
+ * Keywords that do not belong to the shape. Limits apply to requests only: they may change, and events that were recorded
+ * under other limits stay valid. An unknown field is no fault: a newer instance may have recorded it.
  */
 const NOT_OF_SHAPE = new Set([
   ...['title', 'description', 'default', 'examples', 'x-data-by-type', 'format', 'pattern', 'unevaluatedProperties'],
@@ -112,7 +111,7 @@ function shapeUnder(keyword, value) {
     case 'properties':
     case '$defs':
       return [keyword, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, shapeOf(each)]))];
-    // Without the limits more than one may fit.
+    // Without limits, several may match.
     case 'oneOf':
       return ['anyOf', value.map(shapeOf)];
     case 'anyOf':

@@ -133,7 +133,7 @@ export function edgeDirections<E extends Edge>({ entry, nodes, edges }: Walkable
   const place = ({ target }: E): number => present(places.get(target), `node "${target}"`);
   const outgoing = edgesBySource([...edges].sort((one, other) => place(one) - place(other)));
   const [forward, back, reworks]: [E[], E[], E[]] = [[], [], []];
-  const taken = new Map<string, E[]>();
+  const forwardFrom = new Map<string, E[]>();
   const seen = new Set<string>();
 
   const walkFrom = (start: string): void => {
@@ -149,10 +149,10 @@ export function edgeDirections<E extends Edge>({ entry, nodes, edges }: Walkable
   /** Classifies an edge; returns whether it leads forward to a node not seen before. */
   const leadsToNewNode = (edge: E): boolean => {
     const { source, target } = edge;
-    const isBack = source === target || (seen.has(target) && reachableFrom(target, taken).has(source));
+    const isBack = source === target || (seen.has(target) && reachableFrom(target, forwardFrom).has(source));
     (isBack ? back : forward).push(edge);
     if (isBack) return false;
-    taken.set(source, [...(taken.get(source) ?? []), edge]);
+    forwardFrom.set(source, [...(forwardFrom.get(source) ?? []), edge]);
     return seen.size < seen.add(target).size;
   };
 

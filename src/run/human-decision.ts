@@ -118,9 +118,9 @@ export function passDeadline(chart: Chart, snapshot: RunSnapshot, context: Decis
   }
   const choice: GateChoice = { action, modifiedState: null };
   const continuation = continuationOf(run, pause, choice);
-  const nobody = { by: 'deadline', actor: null, comment: null, keyHash: null } as const;
+  const byDeadline = { by: 'deadline', actor: null, comment: null, keyHash: null } as const;
   const bodyHash = context.sha256(canonical({ action }));
-  const data = { ...choice, ...nobody, bodyHash, ...pauseReference(pending, pause), ...continuation };
+  const data = { ...choice, ...byDeadline, bodyHash, ...pauseReference(pending, pause), ...continuation };
   pending.write({ type: 'GateDecided', data });
   const failure = action === 'reject' ? `Rejected in God Mode: nobody decided within ${afterMs} ms` : null;
   applyDecision(pending, pause, { ...continuation, failure });

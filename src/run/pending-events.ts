@@ -17,7 +17,7 @@ export interface DecisionContext {
   readonly sha256: (text: string) => string;
 }
 
-/** The context of a decision taken now. */
+/** The context of a decision at the current time. */
 export function decisionContext({
   system,
   instanceId,

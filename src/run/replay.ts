@@ -52,12 +52,12 @@ export class RunReplayer {
     return this.#replay;
   }
 
-  /** Events taken so far. */
+  /** Number of applied events. */
   get events(): number {
     return this.#next;
   }
 
-  /** Hash of the last event taken; 64 zeros before the first. */
+  /** Hash of the last applied event; 64 zeros before the first. */
   get headHash(): string {
     return this.#hash;
   }

@@ -22,7 +22,7 @@ export interface FrontierNode {
   /** Its tools as recorded at the attempt's start: those it may call, and those that are unavailable. */
   readonly tools: readonly string[];
   readonly active: boolean;
-  /** The branch the node works on; once it is done, the branch with its output. */
+  /** The branch that the node works on, with its output after it is done. */
   readonly branch: Branch;
 }
 
