@@ -118,7 +118,7 @@ export class RunFeed {
     });
   }
 
-  /** Gives the next piece of the record and waits until the watcher has taken it. Returns false if nothing is left to give. */
+  /** Gives the next piece of the record and waits until the watcher has taken it. Returns false if there is none. */
   async #givePiece(runId: string, watcher: RunWatcher): Promise<boolean> {
     if (watcher.isOver) return false;
     const piece = await this.#startPiece(runId, watcher);

@@ -12,7 +12,7 @@ import type { RunReader } from './run-reader.js';
 import type { RunStore, Watcher } from './run-store.js';
 import { runStore } from './run-store.js';
 
-/** Bounds of the runs without a watcher. Beyond, the least recently used are evicted, and folded again with their next event. */
+/** Bounds of the runs without a watcher; beyond, the least recently used are evicted and folded again with their next event. */
 export interface UnwatchedBounds {
   readonly runs: number;
   /** Characters of topics and drafts. */

@@ -1,4 +1,4 @@
-/** The search over uploaded documents: as agents see it, and by the index, with a vector and words. */
+/** The search over uploaded documents, for agents. */
 import type { Embeddings } from '../embeddings/port.js';
 import { IndexLost } from './errors.js';
 import type { ChunkQuery, ScoredChunk } from './index-client.js';
@@ -10,12 +10,12 @@ export interface FoundChunk {
   readonly document: string;
   /** From 1. */
   readonly page: number;
-  /** Place of the piece in its document. */
+  /** Number of the chunk in its document. */
   readonly chunk: number;
   readonly text: string;
   /** Higher is nearer; comparable within one answer only. */
   readonly score: number;
-  /** Name of the uploaded file, as it was sent; absent: unknown. */
+  /** Name of the uploaded file, unless it is unknown. */
   readonly filename?: string;
 }
 
@@ -31,9 +31,9 @@ export interface DocumentSearchDeps {
   readonly embeddings: Embeddings;
   /** Whether the index takes recorded vectors; otherwise it computes its own. */
   readonly recordsVectors: boolean;
-  /** Name of a document's file; null: unknown. */
+  /** Name of a document's file, or null if it is unknown. */
   readonly filenameOf: (documentId: string) => Promise<string | null>;
-  /** Whether a document was found corrupt: its chunks are left out, even while the index still holds them. */
+  /** Whether a document is corrupt: the search omits its chunks, even while the index still holds them. */
   readonly isCorrupt: (documentId: string) => boolean;
 }
 
@@ -62,7 +62,7 @@ export function documentSearch({
   };
 }
 
-/** What the index finds, once it holds everything again if it is lost meanwhile. */
+/** The chunks that the index finds. If the index is lost meanwhile, searches again once it is rebuilt. */
 async function foundBy(
   indexer: DocumentSearchDeps['indexer'],
   query: ChunkQuery,

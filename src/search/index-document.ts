@@ -13,9 +13,9 @@ export type WritableIndex = Pick<SearchIndex, 'write'>;
 export interface IndexDocumentDeps {
   readonly log: Pick<EventLog, 'readStream'>;
   readonly system: Pick<System, 'sha256'>;
-  /** Model whose vectors the index takes from the log; null: it computes them. */
+  /** Model whose vectors the index reads from the log, or null if it computes them. */
   readonly model: string | null;
-  /** Called with each document that lacks vectors of the model and so cannot be found; perhaps repeatedly. */
+  /** Called, perhaps repeatedly, with each document that cannot be found because it lacks vectors of the model. */
   readonly onIncomplete: (documentId: string) => void;
   readonly onFault: (error: unknown) => void;
 }
@@ -69,7 +69,7 @@ function documentOf({ stream }: RecordedEvent): string {
 export interface ChunkReading {
   readonly log: Pick<EventLog, 'readStream'>;
   readonly sha256: System['sha256'];
-  /** Model whose vectors are wanted; null: they are computed where they are used. */
+  /** Model of the vectors, or null if the index computes them. */
   readonly model: string | null;
 }
 
@@ -80,8 +80,8 @@ export interface EventSpan {
 }
 
 /**
- * The chunks of an ingested document in their order, read from its stream, at most 64 at a time, as far as there are
- * vectors of the model.
+ * The chunks of an ingested document in order, read from its stream, at most 64 at a time. Ends at the first chunk without a
+ * vector of the model.
  *
  * @throws {DocumentCorrupt}
  */
@@ -100,7 +100,7 @@ async function* recordedChunks(
     yield texts.map((chunk, at) => {
       const vector = vectorFromBase64(elementAt(vectors, at), dimensions);
       if (vector === null) {
-        throw new DocumentCorrupt({ documentId: document, seq: event.seq, reason: `vector ${at} is none` });
+        throw new DocumentCorrupt({ documentId: document, seq: event.seq, reason: `vector ${at} is invalid` });
       }
       return newChunk(chunk, { document, number: given + at, vector });
     });

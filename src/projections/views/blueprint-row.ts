@@ -1,4 +1,3 @@
-/** A saved council as the stored list keeps it. */
 import { blueprintAfter, blueprintIdOf } from '../../blueprint/events.js';
 import type { Blueprint } from '../../generated/schemas.js';
 import type { RecordedEvent } from '../../eventlog/port.js';
@@ -6,12 +5,12 @@ import type { RecordedEvent } from '../../eventlog/port.js';
 /** A blueprint as the list keeps it. */
 export interface BlueprintRow {
   readonly id: string;
-  /** Null: it is deleted. */
+  /** Null if it is deleted. */
   readonly record: Blueprint | null;
 }
 
 /**
- * What an event of a blueprint's stream makes of its row; null when it is no event of a blueprint.
+ * The row of a blueprint after one of its events, or null for any other event.
  *
  * @throws {BlueprintCorrupt} the event is corrupt
  */

@@ -8,7 +8,7 @@ export class RowUnreadable extends Error {
   }
 }
 
-/** Null: there is no text in it. */
+/** The text in a column, or null if there is none. */
 export function textOf(row: unknown, column: string): string | null {
   const value = fieldOf(row, column);
   return typeof value === 'string' ? value : null;
