@@ -1,5 +1,4 @@
 /** The service: a context behind HTTP and sockets; start and stop. */
-import { lookup } from 'node:dns/promises';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { Config } from '../config.js';
@@ -8,7 +7,7 @@ import type { Context } from './context.js';
 import { createContext } from './context.js';
 import type { ServiceDeps } from './context-deps.js';
 import { openRecord } from './record.js';
-import { ConfigInvalid, ServiceStopping } from '../errors.js';
+import { ServiceStopping } from '../errors.js';
 import { httpApp } from '../http/app.js';
 import type { EventConsumer } from '../projections/projector.js';
 import type { RunFact } from '../run/events.js';
@@ -28,6 +27,7 @@ import { isLoopbackAddress } from '../system/host-name.js';
 import { ownHosts } from '../api/access/request-source.js';
 import type { ChannelServer } from '../ws/upgrade.js';
 import { serveChannels } from '../ws/upgrade.js';
+import { addressOf, listen } from './listen.js';
 import { checkKeys, warnOfExposure } from './start-rules.js';
 import { serveStart } from './start-queue.js';
 import { OFFLINE_MODEL } from '../models/offline.js';
@@ -199,42 +199,7 @@ async function stopOnError<T>(started: Pick<Context, 'stop'>, part: () => Promis
   }
 }
 
-/** The address that HOST names. @throws {ConfigInvalid} when it names none */
-async function addressOf(config: Config): Promise<string> {
-  try {
-    return (await lookup(config.host)).address;
-  } catch (error) {
-    throw error instanceof Error ? addressFault(error, config) : error;
-  }
-}
-
-async function listen(server: Server, { host, port }: Config, address: string): Promise<string> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(addressFault(error, { host, port })));
-    server.listen(port, address, () => resolve());
-  });
-  const bound = server.address();
-  if (bound === null || typeof bound === 'string') throw new Error('The server listens on no port');
-  const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
-  return `http://${name}:${bound.port}`;
-}
-
-function addressFault(error: Error, { host, port }: { readonly host: string; readonly port: number }): Error {
-  const code = 'code' in error ? String(error.code) : '';
-  if (code === 'EADDRINUSE' || code === 'EACCES') {
-    return new ConfigInvalid({
-      variable: 'PORT',
-      value: String(port),
-      accepted: `another port, or 0 for any free one (${code})`,
-    });
-  }
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
-    return new ConfigInvalid({ variable: 'HOST', value: host, accepted: `an address of this machine (${code})` });
-  }
-  return error;
-}
-
-/** Takes nothing new, ends the channels, lets appends finish, releases the runs. */
+/** Accepts no new work, ends the channels, lets appends finish, releases the runs. */
 async function stopService({ server, channels, context }: StopParts): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   await Promise.all([channels?.stop(), context.stop()]);
