@@ -75,7 +75,7 @@ describe('The background check of records', () => {
     ...{ stream: documentStream(id), revision: 0, position: '1' as RecordedEvent['position'] },
   });
 
-  it('ends with the service though the views never come up to the log', async () => {
+  it('ends with the service even if the views never catch up with the log', async () => {
     const runId = uuid();
     const story = await recordedStory();
     await tell(log, runId, story, 0, story.length);
@@ -99,7 +99,7 @@ describe('The background check of records', () => {
     expect(logged).to.deep.equal([]);
   });
 
-  it('reads a changed document again while the log is away, and says of which it could not', async () => {
+  it('retries a changed document while the log is away, and logs the document that it could not verify', async () => {
     const manual = manualSystem();
     const failures: Error[] = [new LogUnavailable(), new LogUnavailable(), new Error('a fault')];
     const failing = changedLog(log, {

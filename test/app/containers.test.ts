@@ -32,7 +32,7 @@ describe('The compose file', () => {
     expect(compose).to.match(/\n {2}council-2:\n {4}<<: \*council\n/);
   });
 
-  it('keeps what is the container’s own from that file', () => {
+  it('does not let that file override the settings of the container', () => {
     const server = 'EVENTSTORE_URL: esdb://kurrentdb:2113?tls=false';
     for (const own of ['HOST: 0.0.0.0', "PORT: '8000'", 'DATA_DIR: /data', server]) {
       expect(instance).to.include(`\n      ${own}\n`);
@@ -42,7 +42,7 @@ describe('The compose file', () => {
     for (const own of ['HOST', 'PORT', 'DATA_DIR', 'EVENTSTORE_URL']) expect(replaced).not.to.include(own);
   });
 
-  it('starts without keys, on purpose, since it is published on a loopback address alone', () => {
+  it('starts without keys, because it is published on a loopback address only', () => {
     expect(instance).to.include("\n      AUTH: 'off'\n");
     const published = [...compose.matchAll(/\n {4}ports:\n((?: {6}- .*\n)+)/g)].map(([, ports]) => ports);
     expect(published).to.deep.equal(['      - 127.0.0.1:8000:8000\n']);
@@ -82,7 +82,7 @@ describe('The compose file', () => {
     for (const [, image = ''] of images) expect(image).to.match(/:\d+\.\d+/);
   });
 
-  it('names the client by its address, not by what it wrote itself', () => {
+  it('sets X-Forwarded-For to the address of the client, whatever the client sent', () => {
     expect(instance).to.match(/\n {6}TRUSTED_PROXIES: \$\{TRUSTED_PROXIES:-10\.0\.0\.0\/8,/);
     expect(textOf(PROXY)).to.include('proxy_set_header X-Forwarded-For $remote_addr;');
     expect(textOf(PROXY)).to.include('proxy_set_header X-Forwarded-Proto $scheme;');

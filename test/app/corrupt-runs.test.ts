@@ -137,7 +137,7 @@ onEmbeddedLog(() =>
       }
     });
 
-    it('is shown again once its record was repaired and is verified, also after the next start', async () => {
+    it('is shown again after its record was repaired and verified, and after the next start', async () => {
       await serve();
       const runId = await finished();
       const row = await rowOf(runId);
@@ -155,7 +155,7 @@ onEmbeddedLog(() =>
       }
     });
 
-    it('is found at the start when it has not ended, whether the views are kept or not', async () => {
+    it('is found at the start if it has not ended, with and without views', async () => {
       for (const views of ['kept', 'deleted']) {
         const model = scriptedModel((request, index) => (index === 0 ? councilScript([5])(request, index) : 'hold'));
         await serve(model);
@@ -196,7 +196,7 @@ onEmbeddedLog(() =>
       });
     }
 
-    it('is found when a human decides on it', async () => {
+    it('is found when a human decides its pause', async () => {
       await serve();
       const runId = await startGodRun(service.engine, graphOf('write -> judge?'));
       await pausedBefore(service.engine, runId, 'write');
@@ -207,7 +207,7 @@ onEmbeddedLog(() =>
       await expectRefusedEverywhere(runId);
     });
 
-    it('is shown nowhere as the run whose record stands in its place', async () => {
+    it('is not shown as another run whose record replaced its own', async () => {
       await serve();
       const [one, other] = [await finished(), await finished()];
       await restart(() => swapRecords(dir.path, [one, other]));
@@ -264,7 +264,7 @@ onEmbeddedLog(() =>
       }
     });
 
-    it('is neither decided on nor cancelled once its missing tail is known', async () => {
+    it('can be neither decided nor cancelled after its lost end is found', async () => {
       await serve();
       const runId = await startGodRun(service.engine, graphOf('write -> judge?'));
       await pausedBefore(service.engine, runId, 'write');
@@ -282,7 +282,7 @@ onEmbeddedLog(() =>
       await expectRefusedEverywhere(runId);
     });
 
-    it('is found again, and shown the same, when the views are deleted', async () => {
+    it('is found again and shown in the same way after the views are deleted', async () => {
       await serve();
       const [runId] = [await finished(), await finished()];
       const eventId = await firstDone(runId);
@@ -297,7 +297,7 @@ onEmbeddedLog(() =>
 );
 
 describe('A run that is found corrupt while clients watch it', () => {
-  it('is shown to them no longer: sockets are closed with 1011, event streams broken off', async () => {
+  it('closes their sockets with 1011 and aborts their event streams', async () => {
     let isSpoilt = false;
     const service = await startService({
       model: scriptedModel(councilScript([8])),
@@ -330,7 +330,7 @@ describe('A run that is found corrupt while clients watch it', () => {
 });
 
 describe('A run whose record is corrupt while it runs here', () => {
-  it('is not answered from its actor any more once that is found', async () => {
+  it('is not served from its actor after it is found', async () => {
     const dir = tempDir();
     const model = scriptedModel(() => 'hold');
     const engine = await openTestEngine({

@@ -51,7 +51,7 @@ describe('A record of keys that was forged', () => {
     await other.stop();
   }
 
-  it('lets nobody in, neither while the service runs nor at its next start', async () => {
+  it('grants no access, while the service runs and at its next start', async () => {
     service = await startService({ dataDir: dir.path, decorate });
     const { url } = service;
     const key = await addFirstKey(url);

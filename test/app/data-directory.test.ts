@@ -40,7 +40,7 @@ describe('Data directory', () => {
     return child;
   };
 
-  it('is created with its folders when missing', () => {
+  it('is created with its folders if it is missing', () => {
     const path = join(dir.path, 'deep', 'data');
     const { logFile, viewsDir, tmpDir } = open(path);
     expect(logFile).to.equal(join(path, 'log.sqlite'));
@@ -49,7 +49,7 @@ describe('Data directory', () => {
     expect(existsSync(logFile)).to.equal(false);
   });
 
-  it('sweeps tmp and leaves the rest', () => {
+  it('deletes the contents of tmp and nothing else', () => {
     open(dir.path).release();
     mkdirSync(join(dir.path, 'tmp', 'deep'));
     const files = ['tmp/upload', 'tmp/deep/upload', 'views/views.sqlite', 'log.sqlite'];
@@ -86,7 +86,7 @@ describe('Data directory', () => {
     expect(readFileSync(join(dir.path, 'holder.json'), 'utf8')).to.include('4711');
   });
 
-  it('is refused without a name when the holder has left none', () => {
+  it('is refused without a name if the holder wrote none', () => {
     open(dir.path);
     for (const left of ['', '[', 'null', '{"pid":"a\\nb"}']) {
       writeFileSync(join(dir.path, 'holder.json'), left);
@@ -94,7 +94,7 @@ describe('Data directory', () => {
     }
   });
 
-  it('is let go of though the file that names its holder cannot be removed', () => {
+  it('is released even if the file that names its holder cannot be removed', () => {
     const { release } = open(dir.path);
     const file = join(dir.path, 'holder.json');
     rmSync(file);
@@ -105,7 +105,7 @@ describe('Data directory', () => {
     open(dir.path);
   });
 
-  it('is refused where no folder can be', () => {
+  it('is refused where no folder can be created', () => {
     const file = join(dir.path, 'file');
     writeFileSync(file, '');
     for (const path of [file, join(file, 'below'), '/dev/null/data']) {
@@ -125,7 +125,7 @@ describe('Data directory', () => {
     open(dir.path);
   });
 
-  describe('names who ran there before', () => {
+  describe('names the earlier instances', () => {
     const next = (hostname: string, instanceId: string): readonly string[] => {
       const dataDir = openDataDirectory(dir.path, { ...ME, hostname });
       const before = dataDir.succeed(instanceId);
@@ -133,7 +133,7 @@ describe('Data directory', () => {
       return before;
     };
 
-    it('all of them, on the same machine only', () => {
+    it('all of them, but of the same machine only', () => {
       expect(next('here', 'one')).to.deep.equal([]);
       expect(next('here', 'two')).to.deep.equal(['one']);
       expect(next('here', 'three')).to.deep.equal(['one', 'two']);
@@ -150,7 +150,7 @@ describe('Data directory', () => {
       expect([before[0], before.at(-1)]).to.deep.equal(['old-1', 'last']);
     });
 
-    it('as far as its file can be read, one of an earlier version too', () => {
+    it('as far as its file can be read, also in the format of an earlier version', () => {
       for (const [left, told] of [
         ['{"instanceId":"one","hostname":"here"}', ['one']],
         ['{"instanceId":"one","hostname":"here","predecessors":7}', ['one']],

@@ -51,7 +51,7 @@ describe('The process on EventStoreDB', () => {
   const isWaiting = (lines: readonly string[]): boolean =>
     lines.some((line) => line.includes('cannot be reached: waiting'));
 
-  it('waits for a server that is down, takes up what all that were killed left, keeps its record there', async () => {
+  it('waits for a server that is down, continues the runs of killed processes and records on the server', async () => {
     const [stuck, single] = [{ OFFLINE_LATENCY_MS: '60000' }, { MAX_ACTIVE_RUNS: '1' }];
     const first = start(stuck);
     const url = await addressOf(first);
@@ -98,7 +98,7 @@ describe('The process on EventStoreDB', () => {
     expect(await child.ended).to.equal(0);
   });
 
-  it('is not ready while the server is down, ends every run despite kills, and holds its folder', async () => {
+  it('is not ready while the server is down, completes every run despite kills, and holds its folder', async () => {
     const first = start({ OFFLINE_LATENCY_MS: '30' });
     const url = await addressOf(first);
     const rest = restClient(url);

@@ -27,7 +27,7 @@ describe('What opens the service', () => {
     dir.remove();
   });
 
-  it('is in no file, line, answer or export, but the one answer that gives it', async () => {
+  it('appears in no file, log line, answer or export, except the answer that issues it', async () => {
     const url = await addressOf(child);
     const key = await addFirstKey(url);
     const rest = restWith(url, key);

@@ -51,7 +51,7 @@ describe("A council on a server like llama.cpp's", () => {
     dir.remove();
   });
 
-  it('gets a score on the scale, though its grammar knows no bounds of numbers', async () => {
+  it('gets a score on the scale, although its grammar has no bounds of numbers', async () => {
     await open();
     const { run, events } = await ended(await start());
     expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'A draft.' });
@@ -72,7 +72,7 @@ describe("A council on a server like llama.cpp's", () => {
     ]);
   });
 
-  it('that still loads its model waits for it and loses no run', async () => {
+  it('waits while the server loads its model and loses no run', async () => {
     await open({ loading: 2 });
     const { run, events } = await ended(await start());
     expect(wholeOf(run)).to.include({ status: 'completed' });
@@ -87,7 +87,7 @@ describe("A council on a server like llama.cpp's", () => {
     expect(factsOf(events, 'NodeFailed')).to.have.length(1);
   });
 
-  it('shares its one slot, and every run ends', async () => {
+  it('shares the single slot of the server, and every run completes', async () => {
     await open();
     const runs = await Promise.all(Array.from({ length: 5 }, () => start()));
     const states = await allFinished(engine, runs);

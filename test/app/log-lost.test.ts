@@ -15,7 +15,7 @@ import { onEmbeddedLog } from '../support/test-event-store.js';
 const { uuid } = nodeSystem();
 
 onEmbeddedLog(() =>
-  describe('An embedded log that is not what the views beside it were made from', () => {
+  describe('An embedded log that the views beside it were not folded from', () => {
     let dir: TempDir;
     let log: string;
     let views: string;
@@ -50,7 +50,7 @@ onEmbeddedLog(() =>
       return message;
     };
 
-    it('is refused when it is missing, and none is begun in its place', async () => {
+    it('is refused if it is missing, and no new log is created in its place', async () => {
       await served();
       rmSync(log);
       expect(await refusal())
@@ -63,7 +63,7 @@ onEmbeddedLog(() =>
       await served();
     });
 
-    it('is refused when it was cut to nothing, whether views are there or not, and stays as it is', async () => {
+    it('is refused if it was truncated to nothing, with and without views, and is not changed', async () => {
       await served();
       truncateSync(log);
       expect(await refusal()).to.include('the file is empty');
@@ -74,7 +74,7 @@ onEmbeddedLog(() =>
       await served();
     });
 
-    it('is refused when only its journal is there', async () => {
+    it('is refused if only its journal exists', async () => {
       writeFileSync(`${log}-wal`, 'x'.repeat(100));
       expect(await refusal()).to.include('its journal exists');
     });
@@ -113,7 +113,7 @@ onEmbeddedLog(() =>
       await served();
     });
 
-    it('is refused beside views that know more, where the head file is gone', async () => {
+    it('is refused beside views that are ahead of it, if the head file is missing', async () => {
       await served();
       const backup = join(dir.path, 'backup.sqlite');
       cpSync(log, backup);
@@ -125,7 +125,7 @@ onEmbeddedLog(() =>
         .and.include(`"${views}"`);
     });
 
-    it('is accepted alone in a folder, as a backup is', async () => {
+    it('is accepted without other files, as when a backup is restored', async () => {
       await served();
       const restored = tempDir();
       cpSync(log, join(restored.path, 'log.sqlite'));

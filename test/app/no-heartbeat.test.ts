@@ -11,7 +11,7 @@ const CLUSTER = { heartbeatMs: 9_000, suspectAfterMs: 60_000 };
 /** Of the timers of a cluster: beats, and looks for orphans. */
 const INTERVALS = [CLUSTER.heartbeatMs, 1_000];
 
-describe('A service whose log takes no heartbeat', () => {
+describe('A service whose log accepts no heartbeat', () => {
   let service: RunningService | null = null;
 
   afterEach(async () => {
@@ -19,7 +19,7 @@ describe('A service whose log takes no heartbeat', () => {
     service = null;
   });
 
-  it('is not ready, though the log answers, and is ready again once it takes one', async () => {
+  it('is not ready although the log answers, and is ready again after the log accepts a heartbeat', async () => {
     let isTaken = true;
     const system = passingSystem(INTERVALS);
     const { url, faults } = (service = await startService({

@@ -158,7 +158,7 @@ describe("A model server's outage", () => {
     ]);
   });
 
-  it('ends at once for a run that is cancelled, and goes on for the others', async () => {
+  it('ends at once for a cancelled run, and continues for the others', async () => {
     await server.goAway();
     const engine = await open({ system: nodeSystem() });
     const [cancelled, kept] = [await start(engine), await start(engine)];
@@ -169,7 +169,7 @@ describe("A model server's outage", () => {
     expect(run?.phase.status).to.equal('completed');
   });
 
-  it('is one outage over restarts of the service, and is waited out to its end', async () => {
+  it('continues over restarts of the service, and runs wait until it ends', async () => {
     await server.goAway();
     const first = await open();
     const runId = await start(first);
@@ -204,7 +204,7 @@ describe("A model server's outage", () => {
     expect(factsOf(await checkRecord(later.log, runId), 'NodeFailed')).to.have.length(2);
   });
 
-  it('is probed by one of many runs, and all of them go on', async () => {
+  it('is probed by one of many runs, and all of them continue', async () => {
     const council = councilOf([8]);
     let isOut = true;
     server.answerBy((call, index) => (isOut ? refuses(503) : council(call, index)));

@@ -80,7 +80,7 @@ describe('The process', () => {
     return { child, ended, url };
   }
 
-  it('runs on after its output is closed, and stops while a refused upgrade stays half open', async () => {
+  it('continues after its output is closed, and stops while a refused upgrade is half open', async () => {
     const { child, ended, url } = run();
     const address = await url;
     child.stdout.destroy();
@@ -103,7 +103,7 @@ describe('The process', () => {
     silent.destroy();
   });
 
-  it('tells its address first, shares no folder or port, and exits 0 on SIGTERM, even if sent twice', async () => {
+  it('writes its address first, shares no folder or port, and exits 0 on SIGTERM, even if sent twice', async () => {
     const first = run();
     const address = await first.url;
     const { port } = new URL(address);
@@ -148,7 +148,7 @@ describe('The process', () => {
     });
   }
 
-  it('is refused all addresses without keys, lets go of its folder, and has them with AUTH=off', async () => {
+  it('refuses every address without keys, releases its folder, and accepts them with AUTH=off', async () => {
     const { code, stdout, stderr } = await run({ HOST: '0.0.0.0' }).ended;
     expect([code, stdout]).to.deep.equal([2, '']);
     expect(stderr.trim().split('\n')).to.have.lengthOf(1);

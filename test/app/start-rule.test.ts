@@ -24,20 +24,20 @@ describe('The start of a service on an address that is not loopback', () => {
     dir.remove();
   });
 
-  it('is refused without keys, by one line that says what can be done', async () => {
+  it('is refused without keys, in one line that says what to do', async () => {
     const error = await rejectionOf(start({ host: '0.0.0.0' }));
     expect(error).to.be.instanceOf(ConfigInvalid);
     expect(String(error)).to.include('HOST="0.0.0.0"').and.include('AUTH=off').and.include('council keys add');
     expect(String(error)).not.to.include('\n');
   });
 
-  it('goes through with AUTH=off, and warns once', async () => {
+  it('succeeds with AUTH=off, and warns once', async () => {
     const { lines } = await start({ host: '0.0.0.0', auth: 'off' });
     const told = lines.map(({ msg }) => msg).filter((msg) => msg.includes('AUTH'));
     expect(told).to.deep.equal(['AUTH=off: every client that reaches 0.0.0.0 may do everything without a key']);
   });
 
-  it('goes through with a key, which is needed then, whatever AUTH says', async () => {
+  it('succeeds with a key, and requests need the key whatever AUTH is', async () => {
     const { url } = await start({ host: '127.0.0.1' });
     const body = JSON.stringify({ name: 'ann', scopes: ['admin'] });
     const added = await fetch(`${url}/api/keys`, {

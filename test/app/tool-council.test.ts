@@ -107,7 +107,7 @@ describe('A council with tools', () => {
       expect(system.sha256(result)).to.equal(call?.resultHash);
     });
 
-    it('gives no tool that a chunk asks for', async () => {
+    it('grants no tool that the text of a chunk asks for', async () => {
       server.answerBy([
         says([{ functionCall: { name: 'pdf_reader', args: { query: 'oaks' } } }]),
         says([{ functionCall: { name: 'delete_all', args: {} } }, { functionCall: { name: 'web_search', args: {} } }]),
@@ -125,7 +125,7 @@ describe('A council with tools', () => {
       for (const call of server.calls) expect(namesOffered(call)).to.deep.equal(['pdf_reader']);
     });
 
-    it('is informed of what it does not have, and the record says so', async () => {
+    it('tells a node which tools are missing, and records it', async () => {
       server.answerBy([says('Without.')]);
       const tools = { webSearch: true, pdfReader: true };
       const at = await open(gemini(), { chunkSearch: memoryChunks([]) });
@@ -141,7 +141,7 @@ describe('A council with tools', () => {
     });
   });
 
-  it('on the offline model looks things up without any key, and says what it is', async () => {
+  it('on the offline model uses its tools without any key, and says that it is offline', async () => {
     const webSearch: SearchProvider = {
       name: 'web',
       search: async (query) => ({
@@ -203,7 +203,7 @@ describe('A council with tools', () => {
     );
   });
 
-  it('that is cancelled while a tool works ends the call and records it no more', async () => {
+  it('that is cancelled during a tool call aborts the call and does not record it', async () => {
     const signals: AbortSignal[] = [];
     const chunkSearch: ChunkSearch = {
       hasChunks: () => true,
@@ -224,7 +224,7 @@ describe('A council with tools', () => {
   });
 
   describe('on an OpenAI-compatible server', () => {
-    it('runs the fixed graph to its end, tries again as the server asks, and counts what it cost', async () => {
+    it('completes the fixed graph, retries as the server asks, and counts the tokens', async () => {
       const council = councilOf([5, 9]);
       const server = await fakeOpenAi((call, index) =>
         index === 0 ? refuses(429, { headers: { 'Retry-After': '1' } }) : council(call, index),
@@ -319,7 +319,7 @@ describe('A council with tools', () => {
       }
     });
 
-    it('records what an attempt in vain has cost', async () => {
+    it('records the tokens of a failed attempt', async () => {
       const server = await fakeOpenAi([openAiSays('Half a', 'length')]);
       try {
         const at = await open(openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'model-x', system }));

@@ -58,7 +58,7 @@ describe('Stored views that are damaged', () => {
       .map(({ id }) => id)
       .sort();
 
-  it('while the service runs are folded again: ids are answered, lists wait, none is 500', async () => {
+  it('while the service runs are folded again: requests by id are answered, lists wait, no answer is 500', async () => {
     const ids = await Promise.all(Array.from({ length: RUNS }, () => rest.start()));
     for (const id of ids) await rest.until(id, isOver);
     await rest.post('/api/councils/', { id: 'mine', name: 'Mine', nodes: [{ id: 'a' }] });
@@ -75,7 +75,7 @@ describe('Stored views that are damaged', () => {
     expect(service.faults.filter((fault) => JSON.stringify(fault).includes('views.sqlite'))).to.have.length(1);
   });
 
-  it('are ready again once the log says that all is folded, no earlier', async () => {
+  it('are ready again only after everything in the log is folded', async () => {
     const id = await rest.start();
     await rest.until(id, isOver);
     let release = (): void => undefined;
@@ -92,7 +92,7 @@ describe('Stored views that are damaged', () => {
     await untilTrue(ready);
   });
 
-  it('are folded again before a list is answered, however long that takes, and ids meanwhile', async () => {
+  it('are folded again before a list is answered; requests by id are answered meanwhile', async () => {
     const ids = [await rest.start(), await rest.start()];
     for (const id of ids) await rest.until(id, isOver);
     expect(await listed()).to.deep.equal([...ids].sort());

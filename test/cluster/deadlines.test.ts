@@ -70,7 +70,7 @@ describe(`${RUNS} deadlines that fall due over three instances`, () => {
     return count;
   };
 
-  it('are each acted on exactly once, while one of them hangs on the way', async () => {
+  it('are each applied exactly once, although one of the instances hangs meanwhile', async () => {
     const first = await open(nodeSystem());
     const runIds = Array.from({ length: RUNS }, uuid);
     for (const [index, runId] of runIds.entries()) {

@@ -62,7 +62,7 @@ describe('A recovery', () => {
     });
   }
 
-  it('never again offers a run that was given up, however often it looks', () => {
+  it('never takes a corrupt run again, however often it checks', () => {
     recovery.onRunFolded(running());
     dead.add('one');
     recovery.check();

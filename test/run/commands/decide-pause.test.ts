@@ -39,7 +39,7 @@ describe('Decisions that meet', () => {
     await engine.recover();
   };
 
-  it('on one pause: one is recorded, and none of the others on the next pause', async () => {
+  it('on one pause: one is recorded, and no other decides the next pause', async () => {
     const runId = await startGodRun(engine, fork);
     const deciding = Array.from({ length: 100 }, () => engine.registry.decidePause(runId, decision('approve')));
     const settled = await Promise.allSettled(deciding);
@@ -80,7 +80,7 @@ describe('Decisions that meet', () => {
     }
   });
 
-  it('as approval and stop at once: the run is still paused or goes on after the next start', async () => {
+  it('as approval and stop at once: the run is still paused, or continues after the next start', async () => {
     for (let round = 0; round < 6; round += 1) {
       const runIds = await Promise.all(Array.from({ length: 5 }, () => startGodRun(engine, line)));
       const deciding = runIds.map((runId) => engine.registry.decidePause(runId, decision('approve')));
@@ -99,7 +99,7 @@ describe('Decisions that meet', () => {
     }
   });
 
-  it('is refused once the service stops', async () => {
+  it('is refused while the service stops', async () => {
     const runId = await startGodRun(engine, line);
     await engine.registry.stop();
     expect(await rejectionOf(engine.registry.decidePause(runId, decision('approve')))).to.be.instanceOf(
@@ -117,7 +117,7 @@ describe('Decisions that meet', () => {
     }
   });
 
-  it('goes on with a resumed run past the limit of active runs, and gives its place back', async () => {
+  it('resumes a run past the limit of active runs, and frees its slot at the end', async () => {
     const model = scriptedModel(() => 'hold');
     await reopen({ model, maxActiveRuns: 1 });
     const [first, second] = [await startGodRun(engine, line), await startGodRun(engine, line)];
@@ -130,7 +130,7 @@ describe('Decisions that meet', () => {
     await pausedBefore(engine, third, 'one');
   });
 
-  it('aborts the call under way when a resumed run is cancelled', async () => {
+  it('aborts the call in flight when a resumed run is cancelled', async () => {
     const model = scriptedModel(() => 'hold');
     await reopen({ model });
     const runId = await startGodRun(engine, line);
@@ -148,7 +148,7 @@ describe('Decisions that meet', () => {
     expect(engine.views.size).to.equal(0);
   });
 
-  it('shows paused runs truly in the history and to a poll', async () => {
+  it('shows paused runs as paused in the history and to a poll', async () => {
     const runId = await startGodRun(engine, line);
     await engine.registry.decidePause(runId, decision('approve'));
     await pausedBefore(engine, runId, 'two');

@@ -75,7 +75,7 @@ describe('Deadlines of pauses', () => {
     }
   };
 
-  it('are acted on once they have passed, after a random wait, and not before', async () => {
+  it('are applied after they have passed and a random wait, not before', async () => {
     deadlines.onRunFolded(OWN, paused('soon', MINUTE));
     deadlines.onRunFolded(OWN, paused('never', null));
     await pass10(MINUTE - 1);
@@ -87,7 +87,7 @@ describe('Deadlines of pauses', () => {
     expect(system.timers()).to.equal(0);
   });
 
-  it('further ahead than a timer can be set are kept', async () => {
+  it('are kept if they are further ahead than the longest timer', async () => {
     deadlines.onRunFolded(OWN, paused('later', 40 * DAY));
     for (let day = 0; day < 40; day += 1) system.advance(DAY - 10);
     await turn();
@@ -97,7 +97,7 @@ describe('Deadlines of pauses', () => {
     expect(passed).to.deep.equal(['later']);
   });
 
-  it('are noticed within a minute when the clock is set forward', async () => {
+  it('are applied within a minute after the clock is set forward', async () => {
     deadlines.onRunFolded(OWN, paused('later', DAY));
     system.setNow(at(DAY + MINUTE));
     await pass10(MINUTE);
@@ -112,7 +112,7 @@ describe('Deadlines of pauses', () => {
     expect(passed).to.deep.equal([]);
   });
 
-  it('of other instances, and stored ones, count from the start on', async () => {
+  it('of other instances and of stored runs are applied from the start on', async () => {
     deadlines.onRunFolded(FOREIGN, paused('others', MINUTE));
     await pass10(2 * MINUTE);
     expect(passed).to.deep.equal([]);
@@ -124,7 +124,7 @@ describe('Deadlines of pauses', () => {
     expect(passed).to.deep.equal(['stored', 'others']);
   });
 
-  it('that fail, or find no room, are tried again', async () => {
+  it('are tried again after a failure, or if no slot is free', async () => {
     const answers: (() => Promise<string | null>)[] = [
       () => Promise.reject(new Error('The log is away')),
       () => Promise.resolve(at(MINUTE)),
@@ -139,7 +139,7 @@ describe('Deadlines of pauses', () => {
     expect(faults).to.have.lengthOf(1);
   });
 
-  it('are bounded in memory: what is further ahead is read again when it comes near', async () => {
+  it('are bounded in memory: later ones are read again when they come near', async () => {
     const many = 25_000;
     stored = Array.from({ length: many }, (_, index) => ({ runId: `r${index}`, deadline: at(MINUTE + index) }));
     deadlines.start();
@@ -150,8 +150,8 @@ describe('Deadlines of pauses', () => {
   });
 });
 
-describe('A run that its deadline lets go on', () => {
-  it('waits for room, as any run does that nobody has asked for just now', async () => {
+describe('A run that its deadline resumes', () => {
+  it('waits for a free slot', async () => {
     const dir = tempDir();
     // Soon looked at again.
     const system = passingSystem([MINUTE, 1_000]);

@@ -43,13 +43,13 @@ function heldAnswer() {
   return { isAskedFor, given, give: () => give() };
 }
 
-describe('A start that is acknowledged late', () => {
+describe('A start that the log acknowledges late', () => {
   const dir = tempDir();
   let engine: TestEngine;
   afterEach(() => engine.stop());
   after(() => dir.remove());
 
-  it('leaves a run that was resumed meanwhile to its actor, with its slot', async () => {
+  it('leaves a run that was resumed meanwhile with its actor and its slot', async () => {
     const { uuid } = nodeSystem();
     const [runId, nextIds] = [uuid(), [uuid(), uuid()]];
     let answer = (): void => undefined;
@@ -91,7 +91,7 @@ describe('A start that is acknowledged late', () => {
     expect(model.requests).to.have.length(0);
   };
 
-  it('calls no model for a run whose cancel was acknowledged before its start', async () => {
+  it('calls no model for a run whose cancellation was acknowledged before its start', async () => {
     const late: typeof lateLog = (log, runId, answers) =>
       changedLog(log, {
         async append(stream, events, expected) {
@@ -105,7 +105,7 @@ describe('A start that is acknowledged late', () => {
 
   it('calls no model for a run that was cancelled meanwhile', () => expectNoCall(lateLog));
 
-  it('calls no model for a run whose cancel is recorded, and answered after its start', async () => {
+  it('calls no model for a run whose cancellation is recorded, but acknowledged after its start', async () => {
     const runId = nodeSystem().uuid();
     const [start, cancel] = [heldAnswer(), heldAnswer()];
     const model = scriptedModel(() => 'hold');
@@ -131,7 +131,7 @@ describe('A start that is acknowledged late', () => {
     expect(model.requests).to.have.length(0);
   });
 
-  it('calls no model for a run that was cancelled elsewhere while a cancel here was under way', async () => {
+  it('calls no model for a run that another instance cancelled during a cancellation here', async () => {
     const runId = nodeSystem().uuid();
     const [start, cancel] = [heldAnswer(), heldAnswer()];
     const model = scriptedModel(() => 'hold');
@@ -163,7 +163,7 @@ describe('A start that is acknowledged late', () => {
     expect(model.requests).to.have.length(0);
   });
 
-  it('calls no model for a run that was found cancelled here before its start was acknowledged', async () => {
+  it('calls no model for a run that this instance read as cancelled before its start was acknowledged', async () => {
     const runId = nodeSystem().uuid();
     const start = heldAnswer();
     const model = scriptedModel(() => 'hold');
@@ -188,7 +188,7 @@ describe('A start that is acknowledged late', () => {
     expect(model.requests).to.have.length(0);
   });
 
-  it('begins no call that waited for a slot while the answer to a cancel is awaited', async () => {
+  it('begins no waiting call while the acknowledgement of a cancellation is awaited', async () => {
     const { uuid } = nodeSystem();
     const [first, second] = [uuid(), uuid()];
     let answer = (): void => undefined;

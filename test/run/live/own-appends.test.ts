@@ -23,13 +23,13 @@ function eventsAt(...seqs: readonly number[]): readonly Pick<RunEvent, 'seq' | '
 
 const comesBack = (seq: number, id = idOf(seq)) => ({ revision: seq, id });
 
-describe('An own append that comes back from the log', () => {
+describe('An append of this instance that the subscription delivers', () => {
   const before = runAt(1);
   const after = runAt(3);
   const append = { before, events: eventsAt(2, 3), after };
   const acknowledged = (): Promise<void> => Promise.resolve();
 
-  it('yields the run after it, even unacknowledged, and is dropped after its last event', async () => {
+  it('gives the run after it, even if unacknowledged, and is forgotten after its last event', async () => {
     const own = new OwnAppends();
     await own.during(append, async () => {
       expect(own.stateAfter('one', comesBack(2))).to.equal(after);
@@ -39,7 +39,7 @@ describe('An own append that comes back from the log', () => {
     expect(own.stateAfter('one', comesBack(3))).to.equal(null);
   });
 
-  it('gives for an event from before it what is recorded for certain, never what may not be', async () => {
+  it('gives the recorded run, not the run after it, for an earlier event', async () => {
     const own = new OwnAppends();
     await own.during(append, async () => {
       expect(own.stateAfter('one', comesBack(0))).to.equal(before);
@@ -47,7 +47,7 @@ describe('An own append that comes back from the log', () => {
     });
   });
 
-  it('gives nothing for the event that another instance has put in its place', async () => {
+  it('gives nothing for an event that another instance recorded in its place', async () => {
     const own = new OwnAppends();
     await own.during(append, async () => {
       expect(own.stateAfter('one', comesBack(2, 'of another'))).to.equal(null);
@@ -56,7 +56,7 @@ describe('An own append that comes back from the log', () => {
     });
   });
 
-  it('is not waited for when it was not made', async () => {
+  it('is forgotten if it was not made', async () => {
     const own = new OwnAppends();
     const refused = new Error('refused');
     expect(await rejectionOf(own.during(append, () => Promise.reject(refused)))).to.equal(refused);
@@ -64,7 +64,7 @@ describe('An own append that comes back from the log', () => {
     expect(own.size).to.equal(0);
   });
 
-  it('is folded instead when more runs are under way than are remembered', async () => {
+  it('is forgotten if more runs have appends under way than are remembered', async () => {
     const own = new OwnAppends(2);
     for (const runId of ['one', 'two', 'three']) {
       await own.during({ before: null, events: eventsAt(0), after: runAt(0, runId) }, acknowledged);

@@ -13,7 +13,7 @@ const claim = (reason: 'started' | 'recovered' | 'handover') => ({ type: 'ClaimR
 
 describe('A takeover', () => {
   for (const reason of ['recovered', 'handover'] as const) {
-    it(`claims with the next epoch and calls what is outstanding once more (${reason})`, () => {
+    it(`claims with the next epoch and calls the outstanding nodes once more (${reason})`, () => {
       given(chain)
         .when(wrote('plan'))
         .when(claim(reason), 'two')
@@ -21,7 +21,7 @@ describe('A takeover', () => {
     });
   }
 
-  it('calls every outstanding node of a frontier and none that is done', () => {
+  it('calls every outstanding node of a frontier and no completed one', () => {
     given(fork)
       .whenAll(wrote('plan'), wrote('left'))
       .when(claim('recovered'), 'two')
@@ -32,7 +32,7 @@ describe('A takeover', () => {
       .then('RunClaimed recovered 2 by two', 'NodeStarted left 2.2', 'NodeStarted right 3.2');
   });
 
-  it('starts a run that was claimed while pending and given up before it began', () => {
+  it('starts a run that was claimed while pending and released before it began', () => {
     given(chain, { pending: true })
       .recorded({ type: 'RunClaimed', data: { epoch: 1, instanceId: 'one', reason: 'started' } })
       .when(claim('recovered'), 'two')
@@ -49,7 +49,7 @@ describe('A takeover', () => {
       .then('NodeCompleted plan 1.2 -> write', 'NodeStarted write 2.1');
   });
 
-  it('ignores reports of steps long done and of steps to come', () => {
+  it('ignores reports of completed steps and of later steps', () => {
     const story = given(chain).when(wrote('plan'));
     for (const step of [0, 1, 3, -1]) story.when(completed({ step, attempt: 1 }, { draft: 'x' })).then();
   });
@@ -73,13 +73,13 @@ describe('A takeover', () => {
     });
   }
 
-  it('waits on over several takeovers, no longer for that', () => {
+  it('waits no longer for several takeovers than for one', () => {
     const story = given(chain).when(broke('plan', 20_000)).when(claim('recovered'), 'two', '2026-01-01T00:00:05.000Z');
     const again = story.when(claim('recovered'), 'three', '2026-01-01T00:00:15.000Z');
     expect(attemptOf(again.run, 'plan')).to.include({ attempt: 4, delayMs: 5_000 });
   });
 
-  it('of a run that was released may happen any number of times', () => {
+  it('of a released run may happen any number of times', () => {
     let story = given(chain);
     for (let times = 1; times <= 20; times += 1) story = story.when(claim('handover'), `owner ${times}`);
     expect(wholeOf(story.run)).to.include({ status: 'running', takeovers: 0, epoch: 21 });
@@ -116,7 +116,7 @@ describe('A takeover', () => {
 });
 
 describe('A release', () => {
-  it('leaves the run to anyone, with its steps outstanding', () => {
+  it('lets any instance take the run, with its outstanding steps', () => {
     const released = given(fork).when(wrote('plan')).when(release).then('RunReleased shutdown 1 by one');
     expect(wholeOf(released.run)).to.include({ status: 'running', owner: null });
     released
@@ -128,7 +128,7 @@ describe('A release', () => {
     given(chain).when(release).when(release).then();
   });
 
-  it('means nothing to a run that nobody owns: pending, paused, finished', () => {
+  it('has no effect on a run without an owner: pending, paused, finished', () => {
     given(chain, { pending: true }).when(release).then();
     given(chain, { godMode: true }).when(release).then();
     given(chain).when(cancel).when(release).then();
@@ -187,7 +187,7 @@ describe('A failed attempt', () => {
     expect(failureOf(story.run)).to.deep.equal({ kind: 'node_failed', error, node: 'plan' });
   });
 
-  it('is told the same as the one before it', () => {
+  it('gets the same prompt as the one before it', () => {
     const first = given(chain).when(wrote('plan'));
     const second = first.when(broke('write', 10));
     const hashOf = (story: Story): unknown => story.facts.find((fact) => fact.type === 'NodeStarted')?.data.inputHash;
@@ -200,7 +200,7 @@ describe('A failed attempt', () => {
     expect(wholeOf(story.run)).to.deep.include({ steps: 1, iterationCount: 0, scores: {} });
   });
 
-  it('in one branch leaves the others alone and makes its node the one started last', () => {
+  it('in one branch does not affect the others and makes its node the one started last', () => {
     const retried = given(fork).when(wrote('plan')).when(broke('left', 20));
     retried.then('NodeFailed left 2.1: The model is ill', 'NodeStarted left 2.2 after 20 ms');
     expect(underWay(retried.run)).to.deep.equal(['left', 'right']);
@@ -212,7 +212,7 @@ describe('A failed attempt', () => {
       .then('NodeCompleted left 2.2 -> meet', 'NodeStarted meet 4.1');
   });
 
-  it('for good in one branch fails the run, and what the others report is ignored', () => {
+  it('without a retry in one branch fails the run; reports of the others are ignored', () => {
     const failedRun = given(fork)
       .when(wrote('plan'))
       .when(broke('right'))

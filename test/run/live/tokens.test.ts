@@ -9,7 +9,7 @@ const FROM = { node: 'n', step: 1, attempt: 1 };
 const logger = { error: () => undefined };
 
 describe('The token bus', () => {
-  it('tells who listens to a run, and nobody else', async () => {
+  it('delivers the tokens of a run to its listeners only', async () => {
     const bus = new TokenBus({ logger });
     const heard: Token[] = [];
     bus.subscribe('one', (token) => heard.push(token));
@@ -19,7 +19,7 @@ describe('The token bus', () => {
     expect(bus.sinkFor('two', FROM)).to.equal(null);
   });
 
-  it('tells who comes later how much of a turn was told before', async () => {
+  it('tells a late listener how much of a turn it has missed', async () => {
     const bus = new TokenBus({ logger });
     const heard: (string | number)[] = [];
     bus.subscribe('one', () => undefined);
@@ -33,7 +33,7 @@ describe('The token bus', () => {
     expect(heard).to.deep.equal([1, 5, 'draft', 2, 0, 'Anew']);
   });
 
-  it('joins what is said in one breath, up to a size, and not over turns', async () => {
+  it('joins the texts of one tick up to a size, within one turn', async () => {
     const bus = new TokenBus({ logger });
     const heard: (readonly [number, number, number])[] = [];
     bus.subscribe('one', ({ turn, offset, text }) => heard.push([turn, offset, text.length]));
@@ -50,7 +50,7 @@ describe('The token bus', () => {
     ]);
   });
 
-  it('has no sink while nobody listens, and keeps nothing for later', async () => {
+  it('has no sink without listeners, and stores nothing', async () => {
     const bus = new TokenBus({ logger });
     const heard: string[] = [];
     const listen = () => bus.subscribe('one', ({ text }) => heard.push(text));
@@ -67,7 +67,7 @@ describe('The token bus', () => {
     expect(heard).to.deep.equal(['heard']);
   });
 
-  it('drops a listener that throws and goes on with the others', async () => {
+  it('removes a listener that throws and continues with the others', async () => {
     const faults: unknown[] = [];
     const heard: string[] = [];
     const bus = new TokenBus({ logger: { error: (fields) => faults.push(fields) } });
@@ -82,7 +82,7 @@ describe('The token bus', () => {
     expect(faults[0]).to.have.property('runId', 'one');
   });
 
-  it('refuses a listener too many until one has left', () => {
+  it('refuses a listener over the limit until another is removed', () => {
     const bus = new TokenBus({ logger });
     const listening = Array.from({ length: 10_000 }, () => bus.subscribe('one', () => undefined));
     expect(bus.subscribe('two', () => undefined)).to.equal(null);
