@@ -65,7 +65,7 @@ export class Cluster {
 
   /** Sends heartbeats and recovers orphans from now on; `known` are the unfinished runs at some time since `listen`. */
   start(known: Iterable<UnfinishedRun>): void {
-    this.#orphanRecovery.know(known);
+    this.#orphanRecovery.addUnfinished(known);
     this.beat();
   }
 
@@ -98,7 +98,7 @@ export class Cluster {
 
   #follows({ runId, ownership }: RunState): boolean {
     if (this.#options.corruptRuns.has(runId)) return false;
-    return this.#isListening || ownership.owner === this.#options.instanceId || this.#orphanRecovery.knows(runId);
+    return this.#isListening || ownership.owner === this.#options.instanceId || this.#orphanRecovery.follows(runId);
   }
 
   onRunCorrupt({ data: { runId } }: RunCorrupt): void {

@@ -28,9 +28,9 @@ export class FailureDetector {
   readonly #options: FailureDetectorOptions;
   readonly #predecessors: ReadonlySet<string>;
   /** When each instance was last heard of, on the receiver's monotonic clock. */
-  readonly #heardMs = new Map<string, number>();
+  readonly #lastHeartbeatMs = new Map<string, number>();
   /** True until the first own heartbeat is received, and while own heartbeats are missing. */
-  #isDeaf = true;
+  #missesOwnHeartbeats = true;
 
   constructor(options: FailureDetectorOptions) {
     this.#options = options;
@@ -39,8 +39,8 @@ export class FailureDetector {
 
   onHeartbeat(instanceId: string): void {
     const nowMs = this.#nowMs();
-    if (this.#isDeaf && instanceId === this.#options.instanceId) this.#restartTimes(nowMs);
-    this.#heardMs.set(instanceId, nowMs);
+    if (this.#missesOwnHeartbeats && instanceId === this.#options.instanceId) this.#restartTimes(nowMs);
+    this.#lastHeartbeatMs.set(instanceId, nowMs);
   }
 
   /**
@@ -52,10 +52,10 @@ export class FailureDetector {
     if (instanceId === ownId) return false;
     if (this.#predecessors.has(instanceId)) return true;
     const nowMs = this.#nowMs();
-    if (!this.#receivesOwnHeartbeats(nowMs)) this.#isDeaf = true;
-    if (this.#isDeaf) return false;
-    const lastMs = this.#heardMs.get(instanceId);
-    if (lastMs === undefined) this.#heardMs.set(instanceId, nowMs);
+    if (!this.#receivesOwnHeartbeats(nowMs)) this.#missesOwnHeartbeats = true;
+    if (this.#missesOwnHeartbeats) return false;
+    const lastMs = this.#lastHeartbeatMs.get(instanceId);
+    if (lastMs === undefined) this.#lastHeartbeatMs.set(instanceId, nowMs);
     return lastMs !== undefined && nowMs - lastMs > suspectAfterMs;
   }
 
@@ -67,28 +67,28 @@ export class FailureDetector {
     const { instanceId: ownId, system } = this.#options;
     const rankOf = (instanceId: string): string => system.sha256(`${runId} ${instanceId}`);
     const own = rankOf(ownId);
-    const others = [...this.#heardMs.keys()].filter((each) => each !== ownId && !this.isSuspect(each));
+    const others = [...this.#lastHeartbeatMs.keys()].filter((each) => each !== ownId && !this.isSuspect(each));
     return others.every((each) => rankOf(each) > own);
   }
 
   /** Forgets suspected instances that are no longer needed. */
   forgetSuspects(isNeeded: (instanceId: string) => boolean): void {
-    for (const instanceId of this.#heardMs.keys()) {
-      if (this.isSuspect(instanceId) && !isNeeded(instanceId)) this.#heardMs.delete(instanceId);
+    for (const instanceId of this.#lastHeartbeatMs.keys()) {
+      if (this.isSuspect(instanceId) && !isNeeded(instanceId)) this.#lastHeartbeatMs.delete(instanceId);
     }
   }
 
   /** Whether own heartbeats come back from the log: the subscription works and is not behind. */
   #receivesOwnHeartbeats(nowMs: number): boolean {
     const { instanceId, heartbeatMs } = this.#options;
-    const lastMs = this.#heardMs.get(instanceId);
+    const lastMs = this.#lastHeartbeatMs.get(instanceId);
     return lastMs !== undefined && nowMs - lastMs <= BEATS_MISSED * heartbeatMs;
   }
 
   /** Restarts every instance's time: silence while nothing was received does not count. */
   #restartTimes(nowMs: number): void {
-    this.#isDeaf = false;
-    for (const instanceId of this.#heardMs.keys()) this.#heardMs.set(instanceId, nowMs);
+    this.#missesOwnHeartbeats = false;
+    for (const instanceId of this.#lastHeartbeatMs.keys()) this.#lastHeartbeatMs.set(instanceId, nowMs);
   }
 
   #nowMs(): number {

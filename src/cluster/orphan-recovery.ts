@@ -64,14 +64,14 @@ export class OrphanRecovery {
   }
 
   /** Whether a run is known to be unfinished. */
-  knows(runId: string): boolean {
+  follows(runId: string): boolean {
     return this.#runs.has(runId);
   }
 
   /** Adds runs as known at some time since listening began; events received since then take precedence. */
-  know(runs: Iterable<UnfinishedRun>): void {
+  addUnfinished(runs: Iterable<UnfinishedRun>): void {
     for (const run of runs) {
-      if (this.#atRest?.has(run.runId) !== true && !this.#runs.has(run.runId)) this.#note(run);
+      if (this.#atRest?.has(run.runId) !== true && !this.#runs.has(run.runId)) this.#setUnfinished(run);
     }
     this.#atRest = null;
   }
@@ -92,7 +92,7 @@ export class OrphanRecovery {
 
   /** Checks for runs whose owner is suspected to be dead, and for own runs that were abandoned. */
   check(): void {
-    for (const runId of this.#runs.keys()) if (this.#orphan(runId) !== null) this.#scheduleTake(runId);
+    for (const runId of this.#runs.keys()) if (this.#takeable(runId) !== null) this.#scheduleTake(runId);
   }
 
   /** Recovers no further runs. */
@@ -112,10 +112,10 @@ export class OrphanRecovery {
   #follow(run: RunState): void {
     const { runId, ownership, head } = run;
     if (isAtRest(run)) this.unfollow(runId);
-    else this.#note({ runId, owner: ownership.owner, seq: head.seq });
+    else this.#setUnfinished({ runId, owner: ownership.owner, seq: head.seq });
   }
 
-  #note(run: UnfinishedRun): void {
+  #setUnfinished(run: UnfinishedRun): void {
     if (this.#isStopped) return;
     this.#runs.set(run.runId, run);
     if (run.owner === null) this.#scheduleTake(run.runId);
@@ -130,7 +130,7 @@ export class OrphanRecovery {
   }
 
   /** The run, or null if this instance must not try to take it. */
-  #orphan(runId: string): UnfinishedRun | null {
+  #takeable(runId: string): UnfinishedRun | null {
     const { instanceId, failureDetector, registry } = this.#options;
     const run = this.#runs.get(runId);
     if (run === undefined || registry.holds(runId)) return null;
@@ -143,7 +143,7 @@ export class OrphanRecovery {
     const { from, to } = failureDetector.isInTurn(runId) ? IN_TURN_MS : OUT_OF_TURN_MS;
     const cancel = system.after(from + system.random() * (to - from), () => {
       this.#takes.delete(runId);
-      const orphan = this.#orphan(runId);
+      const orphan = this.#takeable(runId);
       if (orphan !== null) registry.recover([orphan]);
     });
     this.#takes.set(runId, cancel);

@@ -131,7 +131,7 @@ describe('A recovery', () => {
 
   it('knows what was there before, unless it has heard better since', () => {
     recovery.onRunFolded(cancelled());
-    recovery.know([
+    recovery.addUnfinished([
       { runId: RUN_ID, owner: null },
       { runId: 'old', owner: null },
       { runId: 'dying', owner: 'other' },
@@ -172,7 +172,7 @@ describe('A recovery', () => {
   });
 
   it('offers a run with the revision that its record must reach', () => {
-    recovery.know([{ runId: 'old', owner: null, seq: 3 }]);
+    recovery.addUnfinished([{ runId: 'old', owner: null, seq: 3 }]);
     recovery.onRunFolded(released());
     settle();
     expect(revisions).to.have.members([3, released().head.seq]);

@@ -55,7 +55,7 @@ export class Deadlines {
   readonly #known = new Map<string, Known>();
   /** All deadlines before this time are known; in ms since 1970. */
   #horizonMs = Number.POSITIVE_INFINITY;
-  #isOfAll = false;
+  #isForAllInstances = false;
   #isActing = false;
   #isStopped = false;
   /** The time of the timer, in ms since 1970. */
@@ -69,7 +69,7 @@ export class Deadlines {
 
   /** Applies the deadlines of all instances' runs from now on, stored runs included. */
   start(): void {
-    this.#isOfAll = true;
+    this.#isForAllInstances = true;
     this.#horizonMs = Number.NEGATIVE_INFINITY;
     this.#schedule();
   }
@@ -79,10 +79,10 @@ export class Deadlines {
     const { instanceId, corruptRuns } = this.#options;
     const { runId } = run;
     const isOwn = metadata['instanceId'] === instanceId;
-    if (this.#isStopped || !(this.#isOfAll || isOwn) || corruptRuns.has(runId)) return;
+    if (this.#isStopped || !(this.#isForAllInstances || isOwn) || corruptRuns.has(runId)) return;
     const pause = openPauseOf(run);
     const deadline = pause === null ? null : deadlineOf(run, pause);
-    if (deadline !== null) this.#note({ runId, deadline });
+    if (deadline !== null) this.#schedulePause({ runId, deadline });
     else this.#known.delete(runId);
   }
 
@@ -93,7 +93,7 @@ export class Deadlines {
     await this.#acting;
   }
 
-  #note({ runId, deadline }: DuePause, notBeforeMs = Number.NEGATIVE_INFINITY): void {
+  #schedulePause({ runId, deadline }: DuePause, notBeforeMs = Number.NEGATIVE_INFINITY): void {
     const { system, spreadMs } = this.#options;
     const dueMs = Date.parse(deadline);
     if (dueMs >= this.#horizonMs) return;
@@ -126,17 +126,17 @@ export class Deadlines {
     if (wakeMs === Number.POSITIVE_INFINITY) return;
     const waitMs = Math.max(0, Math.min(wakeMs - this.#nowMs(), LONGEST_TIMER_MS));
     this.#cancelTimer = this.#options.system.after(waitMs, () => {
-      this.#acting = this.#act();
+      this.#acting = this.#applyDue();
     });
   }
 
-  async #act(): Promise<void> {
+  async #applyDue(): Promise<void> {
     this.#isActing = true;
     if (this.#nowMs() >= this.#horizonMs) await this.#read();
     const nowMs = this.#nowMs();
     const due = [...this.#known].flatMap(([runId, { actMs }]) => (actMs <= nowMs ? [runId] : []));
     for (let from = 0; from < due.length && !this.#isStopped; from += MAX_APPLYING) {
-      await Promise.all(due.slice(from, from + MAX_APPLYING).map((runId) => this.#pass(runId)));
+      await Promise.all(due.slice(from, from + MAX_APPLYING).map((runId) => this.#apply(runId)));
     }
     this.#isActing = false;
     this.#schedule();
@@ -148,7 +148,7 @@ export class Deadlines {
     this.#horizonMs = Number.POSITIVE_INFINITY;
     try {
       const rows = await history.deadlines(MAX_KNOWN / 2);
-      for (const each of rows) if (!this.#known.has(each.runId)) this.#note(each);
+      for (const each of rows) if (!this.#known.has(each.runId)) this.#schedulePause(each);
       const last = rows.length < MAX_KNOWN / 2 ? undefined : rows.at(-1);
       if (last !== undefined) this.#horizonMs = Math.min(this.#horizonMs, Date.parse(last.deadline));
     } catch (error) {
@@ -157,7 +157,7 @@ export class Deadlines {
     }
   }
 
-  async #pass(runId: string): Promise<void> {
+  async #apply(runId: string): Promise<void> {
     const { registry, corruptRuns } = this.#options;
     const known = this.#known.get(runId);
     if (known === undefined) return;
@@ -166,7 +166,7 @@ export class Deadlines {
     const retryMs = this.#nowMs() + RETRY_MS;
     try {
       const deadline = await registry.passDeadline(runId);
-      if (deadline !== null) this.#note({ runId, deadline }, retryMs);
+      if (deadline !== null) this.#schedulePause({ runId, deadline }, retryMs);
     } catch (error) {
       if (this.#isStopped) return;
       this.#known.set(runId, { ...known, actMs: retryMs });
