@@ -9,6 +9,7 @@ import { ConfigInvalid, CouncilError } from './errors.js';
 import { DataDirHeld, isWriteFailed } from './eventlog/errors.js';
 import { languageModel } from './models/provider.js';
 import type { Service } from './app/service.js';
+import type { Logger } from './system/logger.js';
 import { endAsKilled, onSignals } from './system/signals.js';
 import { searchProvider } from './websearch/provider.js';
 
@@ -44,11 +45,7 @@ async function main(): Promise<void> {
   });
   const release = (): void => dataDir.release();
   started = { service: null, release };
-  const onLogBroken = (error: unknown): void => {
-    logger.error({ err: error }, 'the event log failed: stopping the service');
-    if (isWriteFailed(error)) endAsKilled();
-    endFaulty();
-  };
+  const onLogBroken = (error: unknown): void => endWithLog(error, logger);
   const webSearch = searchProvider(config.webSearch);
   // Loaded last, so that an unusable setting or folder is refused at once.
   const { startService } = await import('./app/service.js');
@@ -60,6 +57,13 @@ async function main(): Promise<void> {
     throw error;
   });
   started = { service, release };
+}
+
+/** Ends the process because the log accepts nothing more. */
+function endWithLog(error: unknown, logger: Logger): void {
+  logger.error({ err: error }, 'the event log failed: stopping the service');
+  if (isWriteFailed(error)) endAsKilled();
+  endFaulty();
 }
 
 function endFaulty(): never {
