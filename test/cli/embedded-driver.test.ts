@@ -8,7 +8,7 @@ import { isOver, restClient } from '../support/rest-client.js';
 import { startService } from '../support/running-service.js';
 import { eventStoreFor, onEmbeddedLog } from '../support/test-event-store.js';
 
-/** Never answers. */
+/** A model that never answers. */
 const NEVER = offlineModel({ system: nodeSystem(), latencyMs: 60_000 });
 const TOPIC = 'Should our town build a public sauna?';
 

@@ -11,7 +11,7 @@ import { startService } from '../support/running-service.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 import { spoiltService, type SpoiltService } from './spoilt-service.js';
 
-/** Far longer than a command needs to end that waits for nothing, in milliseconds. */
+/** Far longer than a command that waits for nothing needs to end, in milliseconds. */
 const SOON_MS = 60_000;
 
 const TOPIC = 'Should our town build a public sauna?';
@@ -26,7 +26,7 @@ describe('council run --url', () => {
   });
 
   afterEach(async () => {
-    // Stopped first: a service that still writes keeps its folder from being removed.
+    // Stops the service first, because a folder that it still writes to cannot be removed.
     await spoilt?.stop();
     spoilt = undefined;
     await service.stop();

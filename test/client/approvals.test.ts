@@ -29,7 +29,7 @@ describe("The client's inbox", () => {
     return result.value;
   };
 
-  it('lists what waits, and decides just that', async () => {
+  it('lists the pauses, and decides only the chosen pause', async () => {
     const run = await started('Trees');
     const [approval] = await council.approvals.list({ mine: true, blueprint, since: new Date(0), limit: 10 });
     expect(approval).to.include({ run_id: run.id, input_topic: 'Trees', may_decide: true });
@@ -39,7 +39,7 @@ describe("The client's inbox", () => {
     expect(await council.approvals.list()).to.deep.equal([]);
   });
 
-  it('tells what waits, comes and goes, and goes on from its cursor', async () => {
+  it('yields waiting and ended pauses, and continues after its cursor', async () => {
     const first = await started('One');
     const watching = council.approvals.watch({ blueprint });
     const changes = watching[Symbol.asyncIterator]();
@@ -59,7 +59,7 @@ describe("The client's inbox", () => {
     await later.return?.();
   });
 
-  it('asks for its own, passes over what it does not know, and refuses what is no pause', async () => {
+  it('asks for the pauses of the key, skips unknown changes, and rejects a malformed pause', async () => {
     const told =
       (text: string): Reply =>
       (response) =>

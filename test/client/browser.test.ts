@@ -16,7 +16,7 @@ import { seededRandom } from '../support/seeded-random.js';
 import { launchBrowser } from '../support/console-browser.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
-/** Longest part of an answer before a cut; what is read of a run here is about five times as long. */
+/** The most bytes of an answer before a cut; the stream of a run here is about five times as long. */
 const MAX_PIECE_BYTES = 3_000;
 
 const PAGE = `<!doctype html><title>A page of another origin</title>
@@ -151,7 +151,7 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  /** A module that the page loads; null: no path of one. */
+  /** The module at a path, or null if the path names none. */
   function scriptAt(path: string): string | null {
     const [, name] = /^\/client\/([\w-]+\.js)$/.exec(path) ?? [];
     return name === undefined ? null : readFileSync(new URL(`../../src/client/${name}`, import.meta.url), 'utf8');
@@ -169,7 +169,7 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
   const asked = async <T>(tab: Page, name: string, words: object = {}): Promise<T> =>
     await tab.evaluate<T>(`page.${name}(${JSON.stringify({ url: service.url, key, ...words })})`);
 
-  it('starts a run, approves its pauses, and follows it over cuts to the end', async () => {
+  it('starts a run, approves its pauses, and follows it to the end over broken connections', async () => {
     const { id: blueprint } = await council.blueprints.create({
       name: 'Pair',
       nodes: [{ id: 'write' }, { id: 'polish' }],
@@ -189,7 +189,7 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
     expect(proxy.cuts).to.be.greaterThan(1);
   });
 
-  it('reads the headers it acts on: Link, ETag and Retry-After', async () => {
+  it('can read the headers Link, ETag and Retry-After', async () => {
     await council.runs.start({ topic: 'Trees' });
     await council.runs.start({ topic: 'Trees' });
     expect((await asked<readonly number[]>(page, 'listed')).length).to.be.greaterThan(1);
@@ -205,7 +205,7 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
       .above(0);
   });
 
-  it('tells how much of an upload is sent, and what came of it', async () => {
+  it('reports the progress and the result of an upload', async () => {
     interface Uploaded {
       readonly sent: readonly { readonly sent: number; readonly total: number }[];
       readonly message: string | object;
@@ -218,15 +218,15 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
     expect(refused.message).to.include({ name: 'InvalidError', status: 422 });
   });
 
-  it('stops reading when it is told to', async () => {
+  it('stops reading when its signal aborts', async () => {
     const { id: blueprint } = await council.blueprints.create({ name: 'One', nodes: [{ id: 'write' }] });
     const { id } = await council.runs.start({ topic: 'Trees', blueprint, godMode: true });
     expect(await asked(page, 'aborted', { id })).to.deep.equal({ done: true, value: undefined });
     await council.run(id).cancel();
   });
 
-  it('works by a cookie on pages of the service itself, until it signs out', async () => {
-    // As if the service sent them: a page that a test stands in for has no address, and is not let in to one on loopback.
+  it('uses a cookie on pages of the service itself until it signs out', async () => {
+    // Served under the service's own origin: Chromium does not let a page without an address call the loopback.
     const tab = await browser.newPage({ permissions: ['local-network-access'] });
     await tab.route(`${service.url}/pages/**`, (route) => route.fulfill({ contentType: 'text/html', body: PAGE }));
     await tab.route(/\.js$/, async (route) => {
@@ -246,7 +246,7 @@ describe(`The client in Chromium (SEED=${SEED})`, () => {
     expect(signedIn).to.have.nested.property('after.status', 401);
   });
 
-  it('is let in from listed origins alone', async () => {
+  it('is admitted only from listed origins', async () => {
     const stranger = await opened(await openSite());
     const [error] = await asked<readonly object[]>(stranger, 'refused', { times: 1 });
     expect(error).to.include({ name: 'UnreachableError', status: null });

@@ -37,7 +37,7 @@ describe('The client', () => {
     return present(await run.pause(), 'pause');
   };
 
-  it('starts a run, waits for its result and tells what is kept of it', async () => {
+  it('starts a run, waits for its result and reads its history', async () => {
     const run = await council.runs.start({ topic: 'Trees' });
     const result = await run.result();
     expect(result).to.include({ run_id: run.id, status: 'completed' });
@@ -50,7 +50,7 @@ describe('The client', () => {
     expect(Buffer.concat(exported).toString().trimEnd().split('\n')).to.have.lengthOf((await run.verify()).events);
   });
 
-  it('shows the chart of a run at a moment and of a blueprint, and where drafts come from', async () => {
+  it('returns the chart of a run after an event, the chart of a blueprint, and the genealogy of a draft', async () => {
     const blueprint = await council.blueprints.create(PAIR);
     const run = await council.runs.start({ topic: 'Trees', blueprint });
     await run.result();
@@ -66,7 +66,7 @@ describe('The client', () => {
     expect((await run.genealogy()).drafts.map(({ node }) => node)).to.deep.equal(['write', 'polish']);
   });
 
-  it('decides a pause with a comment, and goes on with what is changed', async () => {
+  it('decides a pause with a comment, and continues with the changed state', async () => {
     const pause = await paused();
     expect(pause.nextNodes).to.deep.equal(['write']);
     const run = council.run(pause.runId);
@@ -84,7 +84,7 @@ describe('The client', () => {
     expect(await pause.reject()).to.include({ status: 'failed' });
   });
 
-  it('throws StalePauseError when the pause is another by now (409), or none (400)', async () => {
+  it('throws StalePauseError if the run waits at another pause (409) or at none (400)', async () => {
     const pause = await paused();
     const run = council.run(pause.runId);
     await pause.approve();
@@ -99,28 +99,28 @@ describe('The client', () => {
       .and.include({ status: 400 });
   });
 
-  it('takes the same decision of one pause once, however often it is sent', async () => {
+  it('applies a decision once when it is sent repeatedly', async () => {
     const pause = await paused();
     const answers = await Promise.all([pause.approve(), pause.approve(), pause.approve()]);
     expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set(['running']));
     await council.run(pause.runId).cancel();
   });
 
-  it('leaves the pause as it is when a change is refused, and says why', async () => {
+  it('reports the reason of a refused change, and leaves the pause open', async () => {
     const pause = await paused();
     const error = await rejectionOf(pause.modify({ critic_score: 11 }));
     expect(error).to.include({ name: 'InvalidError', status: 422 }).and.have.nested.property('errors[0].loc');
     expect(await pause.approve()).to.include({ status: 'running' });
   });
 
-  it('knows a run without God Mode, which never pauses, from one that is not there', async () => {
+  it('distinguishes a run without God Mode, which never pauses, from an unknown run', async () => {
     const run = await council.runs.start({ topic: 'Trees' });
     expect(await run.pause()).to.equal(null);
     expect(await rejectionOf(council.run(NO_RUN).pause())).to.be.instanceOf(NotFoundError);
     expect(() => council.run('..').events()).to.throw(TypeError);
   });
 
-  it('forks a run, and tells before what that would do', async () => {
+  it('previews a fork, and forks a run', async () => {
     const run = await council.runs.start({ topic: 'Trees' });
     await run.result();
     const plan = await run.fork({ at: 6, changes: { input_topic: 'Bushes' } }, { dryRun: true });
@@ -131,7 +131,7 @@ describe('The client', () => {
     expect(await council.runs.get(fork.id)).to.include({ input_topic: 'Bushes' });
   });
 
-  it('lists runs over as many pages as there are', async () => {
+  it('lists runs over all pages', async () => {
     const ids: string[] = [];
     for (let runs = 0; runs < 5; runs += 1) ids.unshift((await council.runs.start({ topic: `Topic ${runs}` })).id);
     const listed: string[] = [];
@@ -142,7 +142,7 @@ describe('The client', () => {
     expect(pages).to.deep.equal([2, 2]);
   });
 
-  it('finds and counts runs by what is said of them', async () => {
+  it('finds and counts runs by their properties', async () => {
     const pause = await paused();
     await (await council.runs.start({ topic: 'Lighthouses' })).result();
     const found = await allOf(council.runs.list({ q: 'lighthouses', minScore: 8, status: 'completed', sort: 'score' }));
@@ -155,7 +155,7 @@ describe('The client', () => {
     await council.run(pause.runId).cancel();
   });
 
-  it('changes a blueprint unless somebody else has', async () => {
+  it('changes a blueprint unless another client has changed it', async () => {
     const { blueprints } = council;
     const first = await blueprints.create(PAIR);
     const second = await blueprints.update(first.id, { name: 'Two' }, { ifMatch: first.etag });
@@ -181,12 +181,12 @@ describe('The client', () => {
     expect(await allOf(documents.list())).to.deep.equal([]);
   });
 
-  it('tells whether the service answers, and is ready', async () => {
+  it('reports whether the service answers and is ready', async () => {
     expect(await council.health()).to.include({ status: 'ok' });
     expect(await council.ready()).to.include({ status: 'ready' });
   });
 
-  it('starts one run when answers to the start are lost', async () => {
+  it('starts one run when the answers to the start are lost', async () => {
     let lost = 0;
     const spoilt = await spoiltService(service.url, ({ method }) => {
       if (method !== 'POST' || lost === 3) return 'pass';
@@ -227,7 +227,7 @@ describe('A call of the client', () => {
   };
   afterEach(() => server.stop());
 
-  it('carries the key, and one idempotency key for all its tries', async () => {
+  it('sends the key, and the same idempotency key in all attempts', async () => {
     const council = await client([resets, answersStatus(503), sends({ run_id: NO_RUN })], 'secret');
     await council.runs.start({ topic: 'Trees' });
     await council.runs.start({ topic: 'Trees', idempotencyKey: 'mine' });
@@ -238,12 +238,12 @@ describe('A call of the client', () => {
     expect([second[1], third[1], fourth[1]]).to.deep.equal([first, first, 'mine']);
   });
 
-  it('is made again when its answer is torn', async () => {
+  it('is repeated when its answer is incomplete', async () => {
     const council = await client([sends(''), sends('{"run_id":'), sends({ run_id: NO_RUN })]);
     expect((await council.runs.start({ topic: 'Trees' })).id).to.equal(NO_RUN);
   });
 
-  it('that would count twice is sent once, unless it was refused for its number', async () => {
+  it('that is not idempotent is repeated only after 429', async () => {
     const run = (await client([answersStatus(429), answersStatus(503)])).run(NO_RUN);
     expect(await rejectionOf(run.fork({ at: 1 }))).to.include({ name: 'UnavailableError', status: 503 });
     expect(server.calls).to.have.lengthOf(2);
@@ -252,7 +252,7 @@ describe('A call of the client', () => {
     expect(server.calls).to.have.lengthOf(3);
   });
 
-  it('says what the service said: status, detail, errors and Retry-After', async () => {
+  it('throws an error with the status, detail, errors and Retry-After of the answer', async () => {
     const body = { detail: 'Slow down', errors: [{ loc: ['query'], msg: 'No', type: 'x' }] };
     const refuses: Reply = (response) =>
       response.writeHead(400, { 'Retry-After': '3', 'Content-Type': 'application/json' }).end(JSON.stringify(body));
@@ -261,7 +261,7 @@ describe('A call of the client', () => {
     expect(await rejectionOf(council.run(NO_RUN).status())).to.deep.include(expected);
   });
 
-  it('says what was asked where the answer says nothing', async () => {
+  it('throws an error that names the request if the answer has no detail', async () => {
     const council = await client([answersStatus(404, '<html>')]);
     const path = `/api/councils/run/${NO_RUN}`;
     expect(await rejectionOf(council.run(NO_RUN).status())).to.include({
@@ -274,7 +274,7 @@ describe('A call of the client', () => {
     expect(await rejectionOf(council.health())).to.have.property('name', 'UnexpectedAnswerError');
   });
 
-  it('ends with the reason of its signal, also while it waits', async () => {
+  it('rejects with the reason of its signal, also while it waits', async () => {
     const council = await client([(response) => response.writeHead(503, { 'Retry-After': '20' }).end()]);
     const abort = new AbortController();
     const reason = new Error('Enough');
@@ -286,7 +286,7 @@ describe('A call of the client', () => {
     expect(server.calls).to.have.lengthOf(1);
   });
 
-  it('is not begun with an address or a key that cannot be one', async () => {
+  it('needs a valid address and key', async () => {
     await client([resets]);
     for (const url of ['', 'localhost:8000', 'ftp://localhost', 'http://ann:secret@localhost']) {
       expect(() => new CouncilClient({ url }), url).to.throw(TypeError);

@@ -33,7 +33,7 @@ describe(`The client's feed of all runs (SEED=${SEED})`, () => {
   const recorded = async (): Promise<readonly unknown[]> =>
     (await Promise.all(ids.map((id) => allOf(council.run(id).events())))).flat();
 
-  it('tells every event of every run once, over cuts, in the order of each run', async () => {
+  it('yields every event of every run once and in order, over broken connections', async () => {
     const proxy = await openCuttingProxy(service.url, () => 1 + Math.floor(random() * MAX_PIECE_BYTES));
     const through = new CouncilClient({ url: proxy.url, system: hurriedSystem() });
     const events = await recorded();
@@ -45,7 +45,7 @@ describe(`The client's feed of all runs (SEED=${SEED})`, () => {
     expect(byRun.map(({ seq, id, type, at, data, hash }) => ({ seq, id, type, at, data, hash }))).to.deep.equal(events);
   });
 
-  it('goes on from its cursor, in the same stream or another', async () => {
+  it('continues after its cursor, in the same stream or a new one', async () => {
     const events = await recorded();
     const stream = council.feed();
     const told: FeedEvent[] = [];
@@ -55,13 +55,13 @@ describe(`The client's feed of all runs (SEED=${SEED})`, () => {
     expect(new Set(told.map(({ id }) => id))).to.have.property('size', events.length);
   });
 
-  it('tells only what is wanted, and what comes from now on', async () => {
+  it('yields only the requested types, or only new events', async () => {
     const ended: string[] = [];
     for await (const { run_id: runId } of council.feed({ types: ['RunCompleted', 'RunFailed'] })) {
       if (ended.push(runId) === ids.length) break;
     }
     expect(ended.toSorted()).to.deep.equal(ids.toSorted());
-    // Started again and again until the feed, whose beginning nobody is told of, has begun.
+    // Starts runs until the feed yields one, because a feed does not report when it begins.
     const told = new AbortController();
     const coming = (async () => {
       for await (const { data } of council.feed({ from: 'head', types: ['RunRequested'] })) return data;
@@ -71,7 +71,7 @@ describe(`The client's feed of all runs (SEED=${SEED})`, () => {
     expect(await coming).to.include({ inputTopic: 'New' });
   });
 
-  it('takes a place that comes without an event for its cursor', async () => {
+  it('updates its cursor from an id without an event', async () => {
     const told =
       (text: string): Reply =>
       (response) =>

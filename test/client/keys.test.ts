@@ -19,7 +19,7 @@ describe('The client of a service with keys', () => {
   });
   after(() => service.stop());
 
-  it('adds keys, which may do what their scopes say', async () => {
+  it('adds keys with the rights of their scopes', async () => {
     const added = await admin.keys.add({ name: 'bob', scopes: ['read', 'run'], expiresIn: '30d' });
     expect(Date.parse(added.expires_at ?? '')).to.be.greaterThan(Date.now());
     const bob = clientOf(added.key);
@@ -31,7 +31,7 @@ describe('The client of a service with keys', () => {
     expect((await admin.keys.list()).map(({ name }) => name)).to.deep.equal(['ann', 'bob']);
   });
 
-  it('is refused without a key, with a wrong one, and with one that was revoked', async () => {
+  it('is refused without a key, with a wrong key, and with a revoked key', async () => {
     const { key } = await admin.keys.add({ name: 'cleo', scopes: ['read'], expiresAt: new Date(Date.now() + 60_000) });
     const cleo = clientOf(key);
     const stream = cleo.feed()[Symbol.asyncIterator]();
@@ -41,7 +41,7 @@ describe('The client of a service with keys', () => {
     for (const client of [clientOf(), clientOf('council_wrong'), cleo]) {
       expect(await rejectionOf(client.session.get())).to.be.instanceOf(UnauthorizedError);
     }
-    // What was open ends, and the next try says why.
+    // The open stream ends, and the next attempt reports the reason.
     const drained = async (): Promise<void> => {
       while ((await stream.next()).done !== true);
     };
@@ -51,7 +51,7 @@ describe('The client of a service with keys', () => {
     expect(events.map(({ type }) => type)).to.include.members(['KeyAdded', 'KeyRevoked']);
   });
 
-  it('signs in with a key and asks for tickets', async () => {
+  it('signs in with a key, and requests tickets', async () => {
     const { key } = await admin.keys.add({ name: 'dora', scopes: ['read'] });
     expect(await clientOf().session.signIn(key)).to.include({ actor: 'dora' });
     expect(await rejectionOf(clientOf().session.signIn('council_wrong'))).to.be.instanceOf(UnauthorizedError);

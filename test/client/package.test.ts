@@ -15,9 +15,9 @@ import ts from 'typescript';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const ENTRY = join(ROOT, 'dist/src/client/client.js');
-/** Most that a page loads for the client, compressed, in bytes. */
+/** The most compressed bytes that a page loads for the client. */
 const MAX_GZIP_BYTES = 12_000;
-/** How a package of ES modules is not expected to be found: `attw --profile esm-only`. */
+/** Resolutions that do not apply to a package of ES modules, as in `attw --profile esm-only`. */
 const NOT_ESM: readonly string[] = ['node10', 'node16-cjs'];
 
 /** Files of a fresh clone that `npm pack` needs; a clone has no `dist`. */
@@ -43,7 +43,7 @@ async function packed(clone: string, ...words: string[]): Promise<Packed> {
   };
 }
 
-describe('The packages made in a fresh clone', () => {
+describe('The packages packed in a fresh clone', () => {
   let dir: TempDir;
   let service: Packed;
   let client: Packed;
@@ -59,7 +59,7 @@ describe('The packages made in a fresh clone', () => {
   });
   after(() => dir.remove());
 
-  it('hold the built service, console, command and client', () => {
+  it('contain the built service, console, command and client', () => {
     expect(service.files).to.include.members([
       'src/cli/council.mjs',
       'dist/src/main.js',
@@ -72,13 +72,13 @@ describe('The packages made in a fresh clone', () => {
     expect(service.files.filter((path) => path.endsWith('.map') || path.startsWith('test'))).to.deep.equal([]);
   });
 
-  it('give a client without dependencies', () => {
+  it('include a client without dependencies', () => {
     expect(client.manifest).not.to.have.any.keys('dependencies', 'peerDependencies', 'optionalDependencies');
     expect(client.manifest['version']).to.equal(service.manifest['version']);
     expect(client.files).to.include.members(['dist/client/client.js', 'dist/client/client.d.ts']);
   });
 
-  it('give a command that runs from the unpacked package', async () => {
+  it('include a command that runs from the unpacked package', async () => {
     const place = join(dir.path, 'installed');
     mkdirSync(place);
     writeFileSync(join(place, 'service.tgz'), service.tarball);
@@ -89,14 +89,14 @@ describe('The packages made in a fresh clone', () => {
     expect(stdout).to.include('council serve');
   });
 
-  it('are clean by publint', async () => {
+  it('pass publint', async () => {
     for (const { tarball, manifest } of [service, client]) {
       const { messages } = await publint({ pack: { tarball: tarball.slice().buffer }, strict: true });
       expect(messages.map((message) => formatMessage(message, manifest))).to.deep.equal([]);
     }
   });
 
-  it('have types that are found as their modules are, by attw', async () => {
+  it('pass attw: TypeScript finds the types of each module', async () => {
     for (const [{ tarball }, entry] of [
       [service, './client'],
       [client, '.'],
@@ -111,23 +111,23 @@ describe('The packages made in a fresh clone', () => {
     }
   });
 
-  it('give a client that is found by its name, and loads without the rest', async () => {
+  it('include a client that can be imported by its name, and loads nothing of the service', async () => {
     const name = 'council-run-service/client';
     expect(await import(name)).to.include.keys('CouncilClient', 'StalePauseError');
   });
 
-  it(`weighs at most ${MAX_GZIP_BYTES} bytes, compressed, with all that it loads`, () => {
+  it(`has at most ${MAX_GZIP_BYTES} compressed bytes, including all modules that it loads`, () => {
     const texts = [...modulesOf(ENTRY).values()];
     expect(gzipSync(texts.join('\n')).length).to.be.lessThan(MAX_GZIP_BYTES);
   });
 
-  it('loads nothing but itself', () => {
+  it('imports only its own modules', () => {
     const loaded = [...modulesOf(ENTRY).keys()].map((file) => relative(ROOT, file));
     const others = loaded.filter((file) => !file.startsWith('dist/src/client/'));
     expect(others).to.deep.equal([]);
   });
 
-  it('does nothing when it is loaded, so that what is not used can be left out', () => {
+  it('has no effect on import, so that a bundler can omit unused parts', () => {
     for (const [file, text] of modulesOf(ENTRY)) {
       const source = ts.createSourceFile(file, text, ts.ScriptTarget.ES2023);
       const acts = source.statements.filter((statement) => ts.isExpressionStatement(statement));
@@ -135,7 +135,7 @@ describe('The packages made in a fresh clone', () => {
     }
   });
 
-  it('has types that compile in a browser project, by the strictest rules', async () => {
+  it('has types that compile in a browser project under the strictest compiler options', async () => {
     const types = ['generated/schemas.d.ts', ...readdirSync(dirname(ENTRY)).map((name) => `client/${name}`)];
     const project = types.filter((path) => path.endsWith('.d.ts'));
     const folder = join(dir.path, 'browser');
@@ -158,7 +158,7 @@ describe('The packages made in a fresh clone', () => {
   });
 });
 
-/** The texts of a module and of all that it loads, by file. */
+/** The source texts of a module and of all modules that it loads, by file. */
 function modulesOf(entry: string): ReadonlyMap<string, string> {
   const modules = new Map<string, string>();
   const load = (file: string): void => {

@@ -12,7 +12,7 @@ import ts from 'typescript';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const README = readFileSync(join(ROOT, 'src/client/README.md'), 'utf8');
-/** Where the examples say that the service is. */
+/** The address of the service in the examples. */
 const EXAMPLE_URL = 'http://127.0.0.1:8000';
 const PROJECT = {
   compilerOptions: {
@@ -47,12 +47,12 @@ describe("The examples of the client's README", () => {
     dir.remove();
   });
 
-  it('compile, by the strictest rules', async () => {
+  it('compile under the strictest compiler options', async () => {
     writeFileSync(join(dir.path, 'tsconfig.json'), JSON.stringify(PROJECT));
     expect(await typeFaults(join(dir.path, 'example.mts'))).to.equal('');
   });
 
-  it('run against a service, to the end', async () => {
+  it('run to the end against a service', async () => {
     const { outputText } = ts.transpileModule(program.replace(EXAMPLE_URL, service.url), {
       compilerOptions: { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true },
     });

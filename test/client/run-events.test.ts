@@ -22,7 +22,7 @@ import { untilTrue } from '../support/until-true.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
 const CUTS = process.env['SOAK'] === undefined ? 30 : 1_000;
-/** Longest part of an answer before a cut; a run's whole record is about twice as long. */
+/** The most bytes of an answer before a cut; the complete record of a run is about twice as long. */
 const MAX_PIECE_BYTES = 8_000;
 const WATCHERS = 100;
 
@@ -47,7 +47,7 @@ describe(`The client's stream of a run (SEED=${SEED})`, () => {
     return runId;
   };
 
-  it(`is joined what the export holds, over ${CUTS} cuts`, async () => {
+  it(`yields exactly the events of the export, over ${CUTS} broken connections`, async () => {
     const proxy: CuttingProxy = await openCuttingProxy(service.url, () => 1 + Math.floor(random() * MAX_PIECE_BYTES));
     const through = new CouncilClient({ url: proxy.url, system: hurriedSystem() });
     while (proxy.cuts < CUTS) {
@@ -60,7 +60,7 @@ describe(`The client's stream of a run (SEED=${SEED})`, () => {
     expect(service.faults).to.deep.equal([]);
   });
 
-  it('begins after `from`, tells `lastSeq`, and goes on where a loop was left', async () => {
+  it('begins after `from`, exposes `lastSeq`, and continues where a loop ended', async () => {
     const run = await council.runs.start({ topic: 'Trees' });
     await run.result();
     const recorded = await exported(run.id);
@@ -74,14 +74,14 @@ describe(`The client's stream of a run (SEED=${SEED})`, () => {
     expect(await allOf(stream)).to.deep.equal([]);
   });
 
-  it('tells the type of each event by its name', async () => {
+  it('narrows the type of each event by its name', async () => {
     const run = await council.runs.start({ topic: 'Trees' });
     let draft: string | null = null;
     for await (const event of run.events()) if (event.type === 'RunCompleted') draft = event.data.finalDraft;
     expect(draft).to.equal((await run.result()).final_draft);
   });
 
-  it(`is read by ${WATCHERS} at once, each to the end`, async () => {
+  it(`serves ${WATCHERS} concurrent readers to the end`, async () => {
     const runId = await pausedRun();
     const watched = Array.from({ length: WATCHERS }, () => allOf(council.run(runId).events()));
     const results = Array.from({ length: WATCHERS }, () => council.run(runId).result());
@@ -91,7 +91,7 @@ describe(`The client's stream of a run (SEED=${SEED})`, () => {
     for (const { status } of await Promise.all(results)) expect(status).to.equal('completed');
   });
 
-  it('wakes whoever waits for an event and is not to wait any more', async () => {
+  it('ends a pending wait for an event on return or abort', async () => {
     const runId = await pausedRun();
     const waiting = council.run(runId).events({ from: 100 })[Symbol.asyncIterator]();
     const next = waiting.next();
@@ -105,7 +105,7 @@ describe(`The client's stream of a run (SEED=${SEED})`, () => {
     expect(getEventListeners(abort.signal, 'abort')).to.deep.equal([]);
   });
 
-  it('asks nothing once its signal has aborted', async () => {
+  it('sends no request if its signal has already aborted', async () => {
     const server = await fakeServer([resets]);
     const client = new CouncilClient({ url: server.url });
     expect(await allOf(client.run(NO_RUN).events({ signal: AbortSignal.abort() }))).to.deep.equal([]);
@@ -114,7 +114,7 @@ describe(`The client's stream of a run (SEED=${SEED})`, () => {
   });
 });
 
-describe("The client's stream, from a service that stumbles", () => {
+describe("The client's stream from a faulty service", () => {
   const RECORD = [
     { seq: 0, type: 'RunRequested', data: {} },
     { seq: 1, type: 'RunStarted', data: {} },
@@ -137,12 +137,12 @@ describe("The client's stream, from a service that stumbles", () => {
   };
   afterEach(() => server.stop());
 
-  it('takes an end without a terminal event for a cut', async () => {
+  it('reconnects when an answer ends without a terminal event', async () => {
     expect(await followed([told(blocks(0)), told(''), told(blocks(1)), told(blocks(2))])).to.deep.equal(RECORD);
     expect(server.calls.map(({ headers }) => headers['last-event-id'])).to.deep.equal([undefined, '0', '0', '1']);
   });
 
-  it('ends at 204, though no terminal event was told', async () => {
+  it('ends at 204 even without a terminal event', async () => {
     expect(await followed([told(blocks(0)), answersStatus(204)])).to.deep.equal(RECORD.slice(0, 1));
     expect(server.calls).to.have.lengthOf(2);
   });
@@ -152,21 +152,21 @@ describe("The client's stream, from a service that stumbles", () => {
     response.write(blocks(0), () => response.socket?.resetAndDestroy());
   };
 
-  it('goes on after faults that pass: resets, cuts, 429 and 5xx', async () => {
+  it('continues after temporary faults: resets, cuts, 429 and 5xx', async () => {
     const faults = [resets, cut, ...[429, 500, 502, 503, 504].map((status) => answersStatus(status))];
     expect(await followed([...faults, told(blocks(0, 1, 2))])).to.deep.equal(RECORD);
   });
 
-  it('leaves out an event that is told twice, and half of one', async () => {
+  it('drops a repeated event and an incomplete event', async () => {
     const half = blocks(2).slice(0, -1);
     expect(await followed([told(blocks(0, 1, 1) + half), told(blocks(0, 1, 2))])).to.deep.equal(RECORD);
   });
 
-  it('takes an event that is missing for a cut', async () => {
+  it('reconnects when an event is missing', async () => {
     expect(await followed([told(blocks(0, 2)), told(blocks(1, 2))])).to.deep.equal(RECORD);
   });
 
-  it('understands CRLF, comments and texts cut inside a character', async () => {
+  it('parses CRLF, comments and chunks that end inside a character', async () => {
     const text = `:\r\n\r\nid: 0\r\ndata: {"seq":0,"type":"RunFailed","data":{"error":"größer"}}\r\n\r\n`;
     const bytes = Buffer.from(text);
     const sent: Reply = (response) => {
@@ -177,7 +177,7 @@ describe("The client's stream, from a service that stumbles", () => {
     expect(await followed([sent])).to.deep.equal([{ seq: 0, type: 'RunFailed', data: { error: 'größer' } }]);
   });
 
-  it('fails at once with what does not pass, and after a few 500s', async () => {
+  it('fails at once on a permanent error, and after repeated 500 answers', async () => {
     for (const [status, name] of [
       [401, 'UnauthorizedError'],
       [403, 'ForbiddenError'],
@@ -194,7 +194,7 @@ describe("The client's stream, from a service that stumbles", () => {
     expect(server.calls).to.have.lengthOf(4);
   });
 
-  it('fails when what answers is no stream of events, which one torn answer does not show', async () => {
+  it('fails when several answers in a row are not event streams', async () => {
     for (const wrong of [sends('<html>Sign in'), told('data: what\n\n')]) {
       expect(await followed([wrong, wrong, wrong, told(blocks(0, 1, 2))])).to.deep.equal(RECORD);
       await server.stop();
@@ -204,7 +204,7 @@ describe("The client's stream, from a service that stumbles", () => {
     }
   });
 
-  it('waits as long as Retry-After says, and else at random, longer each time', async () => {
+  it('waits for Retry-After, or else for a random and growing time', async () => {
     const waits: number[] = [];
     const system: ClientSystem = {
       ...hurriedSystem(),
@@ -224,7 +224,7 @@ describe("The client's stream, from a service that stumbles", () => {
     expect(waits).to.deep.equal([7_250, 500, 1_000, 2_000, 4_000, 5_000, 5_000, 5_000, 250]);
   });
 
-  it('leaves nothing behind, wherever it is aborted or left', async () => {
+  it('leaves no connection, timer or listener wherever it is aborted or returned', async () => {
     const endless: Reply = (response) => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(blocks(0));
     };
@@ -251,7 +251,7 @@ describe("The client's stream, from a service that stumbles", () => {
     await server.until(() => server.open() === 0);
   });
 
-  it('gives a connection up that is silent for a minute', async () => {
+  it('closes a connection that is silent for a minute', async () => {
     const clock = manualSystem();
     server = await fakeServer([hangs, told(blocks(0, 1, 2))]);
     const system = { ...clock, random: () => 0 };
@@ -265,7 +265,7 @@ describe("The client's stream, from a service that stumbles", () => {
     expect(await following).to.deep.equal(RECORD);
   });
 
-  it('gives a service up that is away for longer than it is told to', async () => {
+  it('fails when the service is unreachable for longer than the configured time', async () => {
     server = await fakeServer([told(blocks(0)), resets]);
     let nowMs = 0;
     const system = { ...hurriedSystem(), monotonicMs: () => (nowMs += 10_000) };
@@ -279,7 +279,7 @@ describe("The client's stream, from a service that stumbles", () => {
   });
 });
 
-/** A world that counts the timers that still run. */
+/** An environment that counts active timers. */
 function countedTimers(): { readonly system: ClientSystem; open(): number } {
   const host = hurriedSystem();
   const running = new Set<object>();

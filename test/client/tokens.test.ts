@@ -17,12 +17,12 @@ import { councilScript, scriptedModel } from '../support/scripted-model.js';
 import { streamingModel } from '../support/streaming-model.js';
 import { untilTrue } from '../support/until-true.js';
 
-/** What the line to a socket is cut after, in bytes: its handshake, and fewer events than follow a decision. */
+/** The bytes after which the proxy cuts a WebSocket: more than the handshake, fewer than the events after a decision. */
 const PIECE_BYTES = 1_500;
 
 describe("The client's tokens of a run", () => {
   let service: RunningService;
-  /** `connected` messages so far. */
+  /** The number of `connected` messages so far. */
   let connections = 0;
   let proxy: CuttingProxy | null = null;
 
@@ -46,7 +46,7 @@ describe("The client's tokens of a run", () => {
     await service.stop();
   });
 
-  /** A run that waits, and what is told of it once it goes on. */
+  /** A paused run, and the messages after it continues. */
   const followed = async (
     client: CouncilClient,
   ): Promise<{ readonly id: string; readonly told: Promise<readonly LiveMessage[]> }> => {
@@ -57,7 +57,7 @@ describe("The client's tokens of a run", () => {
     return { id, told };
   };
 
-  it('are the drafts as they are written, from now to the end of the run', async () => {
+  it('build the drafts while models write them, from the connection to the end of the run', async () => {
     const { id, told } = await followed(clientOf(service.url));
     await approveAll(service.engine, id);
     const drafts = new Map<string, string>();
@@ -71,18 +71,18 @@ describe("The client's tokens of a run", () => {
     expect(await allOf(clientOf(service.url).run(id).tokens())).to.deep.equal([]);
   });
 
-  it('go on over cuts, each start of a node told once', async () => {
+  it('continue over broken connections and report the start of each node once', async () => {
     proxy = await openCuttingProxy(service.url, () => PIECE_BYTES);
     const { id, told } = await followed(clientOf(proxy.url));
     await (await clientOf(service.url).run(id).pause())?.approve();
     await untilTrue(() => connections > 1);
     await approveAll(service.engine, id);
     const started = (await told).filter(({ event }) => event === 'node_start').map(({ node }) => node);
-    // The run may end while the line is cut.
+    // The run may end while the connection is cut.
     expect(started).to.deep.equal(['write', 'polish'].slice(0, started.length)).and.include('write');
   });
 
-  it('come with a ticket to who has a key, and with a reason to who may not read', async () => {
+  it('are sent to a client with a key, and refused with the reason without one', async () => {
     const { key } = await clientOf(service.url).keys.add({ name: 'ann', scopes: ['admin', 'read'] });
     const { id, told } = await followed(clientOf(service.url, key));
     await approveAll(service.engine, id);
@@ -92,7 +92,7 @@ describe("The client's tokens of a run", () => {
     expect(await rejectionOf(allOf(ann.run(NO_RUN).tokens()))).to.be.instanceOf(NotFoundError);
   });
 
-  it('end with their signal, and hold nothing then', async () => {
+  it('end when their signal aborts, and remove their listeners', async () => {
     const id = await startGodRun(service.engine, graphOf('write'));
     const abort = new AbortController();
     const told = allOf(clientOf(service.url).run(id).tokens({ signal: abort.signal }));
@@ -102,7 +102,7 @@ describe("The client's tokens of a run", () => {
     expect(getEventListeners(abort.signal, 'abort')).to.deep.equal([]);
   });
 
-  it('need a WebSocket, and say so', () => {
+  it('need a WebSocket, and throw an error that says so if none exists', () => {
     const own = Reflect.get(globalThis, 'WebSocket') as unknown;
     Reflect.set(globalThis, 'WebSocket', undefined);
     try {

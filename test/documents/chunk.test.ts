@@ -7,8 +7,8 @@ const TEXTS = IS_SOAK ? 5_000 : 200;
 
 const SENTENCE = 'The council reads what it was given and says what it thinks of it. ';
 
-describe('Chunks', () => {
-  it('leaves a short page whole and an empty one out', () => {
+describe('Chunking', () => {
+  it('keeps a short page in one chunk and omits an empty page', () => {
     const pages = [
       { page: 1, text: 'One.' },
       { page: 2, text: '' },
@@ -20,13 +20,13 @@ describe('Chunks', () => {
     ]);
   });
 
-  it('ends at a paragraph rather than at a sentence', () => {
+  it('ends a chunk at a paragraph rather than at a sentence', () => {
     const text = `${SENTENCE.repeat(12).trim()}\n\n${SENTENCE.repeat(40).trim()}`;
     const [first] = chunk([{ page: 1, text }]);
     expect(first?.text).to.equal(`${SENTENCE.repeat(12).trim()}\n\n`);
   });
 
-  it('ends with a sentence and begins the next with one', () => {
+  it('ends and begins chunks at sentences', () => {
     const chunks = chunk([{ page: 1, text: SENTENCE.repeat(60).trim() }]);
     expect(chunks).to.have.length.above(3);
     for (const { text } of chunks) {
@@ -35,12 +35,12 @@ describe('Chunks', () => {
     }
   });
 
-  it('knows the sentences of scripts without spaces', () => {
+  it('finds sentences in scripts without spaces', () => {
     const [first] = chunk([{ page: 1, text: '委員会は与えられたものを読む。'.repeat(200) }]);
     expect(first?.text).to.match(/む。$/);
   });
 
-  it('splits no emoji family, no flag and no accent where there is no space at all', () => {
+  it('does not split emoji families, flags or accented letters in text without spaces', () => {
     for (const character of ['👩‍👩‍👧‍👦', '🇩🇪', 'e\u0301', '𝄞']) {
       for (const { text } of chunk([{ page: 1, text: character.repeat(2_000) }])) {
         expect(text).to.equal(character.repeat(text.length / character.length));
@@ -48,12 +48,12 @@ describe('Chunks', () => {
     }
   });
 
-  it('ends on a text that is one grapheme', () => {
+  it('terminates on a text of one grapheme', () => {
     const chunks = chunk([{ page: 1, text: `e${'\u0301'.repeat(20_000)}` }]);
     expect(chunks.at(-1)?.to).to.equal(20_001);
   });
 
-  it('covers every character of any text, in order, whole and within its size', () => {
+  it('covers every character of any text, in order and within the size limit', () => {
     const random = seededRandom(6);
     for (let round = 0; round < TEXTS; round += 1) {
       const text = anyText(random);

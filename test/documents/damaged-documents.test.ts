@@ -25,7 +25,7 @@ const STONES = pdfWith(['Granite is hard.']);
 const [trees, stones] = [idOf(TREES), idOf(STONES)];
 const NONE = { valid: true, first_difference: null };
 
-describe('A document', () => {
+describe('Documents with a corrupt record', () => {
   const system = nodeSystem();
   let dir: TempDir;
   let provider: FakeProvider;
@@ -54,7 +54,7 @@ describe('A document', () => {
   const idAt = async (id: string, seq: number): Promise<string> => (await recordOf(id)).at(seq)?.id ?? '';
   const found = async (): Promise<readonly string[]> => documentsIn((await read(service.url, provider)).hits);
   const remove = async (id: string): Promise<number> => (await rest.send('DELETE', `/api/documents/${id}`)).status;
-  /** The check of all documents, which a start does beside its work, has come to the damage. */
+  /** Waits until the background check after a start has found the corrupt documents. */
   const untilTold = (): Promise<void> => untilTrue(async () => (await list()).some(({ error }) => error === DETAIL));
   const expectTold = async (id: string): Promise<void> => {
     expect(rest.problem(await rest.get(`/api/documents/${id}`), 500).detail).to.include(DETAIL);
@@ -79,7 +79,7 @@ describe('A document', () => {
     dir.remove();
   });
 
-  it('verifies, and tells how many events it has and the hash of the last', async () => {
+  it('verification of an intact document returns its number of events and the hash of the last event', async () => {
     const events = await recordOf(trees);
     const head = { events: events.length, head_hash: events.at(-1)?.metadata['hash'] };
     expect(await verify(trees)).to.deep.equal({ document_id: trees, ...head, ...NONE });
@@ -91,7 +91,7 @@ describe('A document', () => {
     expect(service.faults).to.deep.equal([]);
   });
 
-  it('never differs from its record while it is uploaded and deleted', async () => {
+  it('the view always equals the record during uploads and deletions', async () => {
     const over = new AbortController();
     const changing = (async () => {
       for (let turn = 0; turn < 2; turn += 1) {
@@ -105,7 +105,7 @@ describe('A document', () => {
   });
 
   onEmbeddedLog(() => {
-    it('whose record is damaged is found at the start, unasked, and drops out of list and search', async () => {
+    it('a corrupt record is found at the start and is omitted from list and search', async () => {
       expect(await found()).to.deep.equal([trees, stones].sort());
       const changed = await idAt(trees, 1);
       await whileStopped(() => damageEvent(dir.path, changed, ['Oaks grow', 'Oaks glow']));
@@ -120,7 +120,7 @@ describe('A document', () => {
       await expectTold(trees);
     });
 
-    it('that is damaged can be deleted and uploaded again; then only verify reports the damage', async () => {
+    it('a corrupt document can be deleted and uploaded again, and then only verify reports the corruption', async () => {
       const changed = await idAt(trees, 1);
       await whileStopped(() => damageEvent(dir.path, changed, ['Oaks grow', 'Oaks glow']));
       await untilTold();
@@ -141,7 +141,7 @@ describe('A document', () => {
       }
     });
 
-    it('whose data is no JSON any more can be deleted', async () => {
+    it('a document whose data is not JSON can be deleted', async () => {
       const last = await idAt(trees, -1);
       await whileStopped(() => damageEvent(dir.path, last, ['{', '[']));
       await untilTold();
@@ -151,9 +151,9 @@ describe('A document', () => {
       expect((await list()).map(({ id }) => id)).to.deep.equal([stones]);
     });
 
-    it('whose events are dropped, some or all, is damaged', async () => {
+    it('a document is corrupt if some or all of its events are missing', async () => {
       const [hole, tail, all] = [await idAt(trees, 1), await idAt(stones, -1), await recordOf(stones)];
-      // What follows them on the log: else it would end before its views.
+      // Adds later events, because otherwise the log would be shorter than its views.
       await found();
       await whileStopped(() => [hole, tail].forEach((id) => dropEvent(dir.path, id)));
       expect((await verify(trees)).first_difference).to.have.property('seq', 1);
@@ -164,14 +164,14 @@ describe('A document', () => {
       rest.problem(await rest.get(`/api/documents/${stones}`), 500);
       await whileStopped(() => all.forEach(({ id }) => dropEvent(dir.path, id)));
       expect(await verify(stones)).to.deep.include({ valid: false, events: 0, head_hash: GENESIS_HASH });
-      // Taken in again it goes on from what is there, or begins anew.
+      // A new upload continues from the remaining events, or starts again.
       expect(await remove(trees)).to.equal(204);
       expect(await uploaded(service.url, STONES)).to.include({ chunks_ingested: 1 });
       rest.read(await rest.get(`/api/documents/${stones}`), 200, 'document.json');
       expect(await found()).to.deep.equal([stones]);
     });
 
-    it('tells once of a stored view that is not the fold, which is served from then on', async () => {
+    it('a stored view that differs from the fold is reported once and replaced', async () => {
       const told = await list();
       const where = `WHERE id = '${trees}'`;
       for (const sql of [
@@ -191,7 +191,7 @@ describe('A document', () => {
     });
   });
 
-  it('that is found damaged while it is searched is given to no agent from then on', async () => {
+  it('a document found to be corrupt during a search is not given to agents', async () => {
     await service.stop();
     let isSpoilt = false;
     await serve({

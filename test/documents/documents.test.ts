@@ -40,7 +40,7 @@ describe('/api/documents', () => {
     rest.read(await rest.get(`/api/documents${query}`), 200, 'document-list.json');
   const remove = (id: string): Promise<Reply> => rest.send('DELETE', `/api/documents/${id}`);
 
-  it('lists them newest first, a page at a time, with and without a slash at the end', async () => {
+  it('lists documents newest first, in pages, with and without a trailing slash', async () => {
     const all = await list();
     expect(all.map(({ filename }) => filename)).to.deep.equal(['three.pdf', 'two.pdf', 'one.pdf']);
     for (const [index, document] of all.entries()) {
@@ -55,7 +55,7 @@ describe('/api/documents', () => {
     }
   });
 
-  it('shows one, or 404', async () => {
+  it('returns a document, or 404', async () => {
     for (const document of await list()) {
       expect(rest.read(await rest.get(`/api/documents/${document.id}`), 200, 'document.json')).to.deep.equal(document);
     }
@@ -66,7 +66,7 @@ describe('/api/documents', () => {
     expect(rest.problem(await rest.get(`/api/documents/${NO_DOCUMENT}`), 404).detail).to.include(NO_DOCUMENT);
   });
 
-  it('deletes one with 204, once', async () => {
+  it('deletes a document with 204, and answers 404 to a second deletion', async () => {
     const [newest] = await list();
     const replies = await Promise.all(Array.from({ length: 5 }, () => remove(newest?.id ?? '')));
     expect(replies.map(({ status }) => status).sort()).to.deep.equal([204, 404, 404, 404, 404]);
@@ -74,7 +74,7 @@ describe('/api/documents', () => {
     expect(service.faults).to.deep.equal([]);
   });
 
-  it('answers the same after a restart, and without views/', async () => {
+  it('answers the same after a restart and after the deletion of views/', async () => {
     await remove((await list())[1]?.id ?? '');
     const told = await list();
     expect(told).to.have.lengthOf(2);
@@ -90,7 +90,7 @@ describe('/api/documents', () => {
   });
 
   onEmbeddedLog(() => {
-    it('reports a document whose record is damaged, and takes it in again after a deletion', async () => {
+    it('reports a document with a corrupt record, and accepts it again after a deletion', async () => {
       const id = idOf(FILES[0]?.bytes ?? Buffer.alloc(0));
       const ids: string[] = [];
       for await (const event of service.engine.log.readStream(`document-${id}`)) ids.push(event.id);

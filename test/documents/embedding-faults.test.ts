@@ -9,14 +9,14 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { copyOf, pdfWith, upload, uploaded } from '../support/upload-client.js';
 
-/** Five pages of a passage each. */
+/** Five pages of one chunk each. */
 const PAGES = Array.from({ length: 5 }, (_, page) =>
   Array.from({ length: 20 }, (_, line) => `Oak number ${20 * page + line} grows slowly in the garden.`),
 );
 
 const OAKS = pdfWith(['Oaks.']);
 
-describe('An embedding server that is set up wrongly', () => {
+describe('A misconfigured embedding server', () => {
   let server: FakeServer<EmbeddingRequest>;
   let service: RunningService;
 
@@ -32,28 +32,28 @@ describe('An embedding server that is set up wrongly', () => {
 
   const rows: readonly (readonly [title: string, reply: Reply, detail: RegExp])[] = [
     [
-      'with vectors of other dimensions',
+      'that returns vectors of other dimensions',
       sends({ data: [{ index: 0, embedding: [1, 2, 3] }] }),
       /model "embed-x": a vector has 3 dimensions, not 768 \(check OPENAI_EMBEDDING_MODEL\)$/,
     ],
     [
-      'to make none',
+      'that does not support embeddings',
       refuses(501, { message: 'This server does not support embeddings. Start it with `--embeddings`' }),
       /answered 501 \(check OPENAI_EMBEDDING_MODEL\): This server does not support embeddings/,
     ],
     [
-      'for next to no text',
+      'that accepts almost no text',
       refuses(500, { message: 'input is too large to process. increase the physical batch size' }),
       /answered 500: input is too large to process/,
     ],
     [
-      'without the model',
+      'that does not have the model',
       refuses(400, { message: 'Invalid model name passed in model=embed-x' }),
       /answered 400 \(check OPENAI_EMBEDDING_MODEL and OPENAI_BASE_URL\): Invalid model name/,
     ],
   ];
   for (const [title, reply, detail] of rows) {
-    it(`${title} is named in the upload's error, told once in the log, and not waited for`, async () => {
+    it(`${title} fails uploads at once with its reason, and is logged once`, async () => {
       server.answerBy([reply]);
       const [calls, faults] = [server.calls.length, service.faults.length];
       for (const name of ['one', 'another']) {
@@ -67,7 +67,7 @@ describe('An embedding server that is set up wrongly', () => {
     });
   }
 
-  it('for less text than a chunk gets it in pieces: the upload succeeds, its chunks stay whole', async () => {
+  it('that accepts less text than a chunk gets chunks in pieces, and the upload succeeds', async () => {
     const taken = { texts: 0, refused: 0 };
     const small: Script<EmbeddingRequest> = (call, index) => {
       const { input = [] } = call.body;
@@ -93,7 +93,7 @@ describe('An embedding server that is set up wrongly', () => {
     expect(server.calls.length - again, 'and remembered').to.equal(1);
   });
 
-  it('for fewer texts at once gets them in smaller batches', async () => {
+  it('that accepts fewer texts per request gets smaller batches', async () => {
     server.answerBy((call, index) =>
       (call.body.input?.length ?? 0) > 2
         ? refuses(422, { message: 'batch size 9 > maximum allowed batch size 2' })

@@ -6,7 +6,7 @@ import { BOUNDARY, formOf, partOf, pdfWith, UPLOAD } from '../support/upload-cli
 
 const TREES = pdfWith(['Oaks grow slowly in the shade.']);
 
-/** The parameters that a client sent for a file, captured on the wire, and the name of the file. */
+/** Parameters of a file part, captured from real clients, and the expected name. */
 const CAPTURED: readonly (readonly [client: string, parameters: string, filename: string])[] = [
   ['.NET 10 and PowerShell 7.6', "name=file; filename=x.pdf; filename*=utf-8''x.pdf", 'x.pdf'],
   [
@@ -30,7 +30,7 @@ const CAPTURED: readonly (readonly [client: string, parameters: string, filename
   ['curl --form-escape, a backslash', 'name="file"; filename="back\\\\slash.pdf"', 'slash.pdf'],
 ];
 
-/** Headers that no client here sent, and the name that RFC 8187, RFC 6266 and the rule of paths give the file. */
+/** Parameters that none of these clients sends, and the name by RFC 8187, RFC 6266 and the rule for paths. */
 const OTHERS: readonly (readonly [what: string, parameters: string, filename: string])[] = [
   ['filename* before filename', 'name="file"; filename*=UTF-8\'de\'%C3%84.pdf; filename="A.pdf"', 'Ä.pdf'],
   ['no blank between parameters', 'name="file";filename="a.pdf";filename*=UTF-8\'\'%C3%84.pdf', 'Ä.pdf'],
@@ -69,7 +69,7 @@ describe('The name of an uploaded file', () => {
   };
 
   for (const [client, parameters, filename] of CAPTURED) {
-    it(`is the one that was sent by ${client}`, async () => {
+    it(`is read as ${client} sends it`, async () => {
       expect(rest.read(await send(parameters), 200, 'upload-result.json').filename).to.equal(filename);
     });
   }
@@ -80,7 +80,7 @@ describe('The name of an uploaded file', () => {
     });
   }
 
-  it('makes a part with filename* alone a file, even without a media type', async () => {
+  it('may be in filename* alone, even in a part without a media type', async () => {
     const reply = await send('name="file"; filename*=utf-8\'\'x.pdf', []);
     expect(rest.read(reply, 200, 'upload-result.json')).to.include({ filename: 'x.pdf', chunks_ingested: 1 });
   });
@@ -90,7 +90,7 @@ describe('The name of an uploaded file', () => {
     'name="file"; filename*=utf-8\'\'',
     'name="file"; filename=',
   ]) {
-    it(`is missing in ${parameters}, which gets 400`, async () => {
+    it(`is missing in ${parameters}, and the service answers 400`, async () => {
       expect(rest.problem(await send(parameters), 400).detail).to.match(/the file has no name/);
     });
   }

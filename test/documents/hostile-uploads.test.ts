@@ -14,18 +14,18 @@ import { idOf, upload } from '../support/upload-client.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const MUTATED = IS_SOAK ? 200 : 1;
-/** Of those made by hand all, or some that are not worked on to the end of their time: that has a test beside the extraction. */
+/** All handmade PDFs, or only some that do not use up their time limit, which the tests of the extraction cover. */
 const QUICK = ['inline image without end', 'fewer pages than none', 'no PDF'];
-/** Both parsers use all their processor time. */
+/** The time if both parsers use all their processor time. */
 const VERDICT_MS = 30_000;
-/** From the verdict to its answer: the file's way in and the child's end. */
+/** The time of an upload outside the extraction: sending the file and ending the child process. */
 const SLACK_MS = IS_SOAK ? 1_000 : 30_000;
-/** What the service may hold beside a process at rest: files of at most 1 MB, and their text. */
+/** The memory that the service may use above its idle memory: files of at most 1 MB, and their text. */
 const MAX_MEMORY_BYTES = 350 * 1024 * 1024;
-/** Others' waits on a machine that does nothing else, as for a soak. */
+/** The longest wait of other requests on an otherwise idle machine, as in a soak test. */
 const MAX_OTHERS_MS = 50;
 
-describe('Hostile PDFs, uploaded', () => {
+describe('Uploads of hostile PDFs', () => {
   let dir: TempDir;
   let service: ServiceProcess;
 
@@ -38,7 +38,7 @@ describe('Hostile PDFs, uploaded', () => {
     dir.remove();
   });
 
-  it('get their answer in time, while others are answered, and leave nothing', async () => {
+  it('are answered in time, do not delay other requests, and leave no files', async () => {
     const files = [...hostilePdfs().filter(({ name }) => IS_SOAK || QUICK.includes(name)), ...mutatedPdfs(7, MUTATED)];
     const rest = restClient(service.url);
     const statuses = new Map<number, number>();
@@ -75,7 +75,7 @@ function quantile(values: readonly number[], share: number): number {
   return values.toSorted((one, other) => one - other)[Math.floor(values.length * share)] ?? 0;
 }
 
-/** Most resident memory a process has had, in bytes, where the system tells (`/proc`); zero where not. */
+/** The peak resident memory of a process in bytes, from `/proc`, or 0 on systems without it. */
 function mostMemoryOf(pid: number): number {
   try {
     return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;

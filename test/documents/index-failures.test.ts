@@ -22,7 +22,7 @@ const STONES = pdfWith(['Granite is hard.']);
 
 const SEARCH = '/api/documents/search?q=oaks';
 
-describe('A search index of chunks that fails', () => {
+describe('The search index of chunks', () => {
   const system = nodeSystem();
   const recreatedSoon = (ms: number): number => (ms === 30_000 ? 200 : ms);
   const soon = { ...system, after: (ms: number, call: () => void) => system.after(recreatedSoon(ms), call) };
@@ -42,7 +42,7 @@ describe('A search index of chunks that fails', () => {
   };
   const folder = (): string => join(dir.path, 'views');
   const index = (): string => join(folder(), 'passages.sqlite');
-  /** Damages the index, and keeps it from being recreated until the result is called. */
+  /** Corrupts the index and prevents its recreation until the returned function is called. */
   const loseIndex = (): (() => void) => {
     damageOpen(
       index(),
@@ -70,7 +70,7 @@ describe('A search index of chunks that fails', () => {
     dir.remove();
   });
 
-  it('because another program holds it is recreated, and holds every document', async () => {
+  it('is recreated with every document when another program locks it', async () => {
     await uploaded(service.url, TREES);
     const other = new DatabaseSync(index());
     other.exec('BEGIN IMMEDIATE');
@@ -80,7 +80,7 @@ describe('A search index of chunks that fails', () => {
     expect(documentsIn((await read(service.url, provider)).hits)).to.deep.equal([idOf(TREES), idOf(STONES)].sort());
   });
 
-  it('makes searches of agents wait, but loses nothing and lets the instance go on working', async () => {
+  it('delays searches of agents while it fails, and loses nothing; the instance stays ready', async () => {
     await uploaded(service.url, TREES);
     const restore = loseIndex();
     const second = upload(service.url, STONES);
@@ -95,17 +95,17 @@ describe('A search index of chunks that fails', () => {
     expect(documentsIn(reading.hits)).to.include(idOf(TREES));
   });
 
-  it('for long has uploads and searches answered 503 that free their slot and file, until it works again', async () => {
+  it('makes uploads and searches end with 503 and free their slot and file while it fails for long', async () => {
     await uploaded(service.url, TREES);
     await service.stop();
-    // What is waited for five or ten seconds is waited for half of one; a PDF has all its time.
+    // Shortens timeouts of 5 and 10 seconds to half a second. The timeout of an extraction stays.
     const shorter = (ms: number): number => (ms === 5_000 || ms === 10_000 ? 500 : recreatedSoon(ms));
     await serve({ system: { ...system, after: (ms, call) => system.after(shorter(ms), call) } });
     const rest = restClient(service.url);
     await untilTrue(async () => (await rest.get(SEARCH)).status === 200);
     const restore = loseIndex();
     expect(rest.problem(await rest.get(SEARCH), 503)).to.have.property('detail');
-    // More of them than have room at a time.
+    // More uploads than the service has places.
     for (let turn = 0; turn < 9; turn += 1) {
       const reply = await upload(service.url, STONES);
       expect(rest.problem(reply, 503).detail).to.match(/not searchable yet/);
@@ -117,7 +117,7 @@ describe('A search index of chunks that fails', () => {
     await untilTrue(async () => (await rest.get(SEARCH)).status === 200);
   });
 
-  it('by itself, without being written, is recreated', async () => {
+  it('is recreated when its thread ends while idle', async () => {
     await service.stop();
     await serve();
     const spawned = new Promise<Worker>((resolve) => process.once('worker', resolve));

@@ -30,11 +30,11 @@ import {
 } from '../support/upload-client.js';
 
 const PDF = pdfWith(['Oaks.']);
-/** A busy machine may take its time for a text. */
+/** An extraction may take long on a busy machine. */
 const PATIENT = { ...EXTRACT_LIMITS, timeoutMs: 300_000 };
 
-describe('An upload', () => {
-  it('while the log cannot be reached is answered 503, and taken when it is back', async () => {
+describe('An upload during an outage', () => {
+  it('gets 503 while the log is unreachable, and succeeds when the log is back', async () => {
     const dir = tempDir();
     const server = await fakeEventStore(join(dir.path, 'server.sqlite'));
     const service = await startService({ eventStore: { url: server.url, prefix: 'down' } });
@@ -50,7 +50,7 @@ describe('An upload', () => {
     dir.remove();
   });
 
-  it('is taken though its folder was swept away, and answered 503 where none can be made', async () => {
+  it('recreates a deleted temporary folder, and gets 503 if that is impossible', async () => {
     const service = await startService();
     const folder = join(service.dataDir, 'tmp');
     rmSync(folder, { recursive: true });
@@ -65,8 +65,8 @@ describe('An upload', () => {
     await service.stop();
   });
 
-  // More than the eight places for forms. What is no PDF is refused when its turn comes, without a process for it.
-  it('of each of nine files at once has its turn, though their text is had one after the other', async () => {
+  // More than the eight places for forms. The service refuses the files that are not PDFs in order, without a child process.
+  it('succeeds for each of nine concurrent files, whose texts are extracted one after the other', async () => {
     const real = pdfExtractor({ system: nodeSystem(), pid: process.pid, limits: PATIENT });
     let begin = (): void => undefined;
     const begun = new Promise<void>((resolve) => (begin = resolve));
@@ -85,7 +85,7 @@ describe('An upload', () => {
     await service.stop();
   });
 
-  describe('on a provider', () => {
+  describe('of the embedding provider', () => {
     let provider: FakeProvider;
 
     beforeEach(async () => {
@@ -93,7 +93,7 @@ describe('An upload', () => {
     });
     afterEach(() => provider.stop());
 
-    it('that makes no vectors gets 503, shows nothing, and resumes from its text when sent again', async () => {
+    it('gets 503, creates no visible document, and resumes from the extracted text when it is repeated', async () => {
       const service = await startService({ embeddings: provider.embeddings() });
       const rest = restClient(service.url);
       provider.answerBy([answersStatus(401)]);
@@ -111,7 +111,7 @@ describe('An upload', () => {
     });
   });
 
-  it('of the same bytes by several at once waits for one outage of the model, not one each', async () => {
+  it('waits for the model once, not once per client, when several clients send the same bytes', async () => {
     const provider = await fakeProvider('oaks');
     const service = await startService({ embeddings: provider.embeddings() });
     provider.answerBy([answersStatus(401)]);
@@ -126,7 +126,7 @@ describe('An upload', () => {
     await provider.stop();
   });
 
-  it('whose text takes longer than PDF_TIMEOUT_MS is answered 503 with Retry-After, and leaves nothing', async () => {
+  it('gets 503 with Retry-After if its extraction takes longer than PDF_TIMEOUT_MS, and leaves no files', async () => {
     const dir = tempDir();
     const environment = { ...eventStoreEnvironment(dir.path), PDF_TIMEOUT_MS: '1' };
     const service = await startServiceProcess(dir.path, { environment });
@@ -140,7 +140,7 @@ describe('An upload', () => {
     dir.remove();
   });
 
-  it('of a process that is killed leaves nothing after the next start', async () => {
+  it('leaves no files after the next start when the process is killed', async () => {
     const dir = tempDir();
     const service = await startServiceProcess(dir.path, { environment: eventStoreEnvironment(dir.path) });
     const form = formOf(partOf([fileHead('x.pdf'), 'Content-Type: application/pdf'], PDF));

@@ -22,12 +22,12 @@ import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
 const TREES = pdfWith(['Oaks grow slowly in the shade.'], ['Elms are tall and like rivers.']);
 const STONES = pdfWith(['Granite is hard.'], ['No plant grows on it.']);
 
-/** Words of each page. */
+/** A word from each page. */
 const QUERY = 'oaks, elms, hard granite, plant';
 
 describe('Agents that read uploaded documents', () => {
   const system = nodeSystem();
-  /** A minute between two tries is a second; deadlines of seconds stay as they are. */
+  /** Shortens the minute between two attempts to a second; shorter timeouts stay. */
   const hasty = {
     ...system,
     after: (ms: number, call: () => void) => system.after(ms >= 60_000 ? ms / 60 : ms, call),
@@ -57,7 +57,7 @@ describe('Agents that read uploaded documents', () => {
     dir.remove();
   });
 
-  it('find its passages, cite its pages, and go on doing so after a restart and without views/', async () => {
+  it('find chunks and cite pages, also after a restart and after the deletion of views/', async () => {
     await uploaded(service.url, STONES, 'stones.pdf');
     await uploaded(service.url, TREES, 'Bäume.pdf');
     const first = await read();
@@ -82,7 +82,7 @@ describe('Agents that read uploaded documents', () => {
     expect(service.faults).to.deep.equal([]);
   });
 
-  it('find the same on vectors that are computed here, and nothing is recorded of them', async () => {
+  it('find the same with locally computed vectors, which are not recorded', async () => {
     await service.stop();
     await serve({ embeddings: { name: 'offline' } });
     await uploaded(service.url, TREES);
@@ -95,7 +95,7 @@ describe('Agents that read uploaded documents', () => {
     expect(provider.embedded()).to.deep.equal([]);
   });
 
-  it('have no reader while there is nothing to read, and after a deletion none again', async () => {
+  it('have no reader while no document exists', async () => {
     expect((await read()).tools).to.deep.equal(['pdfReader: unavailable']);
     await uploaded(service.url, TREES);
     const { hits } = await read();
@@ -121,7 +121,7 @@ describe('Agents that read uploaded documents', () => {
     }
   });
 
-  it('find documents by vectors of another model, and by the old ones without a new request', async () => {
+  it('find documents after a change of the embedding model, and after a change back without new requests', async () => {
     await uploaded(service.url, TREES);
     const { hits } = await read();
     await service.stop();
@@ -138,7 +138,7 @@ describe('Agents that read uploaded documents', () => {
     expect(provider.embedded()).to.have.lengthOf(4);
   });
 
-  it('find documents by vectors of another model though these cannot be made at first', async () => {
+  it('find documents after a change of the embedding model when the model fails at first', async () => {
     await uploaded(service.url, TREES);
     const { hits } = await read();
     await service.stop();
@@ -157,7 +157,7 @@ describe('Agents that read uploaded documents', () => {
     expect(service.faults, 'told once').to.have.lengthOf(1);
   });
 
-  it('find documents by vectors of another model though the service stops before these are made', async () => {
+  it('find documents after a change of the embedding model when the service stops before the vectors exist', async () => {
     await uploaded(service.url, TREES);
     const { hits } = await read();
     await service.stop();
@@ -174,7 +174,7 @@ describe('Agents that read uploaded documents', () => {
   });
 
   for (const outage of [new LogUnavailable(), new AppendOutcomeUnknown({ stream: 'document-x' })]) {
-    it(`find documents by another model though vectors are not recorded at first: ${outage.code}`, async () => {
+    it(`find documents after a change of the embedding model when the first append of vectors fails: ${outage.code}`, async () => {
       await uploaded(service.url, TREES);
       const { hits } = await read();
       await service.stop();
@@ -186,7 +186,7 @@ describe('Agents that read uploaded documents', () => {
             return await log.append(stream, events, expected);
           },
         });
-      // How long an append is tried: nobody starts anything meanwhile.
+      // The time limit of an append. No request arrives meanwhile.
       const soon = (ms: number, call: () => void) => hasty.after(isDown && ms === 10_000 ? 100 : ms, call);
       await serve({ embeddings: provider.embeddings('vectors-2'), system: { ...hasty, after: soon }, decorate });
       await untilTrue(() => service.faults.length > 0);

@@ -24,7 +24,7 @@ import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
 
 const PDF = pdfWith(...Array.from({ length: 100 }, (_, page) => [`Page ${page} tells of oaks.`]));
 const { sha256 } = nodeSystem();
-/** An upload waits for its turn for as long as it takes, however busy the machine is. */
+/** An upload may wait for its turn without limit, however busy the machine is. */
 const WAIT_FOR_ROOM_MS = 10_000;
 const { after, ...rests } = nodeSystem();
 const patient: System = {
@@ -38,7 +38,7 @@ async function typesOf(log: EventLog): Promise<readonly string[]> {
   return types;
 }
 
-describe('The same bytes', () => {
+describe('Uploads of the same bytes', () => {
   let provider: FakeProvider;
 
   beforeEach(async () => {
@@ -54,7 +54,7 @@ describe('The same bytes', () => {
     });
     afterEach(() => service.stop());
 
-    it('twenty times at once under different names are one document, extracted and embedded once', async () => {
+    it('create one document, extracted and embedded once, from twenty concurrent uploads with different names', async () => {
       const names = Array.from({ length: 20 }, (_, index) => `copy ${index}.pdf`);
       const results = await Promise.all(names.map((name) => uploaded(service.url, PDF, name)));
       expect(results.map(({ filename }) => filename)).to.deep.equal(names);
@@ -68,7 +68,7 @@ describe('The same bytes', () => {
       expect(rest.read(await rest.get('/api/documents'), 200, 'document-list.json')).to.have.lengthOf(1);
     });
 
-    it('after a deletion are a new document, under the name they then have', async () => {
+    it('create a new document with the new name after a deletion', async () => {
       const rest = restClient(service.url);
       const path = `/api/documents/${idOf(PDF)}`;
       await uploaded(service.url, PDF, 'old.pdf');
@@ -117,7 +117,7 @@ describe('The same bytes', () => {
         read: async () => new Uint8Array(PDF),
       });
 
-    it('are ingested once, by whoever is first at each step, and found at both', async () => {
+    it('are ingested once, by the first instance at each step, and searchable at both', async () => {
       const both = await Promise.all([open('one'), open('two')]);
       const results = await Promise.all(both.map(ingest));
       expect(results.map(({ chunks }) => chunks)).to.deep.equal([100, 100]);
@@ -132,7 +132,7 @@ describe('The same bytes', () => {
       }
     });
 
-    it('deleted at one are gone at the other, and there again after its next upload', async () => {
+    it('disappear at both instances after a deletion, and return after the next upload', async () => {
       const [one, other] = [await open('one'), await open('other')];
       await ingest(one);
       await other.documents.remove(idOf(PDF));
@@ -144,7 +144,7 @@ describe('The same bytes', () => {
       expect(await other.documentList({ limit: 10, offset: 0 })).to.have.lengthOf(1);
     });
 
-    it('deleted while vectors of another model are made for them stay deleted', async () => {
+    it('stay deleted when the deletion happens while another model computes their vectors', async () => {
       const one = await open('one');
       await ingest(one);
       let deleted: Promise<void> | null = null;

@@ -11,7 +11,7 @@ import { checkAppend } from '../../src/eventlog/port.js';
 const { uuid, sha256 } = nodeSystem();
 const VECTOR = 'A'.repeat(4096);
 
-/** A file of so many passages of so many units. */
+/** A file with the given number of chunks of the given length. */
 function fileOf(passages: number, units = 1_200, character = 'x'): DocumentSource {
   const chunks = Array.from({ length: passages }, (_, index): Chunk => {
     return { page: index + 1, from: 0, to: units, text: character.repeat(units) };
@@ -19,7 +19,7 @@ function fileOf(passages: number, units = 1_200, character = 'x'): DocumentSourc
   return { filename: 'x.pdf', bytes: 1, pages: passages, actor: null, chunks };
 }
 
-/** Facts as they are recorded one append after the other; each must fit the log. */
+/** Records facts one append after the other; each must fit the size limit of the log. */
 function recorded(facts: readonly (readonly DocumentFact[])[]): readonly DocumentEvent[] {
   let head: ChainHead = { seq: -1, hash: GENESIS_HASH };
   return facts.flatMap((some) => {
@@ -36,7 +36,7 @@ function folded(facts: readonly (readonly DocumentFact[])[]): DocumentState | nu
   return recorded(facts).reduce<DocumentState | null>(evolveDocument, null);
 }
 
-/** Goes on from appends that are recorded until nothing is to be done. */
+/** Continues from the recorded appends until the document is complete. */
 function completed(
   before: readonly (readonly DocumentFact[])[],
   source: DocumentSource,
@@ -59,10 +59,10 @@ function completed(
 const typesOf = (appends: readonly (readonly DocumentFact[])[]): readonly string[] =>
   appends.flat().map(({ type }) => type);
 
-describe('What is recorded of a document', () => {
+describe('The record of a document', () => {
   const file = fileOf(130);
 
-  it('is its receipt, its chunks, their vectors, and that it is whole', () => {
+  it('contains the upload, the chunks, their vectors and the completion', () => {
     const appends = completed([], file, 'm');
     expect(typesOf(appends)).to.deep.equal([
       ...['DocumentReceived', 'ChunksAdded', 'ChunksAdded', 'ChunksAdded'],
@@ -72,14 +72,14 @@ describe('What is recorded of a document', () => {
     expect(folded(appends)?.embedded.get('m')).to.equal(130);
   });
 
-  it('goes on from every append, whoever has made those before', () => {
+  it('continues after every append, also of another instance', () => {
     const whole = completed([], file, 'm');
     for (let kept = 0; kept <= whole.length; kept += 1) {
       expect(completed(whole.slice(0, kept), file, 'm')).to.deep.equal(whole);
     }
   });
 
-  it('has no vectors where none are recorded, and no chunks where there is no text', () => {
+  it('contains no vectors if none are recorded, and no chunks if the document has no text', () => {
     expect(typesOf(completed([], fileOf(1), null))).to.deep.equal([
       'DocumentReceived',
       'ChunksAdded',
@@ -88,26 +88,26 @@ describe('What is recorded of a document', () => {
     expect(typesOf(completed([], fileOf(0), 'm'))).to.deep.equal(['DocumentReceived', 'DocumentIngested']);
   });
 
-  it('fits the log whatever the characters are', () => {
+  it('fits the size limit of the log for all characters', () => {
     for (const character of ['\u0001', '木', '"', '\ud83c\udf33']) {
       const wide = fileOf(200, character.length === 2 ? 750 : 1_500, character);
       expect(folded(completed([], wide, null))?.chunks).to.deep.equal(wide.chunks);
     }
   });
 
-  it('starts over when the text is read differently before it was whole', () => {
+  it('starts again if another extraction version reads an incomplete document', () => {
     const other = fileOf(60, 1_000, 'y');
     const appends = completed(completed([], file, 'm').slice(0, 3), other, 'm');
     expect(folded(appends)).to.deep.include({ status: 'ingested', chunks: other.chunks, since: 4 });
     expect(folded(appends)?.embedded.get('m')).to.equal(60);
   });
 
-  it('stays as it is when the text is read differently after it was whole', () => {
+  it('keeps a complete document if another extraction version reads it', () => {
     const whole = completed([], file, 'm');
     expect(completed(whole, fileOf(60, 1_000, 'y'), 'm')).to.deep.equal(whole);
   });
 
-  it('starts over after a deletion', () => {
+  it('starts again after a deletion', () => {
     const whole = completed([], file, 'm');
     const appends = completed([...whole, [{ type: 'DocumentDeleted', data: {} }]], file, 'm');
     expect(appends).to.deep.equal([
@@ -121,7 +121,7 @@ describe('What is recorded of a document', () => {
     ]);
   });
 
-  it('has vectors of another model added, says so, and keeps when it was first whole', () => {
+  it('adds vectors of another model, and keeps the time of the first completion', () => {
     const whole = completed([], file, 'm');
     const appends = completed(whole, file, 'other');
     expect(typesOf(appends.slice(whole.length))).to.deep.equal([

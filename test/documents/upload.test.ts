@@ -54,7 +54,7 @@ describe('POST /api/councils/upload-pdf', () => {
   const sendFile = (filename: string | null, content: Uint8Array = TREES, heads = [PDF_TYPE]): Promise<Reply> =>
     sendRaw(formOf(partOf([fileHead(filename), ...heads], content)));
 
-  it('answers 200 with the name, the count and a message that names both', async () => {
+  it('answers 200 with the name, the number of chunks and a message with both', async () => {
     const bytes = copyOf(TREES, 'the first of all');
     const reply = await upload(service.url, bytes, 'first.pdf');
     const body = rest.read(reply, 200, 'upload-result.json');
@@ -66,12 +66,12 @@ describe('POST /api/councils/upload-pdf', () => {
     expect(reply.headers.get('Content-Location')).to.equal(`/api/documents/${idOf(bytes)}`);
   });
 
-  it('is served with a trailing slash, too', async () => {
+  it('accepts a trailing slash', async () => {
     const form = formOf(partOf([fileHead('x.pdf'), PDF_TYPE], TREES));
     rest.read(await sendRaw(form, FORM_TYPE, `${UPLOAD}/`), 200, 'upload-result.json');
   });
 
-  it('adds nothing for the same bytes twice, answers the stored count and says so', async () => {
+  it('adds nothing when the same bytes arrive again, and answers the stored number of chunks', async () => {
     const bytes = copyOf(TREES, 'sent twice');
     const first = await uploaded(service.url, bytes, 'a.pdf');
     const again = await uploaded(service.url, bytes, 'b.pdf');
@@ -81,7 +81,7 @@ describe('POST /api/councils/upload-pdf', () => {
     expect(shown).to.include({ filename: 'a.pdf', chunks: 2, pages: 2 });
   });
 
-  it('answers 200 with no chunk for a PDF without text, and says so', async () => {
+  it('answers 200 with 0 chunks and an explanation for a PDF without text', async () => {
     const bytes = pdfWith([], []);
     const body = await uploaded(service.url, bytes, 'scan.pdf');
     expect(body).to.include({ filename: 'scan.pdf', chunks_ingested: 0 });
@@ -89,19 +89,19 @@ describe('POST /api/councils/upload-pdf', () => {
     expect((await uploaded(service.url, bytes)).chunks_ingested).to.equal(0);
   });
 
-  it('takes a PDF that opens without a password, though its owner forbids copying', async () => {
+  it('accepts a PDF that opens without a password, even if its owner forbids copying', async () => {
     const bytes = encryptedPdf({ cipher: 'aes-128', password: '', lines: ['Oaks grow slowly.'] });
     expect((await uploaded(service.url, bytes)).chunks_ingested).to.equal(1);
   });
 
   for (const name of ['x.PDF', 'Bäume 木.pdf', '.pdf', ' x .pdf', 'x;y=z.pdf']) {
-    it(`takes the name ${JSON.stringify(name)} as it is`, async () => {
+    it(`keeps the name ${JSON.stringify(name)} unchanged`, async () => {
       expect(await uploaded(service.url, TREES, name)).to.include({ filename: name });
     });
   }
 
   for (const path of ['../../x.pdf', '..\\..\\x.pdf', 'C:\\My files/x.pdf', '/home/me\\x.pdf', 'a/b\\c/x.pdf']) {
-    it(`keeps of the name ${JSON.stringify(path)} only the last part, wherever it is told`, async () => {
+    it(`shortens the path ${JSON.stringify(path)} to its last part`, async () => {
       const bytes = copyOf(TREES, `sent as ${path}`);
       const { filename, message } = rest.read(await sendFile(path, bytes), 200, 'upload-result.json');
       expect(filename).to.equal('x.pdf');
@@ -113,7 +113,7 @@ describe('POST /api/councils/upload-pdf', () => {
     });
   }
 
-  it('takes a file without a media type, and beside other parts and files', async () => {
+  it('accepts a file without a media type, and with other parts and files', async () => {
     const other = partOf(['Content-Disposition: form-data; name="other"; filename="o.bin"', PDF_TYPE], 'x');
     const note = partOf(['Content-Disposition: form-data; name="note"'], 'a note');
     const reply = await sendRaw(formOf(note, other, partOf([fileHead('x.pdf')], TREES), note));
@@ -121,7 +121,7 @@ describe('POST /api/councils/upload-pdf', () => {
   });
 
   for (const boundary of ['----json', 'x-urlencoded', 'octet-stream', 'a b:c?']) {
-    it(`takes the boundary ${boundary}`, async () => {
+    it(`accepts the boundary ${boundary}`, async () => {
       const form = formOf(partOf([fileHead('x.pdf'), PDF_TYPE], TREES))
         .toString('latin1')
         .replaceAll(BOUNDARY, boundary);
@@ -130,7 +130,7 @@ describe('POST /api/councils/upload-pdf', () => {
     });
   }
 
-  it('takes it byte by byte', async () => {
+  it('accepts a body that arrives byte by byte', async () => {
     const form = formOf(partOf([fileHead('Bäume.pdf'), PDF_TYPE], TREES));
     const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: ${form.length}\r\n\r\n`;
     const reply = await rawExchange(service.url, [head, ...[...form].map((byte) => Buffer.from([byte]))]);
@@ -140,8 +140,8 @@ describe('POST /api/councils/upload-pdf', () => {
 
   describe('refuses', () => {
     for (const [what, name] of [
-      ['another name', 'x.txt'],
-      ['a name that only holds .pdf', 'x.pdf.exe'],
+      ['a name with another extension', 'x.txt'],
+      ['a name with .pdf in the middle', 'x.pdf.exe'],
       ['a part without a name', null],
       ['a part with an empty name', ''],
       ['the path of a folder', 'trees.pdf/'],
@@ -152,13 +152,13 @@ describe('POST /api/councils/upload-pdf', () => {
       });
     }
 
-    it('a field `file` with 400', async () => {
+    it('a text field `file` with 400', async () => {
       const form = new FormData();
       form.append('file', 'text');
       rest.problem(await sendForm(service.url, form), 400);
     });
 
-    it('a form without the part with 422', async () => {
+    it('a form without the field `file` with 422', async () => {
       const form = new FormData();
       form.append('File', new Blob([new Uint8Array(TREES)]), 'x.pdf');
       const { errors } = rest.problem(await sendForm(service.url, form), 422);
@@ -167,7 +167,7 @@ describe('POST /api/councils/upload-pdf', () => {
       rest.problem(await sendRaw(formOf()), 422);
     });
 
-    it('the part twice with 422', async () => {
+    it('a form with the field twice with 422', async () => {
       const part = partOf([fileHead('x.pdf'), PDF_TYPE], TREES);
       rest.problem(await sendRaw(formOf(part, part)), 422);
     });
@@ -178,7 +178,7 @@ describe('POST /api/councils/upload-pdf', () => {
     });
 
     for (const [what, bytes, words] of [
-      ['no PDF', Buffer.from('GIF89a'), /does not begin as a PDF/],
+      ['a file of another type', Buffer.from('GIF89a'), /does not begin as a PDF/],
       ['an empty file', Buffer.alloc(0), /does not begin as a PDF/],
       ['an XFA form', placeholder('/AcroForm << /Fields [] /XFA 7 0 R >>'), /XFA form/],
       ['a portfolio', placeholder('/Collection << /Type /Collection >>'), /portfolio/],
@@ -203,7 +203,7 @@ describe('POST /api/councils/upload-pdf', () => {
       });
     }
 
-    it('a body without a media type, or in a coding, with 415', async () => {
+    it('a body without a media type, or with a content encoding, with 415', async () => {
       rest.problem(await rest.send('POST', UPLOAD, { body: new Uint8Array(TREES) }), 415);
       const headers = { 'Content-Type': FORM_TYPE, 'Content-Encoding': 'gzip' };
       rest.problem(await rest.send('POST', UPLOAD, { body: new Uint8Array(TREES), headers }), 415);
@@ -211,17 +211,17 @@ describe('POST /api/councils/upload-pdf', () => {
 
     const whole = formOf(partOf([fileHead('x.pdf'), PDF_TYPE], TREES));
     for (const [what, body, type] of [
-      ['no boundary', whole, 'multipart/form-data'],
-      ['another boundary', whole, 'multipart/form-data; boundary=other'],
-      ['noise', Buffer.alloc(10_000, 'noise'), FORM_TYPE],
+      ['a media type without a boundary', whole, 'multipart/form-data'],
+      ['a media type with another boundary', whole, 'multipart/form-data; boundary=other'],
+      ['a body that is no form', Buffer.alloc(10_000, 'noise'), FORM_TYPE],
       ['a form without its end', whole.subarray(0, -20), FORM_TYPE],
-      ['a form cut in a head', whole.subarray(0, 40), FORM_TYPE],
+      ['a form cut in the head of a part', whole.subarray(0, 40), FORM_TYPE],
       [
-        'a transfer encoding of its own',
+        'a part with an unknown transfer encoding',
         formOf(partOf([fileHead('x.pdf'), PDF_TYPE, 'Content-Transfer-Encoding: x'], TREES)),
         FORM_TYPE,
       ],
-      ['a head without a name', formOf(partOf([': x'], TREES)), FORM_TYPE],
+      ['a part header without a name', formOf(partOf([': x'], TREES)), FORM_TYPE],
     ] as const) {
       it(`${what} with 422`, async () => {
         rest.problem(await sendRaw(body, type), 422);
@@ -235,12 +235,12 @@ describe('POST /api/councils/upload-pdf', () => {
     });
   });
 
-  describe('by size', () => {
-    // Blanks are in no boundary: the parser passes them over quickly. Every piece is the same MiB of them.
+  describe('by the size limit', () => {
+    // The parser skips blanks quickly, because no boundary contains one. Every piece is the same MiB of blanks.
     const BLANKS = Buffer.alloc(MIB, ' ');
     const END = Buffer.from(`\r\n--${BOUNDARY}--\r\n`);
 
-    /** A form of a file of so many bytes, sent whole before the answer is read. */
+    /** Sends a form with a file of the given size completely before it reads the answer. */
     const sendLarge = (size: number, head: readonly string[], name = 'x.pdf'): Promise<RawReply> => {
       const begin = formOf(partOf([fileHead(name), PDF_TYPE], '')).subarray(0, -END.length);
       const blanks = size - TREES.length;
@@ -252,19 +252,19 @@ describe('POST /api/councils/upload-pdf', () => {
       return rawExchange(service.url, [`${lines.join('\r\n')}\r\n\r\n`, ...(isChunked ? inChunks(form) : form)]);
     };
 
-    it('takes 50 MiB', async () => {
+    it('accepts 50 MiB', async () => {
       const { status, body } = await sendLarge(MAX_FILE, ['Connection: close']);
       expect(status, body).to.equal(200);
     });
 
-    it('refuses one byte more with 413, before it looks at the name', async () => {
+    it('answers 413 to one byte more, whatever the name', async () => {
       const { status, body } = await sendLarge(MAX_FILE + 1, ['Connection: close'], 'x.txt');
       expect([status, JSON.parse(body)]).to.deep.equal([413, { detail: TOO_LARGE }]);
     });
 
-    for (const way of ['in chunks', 'at a length']) {
-      it(`answers 413 to a client that sends 60 MiB before it reads, ${way}`, async () => {
-        const reply = await sendLarge(60 * MIB, way === 'in chunks' ? ['Transfer-Encoding: chunked'] : []);
+    for (const way of ['chunked', 'with a Content-Length']) {
+      it(`answers 413 to a client that sends 60 MiB before it reads (${way})`, async () => {
+        const reply = await sendLarge(60 * MIB, way === 'chunked' ? ['Transfer-Encoding: chunked'] : []);
         expect(reply.status).to.equal(413);
         expect(JSON.parse(reply.body))
           .to.have.property('detail')
@@ -280,11 +280,11 @@ describe('POST /api/councils/upload-pdf', () => {
         () => Buffer.concat(Array.from({ length: 20_000 }, () => Buffer.from(`a: b\r\n\r\n\r\n--${BOUNDARY}\r\n`))),
       ],
     ] as const) {
-      it(`answers 413 to ${what} without end, and others meanwhile`, async () => {
+      it(`answers 413 to endless ${what}, and serves other requests meanwhile`, async () => {
         const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${FORM_TYPE}\r\nTransfer-Encoding: chunked\r\n\r\n`;
         const answered = rawExchange(service.url, [head, ...inChunks(pieces(formOf(part())))]);
         const from = performance.now();
-        // On a connection of its own: one that was kept may have been closed while the form was made.
+        // Uses a new connection: the server may have closed an idle one while the test made the form.
         const health = 'GET /api/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
         expect((await rawExchange(service.url, [health])).status).to.equal(200);
         expect(performance.now() - from).to.be.below(20_000);
@@ -293,7 +293,7 @@ describe('POST /api/councils/upload-pdf', () => {
     }
   });
 
-  it('leaves nothing of an upload that is broken off', async () => {
+  it('deletes the temporary file of an interrupted upload', async () => {
     const form = formOf(partOf([fileHead('x.pdf'), PDF_TYPE], TREES));
     const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: ${10 * MIB}\r\n\r\n`;
     const socket = await openSocket(service.url);
@@ -303,7 +303,7 @@ describe('POST /api/councils/upload-pdf', () => {
     socket.destroy();
   });
 
-  describe('while others send slowly', () => {
+  describe('while slow uploads occupy places', () => {
     const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: 1000\r\n\r\n`;
     let sockets: readonly Socket[];
 
@@ -313,12 +313,12 @@ describe('POST /api/councils/upload-pdf', () => {
     };
     afterEach(() => sockets.forEach((socket) => socket.destroy()));
 
-    it('is answered as long as there is room', async () => {
+    it('answers an upload while a place is free', async () => {
       await open(7);
       expect((await uploaded(service.url, TREES)).chunks_ingested).to.equal(2);
     });
 
-    it('waits for room', async () => {
+    it('makes an upload wait for a free place', async () => {
       await open(8);
       const [first] = sockets;
       const answered = uploaded(service.url, TREES);
@@ -327,9 +327,9 @@ describe('POST /api/councils/upload-pdf', () => {
       expect((await answered).chunks_ingested).to.equal(2);
     });
 
-    it('gets the place of a form that does not end in time, which gets 408 and leaves nothing', async () => {
+    it('ends a form that takes too long with 408, deletes its file, and gives its place to a waiting upload', async () => {
       const system = nodeSystem();
-      // Minutes are a thousandth of themselves.
+      // Timeouts of minutes end after a thousandth of their time.
       const after = (ms: number, call: () => void) => system.after(ms > 60_000 ? ms / 1_000 : ms, call);
       const hasty = await startService({ system: { ...system, after } });
       await open(8, hasty.url);
@@ -341,13 +341,13 @@ describe('POST /api/councils/upload-pdf', () => {
       sockets.forEach((socket) => socket.end('\r\n'));
       const { status, body } = await stalled;
       expect(status).to.equal(408);
-      // Behind it stands what Node says of a request that ends in its middle.
+      // Node's own answer to an incomplete request follows.
       expect(body).to.match(/^\{"detail":"The form did not arrive within 240 s"\}/);
       expect(hasty.faults).to.deep.equal([]);
       await hasty.stop();
     });
 
-    it('is answered 503 with Retry-After after 10 s without room, but 415 and 413 at once', async () => {
+    it('answers 503 with Retry-After after 10 s without a free place, but 415 and 413 at once', async () => {
       const { after: slowly, ...rests } = nodeSystem();
       const waits: number[] = [];
       const system = {
@@ -373,7 +373,7 @@ describe('POST /api/councils/upload-pdf', () => {
   });
 });
 
-/** A file whose only page asks the reader to open it with another program. */
+/** A PDF whose only page asks the user to open it with another program. */
 function placeholder(catalog: string): Buffer {
   return pdfOf([linesAt(['Please wait...'], { x: 50, y: 100 })], { catalog });
 }

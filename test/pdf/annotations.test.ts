@@ -3,14 +3,14 @@ import type { PdfOptions } from '../support/pdf-writer.js';
 import { linesAt, PAGE, pdfOf, streamOf } from '../support/pdf-writer.js';
 import { readBy } from '../support/read-pdf.js';
 
-/** A rectangle on the page, y from its top. */
+/** A rectangle on the page; y is measured from the top of the page. */
 const rect = (x: number, y: number, width: number, height = 16): string =>
   `/Rect [${x} ${PAGE.height - y - height} ${x + width} ${PAGE.height - y}]`;
 const widget = (entries: string): string => `/Subtype /Widget /F 4 ${entries}`;
-/** Appearances of a button's states, which name the value it exports. */
+/** The appearances of a button's states. Their names are the values that the button exports. */
 const states = (name: string): string => `/AP << /N << /${name} 7 0 R /Off 7 0 R >> >>`;
 
-/** An appearance of these lines. */
+/** An appearance stream that draws these lines. */
 const appearance = (lines: readonly string[]): Buffer => {
   const shown = lines.map((line) => `(${line}) Tj 0 -12 Td`).join(' ');
   const entries = '/Type /XObject /Subtype /Form /BBox [0 0 200 40] /Resources << /Font << /F1 3 0 R >> >>';
@@ -27,7 +27,7 @@ const textOf = async (
 };
 
 describe('The text of the annotations of a PDF', () => {
-  it('stands beside its label: values of text fields and of choices as they are shown', async () => {
+  it('is placed beside the label, with displayed values of text and choice fields', async () => {
     const text = await textOf(
       ['Name', 'Country', 'Colours', 'Remarks'],
       [
@@ -49,7 +49,7 @@ describe('The text of the annotations of a PDF', () => {
     expect(text).to.include('Colours');
   });
 
-  it('has the values of check boxes and radio buttons that are on, and nothing of those that are off', async () => {
+  it('contains the values of checked boxes and radio buttons, and omits unchecked ones', async () => {
     const text = await textOf(
       ['Married', 'Retired', 'Plan'],
       [
@@ -62,7 +62,7 @@ describe('The text of the annotations of a PDF', () => {
     expect(text.split(/\s+/)).to.deep.equal(['Married', 'Yes', 'Retired', 'Plan', 'Gold']);
   });
 
-  it('has no passwords, hidden fields, buttons and links', async () => {
+  it('omits passwords, hidden fields, buttons and links', async () => {
     const text = await textOf(
       ['Account'],
       [
@@ -76,7 +76,7 @@ describe('The text of the annotations of a PDF', () => {
     expect(text.split(/\s+/)).to.deep.equal(['Account', 'A-17']);
   });
 
-  it('is free text at its place, and notes under a heading of their own', async () => {
+  it('contains free text in its place, and notes under a separate heading', async () => {
     const text = await textOf(
       ['First line of the page', 'Last line of the page'],
       [
@@ -97,7 +97,7 @@ describe('The text of the annotations of a PDF', () => {
     ]);
   });
 
-  it('stands where it is on a page on its side', async () => {
+  it('keeps its place on a rotated page', async () => {
     const side = [
       { text: 'Name', x: 100, y: 700, angle: 90 },
       { text: 'Town', x: 130, y: 700, angle: 90 },
@@ -110,7 +110,7 @@ describe('The text of the annotations of a PDF', () => {
     expect((await readBy('pdfjs', file))[0]?.split(/\s+/)).to.deep.equal(['Name', 'Ada', 'Town', 'London']);
   });
 
-  it('has the value of a field that is a stream, as its appearance shows it', async () => {
+  it('contains the displayed text of a field whose value is a stream', async () => {
     const text = await textOf(
       ['Remarks', 'Account'],
       [
@@ -122,7 +122,7 @@ describe('The text of the annotations of a PDF', () => {
     expect(text.split(/\s+/).join(' ')).to.equal('Remarks As long as a stream Account');
   });
 
-  it('is the rich text or the appearance of free text and of notes without plain text', async () => {
+  it('falls back to rich text or the appearance when free text or a note has no plain text', async () => {
     const rich = (words: string): string =>
       `/RC (<?xml version="1.0"?><body xmlns="http://www.w3.org/1999/xhtml"><p>${words}</p></body>)`;
     const text = await textOf(
@@ -145,7 +145,7 @@ describe('The text of the annotations of a PDF', () => {
     ]);
   });
 
-  it('has the values of fields that are on no page, once, at the end of the last page', async () => {
+  it('appends the values of fields outside all pages to the last page, once', async () => {
     const parent = '/FT /Btn /Ff 32768 /T (plan) /V /Gold /Kids [OBJECT_5 OBJECT_6]';
     const text = await textOf(
       ['Account'],

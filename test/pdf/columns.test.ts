@@ -23,10 +23,10 @@ const THIRD =
   'nachvollziehen können.';
 const HEADING = 'Bekanntmachung über Entwässerung, Handelswege und Musikpflege in drei Aufsätzen';
 
-describe('Columns of justified text', () => {
+describe('Extraction of columns', () => {
   for (const parser of ['pdfjs', 'pdf2json'] as const) {
     describe(`by ${parser}`, () => {
-      it('are read one after the other, two or three of them, whatever their words are stretched to', async () => {
+      it('reads two or three justified columns one after the other, with any word spacing', async () => {
         for (const [texts, width] of [
           [[FIRST, SECOND], 180],
           [[FIRST, SECOND, THIRD], 150],
@@ -38,7 +38,7 @@ describe('Columns of justified text', () => {
         }
       });
 
-      it('are read below a heading that runs over both', async () => {
+      it('reads two columns after the heading that spans them', async () => {
         const columns = [
           justified(FIRST, { x: 40, y: 100, width: 180 }),
           justified(SECOND, { x: 234, y: 106, width: 180 }),
@@ -50,7 +50,7 @@ describe('Columns of justified text', () => {
         );
       });
 
-      it('are read past the gap of a figure in one of them, and past the marks within it', async () => {
+      it('reads a column completely when a figure with labels interrupts it', async () => {
         const upper = justified(FIRST, { x: 40, y: 100, width: 180 });
         const lower = justified(THIRD, { x: 40, y: bottomOf(upper) + 120, width: 180 });
         const right = justified(`${SECOND} ${SECOND.replaceAll(/\p{L}{4,}/gu, '$&x')}`, { x: 234, y: 100, width: 180 });
@@ -59,7 +59,7 @@ describe('Columns of justified text', () => {
         await expectOrder(parser, [...upper, ...lower, ...right, ...axis], words);
       });
 
-      it('are read beside code and a table that stand in the next column', async () => {
+      it('separates a column from code and a table in the next column', async () => {
         const left = justified(`${FIRST} ${SECOND}`, { x: 40, y: 100, width: 180 });
         const upper = justified(THIRD, { x: 234, y: 100, width: 180 });
         const code = ['for (;;) {', '  lies();', '  if (n > 9) stop();', '  zaehle(n);', '}'];
@@ -76,7 +76,7 @@ describe('Columns of justified text', () => {
         await expectOrder(parser, [...left, ...upper, ...listing, ...cells], `${FIRST} ${SECOND} ${THIRD} ${words}`);
       });
 
-      it('keep their footnotes, and stand beside a narrow sidebar', async () => {
+      it('keeps footnotes with their column, and separates a narrow sidebar', async () => {
         const note = '1 Vergleiche hierzu die Anmerkungen des Herausgebers im Anhang.';
         const left = justified(FIRST, { x: 40, y: 100, width: 180 });
         const notes = justified(note, { x: 40, y: bottomOf(left) + 24, width: 180, size: 7 });
@@ -89,7 +89,7 @@ describe('Columns of justified text', () => {
         );
       });
 
-      it('are not found in a table, nor in one column of stretched words', async () => {
+      it('does not split a table, or a single justified column', async () => {
         const rows = [
           ['Bezeichnung des Bauteils', 'Werkstoff und Oberfläche', 'Stückzahl'],
           ['Zylinderkopfdichtung', 'Edelstahl, gewalzt', '12'],
@@ -110,7 +110,7 @@ describe('Columns of justified text', () => {
     });
   }
 
-  it('are read from the right where the script is', async () => {
+  it('reads columns of a right-to-left script from the right', async () => {
     const [first, second] = ['אבגדהוזחט', 'יכלמנסעפצ'].map((letters) =>
       Array.from({ length: 14 }, (_, line) =>
         [...letters, ...letters].map((each) => each + 'אש'.charAt(line % 2)).join(''),
@@ -123,7 +123,7 @@ describe('Columns of justified text', () => {
   });
 });
 
-/** Words in lines of one width. Each is drawn alone; the spaces between them share the rest of the line. */
+/** Sets words in justified lines. Each word is drawn separately; the spaces share the remaining width of the line. */
 function justified(
   text: string,
   { x, y, width, size = 9 }: { readonly x: number; readonly y: number; readonly width: number; readonly size?: number },
@@ -151,12 +151,12 @@ function bottomOf(texts: readonly PlacedText[]): number {
   return Math.max(...texts.map(({ y }) => y));
 }
 
-/** In rows from the top, the order of programs that know no columns. */
+/** Sorts items by row from the top, as a parser without column detection reads them. */
 function byRows(texts: readonly PlacedText[]): readonly PlacedText[] {
   return texts.toSorted((one, other) => one.y - other.y || one.x - other.x);
 }
 
-/** The glyphs of right-to-left text in their order from the left, as a PDF holds them. */
+/** The glyphs of right-to-left text, ordered from left to right, as a PDF stores them. */
 function backwards(placed: PlacedText): PlacedText {
   return { ...placed, text: [...placed.text].toReversed().join('') };
 }

@@ -7,22 +7,22 @@ import { CIPHERS, encryptedPdf } from '../support/encrypted-pdf.js';
 import { rejectionOf } from '../support/rejection.js';
 
 const LINES = ['Oaks grow slowly.'];
-/** Ample time for a busy machine. */
+/** Enough time for a busy machine. */
 const PATIENT = { ...EXTRACT_LIMITS, timeoutMs: 300_000 };
 
-describe('An encrypted PDF whose owner forbids copying', () => {
+describe('Extraction of an encrypted PDF whose owner forbids copying', () => {
   let extractor: PdfExtractor;
   before(() => (extractor = pdfExtractor({ system: nodeSystem(), pid: process.pid, limits: PATIENT })));
   after(() => extractor.stop());
 
   for (const cipher of CIPHERS) {
-    it(`is read when it opens without a password, under ${cipher}`, async () => {
+    it(`succeeds if the PDF opens without a password (${cipher})`, async () => {
       const file = encryptedPdf({ cipher, password: '', lines: LINES });
       const { pages } = await extractor.extract(() => Promise.resolve(file));
       expect(pages).to.deep.equal([{ page: 1, text: LINES.join('\n') }]);
     });
 
-    it(`is refused when it needs a password, under ${cipher}`, async () => {
+    it(`fails if the PDF needs a password (${cipher})`, async () => {
       const file = encryptedPdf({ cipher, password: 'secret', lines: LINES });
       const error = await rejectionOf(extractor.extract(() => Promise.resolve(file)));
       expect(error)

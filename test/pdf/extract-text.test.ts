@@ -5,7 +5,7 @@ import { readBy } from '../support/read-pdf.js';
 
 /** What the issue asks for. */
 const MOST_ERRORS = 0.02;
-/** Of a book: every fiftieth is blank. */
+/** The pages of a book, of which every fiftieth is blank. */
 const PAGES = process.env['SOAK'] === undefined ? 60 : 300;
 
 const LEFT = [
@@ -28,7 +28,7 @@ const RIGHT = [
 ];
 const TITLE = 'How councils come to a decision, and what they leave behind';
 
-describe('Text of PDFs with known text', () => {
+describe('Text extraction', () => {
   for (const parser of ['pdfjs', 'pdf2json'] as const) {
     describe(`by ${parser}`, () => {
       const textOf = async (texts: readonly PlacedText[], options?: PdfOptions): Promise<string> => {
@@ -36,7 +36,7 @@ describe('Text of PDFs with known text', () => {
         return found[0] ?? '';
       };
 
-      it('reads two columns one after the other, in whatever order they were drawn', async () => {
+      it('reads two columns one after the other, in any drawing order', async () => {
         const left = linesAt(LEFT, { x: 50, y: 120 });
         const right = linesAt(RIGHT, { x: 320, y: 120 });
         const byRows = left.flatMap((line, index) => [line, right[index] ?? line]);
@@ -46,7 +46,7 @@ describe('Text of PDFs with known text', () => {
         }
       });
 
-      it('reads three columns below each other when a title and a wide paragraph cross them', async () => {
+      it('reads three columns one after the other between a title and a wide paragraph', async () => {
         const narrow = (lines: readonly string[]): string[] => lines.map((line) => line.slice(0, 28).trim());
         const columns = [narrow(LEFT), narrow(RIGHT), narrow(LEFT).reverse()];
         const wide = ['This paragraph runs over the whole page and belongs to none of the columns above or below it.'];
@@ -58,7 +58,7 @@ describe('Text of PDFs with known text', () => {
         expect(errorRate([...columns.flat(), ...wide, ...columns.flat()], text)).to.be.at.most(MOST_ERRORS);
       });
 
-      it('keeps words whole and apart when each is drawn alone, or each letter', async () => {
+      it('separates words that are drawn word by word or letter by letter', async () => {
         const lines = [...LEFT, ...RIGHT];
         const words = lines.flatMap((line, index) => wordsAt(line, 50, 100 + index * 12, /\S+/g));
         expect(errorRate(lines, await textOf(words))).to.be.at.most(MOST_ERRORS);
@@ -66,18 +66,18 @@ describe('Text of PDFs with known text', () => {
         expect(errorRate(lines, await textOf(letters))).to.be.at.most(MOST_ERRORS);
       });
 
-      it('reads pages drawn in pixels, and fonts of size 1', async () => {
+      it('reads pages with pixel units, and fonts of size 1', async () => {
         const words = LEFT.flatMap((line, index) => wordsAt(line, 50, 100 + index * 12, /\S+/g));
         for (const options of [{ unit: 0.24 }, { unit: 1.5 }, { isScaledByMatrix: true }]) {
           const text = await textOf(words, options);
           const areSpacesCertain = parser === 'pdfjs' || options.unit === undefined;
-          // pdf2json says how wide a text is in units of its own, which hide narrow spaces: its letters are right.
+          // pdf2json reports widths in its own units, which hide narrow spaces. Its letters are correct.
           if (areSpacesCertain) expect(errorRate(LEFT, text), JSON.stringify(options)).to.be.at.most(MOST_ERRORS);
           else expect(text.replaceAll(/\s/g, '')).to.equal(LEFT.join('').replaceAll(' ', ''));
         }
       });
 
-      it('takes ligatures apart and joins words divided at a line end', async () => {
+      it('splits ligatures into letters, and joins words hyphenated at a line end', async () => {
         const lines = [
           'The o\uFB03ce of the \uFB01rst council is a well-known work-',
           'shop for \uFB02ow charts; a well-',
@@ -105,7 +105,7 @@ describe('Text of PDFs with known text', () => {
         expect(await textOf([{ text: latin, x: 50, y: 100, font: 'helvetica' }])).to.equal(latin);
       });
 
-      it('puts no spaces into CJK that is drawn letter by letter, and joins its lines', async () => {
+      it('joins CJK lines, and adds no spaces to CJK drawn letter by letter', async () => {
         const lines = [
           '委員会は与えられた文書を読み意見を述べ',
           'その理由を記録し後から来る者がそれを読',
@@ -115,7 +115,7 @@ describe('Text of PDFs with known text', () => {
         expect(await textOf(letters)).to.equal(lines.join(''));
       });
 
-      it('reads a table row by row, with its cells apart', async () => {
+      it('reads a table row by row, with separated cells', async () => {
         const rows = [
           ['Node', 'Calls', 'Seconds', 'Model'],
           ['writer', '12', '4.50', 'large'],
@@ -132,7 +132,7 @@ describe('Text of PDFs with known text', () => {
         }
       });
 
-      it('keeps indices with their word and reads text on its side after the upright one', async () => {
+      it('keeps subscripts with their word, and reads rotated text after upright text', async () => {
         const text = await textOf([
           { text: 'H', x: 50, y: 100 },
           { text: '2', x: 55, y: 102, size: 6 },
@@ -142,7 +142,7 @@ describe('Text of PDFs with known text', () => {
         expect(text).to.match(/^H2O is water, as everybody knows\s+printed on the margin$/);
       });
 
-      it(`keeps page numbers over ${PAGES} pages, blank ones too`, async () => {
+      it(`numbers ${PAGES} pages correctly, including blank ones`, async () => {
         const pages = Array.from({ length: PAGES }, (_, index) =>
           index % 50 === 7 ? [] : linesAt([`This is page ${index + 1} of the book.`, ...LEFT], { x: 50, y: 100 }),
         );
@@ -161,7 +161,7 @@ function errorRate(lines: readonly string[], found: string): number {
   return characterErrorRate(lines.join(' '), found.replaceAll(/\s+/g, ' '));
 }
 
-/** The pieces of a line that match, each where it stands in it. */
+/** The pieces of a line that match the pattern, each with its position in the line. */
 function wordsAt(line: string, x: number, y: number, piece: RegExp): readonly PlacedText[] {
   return [...line.matchAll(piece)].map(({ 0: text, index }) => ({ text, x: x + widthOf(line.slice(0, index)), y }));
 }

@@ -13,7 +13,7 @@ import { linesAt, pdfOf } from '../support/pdf-writer.js';
 import { rejectionOf } from '../support/rejection.js';
 import { untilTrue } from '../support/until-true.js';
 
-/** So long that a child starts within it on a machine that has much else to do. */
+/** A limit in which a child process starts even on a busy machine. */
 const AMPLE_MS = 120_000;
 const SOUND = pdfOf([
   linesAt(['A council reads.'], { x: 50, y: 100 }),
@@ -22,7 +22,7 @@ const SOUND = pdfOf([
 const NO_PDF = Buffer.from('GIF89a');
 
 describe('Extraction in child processes', () => {
-  /** Of other tests, such as a browser. */
+  /** Child processes of other tests, for example a browser. */
   let others: ReadonlySet<number>;
   before(() => (others = new Set(childPids())));
   const extractors: PdfExtractor[] = [];
@@ -43,7 +43,7 @@ describe('Extraction in child processes', () => {
     expect(childPids().filter((pid) => !others.has(pid))).to.deep.equal([]);
   });
 
-  it('answers the pages by pdfjs, empty ones too, when it reads them within a larger buffer', async () => {
+  it('returns all pages that pdfjs reads, including empty ones, from a view into a larger buffer', async () => {
     const file = pdfOf([
       linesAt(['A council reads.'], { x: 50, y: 100 }),
       [],
@@ -61,9 +61,9 @@ describe('Extraction in child processes', () => {
     });
   });
 
-  it('reads by pdf2json what pdfjs finds no letter in', async () => {
+  it('falls back to pdf2json when pdfjs finds no letter', async () => {
     const sound = pdfOf([linesAt(['A council reads.'], { x: 50, y: 100, font: 'helvetica' })]).toString('latin1');
-    // An encoding that pdfjs gives its font up for.
+    // pdfjs drops a font with this encoding.
     const file = Buffer.from(sound.replace('/Differences [1 /fi', '/Differences [[] /f'), 'latin1');
     expect(await extractor().extract(() => Promise.resolve(file))).to.deep.equal({
       parser: 'pdf2json',
@@ -71,7 +71,7 @@ describe('Extraction in child processes', () => {
     });
   });
 
-  it('gives nothing to pdf2json that pdfjs fails at and that may be encrypted', async () => {
+  it('does not fall back to pdf2json when pdfjs fails on a file that may be encrypted', async () => {
     const sound = pdfOf([linesAt(['A council reads.'], { x: 50, y: 100, font: 'helvetica' })]).toString('latin1');
     const file = Buffer.from(sound.replace('/Differences [1 /fi', '/Differences [[]  /Encrypt'), 'latin1');
     expect(await extractor().extract(() => Promise.resolve(file))).to.deep.equal({
@@ -80,7 +80,7 @@ describe('Extraction in child processes', () => {
     });
   });
 
-  it('names what it refuses', async () => {
+  it('names the reason of each refusal', async () => {
     const reasonOf = async (bytes: Buffer, limits: Partial<ExtractLimits> = {}): Promise<string> => {
       return reasonIn(await rejectionOf(extractor(limits).extract(() => Promise.resolve(bytes))));
     };
@@ -92,7 +92,7 @@ describe('Extraction in child processes', () => {
     expect(await reasonOf(Buffer.from('%PDF-1.7\nnothing else'))).to.equal('unreadable');
   });
 
-  it('reads a file on a machine so busy that the time limit passes on the clock before the child has begun', async () => {
+  it('reads a file when the time limit passes before the child process has started', async () => {
     const system = manualSystem();
     const reading = extractor({ timeoutMs: EXTRACT_LIMITS.timeoutMs }, system).extract(() => Promise.resolve(SOUND));
     await untilTrue(() => system.timers() > 0);
@@ -101,12 +101,12 @@ describe('Extraction in child processes', () => {
     expect([parser, pages.length]).to.deep.equal(['pdfjs', 2]);
   });
 
-  it('ends a child that has used its processor time, though the clock stands still', async () => {
+  it('ends a child that exceeds its limit of processor time, even if no time passes on the clock', async () => {
     const reading = extractor({ timeoutMs: 300 }, manualSystem()).extract(() => Promise.resolve(endlessPdf()));
     expect(await rejectionOf(reading)).to.have.property('code', 'pdf.timed-out');
   });
 
-  it('ends a child that uses no processor time, after eight times the limit on the clock', async () => {
+  it('ends an idle child after eight times the limit on the clock', async () => {
     const system = manualSystem();
     const reading = rejectionOf(extractor({}, system).extract(() => Promise.resolve(endlessPdf())));
     const children = (): readonly number[] => childPids().filter((pid) => !others.has(pid));
@@ -116,7 +116,7 @@ describe('Extraction in child processes', () => {
     expect(await reading).to.have.property('code', 'pdf.timed-out');
   });
 
-  it('refuses the placeholder of an XFA form and the cover of a portfolio, but not longer ones', async () => {
+  it('refuses an XFA form or a portfolio whose only page is a placeholder', async () => {
     const advice = linesAt(
       ['Please wait...', 'If this message is not eventually replaced by the proper contents, get another viewer.'],
       { x: 50, y: 100 },
@@ -138,7 +138,7 @@ describe('Extraction in child processes', () => {
     expect(await told(2, portfolio)).to.equal('2 pages');
   });
 
-  it('reads an XFA form or a portfolio whose one page has more text than a placeholder', async () => {
+  it('reads an XFA form or a portfolio whose only page has more text than a placeholder', async () => {
     const told = async (units: number, catalog: string): Promise<string> => {
       const lines = Array.from({ length: Math.ceil(units / 50) }, () => 'x'.repeat(49));
       const file = pdfOf([linesAt(lines, { x: 50, y: 50 })], { catalog });
@@ -154,10 +154,10 @@ describe('Extraction in child processes', () => {
     expect(await told(500, portfolio)).to.equal('1 pages');
   });
 
-  it('works on so many at once, lets so many wait in their order, and refuses the next', async () => {
+  it('limits concurrent extractions, queues more in order, and refuses one more when the queue is full', async () => {
     const busy = extractor({ maxChildren: 1, maxWaiting: 2 });
     const [read, told]: [number[], string[]] = [[], []];
-    // Only the first needs a process: what is no PDF is read in its turn, too, and refused by then.
+    // Only the first needs a child process. The others are read in order too, and refused because they are not PDFs.
     const work = [SOUND, NO_PDF, NO_PDF].map(async (bytes, index) => {
       const reading = busy.extract(() => {
         read.push(index);
@@ -172,7 +172,7 @@ describe('Extraction in child processes', () => {
     expect(reasonIn(await rejectionOf(busy.extract(() => Promise.resolve(NO_PDF))))).to.equal('not-a-pdf');
   });
 
-  it('stops what is under way and what waits, and takes nothing afterwards', async () => {
+  it('stops running and waiting extractions when it is closed, and refuses new ones', async () => {
     const stopped = extractor();
     const work = [
       stopped.extract(() => Promise.resolve(endlessPdf())),
@@ -184,7 +184,7 @@ describe('Extraction in child processes', () => {
     expect(childPids().filter((pid) => !others.has(pid))).to.deep.equal([]);
   });
 
-  it('leaves no child behind when the process is killed in the middle of one', async () => {
+  it('leaves no child process when the service is killed during an extraction', async () => {
     const program = fileURLToPath(new URL('../support/extract-parent.js', import.meta.url));
     const parent = startChild(process.execPath, [program]);
     await parent.waitFor((lines) => lines.length > 0);
@@ -194,12 +194,12 @@ describe('Extraction in child processes', () => {
   });
 });
 
-/** Why a file was refused, or the error in other words. */
+/** The reason of a refusal, or the text of another error. */
 function reasonIn(error: unknown): string {
   return error instanceof PdfRefused ? error.data.reason : String(error);
 }
 
-/** Whether a process has this id. */
+/** Whether a process with this id exists. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

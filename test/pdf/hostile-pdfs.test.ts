@@ -10,23 +10,23 @@ import { hostilePdfs, mutatedPdfs, type HostilePdf } from '../support/hostile-pd
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const MUTATED = IS_SOAK ? 200 : 2;
-/** Of those made by hand all, or one of each kind but counts, of which one is uploaded in its test. */
+/** All handmade PDFs, or one of each kind except counts, which another test uploads. */
 const SAMPLE = [
   ...['bomb of a string', 'cross-reference before itself', 'arrays in arrays'],
   ...['no PDF', 'lengths too large', 'aes-128, a password'],
 ];
-/** With less time fewer of them end on their own: the limits are what is shown. */
+/** The shorter the time, the more extractions end by the limit, which this test checks. */
 const LIMITS = IS_SOAK ? EXTRACT_LIMITS : { ...EXTRACT_LIMITS, timeoutMs: 2_000, maxChildren: 2 };
-/** What a child may take between two looks at its memory. */
+/** How much memory a child may allocate between two checks of its memory. */
 const MEMORY_SLACK = 150 * 1024 * 1024;
 /**
- * How long a verdict may take on the clock: both parsers use all their processor time, and each child is started, killed
- * and reaped. A child that a busy machine starves is ended after eight times the limit.
+ * How long a verdict may take on the clock: both parsers use all their processor time, and each child process is
+ * started, killed and reaped. A child process without processor time is ended after eight times the limit.
  */
 const VERDICT_MS = IS_SOAK ? 2 * LIMITS.timeoutMs + 1_000 : 2 * 8 * LIMITS.timeoutMs + 30_000;
 
-describe('Hostile PDFs', () => {
-  it('get a verdict within their time and memory, leave nothing, and do not block the service', async () => {
+describe('Extraction of hostile PDFs', () => {
+  it('ends within its limits of time and memory, leaves no files, and does not block the service', async () => {
     const byHand = hostilePdfs().filter(({ name }) => IS_SOAK || SAMPLE.includes(name));
     const files = [...byHand, ...mutatedPdfs(6, MUTATED)];
     const extractor = pdfExtractor({ system: nodeSystem(), pid: process.pid, limits: LIMITS });
@@ -67,7 +67,7 @@ describe('Hostile PDFs', () => {
     }
     expect(children.mostMemoryBytes()).to.be.below(LIMITS.maxMemoryMb * 1024 * 1024 + MEMORY_SLACK);
     if (IS_SOAK) expect(delayMs, 'event-loop delay p99').to.be.below(50);
-    // Beside other test files the system counts pages of theirs as written by a child.
+    // The system also attributes pages that other test files write to a child process.
     if (IS_SOAK) expect(children.mostWrittenBytes(), 'bytes written').to.equal(0);
     expect(readdirSync('.')).to.deep.equal(here);
     expect(childPids().filter((pid) => !earlier.includes(pid))).to.deep.equal([]);

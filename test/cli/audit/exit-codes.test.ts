@@ -93,7 +93,7 @@ describe('The exit code of the commands on the record of a run', () => {
   });
 
   it('is 3 if no service answers, for verify 2', async () => {
-    // Closed connections: a call to the stopped server must not find one that the pool of fetch has kept.
+    // Closes each connection, so that fetch cannot reuse one after the server has stopped.
     const silent = createServer((_, answer) =>
       answer.writeHead(503, { Connection: 'close' }).end('{"detail":"Not now"}'),
     );

@@ -14,7 +14,7 @@ import { startService } from '../../support/running-service.js';
 import { COMMANDS, wordyModel } from '../../support/wordy-model.js';
 
 const TOPIC = `Trees ${COMMANDS}`;
-/** Characters that control a terminal or reverse text, but line feed. */
+/** Characters that control a terminal or reverse text, except line feed. */
 const COMMANDING = /(?!\n)[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/u;
 
 /** Capacity of a pipe without a reader. */

@@ -12,7 +12,7 @@ import { COMMANDS, wordyModel } from '../../support/wordy-model.js';
 /** Whether the program `script` of util-linux is installed, which runs a command on a terminal of its own. */
 const HAS_SCRIPT = String(spawnSync('script', ['--version']).stdout).includes('util-linux');
 
-/** Characters that control a terminal or reverse text, but line feed. */
+/** Characters that control a terminal or reverse text, except line feed. */
 const COMMANDING = /(?!\n)[\p{Cc}\u202A-\u202E\u2066-\u2069]/u;
 
 if (HAS_SCRIPT) describe('The commands on the record of a run, on a terminal', onTerminal);
