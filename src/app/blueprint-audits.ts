@@ -24,7 +24,7 @@ export class BlueprintAudits {
     });
   }
 
-  /** Checks all blueprints: for a while before it resolves, then in the background. */
+  /** Checks all blueprints. Resolves after at most 100 ms; the check then continues in the background. */
   check(): Promise<void> {
     return this.#check.start(listedIds((page) => this.#ask(() => this.#deps.history.blueprintIds(page))));
   }

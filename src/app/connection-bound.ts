@@ -1,17 +1,18 @@
 /**
- * Bounds the open connections below the limit on open files, because storage and calls to models need files too. Without
- * the bound Linux refuses all of them alike, and Node closes connections that it cannot accept without a log line.
+ * Limits the open connections to fewer than the limit on open files, because storage and calls to models need files
+ * too. Without this, connections could use up all files: storage and model calls would fail, and Node would drop new
+ * connections without a log line.
  */
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { System } from '../system/system.js';
 import type { Logger } from '../system/logger.js';
 
-/** Files reserved for other uses than connections: this share of the limit on open files, at most `MAX_KEPT`. */
-const KEPT_SHARE = 0.25;
-const MAX_KEPT = 256;
-/** Once open connections fall below this share of the limit, the next refusal is logged again. */
-const FEW_SHARE = 0.75;
+/** Files reserved for other uses than connections: this share of the limit on open files, at most `MAX_RESERVED`. */
+const RESERVED_SHARE = 0.25;
+const MAX_RESERVED = 256;
+/** When fewer connections than this share of the limit are open, the next refusal is logged again. */
+const RELOG_SHARE = 0.75;
 /** Interval at which open connections are compared with that share, in milliseconds. */
 const CHECK_INTERVAL_MS = 1_000;
 
@@ -22,19 +23,22 @@ export interface ConnectionBoundDeps {
   readonly logger: Pick<Logger, 'error'>;
 }
 
-/** Closes connections past the limit as soon as they are accepted, and logs it once until they are few again. */
+/**
+ * Closes each connection beyond the limit at once. Logs the first refusal, and another only after the number has fallen
+ * below `RELOG_SHARE`.
+ */
 export function boundConnections(server: Server, { maxFiles, system, logger }: ConnectionBoundDeps): void {
-  // Without a listener an accept that fails would end the process.
+  // Without a listener for errors, a failed accept would end the process.
   server.on('error', (err) => {
-    if (server.listening) logger.error({ err }, 'connections: failed to accept one');
+    if (server.listening) logger.error({ err }, 'connections: failed to accept a connection');
   });
   if (maxFiles === null) return;
-  const bound = maxFiles - Math.min(MAX_KEPT, Math.ceil(maxFiles * KEPT_SHARE));
+  const bound = maxFiles - Math.min(MAX_RESERVED, Math.ceil(maxFiles * RESERVED_SHARE));
   server.maxConnections = bound;
   let isReported = false;
   const check = (): void => {
     server.getConnections((error, open) => {
-      if (error === null && open < bound * FEW_SHARE) isReported = false;
+      if (error === null && open < bound * RELOG_SHARE) isReported = false;
       else if (server.listening) system.after(CHECK_INTERVAL_MS, check);
     });
   };

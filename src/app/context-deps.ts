@@ -1,4 +1,4 @@
-/** What a context is made from: settings, the data directory, the model, the clock, the logger. */
+/** What a context is created from: settings, the data directory, the model, the clock, the logger. */
 import type { System } from '../system/system.js';
 import type { Logger } from '../system/logger.js';
 import type { Config } from '../config.js';
@@ -19,7 +19,7 @@ export interface ContextDeps {
   readonly webSearch?: SearchProvider | null;
   readonly system: System;
   readonly logger: Logger;
-  /** Called once when the log accepts nothing more in this process, which has to be restarted. */
+  /** Called once when the log accepts no more appends in this process. The process must then be restarted. */
   readonly onLogBroken?: (error: unknown) => void;
   /** Called during the start: with true when the log does not answer, with false when it answers after that. */
   readonly onLogAway?: (isAway: boolean) => void;

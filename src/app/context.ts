@@ -49,7 +49,7 @@ export interface Context {
   readonly log: EventLog;
   readonly registry: RunRegistry;
   readonly queries: RunQueries;
-  /** Drafts as they are written here. */
+  /** Drafts while the models of this instance write them. */
   readonly tokens: TokenBus;
   readonly views: RunsInMemory;
   /** The events of runs as they are recorded. */
@@ -70,7 +70,7 @@ export interface Context {
   stop(): Promise<void>;
 }
 
-/** Opens the log and creates a context on it. A log that cannot be reached is waited for, and logged. */
+/** Opens the log and creates a context on it. If it cannot reach the log, it logs this once and waits. */
 export async function openContext(config: ContextConfig, deps: ContextDeps): Promise<Context> {
   return await createContext(config, deps, await openRecord(config, deps));
 }
@@ -102,7 +102,7 @@ interface Stores extends OpenedRecord, Pick<ReadModels, 'history' | 'corruptRuns
   readonly documents: Documents;
 }
 
-/** The read models, what folds the log into them, and the documents. */
+/** The read models, the projector that folds the log into them, and the documents. */
 async function openStores(config: ContextConfig, deps: ContextDeps, record: OpenedRecord): Promise<Stores> {
   const { dataDir, system, logger, overrides = {} } = deps;
   const { log, identity, head } = record;
@@ -131,7 +131,7 @@ interface Runs {
   readonly deadlines: Deadlines;
 }
 
-/** The runs of this instance, and its place among other instances. */
+/** The runs of this instance, and the objects that connect it with other instances. */
 function createRuns(config: ContextConfig, deps: ContextDeps, stores: Stores): Runs {
   const { dataDir, webSearch: search = null, system, logger, overrides = {} } = deps;
   const { log, instanceId, history, corruptRuns, documents, liveRuns, ownAppends } = stores;
@@ -142,7 +142,8 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: Stores): R
   const { charts = machineCache() } = overrides;
   const settings = config.cluster;
   const failureDetector =
-    settings && new FailureDetector({ ...settings, instanceId, system, predecessors: dataDir.succeed(instanceId) });
+    settings &&
+    new FailureDetector({ ...settings, instanceId, system, predecessors: dataDir.recordInstance(instanceId) });
   const registry = new RunRegistry({
     ...{ log, model, tools, tokens, ownAppends, system, instanceId, machines: charts },
     ...{ liveRuns, corruptRuns, logger, reader: stores.reader, maxActiveRuns: config.maxActiveRuns },
@@ -163,7 +164,7 @@ type ReadSide = Pick<
   'feed' | 'logFeed' | 'queries' | 'inbox' | 'blueprints' | 'blueprintList' | 'documentList'
 >;
 
-/** What clients read runs, blueprints and documents from. */
+/** The objects that answer clients that read runs, blueprints and documents. */
 function createReadSide({ system, logger }: ContextDeps, parts: Stores): ReadSide {
   const { log, identity, instanceId, authenticator, history, corruptRuns, corruptDocuments, reader } = parts;
   const { projector, liveRuns } = parts;
@@ -208,7 +209,7 @@ function connect({ logger, consumers = [] }: ContextDeps, parts: Stores & Runs &
   });
 }
 
-/** Adds what checks and recovers runs, starts to fold the log, and knows how to stop everything. */
+/** Completes the context with the audits, the recovery of runs and `stop`, and starts to fold the log. */
 function withRecovery(deps: ContextDeps, parts: Stores & Runs & ReadSide): Context {
   const { system, logger } = deps;
   const { log, registry, cluster, deadlines, history, models, documents, projector, feed, logFeed } = parts;
@@ -224,11 +225,11 @@ function withRecovery(deps: ContextDeps, parts: Stores & Runs & ReadSide): Conte
       feed.stop();
       logFeed.stop();
       await Promise.all([cluster?.stop(), audits.stop(), councils.stop()]);
-      // Together: a deadline in progress waits for the log until the registry stops.
+      // In parallel, because a deadline that is being applied waits for the log until the registry stops.
       await Promise.all([deadlines.stop(), registry.stop(), parts.blueprints.stop(), parts.authenticator.stop()]);
       await documents.stop(history.checkpoint);
       await projector.stop();
-      // What is not written is folded again at the next start.
+      // If this fails, the next start folds the same events again.
       await history.flush().catch(faultReporter(logger));
       await models.close();
       await log.close();

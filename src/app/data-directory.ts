@@ -20,7 +20,10 @@ import { DataDirHeld } from '../eventlog/errors.js';
 
 const HOLDER_FILE = 'holder.json';
 
-/** Instances remembered, 40 bytes each. Runs of one before them wait until it is suspected, as another machine's do. */
+/**
+ * Most earlier instances remembered, 40 bytes each. The runs of a forgotten one wait until it is suspected to be dead,
+ * like those of an instance on another machine.
+ */
 const MAX_PREDECESSORS = 1_000;
 
 /** The process that holds a data directory, named to others that find it held. */
@@ -42,11 +45,12 @@ export interface DataDirectory {
   /** Whether the folder existed before and other users of the machine have access to it. */
   readonly isExposed: boolean;
   /**
-   * Records the instance that runs here from now on.
+   * Records that this instance uses the folder from now on.
    *
-   * @returns the last 1,000 instances before it on this machine, which have ended: this process holds their folder
+   * @returns the last 1,000 instances that used it before on this machine. They have ended, because this process holds
+   *   the lock
    */
-  succeed(instanceId: string): readonly string[];
+  recordInstance(instanceId: string): readonly string[];
   /** Releases the lock. May be called twice. */
   release(): void;
 }
@@ -68,7 +72,7 @@ const STORAGE_FAILURES: ReadonlySet<string> = new Set([
 /** Permission bits of the group and of all other users, which no file of this process has. Windows has no such bits. */
 const OTHERS = 0o077;
 
-/** Makes all that this process creates from now on private to its user: files are 0600, folders 0700. */
+/** Makes all files and folders that this process creates from now on private to its user (modes 0600 and 0700). */
 export function keepPrivate(): void {
   process.umask(OTHERS);
 }
@@ -94,8 +98,9 @@ export function openDataDirectory(folder: string, holder: Holder): DataDirectory
     mkdirSync(tmpDir);
     createFolder(viewsDir);
     const { hostname } = holder;
-    const succeed = (instanceId: string): readonly string[] => succession(path, { instanceId, hostname, tmpDir });
-    return { path, logFile: join(path, 'log.sqlite'), viewsDir, tmpDir, isExposed, succeed, release };
+    const recordInstance = (instanceId: string): readonly string[] =>
+      replaceInstance(path, { instanceId, hostname, tmpDir });
+    return { path, logFile: join(path, 'log.sqlite'), viewsDir, tmpDir, isExposed, recordInstance, release };
   } catch (error) {
     if (error instanceof DataDirHeld || error instanceof DataDirFailed) throw error;
     const reason = reasonOf(error);
@@ -117,7 +122,10 @@ function isFailureOfStorage(error: unknown): boolean {
   return STORAGE_FAILURES.has(String(fieldOf(error, 'code'))) || isStorageFailure(error);
 }
 
-/** Creates level by level: Node's recursive creation never ends below a folder that refuses with ENOENT, as /proc does. */
+/**
+ * Creates missing parents one by one. Node's own recursive creation loops for ever below a folder that answers ENOENT,
+ * as /proc does.
+ */
 function createFolder(path: string): void {
   const parent = dirname(path);
   if (!existsSync(parent)) createFolder(parent);
@@ -138,13 +146,16 @@ function lock(path: string, holder: Holder): () => void {
     try {
       rmSync(holderFile, { force: true });
     } catch {
-      // It only names the holder; the next holder overwrites it.
+      // The file only names the holder; the next holder overwrites it.
     }
     database.close();
   };
 }
 
-/** A database with a rollback-journal transaction that never ends: others cannot begin one, and it dies with the process. */
+/**
+ * Opens a database and begins a transaction that never ends. This is the lock: no other process can begin one, and the
+ * system ends it together with this process.
+ */
 function lockedDatabase(path: string): DatabaseSyncInstance {
   let database: DatabaseSyncInstance | null = null;
   try {
@@ -160,15 +171,18 @@ function lockedDatabase(path: string): DatabaseSyncInstance {
   }
 }
 
-/** Records the new instance. In a folder copied from another machine the earlier instances do not count. */
-function succession(
+/**
+ * Records the new instance and returns the earlier ones. Instances of another machine, from which the folder was
+ * copied, do not count.
+ */
+function replaceInstance(
   path: string,
   { instanceId, hostname, tmpDir }: { readonly instanceId: string; readonly hostname: string; readonly tmpDir: string },
 ): readonly string[] {
   const file = join(path, 'instance.json');
   const predecessors = instancesIn(file, hostname);
   const next = { instanceId, hostname, predecessors };
-  // Replaced atomically: a crash in the middle must not lose them all.
+  // Replaces the file atomically, so that a crash in the middle does not lose all ids.
   const draft = join(tmpDir, 'instance.json');
   writeFileSync(draft, JSON.stringify(next), { flush: true });
   renameSync(draft, file);
@@ -181,7 +195,7 @@ function instancesIn(file: string, hostname: string): readonly string[] {
   try {
     last = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    // No instance before, or a corrupt file: then the runs of earlier instances wait until these are suspected.
+    // There is no file, or it is corrupt: then the runs of earlier instances wait until these are suspected to be dead.
   }
   if (typeof last !== 'object' || last === null || !('instanceId' in last && 'hostname' in last)) return [];
   if (last.hostname !== hostname) return [];
@@ -189,7 +203,10 @@ function instancesIn(file: string, hostname: string): readonly string[] {
   return [...listOf(fieldOf(last, 'predecessors')), last.instanceId].filter(isWord).slice(-MAX_PREDECESSORS);
 }
 
-/** The holder of a folder, in one line; its file may be missing or half-written while a process takes the lock. */
+/**
+ * Names the holder of a folder, in one line. The file with its name may be missing or half-written while a process
+ * takes the lock.
+ */
 export function dataDirectoryHolder(path: string): string {
   try {
     const holder: unknown = JSON.parse(readFileSync(join(path, HOLDER_FILE), 'utf8'));

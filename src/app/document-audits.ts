@@ -1,4 +1,4 @@
-/** Verifies the records and stored views of documents: on request, and at the start those that are listed. */
+/** Verifies the records and stored views of documents: one on request, and all listed ones at the start. */
 import type { RecordCheck } from '../audit/record-check.js';
 import { recordCheck } from '../audit/record-check.js';
 import { documentIdOf } from '../documents/events.js';
@@ -44,7 +44,7 @@ export class DocumentAudits {
     if (id !== null && this.#deps.corruptDocuments.has(id)) void this.#tasks.track(this.#verifyAgain(id));
   }
 
-  /** Verifies all listed documents: for a while before it resolves, then in the background. */
+  /** Verifies all listed documents. Resolves after at most 100 ms; the check then continues in the background. */
   check(): Promise<void> {
     const { history } = this.#deps;
     const { signal } = this.#tasks;
@@ -72,7 +72,7 @@ export class DocumentAudits {
     }
   }
 
-  /** Leaves a view that differs to a verification on request, which reports it. */
+  /** Does not replace a view that differs from the record: a verification on request does, and reports it. */
   #verifyInBackground(documentId: string): Promise<DocumentCheck | null> {
     return this.#verify(documentId, async () => undefined);
   }

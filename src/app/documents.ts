@@ -27,7 +27,7 @@ import { DocumentAudits } from './document-audits.js';
 import type { OpenedRecord } from './record.js';
 import { VectorCompleter } from './vector-completer.js';
 
-/** How long an append to a document is tried, in milliseconds, before its upload is answered 503. */
+/** How long the service tries an append to a document, in milliseconds, before it answers the upload with 503. */
 const APPEND_DEADLINE_MS = 10_000;
 
 /** What the documents of an instance are built on. */
@@ -112,7 +112,7 @@ export class Documents implements EventConsumer {
     return this.#deps.chunkSearch;
   }
 
-  /** Whether all documents from before the start can be found, or could. */
+  /** Whether all documents from before the start have become searchable. It stays true once it is true. */
   get hasCaughtUp(): boolean {
     return this.#deps.indexer.hasCaughtUp;
   }
@@ -131,7 +131,7 @@ export class Documents implements EventConsumer {
     return await corruptDocuments.noting(store.chunks(documentId, range));
   }
 
-  /** The chunks that agents are given for a query, best first. Throws as the search does. */
+  /** The chunks that an agent gets for a query, best first. Throws the errors of the search. */
   search(query: DocumentQuery, options: { readonly signal: AbortSignal }): Promise<readonly CitedChunk[]> {
     return findChunks(this.#deps.chunkSearch, query, options);
   }
@@ -141,11 +141,11 @@ export class Documents implements EventConsumer {
     return this.#deps.audits.verify(documentId);
   }
 
-  /** Resolves once it is recorded. */
+  /** Records an uploaded file. Resolves once it is durable. */
   async ingest(file: UploadedFile): Promise<Ingested> {
     const { corruptDocuments, store } = this.#deps;
     const ingested = await corruptDocuments.noting(store.ingest(file));
-    // The ingestion has read all events of the record that are in force.
+    // The ingestion has read and verified the events that count, so the document is not corrupt.
     corruptDocuments.forget(file.id);
     return ingested;
   }
@@ -185,7 +185,7 @@ export class Documents implements EventConsumer {
     this.#deps.indexer.markHistoryDelivered();
   }
 
-  /** Looks for corrupt records: for a while before it resolves, then in the background. */
+  /** Looks for corrupt records. Resolves after at most 100 ms; the check then continues in the background. */
   check(): Promise<void> {
     return this.#deps.audits.check();
   }
@@ -213,7 +213,10 @@ async function filenameIn(
   return document?.filename ?? null;
 }
 
-/** Handles an error of the stored views: another answer if they are lost, else the same error. */
+/**
+ * For `catch` after a read of the stored views: returns another answer if the views are lost, otherwise throws the
+ * error again.
+ */
 function ifViewsLost<T>(answer: () => T | Promise<T>): (error: unknown) => T | Promise<T> {
   return (error) => {
     if (error instanceof ViewsLost) return answer();

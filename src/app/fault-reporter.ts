@@ -13,8 +13,8 @@ export interface KnownCorrupt {
 }
 
 /**
- * A handler of faults: marks corrupt records, if it knows where, and logs other faults. An outage of the log ends by
- * itself, so its line has a reason and no stack.
+ * A handler of faults. Adds corrupt records to `known`, if it is given, and logs all other faults. An outage of the log
+ * ends by itself, so its log line has a reason and no stack.
  */
 export function faultReporter(
   logger: Pick<Logger, 'error'>,

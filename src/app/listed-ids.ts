@@ -1,6 +1,6 @@
 import type { Page } from '../projections/run-summary.js';
 
-/** Ids read from a list at a time. */
+/** Ids on one page. */
 const PAGE = 100;
 
 /** The ids of a list, page by page. */

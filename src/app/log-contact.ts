@@ -1,4 +1,4 @@
-/** Repeats the first calls to the log until it answers, and logs each outage once. The end of the process ends the wait. */
+/** Repeats the first calls to the log until it answers, and logs each outage once. The wait has no limit. */
 import { LogDenied, LogUnavailable } from '../eventlog/errors.js';
 import { backoffMs } from '../system/async/retry.js';
 import type { ContextDeps } from './context-deps.js';
@@ -40,7 +40,7 @@ export class LogContact {
     if (this.#state === 'reached') return;
     this.#state = 'reached';
     this.#deps.onLogAway?.(false);
-    this.#deps.logger.info({}, 'the event log is reached');
+    this.#deps.logger.info({}, 'the event log answers');
   }
 
   #markAway(error: LogUnavailable): void {

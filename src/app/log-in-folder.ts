@@ -1,4 +1,4 @@
-/** The embedded log in the folder of a service on a server: the service does not read it and says what it holds. */
+/** Describes an embedded log that lies unused in the data directory, because EVENTSTORE_URL is set. */
 import { existsSync } from 'node:fs';
 import { withoutSecrets } from '../config-values.js';
 import { ConfigInvalid } from '../errors.js';

@@ -7,11 +7,14 @@ import type { System } from '../system/system.js';
 import type { Documents } from './documents.js';
 
 /**
- * How long the read models may be behind the log before the service is not ready, in milliseconds. With less, a load
- * balancer takes away an instance that is only busy; with more, clients meet more lists that answer 503.
+ * How long the read models may be behind the log before the service is not ready, in milliseconds. A shorter time lets
+ * a load balancer remove an instance that is only busy. A longer time lets clients get more 503 answers to lists.
  */
 const MAX_LAG_MS = 10_000;
-/** Heads kept to measure the lag, and the least time between two: together they cover more than `MAX_LAG_MS`. */
+/**
+ * Most heads kept to measure the lag, and the shortest time between two of them. Together they cover more than
+ * `MAX_LAG_MS`.
+ */
 const MAX_HEADS = 12;
 const HEAD_EVERY_MS = 1_000;
 
@@ -46,8 +49,8 @@ export class Readiness {
   }
 
   /**
-   * How long the read models have been behind, in milliseconds: since the oldest head that this was called with and that
-   * they have not reached. It sees a lag only from the first call on, and to about a second.
+   * How long the read models have been behind the log, in milliseconds: the time since a call passed the oldest head
+   * that they have not reached. It is exact to about a second, and does not know the time before the first call.
    */
   #lagMs(head: Position | null): number {
     const { projector, system } = this.#deps;

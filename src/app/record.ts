@@ -20,7 +20,7 @@ import { runIdOf } from '../run/events.js';
 export interface OpenedRecord {
   readonly log: EventLog;
   readonly identity: string;
-  /** Of the log when it was opened. */
+  /** Position of the newest event when the log was opened, or null if the log was empty. */
   readonly head: Position | null;
   readonly instanceId: string;
   /** Authenticates callers by keys, sessions and tickets; its keys are loaded. */
@@ -71,7 +71,7 @@ function logWatch(logger: Logger): Pick<OpenLogOptions, 'onCorrupt' | 'onFull'> 
   };
 }
 
-/** In the folder of the stored read models. */
+/** Name of the file with the stored read models, in their folder. */
 export const VIEWS_FILE = 'views.sqlite';
 
 /** Where the log is. The embedded log must exist if there are views that were folded from it. */
@@ -84,8 +84,8 @@ function placeOf(
 }
 
 /**
- * A log that reports corruption of its file as corruption of the one record that was read or appended to: a run, document
- * or blueprint. The others are served.
+ * Wraps a log. If a call meets a corrupt part of the file, it throws the error of the one record that the call was
+ * about: a run, document or blueprint. The service continues to serve the others.
  */
 function withRecordErrors(log: EventLog): EventLog {
   return {

@@ -59,13 +59,19 @@ export class Recovery {
     return this.#withoutCorrupt(unfinished);
   }
 
-  /** Looks for corrupt records of runs, documents and blueprints: for a while before it resolves, then in the background. */
+  /**
+   * Looks for corrupt records of runs, documents and blueprints. Resolves after a short time; the check then continues
+   * in the background.
+   */
   async check(unfinished: readonly UnfinishedRun[]): Promise<void> {
     const { audits, documents, councils } = this.#deps;
     await Promise.all([audits.check(unfinished), documents.check(), councils.check()]);
   }
 
-  /** Takes the runs without an owner. Called before any new run may start, so that none is overtaken. */
+  /**
+   * Takes the runs without an owner. The caller calls it before a new run may start, so that no new run overtakes an
+   * old one.
+   */
   recover(unfinished: readonly UnfinishedRun[]): void {
     const { cluster, deadlines, registry, logger } = this.#deps;
     const runs = this.#withoutCorrupt(unfinished);
@@ -75,7 +81,7 @@ export class Recovery {
     registry.recover(runs);
   }
 
-  /** In place of `recover`, for a process that runs only its own runs: sends heartbeats to other instances. */
+  /** Replaces `recover` in a process that runs only its own runs: only sends heartbeats. */
   beat(): void {
     this.#deps.cluster?.beat();
   }

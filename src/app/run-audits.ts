@@ -1,4 +1,4 @@
-/** Verifies the records and stored views of runs: on request, and at the start those that have not ended. */
+/** Verifies the records and stored views of runs: one on request, and at the start all that have not ended. */
 import type { Genealogy } from '../generated/schemas.js';
 import { genealogyOf } from '../audit/genealogy.js';
 import type { AttemptPlace, PromptFound } from '../audit/prompt.js';
@@ -61,13 +61,16 @@ export class RunAudits {
     return reader.folded(runId, (events) => genealogyOf(runId, events, { sha256, canonical }));
   }
 
-  /** What a node was sent. @throws {RunCorrupt} */
+  /** The prompt that an attempt of a node sent to its model. @throws {RunCorrupt} */
   prompt(runId: string, at: AttemptPlace): Promise<PromptFound> {
     const { reader, system } = this.#deps;
     return reader.folded(runId, (events) => promptOf(runId, events, { ...at, sha256: system.sha256 }));
   }
 
-  /** Verifies the runs that have not ended, paused ones too: for a while before it resolves, then in the background. */
+  /**
+   * Verifies the runs that have not ended, paused ones too. Resolves after at most 100 ms; the check then continues in
+   * the background.
+   */
   check(unfinished: readonly UnfinishedRun[]): Promise<void> {
     return this.#check.start(this.#notEnded(unfinished));
   }
@@ -77,7 +80,10 @@ export class RunAudits {
     await Promise.all([this.#check.stop(), this.#tasks.end()]);
   }
 
-  /** Leaves a view that differs to a verification on request, which reports it. The view of a repaired run is outdated. */
+  /**
+   * Replaces the view of a repaired run, which is outdated. Does not replace another view that differs from the record:
+   * a verification on request does, and reports it.
+   */
   #verifyInBackground(runId: string): Promise<RunVerification | null> {
     const { corruptRuns, history } = this.#deps;
     const wasCorrupt = corruptRuns.has(runId);

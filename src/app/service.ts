@@ -91,7 +91,7 @@ async function openChecked(config: Config, deps: ServiceDeps, address: string): 
 /** Types of the events that end a run. */
 const ENDS: ReadonlySet<string> = new Set<RunFact['type']>(['RunCompleted', 'RunFailed']);
 
-/** Lets the limits count a run no longer once it has ended, whichever instance ran it. */
+/** Removes a run from the counts of the limits when it has ended, whichever instance ran it. */
 function runEnds(limits: Limits): EventConsumer {
   return {
     categories: ['run'],
@@ -209,7 +209,9 @@ async function stopService({ server, channels, context }: StopParts): Promise<vo
 
 interface StopParts {
   readonly server: Server;
-  /** Or null if they were not served yet. Sockets that wait then end with the process. */
+  /**
+   * The open sockets, or null if the service does not serve sockets yet. Sockets that wait then end with the process.
+   */
   readonly channels: ChannelServer | null;
   readonly context: Context;
 }

@@ -1,4 +1,4 @@
-/** What the service checks and warns of at its start: open addresses, lost keys, shared folders. */
+/** Checks and warnings at the start of the service: open addresses, lost keys, shared folders. */
 import type { Config } from '../config.js';
 import { ConfigInvalid } from '../errors.js';
 import type { KeyStore } from '../keys/store.js';
@@ -8,7 +8,7 @@ import type { ServiceDeps } from './context-deps.js';
 type AuthConfig = Pick<Config, 'host' | 'auth' | 'eventStore'>;
 
 /**
- * Checks the keys before the service changes anything else in its data directory.
+ * Checks the keys. The caller calls it before the service changes anything else in its data directory.
  *
  * @throws {ConfigInvalid} if the service could be reached from other machines without a key, or if keys could get lost
  */
@@ -29,11 +29,14 @@ function assertNotOpenToOthers({ host, auth }: AuthConfig, keys: KeyStore, addre
   throw new ConfigInvalid({ variable: 'HOST', value: host, accepted });
 }
 
-/** Warns of an embedded log in the folder of a service on a server. @throws {ConfigInvalid} if its keys could get lost */
+/**
+ * Warns of an embedded log that lies unused in the data directory, because EVENTSTORE_URL is set. @throws
+ * {ConfigInvalid} if its keys could get lost
+ */
 async function warnOfUnusedLog({ eventStore }: AuthConfig, keys: KeyStore, deps: ServiceDeps): Promise<void> {
   if (eventStore === null) return;
   const { dataDir, system, logger } = deps;
-  // Only a service on a server loads it.
+  // Loaded only if EVENTSTORE_URL is set.
   const { noticeOfLog } = await import('./log-in-folder.js');
   const notice = await noticeOfLog(dataDir.logFile, { system, url: eventStore.url, keys: keys.list() });
   if (notice !== null) logger.warn({}, notice);

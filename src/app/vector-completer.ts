@@ -6,7 +6,7 @@ import { ServiceStopping } from '../errors.js';
 import { wait } from '../system/async/deadline.js';
 import type { System } from '../system/system.js';
 
-/** Wait before vectors that could not be made or recorded are tried again, in milliseconds. */
+/** Wait after a failure to compute or record vectors, in milliseconds. */
 const RETRY_VECTORS_MS = 60_000;
 
 export interface VectorCompleterDeps {
@@ -35,7 +35,7 @@ export class VectorCompleter {
     this.#stopping.abort();
   }
 
-  /** Resolves once nothing is under way. */
+  /** Resolves when no document is being completed. */
   async settled(): Promise<void> {
     await this.#running;
   }

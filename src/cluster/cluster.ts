@@ -1,6 +1,6 @@
 /**
- * This instance among others on one log: it sends heartbeats, receives those of others, recovers orphans, and abandons
- * its own runs while the log accepts no heartbeat, because other instances may take them meanwhile.
+ * Connects this instance with the others on one log. It sends heartbeats, receives those of others, recovers orphans,
+ * and abandons its own runs while the log accepts no heartbeat, because other instances may take them meanwhile.
  */
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
@@ -58,7 +58,7 @@ export class Cluster {
     return this.#isFenced;
   }
 
-  /** Follows the runs of all instances from now on; earlier ones are given to `start`. */
+  /** Follows the runs of all instances from now on. `start` receives the unfinished runs from before. */
   listen(): void {
     this.#isListening = true;
   }
@@ -70,8 +70,8 @@ export class Cluster {
   }
 
   /**
-   * Sends heartbeats, so that no other instance takes the runs of this one, and checks for orphans among its own; does
-   * nothing after the stop, which may come first if the runs to start with take long to read.
+   * Sends heartbeats, so that no other instance takes the runs of this one, and checks its own runs for orphans. Does
+   * nothing after `stop`, which may come first if it takes long to read the unfinished runs.
    */
   beat(): void {
     if (this.#isStopped) return;
@@ -79,7 +79,7 @@ export class Cluster {
     this.#scheduleCheck();
   }
 
-  /** Before the event is folded, which may take further reads. */
+  /** Called before the event is folded, because folding may need further reads. */
   onEventRecorded(event: RecordedEvent): void {
     const { instanceId, failureDetector, registry } = this.#options;
     const sender = heartbeatSender(event);
@@ -150,7 +150,7 @@ class Heartbeat {
     this.#acknowledgedMs = options.system.monotonicMs();
   }
 
-  /** When the log last acknowledged a heartbeat, on the monotonic clock; before the first, when this was created. */
+  /** When the log last acknowledged a heartbeat, on the monotonic clock; at first, when this object was created. */
   get acknowledgedMs(): number {
     return this.#acknowledgedMs;
   }
@@ -196,7 +196,7 @@ function instanceStream(instanceId: string): string {
   return `instance-${instanceId}`;
 }
 
-/** The instance that sent a heartbeat, or null if the event is none. */
+/** The instance that sent a heartbeat, or null if the event is no heartbeat. */
 function heartbeatSender({ stream, type }: RecordedEvent): string | null {
   const prefix = instanceStream('');
   return type === INSTANCE_BEAT && stream.startsWith(prefix) ? stream.slice(prefix.length) : null;

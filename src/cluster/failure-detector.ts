@@ -1,7 +1,7 @@
 /**
- * Which instances are alive, by this instance's own clock since it last received a heartbeat of each. It suspects others
- * only while it receives its own heartbeats, because then its subscription works and is not behind. It may be wrong: a
- * suspicion only allows an attempt to take a run over, the revision of the append decides.
+ * Suspects an instance to be dead if it has received no heartbeat of it for too long by its own clock. It suspects
+ * others only while it receives its own heartbeats, because these show that its subscription works and is not behind.
+ * It may be wrong: a suspicion only allows an attempt to take a run; the revision of the append decides.
  */
 
 import type { System } from '../system/system.js';
@@ -21,13 +21,16 @@ export interface FailureDetectorOptions extends ClusterSettings {
   readonly system: Pick<System, 'monotonicMs' | 'sha256'>;
 }
 
-/** Own heartbeats that may be missed before the silence of others means nothing. */
+/**
+ * Number of own heartbeats that may be missing. If more are missing, the subscription is behind, so the silence of
+ * others proves nothing.
+ */
 const BEATS_MISSED = 2;
 
 export class FailureDetector {
   readonly #options: FailureDetectorOptions;
   readonly #predecessors: ReadonlySet<string>;
-  /** When each instance was last heard of, on the receiver's monotonic clock. */
+  /** When the last heartbeat of each instance was received, on this instance's monotonic clock. */
   readonly #lastHeartbeatMs = new Map<string, number>();
   /** True until the first own heartbeat is received, and while own heartbeats are missing. */
   #missesOwnHeartbeats = true;
@@ -44,8 +47,8 @@ export class FailureDetector {
   }
 
   /**
-   * Whether an instance other than this one has been silent for too long. For one never heard of, the time counts from
-   * the first call.
+   * Whether an instance other than this one has been silent for too long. If it never received a heartbeat of the
+   * instance, the time counts from the first call.
    */
   isSuspect(instanceId: string): boolean {
     const { instanceId: ownId, suspectAfterMs } = this.#options;
@@ -85,7 +88,7 @@ export class FailureDetector {
     return lastMs !== undefined && nowMs - lastMs <= BEATS_MISSED * heartbeatMs;
   }
 
-  /** Restarts every instance's time: silence while nothing was received does not count. */
+  /** Restarts the time of every instance: they could not be heard while the subscription delivered nothing. */
   #restartTimes(nowMs: number): void {
     this.#missesOwnHeartbeats = false;
     for (const instanceId of this.#lastHeartbeatMs.keys()) this.#lastHeartbeatMs.set(instanceId, nowMs);

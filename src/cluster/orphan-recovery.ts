@@ -1,10 +1,10 @@
 /**
- * Recovers orphans. Every instance knows the unfinished runs of all instances and tries to take those that are pending, that
- * a stopping instance has released, or whose owner is suspected to be dead. Instances do not agree on which of them takes a
- * run: each waits a random time, and the first append at the exact revision wins.
+ * Recovers orphans. Every instance knows the unfinished runs of all instances. It tries to take a run that is pending,
+ * that a stopping instance has released, or whose owner is suspected to be dead. Instances do not agree on which of
+ * them takes a run: each waits a random time, and the first append at the exact revision wins.
  *
- * It receives the states of runs from the subscription to the log, and earlier those that this instance appends or reads. Of
- * two states of a run it keeps the one with the higher revision.
+ * It receives the states of runs from the subscription to the log, and earlier those that this instance appends or
+ * reads. Of two states of a run it keeps the one with the higher revision.
  */
 import type { System } from '../system/system.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
@@ -27,7 +27,7 @@ export interface OrphanRecoveryOptions {
   readonly failureDetector: {
     /** Whether an instance other than this one is suspected to be dead. */
     isSuspect(instanceId: string): boolean;
-    /** Whether it is this instance's turn to take a run: affects only the delay. */
+    /** Whether it is this instance's turn to take a run. This affects only the delay. */
     isInTurn(runId: string): boolean;
   };
   /** The runs of this instance. */

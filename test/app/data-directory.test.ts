@@ -128,7 +128,7 @@ describe('Data directory', () => {
   describe('names the earlier instances', () => {
     const next = (hostname: string, instanceId: string): readonly string[] => {
       const dataDir = openDataDirectory(dir.path, { ...ME, hostname });
-      const before = dataDir.succeed(instanceId);
+      const before = dataDir.recordInstance(instanceId);
       dataDir.release();
       return before;
     };

@@ -48,7 +48,7 @@ describe('A service that starts while the server of its log is away', () => {
       .filter((msg) => msg.includes('event log'));
 
   const AWAY = 'the event log cannot be reached: waiting for it';
-  const BACK = 'the event log is reached';
+  const BACK = 'the event log answers';
 
   for (const [how, leave, come] of [
     ['refuses connections', () => server.kill(), () => server.restart()],

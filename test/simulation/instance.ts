@@ -193,7 +193,7 @@ export class Instance implements Line {
     const nowhere = '/nowhere';
     return {
       ...{ path: nowhere, logFile: nowhere, viewsDir: nowhere, tmpDir: nowhere, isExposed: false },
-      succeed: (instanceId) => {
+      recordInstance: (instanceId) => {
         const before = [...this.#predecessors];
         this.#predecessors.push(instanceId);
         return before;

@@ -1,18 +1,18 @@
 /**
- * The appends under way to runs that are not live here. An append beside a claim may come between the claim and its
- * acknowledgement; the new actor then reads the log before it acts.
+ * The appends in flight to runs that are not live here. If another event is recorded after a claim and before the log
+ * acknowledges the claim, the new actor must read the log before it acts.
  */
 import { RefCount } from '../../system/async/ref-count.js';
 
 export class Claims {
-  /** Work that may claim a run, until the claim is adopted. */
+  /** Work in progress that may claim a run, until the claim is adopted. */
   readonly #claiming = new RefCount();
-  /** Appends that claim nothing: a cancellation, a vote. */
+  /** Appends in flight that claim nothing: a cancellation, a vote. */
   readonly #appending = new RefCount();
-  /** Runs being claimed whose stream got another append meanwhile. */
+  /** Runs being claimed whose stream has got another event meanwhile. */
   readonly #overtaken = new Set<string>();
 
-  /** How many claims of a run are under way. */
+  /** How many claims of a run are in flight. */
   count(runId: string): number {
     return this.#claiming.of(runId);
   }
@@ -31,17 +31,17 @@ export class Claims {
     return this.#appending.during(runId, append);
   }
 
-  /** Notes that an event was recorded beside a claim that is under way. */
-  overtake(runId: string): void {
+  /** Remembers that another event was recorded, if a claim of the run is in flight. */
+  markOvertaken(runId: string): void {
     if (this.#claiming.of(runId) > 0) this.#overtaken.add(runId);
   }
 
-  /** Resolves once no append of this instance beside a claim is under way, with whether one was. */
+  /** Resolves when this instance has no append without a claim in flight to the run, with whether it had to wait. */
   appendsSettled(runId: string): Promise<boolean> {
     return this.#appending.none(runId);
   }
 
-  /** Whether an event came in since the claim began. Forgets it. */
+  /** Returns whether another event was recorded since the claim began, and forgets it. */
   takeOvertaken(runId: string): boolean {
     return this.#overtaken.delete(runId);
   }

@@ -40,7 +40,7 @@ export interface RunRepositoryDeps extends Omit<RunActorDeps, 'host'> {
   readonly tasks: TaskTracker;
   /** Corrupt runs, which are not continued; one found corrupt when it is loaded is added. */
   readonly corruptRuns: KnownCorruptRuns;
-  /** Asked before a command is decided on a record. @throws {RunCorrupt} when the record has lost its end */
+  /** Called before a command is decided. @throws {RunCorrupt} when the run's record has lost its end */
   readonly reader: { assertReaches(runId: string): Promise<void> };
   readonly logger: Logger;
 }
@@ -155,9 +155,9 @@ export class RunRepository implements ActorHost {
       this.notify(append.after);
       return append.after;
     }
-    // An append beside the claim may be recorded already, its acknowledgement on the way.
+    // Another append to this run may be recorded already, while its acknowledgement is still on the way.
     const hasWaited = await this.#claims.appendsSettled(runId);
-    // From here to the live actor nothing may be awaited: an event that comes in between would be lost.
+    // From here until the actor is live, this code must not await: an event delivered in between would be lost.
     const isLate = this.#claims.takeOvertaken(runId) || isRepeated || hasWaited;
     const claimed = { recorded: sealed.recorded, decided: { to, assignments: claim?.assignments }, isLate };
     return await this.#activate(new RunActor(chart, start, this.#actorDeps), claimed);
@@ -168,12 +168,12 @@ export class RunRepository implements ActorHost {
     const { liveRuns, admission } = this.#deps;
     const { runId, head } = decided.to.context.run;
     const other = liveRuns.actor(runId);
-    // The log acknowledged late: the run has continued here meanwhile, with a slot of its own.
+    // The log acknowledged this claim late. The run has continued here meanwhile, with another slot.
     if (other !== null && other.run.head.seq >= head.seq) {
       admission.leave();
       return other.run;
     }
-    // That actor does not know yet that it has lost the run.
+    // The other actor does not know yet that it has lost the run.
     other?.stop();
     liveRuns.add(actor);
     if (isLate) await actor.adoptLate(recorded, decided);
@@ -184,7 +184,7 @@ export class RunRepository implements ActorHost {
   /** Makes a live actor, or the claim under way, read events of another instance up to a revision. */
   onEventRecorded(runId: string, seq: number): void {
     const actor = this.#deps.liveRuns.actor(runId);
-    if (actor === null) this.#claims.overtake(runId);
+    if (actor === null) this.#claims.markOvertaken(runId);
     if (actor === null || actor.run.head.seq >= seq) return;
     this.#deps.tasks.track(actor.catchUp()).catch((error: unknown) => this.reportFault(runId, error));
   }
@@ -209,7 +209,7 @@ export class RunRepository implements ActorHost {
   }
 }
 
-/** A claim has been folded at the time of its decision, so it is recorded with that. */
+/** A claim was folded with the time of its decision, so it must be recorded with the same time. */
 function decidedAt({ at, claim }: AppendAfter): { readonly at?: string } {
   const decided = claim?.context.at ?? at;
   return decided === undefined ? {} : { at: decided };
