@@ -15,7 +15,7 @@ import { entryOf, inspectGraph } from './validate.js';
 
 export type Compiled =
   | { readonly isRunnable: true; readonly graph: Graph }
-  /** `graph` is empty: a run starts and fails in the same append. */
+  /** `graph` is empty. A run of it starts and fails in the same append. */
   | { readonly isRunnable: false; readonly graph: Graph; readonly failure: RunFailedData };
 
 /** The graph of a council. If the council has faults, the failure of its runs, with the node or edge of the first fault. */

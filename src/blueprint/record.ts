@@ -13,7 +13,7 @@ import { rolesOf } from '../council/roles.js';
 import { approvalIssues } from './approvals.js';
 import { inspectGraph, warningsOf } from './validate.js';
 
-/** Ids that have another meaning in the API's paths, and those that clients resolve. */
+/** Ids that have another meaning in the API's paths, and `.` and `..`, which clients resolve as parts of a path. */
 const RESERVED_IDS: ReadonlySet<string> = new Set(['run', 'runs', 'upload-pdf', 'validate', '.', '..']);
 
 /** The client's part of a blueprint. */

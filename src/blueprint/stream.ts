@@ -134,7 +134,7 @@ export async function blueprintVersions(
   return { versions, hasMore: false };
 }
 
-/** The time is empty if another program wrote the event. */
+/** Revision, time and author of a save. The time is empty if another program wrote the event. */
 function savedBy({ revision: seq, data, metadata }: RecordedEvent): Pick<BlueprintVersion, 'seq' | 'at' | 'actor'> {
   const actor = fieldOf(JSON.parse(data), 'actor');
   return { seq, at: metadata['occurredAt'] ?? '', actor: typeof actor === 'string' ? actor : null };

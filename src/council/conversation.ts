@@ -77,7 +77,10 @@ function exchangesOf(calls: readonly ToolCall[], results: readonly string[]): To
   return calls.map((call, index) => ({ call, result: elementAt(results, index) }));
 }
 
-/** Milliseconds since its first reading, without the time that calls waited for a slot or a server. */
+/**
+ * A function that returns the milliseconds since its first call, without the time that model calls waited for a slot or
+ * a server.
+ */
 function stopwatch({ system }: ToolKit): (waitedMs?: number) => number {
   let startedMs: number | null = null;
   let totalWaitedMs = 0;

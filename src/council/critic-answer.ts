@@ -35,7 +35,7 @@ function critiqueOf(json: string, object: object): Critique | null {
 
 function scoreOf(given: unknown): number | null {
   const score = typeof given === 'string' && NUMBER.test(given) ? Number(given) : given;
-  // JSON records minus zero as zero, and the adopted state must equal the recorded one.
+  // JSON writes minus zero as zero, and the adopted state must equal the recorded one.
   return typeof score === 'number' && score >= 0 && score <= 10 ? Math.abs(score) : null;
 }
 

@@ -35,7 +35,10 @@ export interface Step {
 /** Receives pieces of a draft. `turn` counts from 1; when it increases, the text of earlier turns is not part of the draft. */
 export type TokenSink = (text: string, turn: number) => void;
 
-/** Why an attempt failed: the model's failure, or an answer that the step cannot take. `model_error`: any other exception. */
+/**
+ * Why an attempt failed: a failure of the model, or an answer that the step cannot use. `model_error` is any other
+ * exception.
+ */
 export type AttemptFailureKind =
   | ModelFailureKind
   | ('thoughts_only' | 'unusable_critique' | 'draft_too_large' | 'feedback_too_large' | 'model_error');
@@ -108,7 +111,7 @@ function draftListener({ tokenSink, signal }: Step): (request: ModelRequest) => 
     if (sink === null) return null;
     const nextTurn = (): number => (turn += 1);
     const newFilter = (): ThoughtFilter => {
-      // Text so far is not part of the draft: it was before tool calls, or in an answer that broke off.
+      // The text so far is not part of the draft: it came before tool calls, or in an answer that broke off.
       nextTurn();
       const emit = (text: string): void => {
         if (!signal.aborted) sink(text, turn);

@@ -27,7 +27,10 @@ export interface ConditionFacts {
 export interface Condition {
   /** The bare word, or null for an expression. */
   readonly word: string | null;
-  /** A comparison with a missing value or between two types is false, but `!=` is true. Never throws. */
+  /**
+   * Whether the condition holds. A comparison with a missing value or between two types is false, but `!=` is true.
+   * Never throws.
+   */
   readonly holds: (facts: ConditionFacts) => boolean;
 }
 

@@ -14,7 +14,7 @@ export interface Plan {
   /** Index of a node in the graph. @throws when the graph has no such node */
   nodeOrder(id: string): number;
   edgesFrom(id: string): readonly GraphEdge[];
-  /** A condition, parsed once, or null if it is invalid: a run never follows such an edge. */
+  /** A condition, parsed once, or null if it is invalid: a run never follows an edge with an invalid condition. */
   condition(text: string): Condition | null;
   /** Index of the first edge between two nodes in the graph, or -1. */
   edgeOrder(source: string, target: string): number;
@@ -177,7 +177,7 @@ export function ambiguousBackEdges<E extends Edge>(graph: Walkable<E>): readonly
   );
 }
 
-/** Whether a path leads from the entry to a node without `past`. */
+/** Whether a path that avoids `past` leads from the entry to a node. */
 function isReached(
   node: string,
   entry: string,

@@ -58,7 +58,7 @@ export function isApprover(starter: string | null, rule: ApproverRule | null, ca
 export function deadlineOf(run: RunState, pause: RunPause): string | null {
   const deadline = ruleAt(run, pause)?.deadline ?? null;
   const due = new Date(Date.parse(pause.pausedAt) + (deadline?.after_ms ?? Number.NaN));
-  // A forged record may contain any time.
+  // A forged record may contain an invalid time.
   return Number.isNaN(due.getTime()) ? null : due.toISOString();
 }
 

@@ -20,7 +20,7 @@ export interface Branch {
   readonly score: number | null;
   /** Step or pause that the score comes from, or null without a score. */
   readonly scoreFrom: string | null;
-  /** Critic that gave the score, also of a corrected score, or null if only a human gave one. */
+  /** Critic that gave the score, also after a human corrected it, or null if only a human gave a score. */
   readonly scoreBy: string | null;
   /** The score before any correction. */
   readonly givenScore: number | null;
@@ -96,7 +96,7 @@ function inOrder(joining: readonly Joining[]): readonly Branch[] {
   return [...joining].sort((a, b) => a.order - b.order).map((each) => each.branch);
 }
 
-/** The branches with a draft of their own since the fork. */
+/** The branches that have written a draft since the fork. */
 function writtenSince(branches: readonly Branch[], fork: Fork | undefined): readonly Branch[] {
   return distinct(
     branches.filter((branch) => branch.draft !== null && branch.draftFrom !== (fork?.draftFrom ?? null)),
@@ -194,7 +194,7 @@ export function verdictOf(score: number | null, passScore: number): Verdict | nu
   return score >= passScore ? 'approve' : 'rework';
 }
 
-/** Feedback within its limit: the oldest is dropped until the list's JSON text fits. */
+/** The newest feedback whose JSON text fits the limit: drops the oldest first. */
 export function boundedFeedback(feedback: readonly Feedback[]): readonly Feedback[] {
   // Each item is followed by a comma or the closing bracket.
   let bytes = 1;

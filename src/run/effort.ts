@@ -37,7 +37,7 @@ export const NO_EFFORT: RunEffort = { models: [], open: [], waitedMs: 0 };
 /**
  * The effort after an event.
  *
- * @param pausedAt when the pause began that was open before the event, ISO 8601, or null if none was
+ * @param pausedAt start of the pause that was open before the event, ISO 8601, or null if no pause was open
  */
 export function effortAfter(effort: RunEffort, event: RunEvent, pausedAt: string | null): RunEffort {
   switch (event.type) {
@@ -70,7 +70,7 @@ function started(
 
 function toolCalled(effort: RunEffort, { step, round }: { readonly step: number; readonly round: number }): RunEffort {
   const attempt = effort.open.find((each) => each.step === step);
-  // One answer of the model asks for all calls of a round.
+  // The model asks for all calls of a round in one answer.
   if (attempt === undefined || round <= attempt.rounds) return effort;
   return counted(effort, { ...attempt, rounds: round }, { calls: round - attempt.rounds });
 }
@@ -99,7 +99,7 @@ function counted(effort: RunEffort, attempt: OpenAttempt, change: Change): RunEf
 }
 
 function waited(effort: RunEffort, pausedAt: string, at: string): RunEffort {
-  // Clocks of instances differ.
+  // The difference is negative if the clocks of two instances differ.
   return { ...effort, waitedMs: effort.waitedMs + Math.max(0, Date.parse(at) - Date.parse(pausedAt)) };
 }
 

@@ -14,8 +14,8 @@ export type Position = 'pending' | 'running' | 'paused' | 'waiting' | 'decided' 
 export type Next = 'running' | 'paused' | 'decided' | 'completed' | 'failed' | 'idle' | 'active' | null;
 
 /**
- * Where each event may occur, and the state after it: the whole chart but for its nodes. A new event goes here, and into
- * `mayFollow` with what else it requires.
+ * Where each event may occur, and the state after it: the whole chart except its nodes. Add a new event here, and its
+ * further requirements to `mayFollow`.
  */
 export const EVENTS: Readonly<Record<RunEvent['type'], Readonly<Partial<Record<Position, Next>>>>> = {
   RunRequested: {},
@@ -45,7 +45,7 @@ export const GUARDED: ReadonlySet<string> = new Set<RunEvent['type']>([
   'RunCompleted',
 ]);
 
-/** The guard: whether the run's state allows an event, beyond the chart's state. */
+/** The guard: whether the rest of the run's state allows an event that the chart's state allows. */
 export function mayFollow(run: RunState, event: RunEvent): boolean {
   switch (event.type) {
     case 'NodeStarted':

@@ -3,7 +3,7 @@ import type { RunFacts } from '../generated/schemas.js';
 
 export type RunFactType = keyof RunFacts;
 
-/** A fact that a decision wants recorded: not yet numbered, dated or hashed. */
+/** A fact that a decision leads to, before it is recorded: it has no number, date or hash yet. */
 export type RunFact = { [T in RunFactType]: { readonly type: T; readonly data: RunFacts[T] } }[RunFactType];
 
 /** A recorded event, in the shape of the events endpoint. */
@@ -34,7 +34,7 @@ export function runIdOf(stream: string): string | null {
   return stream.startsWith(prefix) ? stream.slice(prefix.length) : null;
 }
 
-/** A change of a later version: how to read data of an earlier version. */
+/** A change that a version made to the data of an event: converts data of earlier versions. */
 export interface Upcast {
   /** Type of the events it changes. */
   readonly type: string;

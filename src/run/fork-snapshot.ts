@@ -9,7 +9,7 @@ export function forkSnapshot(run: RunState): Required<RunFold> {
   const { progress } = run;
   const drafts = new IndexedList<string>((text) => text);
   const feedback = new IndexedList<FoldedFeedback>(({ from, text }) => `${from} ${text}`);
-  // Recorded under two names, because they differed in earlier versions.
+  // Recorded under two names, because the two values differed in earlier versions.
   const folded = ({ verdict, ...branch }: Branch): Required<FoldedBranch> => ({
     ...branch,
     decision: verdict,

@@ -123,7 +123,10 @@ function changesAnything({ inputTopic, state, nodes, maxNodeExecutions = false }
   return inputTopic || maxNodeExecutions || state.length > 0 || nodes.some(({ fields }) => fields.length > 0);
 }
 
-/** A run forked between a decision and its resumption: changes reopen the pause, otherwise the decision still holds. */
+/**
+ * A run that is forked after a decision and before it resumes. Changes reopen its pause; without changes the decision
+ * holds.
+ */
 function withDecision(run: RunState, isChanged: boolean): RunState {
   const pause = pauseOf(run);
   if (pause === null || pause.decision === null) return run;

@@ -28,7 +28,7 @@ export type PauseDecision = SentChoice & {
   readonly bodyHash: string;
 };
 
-/** Most votes recorded at one pause, so that approvers who keep changing their minds cannot fill the log. */
+/** Most votes recorded at one pause, so that approvers who change their votes again and again cannot fill the log. */
 const MAX_VOTES = 1_000;
 
 /** Error of a rejected run. */
@@ -49,8 +49,8 @@ export function outcomeOf(action: GateAction): DecisionOutcome {
 }
 
 /**
- * The facts that a decision on the open pause leads to: a vote until the quorum is reached. None if no pause is open or
- * this approver has cast the same vote before.
+ * The facts that a decision on the open pause leads to; only a vote before the quorum is reached. None if no pause is
+ * open or this approver has cast the same vote before.
  *
  * @throws {OverrideRefused | NotApprover | VotesUsedUp}
  */

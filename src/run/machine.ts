@@ -1,7 +1,8 @@
 /**
- * The statechart of a run, compiled from its graph: pending, running, paused, completed, failed. It moves on recorded
- * events only and refuses an event that may not follow. In a graph that forks, each node has a parallel region, and the
- * active regions are the frontier. In a graph that never forks, at most one node is active, so each node is one state.
+ * The statechart of a run, compiled from its graph: pending, running, paused, completed, failed. It changes state on
+ * recorded events only, and refuses an event that may not follow. In a graph that forks, each node has a parallel
+ * region, and the active regions are the frontier. In a graph that never forks, at most one node is active, so each
+ * node is one state.
  */
 import type { SnapshotFrom } from 'xstate';
 import { assign, createActor, setup } from 'xstate';
@@ -80,7 +81,7 @@ export function compileChart(graph: Graph): Chart {
   };
 }
 
-/** Context of a cached snapshot, of which only the state value counts. */
+/** Placeholder for the context of a cached snapshot, of which only the state value is used. */
 const NO_CONTEXT = {} as RunContext;
 
 function withContext(snapshot: RunSnapshot, context: RunContext): RunSnapshot {

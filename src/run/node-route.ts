@@ -20,8 +20,8 @@ export function followRoute(
   { node, step, branch, next }: RoutedBranch,
 ): Pick<RunProgress, 'arrivals' | 'ended'> {
   if (next.length === 0) {
-    // In a rework loop a branch may end at a node again, which replaces its end of the round before. Under an earlier rule
-    // (edges that lead back made nodes wait) runs ended at most once at each node, so they fold the same.
+    // In a rework loop a branch may end at a node again, which replaces its end of the round before. Older runs,
+    // recorded when edges that lead back made nodes wait, ended at most once at each node, so they fold the same.
     const others = progress.ended.filter((each) => each.node !== node);
     return { arrivals: progress.arrivals, ended: [...others, { node, from: step, branch }] };
   }

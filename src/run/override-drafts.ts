@@ -25,8 +25,8 @@ export interface GivenDraft {
 export type GivenDrafts = ReadonlyMap<string, GivenDraft>;
 
 /**
- * The drafts of an override. A draft for one branch takes precedence over the draft for all. A branch that is named with
- * its own draft keeps it.
+ * The drafts of an override. A draft for one branch takes precedence over the draft for all. A branch keeps its draft
+ * if the override names it with that draft.
  */
 export function givenDrafts(
   run: RunState,
@@ -54,7 +54,7 @@ interface Redraft {
   readonly given: (GivenDraft & { readonly node: string }) | null;
 }
 
-/** The state after `nodes` have been given their drafts, as far as they are about to run. */
+/** The state in which those of `nodes` that are about to run have their given drafts. */
 export function overrideDrafts(run: RunState, drafts: GivenDrafts, nodes: readonly string[]): RunState {
   const outstanding = run.progress.frontier.filter((each) => isOutstanding(run, each)).map(({ node }) => node);
   const redrafted = (

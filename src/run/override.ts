@@ -136,7 +136,7 @@ const TOO_MANY = {
 
 const FIXED = {
   kind: 'extra_forbidden',
-  reason: 'It cannot be changed: it is taken as it is shown, or not at all',
+  reason: 'It cannot be changed: send it as shown, or leave it out',
 } as const;
 
 function withoutShown({ progress }: RunState, override: StateOverride): StateOverride {

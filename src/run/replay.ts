@@ -142,5 +142,5 @@ export async function assertReaches(
 
 /** The reason for a record that ends before an event that a view has seen. */
 export function endsBefore(seen: number): string {
-  return `the record ends before it, and has gone on to event ${seen} once`;
+  return `the record ends before it, although it once had event ${seen}`;
 }

@@ -13,7 +13,9 @@ export interface FrontierNode {
   readonly attempt: number;
   /** Failed attempts of this step; attempts lost with their instance or to an outage do not count. */
   readonly failures: number;
-  /** The outage of its model's server that its attempts wait out, or null if its last failure was of another kind. */
+  /**
+   * The outage of its model's server whose end its attempts wait for, or null if its last failure was of another kind.
+   */
   readonly outage: Outage | null;
   /** When the attempt started, ISO 8601. */
   readonly startedAt: string;
@@ -123,7 +125,7 @@ export interface Ownership {
   /** Instance that runs it, or null if any instance may claim it. */
   readonly owner: string | null;
   /**
-   * Takeovers from a dead owner since the last completed step: a high count means that the run kills its owners.
+   * Takeovers from a dead owner since the last completed step: a high count suggests that the run crashes its owners.
    * Takeovers while it waits for an outage to end do not count.
    */
   readonly takeovers: number;

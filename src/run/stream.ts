@@ -143,7 +143,7 @@ export function foldNext(
   });
 }
 
-/** The result of `read`. Any error becomes a RunCorrupt at that event. */
+/** The result of `read`. Turns any error into a RunCorrupt at that event. */
 export function orCorrupt<T>(at: { readonly runId: string; readonly seq: number }, read: () => T): T {
   try {
     return read();

@@ -151,7 +151,7 @@ const MAX_TOOL_BYTES = 64 * 1024;
 /** Limit of one result, in bytes of UTF-8. */
 const MAX_RESULT_BYTES = 24 * 1024;
 
-/** Least room for another result, in bytes of UTF-8. */
+/** Least free space for a further call, in bytes of UTF-8. */
 const MIN_RESULT_BYTES = 2 * 1024;
 
 /** Deadline of one tool call, in milliseconds. */

@@ -1,6 +1,6 @@
 /**
- * Decides a pause: by a human, by the votes of several, or by its deadline. Of concurrent decisions on one pause, at any
- * instance, the first append at its revision wins.
+ * Decides a pause: by a human, by the votes of several, or by its deadline. If instances decide a pause at the same
+ * time, the first append at its revision wins.
  */
 import { KeyReused, PauseMoved, RunNotPaused } from '../errors.js';
 import type { Caller } from '../../keys/caller.js';
@@ -28,9 +28,11 @@ export interface DecisionRequest {
   /** SHA-256 of the Idempotency-Key. */
   readonly keyHash: string | null;
   readonly bodyHash: string;
-  /** The body hash that earlier versions, which hashed bodies as sent, recorded for an equal request. */
+  /**
+   * Hash of the body as sent, which earlier versions recorded: recognizes a request that is repeated after an upgrade.
+   */
   readonly sentHash?: string;
-  /** Revision of the pause it answers, or null if any open one. */
+  /** Revision of the pause that it answers, or null to answer any open pause. */
   readonly expectedSeq: number | null;
   /** Reads the choice; called only once the run is known to be paused. If it throws, nothing is recorded. */
   readonly choose: () => GateChoice;
@@ -71,7 +73,7 @@ export class PauseDecisions {
         const paused = pausedOf(replayed);
         const status = replayed?.snapshot.context.run.phase.status ?? 'unknown';
         if (paused === null) throw new RunNotPaused({ runId, status });
-        // Another decision was recorded first: the pause now open is not the one this request was about.
+        // Another decision was recorded first, so another pause is open than the one that this request answers.
         if (answers !== null && paused.pause.seq !== answers)
           throw new RunNotPaused({ runId, status: 'decided already' });
         answers = paused.pause.seq;
@@ -89,7 +91,8 @@ export class PauseDecisions {
   /**
    * Applies the rule of the open pause's deadline, if it has passed.
    *
-   * @returns the deadline that is open afterwards, ISO 8601: it lies ahead, or no slot is free. Or null if there is none
+   * @returns the deadline of the pause that is open afterwards, ISO 8601, or null if there is none; a deadline that has
+   *   passed could not be applied, because no slot is free
    */
   async passDeadline(runId: string): Promise<string | null> {
     const { runs } = this.#deps;
@@ -111,7 +114,7 @@ export class PauseDecisions {
     });
   }
 
-  /** Loads a run once its actor, if it has one, has adopted what it has recorded. */
+  /** Loads a run. If it has an actor here, waits first until the actor has adopted its appends. */
   async #load(runId: string): Promise<Replay | null> {
     const { runs, liveRuns } = this.#deps;
     await liveRuns.actor(runId)?.settled();
@@ -215,12 +218,15 @@ function decidedBefore(
   return earlier.isVote ? VOTED : outcomeOf(earlier.action);
 }
 
-/** Most votes remembered. A vote that is forgotten, the oldest first, is refused if it is repeated once its pause is decided. */
+/**
+ * Most votes remembered; the oldest is forgotten first. A forgotten vote that is repeated after its pause was decided
+ * is refused.
+ */
 const MAX_REMEMBERED = 1_000;
 
 /**
- * Votes cast again under a new Idempotency-Key. Nothing is appended for them, so only memory holds the key, and its
- * answer is repeated as long as it is remembered.
+ * Votes that an approver sent again under a new Idempotency-Key. The log records nothing for them, so only memory holds
+ * the key: the answer can be repeated as long as the vote is remembered.
  */
 class RepeatedVotes {
   readonly #votes = new BoundedMap<string, KeyedDecision>(MAX_REMEMBERED);

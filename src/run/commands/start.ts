@@ -102,11 +102,13 @@ export class RunStarts {
     }
   }
 
-  /** The recorded request of the first of equal requests, when this one lost to it on the log. */
+  /**
+   * The recorded request of an equal start that was appended before this one. Throws any error but that conflict again.
+   */
   async #firstOf(requested: RunRequestedData, error: unknown): Promise<RunRequestedData> {
     if (!(error instanceof RevisionConflict)) throw error;
     const first = await findRequest(this.#deps.log, requested.runId, [requested.bodyHash]);
-    // After a conflict the first event must be readable; if it is not, the log is unavailable at the moment.
+    // After a conflict the first event must be readable. If it is not, the log is unavailable.
     if (first === null) throw new LogUnavailable({ cause: error });
     return first;
   }

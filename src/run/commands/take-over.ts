@@ -16,7 +16,10 @@ export interface FailureSuspicions {
   isSuspect(instanceId: string): boolean;
 }
 
-/** Runs that are read and claimed at once: enough to fill a group commit. With many more all wait before the first starts. */
+/**
+ * Most runs that are read and claimed at a time: enough to fill a group commit. With many more, the first would start
+ * late.
+ */
 const MAX_TAKING = 64;
 
 export interface TakeoverDeps {
@@ -69,7 +72,7 @@ export class Takeovers implements AdmittedRuns {
     admission.leave();
   }
 
-  /** Claims a run for this instance unless a live instance owns it. @returns whether it is live here from now on */
+  /** Claims a run for this instance unless a live instance owns it. @returns whether it is live here afterwards */
   async #take(runId: string): Promise<boolean> {
     const { runs, tasks } = this.#deps;
     if (tasks.isEnding) return false;

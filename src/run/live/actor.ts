@@ -1,6 +1,7 @@
 /**
- * One live run. Commands are handled one at a time: their facts are appended, then adopted by the XState actor, then
- * acted on: attempts of nodes that have become active are executed, others aborted. Attempts report by commands.
+ * One live run. It handles commands one at a time: it appends their facts, adopts them, then acts on them: it executes
+ * the attempts that have become active, and aborts those that no longer are. An attempt reports its outcome as a
+ * command.
  */
 import type { ActorLogic, ActorRefFrom } from 'xstate';
 import { createActor } from 'xstate';
@@ -64,10 +65,11 @@ export class RunActor {
   readonly #chart: Chart;
   readonly #deps: RunActorDeps;
   readonly #live: ActorRefFrom<RunActorLogic>;
-  /** Attempts in flight by call key, or null once only the record of the outcome is outstanding. */
+  /**
+   * Aborts the attempts in flight, by call key; null for an attempt whose outcome is known and only waits to be
+   * recorded.
+   */
   readonly #calls = new Map<string, AbortController | null>();
-  /** Unused controller of a completed attempt, reused for the next: they are expensive to make, and it has no listeners left. */
-  #spareController: AbortController | null = null;
   #isStopped = false;
   readonly #stopping = new AbortController();
   readonly #retryPolicy: RetryPolicy;
@@ -112,7 +114,7 @@ export class RunActor {
   /**
    * Moves to the state after recorded facts, of this or another instance, and acts on it.
    *
-   * @param decided their outcome if they were decided here: saves computing the transitions again
+   * @param decided the snapshot after them if they were decided here, which saves computing the transitions again
    *
    * @throws {TransitionRefused} when the chart does not allow one of them
    */
@@ -209,8 +211,7 @@ export class RunActor {
     if (this.#releasing) return;
     for (const [key, at] of active) {
       if (this.#calls.has(key)) continue;
-      const call = this.#spareController ?? new AbortController();
-      this.#spareController = null;
+      const call = new AbortController();
       this.#calls.set(key, call);
       this.#execute(at, call, assignments?.get(key)).catch((error: unknown) => this.#failRun(error));
     }
@@ -226,7 +227,7 @@ export class RunActor {
     const { run } = this;
     const node = run.plan.node(at.node);
     if (at.delayMs > 0) await wait(system, at.delayMs, signal);
-    // An append with an unknown outcome may have ended the run meanwhile.
+    // An append whose outcome is still unknown may have ended the run.
     const mayBegin = (): Promise<void> => this.settled();
     const options = { runId: run.runId, timeoutMs: node.timeoutMs, outage: at.outage, signal, mayBegin };
     const outcome = await executeStep({
@@ -240,11 +241,10 @@ export class RunActor {
     });
     if (signal.aborted) return;
     this.#calls.set(callOf(at), null);
-    this.#spareController = call;
     await this.send(reportOf(at, outcome, { maxAttempts: node.maxAttempts, random: system.random() }));
   }
 
-  /** Resolves once a tool call is recorded: only then may its result be used. */
+  /** Resolves when a tool call is recorded. Its result may be used only after that. */
   async #record({ step, attempt }: FrontierNode, call: CallRecord): Promise<void> {
     const facts = await this.send({ type: 'RecordToolCall', call: { step, attempt, ...call } });
     if (facts === null || facts.length === 0) throw NO_LONGER_EXECUTED;
@@ -259,7 +259,9 @@ export class RunActor {
   }
 }
 
-/** Calls the model for an attempt. The end of a call ends the step's outage; a later call may meet another. */
+/**
+ * Calls the model for an attempt. Only the first call waits for the known outage to end; a later call may meet another.
+ */
 function askWith(model: BoundedModel, options: Parameters<BoundedModel['ask']>[1]): Ask {
   let { outage } = options;
   return async (request) => {
@@ -294,7 +296,10 @@ const runActorLogic: RunActorLogic = {
   getPersistedSnapshot: (snapshot) => snapshot,
 };
 
-/** A snapshot computed when its facts were decided, completed with the id and hash of the last as recorded. */
+/**
+ * The snapshot that was computed when its facts were decided, completed with the id and hash of the last recorded
+ * event.
+ */
 export function asRecorded(decided: RunSnapshot, last: RunEvent | undefined): RunSnapshot {
   const { run } = decided.context;
   if (last?.seq !== run.head.seq)

@@ -6,7 +6,7 @@ const MAX_PENDING_RUNS = 10_000;
 
 /** Runs the admitted runs. */
 export interface AdmittedRuns {
-  /** Receives a queued run with a slot, which the receiver must free in any case. */
+  /** Receives a queued run that has got a slot. The receiver must free the slot, also after an error. */
   onAdmitted(runId: string): void;
 }
 
@@ -35,7 +35,7 @@ export class Admission {
     return true;
   }
 
-  /** Takes a slot in any case, for a paused run that is resumed. */
+  /** Takes a slot even if none is free, for a paused run that is resumed. */
   enter(): void {
     this.#active += 1;
   }

@@ -32,8 +32,8 @@ export function reportOf(
 
 /**
  * Milliseconds until the next attempt: exponential with full jitter, never less than the provider asked for. At the
- * beginning of an outage only what the provider asked for, within the outage's budget: the next attempt itself waits for
- * the outage to end, together with all others.
+ * beginning of an outage, it is the wait that the provider asked for, within the outage's budget, because the next
+ * attempt itself waits for the outage to end.
  *
  * @param failures failed attempts of the step that count, this one included if it does
  * @param random in [0, 1)

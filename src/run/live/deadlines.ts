@@ -10,9 +10,15 @@ import { deadlineOf } from '../approvals.js';
 import type { RunState } from '../state.js';
 import { openPauseOf } from '../state.js';
 
-/** Most deadlines kept in memory; beyond, the later half is read from the stored views again when it comes near. */
+/**
+ * Most deadlines kept in memory. Beyond, the later half is dropped, and read from the stored views again when it is
+ * near.
+ */
 const MAX_KNOWN = 20_000;
-/** Longest timer, in milliseconds. It bounds how late a change of the clock is noticed; timers end at 2^31 ms. */
+/**
+ * Longest timer, in milliseconds. After a change of the clock, the service may be late by this time. Node allows no
+ * timer over 2^31 ms.
+ */
 const LONGEST_TIMER_MS = 60_000;
 /** Wait before a deadline is retried after a fault, in milliseconds. */
 const RETRY_MS = 1_000;
@@ -58,7 +64,7 @@ export class Deadlines {
   #isForAllInstances = false;
   #isActing = false;
   #isStopped = false;
-  /** The time of the timer, in ms since 1970. */
+  /** When the timer calls back, in ms since 1970. */
   #wakeMs = Number.POSITIVE_INFINITY;
   #cancelTimer: () => void = () => undefined;
   #acting: Promise<void> = Promise.resolve();
@@ -74,7 +80,7 @@ export class Deadlines {
     this.#schedule();
   }
 
-  /** Updates a run's deadline after one of its events; until `start`, only for this instance's runs. */
+  /** Updates a run's deadline after one of its events. Before `start`, ignores events of other instances. */
   onRunFolded({ metadata }: Pick<RecordedEvent, 'metadata'>, run: RunState): void {
     const { instanceId, corruptRuns } = this.#options;
     const { runId } = run;
@@ -176,7 +182,7 @@ export class Deadlines {
 
   #report(runId: string | null, err: unknown): void {
     if (!this.#isStopped)
-      this.#options.logger.error({ runId, err }, 'deadline of a pause: could not be applied; trying again');
+      this.#options.logger.error({ runId, err }, 'deadline of a pause: failed to apply it; trying again');
   }
 
   #nowMs(): number {

@@ -19,7 +19,7 @@ export interface OwnAppend {
 }
 
 export class OwnAppends {
-  /** By run: one append of a run is made after the other. */
+  /** By run, because the appends of one run are sequential. */
   readonly #newest: BoundedMap<string, OwnAppend>;
 
   constructor(maxRuns = MAX_RUNS) {
@@ -31,7 +31,9 @@ export class OwnAppends {
     return this.#newest.size;
   }
 
-  /** Remembers an append, then makes it: the subscription may deliver it before the log acknowledges it. */
+  /**
+   * Remembers an append before it makes it, because the subscription may deliver it before the log acknowledges it.
+   */
   async during<T>(append: OwnAppend, make: () => Promise<T>): Promise<T> {
     const { runId } = append.after;
     this.#newest.set(runId, append);
@@ -44,8 +46,8 @@ export class OwnAppends {
   }
 
   /**
-   * The run after an event that the subscription delivers, or after later recorded events. Null for an event of another
-   * instance, and for one that is not remembered. The id proves that this instance decided the event.
+   * The run after an event that the subscription delivers, or a later recorded state of it. Null if another instance
+   * made the append, which the event's id shows, or if the append was forgotten.
    */
   stateAfter(runId: string, { revision, id }: Pick<RecordedEvent, 'revision' | 'id'>): RunState | null {
     const append = this.#newest.get(runId);

@@ -57,7 +57,10 @@ export class RunRegistry {
     this.#runs.subscribe(observer);
   }
 
-  /** Delays the commands start, refuse, cancel and decidePause until the unfinished runs are queued: none is overtaken. */
+  /**
+   * Delays the commands start, refuse, cancel and decidePause until the unfinished runs are queued, so that no new run
+   * overtakes them.
+   */
   delayCommandsUntil(ready: Promise<void>): void {
     this.#ready = ready;
   }
@@ -123,7 +126,8 @@ export class RunRegistry {
   /**
    * Applies the rule of the open pause's deadline, if it has passed.
    *
-   * @returns the deadline that is open afterwards, ISO 8601: it lies ahead, or no slot is free. Or null if there is none
+   * @returns the deadline of the pause that is open afterwards, ISO 8601, or null if there is none; see
+   *   commands/decide-pause.ts
    */
   passDeadline(runId: string): Promise<string | null> {
     return this.#tasks.track(this.#pauses.passDeadline(runId));
@@ -139,7 +143,7 @@ export class RunRegistry {
     this.#takeovers.dequeue(runId);
   }
 
-  /** Makes a live actor read what another instance has recorded. */
+  /** Makes the live actor of a run read the events that another instance has recorded. */
   onEventRecorded(runId: string, seq: number): void {
     this.#runs.onEventRecorded(runId, seq);
   }

@@ -72,7 +72,10 @@ export class TokenBus {
     return leave;
   }
 
-  /** Receives the text of a call to a model. Null while the run has no listeners: the answer need not be streamed. */
+  /**
+   * A receiver for the text of a call to a model, or null if the run has no listeners: then the answer need not be
+   * streamed.
+   */
   sinkFor(runId: string, from: Pick<Token, 'node' | 'step' | 'attempt'>): TokenSink | null {
     if (!this.#audiences.has(runId)) return null;
     let sent = { turn: 0, length: 0 };
@@ -91,7 +94,7 @@ export class TokenBus {
         flush();
         sent = { turn, length: 0 };
       }
-      // Before anything else happens, the last piece is passed on.
+      // Passes on the last piece in the next microtask, before any other message is handled.
       if (piece === '') void Promise.resolve().then(flush);
       piece += text;
       if (piece.length >= Math.min(sent.length + FIRST_CHARS, MAX_CHARS)) flush();
