@@ -15,7 +15,7 @@ export interface OpenLogOptions extends EmbeddedLogOptions {
 }
 
 /**
- * Opens the log. It does not wait for a server: calls fail until that answers.
+ * Opens the log. Does not wait for a server: calls fail until the server answers.
  *
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid}
  */

@@ -114,7 +114,10 @@ export interface EventLog {
   /** Position of the newest event, or null if the log is empty. */
   head(): Promise<Position | null>;
 
-  /** Whether events were missing in the middle of the log when it was opened: a stream may then have lost its last ones. */
+  /**
+   * Whether events were missing in the middle of the log when it was opened. If so, a stream may have lost its last
+   * events.
+   */
   hasGaps(): Promise<boolean>;
 
   /** A real round trip to the storage. */
@@ -138,7 +141,7 @@ export function isOfTypes(type: string, types: readonly string[] | undefined): b
   return types === undefined || types.includes(type);
 }
 
-/** The log at this place is missing, unreadable, or not consistent. */
+/** The log in this file is missing, unreadable or inconsistent. */
 export class LogUnreadable extends CouncilError<{ readonly file: string }> {
   readonly code = 'log.unreadable';
   constructor({ file, reason }: { readonly file: string; readonly reason: string }, options?: ErrorOptions) {
@@ -158,7 +161,7 @@ export async function lastEvent(
 }
 
 /**
- * Whether a stream may have lost events at its end, if a view has later ones. If not, the view is wrong.
+ * Whether a stream may have lost its last events, if a view has seen later ones. If not, the view is wrong.
  *
  * @param last revision of the last event, -1 if it has none
  */
@@ -167,8 +170,8 @@ export async function mayHaveLostEnd(log: Pick<EventLog, 'hasGaps'>, last: numbe
 }
 
 /**
- * An event's metadata as flat texts. Corrupt metadata, or another program's, counts as none: the event then has no hash,
- * which the check of the hash chain detects.
+ * An event's metadata as flat texts. Corrupt metadata, or that of another program, counts as empty: the event then has
+ * no hash, which the check of the hash chain detects.
  */
 export function flatMetadata(json: string): Readonly<Record<string, string>> {
   try {
@@ -178,7 +181,7 @@ export function flatMetadata(json: string): Readonly<Record<string, string>> {
   }
 }
 
-/** Metadata as flat texts, none if it is anything else. */
+/** Metadata as flat texts, or empty if it is anything else. */
 export function flatTexts(metadata: unknown): Readonly<Record<string, string>> {
   return isFlat(metadata) ? metadata : {};
 }

@@ -1,4 +1,4 @@
-/** Validates events of the log once, where they become events of the domain. */
+/** Validates events of the log when they become events of the domain. */
 import { present } from '../system/element.js';
 import type { EventValidator } from '../generated/recorded-events.js';
 

@@ -1,5 +1,6 @@
 /**
- * The command loop of every aggregate: read, decide, seal, append at the exact revision; on a conflict again.
+ * The command loop of every aggregate: read, decide, seal, append at the exact revision. It starts again after a
+ * conflict.
  */
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { RevisionConflict } from '../eventlog/errors.js';
@@ -51,12 +52,12 @@ export interface StreamHead extends ChainHead {
   readonly id: string;
 }
 
-/** The head to append after, whatever the last event holds. */
+/** The head that the event makes: an append may follow it even if the event is corrupt. */
 export function headAt({ revision, id, metadata }: RecordedEvent): StreamHead {
   return { seq: revision, id, hash: metadata['hash'] ?? GENESIS_HASH };
 }
 
-/** What sealing needs of this instance. */
+/** What sealing needs from this instance. */
 export interface SealDeps {
   readonly system: Pick<System, 'now' | 'uuid' | 'sha256'>;
   readonly instanceId: string;

@@ -107,7 +107,7 @@ function hashedText({ at, id, seq, type }: Omit<HashedFields, 'data'>, canonical
 
 /**
  * A recorded event as the audit endpoints show it. If another program wrote it, without the chain's metadata, `at` and
- * `hash` are empty, and its hash follows from none.
+ * `hash` are empty, and its check fails.
  *
  * @throws {SyntaxError | TypeError} when its data is no JSON object
  */
@@ -129,7 +129,7 @@ export function hashOf({ metadata }: RecordedEvent): string {
   return metadata['hash'] ?? '';
 }
 
-/** The reason of a corruption that the hash chain shows. */
+/** The reason in an error about an event whose hash does not follow. */
 export const BROKEN_LINK = 'its hash does not follow from the event before it and its own fields';
 
 /** Whether an event's hash follows from the hash before it and its own fields. */

@@ -7,9 +7,12 @@ import { inTime, wait } from './async/deadline.js';
 import type { System } from './system.js';
 import { CallFailed } from './worker-rpc.js';
 
-/** Longest wait of a call for a file that is being recreated, in milliseconds. That takes a tenth of a second. */
+/** How long a call waits for a file that is being recreated, in milliseconds. Recreation takes a tenth of a second. */
 const RECREATED_MS = 1_000;
-/** Shortest time between two files, in milliseconds: a disk that fails again and again must not keep a core busy. */
+/**
+ * Shortest time between two new files, in milliseconds, so that a disk that fails again and again does not keep a core
+ * busy.
+ */
 export const REST_MS = 30_000;
 
 export interface DerivedFileOptions<Thread> {
@@ -20,7 +23,7 @@ export interface DerivedFileOptions<Thread> {
   readonly onLost: (cause: unknown) => void;
   /** Called when the file could not be recreated. The next try is after `REST_MS`. */
   readonly onFault: (cause: unknown) => void;
-  /** The error of a call that the failure ends, or that has no file to read. */
+  /** The error of a call that fails with the file, or finds no file. */
   readonly lost: (options?: ErrorOptions) => Error;
   /** The error of a call that failed without harm to the file, as on a full disk, or null if the file is lost. */
   readonly harmless: (error: CallFailed) => Error | null;
@@ -73,7 +76,7 @@ export class DerivedFile<Thread extends { close(): Promise<void> }> {
     return this.#thread;
   }
 
-  /** The first of the calls that a failure ends recreates the file. */
+  /** Recreates the file. Of several calls that one failure ends, only the first does. */
   #lose(failed: Thread, cause: unknown): void {
     if (this.#thread !== failed) return;
     this.#thread = null;

@@ -5,13 +5,13 @@
  * the final dot. Null if the text names no host.
  */
 export function hostNameOf(text: string): string | null {
-  // A URL parser would read these as another part, or skip them.
+  // A URL parser would read these characters as another part of the URL, or skip them.
   if (/[\s/?#@\\]/.test(text)) return null;
   const url = `http://${isBareIpv6(text) ? `[${text}]` : text}`;
   return URL.canParse(url) ? new URL(url).hostname.replace(/\.$/, '') : null;
 }
 
-/** Whether a name in that form is this machine's wherever it is resolved (RFC 6761, section 6.3; RFC 1122; RFC 4291). */
+/** Whether a name in that form always means this machine (RFC 6761, section 6.3; RFC 1122; RFC 4291). */
 export function isLoopbackName(name: string): boolean {
   const isAddress = /^127(\.\d+){3}$/.test(name) || /^\[(::1|::ffff:7f[\da-f]{2}:[\da-f]{1,4})\]$/.test(name);
   return isAddress || /^(.+\.)?localhost$/.test(name);
@@ -21,7 +21,7 @@ function isBareIpv6(text: string): boolean {
   return /^[^[\]:]*:[^[\]:]*:/.test(text);
 }
 
-/** Whether a socket's IP address is this machine's (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3). */
+/** Whether a socket's IP address is a loopback address (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3). */
 export function isLoopbackAddress(address: string): boolean {
   return /^(::ffff:)?127\./i.test(address) || address === '::1';
 }

@@ -18,7 +18,7 @@ export function onSignals(system: Pick<System, 'monotonicMs'>, first: () => void
   process.on('SIGINT', onSignal);
 }
 
-/** Kills this process: no thread closes its files in order. */
+/** Kills this process at once, so that no thread closes its files. */
 export function endAsKilled(): void {
   process.kill(process.pid, 'SIGKILL');
 }

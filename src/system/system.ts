@@ -16,7 +16,7 @@ export interface System {
   random(): number;
   /** SHA-256 of a text's UTF-8, as 64 lower-case hex digits. */
   sha256(text: string): string;
-  /** An unguessable text: 256 random bits as 43 characters of base64url. */
+  /** A text that cannot be guessed: 256 random bits as 43 characters of base64url. */
   secret(): string;
   /** Whether two texts are equal; the time taken depends only on their lengths. */
   isEqual(one: string, other: string): boolean;

@@ -55,7 +55,7 @@ export class WorkerRpc<Ready, Api extends { close(): unknown }> {
   #resolveStopped: (error: Error) => void = () => undefined;
   #resolveExited: () => void = () => undefined;
   readonly #exited = new Promise<void>((resolve) => (this.#resolveExited = resolve));
-  /** Resolves with the reason once the thread has stopped, also by `close`. */
+  /** Resolves with the reason when the thread has stopped, also after `close`. */
   readonly stopped = new Promise<Error>((resolve) => (this.#resolveStopped = resolve));
 
   /**

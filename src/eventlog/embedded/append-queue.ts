@@ -1,6 +1,6 @@
 /**
- * Group commit: appends that arrive while a batch is being made durable wait and go together into the next one, so many
- * writers cost hardly more syncs than one.
+ * Group commit: appends that arrive while a batch is being written wait, and are written together in the next batch. So
+ * many writers need hardly more syncs than one.
  */
 import { AppendOutcomeUnknown, LogUnavailable } from '../errors.js';
 import type { NewEvent } from '../port.js';

@@ -1,10 +1,10 @@
-/** Rows and cells as SQLite gives them. */
+/** Reads cells of rows that SQLite returns. */
 
 /** A cell does not hold the type of its column: its page is corrupt. */
 export class CellUnreadable extends Error {}
 
 /**
- * The text in a column. The check finds a corrupt file where it is read.
+ * The text in a column. The check of its type detects a corrupt page.
  *
  * @throws {CellUnreadable}
  */

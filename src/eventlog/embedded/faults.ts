@@ -1,4 +1,4 @@
-/** What an error of the file means. */
+/** The meaning of an error of the log's file. */
 import { fieldOf } from '../../system/untrusted.js';
 import { CellUnreadable } from './cells.js';
 
@@ -21,15 +21,16 @@ export function isBusy(error: unknown): boolean {
   return codeOf(error) === BUSY;
 }
 
-/** Whether the disk failed or is full, whatever the file holds. */
+/** Whether the disk failed or is full. */
 export function isStorageFailure(error: unknown): boolean {
   const code = codeOf(error);
   return code === IO_ERROR || code === FULL;
 }
 
 /**
- * The fault behind an error, or null if it is neither. For these alone it is certain that a transaction was not written:
- * they occur before its sync. A constraint fails only if index and table disagree, because appends are checked before.
+ * The fault behind an error, or null for any other error. After these faults a transaction is certainly not written,
+ * because they occur before its sync. A failed constraint means a corrupt file: appends are checked before, so it fails
+ * only if index and table differ.
  */
 export function faultOf(error: unknown): FileFault | null {
   if (error instanceof CellUnreadable) return 'corrupt';

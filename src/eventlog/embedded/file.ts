@@ -14,7 +14,7 @@ import { faultOf } from './faults.js';
 const APPLICATION_ID = 0x4352534c;
 const SCHEMA_VERSION = 1;
 
-/** Page cache in KiB. Stream names are looked up at random, so their index should fit into it. */
+/** Page cache in KiB. The index of stream names should fit into it, because names are looked up in random order. */
 const CACHE_KIB = 64 * 1024;
 
 /** How long opening waits, in milliseconds, for a reader that only probes whether the file is in use (read-only.ts). */
@@ -62,8 +62,8 @@ interface OpenedFile {
 /**
  * Opens a log's file for this process alone, creating it when it is missing.
  *
- * @throws {Error} another process has it open ("database is locked"), it cannot be opened, it is not a log, or it has lost
- *   what its head file knows
+ * @throws {Error} another process has it open ("database is locked"), it cannot be opened, it is not a log, or it lacks
+ *   events that its head file records
  */
 export function openLogFile(file: string): OpenedFile {
   const known = knownHead(file);
@@ -89,7 +89,7 @@ export function openLogFile(file: string): OpenedFile {
   }
 }
 
-/** The error of a corrupt file with what to do about it; other errors as they are. */
+/** Adds to the error of a corrupt file what to do about it. Returns other errors unchanged. */
 function withRemedy(error: unknown): unknown {
   if (!(error instanceof Error) || faultOf(error) !== 'corrupt') return error;
   return new Error(`${error.message}: ${SALVAGE}`, { cause: error });

@@ -1,8 +1,8 @@
 /**
  * A small file beside the log that records where the log ends. With it the service detects a log that was restored from
- * an older backup, has lost its journal after a kill, or is another log. It is written after each commit and before the
- * append is acknowledged, and never synced: a kill of the process leaves it exact, a power cut may leave it behind the
- * log, never ahead of it.
+ * an older backup, has lost its journal after a kill, or is another log. The service writes it after each commit and
+ * before it acknowledges the append, and never syncs it. After a kill of the process it is exact; after a power cut it
+ * may be behind the log, never ahead.
  */
 import { closeSync, constants, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 
@@ -38,7 +38,7 @@ function isKnownHead(known: unknown): known is KnownHead {
 
 /** What a log has lost compared to its head file, as a sentence, or null if it has lost nothing. */
 export function lossOf(found: KnownHead, known: KnownHead): string | null {
-  if (found.identity !== known.identity) return 'it is not the log that was kept here';
+  if (found.identity !== known.identity) return 'it is another log than the one recorded here';
   const lost = known.position - found.position;
   if (lost <= 0) return null;
   return `it ends at event ${found.position}: ${lost} acknowledged after that ${lost === 1 ? 'is' : 'are'} missing`;

@@ -6,7 +6,10 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { isRow, numberIn, textIn } from './cells.js';
 import { reasonOf } from '../../system/untrusted.js';
 
-/** By the index alone, stream by stream. Keys of streams and positions of events are dense, from 1; revisions from 0. */
+/**
+ * Reads the index alone, stream by stream. Keys of streams and positions of events count from 1 without gaps, revisions
+ * from 0.
+ */
 const ENTRIES = `
   SELECT count(*), coalesce(sum(stream), 0), coalesce(sum(events), 0), coalesce(sum(positions), 0),
     coalesce(sum(events <> newest + 1), 0)
@@ -15,7 +18,7 @@ const ENTRIES = `
     FROM events INDEXED BY events_by_stream GROUP BY stream
   )`;
 
-/** Number of streams, and of streams that are not found by their names. */
+/** The number of streams, and the number of streams that a lookup by name does not find. */
 const NAMES = `
   SELECT count(*), coalesce(sum(NOT EXISTS (
     SELECT 1 FROM streams AS named INDEXED BY sqlite_autoindex_streams_1

@@ -1,7 +1,7 @@
 /** Hands new appends of this process to all listeners, in the log's order and through bounded buffers. */
 import type { RecordedEvent } from '../port.js';
 
-/** Bounds of a listener's buffer; one that falls further behind reads from storage again. */
+/** Bounds of a listener's buffer. A listener that falls further behind reads from storage again. */
 const MAX_BUFFERED_EVENTS = 8_192;
 const MAX_BUFFERED_CHARS = 16 * 1024 * 1024;
 

@@ -36,7 +36,7 @@ import { dirname } from 'node:path';
 export interface EmbeddedLogOptions {
   /** Created when missing; its folder must exist. */
   readonly file: string;
-  /** Folder of views that were folded from this log, which therefore must exist, or null if it may be missing. */
+  /** Folder of views that were folded from this log: then the log must exist. Null if the log may be missing. */
   readonly viewsOf?: string | null;
   /** Called once when a write has failed or the thread has died: appends are refused until the file is opened again. */
   readonly onBroken?: (fault: LogUnavailable) => void;
@@ -102,7 +102,7 @@ class EmbeddedLog implements EventLog {
     this.#options = options;
     this.#head = opened.head;
     void thread.stopped.then((cause) => this.#break(cause));
-    // Also while the log is idle, because another process may create a log in the place of a removed file.
+    // Checks also while the log is idle, because another process may create a log in the place of a removed file.
     this.#fileCheck = setInterval(() => void this.#checkFile(), FILE_CHECK_MS).unref();
   }
 
@@ -120,7 +120,7 @@ class EmbeddedLog implements EventLog {
       case 'full':
         throw new LogFull();
       case 'corrupt':
-        throw this.#corruptError('an append met it');
+        throw this.#corruptError('found by an append');
       default:
         return outcome satisfies never;
     }
@@ -177,7 +177,7 @@ class EmbeddedLog implements EventLog {
     try {
       await this.#thread.close();
     } catch (error) {
-      // Of a broken log that is known already.
+      // The failure of a broken log was reported before.
       if (!this.#isBroken) throw new LogUnavailable({ cause: error });
     }
   }

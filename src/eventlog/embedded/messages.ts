@@ -13,7 +13,7 @@ export interface StoredAppend {
   readonly rows: readonly EventRow[];
 }
 
-/** The outcome of an append; by the last two it was not written. */
+/** The outcome of an append; with the last two it was not written. */
 export type AppendOutcome =
   | { readonly kind: 'written' | 'repeated'; readonly revision: number; readonly position: number }
   | { readonly kind: 'conflict'; readonly actual: number | 'none' }

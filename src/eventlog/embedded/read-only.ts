@@ -88,9 +88,10 @@ function open(file: string): Opened {
 }
 
 /**
- * Whether another process has the log open; the check changes nothing. That process holds an exclusive lock
- * (file.ts), so the shared lock of a reader is refused as busy. Otherwise SQLite next tries the exclusive lock, which a
- * read-only descriptor cannot have: this fails before a journal is made beside the file, and drops the shared lock.
+ * Whether another process has the log open; the check changes nothing. That process holds an exclusive lock (file.ts),
+ * so SQLite refuses the shared lock of a reader as busy. If no process has it open, SQLite takes the shared lock and
+ * then fails to get the exclusive lock, because the file is open read-only. It then drops the shared lock and has
+ * created no journal.
  */
 function isHeld(file: string): boolean {
   const database = new DatabaseSync(uriOf(file, 'mode=ro'), { readOnly: true });

@@ -1,4 +1,6 @@
-/** Reads the readable events of a corrupt log: skips each unreadable one, and reports what the index knows of it. */
+/**
+ * Reads the readable events of a corrupt log. Skips each unreadable event, and reports what the index holds about it.
+ */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { RecordedEvent } from '../port.js';
 import { reasonOf } from '../../system/untrusted.js';

@@ -52,7 +52,7 @@ export class EmbeddedStore {
   }
 
   /**
-   * A real round trip to the file; if its disk was full, to the disk too.
+   * Reads from the file. If the disk was full, also writes to it.
    *
    * @throws {Error} it cannot be read, or still cannot be written
    */
@@ -127,7 +127,10 @@ export class EmbeddedStore {
     return { kind: 'written', revision: head.revision, position: this.#position };
   }
 
-  /** The same ids at the revisions they would have had are a retry, which gets the first result; else a conflict. */
+  /**
+   * If the stream holds the same ids at the wanted revisions, the append is a retry and gets the first result.
+   * Otherwise it conflicts.
+   */
   #repeatedOrConflict({ expected, rows }: StoredAppend, head: StreamHead): AppendOutcome {
     const conflict = { kind: 'conflict', actual: head.revision < 0 ? 'none' : head.revision } as const;
     let position = 0;

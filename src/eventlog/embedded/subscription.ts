@@ -19,7 +19,7 @@ export interface Followable {
 
 /**
  * Follows a log as the port demands: history after a position, `caughtUp` once, then what is published. A subscriber
- * too slow for its buffer continues from storage.
+ * that is too slow for its buffer continues from storage.
  *
  * @throws {SubscriptionDropped} the log is closed or fails meanwhile
  */
@@ -76,7 +76,7 @@ async function* history(
   }
 }
 
-/** How far a subscription has come, and how far of that its subscriber knows. */
+/** The position that a subscription has reached, and the last one that its subscriber received. */
 class Progress {
   readonly #wanted: SubscribeOptions;
   #reported: number;
@@ -90,7 +90,7 @@ class Progress {
   }
 
   /**
-   * The new and wanted ones among events. Ordinals are dense, so their distance counts the skipped events.
+   * The events that are new and wanted. Ordinals have no gaps, so their difference counts the skipped events.
    *
    * @param end the ordinal up to which they were read; default: the last of them
    */

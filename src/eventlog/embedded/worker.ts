@@ -45,7 +45,7 @@ function open(file: string): Opened {
   const { identity, position } = endOf(database);
   const store = new EmbeddedStore(database, position, () => freeBytes(dirname(file)));
   const headFile = new HeadFile(file, identity);
-  // Takes its room on the disk before anything is acknowledged, not when the disk is full.
+  // Writes the head file at the start, so that it has its space on the disk before the disk is full.
   headFile.write(position);
   return { file, stats: statSync(file), identity, hasGaps, database, store, headFile };
 }
@@ -64,13 +64,15 @@ class LogFault extends Error {
   }
 }
 
-/** What is written to a file that was removed or replaced would be lost. @throws {LogFault} */
+/** Writes to a file that was removed or replaced would be lost. @throws {LogFault} if it was */
 function assertInPlace({ file, stats }: Opened): void {
   if (isInPlace(file, stats)) return;
   throw new LogFault('fileReplaced', `"${file}" was removed or replaced while it was open`);
 }
 
-/** Also true if the file cannot be checked, as in a folder without permissions. */
+/**
+ * Whether the open file still has its name. Also true if this cannot be checked, as in a folder without permissions.
+ */
 function isInPlace(file: string, stats: Stats): boolean {
   try {
     const found = statSync(file, { throwIfNoEntry: false });
@@ -85,7 +87,7 @@ function served(opened: Opened): ServedLog {
   const read = pageReader(database);
   let broken: LogFault | null = null;
 
-  /** A failed write is not retried: what a second try reports as durable may not be (lost page cache after fsync). */
+  /** Never retries a failed write: a second sync may report success although the first one lost the data. */
   function written<T>(write: () => T): T {
     if (broken !== null) throw broken;
     try {
@@ -111,7 +113,7 @@ function served(opened: Opened): ServedLog {
       try {
         written(() => store.checkpointWhenDue());
       } catch {
-        // Kept in `broken`.
+        // `written` has stored the error in `broken`.
       }
     });
   }

@@ -1,4 +1,6 @@
-/** Sends each append as one call, at most as many at a time as one client serves. The others wait here. */
+/**
+ * Sends each append as one call. At most as many calls as one client serves are in flight; the other appends wait here.
+ */
 import type { EventData } from '@eventstore/db-client';
 import {
   ANY,

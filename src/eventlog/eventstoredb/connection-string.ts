@@ -18,8 +18,8 @@ export interface Address {
 }
 
 /**
- * One attempt to find the leader: the next call makes another, and a closing log waits for the current one. The client
- * closes a connection without an answer to its pings after interval and timeout, 12 s.
+ * The client makes one attempt to find the leader, because the next call makes another, and closing the log waits for
+ * the current one. It closes a connection that does not answer its pings after interval plus timeout, 12 s.
  */
 const DEFAULTS = {
   maxDiscoverAttempts: 1,
@@ -31,7 +31,10 @@ const DEFAULTS = {
 
 const DEFAULT_PORT = 2113;
 
-/** Select the unary append if the string names no user. Without TLS the client does not send them. */
+/**
+ * Credentials if the string names no user: they only select the unary append. Without TLS the client does not send
+ * them.
+ */
 const UNSENT: Credentials = { username: 'unused', password: 'unused' };
 
 const FORM =
@@ -41,7 +44,7 @@ const FORM =
  * Option names may be in any case, with dashes or underscores; the configuration refuses unknown ones. The client does
  * not receive the string, because it prints the whole string, with the password, when it finds an error in it.
  *
- * @throws {Error} the string is invalid; the message quotes none of it that could be secret
+ * @throws {Error} the string is invalid; the message quotes no part that could be secret
  */
 export function addressIn(url: string): Address {
   const { discover, user, password, hosts, options = '' } = FORM.exec(url.trim())?.groups ?? {};

@@ -20,7 +20,7 @@ export class ServerSilent extends Error {
 /**
  * Expires after the deadline, counted from now and from each answer.
  *
- * @param outer abort it too; unlike with AbortSignal.any, no listener stays on them after `end`
+ * @param outer signals that abort it too; unlike AbortSignal.any, it leaves no listener on them after `end`
  */
 export function idleTimeout(
   system: Pick<System, 'after'>,

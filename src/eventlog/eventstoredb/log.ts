@@ -78,9 +78,9 @@ class EventStoreLog implements EventLog {
   readonly #newId: () => string;
   readonly #closing = new AbortController();
   #closed: Promise<void> | null = null;
-  /** Appends that wait for the log's name to be read or for their stream's settings to be written. */
+  /** Appends that wait until the log's name is read or the settings of their stream are written. */
   readonly #prepared = new Set<Promise<Appended>>();
-  /** The log's name once the first call has asked for it. */
+  /** The log's name, or null before the first call needs it. */
   #name: Promise<LogName> | null = null;
   #isNamed = false;
   #head: KnownHead | null = null;
@@ -187,7 +187,7 @@ class EventStoreLog implements EventLog {
     await untilVisible(read, this.#reader);
   }
 
-  /** Runs before the stream is created, so that it never holds more events than this. */
+  /** Sets how many events a stream keeps. Runs before the stream is created, so that it never holds more. */
   async #setMaxCount(stream: string, count: number): Promise<void> {
     const event = { id: this.#newId(), type: '$metadata', data: JSON.stringify({ $maxCount: count }), metadata: {} };
     const serverStream = `$$${this.#reader.names.toServer(stream)}`;

@@ -105,7 +105,7 @@ async function* eventsOf(reader: Reader, next: () => Begin | null): AsyncGenerat
       } catch (error) {
         if (error instanceof StreamNotFoundError || error instanceof StreamDeletedError) return;
         if (closing.aborted) throw new LogClosed();
-        // If the server cannot be reached, the earlier error says more than its silence.
+        // Keeps an earlier error, because it says more than ServerSilent.
         if (last === null || !(error instanceof ServerSilent)) last = error;
         if (isDenied(error)) throw new LogDenied({ cause: clients.redacted(error) });
         if (waiting.signal.aborted) throw new LogUnavailable({ cause: clients.redacted(last) });
@@ -124,7 +124,7 @@ async function* once({ clients, names }: Reader, begin: Begin, signal: AbortSign
   const source = begin(client);
   const onAbort = (): void => void source.destroy(signal.reason as Error);
   signal.addEventListener('abort', onAbort);
-  // An error after the end of the loop has no handler.
+  // Without this listener, an error after the end of the loop would end the process.
   source.on('error', () => undefined);
   try {
     const answers: AsyncIterable<ResolvedEvent> = source.iterator({ destroyOnReturn: false });

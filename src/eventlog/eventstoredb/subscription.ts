@@ -13,7 +13,10 @@ import { eventIn, filterOf, isOurs, serverPositionOf } from './names.js';
 import type { Reader } from './reads.js';
 import { RETRY_MS } from './reads.js';
 
-/** Events that this process skips before the subscriber receives a checkpoint; for those that the server skips it sends its own. */
+/**
+ * Events that this process skips before the subscriber receives a checkpoint. For events that the server skips, the
+ * server sends checkpoints.
+ */
 const CHECKPOINT_EVERY = 1_000;
 
 /** Where a reader begins. */
@@ -88,7 +91,7 @@ interface Progress {
 }
 
 /**
- * Follows the log as the port demands. Events that the subscriber has not consumed wait at the server. If the server
+ * Follows the log as the port requires. Events that the subscriber has not consumed wait at the server. If the server
  * drops a subscriber for being too slow, this function subscribes again where it was. A lost connection ends the
  * subscription, because a subscriber that relies on being caught up must learn that it is not.
  *

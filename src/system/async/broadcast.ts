@@ -10,7 +10,10 @@ interface Listener<Item> {
 
 export class Broadcast<Item> {
   readonly #listeners = new Set<Listener<Item>>();
-  /** Items that listeners deliver while they receive one. They follow it, which keeps the order. */
+  /**
+   * Items that a listener delivers while it receives another. They are delivered after that one, so that all listeners
+   * get the same order.
+   */
   readonly #due: (readonly [item: Item, to: readonly Listener<Item>[]])[] = [];
   #isDelivering = false;
 

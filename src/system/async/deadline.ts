@@ -1,4 +1,4 @@
-/** Waits that a signal ends, and work with a deadline. */
+/** Waits that a signal can end, and work with a deadline. */
 import type { System } from '../system.js';
 
 /** Resolves after a time, or at once when the signal aborts. */
@@ -85,7 +85,7 @@ export async function untilDeadline<T>(
   }
 }
 
-/** The result of a promise, unless the signal aborts first: then the wait ends and the work continues. */
+/** The result of a promise. If the signal aborts first, rejects with its reason; the work continues. */
 export async function orAborted<T>(
   promise: Promise<T>,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 
-/** Tracks tasks in flight. The end aborts those that wait for something, and lets the others finish. */
+/** Tracks tasks in flight. `end` aborts its signal, on which tasks may wait, and waits until all tasks have ended. */
 export class TaskTracker {
   readonly #ending = new AbortController();
   readonly #tasks = new Set<Promise<unknown>>();
