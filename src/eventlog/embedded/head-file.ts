@@ -38,7 +38,7 @@ function isKnownHead(known: unknown): known is KnownHead {
 
 /** What a log has lost compared to its head file, as a sentence, or null if it has lost nothing. */
 export function lossOf(found: KnownHead, known: KnownHead): string | null {
-  if (found.identity !== known.identity) return 'it is another log than the one recorded here';
+  if (found.identity !== known.identity) return 'it is not the log that this folder held before';
   const lost = known.position - found.position;
   if (lost <= 0) return null;
   return `it ends at event ${found.position}: ${lost} acknowledged after that ${lost === 1 ? 'is' : 'are'} missing`;
