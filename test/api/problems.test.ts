@@ -7,7 +7,7 @@ import { schemaCheck } from '../support/schema-check.js';
 
 const RUN = '11111111-1111-4111-8111-111111111111';
 
-/** An error of a code that has no row in the table. */
+/** An error whose code has no row in the table. */
 class Unlisted extends CouncilError {
   readonly code = 'test.unlisted';
 }
@@ -31,7 +31,7 @@ describe('A problem answer', () => {
     });
   }
 
-  it('of a fault holds a fixed sentence and the request id, never the error', () => {
+  it('of a fault contains a fixed sentence and the request id, never the error', () => {
     for (const fault of [new TypeError('secret'), new Unlisted('secret', {}), 'secret']) {
       const { status, body } = problemOf(fault, 'request-1');
       expect(status).to.equal(500);
@@ -45,7 +45,7 @@ describe('A problem answer', () => {
     expect([status, body.detail]).to.deep.equal([500, 'The record of this run is damaged (request request-1)']);
   });
 
-  it('of several broken rules lists them all in its detail', () => {
+  it('of several broken rules lists all of them in its detail', () => {
     const rule = (name: string) => ({ loc: ['body', name], msg: 'Field required', type: 'missing' });
     const { body } = problemOf(brokenRules([rule('a'), rule('b')]), '');
     expect(body.detail).to.equal('body.a: Field required; body.b: Field required');

@@ -10,7 +10,7 @@ import { schemaCheck } from '../support/schema-check.js';
 const FOLDER = new URL('../../../schemas/', import.meta.url);
 
 describe('The schemas', () => {
-  it('are each a schema of draft 2020-12', () => {
+  it('are valid schemas of draft 2020-12', () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     const names = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
     expect(names).to.include('run-start.json');
@@ -26,12 +26,12 @@ describe('The schemas', () => {
   });
 });
 
-describe('The validators that the build makes', () => {
+describe('The generated validators', () => {
   for (const [reported, names] of [
     ['every broken rule', Object.keys(requests)],
     ['the first broken rule', Object.keys(longRequests)],
   ] as const) {
-    it(`tell ${reported} of a request, error for error as the compiler of schemas does`, () => {
+    it(`report ${reported} of a request exactly as ajv does at run time`, () => {
       for (const name of names.filter(isRequestName)) {
         const made = openSchemas().validator(name);
         const compiled = schemaCheck(name, name in requests);
@@ -53,7 +53,7 @@ function isRequestName(name: string): name is RequestName {
 
 const inherited: unknown = Object.create({ input_topic: 'inherited' });
 
-/** Values of every type, short and long, within and past most bounds. */
+/** Values of every type, short and long, within and beyond most limits. */
 const VALUES: readonly unknown[] = [
   ...[null, true, 0, -1, 0.5, 1, 1e9, '', 'x', '🌳'.repeat(70), 'x'.repeat(70_000), 'approve', 'a b/c', [], {}],
   ...[['x'], [null, 1, 'x'], [{}], { x: 1 }, inherited],
@@ -67,7 +67,7 @@ function samplesOf({ properties = {} }: JsonSchema): readonly unknown[] {
   return [...VALUES, ...single, ...joint, ...NODES.map((node) => ({ name: 'N', nodes: [node], edges: [node] }))];
 }
 
-/** Members of the lists of a blueprint. */
+/** Items for the lists of a blueprint. */
 const NODES: readonly unknown[] = [
   { id: 'a', type: 'agent', name: 'A', prompt: 'Write.', from: 'a', to: 'a' },
   ...VALUES.map((value) => ({ id: value, type: value, name: value, config: value, from: value, source: value })),

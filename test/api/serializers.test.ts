@@ -15,7 +15,7 @@ const AT = '2026-01-01T00:00:00.000Z';
 const FORK = graphOf('plan -> left, right');
 const COUNCIL = graphOf('write -> judge?; judge? -rework-> write; judge? -approve-> polish');
 
-/** Stories that end in every status of a run. */
+/** Histories that end in every status of a run. */
 const STORIES: Readonly<Record<string, () => Story>> = {
   'a pending run': () => given(COUNCIL, { pending: true }),
   'a running run': () => given(COUNCIL).whenAll(wrote('write'), scored('judge', 5)),
@@ -31,7 +31,7 @@ function expectFits<N extends SchemaName>(schema: N, value: Described<N>): void 
 
 describe('The serializers of runs', () => {
   for (const [what, story] of Object.entries(STORIES)) {
-    it(`write ${what} as its schemas say, after each of its events`, () => {
+    it(`write ${what} in accordance with its schemas after each event`, () => {
       for (const run of statesOf(story())) {
         expectFits('run-start.json', runStart({ ...run.request, runId: run.runId }));
         expectFits('run-result.json', runResult(summaryOf(run)));
@@ -45,7 +45,7 @@ describe('The serializers of runs', () => {
 });
 
 describe('The serializers of keys and documents', () => {
-  it('write a key as its schemas say, and its text only when it is new', () => {
+  it('write a key in accordance with its schemas, and its text only when it is new', () => {
     const key = {
       name: 'ann',
       hash: 'h',
@@ -62,7 +62,7 @@ describe('The serializers of keys and documents', () => {
     expectFits('session.json', session({ actor: 'ann', scopes, expiresAt: null, session: null }));
   });
 
-  it('write a document as its schema says, and a corrupt one with an error', () => {
+  it('write a document in accordance with its schema, and a corrupt one with an error', () => {
     const document = { id: 'd', filename: 'a.pdf', pages: 1, chunks: 2, ingestedAt: AT, seq: 3 };
     expectFits('document.json', documentRecord(document));
     const corrupt = listedDocument({ ...document, isCorrupt: true });

@@ -14,7 +14,7 @@ import { tempDir } from '../support/temp-dir.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const README = join(ROOT, 'src/http/README.md');
-/** A run of this version, as its events endpoint gave it; its head must never change. */
+/** The events of a run as the events endpoint of this version returned them. Their head must never change. */
 const GOLDEN = join(ROOT, 'test/golden/chain.ndjson');
 const GOLDEN_RUN = '12b92509-23e8-4af9-961e-f45528b73e98';
 const GOLDEN_HEAD = '23b997236f7c5e9a77b4743a53ad7a81c1a5e6683f137504229566fcbf11a6ce';
@@ -38,7 +38,7 @@ describe('The script of the README that checks a chain', () => {
     return { status, out: stdout, told: stderr };
   };
 
-  it('finds the head of the golden export, as this service does', async () => {
+  it('computes the same head of the golden export as the service', async () => {
     const text = readFileSync(GOLDEN, 'utf8');
     expect(check(text)).to.include({ status: 0, out: `${GOLDEN_HEAD}\n` });
     const { sha256 } = nodeSystem();
@@ -47,7 +47,7 @@ describe('The script of the README that checks a chain', () => {
     expect({ firstDifference, headHash }).to.deep.equal({ firstDifference: null, headHash: GOLDEN_HEAD });
   });
 
-  it('finds the head that verify gives of an export of the service', async () => {
+  it('computes the head of an export that verify returns', async () => {
     const service = await startService();
     const rest = restClient(service.url);
     const runId = await rest.start('Bäume, 木 and 🌳: "quoted"\n\u0000 at the end');
@@ -59,7 +59,7 @@ describe('The script of the README that checks a chain', () => {
     expect(check(text)).to.include({ status: 0, out: `${verified.head_hash}\n` });
   });
 
-  it('names the line at which an export was changed', () => {
+  it('names the changed line of an export', () => {
     const lines = readFileSync(GOLDEN, 'utf8').split('\n').slice(0, -1);
     const asText = (changed: readonly string[]): string => changed.map((line) => `${line}\n`).join('');
     const changed = lines.map((line, index) => (index === 3 ? line.replace('"step":1', '"step":2') : line));

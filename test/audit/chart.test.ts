@@ -33,11 +33,11 @@ const diagramAfter = (events: readonly RunEvent[]): string => {
   return chartDiagram(runChart(run), run.plan.graph);
 };
 
-/** What a diagram marks as active. */
+/** The active nodes in a diagram. */
 const markedIn = (diagram: string): readonly string[] =>
   [...diagram.matchAll(/"▶ (.*)" as/g)].map(([, label]) => label ?? '');
 
-/** Labels that hold what they should: letters, digits, spaces and whole entity codes. */
+/** Labels with only safe characters: letters, digits, spaces and complete entity codes. */
 const LABEL = '(?:[\\p{L}\\p{N} …]|#\\d+;)';
 
 describe('Chart', () => {
@@ -59,7 +59,7 @@ describe('Chart', () => {
     });
   }
 
-  it('holds the value that resolves to the current state, and tags it', () => {
+  it('contains the value that resolves to the current state, and tags that state', () => {
     const events = goldenHistories().get('branches') ?? [];
     const config = runChart(stateAfter(events.slice(0, 8)));
     expect(config.meta).to.include({ seq: 7 });

@@ -44,7 +44,7 @@ function expectDrawn(told: Genealogy): void {
 }
 
 describe('A genealogy', () => {
-  it('of any history names only earlier drafts, has every draft, and is drawn completely', async () => {
+  it('of any history contains every draft, refers only to earlier drafts, and is drawn completely', async () => {
     let joined = 0;
     for (const seed of SEEDS) {
       const story = randomStory(seed);

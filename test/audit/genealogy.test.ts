@@ -35,7 +35,7 @@ const golden = (name: string): Promise<Genealogy> => {
   return genealogy((history?.lines ?? []).map(eventIn));
 };
 
-/** Each draft in short: what it is, who made it, from what. */
+/** A short text for each draft: its kind, its author and its sources. */
 const lineage = ({ drafts }: Genealogy): Record<string, string> =>
   Object.fromEntries(
     drafts.map(({ id, kind, node, parents }) => {
@@ -115,7 +115,7 @@ describe('Genealogy', () => {
     ]);
   });
 
-  it('shows what a pause showed a human and what they changed, with their drafts and feedback', async () => {
+  it('shows the state at a pause and the changes of a human, with drafts and feedback', async () => {
     const told = await golden('god-modify');
     expect(lineage(told)).to.deep.equal({
       d9: 'written write < ',
@@ -211,7 +211,7 @@ describe('Genealogy', () => {
     expect(ends[2]?.failures.map(({ attempt }) => attempt)).to.deep.equal([1, 2, 3]);
   });
 
-  it('shows the passages given to the attempt that wrote a draft', async () => {
+  it('shows the chunks in the prompt of the attempt that wrote a draft', async () => {
     const { drafts } = await golden('tool-calls');
     const passages = [{ url: 'http://127.0.0.1/trees', title: 'Trees', score: null }];
     expect(drafts[0]?.tools).to.deep.equal([{ seq: 7, tool: 'pdf_reader', error: null, passages }]);
@@ -246,7 +246,7 @@ describe('Genealogy', () => {
     expect(fork.feedback[0]).to.include({ id: 'f0', count: 1, first_line: 'Be brief' });
   });
 
-  it('joins branches that end apart, after a human set one draft for all', async () => {
+  it('joins branches that end separately, after a human set one draft for all', async () => {
     const approve = { action: 'approve', modifiedState: null } as const;
     const story = given(graphOf('plan -> left, right'), { godMode: true })
       .whenDecided(approve)
@@ -264,7 +264,7 @@ describe('Genealogy', () => {
     expect(told.outcome).to.include({ final_draft: 'd19' });
   });
 
-  it('shows a join at a pause once, and the human draft that replaced it', async () => {
+  it('shows a join at a pause once, and the draft by which a human replaced it', async () => {
     const approve = { action: 'approve', modifiedState: null } as const;
     const story = given(graphOf('plan -> left, right; left, right -> meet'), { godMode: true })
       .whenDecided(approve)
@@ -284,7 +284,7 @@ describe('Genealogy', () => {
     });
   });
 
-  it('stays small however large the drafts are, and however long the run', async () => {
+  it('stays small for large drafts and long runs', async () => {
     const graph = graphOf('write -> judge?; judge -> write');
     const large = 'ä'.repeat(20_000);
     const story = playOut(given(graph), (node) => (node === 'judge' ? scored('judge', 2) : wrote('write', large)));

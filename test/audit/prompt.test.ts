@@ -36,7 +36,7 @@ const goldenNamed = (name: string): readonly RunEvent[] =>
 
 describe('The prompt of a step', () => {
   for (const { name, lines } of readGolden()) {
-    it(`is rendered as it was sent at each attempt of ${name}`, async () => {
+    it(`equals the sent prompt at each attempt of ${name}`, async () => {
       const events = historyOf(lines);
       for (const event of events) {
         if (event.type !== 'NodeStarted') continue;
@@ -47,7 +47,7 @@ describe('The prompt of a step', () => {
     });
   }
 
-  it('is that of the last attempt unless another is asked for', async () => {
+  it('belongs to the last attempt by default', async () => {
     const events = goldenNamed('failure-after-retries');
     const attempts = events.flatMap((event) => (event.type === 'NodeStarted' ? [event.data] : []));
     const { step, attempt } = attempts.at(-1) ?? { step: -1, attempt: -1 };
@@ -56,7 +56,7 @@ describe('The prompt of a step', () => {
     expect(await promptIn(events, { step, attempt: 1 })).to.include({ attempt: 1 });
   });
 
-  it('is not verified if the code renders it differently today, and holds the recorded inputs', async () => {
+  it('is not verified if the current code renders it differently, and contains the recorded inputs', async () => {
     const events = goldenNamed('fixed-graph').map((event) =>
       event.type === 'NodeStarted' ? { ...event, data: { ...event.data, inputHash: 'f'.repeat(64) } } : event,
     );

@@ -33,7 +33,7 @@ describe('The verification of an export', () => {
 
   const verify = (changed: readonly string[]): Promise<Verified> =>
     verifyRecord(RUN_ID, readExport(RUN_ID, asyncOf(changed)), means);
-  /** Where the first difference must be told: at the first line that is not what it was. */
+  /** The expected first difference: the first changed line. */
   const expectFound = async (changed: readonly string[], at: number): Promise<void> => {
     const { firstDifference, events } = await verify(changed);
     expect(firstDifference?.seq, `change at ${at}`).to.equal(at);
@@ -58,7 +58,7 @@ describe('The verification of an export', () => {
     let cases = 0;
     for (const [at, line] of lines.entries()) {
       const bytes = Buffer.from(line);
-      // The soak flips every byte; else every 7th.
+      // A soak test flips every byte, other tests every 7th.
       for (let index = at % 7; index < bytes.length; index += IS_SOAK ? 1 : 7) {
         const flipped = Buffer.from(bytes);
         flipped[index] = (flipped[index] ?? 0) ^ (1 << (index % 7));
@@ -71,7 +71,7 @@ describe('The verification of an export', () => {
     process.stderr.write(`      ${cases} flipped bytes, all found\n`);
   });
 
-  it('finds every dropped, swapped, doubled and cut event', async () => {
+  it('finds every missing, swapped, repeated and incomplete event', async () => {
     for (const at of lines.keys()) {
       if (at < lines.length - 1) await expectFound(withLine(at), at);
       await expectFound(withLine(at, lines[at] ?? '', lines[at] ?? ''), at + 1);
@@ -109,7 +109,7 @@ describe('The verification of an export', () => {
     await expectFound(rechained(elsewhere).map(exportLine), drafted + 1);
   });
 
-  it('finds an end that differs from the result of the branches, or comes too early', async () => {
+  it('finds an end that differs from the result of the branches, or that is too early', async () => {
     const events = lines.map((line) => JSON.parse(line) as ExportedEvent);
     const [last, drafted] = [events.length - 1, events.findIndex(({ type }) => type === 'NodeCompleted')];
     for (const lie of [{ finalDraft: 'Another' }, { finalDraft: null }, { criticScore: 10 }]) {
@@ -135,12 +135,12 @@ describe('The verification of an export', () => {
   });
 });
 
-/** Events of which one tells something else. */
+/** The events with one changed event. */
 function changed(events: readonly ExportedEvent[], at: number, lie: object): readonly ExportedEvent[] {
   return events.map((event, seq) => (seq === at ? { ...event, data: { ...event.data, ...lie } } : event));
 }
 
-/** Events numbered and hashed anew, as one would who wants to hide something. */
+/** The events with new numbers and hashes, as a forger would write them. */
 function rechained(events: readonly ExportedEvent[]): readonly ExportedEvent[] {
   let previous = '0'.repeat(64);
   return events.map(({ at, data, id, type }, seq) => {

@@ -17,8 +17,8 @@ interface Waiting {
 }
 
 /**
- * Opens the engine on a folder. The end of a run is seen in its acknowledged appends, because another subscription would
- * be load that the service does not have.
+ * Opens the engine on a folder. Recognises the end of a run in its acknowledged appends, because another subscription
+ * would add load that the service does not have.
  */
 export async function openBenchEngine(options: OpenEngineOptions): Promise<BenchEngine> {
   const waiting = new Map<string, Waiting>();

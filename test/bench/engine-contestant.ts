@@ -13,7 +13,7 @@ export async function openContestant({
   return await openBenchEngine({ path, model: languageModel(model) });
 }
 
-/** The contest's model as the engine asks one. */
+/** Adapts the contest's model to the engine. */
 export function languageModel(model: CouncilModel): LanguageModel {
   return {
     provider: 'contest',

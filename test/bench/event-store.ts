@@ -1,4 +1,4 @@
-/** The log and the engine on EventStoreDB, and what several instances on it make of polling clients. */
+/** Measures the log and the engine on EventStoreDB, and polling clients of several instances on it. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
@@ -15,7 +15,7 @@ import { percentile } from './statistics.js';
 
 const CLIENTS = 60;
 const POLL_MS = 20;
-/** About as many as a run makes. */
+/** About as many events as a run has. */
 const APPENDS_PER_STREAM = 10;
 
 export const eventStorePart: Part = {

@@ -1,4 +1,4 @@
-/** How long a page of the list takes when there are very many runs, by filter and order. */
+/** Measures pages of the list over very many runs, by filter and order. */
 import { join } from 'node:path';
 import type { RunListQuery } from '../../src/projections/run-list.js';
 import type { RunSummary } from '../../src/projections/run-summary.js';

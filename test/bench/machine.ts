@@ -12,7 +12,7 @@ const FILE_SYSTEMS: Readonly<Record<number, string>> = {
   0x01021994: 'tmpfs: durable writes cost nothing',
 };
 
-/** In one line: processor, cores, memory, system, versions, file system, load average and date. */
+/** One line with processor, cores, memory, system, versions, file system, load average and date. */
 export function machineLine(): string {
   const memoryGb = Math.round(totalmem() / 1024 ** 3);
   return [

@@ -39,7 +39,7 @@ async function main(parts: readonly Part[], effort: Effort): Promise<void> {
   );
 }
 
-/** A failed part is named in the table and sets the exit code; the other parts are measured all the same. */
+/** A failed part is named in the table and sets the exit code; the other parts are measured anyway. */
 async function measured(part: Part, effort: Effort): Promise<readonly Figure[]> {
   process.stderr.write(`bench: ${part.name} …\n`);
   try {

@@ -14,7 +14,7 @@ const PROBE = new URL('../support/memory-probe.js', import.meta.url).href;
 
 /** Time after the last run in which background work can end. */
 const REST_MS = 2_000;
-/** Time after the ready line until it counts as idle: V8 gives back what the start has left some 8 s later. */
+/** Time after the ready line until the service counts as idle: V8 frees the memory of the start some 8 s later. */
 const IDLE_MS = 20_000;
 
 const CLIENTS = 50;

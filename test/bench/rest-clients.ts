@@ -5,7 +5,7 @@ import type { ClosedLoop, LoopResult } from './closed-loop.js';
 import { closedLoop } from './closed-loop.js';
 
 export interface RestClients extends Pick<ClosedLoop, 'clients' | 'goesOn'> {
-  /** The service's, with http. */
+  /** The address of the service, with `http://`. */
   readonly url: string;
   /** Wait before each poll. */
   readonly pollMs: number;

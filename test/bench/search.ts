@@ -1,4 +1,4 @@
-/** How fast chunks are found, and what their index takes. */
+/** Measures the search for chunks, and the memory and disk space of their index. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { OFFLINE_EMBEDDING_MODEL } from '../../src/embeddings/offline.js';
@@ -59,7 +59,7 @@ async function measured(texts: readonly string[], { requests }: Effort): Promise
   }
 }
 
-/** Joins halves of two texts until there are enough. */
+/** Joins halves of texts until there are enough chunks. */
 function joinedUpTo(count: number, texts: readonly string[]): readonly string[] {
   const half = (at: number): string => texts[at % texts.length]?.slice(0, 520) ?? '';
   const more = Array.from({ length: Math.max(0, count - texts.length) }, (_, at) => `${half(at)}\n${half(at * 7 + 3)}`);

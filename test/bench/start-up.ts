@@ -1,4 +1,4 @@
-/** How long a start of the service takes, with and without finished runs in its log. */
+/** Measures the start of the service, with and without finished runs in its log. */
 import { instantModel } from '../support/instant-model.js';
 import { startServiceProcess } from '../support/service-process.js';
 import type { TempDir } from '../support/temp-dir.js';

@@ -8,7 +8,7 @@ import { startService } from '../support/running-service.js';
 
 const HOSTILE = '<img src=x onerror="document.title=1"> & "quotes" \u202Eevil';
 
-/** For each node with a fault that edges are drawn from, whether the one lies over the other. */
+/** For each node with a fault and outgoing edges, whether the mark of the fault overlaps the handle for edges. */
 const FAULTS_OVER_PORTS = `[...document.querySelectorAll('.graph-place')].flatMap((place) => {
   const [fault, port] = ['.graph-fault', '.graph-port'].map((part) => place.querySelector(part)?.getBoundingClientRect());
   return fault && port ? [fault.top < port.bottom] : [];
@@ -26,7 +26,7 @@ describeInBrowser('The list of blueprints', (browser) => {
   });
   after(() => service.stop());
 
-  it('starts a run of one, and goes to it', async () => {
+  it('starts a run of a blueprint, and opens its page', async () => {
     const page = await browser.open(`${service.url}/console/blueprints?q=pair`);
     await page.getByRole('button', { name: 'Start a run of Pair' }).click();
     await page.getByLabel('Topic').fill('The sea');
@@ -62,10 +62,10 @@ describeInBrowser('The editor of a blueprint', (browser) => {
   });
   after(() => service.stop());
 
-  /** A node's control in the graph, by its label. */
+  /** The control of a node in the graph, by its label. */
   const node = (page: Page, label: string): Locator =>
     page.locator('[data-node]').getByRole('button').filter({ hasText: label });
-  /** An edge's control in the graph, by how it reads. */
+  /** The control of an edge in the graph, by its accessible name. */
   const edge = (page: Page, words: string | RegExp): Locator => page.getByRole('button', { name: words });
   async function saved(draft = STARTER): Promise<string> {
     return (await council.blueprints.create(bodyOf(draft))).id;
@@ -85,7 +85,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('Enter');
     await edge(page, 'Writer to Critic').waitFor();
-    // It is the edge that is selected now, not the node it was drawn from.
+    // Now the edge is selected, not the node from which it was drawn.
     await page.keyboard.press('Delete');
     await edge(page, 'Writer to Critic').waitFor({ state: 'detached' });
     await page.keyboard.press('Control+z');
@@ -190,7 +190,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
 
   it('sets the approvers after the deadline', async () => {
     const id = await saved();
-    // The live check may ask while nobody is named.
+    // The live check may report that no approver is named.
     const page = await browser.open(urlOf(id), { expectsRefusals: true });
     await page.getByText('Who approves').click();
     await page.getByLabel('Approval rule for every pause').check();

@@ -8,14 +8,14 @@ import { scriptedModel } from '../support/scripted-model.js';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 
-describeInBrowser('Two runs compared', (browser) => {
+describeInBrowser('The comparison of two runs', (browser) => {
   let service: RunningService;
   let council: CouncilClient;
   let parent: Run;
   let fork: Run;
 
   before(async () => {
-    // What is written tells its topic; topics about ponds are liked less.
+    // A draft contains its topic, and the critic gives topics about ponds a lower score.
     const model = scriptedModel(({ answer, promptInput: { topic, label, draft } }) =>
       answer === 'draft'
         ? { text: `${draft ?? 'To begin with.'}\n\n${label} on ${topic}, which is wide.` }
@@ -33,7 +33,7 @@ describeInBrowser('Two runs compared', (browser) => {
 
   const pageOf = (a: string, b: string): string => `${service.url}/console/compare?a=${a}&b=${b}`;
 
-  it('fold equal steps of a fork and its parent, and show differences by word', async () => {
+  it('folds equal steps of a fork and its parent, and shows differences by word', async () => {
     const page = await browser.open(pageOf(parent.id, fork.id));
     await page.getByText('B is a fork of A').waitFor();
     const steps = page.getByRole('region', { name: 'Steps' });
@@ -56,7 +56,7 @@ describeInBrowser('Two runs compared', (browser) => {
     expect(await row('Tokens in').allInnerTexts()).to.deep.equal(['30', '20']);
   });
 
-  it('link the event of each step', async () => {
+  it('links the event of each step', async () => {
     const page = await browser.open(pageOf(fork.id, parent.id));
     await page.getByText('A is a fork of B').waitFor();
     const critics = page.getByRole('article', { name: /^Critic/ });
@@ -65,7 +65,7 @@ describeInBrowser('Two runs compared', (browser) => {
     await page.getByText('B is a fork of A').waitFor();
   });
 
-  it('are updated while a run continues, and show decisions', async () => {
+  it('is updated while a run continues, and shows decisions', async () => {
     const blueprint = await council.blueprints.create({ name: 'One', nodes: [{ id: 'author', label: 'Author' }] });
     const [one, other] = await Promise.all(
       ['First', 'Second'].map((topic) => council.runs.start({ topic, blueprint, godMode: true })),
@@ -80,7 +80,7 @@ describeInBrowser('Two runs compared', (browser) => {
     await page.getByText('different').waitFor();
   });
 
-  it('say that a run is missing or unknown', async () => {
+  it('reports that a run is not chosen or unknown', async () => {
     const page = await browser.open(`${service.url}/console/compare?a=${parent.id}`, { expectsRefusals: true });
     await page.getByRole('link', { name: 'the list of runs' }).waitFor();
     await page.goto(pageOf(parent.id, '00000000-0000-4000-8000-000000000000'));

@@ -45,7 +45,7 @@ describeInBrowser('The documents of the console', (browser) => {
     await (await chosen).setFiles([...files]);
   }
 
-  /** @param content of the file, as an expression of the page */
+  /** @param content the content of the file, as a JavaScript expression for the page */
   async function drop(page: Page, name: string, content: string): Promise<void> {
     await page.evaluate(`(() => {
       const dataTransfer = new DataTransfer();
@@ -58,7 +58,7 @@ describeInBrowser('The documents of the console', (browser) => {
   it('uploads several files by button, shows their progress and lists them', async () => {
     const page = await open();
     await page.getByText('No documents yet').waitFor();
-    // Held before it is answered, so that there is a progress to see.
+    // Delays the answer, so that the page shows the progress.
     let letGo = (): void => undefined;
     const isSeen = new Promise<void>((resolve) => (letGo = resolve));
     await page.route('**/upload-pdf', async (route) => {
@@ -77,7 +77,7 @@ describeInBrowser('The documents of the console', (browser) => {
     await page.getByText('2 chunks of trees.pdf ingested').waitFor({ state: 'detached' });
   });
 
-  it('uploads files that are dropped on the page', async () => {
+  it('uploads files that a user drops on the page', async () => {
     const page = await open();
     await page.getByRole('button', { name: 'Upload PDFs' }).waitFor();
     const bytes = [...pdfWith(['Dropped like an acorn.'])];
@@ -86,7 +86,7 @@ describeInBrowser('The documents of the console', (browser) => {
     await page.getByRole('link', { name: 'acorn.pdf' }).waitFor();
   });
 
-  it('says why an upload failed or added nothing', async () => {
+  it('shows why an upload failed or added nothing', async () => {
     await given('trees.pdf', TREES);
     const page = await open('', { expectsRefusals: true });
     const refused: readonly (readonly [FileGiven, string | RegExp])[] = [
@@ -161,7 +161,7 @@ describeInBrowser('The documents of the console', (browser) => {
     expect((await allOf(council.documents.list())).map((each) => each.id)).to.not.include(id);
   });
 
-  it('says that a document does not exist, or that a page has no text', async () => {
+  it('shows that a document does not exist, or that a page has no text', async () => {
     const page = await open(`/${'0'.repeat(64)}`, { expectsRefusals: true });
     await page.getByRole('alert').getByText('Cannot find document').waitFor();
     const id = await given('blank.pdf', pdfWith([], ['Words']));

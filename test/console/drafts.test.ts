@@ -39,7 +39,7 @@ describeInBrowser('A draft in Markdown', (browser) => {
   });
   after(() => service.stop());
 
-  it('has tables, tasks, footnotes and links, fits into the page, and has no fault in any look', async () => {
+  it('shows tables, tasks, footnotes and links, fits into the page, and has no accessibility fault in any theme or width', async () => {
     const page = await browser.open(`${service.url}/console/runs/${run.id}`);
     const draft = page.getByRole('region', { name: 'Draft' });
     await draft.getByRole('heading', { level: 3, name: 'A plan for the harbour' }).waitFor();

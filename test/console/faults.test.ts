@@ -90,7 +90,7 @@ describeInBrowser('The console during failures', (browser) => {
   it('ignores invalid filters in the URL', async () => {
     await (await ann.runs.start({ topic: '## The **sea**' })).result();
     const page = await openAs('ann', '?status=no&sort=no&min_score=99&max_score=x&from=2026-13-45&to=soon');
-    // A topic's words, without the signs of its Markdown.
+    // The words of a topic, without Markdown signs.
     await page.getByRole('link', { name: 'The sea', exact: true }).waitFor();
     expect(await page.getByRole('alert').count()).to.equal(0);
   });
@@ -152,7 +152,7 @@ describeInBrowser('The console during failures', (browser) => {
   it('continues after the service was killed and restarted, and shows no event twice', async () => {
     const dir = tempDir();
     const port = await freePort();
-    // Its first call is not answered before the kill, however slow the machine.
+    // The model does not answer the first call before the kill, even on a slow machine.
     const env = { ...process.env, PORT: String(port), DATA_DIR: dir.path, OFFLINE_LATENCY_MS: '60000' };
     const first = startChild(process.execPath, [MAIN], env);
     let next: RunningService | null = null;
@@ -182,14 +182,14 @@ describeInBrowser('The console during failures', (browser) => {
   });
 });
 
-/** The session ends, unknown to the page. */
+/** Ends the session without the knowledge of the page. */
 async function endSession(context: BrowserContext, url: string): Promise<void> {
   await context.request.delete(`${url}/api/session`, { headers: { Origin: url } });
 }
 
 /**
- * Keeps what notices say, of a page that has no focus: those of a browser under test always have it. One without windows
- * says what is allowed only to who asks.
+ * Records the texts of notifications. Pretends that the page has no focus, because a page in a test browser always
+ * has it. Takes the permission from the answer to a request, because a headless browser reports it nowhere else.
  */
 const NOTED = `
   globalThis.notices = [];

@@ -3,10 +3,13 @@ import { gzipSync } from 'node:zlib';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 
-/** Most that a browser loads before the first page is interactive, and more for any other page: in bytes of gzip. */
+/**
+ * The most bytes, as gzip, that a browser loads before the first page is interactive, and additionally for any other
+ * page.
+ */
 const [MOST_AT_ONCE, MOST_LATER] = [110 * 1024, 60 * 1024];
 
-/** Imports of minified modules. */
+/** An import in a minified module. */
 const [AT_ONCE, LATER] = [/(?:from|import)"(\.\/[^"]+)"/g, /import\("(\.\/[^"]+)"\)/g];
 
 describe('The files of the console', () => {
@@ -34,7 +37,7 @@ describe('The files of the console', () => {
     });
   }
 
-  it('weigh 110 KB at most before the first page is interactive, and 60 KB more for all others', async () => {
+  it('have at most 110 KB before the first page is interactive, and 60 KB more for any other page', async () => {
     const page = await (await ask('/console/')).text();
     const named = [...page.matchAll(/(?:href|src)="(\/[^"]+)"/g)].map(([, path]) => path ?? '');
     const files = new Map<string, string>();
@@ -64,7 +67,7 @@ describe('The files of the console', () => {
     expect(all, `${all} bytes`).to.be.at.most(MOST_LATER);
   });
 
-  it('are not sent again to a browser that has them', async () => {
+  it('are not sent again to a browser that has cached them', async () => {
     const { headers } = await ask('/console/');
     const again = await ask('/console/', { headers: { 'If-None-Match': headers.get('ETag') ?? '' } });
     expect(again.status).to.equal(304);

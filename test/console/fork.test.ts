@@ -7,7 +7,7 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
 
-describe('What a fork changes', () => {
+describe('The changes of a fork', () => {
   const before = draftOf(recordOf(history('fixed-graph')), 6);
 
   it('is undefined without a change', () => {
@@ -15,7 +15,7 @@ describe('What a fork changes', () => {
     expect(changesOf(before, { ...before, feedback: [...before.feedback, ' '] })).to.equal(undefined);
   });
 
-  it('holds only changed fields, with the names of the API', () => {
+  it('contains only changed fields, with the names of the API', () => {
     const nodes = before.nodes.map((node) =>
       node.id === 'critic_agent' ? { ...node, systemPrompt: 'Be kind.' } : node,
     );

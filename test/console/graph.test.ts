@@ -134,7 +134,7 @@ describeInBrowser('The graph on the page of a run', (browser) => {
       const page = await browser.open(`${service.url}/console/runs/${run.id}?view=${view}`);
       const graph = page.getByRole('group', { name: view === 'is' ? 'Council graph' : 'Executed steps' });
       const master = graph.getByRole('button', { name: 'Master' }).first();
-      /** Where it is in the window of the graph. */
+      /** The position of a node in the viewport of the graph. */
       const place = async () => {
         const [outer, inner] = [await graph.boundingBox(), await master.boundingBox()];
         return [
@@ -188,7 +188,7 @@ describeInBrowser('The graph on the page of a run', (browser) => {
   });
 });
 
-/** The first page of it, at its head or after an event. */
+/** The first page of the graph of a run, at its head or after an event. */
 function drawn(events: readonly RunEvent[], seq = events.length - 1): ExecutionGraph {
   const record = recordOf(events);
   const at = (moment: number): ExecutionTrace =>

@@ -30,7 +30,7 @@ const FORKED = {
   ]),
 };
 
-/** The first draft is a line of its own, each further one says a little more. */
+/** The first draft has one line, and each further draft has one more. */
 const model = scriptedModel(({ promptInput: { draft, topic } }): Reply => {
   if (topic === 'Hostile') return { text: HOSTILE };
   return { text: draft === null ? 'The sea is wide and blue.' : `${draft.replace('wide', 'very wide')}\nIt is deep.` };
@@ -41,7 +41,7 @@ interface God {
   readonly service: () => RunningService;
 }
 
-/** Starts a run of a new council in God Mode; resolves with its id at its first pause. */
+/** Starts a run of a new council in God Mode. Resolves with its id at its first pause. */
 async function paused({ rest, service }: God, topic: string, blueprint: object = PAIR): Promise<string> {
   const saved = await rest.post('/api/councils/', { name: 'Poets', ...blueprint });
   const { id } = rest.read(saved, 201, 'blueprint.json');
@@ -75,7 +75,7 @@ describeInBrowser('The inbox', (browser) => {
     await service.stop();
     expect(service.faults).to.deep.equal([]);
   });
-  // What is left over is nobody's concern.
+  // Cancels the runs that a test leaves behind, and ignores refusals.
   afterEach(async () => {
     for (const { run_id: runId } of god.rest.read(await god.rest.get('/api/approvals'), 200, 'approval-list.json'))
       await god.rest.post(`/api/councils/run/${runId}/cancel`);
@@ -150,7 +150,7 @@ describeInBrowser('The inbox', (browser) => {
     { when: 'at the same time', between: '' },
     { when: 'before the focus has followed', between: 'await Promise.resolve().then(() => undefined);' },
   ]) {
-    it(`rejects the card selected ${when}, and takes the typed reason for no shortcut`, async () => {
+    it(`rejects the card selected ${when}, and does not treat the typed reason as shortcuts`, async () => {
       await paused(god, 'One');
       const runId = await paused(god, 'Two');
       const page = await openAs('ann');
@@ -162,7 +162,7 @@ describeInBrowser('The inbox', (browser) => {
         ${between}
         press('r');
       })()`);
-      // Until the page is at rest again.
+      // Waits until the page is idle again.
       await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 200)))');
       await page.keyboard.type('a jar');
       await page.keyboard.press('Enter');
@@ -198,7 +198,7 @@ describeInBrowser('The inbox', (browser) => {
     });
   });
 
-  it('tells the later of two users who decided first, and records one decision', async () => {
+  it('shows the later of two users who decided first, and records one decision', async () => {
     const runId = await paused(god, 'Of both');
     const [anns, bens] = [await openAs('ann'), await openAs('ben')];
     await cardOf(bens, 'Of both').waitFor();
@@ -265,7 +265,7 @@ describeInBrowser('The inbox', (browser) => {
     });
   });
 
-  it('keeps a closed edit, and says when it is too late', async () => {
+  it('keeps a closed edit, and shows when it is too late', async () => {
     const runId = await paused(god, 'Edited late');
     const page = await openAs('ann');
     await button(page, 'Edit').click();
@@ -282,7 +282,7 @@ describeInBrowser('The inbox', (browser) => {
     expect(await draft.inputValue()).to.equal('Mine');
   });
 
-  it('edits each of two live branches on its own', async () => {
+  it('edits each of two live branches separately', async () => {
     const runId = await paused(god, 'Of branches', FORKED);
     const page = await openAs('ann');
     await button(page, 'Approve').click();
@@ -383,7 +383,7 @@ describeInBrowser('The inbox', (browser) => {
   });
 });
 
-describeInBrowser('The inbox of a service that is restarted', (browser) => {
+describeInBrowser('The inbox over a restart of the service', (browser) => {
   const dir = tempDir();
   after(() => dir.remove());
 

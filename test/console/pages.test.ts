@@ -6,7 +6,7 @@ import type { LivedInService } from '../support/lived-in-service.js';
 import { startLivedInService } from '../support/lived-in-service.js';
 import { untilTrue } from '../support/until-true.js';
 
-/** Elements of these roles do something, so each has a name. */
+/** Roles of interactive elements, each of which needs a name. */
 const UNNAMED =
   /^\s*- (button|link|textbox|searchbox|combobox|listbox|checkbox|radio|switch|spinbutton|slider|tab|menuitem|progressbar|dialog)\b(?! ["/])/m;
 
@@ -16,7 +16,7 @@ const CHOSEN_VIEW_STANDS_OUT = `(() => {
   return one !== other;
 })()`;
 
-/** Buttons for keys with more scopes than `read`. */
+/** Buttons that need more than the scope `read`. */
 const FORBIDDEN =
   /^(approve|edit|edit the draft|reject|cancel the run|fork here|start.*|save|delete.*|upload pdfs|import a file|undo|redo|add.*|lay out|restore.*|test)$/i;
 
@@ -117,7 +117,7 @@ describeInBrowser('Every page of the console', (browser) => {
   });
 });
 
-/** What is wrong with a page, each with its address. */
+/** The faults of a page, each with its address. */
 async function faultsOf(page: Page, path: string): Promise<readonly string[]> {
   const [headings, mains] = [page.getByRole('heading', { level: 1 }), page.getByRole('main')];
   const unnamed = UNNAMED.exec(await page.locator('body').ariaSnapshot())?.[1];

@@ -24,7 +24,7 @@ describe('The list of runs in the console', () => {
     const run = await council.runs.start({ topic: 'The sea' });
     const { list, pass, see, looks, isAnswered } = listWithoutFeed();
     const status = (): string | undefined => list.rows.value[0]?.value.status;
-    // What it looks at by itself when it begins.
+    // The requests that the list makes when it begins.
     pass(1_000);
     list.show({});
     await untilTrue(() => status() === 'running');
@@ -54,7 +54,7 @@ describe('The list of runs in the console', () => {
     list.stop();
   });
 
-  /** A list over the real service that is told of no event, with a clock of its own. */
+  /** A list of a real service that receives no events, with a manual clock. */
   function listWithoutFeed() {
     let [nowMs, isSeen] = [0, true];
     let [looks, open] = [0, 0];
@@ -93,7 +93,7 @@ describe('The list of runs in the console', () => {
   }
 });
 
-/** A feed that never tells anything. */
+/** A feed that never delivers an event. */
 function silence() {
   return {
     cursor: null,

@@ -79,7 +79,7 @@ describe('The store of a run in the console', () => {
 });
 
 describe('The events of a run in the console', () => {
-  it('can be stepped through by event and by draft', async () => {
+  it('can be selected one by one and by draft', async () => {
     const events = history('fixed-graph');
     const { store, feed, paint } = storeOver('at=0');
     store.start();
@@ -116,7 +116,7 @@ describe('The events of a run in the console', () => {
   });
 });
 
-/** A store over a source that the test feeds, in an address of its own. */
+/** A store with a source that the test controls, and a separate URL. */
 function storeOver(query = '') {
   const place = placeAt(query);
   const events = pushed<RunEvent>();
@@ -168,7 +168,7 @@ function placeAt(text: string) {
   };
 }
 
-/** What is pushed is read; `push` resolves when it has been. */
+/** An async queue: `push` resolves when the value was read. */
 function pushed<T>() {
   const waiting: T[] = [];
   let fault: Error | null = null;

@@ -19,7 +19,7 @@ const BLUEPRINT = {
   edges: [{ source: 'writer', target: 'editor' }],
 };
 
-/** Of the scrubber, in each part of what is timed. */
+/** Moves of the scrubber in each timed part. */
 const STEPS = IS_SOAK ? 200 : 40;
 
 describeInBrowser('The page of a run', (browser) => {
@@ -52,7 +52,7 @@ describeInBrowser('The page of a run', (browser) => {
     await page.getByRole('heading', { level: 1, name: 'The sea' }).waitFor();
     await isFollowed;
     slow.goOn();
-    // The second draft's first words, before there is a second draft.
+    // The first words of the second draft, before the draft is complete.
     await page.getByText('Master is writing').waitFor();
     await page.getByText('Draft 2 by', { exact: false }).waitFor();
     expect((await run.status()).iteration_count).to.equal(1);
@@ -109,7 +109,7 @@ describeInBrowser('The page of a run', (browser) => {
     const steps = (await page.evaluate<number[]>(scrub(STEPS))).sort((a, b) => a - b);
     console.log(`      a step among 1,000 events as it ran: ${steps[STEPS / 2]?.toFixed(1)} ms, where 50 are wanted`);
     const median = times.sort((a, b) => a - b)[times.length / 2] ?? Infinity;
-    // 50 ms are asked for; a machine that does other things too takes its time.
+    // The requirement is 50 ms. A busy machine may take longer.
     expect(median, `${median} ms`).to.be.below(500);
     expect(growth, `${growth} bytes`).to.be.below(4_000_000);
     expect(await page.evaluate<number>('document.querySelectorAll("*").length')).to.be.below(3_000);
@@ -132,11 +132,11 @@ describeInBrowser('The page of a run', (browser) => {
     expect(modified).to.deep.include({ action: 'modify', modifiedState: { current_draft: 'My own sea' } });
   });
 
-  it('says that another user has already decided the pause', async () => {
+  it('shows that another user has already decided the pause', async () => {
     const run = await pausedRun();
     const page = await browser.open(urlOf(run.id), { expectsRefusals: true });
     await page.getByRole('heading', { name: 'before writer' }).waitFor();
-    // Between what the page has seen and the click, somebody else decides.
+    // Another user decides between the last update of the page and the click.
     await page.route('**/approve', async (route) => {
       await council
         .run(run.id)
@@ -150,7 +150,7 @@ describeInBrowser('The page of a run', (browser) => {
     await page.getByRole('heading', { name: 'before editor' }).waitFor();
   });
 
-  it('cancels a run and says how to continue it', async () => {
+  it('cancels a run and shows how to continue it', async () => {
     const run = await pausedRun();
     const page = await browser.open(urlOf(run.id));
     await page.getByRole('button', { name: 'Cancel the run' }).click();
@@ -160,7 +160,7 @@ describeInBrowser('The page of a run', (browser) => {
     await page.getByRole('button', { name: 'Cancel the run' }).waitFor({ state: 'detached' });
   });
 
-  it('says that a run does not exist, or that its record is corrupt', async () => {
+  it('shows that a run does not exist, or that its record is corrupt', async () => {
     const page = await browser.open(urlOf('00000000-0000-4000-8000-00000000dead'), { expectsRefusals: true });
     await page.getByRole('heading', { level: 1, name: 'Run not found' }).waitFor();
     const run = await pausedRun();
@@ -178,7 +178,7 @@ describeInBrowser('The page of a run', (browser) => {
   }
 });
 
-/** A model that says the first words of each draft, and the rest when it is told to go on. */
+/** A model that sends the first words of each draft, and the rest when the test releases it. */
 function slowlySaid(script: ReturnType<typeof councilScript>) {
   const inner = scriptedModel(script);
   let held: (() => void) | null = null;
@@ -201,7 +201,7 @@ function slowlySaid(script: ReturnType<typeof councilScript>) {
   return { model, isHeld: () => held !== null, goOn: () => held?.() };
 }
 
-/** The state that the page shows, by its fields' names. */
+/** The state on the page, by field name. */
 async function shownMoment(page: Page) {
   const fields = await page.evaluate<readonly (readonly string[])[]>(
     "[...document.querySelectorAll('.facts > div')].map((row) => [...row.children].map((cell) => cell.textContent))",
@@ -211,7 +211,7 @@ async function shownMoment(page: Page) {
   return { seq: Number(await slider.inputValue()), shown };
 }
 
-/** Moves the scrubber so many events back and forth; how long each took until the page was laid out anew, in ms. */
+/** Moves the scrubber back and forth. Returns the time of each move up to the new layout of the page, in ms. */
 function scrub(steps: number): string {
   return `(async () => {
     const line = document.querySelector('input[type=range]');

@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 
 const RUNS = IS_SOAK ? 100_000 : 1_000;
-/** Most lines that may be drawn at a time. */
+/** The most rows that may be rendered at a time. */
 const MAX_DRAWN = 80;
 
 const line = (page: Page, topic: string) => page.locator('tr[data-line]').filter({ hasText: topic });
@@ -84,9 +84,9 @@ describeInBrowser('The first run', (browser) => {
     await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor();
     const answered = page.waitForResponse('**/api/councils/run');
     goOn();
-    // Not until it is finished: a page that has read all of an answer closes it, which counts as broken off now and then.
+    // Does not wait for the end of the request, which the browser may report as aborted after a complete answer.
     await answered;
-    // What the page asks for later is answered: it has made what it would of the answer before.
+    // The page has processed the earlier answer when it gets the answer to a later request.
     await page.evaluate("fetch('/api/health').then((answer) => answer.text())");
     expect(new URL(page.url()).pathname).to.equal('/console/inbox');
   });
@@ -142,7 +142,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     await copiedRuns(dir.path, { model: instantModel(), runs: RUNS });
     service = await startService({ dataDir: dir.path, eventStore: null, model: instantModel() });
     council = new CouncilClient({ url: service.url });
-    // Lists are answered while the views are still folded.
+    // The service answers lists before it has folded all views.
     await untilTrue(async () => (await council.runs.count()) === RUNS);
   });
   after(async () => {
@@ -252,7 +252,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
         Array.from({ length: 100 }, (_, index) => council.runs.start({ topic: `Storm ${index}` })),
       );
       await Promise.all(runs.map((run) => run.result()));
-      // Not one of the runs in sight is left behind.
+      // All visible runs are up to date.
       await total(page)
         .getByText((started + runs.length).toLocaleString('en-US'), { exact: true })
         .waitFor();

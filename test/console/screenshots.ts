@@ -1,6 +1,6 @@
 /**
- * Pictures of every page, light and dark, wide and on a phone: `npm run screenshots [FOLDER] [-- WORDS]`. Without a folder
- * they go to one that is made and told, but for the three of the README, which go to test/console/screenshots.
+ * Makes pictures of every page, light and dark, wide and on a phone: `npm run screenshots [FOLDER] [-- WORDS]`.
+ * Without a folder it prints the name of a new one; the three pictures of the README go to test/console/screenshots.
  */
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,11 +17,11 @@ import { startService } from '../support/running-service.js';
 
 interface Picture {
   readonly name: string;
-  /** Below /console/. */
+  /** The path below /console/. */
   readonly path: (seeds: LivedInService) => string;
-  /** Whose service: the town's, one that is new, or the town's before one signs in. Default: the town's. */
+  /** The service: the town's, a new one, or the town's before the user signs in. Default: the town's. */
   readonly at?: 'new' | 'locked';
-  /** What is done on the page before the picture is taken. */
+  /** Actions on the page before the picture. */
   readonly act?: (page: Page, seeds: LivedInService) => Promise<void>;
 }
 
@@ -49,7 +49,7 @@ const PICTURES: readonly Picture[] = [
   { name: 'document', path: ({ document }) => `documents/${document}?page=2&chunk=1` },
 ];
 
-/** The draft of the live run, as it comes. */
+/** The draft of the live run, in pieces. */
 async function writeOn(page: Page, town: LivedInService): Promise<void> {
   const socket = page.waitForEvent('websocket');
   await page.reload();
@@ -58,7 +58,7 @@ async function writeOn(page: Page, town: LivedInService): Promise<void> {
   await page.getByRole('region', { name: /is writing/ }).waitFor();
 }
 
-/** Of the README. */
+/** The pictures of the README. */
 const SHOWN_THERE = ['run-light-1280', 'inbox-light-360', 'blueprint-dark-1280'];
 const FOLDER_OF_README = fileURLToPath(new URL('../../../test/console/screenshots/', import.meta.url));
 
@@ -74,7 +74,7 @@ interface Services {
   readonly fresh: RunningService;
 }
 
-/** @param wanted words of which a picture's name holds one; none: all pictures */
+/** @param wanted words of which the name of a picture contains one, or no words for all pictures */
 async function takeAll(folder: string | null, wanted: readonly string[]): Promise<void> {
   if (CHROMIUM === null) throw new Error(`A picture ${NO_CHROMIUM}`);
   const others = folder ?? mkdtempSync(join(tmpdir(), 'console-'));
@@ -121,7 +121,7 @@ async function take(
     const { url } = at === 'new' ? fresh : town;
     if (at === undefined) await context.request.post(`${url}/api/session`, { data: { key: town.keys.ann } });
     const page = await context.newPage();
-    // The service lives in the time of its story, its server does not.
+    // The service uses the clock of the example history, but its HTTP server uses the real clock.
     await context.route('**/api/health', (asked) => asked.fulfill({ headers: { Date: new Date(NOW).toUTCString() } }));
     await page.clock.setFixedTime(NOW);
     await page.goto(`${url}/console/${path(town)}`);
@@ -136,7 +136,7 @@ async function take(
   }
 }
 
-/** What came last is drawn, and lies where it will stay. */
+/** Waits until the latest changes are rendered and the layout is stable. */
 async function atRest(page: Page): Promise<void> {
   await settled(page);
   await page.waitForTimeout(400);

@@ -15,15 +15,15 @@ import { tempDir } from '../support/temp-dir.js';
 const HOSTILE =
   'The sea </script><img src=x onerror="document.title=1"><script>document.title=2</script>\u2028<!-- end';
 
-describe('What a shared file embeds', () => {
-  it('cannot end its script element, and parses to the same value', () => {
+describe('The embedded data of a shared file', () => {
+  it('cannot end their script element, and parse to the same value', () => {
     const text = inScript({ draft: HOSTILE });
     expect(text).not.to.match(/[<\u2028\u2029]/);
     expect(JSON.parse(text)).to.deep.equal({ draft: HOSTILE });
   });
 });
 
-describeInBrowser('A run that is shared', (browser) => {
+describeInBrowser('A shared run', (browser) => {
   const dir = tempDir();
   let service: RunningService;
   let run: Run;
@@ -41,7 +41,7 @@ describeInBrowser('A run that is shared', (browser) => {
     dir.remove();
   });
 
-  /** Hands the run over as a file, changed or not, and opens it without a network. */
+  /** Shares the run as a file, changes the file if requested, and opens it offline. */
   async function opened(change: (text: string) => string, options = {}): Promise<Page> {
     const page = await browser.open(`${service.url}/console/runs/${run.id}`, options);
     const [download] = await Promise.all([
@@ -54,7 +54,7 @@ describeInBrowser('A run that is shared', (browser) => {
     return await browser.open(pathToFileURL(file).href, { context: page.context() });
   }
 
-  it('shows the run offline, renders hostile drafts as text, and checks its own hash chain', async () => {
+  it('is shown offline, with hostile drafts as text and a check of its hash chain', async () => {
     const page = await opened((text) => text);
     await page.getByRole('heading', { level: 1 }).getByText('onerror').waitFor();
     const { head_hash: hash } = await run.verify();
@@ -78,7 +78,7 @@ describeInBrowser('A run that is shared', (browser) => {
     expect(await faultsIn(page)).to.deep.equal([]);
   });
 
-  it('shows the invalid event after one character was changed', async () => {
+  it('has a mark at the invalid event after one character was changed', async () => {
     const page = await opened((text) => text.replace('"feedback":"The sea', '"feedback":"The tea'), {
       isDark: true,
       width: 360,
@@ -90,7 +90,7 @@ describeInBrowser('A run that is shared', (browser) => {
     expect(await faultsIn(page)).to.deep.equal([]);
   });
 
-  it("shows the service's verification if the browser cannot verify", async () => {
+  it("has the service's verification if the browser cannot verify", async () => {
     const page = await browser.open(`${service.url}/console/documents`);
     await page.context().addInitScript('delete Crypto.prototype.subtle');
     await page.goto(`${service.url}/console/runs/${run.id}`);

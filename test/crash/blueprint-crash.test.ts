@@ -12,15 +12,15 @@ const SEED = Number(process.env['SEED'] ?? 20260102);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const CRASHES = IS_SOAK ? 40 : 2;
 const AUTHORS = 12;
-/** Most answers before the service is killed. */
+/** The most answers before a kill. */
 const MOST_ANSWERS = IS_SOAK ? 200 : 60;
 
 const COUNCILS = '/api/councils/';
 
-/** A blueprint as one author knows it: what was answered last, and what was asked for and never answered. */
+/** A blueprint as its author knows it: the last answer, and the change without an answer. */
 interface Known {
   readonly id: string;
-  /** Version of the record; null where there is none. */
+  /** The version of the record, or null if the blueprint does not exist. */
   version: number | null;
   name: string;
   /** A change without an answer: the service may have made it or not. */
@@ -28,7 +28,7 @@ interface Known {
 }
 
 describe(`A service killed while blueprints change (SEED=${SEED})`, () => {
-  it('neither loses nor repeats an acknowledged change, and lists all of them with kept and with deleted views', async () => {
+  it('neither loses nor repeats an acknowledged change, and lists all blueprints with kept and with deleted views', async () => {
     const random = seededRandom(SEED);
     const dir = tempDir();
     const shelf = Array.from({ length: AUTHORS }, (_, n): Known => ({
@@ -60,7 +60,7 @@ describe(`A service killed while blueprints change (SEED=${SEED})`, () => {
   });
 });
 
-/** Creates, updates four times, deletes, and again, until an answer fails to come. */
+/** Repeatedly creates, updates four times and deletes a blueprint, until a request gets no answer. */
 async function changesUntilKilled(
   url: string,
   { known, onAnswer }: { readonly known: Known; readonly onAnswer: () => void },
@@ -77,7 +77,7 @@ async function changesUntilKilled(
       else if (next === null) expect((await rest.send('DELETE', COUNCILS + id)).status).to.equal(204);
       else rest.read(await rest.send('PUT', COUNCILS + id, { body: { name } }), 200, 'blueprint.json');
     } catch (error) {
-      // What fetch rejects with when the connection is cut or refused.
+      // The error of fetch when the connection is cut or refused.
       if (error instanceof TypeError) return;
       throw error;
     }
@@ -86,7 +86,10 @@ async function changesUntilKilled(
   }
 }
 
-/** Each blueprint is as answered last, or as asked for last; the list holds just what is found by id. */
+/**
+ * Checks that each blueprint equals the last answer or the unanswered change, and that the list has exactly the
+ * blueprints found by id.
+ */
 async function expectKept(url: string, shelf: readonly Known[]): Promise<void> {
   const rest = restClient(url);
   const found: Blueprint[] = [];

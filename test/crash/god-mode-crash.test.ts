@@ -15,13 +15,16 @@ const fork = graphOf(`
   left, right -> meet
 `);
 
-/** One run of the fork, every pause approved: start, decision and result of plan, of both branches, of their join. */
+/**
+ * One run with branches, every pause approved: the start, decision and result of plan, of both branches and of their
+ * join.
+ */
 const APPENDS = [0, 1, 2, 3, 4, 5, 6, 7];
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
-/** The calls of both branches are under way at once: they die with the second of them. */
+/** The model calls of both branches run concurrently, so that a kill at the second aborts both. */
 const CALLS = IS_SOAK ? [0, 2, 3] : [2];
-/** All of them in a soak; else one at each boundary. */
+/** All crash points in a soak, otherwise one at each boundary. */
 const every = (ordinal: number): readonly number[] => (IS_SOAK ? APPENDS : [ordinal]);
 
 const BOUNDARIES: readonly (readonly [Boundary, readonly number[]])[] = [

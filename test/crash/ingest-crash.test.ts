@@ -19,7 +19,7 @@ import { idOf, pdfWith } from '../support/upload-client.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const CHILD = fileURLToPath(new URL('../support/ingest-child.js', import.meta.url));
-/** Pages of a passage each: two events of chunks, two of vectors. */
+/** Pages of one chunk each, which need two events of chunks and two of vectors. */
 const PAGES = 70;
 const PDF = pdfWith(
   ...Array.from({ length: PAGES }, (_, page) =>
@@ -29,9 +29,9 @@ const PDF = pdfWith(
     ),
   ),
 );
-/** Of a process without a crash: two with chunks, two with vectors, one that says it is whole. */
+/** The appends without a crash: two with chunks, two with vectors, and the completion. */
 const APPENDS = 5;
-/** Chunks, vectors, the end. */
+/** The kinds of appends: chunks, vectors, the completion. */
 const KINDS = 3;
 
 describe('An upload whose process is killed', () => {
@@ -100,7 +100,7 @@ describe('An upload whose process is killed', () => {
     ['append sent', 0],
     ['append unsent', 1],
   ] as const satisfies readonly (readonly [IngestBoundary, number])[]) {
-    // Each life is a process: outside of a soak only one of the boundaries is met at each kind of append.
+    // Each life is a process. Without a soak each kind of append is tested at one boundary only.
     const isAtEach = IS_SOAK || boundary === 'append durable';
     const where = IS_SOAK ? 'every append' : isAtEach ? 'each kind of append' : 'one append';
     it(`resumes at the next upload after a kill at ${where}, ${boundary}, and requests no vector twice`, async () => {
@@ -109,9 +109,9 @@ describe('An upload whose process is killed', () => {
       while (outcome === null) {
         lives += 1;
         expect(lives).to.be.at.most(4 * APPENDS);
-        // Sent appends need not have come through: every other life gets one step further.
+        // A sent append may be lost, so that only every second life makes progress.
         const isFirst = boundary !== 'append sent' || lives % 2 === 1;
-        // After chunks, after vectors, after the end: from the second life on two appends each.
+        // After chunks, after vectors, after the completion: from the second life on two appends each.
         const isFurther = IS_SOAK ? !isFirst : lives > 1;
         const isLast = !IS_SOAK && lives > (isAtEach ? KINDS : 1);
         outcome = isLast
@@ -132,7 +132,7 @@ describe('An upload whose process is killed', () => {
       const vectors = events.flatMap((event) => (event.type === 'ChunksEmbedded' ? event.data.vectors : []));
       expect(vectors).to.have.lengthOf(PAGES);
       expect(again).to.deep.equal({ chunks: PAGES, isNew: false });
-      // What is durable is not paid again; of what is lost with the process one event's worth may be.
+      // The service never requests durable vectors again, and may request the vectors of one lost event again.
       if (boundary === 'append durable') expect(provider.embedded()).to.deep.equal(chunks.map(({ text }) => text));
     });
   }

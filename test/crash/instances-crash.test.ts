@@ -21,14 +21,17 @@ import { untilTrue } from '../support/until-true.js';
 const SEED = Number(process.env['SEED'] ?? 20260104);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const REAL_URL = process.env['EVENTSTORE_URL'];
-/** Runs the real server in the foreground, words divided by spaces; without it that one is left alone. */
+/**
+ * The command that runs the real server in the foreground, words separated by spaces. Without it the test does not kill
+ * the server.
+ */
 const REAL_COMMAND = process.env['EVENTSTORE_COMMAND']?.split(' ');
 const FAKE = fileURLToPath(new URL('../support/fake-event-store-process.js', import.meta.url));
 
 const INSTANCES = 3;
 const HEARTBEAT_MS = 200;
 const SUSPECT_AFTER_MS = 1_500;
-/** In a soak many runs meet each fault. */
+/** A soak has more runs, so that many meet each fault. */
 const MODEL_MS = IS_SOAK ? 25 : 200;
 /** Time between two polls of a client in milliseconds. */
 const POLL_MS = IS_SOAK ? 30 : 300;
@@ -57,7 +60,7 @@ interface LogServer {
   stop(): Promise<void>;
 }
 
-/** A data directory and its current instance. */
+/** A data directory and the instance that uses it. */
 interface Seat {
   readonly dataDir: string;
   service: ServiceProcess;
@@ -93,7 +96,7 @@ describe(`Three processes on one log (SEED=${SEED}${REAL_URL === undefined ? '' 
     for (let faults = 0; faults < FAULTS; faults += 1) {
       await delay(CALM_MS * (1 + random()));
       const seat = seats[Math.floor(random() * seats.length)];
-      // Each kind of fault once, then as it comes.
+      // Each kind of fault once, then random ones.
       const mood = [0.1, 0.3, 0.6, 0.9][faults] ?? random();
       if (seat === undefined || mood < 0.2) {
         await server.crash();
@@ -126,9 +129,9 @@ describe(`Three processes on one log (SEED=${SEED}${REAL_URL === undefined ? '' 
   });
 });
 
-/** Clients who ask any instance and, where no answer comes, another one with the same key. */
+/** Clients that send a request to any instance and, without an answer, to another one with the same key. */
 class Crowd {
-  /** Runs of the fixed graph, each answered with 202 and seen to its end. */
+  /** Runs of the fixed graph whose start returned 202 and whose end a client has seen. */
   readonly plain: string[] = [];
   /** Runs in God Mode with the pauses whose decision was answered with 200. */
   readonly decided = new Map<string, number[]>();
@@ -212,7 +215,10 @@ class Crowd {
     return state.paused ? state.seq : null;
   }
 
-  /** Asks one after the other until one answers; an answer with another status is a fault unless it says "not now". */
+  /**
+   * Sends a request to one instance after the other until one answers. Repeats 503; any other unexpected status fails
+   * the test.
+   */
   async #ask(send: Send, wanted: readonly number[]): Promise<string> {
     for (;;) {
       const reply = await this.#try(send);
@@ -222,7 +228,7 @@ class Crowd {
     }
   }
 
-  /** One request to any instance; null when no whole answer came in time. */
+  /** Sends a request to any instance. Returns null without a complete answer in time. */
   async #try(send: Send): Promise<Reply | null> {
     const seat = this.#seats[Math.floor(this.#random() * this.#seats.length)];
     if (seat === undefined) return null;
@@ -273,7 +279,7 @@ async function logServer(file: string): Promise<LogServer> {
 
 function realServer(url: string): LogServer {
   const [program = '', ...rest] = REAL_COMMAND ?? [];
-  // The server would take settings of ours for its own.
+  // The server would read these environment variables as its own settings.
   const isOthers = ([name]: readonly [string, unknown]): boolean => !name.startsWith('EVENTSTORE_');
   const environment = Object.fromEntries(Object.entries(process.env).filter(isOthers));
   const start = (): Child | null => (program === '' ? null : startChild(program, rest, environment));

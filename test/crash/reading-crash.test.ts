@@ -19,7 +19,7 @@ import { untilTrue } from '../support/until-true.js';
 import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
-/** What is lost at each kill. documents/reading.test.ts tests lost files after a stop. */
+/** The files that are deleted at each kill. documents/reading.test.ts tests deleted files after a stop. */
 const LOST = ['nothing', 'views', ...(IS_SOAK ? ['views/passages.sqlite', 'views/views.sqlite'] : [])];
 const TREES = pdfWith(['Oaks grow slowly in the shade.']);
 const STONES = pdfWith(['Granite is hard.']);
@@ -43,7 +43,7 @@ describe('An agent that reads documents when its process is killed', () => {
       ...{ GEMINI_API_KEY: 'k', GEMINI_BASE_URL: provider.url },
     };
     const open = (): Promise<ServiceProcess> => startServiceProcess(dir.path, { environment });
-    // Nobody kills the last one: it is in this process.
+    // The last service runs in this process and is not killed.
     const openHere = async (): Promise<RunningService> => {
       const config = { ...readConfig(environment), port: 0, dataDir: dir.path };
       return startService({ ...config, model: await languageModel(config.modelProvider, nodeSystem()) });

@@ -31,7 +31,7 @@ import { onEmbeddedLog } from '../support/test-event-store.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
 const IS_SOAK = process.env['SOAK'] !== undefined;
-/** Number of runs: half outside of a soak. */
+/** The number of runs, halved without a soak. */
 const many = (runs: number): number => (IS_SOAK ? runs : runs / 2);
 const { uuid } = nodeSystem();
 
@@ -428,7 +428,7 @@ describe('Recovery', () => {
     });
   });
 
-  describe('with a log that fails for a while', () => {
+  describe('with a log that fails temporarily', () => {
     const hasty: System = { ...nodeSystem(), after: (ms, callback) => nodeSystem().after(ms / 50, callback) };
 
     /** A log whose calls fail at random, before or after they take effect. */
@@ -457,7 +457,7 @@ describe('Recovery', () => {
       });
     }
 
-    it('neither fails nor doubles a run', async () => {
+    it('neither fails nor repeats a run', async () => {
       const random = seededRandom(SEED);
       const callsFile = join(dir.path, 'calls.txt');
       const runIds = Array.from({ length: 30 }, uuid);
@@ -525,7 +525,7 @@ describe('Recovery', () => {
       expect((await checkRecord(engine.log, runId)).length).to.equal(4);
     });
 
-    it('stops while the log is away, and the next engine takes over the runs', async () => {
+    it('stops while the log is unavailable, and the next engine takes over the runs', async () => {
       const model = held();
       let isDown = false;
       const first = await openRecovered({

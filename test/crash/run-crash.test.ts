@@ -21,7 +21,7 @@ const APPENDS = 8;
 const CALLS = 7;
 const FINAL_DRAFT = 'Draft 4';
 
-/** Each boundary with the times one run comes past it. */
+/** Each boundary with the number of times that one run passes it. */
 const BOUNDARIES: readonly (readonly [Boundary, number])[] = [
   ['append unsent', APPENDS],
   ['append sent', APPENDS],
@@ -31,13 +31,13 @@ const BOUNDARIES: readonly (readonly [Boundary, number])[] = [
   ['call under way', CALLS],
 ];
 
-/** Processes at once. */
+/** Concurrent processes. */
 const AT_ONCE = 2;
-/** Crashes in a row: in a soak as many as a run survives for sure (limits.maxTakeovers). */
+/** The number of crashes in a row: in a soak as many as every run survives (limits.maxTakeovers). */
 const MAX_CRASHES = IS_SOAK ? 5 : 2;
 const CHAINS = IS_SOAK ? 60 : 1;
 const ROUNDS = IS_SOAK ? 5 : 1;
-/** Of the places of a boundary: all in a soak, else one, another one at each boundary. */
+/** The tested occurrences of a boundary: all in a soak, otherwise one. */
 const STRIDE = IS_SOAK ? 1 : APPENDS;
 
 const { uuid } = nodeSystem();
@@ -58,7 +58,7 @@ describe(`Crash (SEED=${SEED})`, () => {
   });
 });
 
-/** One crash of a process with three runs, one of them waiting; this process takes up what it left. */
+/** Crashes a process with three runs, of which one waits. This process then resumes the runs. */
 async function surviveOne(boundary: Boundary, ordinal: number): Promise<void> {
   const house = crashHouse(3);
   const end = await killedChild({ ...house.plan, crash: { boundary, ordinal, runId: house.target } });
@@ -83,7 +83,7 @@ async function surviveOne(boundary: Boundary, ordinal: number): Promise<void> {
   await leave(engine, house);
 }
 
-/** Crashes one after the other at points of a seed's choice, then this process, which lives. */
+/** Crashes processes one after the other at random points. This process then resumes the runs. */
 async function surviveMany(seed: number): Promise<void> {
   const random = seededRandom(seed);
   const pick = (bound: number): number => Math.floor(random() * bound);
@@ -132,7 +132,7 @@ async function recordsOf(engine: TestEngine, runIds: readonly string[]): Promise
   return new Map(await Promise.all(records));
 }
 
-/** The same result as of a run that nothing has disturbed. */
+/** Checks that the result equals that of an undisturbed run. */
 function expectCompleted(events: readonly RunEvent[]): void {
   // Repeated calls only show in the usage.
   const results = factsOf(events, 'RunCompleted').map(({ usage: _, ...result }) => result);
@@ -140,7 +140,10 @@ function expectCompleted(events: readonly RunEvent[]): void {
   expect(factsOf(events, 'NodeCompleted').map(({ step }) => step)).to.deep.equal([1, 2, 3, 4, 5, 6, 7]);
 }
 
-/** Checks that recorded events are kept and that an unfinished run was claimed again, with both attempts of its open step. */
+/**
+ * Checks that recorded events are kept and that an unfinished run was claimed again, with both attempts of its open
+ * step.
+ */
 function expectWentOn(earlier: readonly RunEvent[], events: readonly RunEvent[]): void {
   expect(events.slice(0, earlier.length)).to.deep.equal(earlier);
   const later = events.slice(earlier.length);
@@ -158,7 +161,7 @@ function expectWentOn(earlier: readonly RunEvent[], events: readonly RunEvent[])
 
 type Calls = ReadonlyMap<string, number>;
 
-/** A step whose result was recorded is not asked for again, an open one once. */
+/** Checks that recorded steps were not called again, and an open step was called again once. */
 function expectNoCallRepeated(run: {
   earlier: readonly RunEvent[];
   events: readonly RunEvent[];
@@ -173,7 +176,7 @@ function expectNoCallRepeated(run: {
   }
 }
 
-/** No call without a recorded attempt, and none that was made twice for one attempt. */
+/** Checks that every call has a recorded attempt, and that no attempt has two calls. */
 function expectEveryCallRecorded(records: readonly (readonly RunEvent[])[], calls: Calls): void {
   const attempts = new Map<string, number>();
   for (const events of records) {

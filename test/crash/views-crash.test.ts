@@ -11,12 +11,14 @@ import { onEmbeddedLog } from '../support/test-event-store.js';
 const CHILD = fileURLToPath(new URL('../support/runs-child.js', import.meta.url));
 const KILLS = process.env['SOAK'] === undefined ? 1 : 40;
 const AT_ONCE = 20;
-/** Runs that end before each kill: rows are written several times meanwhile, and are on their way at the kill. */
+/**
+ * The number of runs that end before each kill, enough for several writes of rows, one of which the kill interrupts.
+ */
 const RUNS = 60;
 
 onEmbeddedLog(() => {
-  describe('The read models of a process that was killed under load', () => {
-    it('equal a new fold of the log, whenever the kill comes', async () => {
+  describe('The read models of a process killed under load', () => {
+    it('equal a new fold of the log after a kill at any time', async () => {
       const dir = tempDir();
       const acknowledged: string[] = [];
       for (let kill = 1; kill <= KILLS; kill += 1) {
@@ -35,7 +37,7 @@ onEmbeddedLog(() => {
   });
 });
 
-/** Every run as the list shows it; none is taken up. */
+/** Every run as the list shows it. The service does not resume the runs. */
 async function allListed(path: string) {
   const engine = await openTestEngine({ path, model: instantModel() });
   await engine.recovery.unfinished();

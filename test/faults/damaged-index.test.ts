@@ -15,7 +15,7 @@ interface Size {
   readonly documents: number;
   /** Pages of a document: each is one chunk. */
   readonly pages: number;
-  /** Of how many pages of the file one is damaged by itself. */
+  /** One of this many pages of the file is damaged separately. */
   readonly every: number;
 }
 
@@ -29,14 +29,14 @@ const LATE = pdfWith(['A late leaf falls into wave3.']);
 const QUERIES = ['wave3', 'leaf wood', 'd0p1w5', 'stones under water'];
 const FILE = join('views', 'passages.sqlite');
 
-/** Words, most of them on this page alone. */
+/** A page of words, most of which no other page has. */
 function pageOf(document: number, page: number): readonly string[] {
   return Array.from({ length: 12 }, (_, line) =>
     [`wave${(page + line) % 7}`, 'leaf', ...[0, 1, 2].map((at) => `d${document}p${page}w${line + at}`)].join(' '),
   );
 }
 
-describe('A service whose search index of documents is damaged', () => {
+describe('A service with a damaged search index of documents', () => {
   const system = nodeSystem();
   let dir: TempDir;
 
@@ -54,7 +54,7 @@ describe('A service whose search index of documents is damaged', () => {
     });
   }
 
-  /** What is found, before and after an upload and its removal: some damage shows only on a write. */
+  /** The search results before and after an upload and its deletion, because some damage shows only on a write. */
   async function answersOf(url: string): Promise<readonly string[]> {
     const rest = restClient(url);
     const found = (): Promise<readonly string[]> =>
@@ -75,7 +75,7 @@ describe('A service whose search index of documents is damaged', () => {
     const service = await startService({
       dataDir: path,
       embeddings: { name: 'offline' },
-      // The file may be recreated again at once.
+      // The service may recreate the file again at once.
       system: { ...system, after: (ms, call) => system.after(ms === 30_000 ? 1 : ms, call) },
     });
     try {
@@ -86,7 +86,7 @@ describe('A service whose search index of documents is damaged', () => {
   }
 
   for (const [name, size] of Object.entries(SIZES)) {
-    it(`finds the same chunks, whatever part of a ${name} file is damaged before its start`, async () => {
+    it(`finds the same chunks after any part of a ${name} index file was damaged before the start`, async () => {
       const [whole, copy] = [join(dir.path, name), join(dir.path, 'copy')];
       await filled(whole, size);
       cpSync(whole, copy, { recursive: true });
@@ -102,7 +102,7 @@ describe('A service whose search index of documents is damaged', () => {
       }
     });
 
-    it(`finds the same chunks, whatever part of a ${name} file is damaged while it runs`, async () => {
+    it(`finds the same chunks after any part of a ${name} index file was damaged while it runs`, async () => {
       const path = join(dir.path, `open-${name}`);
       await filled(path, size);
       const file = join(path, FILE);

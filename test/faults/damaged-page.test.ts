@@ -27,7 +27,7 @@ onEmbeddedLog(() =>
       service = await startService({ dataDir: dir.path, model: instantModel() });
       rest = restClient(service.url);
     };
-    /** Each run fills pages of its own, which nothing has read since the start. */
+    /** Each run fills separate pages, which the service has not read since its start. */
     beforeEach(async () => {
       dir = tempDir();
       await serve();
@@ -45,7 +45,7 @@ onEmbeddedLog(() =>
       dir.remove();
     });
 
-    /** Zeroes the page that an event's id stands on. */
+    /** Zeroes the page that contains the id of an event. */
     const damage = (eventId: string): void => {
       const file = join(dir.path, 'log.sqlite');
       const bytes = readFileSync(file);
@@ -56,7 +56,7 @@ onEmbeddedLog(() =>
     const lastEventOf = async (id: string): Promise<string> =>
       (await recordOf(service.engine.log, id)).at(-1)?.id ?? '';
 
-    it('is logged once as damage of the run that read it; other runs are served and started', async () => {
+    it('is logged once with the run that reads it, and does not affect other runs', async () => {
       await serve();
       const [touched = '', ...others] = ids;
       const eventId = await lastEventOf(touched);
@@ -80,7 +80,7 @@ onEmbeddedLog(() =>
       expect(told).to.have.length(1);
     });
 
-    it('ends a start that must fold it, with one line that says what to do', async () => {
+    it('ends a start that must fold it with one line that says what to do', async () => {
       await serve();
       const eventId = await lastEventOf(ids[1] ?? '');
       await service.stop();

@@ -1,4 +1,7 @@
-/** Starts on folders that were damaged at random after a kill, and whether each serves, reports or refuses. */
+/**
+ * Starts a service on folders that were randomly damaged after a kill, and checks that each start serves, reports or
+ * refuses.
+ */
 import { cpSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CouncilError } from '../../src/errors.js';
@@ -16,13 +19,13 @@ import { pausedBefore, startGodRun } from '../support/god-run.js';
 
 const PAGE_BYTES = 4096;
 
-/** What was acknowledged before the kill: each run's events, as JSON. */
+/** The acknowledged events of each run before the kill, as JSON. */
 export interface CrashImage {
   readonly path: string;
   readonly runs: ReadonlyMap<string, readonly string[]>;
 }
 
-/** The folder that a kill leaves: some records in the log's file, the others only in its journal. */
+/** The folder after a kill: some records are in the log's file, the others only in its journal. */
 export async function crashImage(path: string): Promise<CrashImage> {
   const folder = tempDir();
   const before = await openTestEngine({ path: folder.path, model: instantModel() });
@@ -71,7 +74,10 @@ export interface Damage {
   readonly kind: (typeof KINDS)[number];
 }
 
-/** Served: all of it. Told: what was not served was said to be damaged, run by run. Refused: the start, in one line. */
+/**
+ * `served`: all runs are served. `told`: each run that is not served was reported as corrupt. `refused`: the start
+ * ended with one line.
+ */
 export type Verdict = 'served' | 'told' | 'refused';
 
 export interface DamagedStart extends Damage {
@@ -79,7 +85,10 @@ export interface DamagedStart extends Damage {
   readonly recoveryMs: number;
 }
 
-/** Damages a copy of the folder as a seed says, and starts on it. @throws {Error} something is missing without a word */
+/**
+ * Damages a copy of the folder by a seed, and starts a service on it.
+ * @throws {Error} something is missing without a report
+ */
 export async function damagedStart(image: CrashImage, seed: number): Promise<DamagedStart> {
   const dir = tempDir();
   try {
@@ -141,13 +150,16 @@ async function verdictOn(path: string, { runs }: CrashImage): Promise<Verdict> {
   }
 }
 
-/** A start is refused by an error of the service's own, in one line. */
+/** Checks that the start ended with one line of an error that the service defines. */
 function refusal(error: unknown): Verdict {
   if (error instanceof CouncilError && !error.message.includes('\n')) return 'refused';
   throw error;
 }
 
-/** Whether a run is served as it was acknowledged; else it was said to be damaged. */
+/**
+ * True if the service serves the acknowledged run, false if it reports the run as corrupt.
+ * @throws {Error} it does neither
+ */
 async function isServed(engine: TestEngine, id: string, events: readonly string[]): Promise<boolean> {
   try {
     const found = await engine.queries.find(id);
@@ -160,7 +172,7 @@ async function isServed(engine: TestEngine, id: string, events: readonly string[
   throw new Error(`Run ${id} is not served as it was acknowledged, and nothing is said`);
 }
 
-/** The list has every run, in the state in which it was left. */
+/** Checks that the list has every run, in its last state before the kill. */
 async function assertListed(
   engine: TestEngine,
   { runs, told }: Pick<CrashImage, 'runs'> & { readonly told: ReadonlySet<string> },

@@ -18,9 +18,9 @@ import { pdfWith, uploaded } from '../support/upload-client.js';
 
 interface Size {
   readonly runs: number;
-  /** Words of a topic, most of them in no other: a row of many has overflow pages. */
+  /** The number of words in a topic: enough for overflow pages of its row. */
   readonly words: number;
-  /** One of this many pages is damaged by itself. */
+  /** One of this many pages is damaged separately. */
   readonly every: number;
 }
 
@@ -36,7 +36,7 @@ function topicOf(run: number, words: number): string {
 }
 
 onEmbeddedLog(() =>
-  describe('A service whose stored views are damaged', () => {
+  describe('A service with damaged stored views', () => {
     const system = nodeSystem();
     let dir: TempDir;
 
@@ -48,11 +48,11 @@ onEmbeddedLog(() =>
     const serve = (dataDir: string): Promise<RunningService> =>
       startService({
         ...{ dataDir, model: instantModel() },
-        // The file may be recreated again at once.
+        // The service may recreate the file again at once.
         system: { ...system, after: (ms, call) => system.after(ms === 30_000 ? 1 : ms, call) },
       });
 
-    /** A folder with runs that ended and wait, councils and documents, and the requests whose answers must not change. */
+    /** A folder with ended and waiting runs, councils and documents, and the requests whose answers must not change. */
     async function filled(name: string, { runs, words }: Size): Promise<readonly string[]> {
       const path = join(dir.path, name);
       const service = await serve(path);
@@ -102,7 +102,7 @@ onEmbeddedLog(() =>
     }
 
     for (const [name, size] of Object.entries(SIZES)) {
-      it(`gives the same answers, whatever part of a ${name} views file is damaged before its start`, async () => {
+      it(`gives the same answers after any part of a ${name} views file was damaged before the start`, async () => {
         const paths = await filled(name, size);
         const whole = join(dir.path, name);
         const copy = join(dir.path, 'copy');
@@ -123,7 +123,7 @@ onEmbeddedLog(() =>
       });
     }
 
-    it('gives the same answers, whatever part is damaged while it runs', async () => {
+    it('gives the same answers after any part of the file was damaged while it runs', async () => {
       const paths = await filled('open', SIZES.small);
       const path = join(dir.path, 'open');
       const file = join(path, 'views', 'views.sqlite');

@@ -16,7 +16,7 @@ const AT_ONCE = 300;
 const MOST_A_MINUTE = IS_SOAK ? 11_000 : 200;
 const MOST_ACTIVE = 20;
 const MOST_PENDING = 10_000;
-/** Runs that wait before the flood: ids alone, of runs that another instance takes up in the end. */
+/** The number of runs that wait before the flood: ids only, of runs that another instance resumes later. */
 const WAITING = IS_SOAK ? 0 : MOST_PENDING - 50;
 
 describe('A flood of starts', () => {
@@ -26,7 +26,7 @@ describe('A flood of starts', () => {
 
   before(async () => {
     const held = new Promise<void>((resolve) => (letGo = resolve));
-    // Nothing comes back with time.
+    // The quota is not refilled.
     const system = { ...nodeSystem(), monotonicMs: () => 0 };
     const { limits } = readConfig({ MAX_RUNS_PER_MINUTE: String(MOST_A_MINUTE), MAX_UNFINISHED_RUNS: '1000000' });
     service = await startService({ model: heldModel(held), system, limits, maxActiveRuns: MOST_ACTIVE });

@@ -40,7 +40,7 @@ onEmbeddedLogs(() =>
       disk.remove();
     });
 
-    /** @param held calls of the model that get no answer until they are let go */
+    /** @param held calls of the model that get no answer until the test releases them */
     const serve = async (held: Promise<void> = Promise.resolve()): Promise<void> => {
       service = await startService({ dataDir: join(disk.path, 'data'), model: heldModel(held) });
       rest = restClient(service.url);
@@ -51,7 +51,7 @@ onEmbeddedLogs(() =>
     };
     const startRefused = async (): Promise<void> =>
       expectFull(await rest.post('/api/councils/run', { input_topic: 'Trees' }));
-    /** Runs that wait for their model when the disk is filled, and have their answers then. */
+    /** Starts runs that wait for their model, fills the disk, and then answers the calls. */
     const heldUp = async (): Promise<readonly string[]> => {
       let letGo = (): void => undefined;
       await serve(new Promise((resolve) => (letGo = resolve)));
@@ -90,7 +90,7 @@ onEmbeddedLogs(() =>
       expect(await listed()).to.deep.equal([done, next].sort());
     });
 
-    it('delays runs, which continue by themselves when there is space, each event once', async () => {
+    it('delays runs, which continue without a repeated event when space is free', async () => {
       const ids = await heldUp();
       await startRefused();
       expect(await listed()).to.deep.equal([...ids].sort());
@@ -104,7 +104,7 @@ onEmbeddedLogs(() =>
       expect(told.filter((line) => line.includes('has room again'))).to.have.length(1);
     });
 
-    it('loses no acknowledged event when the service stops on it and starts later', async () => {
+    it('loses no acknowledged event when the service stops during it and starts later', async () => {
       const ids = await heldUp();
       await service.stop();
       disk.fill();
@@ -131,7 +131,7 @@ onEmbeddedLogs(() =>
       }
     });
 
-    it('keeps the journal when a checkpoint finds no space, and continues after it', async () => {
+    it('keeps the journal when a checkpoint has no space, and continues when space is free', async () => {
       await serve();
       disk.fill(6 * MiB);
       const ids: string[] = [];
@@ -148,7 +148,7 @@ onEmbeddedLogs(() =>
   }),
 );
 
-describe('An append that finds no space', () => {
+describe('An append without disk space', () => {
   const appendOf = (stream: string, chars: number): readonly StoredAppend[] => [
     {
       stream,
@@ -158,7 +158,7 @@ describe('An append that finds no space', () => {
   ];
   const written = (position: number) => [{ kind: 'written', revision: 0, position }];
 
-  it('is not written and leaves no trace in memory, and the next append that fits is written', () => {
+  it('has no effect, and the next append that fits is written', () => {
     const dir = tempDir();
     const file = join(dir.path, 'log.sqlite');
     const { database } = openLogFile(file);

@@ -13,7 +13,7 @@ import { untilTrue } from '../support/until-true.js';
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const HANGING = IS_SOAK ? 300 : 64;
 const HEALTHY = IS_SOAK ? 300 : 24;
-/** The default of MAX_MODEL_CALLS, and the three quarters of it that one model may hold. */
+/** The default of MAX_MODEL_CALLS, and the three quarters of it that one model may use. */
 const [SLOTS, SLOTS_OF_MODEL] = [64, 48];
 const STUCK = { id: 'stuck', name: 'Stuck', nodes: [{ id: 'a', model: 'hanging' }], edges: [] };
 
@@ -35,16 +35,16 @@ describe('A model whose calls hang', () => {
     await server.stop();
   });
 
-  /** How long so many runs of the other model take together, in milliseconds. */
+  /** The total time of the runs of the other model, in milliseconds. */
   const healthyRuns = async (): Promise<number> => {
     const fromMs = performance.now();
     const started = await Promise.all(Array.from({ length: HEALTHY }, () => rest.start()));
-    // One after the other: to ask for all of them at once would take what the runs need.
+    // Polls the runs one after the other, because polling all at once would take processor time from them.
     for (const runId of started) expect((await rest.until(runId, isOver)).status).to.equal('completed');
     return performance.now() - fromMs;
   };
 
-  it(`does not keep ${HEALTHY} runs of another model from ending, while ${HANGING} runs wait for it`, async () => {
+  it(`does not block ${HEALTHY} runs of another model while ${HANGING} runs wait for it`, async () => {
     const aloneMs = await healthyRuns();
     rest.read(await rest.post('/api/councils/', STUCK), 201, 'blueprint.json');
     const stuck = await Promise.all(
@@ -58,7 +58,7 @@ describe('A model whose calls hang', () => {
       return ready.model_calls?.some(({ active, waiting }) => active + waiting === HANGING) ?? false;
     });
     const besideMs = await healthyRuns();
-    // None of the calls that hang has made room for others.
+    // None of the hanging calls has ended.
     expect([server.open(), server.abandoned()]).to.deep.equal([SLOTS_OF_MODEL, 0]);
     for (const runId of stuck.slice(0, 3)) expect((await rest.poll(runId)).status).to.equal('running');
     if (IS_SOAK) process.stdout.write(figures({ aloneMs, besideMs }));

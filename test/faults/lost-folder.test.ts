@@ -13,7 +13,7 @@ import { onEmbeddedLog } from '../support/test-event-store.js';
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
 onEmbeddedLog(() =>
-  describe('The data folder of a service that runs', () => {
+  describe('The data folder of a running service', () => {
     let dir: TempDir;
     let data: string;
     let child: Child;
@@ -36,7 +36,7 @@ onEmbeddedLog(() =>
     };
     const faults = (): readonly string[] => child.lines.filter((line) => /"level":[56]0/.test(line));
 
-    it('may be out of reach at SIGTERM: the service exits with 0 and loses nothing', async () => {
+    it('may be unreachable at SIGTERM: the service exits with 0 and loses nothing', async () => {
       const rest = restClient(await urlOf(child));
       const before = await rest.start();
       await rest.until(before, isOver);
@@ -56,7 +56,7 @@ onEmbeddedLog(() =>
       await later.stop();
     });
 
-    it('ends the service with one line when it is deleted, and no start is accepted after that', async () => {
+    it('ends the service with one line when it is deleted, and no start is accepted afterwards', async () => {
       const rest = restClient(await urlOf(child));
       await rest.until(await rest.start(), isOver);
       rmSync(data, { recursive: true });

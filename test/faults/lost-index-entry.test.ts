@@ -14,7 +14,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 
 onEmbeddedLog(() =>
-  describe('An index that has lost an entry', () => {
+  describe('A missing index entry', () => {
     let dir: TempDir;
     beforeEach(() => {
       dir = tempDir();
@@ -31,7 +31,7 @@ onEmbeddedLog(() =>
       await engine.stop();
       return runId;
     };
-    /** Runs each step on a new connection, which reads the schema again. */
+    /** Runs each statement on a new connection, which reads the schema again. */
     const change = (file: string, ...steps: readonly string[]): void => {
       for (const sql of steps) {
         const database = new DatabaseSync(file, { defensive: false });
@@ -50,7 +50,7 @@ onEmbeddedLog(() =>
         'DROP TABLE kept',
       );
 
-    it('for the end of a run makes the next start fail with one line', async () => {
+    it('of the end of a run makes the next start fail with one line', async () => {
       await finishedRun();
       const last = '(SELECT max(position) FROM events)';
       change(
@@ -65,13 +65,13 @@ onEmbeddedLog(() =>
       expect(String(error)).to.include('index events_by_stream').and.include('council salvage').and.not.include('\n');
     });
 
-    it('of the views is found after a kill, and the views are rebuilt', async () => {
+    it('of the views makes the next start after a kill rebuild the views', async () => {
       const runId = await finishedRun();
       const views = join(dir.path, 'views', 'views.sqlite');
       change(views, 'CREATE TABLE lost AS SELECT * FROM facets; DELETE FROM facets');
       behindIndex(views, 'facets_newest', 'INSERT INTO facets SELECT * FROM lost');
       change(views, 'DROP TABLE lost');
-      // What a kill leaves of a journal that was not written to its end.
+      // A kill leaves a journal that is not complete.
       writeFileSync(`${views}-wal`, Buffer.alloc(100));
       const engine = await open();
       await engine.recovery.unfinished();

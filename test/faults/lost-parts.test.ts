@@ -18,7 +18,7 @@ import { onEmbeddedLog } from '../support/test-event-store.js';
 const GARBAGE = Buffer.alloc(30_000, 0x5a);
 
 onEmbeddedLog(() =>
-  describe('A folder of which a kill left only a part', () => {
+  describe('An incomplete folder after a kill', () => {
     let dir: TempDir;
     let image: CrashImage;
     let path: string;

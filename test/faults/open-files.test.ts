@@ -39,7 +39,7 @@ const define = (): Mocha.Suite =>
 
     const url = (): string => child.lines.find((line) => line.startsWith('listening on '))?.slice(13) ?? '';
     const told = (): readonly string[] => child.lines.filter((line) => line.includes('"level":50'));
-    /** Processor time that the service has had, in milliseconds. */
+    /** The used processor time of the service, in milliseconds. */
     const cpuMs = (): number => {
       const [, , , , , , , , , , , , , user, system] = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(' ');
       return (Number(user) + Number(system)) * 10;
@@ -60,7 +60,7 @@ const define = (): Mocha.Suite =>
       await untilTrue(isServed);
     };
 
-    it('makes the service refuse new connections, serve open ones, log it once, and accept again after some closed', async () => {
+    it('makes the service refuse new connections with one log line, serve open ones, and accept again after some closed', async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const held = (method: string, path: string, body = ''): Promise<number | undefined> =>
         new Promise((resolve, reject) => {
@@ -92,8 +92,8 @@ const define = (): Mocha.Suite =>
   });
 
 const defineUpload = (): Mocha.Suite =>
-  describe('An upload for which no file can be opened', () => {
-    it('returns 503 with Retry-After, and succeeds when files can be opened again', async () => {
+  describe('An upload while no file can be opened', () => {
+    it('gets 503 with Retry-After, and succeeds when files can be opened again', async () => {
       const dir = tempDir();
       const env = { PATH: process.env['PATH'], DATA_DIR: dir.path, PORT: '0', MODEL_PROVIDER: 'offline' };
       const child = startChild(process.execPath, [MAIN], env);
@@ -109,7 +109,7 @@ const defineUpload = (): Mocha.Suite =>
             });
             asked.on('error', reject).end(formOf(partOf([fileHead('trees.pdf')], pdfWith([text]))));
           });
-        // What it needs is loaded, and the connection open.
+        // The service has loaded its modules, and the connection is open.
         expect((await sent('Oaks grow.')).statusCode).to.equal(200);
         limitFiles(child, lowestFree(child));
         const refused = await sent('Elms grow.');
@@ -127,7 +127,7 @@ const defineUpload = (): Mocha.Suite =>
     });
   });
 
-/** The number that the next file a process opens would have. */
+/** The descriptor that the next opened file of a process would get. */
 function lowestFree({ pid }: Child): number {
   const taken = new Set(readdirSync(`/proc/${pid}/fd`).map(Number));
   let free = 0;

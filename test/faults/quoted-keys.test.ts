@@ -31,18 +31,18 @@ import { pdfWith, upload } from '../support/upload-client.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
-/** Keys that open nothing. No two are alike, nor like anything else. */
+/** Invalid keys. No two are similar to each other or to any other text. */
 const GEMINI = 'AIza-canary-of-gemini-51c7';
 const OPENAI = 'sk-canary-of-openai-8e02';
 const TAVILY = 'tvly-canary-of-tavily-d93a';
 const [USER, PASSWORD] = ['admin', 'canary+of/eventstore-6b4f'];
-/** In the forms they are sent and set in, too. */
+/** The keys in all forms in which they are sent and configured. */
 const CANARIES = [
   ...[GEMINI, OPENAI, TAVILY, PASSWORD, encodeURIComponent(PASSWORD)],
   Buffer.from(`${USER}:${PASSWORD}`).toString('base64'),
 ];
 
-/** Ways to fail that quote a key in whatever a server can say, and ways that say nothing. */
+/** Failures that quote a key in every part of an answer, and failures without an answer. */
 function failuresQuoting(key: string): readonly Reply[] {
   return [
     ...[400, 401, 403, 429, 500, 503].map((code) => answersStatus(code, `Not with ${key}`)),
@@ -61,7 +61,7 @@ function redirects(to: string): Reply {
 onEmbeddedLog(() =>
   describe('A key that a failing server quotes', () => {
     let bench: CouncilBench;
-    /** Everything that left the service. */
+    /** Every text that the service has sent or written. */
     let told: string[];
 
     beforeEach(() => {
@@ -214,7 +214,7 @@ onEmbeddedLog(() =>
       };
       try {
         await Promise.all([list(), child.waitFor((lines) => lines.some((line) => line.includes('waiting for it')))]);
-        // Now it reaches somebody.
+        // Now the address reaches a server.
         refusing = await refusingEventStore(port);
         await child.waitFor((lines) => lines.some((line) => line.includes('No such user')));
         expect(refusing.heard()).to.include(PASSWORD);
@@ -248,12 +248,12 @@ async function refusalOf({ EVENTSTORE_URL: url = '' }: Readonly<Record<string, s
 }
 
 interface RefusingEventStore {
-  /** Credentials that were sent to it. */
+  /** The credentials that clients have sent. */
   heard(): readonly string[];
   stop(): void;
 }
 
-/** Speaks TLS, answers each call that the credentials are wrong, and quotes them. */
+/** A TLS server that rejects the credentials of each call and quotes them. */
 async function refusingEventStore(port: number): Promise<RefusingEventStore> {
   const heard: string[] = [];
   const server = new Server();

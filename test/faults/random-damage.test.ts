@@ -11,7 +11,7 @@ const FIRST_SEED = Number(process.env['SEED'] ?? (IS_SOAK ? Date.now() % 1_000_0
 const SEEDS = Number(process.env['SEEDS'] ?? (IS_SOAK ? 1_000 : 10));
 
 onEmbeddedLog(() =>
-  describe('A folder that is damaged after a kill', () => {
+  describe('A folder with random damage after a kill', () => {
     let dir: TempDir;
     let image: CrashImage;
 
@@ -39,7 +39,7 @@ onEmbeddedLog(() =>
   }),
 );
 
-/** As in the README; nothing was lost, or the test had failed. */
+/** Prints the counts as in the README. Nothing is lost, because the test would have failed. */
 function tableOf(table: ReadonlyMap<string, Readonly<Record<string, number>>>): string {
   const lines = [...table].sort().map(([fault, { starts, served, told, refused, slowestMs }]) => {
     return `| ${fault} | ${starts} | ${served} | ${told} | ${refused} | 0 | ${slowestMs} ms |`;

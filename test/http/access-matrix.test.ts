@@ -11,11 +11,11 @@ import { startService } from '../support/running-service.js';
 interface Operation {
   readonly method: string;
   readonly path: string;
-  /** Scopes of which a key needs one; none: any key will do; null: no key is needed. */
+  /** The scopes of which a key needs one: any key may call if the list is empty, and null needs no key. */
   readonly documented: readonly string[] | null;
 }
 
-/** The scopes each endpoint needs; the first matching rule holds. An endpoint without a matching rule fails the test. */
+/** The scopes that each endpoint needs; the first matching rule applies. An endpoint without a rule fails the test. */
 const RULES: readonly (readonly [RegExp, readonly Scope[] | null])[] = [
   [/^GET \/api\/health(\/ready)?$/, null],
   [/^POST \/api\/session$/, null],
@@ -38,9 +38,9 @@ describe('The access matrix', () => {
   let service: RunningService;
   let operations: readonly Operation[];
   let admin: string;
-  /** Keys of one scope each. */
+  /** A key with one scope for each scope. */
   const keys = new Map<Scope, string>();
-  /** What lets nobody in, by what it is. */
+  /** Headers without a valid key, by name of the case. */
   const refused = new Map<string, Readonly<Record<string, string>>>();
   let addresses = 0;
 
@@ -67,7 +67,7 @@ describe('The access matrix', () => {
   });
   after(() => service.stop());
 
-  /** From an address of its own: none has failed before. */
+  /** Sends each request from a new address, which has no failed attempts. */
   const from = (): Readonly<Record<string, string>> => {
     addresses += 1;
     return { 'X-Forwarded-For': `10.0.${addresses >> 8}.${addresses & 255}` };

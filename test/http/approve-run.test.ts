@@ -52,7 +52,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     runId = await startGodRun(service.engine, council);
   });
   afterEach(async () => {
-    // What goes on would ask the model of the next test.
+    // A run that continues would call the model of the next test.
     await rest.post(`/api/councils/run/${runId}/cancel`);
     expect(service.faults).to.deep.equal([]);
   });
@@ -62,7 +62,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     rest.post(approvePath(runId), body, headers);
   const approve = async (): Promise<void> => void rest.read(await send({ action: 'approve' }), 200, 'run-result.json');
   const pausesBefore = (...nodes: readonly string[]): Promise<number> => pausedBefore(service.engine, runId, ...nodes);
-  /** Before what follows the critic's first score, 5. */
+  /** Approves until the run waits for the decision after the critic's first score, 5. */
   const judged = async (): Promise<void> => {
     await approve();
     await pausesBefore('judge');
@@ -190,7 +190,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     ['another route', { route_decision: 'stop' }, 'route_decision'],
   ] as const) {
     it(`refuses ${what} with 422 naming the key, and leaves the pause as it is`, async () => {
-      // Before expected_seq is looked at.
+      // The service checks this before expected_seq.
       const reply = await send({ action: 'modify', modified_state: override, expected_seq: 999 });
       expect(rest.problem(reply, 422).errors?.[0]?.loc).to.deep.equal(['body', 'modified_state', ...loc]);
       await pausesBefore('write');

@@ -59,7 +59,7 @@ describe('GET /api/asyncapi.json', () => {
     expect(validate(document), JSON.stringify(validate.errors?.slice(0, 5))).to.be.true;
   });
 
-  it('has a message for each schema of a message, with the name and the description of the schema', () => {
+  it('has a message with the name and description of each message schema', () => {
     const wanted = MESSAGE_FILES.flatMap(messageSchemas).map(({ title, description, properties }) => {
       const name = properties?.['event']?.['const'] ?? title;
       const summary = description === undefined ? {} : { summary: description };
@@ -72,7 +72,7 @@ describe('GET /api/asyncapi.json', () => {
     expect(new Set(sent)).to.deep.equal(new Set(wanted.map(([title]) => title)));
   });
 
-  it('describes the queries of the streams as their schemas do, and the cookie as the service sets it', () => {
+  it('describes the query parameters as their schemas do, and the cookie as the service sets it', () => {
     const queryOf = (operation: string) => record(at(`/operations/${operation}/bindings/http/query/properties`));
     for (const [operation, file] of [
       ['streamRunEvents', 'stream-query.json'],
@@ -147,7 +147,7 @@ describe('GET /api/asyncapi.json', () => {
 
   const expectDescribed: Described = (channel, message) => (described ??= describedIn(document))(channel, message);
 
-  /** The part of the document at a JSON Pointer. */
+  /** The value at a JSON Pointer in the document. */
   const at = (pointer: string): unknown => partAt(document, pointer);
 });
 

@@ -10,18 +10,18 @@ import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 
 const COUNCILS = '/api/councils/';
-/** More bytes than a socket buffers without a reader. */
+/** More bytes than the buffers of a connection hold while its client reads nothing. */
 const MANY = 80;
 const STALL_MS = 60_000;
-/** How long a list waits for its turn, and every request for the log. */
+/** The time limit of waits: of a list for its turn, and of every request for the log. */
 const DEADLINE_MS = 10_000;
 
 describe('A list of large blueprints', () => {
   let service: RunningService;
   let rest: RestClient;
-  /** What happens to a timer that is to cut off a client. */
+  /** The last change of the timer that disconnects a client. */
   let onStallTimer: (callback: () => void) => () => void;
-  /** Whether requests wait for as long as it takes, however busy the machine is. */
+  /** Whether requests wait without a time limit, because the machine may be busy. */
   let isPatient: boolean;
   let open: IncomingMessage[];
 
@@ -52,7 +52,7 @@ describe('A list of large blueprints', () => {
     expect(service.faults).to.deep.equal([]);
   });
 
-  /** A list whose client reads nothing yet. */
+  /** Requests a list and reads nothing yet. */
   const begin = (): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       get(service.url + COUNCILS, { agent: false }, (reply) => {
@@ -66,7 +66,7 @@ describe('A list of large blueprints', () => {
     return Buffer.concat(chunks).toString();
   };
 
-  it('is sent whole, each record as it is stored, newest first', async () => {
+  it('is sent completely, newest first, each record as it is stored', async () => {
     const list = rest.read(await rest.get(COUNCILS), 200, 'blueprint-list.json');
     expect(new Set(list.map(({ id }) => id)).size).to.equal(MANY);
     const times = list.map(({ updatedAt }) => updatedAt);
@@ -76,7 +76,7 @@ describe('A list of large blueprints', () => {
     expect((await rest.send('HEAD', COUNCILS)).status).to.equal(200);
   });
 
-  it('waits while two others are read, without delaying other requests', async () => {
+  it('waits while clients read two other lists, without delaying other requests', async () => {
     const [first, second] = [await begin(), await begin()];
     let hasBegun = false;
     const third = begin().finally(() => (hasBegun = true));
@@ -91,7 +91,7 @@ describe('A list of large blueprints', () => {
     expect((JSON.parse(texts[0]) as Blueprint[]).length).to.equal(MANY);
   });
 
-  it('breaks off if its client reads nothing, so that others get their turn', async () => {
+  it('breaks off if its client reads nothing, so that waiting requests proceed', async () => {
     onStallTimer = (callback) => nodeSystem().after(100, callback);
     const idle = await Promise.all([begin(), begin()]);
     expect((await rest.get(`${COUNCILS}?limit=1`)).status).to.equal(200);
@@ -101,11 +101,11 @@ describe('A list of large blueprints', () => {
         () => 'broken off',
       ),
     );
-    // The other may be in time yet, now that it is read.
+    // The other list may still arrive in time, because its client reads now.
     expect(await Promise.all(outcomes)).to.include('broken off');
   });
 
-  it('is refused while a hundred others wait', async () => {
+  it('is refused while a hundred other requests wait', async () => {
     isPatient = true;
     await Promise.all([begin(), begin()]);
     const waiting = Array.from({ length: 105 }, () => rest.get(`${COUNCILS}?limit=1`));

@@ -52,14 +52,14 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
     expect(paused).to.deep.include({ paused: true, next_nodes: ['a'] });
   });
 
-  it('is 422 before 404, and names the blueprint it does not find', async () => {
+  it('checks the body (422) before the blueprint (404), and names the unknown blueprint', async () => {
     await serve();
     rest.problem(await start({}), 422);
     expect(rest.problem(await start(), 404).detail).to.include(id);
     rest.problem(await rest.post(`${COUNCILS}run/run`, TOPIC), 404);
   });
 
-  it('repeats its answer after the blueprint has changed and gone, however the path is escaped', async () => {
+  it('repeats its answer after the blueprint was changed and deleted, with any escaping of the path', async () => {
     await serve();
     await save({ nodes: [{ id: 'a' }] });
     const key = { 'Idempotency-Key': 'k' };
@@ -73,7 +73,7 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
     rest.problem(await start(TOPIC, { 'Idempotency-Key': 'k2' }), 404);
   });
 
-  it('fails a run of a blueprint with faults by the name of the edge', async () => {
+  it('fails a run of an invalid blueprint with an error that names the edge', async () => {
     await serve();
     await save({ nodes: [{ id: 'a' }], edges: [{ id: 'e-1', source: 'a', target: 'gone' }] });
     const failed = await run();
@@ -85,7 +85,7 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
     expect(model.requests).to.have.length(0);
   });
 
-  it('hands the settings of each node to the model, and says which tools are missing', async () => {
+  it('passes the settings of each node to the model, and names missing tools', async () => {
     await serve();
     const settings = { model: 'm-1', temperature: 0.25, maxOutputTokens: 77 };
     await save({ nodes: [{ id: 'a', systemPrompt: 'Be promptInput.', ...settings, tools: { webSearch: true } }] });
@@ -98,8 +98,8 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
   });
 });
 
-describe('A run of a blueprint that has changed and gone', () => {
-  it('continues after a restart as it began', async () => {
+describe('A run of a changed and deleted blueprint', () => {
+  it('continues with the original blueprint after a restart', async () => {
     const dir = tempDir();
     const first = await startService({ model: scriptedModel(councilScript([8])), dataDir: dir.path });
     const before = restClient(first.url);
@@ -139,7 +139,7 @@ describe('The example blueprints', () => {
   after(() => service.stop());
 
   for (const file of readdirSync(EXAMPLES)) {
-    it(`${file} runs to its end on the offline model`, async () => {
+    it(`completes with the offline model: ${file}`, async () => {
       const rest = restClient(service.url);
       const headers = { 'Content-Type': 'application/json' };
       const body = readFileSync(new URL(file, EXAMPLES), 'utf8');

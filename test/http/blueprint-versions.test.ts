@@ -42,7 +42,7 @@ describe('GET /api/councils/{blueprint_id}/versions', () => {
   };
   const remove = (id: string): Promise<unknown> => rest.send('DELETE', `${COUNCILS}${id}`);
 
-  it('returns every version whole, newest first, with its actor and its hash in the chain', async () => {
+  it('returns every complete version, newest first, with its actor and its hash in the chain', async () => {
     const saved = [
       await create('plain', 'One'),
       await change('plain', { name: 'Two', approvals: { by: ['ann'] } }, bob),
@@ -64,7 +64,7 @@ describe('GET /api/councils/{blueprint_id}/versions', () => {
     }
   });
 
-  it('restores one by sending it back', async () => {
+  it('restores a version that a client saves again', async () => {
     const first = await create('restored', 'One');
     await change('restored', { name: 'Two', nodes: [] });
     const [, { name, nodes, edges } = { name: '', nodes: [], edges: [] }] = await versions('restored');
@@ -95,7 +95,7 @@ describe('GET /api/councils/{blueprint_id}/versions', () => {
     expect(older?.deleted).to.deep.equal(last?.deleted);
   });
 
-  it('returns pages, shorter ones for large versions, each with a link to the next', async () => {
+  it('returns pages with a link to the next, and fewer versions per page if they are large', async () => {
     await create('many', '0');
     for (let at = 1; at < 5; at += 1) await change('many', { name: String(at) });
     const client = new CouncilClient({ url: service.url, key: ann });
@@ -109,7 +109,7 @@ describe('GET /api/councils/{blueprint_id}/versions', () => {
     expect(await allOf(client.blueprints.versions('large'))).to.have.lengthOf(12);
   });
 
-  it('answers 404 for what was never saved, and 422 for no page', async () => {
+  it('answers 404 for an unknown blueprint, and 422 for an invalid page', async () => {
     for (const id of ['nothing', 'run', '%00']) rest.problem(await rest.get(`${COUNCILS}${id}/versions`), 404);
     for (const query of ['limit=0', 'limit=201', 'before=-1', 'before=x', 'limit=1&limit=2']) {
       rest.problem(await rest.get(`${COUNCILS}plain/versions?${query}`), 422);

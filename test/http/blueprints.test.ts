@@ -120,14 +120,14 @@ describe('Blueprints over REST', () => {
     expect(Object.keys(Object.prototype)).to.deep.equal([]);
   });
 
-  it('take an id of their own, once', async () => {
+  it('accept an id of the client, once', async () => {
     expect(await create({ ...PLAIN, id: 'My-council_1.0' })).to.include({ id: 'My-council_1.0' });
     const { detail } = rest.problem(await rest.post(COUNCILS, { ...PLAIN, id: 'My-council_1.0' }), 409);
     expect(detail).to.include('My-council_1.0');
     expect((await create({ ...PLAIN, id: 'x'.repeat(128) })).id).to.have.length(128);
   });
 
-  it('give one of many creations of an id at once, and refuse the others', async () => {
+  it('accept one of many concurrent creations of an id, and refuse the others', async () => {
     const replies = await Promise.all(Array.from({ length: 30 }, () => rest.post(COUNCILS, { ...PLAIN, id: 'race' })));
     expect(replies.map(({ status }) => status).sort()).to.deep.equal([201, ...Array<number>(29).fill(409)]);
   });
@@ -168,7 +168,7 @@ describe('Blueprints over REST', () => {
     await create({ name: '🌳'.repeat(255), nodes: manyNodes(200), edges: manyEdges(1000) });
   });
 
-  it('are refused with 413 past 256 KiB, on every way in', async () => {
+  it('are refused with 413 over 256 KiB, in every endpoint', async () => {
     const body = { ...PLAIN, nodes: [{ id: 'a', systemPrompt: 'x'.repeat(256 * 1024) }] };
     const { id } = await create();
     rest.problem(await rest.post(COUNCILS, body), 413);
@@ -177,7 +177,7 @@ describe('Blueprints over REST', () => {
     rest.problem(await rest.post(COUNCILS, 'x', { 'Content-Type': 'text/plain' }), 415);
   });
 
-  it('are accepted at exactly 256 KiB, without edges too', async () => {
+  it('are accepted at exactly 256 KiB, with and without edges', async () => {
     const sized = (systemPrompt: string): unknown => ({ ...PLAIN, nodes: [{ id: 'a', systemPrompt }] });
     const available = 256 * 1024 - JSON.stringify(sized('')).length;
     const made = await create(sized('x'.repeat(available)));
@@ -219,7 +219,7 @@ describe('Blueprints over REST', () => {
     }
   });
 
-  describe('carry an ETag', () => {
+  describe('have an ETag', () => {
     const tagIn = (reply: Reply): string => reply.headers.get('ETag') ?? '';
     const path = (id: string): string => `${COUNCILS}${id}`;
     const change = (id: string, tag: string, body: object = { name: 'Next' }): Promise<Reply> =>
@@ -240,7 +240,7 @@ describe('Blueprints over REST', () => {
       expect([tagIn(created), tagIn(updated)]).not.to.include(tagIn(next));
     });
 
-    it('that gets 304 from If-None-Match', async () => {
+    it('that gets 304 when If-None-Match names it', async () => {
       const created = await rest.post(COUNCILS, PLAIN);
       const { id } = rest.read(created, 201, 'blueprint.json');
       for (const known of [tagIn(created), `"other", W/${tagIn(created)}`, '*']) {
@@ -252,7 +252,7 @@ describe('Blueprints over REST', () => {
       expect(rest.read(reply, 200, 'blueprint.json').version).to.equal(2);
     });
 
-    it('that If-Match must name: a change or deletion with a stale one gets 412 and does nothing', async () => {
+    it('that If-Match must name: a change or deletion with a stale ETag gets 412 and has no effect', async () => {
       const created = await rest.post(COUNCILS, PLAIN);
       const { id } = rest.read(created, 201, 'blueprint.json');
       const old = tagIn(created);
@@ -269,7 +269,7 @@ describe('Blueprints over REST', () => {
       expect((await remove(id, tagIn(await rest.get(path(id))))).status).to.equal(204);
     });
 
-    it('that is checked after the fields and the existence', async () => {
+    it('that is checked after the fields and the existence of the blueprint', async () => {
       const { id } = await create();
       rest.problem(await change(id, '"old"', { nodes: 1 }), 422);
       for (const tag of ['"old"', '*']) {
@@ -279,7 +279,7 @@ describe('Blueprints over REST', () => {
     });
   });
 
-  it('are changed by PUT in the fields it names', async () => {
+  it('are changed by PUT only in the fields of its body', async () => {
     const made = await create({ ...PLAIN, edges: [{ source: 'a', target: 'gone' }] });
     const renamed = rest.read(await put(made.id, { name: 'New', id: 'other', version: 99 }), 200, 'blueprint.json');
     expect(renamed).to.deep.equal({ ...made, name: 'New', version: 2, updatedAt: renamed.updatedAt });
@@ -293,7 +293,7 @@ describe('Blueprints over REST', () => {
     expect(rest.problem(await put('nobody', {}), 404).detail).to.include('nobody');
   });
 
-  it('are gone after DELETE, and can be created again from version 1', async () => {
+  it('are not found after DELETE, and can be created again from version 1', async () => {
     const { id } = await create({ ...PLAIN, id: 'phoenix' });
     const reply = await rest.send('DELETE', `${COUNCILS}${id}`);
     expect([reply.status, reply.text]).to.deep.equal([204, '']);
@@ -304,7 +304,7 @@ describe('Blueprints over REST', () => {
     expect((await list())[0]?.id).to.equal(id);
   });
 
-  it('are listed newest update first, each as it is read alone', async () => {
+  it('are listed by latest update, with the same fields as a single blueprint', async () => {
     const first = await create({ ...PLAIN, id: 'list-1' });
     const second = await create({ ...PLAIN, id: 'list-2' });
     while (new Date().toISOString() <= second.updatedAt) await get(first.id);
@@ -312,7 +312,7 @@ describe('Blueprints over REST', () => {
     expect((await list()).slice(0, 2)).to.deep.equal([changed, second]);
   });
 
-  it('are listed by the page, and refused a page out of range', async () => {
+  it('are listed in pages, with 422 for a page out of range', async () => {
     const all = await list();
     const page = rest.read(await rest.get(`${COUNCILS}?limit=2&offset=1`), 200, 'blueprint-list.json');
     expect(page).to.deep.equal(all.slice(1, 3));
@@ -329,7 +329,7 @@ describe('Blueprints over REST', () => {
     });
   }
 
-  it('are refused with a label that holds line breaks or control characters, on every way in', async () => {
+  it('are refused with line breaks or control characters in a label, in every endpoint', async () => {
     const { id } = await create();
     for (const label of ['A\n## B', 'A\u0000', 'A\u2028B']) {
       const body = { ...PLAIN, nodes: [{ id: 'a' }, { id: 'b', label }] };
@@ -367,7 +367,7 @@ describe('Blueprints over REST', () => {
 });
 
 describe('Blueprints after a restart', () => {
-  it('are what they were, also when the read models are new', async () => {
+  it('are unchanged, also after the read models were deleted', async () => {
     const dir = tempDir();
     const first = await startService({ model: scriptedModel(), dataDir: dir.path });
     const rest = restClient(first.url);
@@ -407,7 +407,7 @@ function manyEdges(count: number): readonly { readonly source: string; readonly 
 }
 
 describe('A blueprint whose record is corrupt', () => {
-  it('is answered with 500, which says so, holds up nothing else, and can be deleted', async () => {
+  it('gets 500 with the reason, does not affect other blueprints, and can be deleted', async () => {
     const service = await startService({ model: scriptedModel() });
     const rest = restClient(service.url);
     try {
@@ -456,7 +456,7 @@ describe('A blueprint whose record is corrupt', () => {
           }
           rest.read(await rest.get(`${COUNCILS}other`), 200, 'blueprint.json');
           const listed = rest.read(await rest.get(COUNCILS), 200, 'blueprint-list.json');
-          // Its row keeps the last record that was whole where it was folded.
+          // Its row keeps the last valid record that was folded.
           expect(listed.find(({ id }) => id === 'plain')?.name).to.equal(views === 'kept' ? 'As saved' : 'Plain');
           expect((await rest.send('DELETE', `${COUNCILS}plain`)).status).to.equal(204);
           rest.problem(await rest.get(`${COUNCILS}plain`), 404);

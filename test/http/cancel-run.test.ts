@@ -21,7 +21,7 @@ describe('POST /api/councils/run/{run_id}/cancel', () => {
   const pathOf = (runId: string): string => `/api/councils/run/${runId}/cancel`;
   const cancel = (runId: string): ReturnType<RestClient['post']> => rest.post(pathOf(runId));
 
-  it('fails a running run and gives up its call to the model', async () => {
+  it('fails a running run and aborts its call of the model', async () => {
     const runId = await rest.start('Held');
     await model.called(1);
     const run = rest.read(await cancel(runId), 200, 'run-result.json');
@@ -53,7 +53,7 @@ describe('POST /api/councils/run/{run_id}/cancel', () => {
     expect(rest.problem(await cancel(cancelled), 409).detail).to.include('failed');
   });
 
-  it('lets exactly one of many cancels win', async () => {
+  it('accepts exactly one of many concurrent cancels', async () => {
     const runId = await rest.start('Held');
     const statuses = (await Promise.all(Array.from({ length: 10 }, () => cancel(runId)))).map(({ status }) => status);
     expect(statuses.toSorted()).to.deep.equal([200, ...Array.from({ length: 9 }, () => 409)]);

@@ -37,7 +37,7 @@ describe('Diagrams', () => {
   ];
   const accepting = (path: string, accept: string) => rest.send('GET', path, { headers: { Accept: accept } });
 
-  it('gives the genealogy of a run', async () => {
+  it('include the genealogy of a run', async () => {
     const genealogy = rest.read(await rest.get(`/api/runs/${runId}/genealogy`), 200, 'genealogy.json');
     const parents = genealogy.drafts.map(({ parents: { drafts, feedback } }) => [...drafts, ...feedback].join(' '));
     const [first, second] = genealogy.drafts.map(({ id }) => id);
@@ -46,7 +46,7 @@ describe('Diagrams', () => {
     expect(genealogy.outcome?.final_draft).to.equal(genealogy.drafts[2]?.id);
   });
 
-  it('shows the chart of a run, at the head and after any event', async () => {
+  it('include the chart of a run, at the head and after any event', async () => {
     const chart = rest.read(await rest.get(`/api/runs/${runId}/chart`), 200, 'chart.json');
     expect(chart.meta).to.include({ run_id: runId, value: 'completed' });
     expect(chart.states['completed']).to.deep.include({ tags: ['active'], type: 'final' });
@@ -55,7 +55,7 @@ describe('Diagrams', () => {
     expect(earlier.states['running']?.states?.['n0']).to.deep.include({ tags: ['active'], description: 'Master' });
   });
 
-  it('shows the chart that a run of a saved council would have', async () => {
+  it('include the chart that a run of a saved council would have', async () => {
     const chart = rest.read(await rest.get('/api/councils/board/chart'), 200, 'chart.json');
     expect(chart.meta).to.deep.equal({ blueprint_id: 'board', version: 1 });
     expect(chart.states['running']).to.include({ type: 'parallel' });
@@ -80,7 +80,7 @@ describe('Diagrams', () => {
     }
   });
 
-  it('are refused with 422 in any other form, or where no event is', async () => {
+  it('are refused with 422 for an unknown format or an event that does not exist', async () => {
     for (const path of paths()) {
       for (const query of ['format=svg', 'format=', 'format=json&format=json', 'format=1']) {
         const { errors } = rest.problem(await rest.get(`${path}?${query}`), 422);
@@ -93,7 +93,7 @@ describe('Diagrams', () => {
     }
   });
 
-  it('are answered 404 for what is not there, reserved names too', async () => {
+  it('get 404 for an unknown run or council, including reserved names', async () => {
     for (const path of [`/api/runs/${NO_RUN}/genealogy`, `/api/runs/${NO_RUN}/chart?at=3`]) {
       expect(rest.problem(await rest.get(path), 404).detail).to.include(NO_RUN);
     }
@@ -103,13 +103,13 @@ describe('Diagrams', () => {
     rest.problem(await rest.post('/api/councils/board/chart', {}), 405);
   });
 
-  it('of a council with faults are answered 409 naming the fault', async () => {
+  it('of an invalid council get 409 with the reason', async () => {
     const edges = [{ source: 'write', target: 'nowhere' }];
     await rest.post('/api/councils/', { ...COUNCIL, id: 'faulty', edges });
     expect(rest.problem(await rest.get('/api/councils/faulty/chart'), 409).detail).to.include('nowhere');
   });
 
-  it('of a run that could not begin have a chart without nodes', async () => {
+  it('of a run that could not start have a chart without nodes', async () => {
     const start = rest.read(await rest.post('/api/councils/faulty/run', { input_topic: 'x' }), 202, 'run-start.json');
     const chart = rest.read(await rest.get(`/api/runs/${start.run_id}/chart`), 200, 'chart.json');
     expect(chart.meta.value).to.equal('failed');

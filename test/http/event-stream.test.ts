@@ -9,7 +9,7 @@ import { openEventStream } from '../support/event-stream-client.js';
 import { manualSystem } from '../support/manual-system.js';
 import { untilTrue } from '../support/until-true.js';
 
-/** Time between beats, in milliseconds, and more of them than a client may miss. */
+/** The time between beats in milliseconds, and more beats than a client may miss. */
 const [BEAT_MS, MAX_BEATS] = [15_000, 20];
 const EVENT = encodeEvent(null, 'Large', { text: 'x'.repeat(100_000) });
 const inTime = <T>(work: Promise<T>): Promise<T> => work;
@@ -53,7 +53,7 @@ describe('An event stream', () => {
   });
 });
 
-/** Sends until something waits because neither the client nor the machine between takes more. */
+/** Sends until bytes stay queued because the client reads nothing and the buffers are full. */
 async function heldUp(sink: EventSink): Promise<void> {
   for (let isHeld = false; !isHeld;) {
     const taken = sink.send(EVENT).then(() => true);

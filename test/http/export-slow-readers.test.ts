@@ -12,7 +12,7 @@ import { onEmbeddedLog } from '../support/test-event-store.js';
 
 const PROBE = new URL('../support/memory-probe.js', import.meta.url).href;
 const READERS = process.env['SOAK'] === undefined ? 4 : 8;
-/** Of memory that grows while readers pause: each has asked for 18 MB, of which 1 MB may be read ahead. */
+/** The limit of memory growth while readers pause: each has requested 18 MB, and the service may read 1 MB ahead. */
 const MAX_GROWTH_BYTES = READERS * 8e6;
 
 onEmbeddedLog(() =>
@@ -30,12 +30,12 @@ onEmbeddedLog(() =>
       dir.remove();
     });
 
-    it('cost the service no memory for what they have not read, and miss nothing', async () => {
+    it('use no memory of the service for unread events, and miss none', async () => {
       const whole = await lengthOf(await exported());
       expect(whole).to.be.greaterThan(LARGE_RUN_CHARS);
       const before = await heapBytes();
       const readers = await Promise.all(Array.from({ length: READERS }, exported));
-      // While one reads all of it, the service has the time to read it for the others too.
+      // While one reader reads everything, the service has enough time to read ahead for the others.
       expect(await lengthOf(await exported())).to.equal(whole);
       expect((await heapBytes()) - before).to.be.below(MAX_GROWTH_BYTES);
       const lengths = await Promise.all(readers.map(lengthOf));
@@ -43,7 +43,7 @@ onEmbeddedLog(() =>
       expect((await heapBytes()) - before).to.be.below(MAX_GROWTH_BYTES);
     });
 
-    /** An export that has begun, and is not read on yet. */
+    /** Begins an export and reads only its beginning. */
     async function exported(): Promise<IncomingMessage> {
       const headers = { Accept: 'application/x-ndjson' };
       const request = get(`${service.url}/api/runs/${RUN_ID}/events`, { headers, agent: false });
@@ -52,7 +52,7 @@ onEmbeddedLog(() =>
       return response;
     }
 
-    /** What the service's main thread holds after a collection, on the heap and beside it. */
+    /** The memory of the service's main thread after a garbage collection, on the heap and outside it. */
     async function heapBytes(): Promise<number> {
       const answered = once(service.child, 'message');
       service.child.send('memory');

@@ -21,7 +21,7 @@ describe('Keys that fail', () => {
   const ask = (address: string, headers: Readonly<Record<string, string>>): Promise<Response> =>
     fetch(service.url + RUNS, { headers: { 'X-Forwarded-For': address, ...headers } });
 
-  it('are slowed from the eleventh in a minute on, by address; a valid one never is', async () => {
+  it('get 429 from the eleventh failure of an address in a minute, but a valid key never does', async () => {
     for (let count = 0; count < 10; count += 1) expect((await ask('10.0.0.1', WRONG)).status).to.equal(401);
     const slowed = await ask('10.0.0.1', WRONG);
     expect(slowed.status).to.equal(429);
@@ -32,13 +32,13 @@ describe('Keys that fail', () => {
     expect((await ask('10.0.0.1', {})).status).to.equal(401);
   });
 
-  it('are counted for the network that an IPv6 address is in, as requests are', async () => {
+  it('are counted per network of an IPv6 address, as requests are', async () => {
     for (let host = 0; host < 10; host += 1) expect((await ask(`2001:db8::${host}`, WRONG)).status).to.equal(401);
     expect((await ask('2001:db8::a', WRONG)).status).to.equal(429);
     expect((await ask('2001:db8:0:1::a', WRONG)).status).to.equal(401);
   });
 
-  it('are counted together, by header, at sockets and at the sign-in', async () => {
+  it('are counted together for headers, sockets and the sign-in', async () => {
     const from = { 'X-Forwarded-For': '10.0.0.3' };
     const signIn = async (text: string): Promise<number> => {
       const headers = { 'Content-Type': 'application/json', ...from };
@@ -54,7 +54,7 @@ describe('Keys that fail', () => {
     expect(await signIn(key)).to.equal(200);
   });
 
-  it('are not counted where none was sent', async () => {
+  it('are not counted for a request without a key', async () => {
     for (let count = 0; count < 20; count += 1) expect((await ask('10.0.0.4', {})).status).to.equal(401);
     expect((await ask('10.0.0.4', { Authorization: 'Basic YTpi' })).status).to.equal(401);
     expect((await ask('10.0.0.4', WRONG)).status).to.equal(401);

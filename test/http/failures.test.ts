@@ -28,7 +28,7 @@ describe('A request that cannot be served', () => {
   let system: ManualSystem;
   let faults: { readonly requestId: string; readonly error: unknown }[];
 
-  /** The HTTP layer in front of a service that always does the same. */
+  /** The HTTP layer in front of a service that always behaves in the given way. */
   const serve = async (always: () => Promise<never>, ready = async (): Promise<boolean> => true): Promise<void> => {
     system = manualSystem();
     faults = [];
@@ -97,7 +97,7 @@ describe('A request that cannot be served', () => {
     await closed;
   });
 
-  /** Waits for its text and its vectors as long as these take; the documents know how long the log may. */
+  /** Waits for text and vectors without a limit; the documents limit the wait for the log. */
   const sendUpload = (): Promise<Reply> => rest.post('/api/councils/upload-pdf', FORM, FORM_TYPE);
   const everything = (): readonly (() => Promise<Reply>)[] => [
     () => rest.post('/api/councils/run', { input_topic: 'x' }),
@@ -121,7 +121,7 @@ describe('A request that cannot be served', () => {
     () => rest.get(`/api/runs/${NO_RUN}/verify`),
   ];
 
-  it('because of a fault shows a fixed sentence and the id under which the fault is logged', async () => {
+  it('because of a fault gets a fixed sentence and the id of the log entry', async () => {
     const fault = new TypeError('secret of /etc/passwd');
     await serve(() => Promise.reject(fault));
     for (const ask of everything()) {
@@ -151,20 +151,20 @@ describe('A request that cannot be served', () => {
     expect(reply.headers.get('Retry-After')).to.equal('5');
   });
 
-  it('because it would not fit into the log is answered 422', async () => {
+  it('because its event would not fit into the log is answered 422', async () => {
     await serve(() => Promise.reject(new AppendTooLarge({ stream: 'run-x', bytes: 9, limit: 8 })));
     const { detail } = rest.problem(await rest.post('/api/councils/run', { input_topic: 'x' }), 422);
     expect(detail).not.to.include('run-x');
   });
 
-  it('because the run is corrupt is answered 500 and says so, without the reason', async () => {
+  it('because the run is corrupt is answered 500 with that fact, but not the reason', async () => {
     await serve(() => Promise.reject(new RunCorrupt({ runId: NO_RUN, seq: 3, reason: 'inner secret' })));
     const { detail } = rest.problem(await rest.get(`/api/runs/${NO_RUN}`), 500);
     expect(detail).to.include('The record of this run is damaged').and.not.to.include('inner secret');
     expect(detail).to.include(faults[0]?.requestId);
   });
 
-  it('because the log does not answer is answered 503 at the deadline', async () => {
+  it('because the log does not reply is answered 503 at the deadline', async () => {
     let fail: (error: Error) => void = () => undefined;
     let notifyAsked: () => void = () => undefined;
     await serve(
@@ -182,14 +182,14 @@ describe('A request that cannot be served', () => {
       const reply = await replied;
       rest.problem(reply, 503);
       expect(reply.headers.has('Retry-After')).to.be.true;
-      // Its later outcome is ignored.
+      // The service ignores the later outcome.
       fail(new Error('too late'));
     }
     expect(system.timers()).to.equal(0);
     expect(faults).to.deep.equal([]);
   });
 
-  it('because the outcome of an append is unknown says so by its code, and other failures by none', async () => {
+  it('because the outcome of an append is unknown gets a code that says so, and no other failure does', async () => {
     const codeOf = async (error: Error): Promise<unknown> => {
       await serve(() => Promise.reject(error));
       return rest.problem(await rest.post('/api/councils/run', { input_topic: 'x' }), 503).code;
@@ -200,9 +200,9 @@ describe('A request that cannot be served', () => {
 
   for (const [what, ready] of [
     ['is not ready', async () => false],
-    ['cannot tell', () => Promise.reject(new Error('no answer'))],
+    ['fails its readiness check', () => Promise.reject(new Error('no answer'))],
   ] as const) {
-    it(`by a service that ${what} is reported by /ready with 503, and health is well`, async () => {
+    it(`by a service that ${what} makes /ready answer 503, but not /health`, async () => {
       await serve(() => Promise.reject(new LogUnavailable()), ready);
       rest.problem(await rest.get('/api/health/ready'), 503);
       rest.read(await rest.get('/api/health'), 200, 'health.json');
@@ -211,10 +211,10 @@ describe('A request that cannot be served', () => {
   }
 
   for (const [what, text, status] of [
-    ['no HTTP', 'HELLO\r\n\r\n', 400],
-    ['with a header too large', `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['not HTTP', 'HELLO\r\n\r\n', 400],
+    ['too large in its headers', `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
     [
-      'with a chunk of no size',
+      'malformed in its chunk size',
       'POST /api/councils/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
       400,
     ],
@@ -228,7 +228,7 @@ describe('A request that cannot be served', () => {
   }
 });
 
-/** A lazily read list, whose first item fails. */
+/** A lazy list whose first item throws. */
 function later(always: () => Promise<never>): () => AsyncGenerator<never> {
   return async function* () {
     yield await always();

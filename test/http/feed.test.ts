@@ -27,12 +27,12 @@ import { pdfWith, uploaded } from '../support/upload-client.js';
 const SEED = Number(process.env['SEED'] ?? 20261122);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const CUTS = IS_SOAK ? 1_000 : 30;
-/** Longest part of an answer before a cut. */
+/** The most bytes of an answer before a cut. */
 const MAX_PIECE_BYTES = 20_000;
 const BEAT_MS = 15_000;
 const NODES = [{ id: 'write' }, { id: 'judge', type: 'critic' }];
 
-/** What the feed shows of an event. */
+/** The fields that the feed sends of an event. */
 interface Shown {
   readonly run_id: string;
   readonly seq: number;
@@ -114,7 +114,7 @@ describe('GET /api/feed', () => {
     expect(shownIn(stream)).to.deep.equal(events.map((event) => ({ run_id: runId, ...event })));
   });
 
-  it('sends its cursor at once, so that a cut before the first event loses none', async () => {
+  it('sends its cursor at once, so that a client that is cut off before the first event misses none', async () => {
     const stream = follow('?from=head');
     const place = (): string | undefined => stream.others.flatMap((each) => /^id: (.+)$/.exec(each)?.slice(1) ?? [])[0];
     await untilTrue(() => place() !== undefined);
@@ -146,7 +146,7 @@ describe('GET /api/feed', () => {
     }
   });
 
-  it('says 422 of a cursor that no service wrote and of a type that no event has', async () => {
+  it('answers 422 to an invalid cursor and to an unknown event type', async () => {
     const stream = follow();
     const { id } = await stream.until(() => true);
     const spoilt = (id.startsWith('0') ? '1' : '0') + id.slice(1);
@@ -161,7 +161,7 @@ describe('GET /api/feed', () => {
       rest.problem(await rest.get(`/api/feed?${query}`), 422);
   });
 
-  it('says 409 of a cursor of another log', async () => {
+  it('answers 409 to a cursor of another log', async () => {
     const other = await startService({ model: instantModel() });
     try {
       const { run_id: runId } = rest.read(
@@ -178,7 +178,7 @@ describe('GET /api/feed', () => {
     }
   });
 
-  it('serves a hundred readers, refuses one more, and accepts one again when one has gone', async () => {
+  it('serves a hundred readers, refuses one more, and accepts another after one disconnects', async () => {
     for (let count = 0; count < 100; count += 1) follow('?from=head');
     await Promise.all(open.map(({ answered }) => answered));
     const refused = await rest.get('/api/feed?from=head');
@@ -207,7 +207,7 @@ describe('A feed', () => {
       const rest = restClient(service.url);
       const stream = openEventStream(service.url, '/api/feed?types=RunPaused');
       const places = (): readonly string[] => stream.others.flatMap((each) => /^id: (.+)$/.exec(each)?.[1] ?? []);
-      // A log tells how far it has come past events that are not wanted about every thousand of them.
+      // A log reports its position about once every thousand events that the filter skips.
       const runIds = await Promise.all(Array.from({ length: 100 }, () => rest.start()));
       for (const runId of runIds) await rest.until(runId, isOver);
       const record = await recorded(service);
@@ -242,7 +242,7 @@ describe('A feed', () => {
     expect(service.faults).to.deep.equal([]);
   });
 
-  it('leaves out a run whose record is damaged and sends the others', async () => {
+  it('omits a run with a corrupt record and sends the others', async () => {
     const service = await startService({ model: instantModel() });
     const rest = restClient(service.url);
     const runId = await startGodRun(service.engine, graphOf('one -> two'));
@@ -293,7 +293,7 @@ describe(`A feed of one log on two instances (SEED=${SEED})`, () => {
     dir.remove();
   });
 
-  it(`is joined the events of the log in their order, over ${CUTS} cuts`, async () => {
+  it(`yields the events of the log in order, over ${CUTS} broken connections`, async () => {
     const proxies: CuttingProxy[] = await Promise.all(
       services.map(({ url }) => openCuttingProxy(url, () => 1 + Math.floor(random() * MAX_PIECE_BYTES))),
     );
@@ -366,7 +366,7 @@ describe(`A feed of one log on two instances (SEED=${SEED})`, () => {
   });
 });
 
-/** The events of all runs as the log has them, as the feed is to show them. */
+/** The events of all runs in the log, in the form in which the feed must send them. */
 async function recorded({ engine }: RunningService): Promise<readonly (Shown & { readonly data: object })[]> {
   const all = [];
   for await (const event of engine.log.readAll(null, { categories: ['run'] })) {

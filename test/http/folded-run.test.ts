@@ -35,7 +35,7 @@ describe('GET /api/runs/{run_id}/state', () => {
     return Promise.all(events.map(({ seq }) => stateAt(runId, seq)));
   };
 
-  it('shows what the run was after each of its events, and asks no model', async () => {
+  it('returns the state after each event, without a call of a model', async () => {
     await serve([5, 9]);
     const runId = await rest.start();
     await rest.until(runId, isOver);
@@ -65,7 +65,7 @@ describe('GET /api/runs/{run_id}/state', () => {
     expect(last.final_draft).to.equal((await rest.poll(runId)).final_draft);
   });
 
-  it('shows a pause, what a human made of it, and its end', async () => {
+  it('returns the state at a pause, after the decision, and at the end', async () => {
     await serve([9]);
     const runId = await startGodRun(service.engine, graphOf('write -> judge?; judge? -approve-> polish'));
     await pausedBefore(service.engine, runId, 'write');
@@ -89,7 +89,7 @@ describe('GET /api/runs/{run_id}/state', () => {
     });
   });
 
-  it('refuses an event beyond the end, and what is no revision, with 422', async () => {
+  it('answers 422 to an event after the end, and to an invalid revision', async () => {
     await serve([9]);
     const runId = await rest.start();
     const { seq } = await rest.until(runId, isOver).then(() => stateAt(runId));

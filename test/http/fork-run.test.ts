@@ -30,7 +30,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     return runId;
   };
   const record = (runId: string): Promise<readonly RunEvent[]> => checkRecord(service.engine.log, runId);
-  /** Revision of the run's n-th event of a type, from 1. */
+  /** The revision of the n-th event of a type in the run, counted from 1. */
   const seqOf = async (runId: string, type: RunEvent['type'], count: number): Promise<number> =>
     (await record(runId)).filter((event) => event.type === type)[count - 1]?.seq ?? -1;
   const forkPath = (runId: string): string => `/api/runs/${runId}/fork`;
@@ -40,11 +40,11 @@ describe('POST /api/runs/{run_id}/fork', () => {
   };
   const dryRun = async (runId: string, at: number, changes?: object): Promise<ForkPlan> =>
     rest.read(await rest.post(`${forkPath(runId)}?dry_run=1`, { at, changes }), 200, 'fork-plan.json');
-  /** Steps that a run has called its model for. */
+  /** The steps for which a run has called its model. */
   const called = async (runId: string): Promise<readonly string[]> =>
     factsOf(await record(runId), 'NodeStarted').map(({ node, step }) => `${node} ${step}`);
 
-  it('continues from the middle of a finished run, with its results and another end', async () => {
+  it('continues from the middle of a finished run with its results, to a different end', async () => {
     await serve(councilScript([5, 9]));
     const parent = await finished();
     const before = await textOf(parent);
@@ -60,7 +60,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     expect(await textOf(parent)).to.equal(before);
   });
 
-  it('shows what it would do and starts nothing when asked to', async () => {
+  it('previews the fork and starts nothing with dry_run', async () => {
     await serve(councilScript([5, 9]));
     const parent = await finished();
     const runs = async (): Promise<string> => (await rest.get('/api/runs/')).text;
@@ -82,7 +82,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     expect(model.requests).to.have.length(calls);
   });
 
-  it('shows what it would do for dry_run 1 and true, and starts a run for 0 and false', async () => {
+  it('accepts 1 and true as dry_run, and starts a run for 0 and false', async () => {
     await serve(councilScript([9]));
     const parent = await finished();
     const ask = (query: string) => rest.post(`${forkPath(parent)}?${query}`, { at: 0 });
@@ -170,7 +170,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     rest.problem(await rest.post(forkPath(parent), large), 413);
   });
 
-  it("continues at its parent's bound of executions only if it raises the bound", async () => {
+  it("continues at its parent's limit of node executions only if it raises the limit", async () => {
     await serve(() => ({ text: 'Again' }));
     const parent = '00000000-0000-4000-8000-00000000000c';
     const requested = runRequest(parent, { graph: graphOf('a -> b; b -> a') });
@@ -208,7 +208,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     expect((await rest.until(earlier, isOver)).error).to.include('limit of 4');
   });
 
-  it('refuses to fork a run that could not start, with the fault of its blueprint', async () => {
+  it('refuses to fork a run that could not start, and names the fault of its blueprint', async () => {
     await serve(councilScript([9]));
     const edges = [{ source: 'a', target: 'nowhere' }];
     for (const [id, council, fault] of [
@@ -236,7 +236,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     }
   });
 
-  it('answers 500 for a corrupt run, wherever the corruption is', async () => {
+  it('answers 500 for a corrupt run, wherever it is corrupt', async () => {
     await serve(councilScript([9]));
     const parent = await finished();
     const last = (await record(parent)).length - 1;
@@ -245,7 +245,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     expect(rest.problem(await rest.post(forkPath(parent), { at: 1 }), 500).detail).to.include('damaged');
   });
 
-  it('refuses a fork whose first event would not fit', async () => {
+  it('refuses a fork whose first event would exceed the size limit', async () => {
     const graph = graphOf('plan -> a, b, c, d, e; a, b, c, d, e -> meet');
     await serve(({ promptInput }) => ({ text: promptInput.label.repeat(promptInput.label === 'Plan' ? 1 : 120_000) }));
     const parent = '00000000-0000-4000-8000-00000000000b';

@@ -81,7 +81,7 @@ describe('GET /api/councils/run/{run_id}/state', () => {
     });
   });
 
-  it('stays after the end', async () => {
+  it('remains available after the end', async () => {
     await serve(councilScript([9]));
     const done = await startGodRun(service.engine, council);
     for (const node of ['write', 'judge', 'polish']) {
@@ -103,7 +103,7 @@ describe('GET /api/councils/run/{run_id}/state', () => {
     }
   });
 
-  it('shows every branch while several live', async () => {
+  it('shows every branch while several are live', async () => {
     await serve(({ promptInput }) => ({ text: `by ${promptInput.label}` }));
     const runId = await startGodRun(service.engine, fork);
     await approve(runId);
@@ -127,7 +127,7 @@ describe('GET /api/councils/run/{run_id}/state', () => {
     expect(await stateOf(rest, runId)).not.to.have.property('branches');
   });
 
-  it('answers 404 naming the id where there is no session', async () => {
+  it('answers 404 naming the id for a run without God Mode or an unknown run', async () => {
     await serve(councilScript([8]));
     const plain = await rest.start();
     for (const id of [NO_RUN, 'nothing', plain]) {

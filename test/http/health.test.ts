@@ -23,18 +23,18 @@ describe('GET /api/health', () => {
     expect(rest.read(reply, 200, 'health.json')).to.deep.equal({ status: 'ok', service: 'council-run-service' });
   });
 
-  it('may not be stored or sniffed', async () => {
+  it('has headers against caching and content sniffing', async () => {
     const { headers } = await rest.get('/api/health');
     expect(headers.get('Cache-Control')).to.equal('no-store');
     expect(headers.get('X-Content-Type-Options')).to.equal('nosniff');
   });
 
-  it('says under /ready that the service is ready', async () => {
+  it('reports under /ready that the service is ready', async () => {
     const reply = await rest.get('/api/health/ready');
     expect(rest.read(reply, 200, 'readiness.json')).to.deep.equal({ status: 'ready', service: 'council-run-service' });
   });
 
-  it('says under /ready how many calls of a model are under way, wait, and may be under way', async () => {
+  it('reports under /ready how many calls of models run, wait, and may run', async () => {
     const model = scriptedModel(() => 'hold');
     const busy = await startService({ model, maxModelCalls: 2 });
     try {
@@ -50,7 +50,7 @@ describe('GET /api/health', () => {
     }
   });
 
-  it('says under /ready which models cannot be reached while runs wait for them', async () => {
+  it('reports under /ready which models are unreachable while runs wait for them', async () => {
     const refused = new ModelFailed('Refused', { kind: 'connection_refused', retryable: true });
     const sick = await startService({ model: scriptedModel(() => ({ error: refused })) });
     try {

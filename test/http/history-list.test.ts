@@ -9,7 +9,7 @@ import { scriptedModel } from '../support/scripted-model.js';
 describe('GET /api/runs/', () => {
   let service: RunningService;
   let rest: RestClient;
-  /** Newest first, of one time in the order of their ids. */
+  /** Newest first; runs with the same time are ordered by id. */
   let expected: readonly string[];
 
   before(async () => {
@@ -60,7 +60,7 @@ describe('GET /api/runs/', () => {
     });
   }
 
-  it('reports each parameter that is wrong', async () => {
+  it('reports each invalid parameter', async () => {
     const { errors } = rest.problem(await rest.get('/api/runs/?limit=0&offset=-1'), 422);
     expect(errors?.map(({ loc }) => loc[1])).to.have.members(['limit', 'offset']);
   });

@@ -43,7 +43,7 @@ describe('GET /api/runs/{run_id}', () => {
     expect(record.duration_ms).to.equal(Date.parse(record.completed_at ?? '') - Date.parse(record.created_at ?? ''));
   });
 
-  it('shows the cost of a run, by model too, and its time in pauses', async () => {
+  it('shows the cost of a run, in total and by model, and its time in pauses', async () => {
     const runId = await rest.start('Trees');
     await rest.until(runId, isOver);
     const { usage, waited_ms: waitedMs } = await recordOf(runId);
@@ -74,7 +74,7 @@ describe('GET /api/runs/{run_id}', () => {
     expect(listed).to.deep.equal(record);
   });
 
-  it('shows an unfinished run without a time of its end, then a cancelled one with it', async () => {
+  it('shows an end time for a cancelled run, but not for an unfinished one', async () => {
     const runId = await rest.start('Held');
     const running = rest.read(await rest.get(`/api/runs/${runId}/`), 200, 'history-record.json');
     expect(running).to.include({ status: 'running', completed_at: null });

@@ -32,7 +32,7 @@ describe('An Idempotency-Key', () => {
     rest.post(path, body, { 'Idempotency-Key': key });
   const countAll = async (): Promise<number> =>
     rest.read(await rest.get('/api/runs/?limit=200'), 200, 'history-list.json').length;
-  /** Of this test. */
+  /** The runs of this test. */
   const countRuns = async (): Promise<number> => (await countAll()) - runsBefore;
 
   it('gives the same answer to the same request and starts one run', async () => {
@@ -42,7 +42,7 @@ describe('An Idempotency-Key', () => {
     expect(await countRuns()).to.equal(1);
   });
 
-  it('starts one run when the same request comes a hundred times at once', async () => {
+  it('starts one run for a hundred concurrent equal requests', async () => {
     const replies = await Promise.all(Array.from({ length: 100 }, () => start('k-100')));
     const ids = replies.map((reply) => rest.read(reply, 202, 'run-start.json').run_id);
     expect(new Set(ids).size).to.equal(1);
@@ -64,7 +64,7 @@ describe('An Idempotency-Key', () => {
     ['another mode', { input_topic: 'Trees', god_mode: true }],
     ['an unknown field more', { input_topic: 'Trees', x: 1 }],
   ] as const) {
-    it(`is refused with 409 when it comes again with ${what}`, async () => {
+    it(`is refused with 409 when it is repeated with ${what}`, async () => {
       const key = what.replaceAll(' ', '-');
       rest.read(await start(key), 202, 'run-start.json');
       rest.problem(await start(key, body), 409);
@@ -76,7 +76,7 @@ describe('An Idempotency-Key', () => {
     ['a default spelled out', { input_topic: 'Trees', god_mode: false }],
     ['nulls', { input_topic: 'Trees', god_mode: null, x: null }],
   ] as const) {
-    it(`means the same request if it is repeated with ${what}`, async () => {
+    it(`identifies the same request if it is repeated with ${what}`, async () => {
       const key = what.replaceAll(' ', '-');
       const first = rest.read(await start(key), 202, 'run-start.json');
       expect(rest.read(await start(key, body), 202, 'run-start.json')).to.deep.equal(first);
@@ -106,26 +106,26 @@ describe('An Idempotency-Key', () => {
     );
   });
 
-  it('that differs starts another run', async () => {
+  it('with another value starts another run', async () => {
     const ids = await Promise.all(
       ['a', 'A', 'b'].map(async (key) => rest.read(await start(key), 202, 'run-start.json').run_id),
     );
     expect(new Set(ids).size).to.equal(3);
   });
 
-  it('is not used up by a request that was refused', async () => {
+  it('remains usable after a refused request', async () => {
     rest.problem(await start('k-5', { input_topic: '' }), 422);
     rest.read(await start('k-5'), 202, 'run-start.json');
   });
 
-  it('is answered after the run has ended too', async () => {
+  it('gives the same answer after the run has ended', async () => {
     const { run_id: runId } = rest.read(await start('k-6'), 202, 'run-start.json');
     await rest.until(runId, ({ status }) => status === 'completed');
     expect(rest.read(await start('k-6'), 202, 'run-start.json')).to.include({ run_id: runId, status: 'pending' });
   });
 
   for (const key of ['!', 'x'.repeat(255)]) {
-    it(`is taken as "${key.slice(0, 40)}" (${key.length})`, async () => {
+    it(`is accepted as "${key.slice(0, 40)}" (${key.length} characters)`, async () => {
       rest.read(await start(key), 202, 'run-start.json');
     });
   }

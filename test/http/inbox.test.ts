@@ -129,7 +129,7 @@ describe('The inbox', () => {
     expect(item).to.include({ run_id: runId, may_decide: false });
   });
 
-  it('leaves out a run whose record is damaged', async () => {
+  it('omits a run with a corrupt record', async () => {
     await saved('pair');
     const runId = await paused('pair');
     await spoil(service.engine, runId);
@@ -222,7 +222,7 @@ describe('The inbox', () => {
       stream.leave();
     });
 
-    it('sends the pauses that are gone since a client was cut off', async () => {
+    it('sends the pauses that ended while a client was disconnected', async () => {
       const waiting = await paused(await saved('pair'));
       const first = openEventStream(service.url, '/api/approvals/stream');
       const place = (): string | undefined =>
@@ -257,7 +257,7 @@ describe('The inbox', () => {
   });
 });
 
-describe('An inbox of many', () => {
+describe('An inbox with many pauses', () => {
   const read: string[] = [];
   let service: RunningService;
 

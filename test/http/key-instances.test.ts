@@ -57,18 +57,18 @@ describe('Keys on two instances of one log', () => {
     rest.read(await rest.post('/api/tickets'), 201, 'ticket.json').ticket;
   const newKey = (name: string): Promise<string> => addKey(admin, { name, scopes: ['read'] });
 
-  it('close both with the first', async () => {
+  it('close both instances when the first key is added', async () => {
     for (const url of urls) expect((await restClient(url).get('/api/runs/')).status).to.equal(401);
   });
 
-  it('hold at once at the other too, and are revoked there as well', async () => {
+  it('are valid and revoked at the other instance at once', async () => {
     const rest = restWith(urls[1], await newKey('everywhere'));
     expect((await rest.get('/api/runs/')).status).to.equal(200);
     await admin.send('DELETE', '/api/keys/everywhere');
     await untilTrue(async () => (await rest.get('/api/runs/')).status === 401);
   });
 
-  it('let a session be had at one, used at the other, and signed out anywhere', async () => {
+  it('open a session at one instance that can be used and signed out at the other', async () => {
     const cookie = await signIn(urls[0], adminKey);
     const there = restClient(urls[1], { Cookie: cookie, Origin: urls[1] });
     expect((await there.get('/api/runs/')).status).to.equal(200);
@@ -76,7 +76,7 @@ describe('Keys on two instances of one log', () => {
     await untilTrue(async () => (await there.get('/api/runs/')).status === 401);
   });
 
-  it('let one of 100 at once use a ticket', async () => {
+  it('let one of 100 concurrent clients use a ticket', async () => {
     const ticket = await ticketFrom(admin);
     const opening = Array.from({ length: 100 }, (_, index) => {
       const stream = openEventStream(urls[index % 2] ?? '', `/api/runs/${held}/stream?ticket=${ticket}`);
@@ -88,7 +88,7 @@ describe('Keys on two instances of one log', () => {
     expect(opened.filter(({ status }) => status === 401)).to.have.length(99);
   });
 
-  it('let a ticket open a socket or an event stream, nothing else, and not after 30 seconds', async () => {
+  it('issue a ticket that opens only a socket or an event stream, within 30 seconds', async () => {
     const rest = restWith(urls[0], await newKey('tickets'));
     const socket = `/ws/council/${held}?ticket=`;
     const channel = openChannel(urls[1], socket + (await ticketFrom(rest)));
@@ -103,7 +103,7 @@ describe('Keys on two instances of one log', () => {
     expect((await refusedUpgrade(urls[0], socket + (await ticketFrom(unfit)))).status).to.equal(403);
   });
 
-  /** A socket and an event stream on each instance, open. */
+  /** An open socket and an open event stream on each instance. */
   async function openAll(headersAt: (url: string) => Promise<Readonly<Record<string, string>>>) {
     const channels: ChannelClient[] = [];
     const streams: EventStreamClient[] = [];
@@ -124,21 +124,21 @@ describe('Keys on two instances of one log', () => {
     };
   }
 
-  it('end what is open when they are revoked', async () => {
+  it('end their open sockets and streams when they are revoked', async () => {
     const key = await newKey('watcher');
     const open = await openAll(async () => bearer(key));
     await admin.send('DELETE', '/api/keys/watcher');
     await open.closed();
   });
 
-  it('end what is open when they expire', async () => {
+  it('end their open sockets and streams when they expire', async () => {
     const key = await addKey(admin, { name: 'brief', scopes: ['read'], expires_in: '1h' });
     const open = await openAll(async () => bearer(key));
     aheadMs += 3_600_000;
     await open.closed();
   });
 
-  it('end what a session has opened when it is signed out', async () => {
+  it('end the sockets and streams of a session when it is signed out', async () => {
     const cookie = await signIn(urls[0], await newKey('browser'));
     const open = await openAll(async (url) => ({ Cookie: cookie, Origin: url }));
     await restClient(urls[1]).send('DELETE', '/api/session', { headers: { Cookie: cookie, Origin: urls[1] } });
@@ -154,7 +154,7 @@ describe('Keys on two instances of one log', () => {
     lines[1]?.turn('down');
     try {
       aheadMs += 24 * 3_600_000;
-      // Its use on another day cannot be recorded now: nobody waits for that.
+      // The service cannot record the key's use on another day now, and does not wait for that.
       expect(await asked(bearer(key))).to.equal(200);
       expect(await asked(bearer(`council_${'x'.repeat(43)}`))).to.equal(503);
       expect(await asked({ Cookie: `council_session=${'x'.repeat(43)}` })).to.equal(503);
@@ -163,7 +163,7 @@ describe('Keys on two instances of one log', () => {
     }
   });
 
-  it('leave open what others have opened', async () => {
+  it('do not end the sockets and streams of other keys', async () => {
     const key = await newKey('other');
     const channel = openChannel(urls[1], `/ws/council/${held}?events=all`, bearer(adminKey));
     await channel.until(({ event }) => event === 'connected');
@@ -176,7 +176,7 @@ describe('Keys on two instances of one log', () => {
   });
 });
 
-describe('The first key of a service that is in use', () => {
+describe('The first key of a service with open connections', () => {
   it('ends the sockets and streams that were opened without a key', async () => {
     const service = await startService({ model: scriptedModel(() => 'hold') });
     try {

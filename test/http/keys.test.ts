@@ -25,7 +25,7 @@ describe('/api/keys', () => {
   });
   after(() => service.stop());
 
-  it('adds a key that can be used at once, and shows its text this once', async () => {
+  it('adds a key that is valid at once, and shows its text only once', async () => {
     const reply = await rest.post('/api/keys', { name: 'ben', scopes: ['run', 'read'], expires_in: '30d' });
     const { key, created_at: createdAt, expires_at: expiresAt, ...added } = rest.read(reply, 201, 'new-key.json');
     expect(added).to.deep.equal({ name: 'ben', scopes: ['read', 'run'] });
@@ -34,7 +34,7 @@ describe('/api/keys', () => {
     for (const path of ['/api/keys', '/api/keys/events']) expect((await rest.get(path)).text).not.to.include(key);
   });
 
-  it('lists every key with who added it and the day it was last used', async () => {
+  it('lists every key with its creator and the day of its last use', async () => {
     const today = (): string => new Date().toISOString().slice(0, 10);
     const text = await addKey(rest, { name: 'cleo', scopes: ['read'] });
     await restWith(service.url, text).get('/api/runs/');
@@ -47,7 +47,7 @@ describe('/api/keys', () => {
     expect(ann).to.deep.include({ name: 'ann', created_by: null });
   });
 
-  it('revokes a key at once, and says by whom', async () => {
+  it('revokes a key at once, and shows the actor', async () => {
     const text = await addKey(rest, { name: 'dora', scopes: ['read'] });
     expect((await rest.send('DELETE', '/api/keys/dora')).status).to.equal(204);
     const { status, text: body } = await restClient(service.url).send('GET', '/api/runs/', { headers: bearer(text) });
@@ -59,7 +59,7 @@ describe('/api/keys', () => {
     rest.problem(await rest.post('/api/keys', { name: 'dora', scopes: ['read'] }), 409);
   });
 
-  it('answers a key that revokes itself', async () => {
+  it('answers a request by which a key revokes itself', async () => {
     const own = restWith(service.url, await addKey(rest, { name: 'tired', scopes: ['admin'] }));
     expect((await own.send('DELETE', '/api/keys/tired', { body: {} })).status).to.equal(204);
     own.problem(await own.send('DELETE', '/api/keys/tired'), 401);
@@ -86,7 +86,7 @@ describe('/api/keys', () => {
     expect((await rest.get('/api/keys')).text).not.to.include('later');
   });
 
-  it('refuses what breaks a rule, by the field that does', async () => {
+  it('refuses an invalid request, and names the field', async () => {
     for (const [change, field] of [
       [{ name: 'a/b' }, 'name'],
       [{ name: 'events' }, 'name'],
@@ -107,7 +107,7 @@ describe('/api/keys', () => {
     }
   });
 
-  it('gives auditors the whole record, in pages, chained by hashes', async () => {
+  it('returns the complete record to auditors, in pages with a hash chain', async () => {
     const page = rest.read(await rest.get('/api/keys/events'), 200, 'key-events-page.json');
     expect(page.next).to.equal(null);
     let previous = GENESIS_HASH;
@@ -124,7 +124,7 @@ describe('/api/keys', () => {
     expect(exported.every((line) => line === canonical(JSON.parse(line)))).to.equal(true);
   });
 
-  it('keeps an Idempotency-Key to its holder', async () => {
+  it('does not share an Idempotency-Key between keys', async () => {
     const others = restWith(service.url, await addKey(rest, { name: 'emma', scopes: ['run'] }));
     const start = async (by: RestClient, topic: string) =>
       by.post('/api/councils/run', { input_topic: topic }, { 'Idempotency-Key': 'once' });
@@ -143,7 +143,7 @@ describe('The first key', () => {
   });
   after(() => service.stop());
 
-  it('needs admin, comes from no page and no proxy, and closes the service', async () => {
+  it('needs the scope admin, is refused from pages and proxies, and closes the service', async () => {
     const rest = restClient(service.url);
     expect(rest.read(await rest.get('/api/session'), 200, 'session.json')).to.deep.equal({
       actor: null,
@@ -160,7 +160,7 @@ describe('The first key', () => {
     rest.problem(await rest.post('/api/keys', { name: 'eve', scopes: ['admin'] }), 401);
   });
 
-  it('is refused where the service is reached from elsewhere', async () => {
+  it('is refused if other machines can reach the service', async () => {
     const reached = await startService({ host: '0.0.0.0', auth: 'off' });
     try {
       const rest = restClient(reached.url.replace('0.0.0.0', '127.0.0.1'));

@@ -12,7 +12,7 @@ import { untilTrue } from '../support/until-true.js';
 
 const TOPIC = { input_topic: 'Trees' };
 
-/** A service on a loopback address with limits that are set, so that they hold there; nothing comes back with time. */
+/** A service with configured limits, so that they apply to loopback addresses too. No quota is refilled. */
 async function limited(settings: Readonly<Record<string, string>>): Promise<RunningService> {
   const system = { ...nodeSystem(), monotonicMs: () => 0 };
   return await startService({ model: scriptedModel(), system, limits: readConfig(settings).limits });
@@ -29,7 +29,7 @@ describe('A service with limits', () => {
   }
   afterEach(() => service?.stop());
 
-  it('answers 429 past the burst, before it looks at the body', async () => {
+  it('answers 429 after the burst, before it reads the body', async () => {
     const { url } = await started({ MAX_REQUESTS_PER_SECOND: '2', MAX_REQUEST_BURST: '3' });
     const granted = await fetch(`${url}/api/runs`);
     expect(granted.headers.get('RateLimit-Policy')).to.equal('"requests";q=3;w=2');
@@ -43,7 +43,7 @@ describe('A service with limits', () => {
     expect(refused?.headers.get('RateLimit')).to.equal('"requests";r=0;t=1');
   });
 
-  it('answers health, unknown routes and wrong methods past every limit', async () => {
+  it('answers health, unknown routes and wrong methods without a limit', async () => {
     const { url } = await started({ MAX_REQUESTS_PER_SECOND: '1', MAX_REQUEST_BURST: '1' });
     await fetch(`${url}/api/runs`);
     const asked = ['/api/health', '/api/health/ready', '/api/nowhere', '/api/runs'];
@@ -67,7 +67,7 @@ describe('A service with limits', () => {
     expect(refused.headers['ratelimit']).to.equal('"requests";r=0;t=1');
   });
 
-  it('limits the starts of runs, by whatever route, and replays one past it', async () => {
+  it('limits the starts of runs over all routes, but not repeated starts', async () => {
     await started({ MAX_RUNS_PER_MINUTE: '3' });
     const first = await rest.post('/api/councils/run', TOPIC, { 'Idempotency-Key': 'a' });
     const { run_id: parent } = rest.read(first, 202, 'run-start.json');
@@ -95,7 +95,7 @@ describe('A service with limits', () => {
     rest.problem(await rest.post('/api/councils/run', { input_topic: 'Other' }, { 'Idempotency-Key': 'a' }), 409);
   });
 
-  it('counts a hundred equal starts at once as one run', async () => {
+  it('counts a hundred concurrent equal starts as one run', async () => {
     await started({ MAX_UNFINISHED_RUNS: '1', MAX_RUNS_PER_MINUTE: '1' });
     const start = (): Promise<Reply> => rest.post('/api/councils/run', TOPIC, { 'Idempotency-Key': 'a' });
     const answers = await Promise.all(Array.from({ length: 100 }, start));
@@ -147,7 +147,7 @@ describe('A service with keys and limits', () => {
 });
 
 describe('A service behind a proxy on its machine', () => {
-  it('has the default limits for the addresses that the proxy names, none for its own', async () => {
+  it('applies the default limits to the addresses that the proxy names, but not to its own', async () => {
     const service = await startService({ model: scriptedModel(), trustedProxies: ['127.0.0.1'] });
     const policy = async (headers: Readonly<Record<string, string>>): Promise<string | null> =>
       (await fetch(`${service.url}/api/runs`, { headers })).headers.get('RateLimit-Policy');
@@ -175,7 +175,7 @@ interface Upgraded {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** The answer to an upgrade; a socket that opens is closed at once. */
+/** The answer to an upgrade. Closes an opened socket at once. */
 function upgraded(address: string): Promise<Upgraded> {
   const socket = new WebSocket(address);
   return new Promise((resolve, reject) => {

@@ -8,7 +8,7 @@ import { pdfWith, uploaded } from '../support/upload-client.js';
 
 const IN_ALL = 5;
 
-describe('A list past its page', () => {
+describe('A list of several pages', () => {
   let service: RunningService;
   let rest: RestClient;
 
@@ -26,14 +26,14 @@ describe('A list past its page', () => {
 
   const idsIn = ({ text }: Reply): readonly string[] =>
     (JSON.parse(text) as readonly { readonly id: string }[]).map(({ id }) => id);
-  /** The target of `Link: <…>; rel="next"`, on the same service; null without one. */
+  /** The target of `Link: <…>; rel="next"` on the same service, or null without one. */
   const nextOf = ({ headers }: Reply): string | null => {
     const link = headers.get('Link');
     return link === null ? null : (/^<(\/[^<>]*)>; rel="next"$/.exec(link)?.[1] ?? expect.fail(link));
   };
 
   for (const path of ['/api/runs', '/api/councils/', '/api/documents']) {
-    it(`names the next page of ${path} until the last one, so that following finds each item once`, async () => {
+    it(`links the next page of ${path} until the last one, and shows each item once`, async () => {
       const found: string[] = [];
       const pages: string[] = [];
       for (let next: string | null = `${path}?limit=2`; next !== null;) {
@@ -44,13 +44,13 @@ describe('A list past its page', () => {
         next = nextOf(reply);
       }
       expect(pages).to.have.length(3);
-      // Runs come all the time, and an offset would repeat some.
+      // New runs start all the time, and an offset would repeat some.
       for (const page of pages.slice(1)) expect(page).to.include(path.startsWith('/api/runs') ? 'cursor=' : 'offset=');
       expect(found).to.deep.equal(idsIn(await rest.get(path)));
       expect(found).to.have.length(IN_ALL);
     });
 
-    it(`names no page after the end of ${path}`, async () => {
+    it(`has no link after the end of ${path}`, async () => {
       for (const query of ['', `?limit=${IN_ALL}`, '?limit=2&offset=3', '?offset=9007199254740991']) {
         const reply = await rest.get(path + query);
         expect(reply.status).to.equal(200);
@@ -59,7 +59,7 @@ describe('A list past its page', () => {
     });
   }
 
-  it('keeps the other parameters of the query in the link, and says it to HEAD too', async () => {
+  it('keeps the other parameters of the query in the link, also for HEAD', async () => {
     const target = '/api/documents?status=pending&q=a%20b%3E%22&limit=1';
     const expected = '/api/documents?status=pending&q=a+b%3E%22&limit=1&offset=1';
     expect(nextOf(await rest.get(target))).to.equal(expected);
@@ -70,7 +70,7 @@ describe('A list past its page', () => {
     );
   });
 
-  it('gives at most a thousand documents or blueprints a page', async () => {
+  it('has at most a thousand documents or blueprints per page', async () => {
     for (const path of ['/api/documents', '/api/councils/']) {
       expect((await rest.get(`${path}?limit=1000`)).status).to.equal(200);
       rest.problem(await rest.get(`${path}?limit=1001`), 422);

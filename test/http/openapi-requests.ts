@@ -1,6 +1,7 @@
 /**
- * One request to each operation of the service, through the types that openapi-typescript makes of its document. Only
- * openapi-types.test.ts compiles this file, against types made a moment before: a wrong one does not compile.
+ * Sends one request to each operation of the service, with the types that openapi-typescript generates from its
+ * document. Only openapi-types.test.ts compiles this file, against freshly generated types. A wrong type is a compile
+ * error.
  */
 import createClient from 'openapi-fetch';
 import type { components, paths } from '#openapi';
@@ -11,13 +12,13 @@ interface Requests {
   readonly baseUrl: string;
   /** A file to upload. */
   readonly pdf: Blob;
-  /** Hears of each request that was answered with success, as method and path of the document. */
+  /** Called with the method and path of each request that succeeds. */
   readonly onSent: (operation: string) => void;
 }
 
 type Client = ReturnType<typeof createClient<paths, 'application/json'>>;
 
-/** @throws when an answer is no success */
+/** @throws {Error} an answer has another status than success */
 export async function sendEach({ baseUrl, pdf, onSent }: Requests): Promise<void> {
   const client = createClient<paths, 'application/json'>({ baseUrl });
   client.use({
@@ -31,7 +32,7 @@ export async function sendEach({ baseUrl, pdf, onSent }: Requests): Promise<void
   await keepBlueprint(client);
   await decidePause(client);
   await keepDocument(client, pdf);
-  // The last: from the first key on every request needs one.
+  // The last request, because after the first key every request needs one.
   await keepKeys(client);
 }
 
@@ -44,7 +45,7 @@ async function describeItself(client: Client): Promise<void> {
 }
 
 async function finishedRun(client: Client): Promise<string> {
-  // @ts-expect-error A topic is a text.
+  // @ts-expect-error A topic is a string.
   await client.POST('/api/councils/run', { body: { input_topic: 1 } }).catch(() => undefined);
   const { data: start } = await client.POST('/api/councils/run', {
     params: { header: { 'Idempotency-Key': 'typed' } },
@@ -86,7 +87,7 @@ async function readRun(client: Client, run_id: string): Promise<void> {
   await client.POST('/api/runs/{run_id}/fork', { params: { ...params, query: { dry_run: '1' } }, body: fork });
 }
 
-/** The data of an event is known by its type. */
+/** The type of an event determines the type of its data. */
 function scores(events: readonly StoredRunEvent[]): readonly number[] {
   return events.flatMap((event) => {
     // @ts-expect-error Not every event has a step.

@@ -12,16 +12,16 @@ import { tempDir } from '../support/temp-dir.js';
 import { typeFaults } from '../support/type-faults.js';
 import { pdfWith } from '../support/upload-client.js';
 
-/** Required, as support/typescript.ts tells: it loads the compiler. */
+/** Loaded with `require`, because it loads the compiler (support/typescript.ts explains why). */
 const { default: openapiTypes, astToString } = createRequire(import.meta.url)(
   'openapi-typescript',
 ) as typeof OpenapiTypes;
 
-/** Compiled here and nowhere else. */
+/** The file that only this test compiles. */
 const REQUESTS = fileURLToPath(new URL('../../../test/http/openapi-requests.ts', import.meta.url));
 const CLIENT = fileURLToPath(new URL('../../../node_modules/openapi-fetch', import.meta.url));
 
-/** The rules of this project that are about types. */
+/** The compiler options of this project that affect types. */
 const PROJECT = {
   compilerOptions: {
     target: 'ES2023',
@@ -51,18 +51,18 @@ describe('The OpenAPI document', () => {
     dir.remove();
   });
 
-  it("has no fault by a linter's recommended rules", async () => {
+  it("passes a linter's recommended rules", async () => {
     const config = await createConfig({ extends: ['recommended'] });
     const problems = await lintFromString({ source, config });
     const rendered = problems.map(
       ({ ruleId, message, location: [at] }) => `${ruleId}: ${message} (${at?.pointer ?? ''})`,
     );
-    // Some paths have an id and a word at the same place; a word comes before an id.
+    // In some paths an id and a fixed word compete. The service matches the word first.
     expect(rendered.filter((each) => !each.startsWith('no-ambiguous-paths'))).to.deep.equal([]);
     expect(problems.filter(({ severity }) => severity === 'error')).to.deep.equal([]);
   });
 
-  it('gives types that compile, and through which every operation is asked', async () => {
+  it('generates types that compile and can call every operation', async () => {
     writeFileSync(join(dir.path, 'openapi.ts'), astToString(await openapiTypes(source)));
     copyFileSync(REQUESTS, join(dir.path, 'requests.ts'));
     writeFileSync(join(dir.path, 'tsconfig.json'), JSON.stringify(PROJECT));

@@ -79,7 +79,7 @@ describe('GET /api/openapi.json', () => {
     expect(Object.fromEntries(listed)).to.deep.equal(ROUTES);
   });
 
-  it('names each operation once and each parameter of its path', () => {
+  it('has a unique id for each operation, and all parameters of its path', () => {
     const operations = Object.entries(record(at('/paths'))).flatMap(([path, item]) =>
       Object.values(record(item)).map((operation) => ({ path, operation: record(operation) })),
     );
@@ -93,7 +93,7 @@ describe('GET /api/openapi.json', () => {
     }
   });
 
-  it('marks as required the query parameters without which the service refuses a request', () => {
+  it('marks exactly the mandatory query parameters as required', () => {
     const operations = Object.values(record(at('/paths'))).flatMap((item) => Object.values(record(item)).map(record));
     const required = operations.flatMap(({ operationId, parameters }) => {
       const inQuery = Object.values(record(parameters))
@@ -106,7 +106,7 @@ describe('GET /api/openapi.json', () => {
     expect(required).to.have.members(['searchDocuments: q', 'getStepPrompt: step']);
   });
 
-  it('says 404 of an id that nothing has, but for a decision, which answers 400', () => {
+  it('documents 404 for an unknown id, and 400 for a decision', () => {
     for (const [path, item] of Object.entries(record(at('/paths')))) {
       for (const operation of Object.values(record(item)).map(record)) {
         const { responses, operationId } = operation;
@@ -116,7 +116,7 @@ describe('GET /api/openapi.json', () => {
     }
   });
 
-  it('refers to whole components alone, which generators can follow', () => {
+  it('refers only to complete components, which code generators can follow', () => {
     const refs = [...refsIn(document)];
     expect(refs).not.to.be.empty;
     for (const ref of refs) {
@@ -125,7 +125,7 @@ describe('GET /api/openapi.json', () => {
     }
   });
 
-  it('names every schema that has a title as a component, and has none beside them', () => {
+  it('has exactly the schemas with a title as components', () => {
     for (const [name, schema] of Object.entries(record(at('/components/schemas')))) {
       expect(record(schema)['title']).to.equal(name);
       for (const inner of Object.values(record(schema))) expect([...titlesIn(inner)], name).to.be.empty;
@@ -133,7 +133,7 @@ describe('GET /api/openapi.json', () => {
     }
   });
 
-  it('describes the data of an event by its type, in the page, as NDJSON and in the stream', () => {
+  it('describes the data of an event by its type: in a page, as NDJSON and in the stream', () => {
     const types = Object.keys(openSchemas().document('run-events.json').properties ?? {});
     const union = '/components/schemas/StoredRunEvent';
     expect(at(`${union}/oneOf`)).to.deep.equal(types.map((type) => ({ $ref: `#/components/schemas/${type}Event` })));
@@ -151,7 +151,7 @@ describe('GET /api/openapi.json', () => {
     expect(at('/components/schemas/RunEventsPage/properties/events/items/$ref')).to.equal(`#${union}`);
   });
 
-  it('describes the answers that are given', async () => {
+  it('describes the real answers', async () => {
     const runId = await rest.start();
     for (const [method, path, statuses] of [
       ['get', '/api/health', [200]],
@@ -177,7 +177,7 @@ describe('GET /api/openapi.json', () => {
     }
   });
 
-  it('names the headers of an answer where it carries them', async () => {
+  it('documents the headers of each answer', async () => {
     const runId = await rest.start();
     const council = { id: 'told', name: 'Told', nodes: [] };
     const form = new FormData();
@@ -202,7 +202,7 @@ describe('GET /api/openapi.json', () => {
     expect(at('/paths/~1api~1runs~1{run_id}~1events/get/responses/304/headers')).to.have.property('ETag');
   });
 
-  it('says when to come back in every 503', () => {
+  it('documents Retry-After for every 503', () => {
     for (const [path, item] of Object.entries(record(at('/paths')))) {
       for (const operation of Object.values(record(item)).map(record)) {
         const unavailable = record(operation['responses'])['503'];
@@ -212,7 +212,7 @@ describe('GET /api/openapi.json', () => {
     }
   });
 
-  it('gives examples that fit their schemas', () => {
+  it('has examples that match their schemas', () => {
     const shown: string[] = [];
     for (const [name, schema] of Object.entries(record(at('/components/schemas')))) {
       const { examples = [] } = record(schema);
@@ -224,14 +224,14 @@ describe('GET /api/openapi.json', () => {
     expect(shown).to.include.members(['RunRequest', 'ApprovalRequest', 'BlueprintCreate', 'ForkRequest', 'RunResult']);
   });
 
-  it('holds the rules of the start request', () => {
+  it('contains the rules of the start request', () => {
     const schema = '/paths/~1api~1councils~1run/post/requestBody/content/application~1json/schema';
     expectFits({ input_topic: 'x' }, schema);
     expect(() => expectFits({ input_topic: '' }, schema)).to.throw();
     expect(at('/components/schemas/RunRequest/properties/input_topic')).to.include({ minLength: 1, maxLength: 10_000 });
   });
 
-  /** The part of the document at a JSON Pointer. */
+  /** The value at a JSON Pointer in the document. */
   function at(pointer: string): unknown {
     const names = pointer.split('/').slice(1);
     return names.reduce<unknown>(
@@ -251,7 +251,7 @@ function record(value: unknown): Json {
   return Object.fromEntries(Object.entries(value));
 }
 
-/** Titles of schemas; a property may be named title too. */
+/** The titles of all schemas, without properties that are named `title`. */
 function* titlesIn(value: unknown): Generator<string> {
   if (typeof value !== 'object' || value === null) return;
   for (const [key, member] of Object.entries(value)) {

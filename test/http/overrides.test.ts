@@ -36,7 +36,7 @@ describe('An override over REST', () => {
     void rest.read(await send(runId, body), 200, 'run-result.json');
   const modify = (runId: string, state: object): Promise<void> =>
     decide(runId, { action: 'modify', modified_state: state });
-  /** A new run that waits before these nodes, every pause before approved. */
+  /** Starts a run and approves its pauses until it waits before these nodes. */
   const waiting = async (graph: Graph, ...nodes: readonly string[]): Promise<string> => {
     const runId = await startGodRun(service.engine, graph);
     await goOn(runId, nodes.join());
@@ -66,7 +66,7 @@ describe('An override over REST', () => {
     ...(branches !== undefined && { branches }),
   });
 
-  it('of a fork leaves the draft of a branch that has ended', async () => {
+  it('in a fork keeps the draft of a branch that has ended', async () => {
     const runId = await waiting(JUDGED, 'judge');
     const { seq } = await stateOf(rest, runId);
     const reply = await rest.post(`/api/runs/${runId}/fork`, {
@@ -98,7 +98,7 @@ describe('An override over REST', () => {
     });
   }
 
-  it('of what is shown but cannot be changed is 422 when it differs', async () => {
+  it('of a read-only field gets 422 if the value differs', async () => {
     const runId = await waiting(UNEVEN, 'c');
     for (const state of [{ active_node: 'b' }, { run_id: runId.replace(/^./, 'x') }]) {
       const { errors } = rest.problem(await send(runId, { action: 'modify', modified_state: state }), 422);
@@ -106,7 +106,7 @@ describe('An override over REST', () => {
     }
   });
 
-  it('that sends the shown branches back changes nothing either, those that wait included', async () => {
+  it('with the branches that the state shows changes nothing', async () => {
     const runId = await startGodRun(service.engine, JOINED);
     await goOn(runId, '', async (id) => modify(id, shownIn(await stateOf(rest, id))));
     expect(await finalOf(runId)).to.equal('by Meet');

@@ -37,7 +37,7 @@ describe('GET /api/councils/run/{run_id}', () => {
     });
   });
 
-  it('shows a running run with nothing yet', async () => {
+  it('shows a running run without results', async () => {
     const runId = await rest.start('Held');
     await model.called(1);
     expect(await rest.poll(runId)).to.include({
@@ -55,7 +55,7 @@ describe('GET /api/councils/run/{run_id}', () => {
     expect((await rest.poll(waiting)).status).to.equal('pending');
   });
 
-  it('shows a failed run with its error', async () => {
+  it('shows a failed run and its error', async () => {
     const run = await rest.until(await rest.start('Broken'), isOver);
     expect(run).to.include({ status: 'failed', final_draft: null });
     expect(run.error).to.include('the model is out of order');

@@ -15,9 +15,9 @@ import { pdfWith, uploaded } from '../support/upload-client.js';
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const SEED = Number(process.env['SEED'] ?? 20261122);
 const REQUESTS = Number(process.env['REQUESTS'] ?? (IS_SOAK ? 1_000_000 : 800));
-/** At once. */
+/** Concurrent clients. */
 const CLIENTS = 8;
-/** Most ids of each kind that are remembered. */
+/** The most ids of each kind that the test remembers. */
 const MAX_IDS = 50;
 
 setFlagsFromString('--expose-gc');
@@ -36,7 +36,7 @@ describe(`Random requests (SEED=${SEED})`, () => {
   });
   after(() => service.stop());
 
-  it(`are ${REQUESTS}, each answered as documented, and none is a fault of the service`, async () => {
+  it(`get documented answers and cause no fault, for ${REQUESTS} requests`, async () => {
     const document = (await (await send({ path: '/api/openapi.json' })).json()) as RequestDocument;
     const expectDocumented = await documentedAt(service.url, bearer(admin));
     const ids = await knownIds();
@@ -49,7 +49,7 @@ describe(`Random requests (SEED=${SEED})`, () => {
     async function client(): Promise<void> {
       while (left > 0) {
         left -= 1;
-        // To collect all that earlier files have left costs more than all else here.
+        // Collecting the garbage of earlier test files would take longer than this test.
         if (IS_SOAK && left % Math.ceil(REQUESTS / 10) === 0) heaps.push(heapMb());
         const request = next();
         const told = JSON.stringify({ ...request, body: request.body === null ? null : String(request.body) });
@@ -67,19 +67,19 @@ describe(`Random requests (SEED=${SEED})`, () => {
 
     expect(service.faults).to.deep.equal([]);
     expect((await send({ path: '/api/health/ready' })).status).to.equal(200);
-    // Not all of them were refused, and not all of them taken.
+    // Some requests must succeed, and some must be refused.
     for (const status of [200, 202, 404, 422]) expect(answers.get(status), String(status)).to.be.above(REQUESTS / 100);
     if (!IS_SOAK) return;
     const counts = JSON.stringify([...answers].sort(([a], [b]) => a - b));
     console.log(`${REQUESTS} requests, SEED=${SEED}: ${counts}; heap in MB after each tenth: ${heaps.join(' ')}`);
-    // Room for what the lists of so many runs and keys keep.
+    // The lists of runs and keys use more memory for each entry.
     expect(heaps.at(-1)).to.be.below(50 + 2 * (heaps[1] ?? 0));
   });
 
   const send = ({ path, headers, ...init }: Sent): Promise<Response> =>
     fetch(service.url + path, { redirect: 'manual', ...init, headers: { ...bearer(admin), ...headers } });
 
-  /** An answer, of a stream its beginning alone. */
+  /** An answer, or only the beginning of a stream. */
   async function exchange({ path, method, headers, body, isStream }: RandomRequest) {
     const response = await send({ path, method, headers: sendable(headers), body });
     const isOpen = isStream && response.ok;
@@ -100,7 +100,7 @@ describe(`Random requests (SEED=${SEED})`, () => {
   }
 });
 
-/** What is reachable, clients and service together. */
+/** The reachable memory of the clients and the service. */
 function heapMb(): number {
   collectGarbage();
   return Math.round(process.memoryUsage().heapUsed / 2 ** 20);
@@ -111,14 +111,14 @@ interface Sent extends RequestInit {
   readonly headers?: Record<string, string>;
 }
 
-/** Without what the client itself refuses to send. */
+/** Removes requests that fetch refuses to send. */
 function sendable(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).filter(([name, value]) => name !== 'Expect' && /^[\x20-\x7e]*$/.test(value)),
   );
 }
 
-/** Takes the ids that an answer names, so that later requests can mean them. */
+/** Remembers the ids in an answer, so that later requests can use them. */
 function remember(ids: Map<string, string[]>, { status, text }: Reply): void {
   if (status >= 300) return;
   const add = (kind: string, id: string): void => {

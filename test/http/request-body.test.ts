@@ -29,53 +29,53 @@ describe('A JSON body', () => {
     headers: Record<string, string> = JSON_TYPE,
   ): ReturnType<RestClient['send']> => rest.send('POST', START, { body, headers });
 
-  describe('by media type', () => {
+  describe('with a media type', () => {
     const body = Buffer.from('{"input_topic":"x"}');
 
     for (const type of ['application/json', 'application/json;charset=utf-8', 'application/json; Charset="UTF-8"']) {
-      it(`is taken as ${type}`, async () => {
+      it(`is accepted as ${type}`, async () => {
         rest.read(await send(body, { 'Content-Type': type }), 202, 'run-start.json');
       });
     }
 
     for (const type of ['text/plain', 'application/problem+json', 'application/json; charset=latin1']) {
-      it(`is refused as ${type} with 415`, async () => {
+      it(`gets 415 as ${type}`, async () => {
         rest.problem(await send(body, { 'Content-Type': type }), 415);
       });
     }
 
-    it('is refused without one with 415, empty or not', async () => {
+    it('gets 415 without one, even if it is empty', async () => {
       rest.problem(await send(body, {}), 415);
       rest.problem(await rest.send('POST', START), 415);
     });
 
     for (const coding of ['gzip', 'gzip, identity']) {
-      it(`is refused in the coding ${coding} with 415`, async () => {
+      it(`gets 415 with the Content-Encoding ${coding}`, async () => {
         rest.problem(await send(body, { ...JSON_TYPE, 'Content-Encoding': coding }), 415);
       });
     }
 
-    it('is taken in the coding identity', async () => {
+    it('is accepted with the Content-Encoding identity', async () => {
       rest.read(await send(body, { ...JSON_TYPE, 'Content-Encoding': 'Identity' }), 202, 'run-start.json');
     });
   });
 
-  describe('by size', () => {
+  describe('of a size', () => {
     const padded = (bytes: number): string => '{"input_topic":"x"}'.padEnd(bytes, ' ');
 
-    it('is taken with 1 MiB', async () => {
+    it('of 1 MiB is accepted', async () => {
       rest.read(await send(padded(MIB)), 202, 'run-start.json');
     });
 
-    it('is refused with a byte more with 413', async () => {
+    it('of a byte more than 1 MiB gets 413', async () => {
       rest.problem(await send(padded(MIB + 1)), 413);
     });
 
-    it('is refused before it is read as JSON', async () => {
+    it('over the limit is refused before it is parsed', async () => {
       rest.problem(await send('{'.repeat(MIB + 1)), 413);
     });
 
-    it('is refused with 413 readable by a client that sends 20 MiB before it reads', async () => {
+    it('of 20 MiB gets a 413 that a client can read after it has sent everything', async () => {
       const reply = await rawExchange(service.url, [
         `POST ${START} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${20 * MIB}\r\n\r\n`,
         ...Array.from({ length: 20 }, () => Buffer.alloc(MIB, ' ')),
@@ -85,7 +85,7 @@ describe('A JSON body', () => {
       expect(JSON.parse(reply.body)).to.have.property('detail').that.is.a('string');
     });
 
-    it('is refused with 413 when it comes in chunks without a length', async () => {
+    it('over the limit gets 413 without a Content-Length', async () => {
       const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(0x10000, ' '), Buffer.from('\r\n')]);
       const reply = await rawExchange(service.url, [
         `POST ${START} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
@@ -96,7 +96,7 @@ describe('A JSON body', () => {
       expect(JSON.parse(reply.body)).to.have.property('detail').that.is.a('string');
     });
 
-    it('is refused with 413 before a byte of it has come', async () => {
+    it('over the limit gets 413 before its first byte arrives', async () => {
       const socket = await openSocket(service.url);
       socket.write(
         `POST ${START} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9999999999\r\n\r\n`,
@@ -106,7 +106,7 @@ describe('A JSON body', () => {
       socket.destroy();
     });
 
-    it('of another route is answered 404 readable by a client that sends 20 MiB before it reads', async () => {
+    it('of 20 MiB for an unknown route gets a 404 that a client can read after it has sent everything', async () => {
       const reply = await rawExchange(service.url, [
         `POST /api/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${20 * MIB}\r\n\r\n`,
         ...Array.from({ length: 20 }, () => Buffer.alloc(MIB, ' ')),
@@ -115,59 +115,59 @@ describe('A JSON body', () => {
     });
   });
 
-  describe('by its text', () => {
+  describe('with a text', () => {
     const deep = (open: string, close: string, count: number): string =>
       `{"input_topic":"x","y":${open.repeat(count)}1${close.repeat(count)}}`;
 
     for (const [what, body, loc] of [
-      ['empty', '', ['body']],
-      ['cut off', '{"input_topic":"x"', ['body']],
+      ['an empty text', '', ['body']],
+      ['an incomplete object', '{"input_topic":"x"', ['body']],
       ['400 KB of opening brackets', '['.repeat(400_000), ['body']],
       ['a field nested 200000 deep', deep('[', ']', 200_000), ['body', 'y']],
-      ['a number past every double', '{"input_topic":"x","y":1e999}', ['body', 'y']],
+      ['a number too large for a double', '{"input_topic":"x","y":1e999}', ['body', 'y']],
       ['an unpaired surrogate in the topic', '{"input_topic":"\\ud83c"}', ['body', 'input_topic']],
       ['an unpaired surrogate in an unknown field', '{"input_topic":"x","y":[{"z":"\\ud83c"}]}', ['body', 'y']],
       ['an unpaired surrogate in a key', '{"input_topic":"x","\\ud83c":1}', ['body']],
     ] as const) {
-      it(`is refused with 422 as ${what}`, async () => {
+      it(`gets 422 for ${what}`, async () => {
         const { errors } = rest.problem(await send(body), 422);
         expect(errors).to.have.length(1);
         expect(errors?.[0]?.loc).to.deep.equal(loc);
       });
     }
 
-    it('is taken with an unknown field named __proto__, which is ignored', async () => {
+    it('is accepted with an unknown field named __proto__, which is ignored', async () => {
       const body = '{"input_topic":"x","__proto__":{"god_mode":"no"},"y":{"__proto__":1}}';
       const { run_id: runId } = rest.read(await send(body), 202, 'run-start.json');
       expect(await rest.until(runId, isOver)).to.include({ status: 'completed', paused: null });
       expect(Object.keys(Object.prototype)).to.deep.equal([]);
     });
 
-    it('is refused with 422 without a field that only an own __proto__ holds', async () => {
+    it('gets 422 if only its field __proto__ contains a required field', async () => {
       const { errors } = rest.problem(await send('{"__proto__":{"input_topic":"x"}}'), 422);
       expect(errors?.[0]?.loc).to.deep.equal(['body', 'input_topic']);
     });
 
-    it('is refused with 422 in bytes that are not UTF-8', async () => {
+    it('gets 422 for bytes that are not UTF-8', async () => {
       const body = Buffer.concat([Buffer.from('{"input_topic":"'), Buffer.from([0xff, 0xc3]), Buffer.from('"}')]);
       expect(rest.problem(await send(body), 422).errors?.[0]?.loc).to.deep.equal(['body']);
     });
 
     for (const body of ['[{"input_topic":"x"}]', '"text"', 'null']) {
-      it(`is refused with 422 as ${body}, which is no object`, async () => {
+      it(`gets 422 for ${body}, which is not an object`, async () => {
         const { errors } = rest.problem(await send(body), 422);
         expect(errors).to.deep.equal([{ loc: ['body'], msg: 'Input should be a valid object', type: 'dict_type' }]);
       });
     }
 
-    it('is taken with nesting a reader can bear, a byte order mark, and surrogates in pairs', async () => {
+    it('is accepted with nesting within the limit, a byte order mark, and paired surrogates', async () => {
       rest.read(await send(deep('[', ']', 500)), 202, 'run-start.json');
       rest.read(await send('\ufeff{"input_topic":"\\ud83c\\udf33"}'), 202, 'run-start.json');
     });
   });
 
   describe('with nulls', () => {
-    it('is taken as if the fields that are null were absent', async () => {
+    it('means the same as without its null fields', async () => {
       const { message } = rest.read(await send('{"input_topic":"x","god_mode":null,"y":null}'), 202, 'run-start.json');
       expect(message).to.include('is under way');
       const { errors } = rest.problem(await send('{"input_topic":null}'), 422);
@@ -175,7 +175,7 @@ describe('A JSON body', () => {
     });
   });
 
-  describe('in the order of checks', () => {
+  describe('in the order of the checks', () => {
     it('is checked after the route', async () => {
       rest.problem(
         await rest.send('POST', '/api/nothing', { body: '{', headers: { 'Content-Type': 'text/plain' } }),
@@ -192,14 +192,14 @@ describe('A JSON body', () => {
       rest.problem(await send(Buffer.alloc(2 * MIB)), 413);
     });
 
-    it('is refused for its JSON before the run is looked for', async () => {
+    it('is refused for its JSON before the service looks up the run', async () => {
       const cancel = `/api/councils/run/${NO_RUN}/cancel`;
       rest.problem(await rest.send('POST', cancel, { body: '{', headers: JSON_TYPE }), 422);
     });
   });
 
-  describe('cut off', () => {
-    it('by a client that hangs up logs no fault', async () => {
+  describe('that ends early', () => {
+    it('because the client disconnects logs no fault', async () => {
       const socket = await openSocket(service.url);
       socket.write(
         `POST ${START} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"input`,
@@ -209,7 +209,7 @@ describe('A JSON body', () => {
       await new Promise<void>((resolve) => socket.once('close', () => resolve()));
     });
 
-    it('by a client that only stops sending is answered 400', async () => {
+    it('because the client stops sending gets 400', async () => {
       const socket = await openSocket(service.url);
       socket.end(
         `POST ${START} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"input`,

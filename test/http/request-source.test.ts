@@ -27,11 +27,11 @@ interface Reply {
   readonly text: string;
 }
 
-describe('Where a request comes from', () => {
+describe('The source of a request', () => {
   let service: RunningService;
   let rest: RestClient;
   let runId: string;
-  /** Host of the service, with its port. */
+  /** The host and port of the service. */
   let own: string;
 
   before(async () => {
@@ -44,7 +44,7 @@ describe('Where a request comes from', () => {
   after(() => service.stop());
   afterEach('no fault', () => expect(service.faults).to.deep.equal([]));
 
-  /** Any header, as no fetch would send it. */
+  /** Sends any header, including those that fetch does not send. */
   const ask = async (method: string, path: string, headers: Sent, body?: string | Buffer): Promise<Reply> => {
     const asking = request(service.url + path, { method, headers, agent: false });
     const answered = once(asking, 'response');
@@ -57,7 +57,7 @@ describe('Where a request comes from', () => {
   const detailOf = ({ text: body }: Reply): unknown => (JSON.parse(body) as { readonly detail?: unknown }).detail;
   const runs = async (): Promise<number> => (JSON.parse((await rest.get('/api/runs/')).text) as unknown[]).length;
 
-  /** Requests that would leave a mark. */
+  /** Requests that would change something. */
   const marks = (): readonly (readonly [method: string, path: string, headers: Sent, body: string | Buffer])[] => [
     ['POST', START, { 'Content-Type': 'application/json' }, '{"input_topic":"Trees"}'],
     ['POST', START, { 'Content-Type': 'text/plain' }, '{"input_topic":"Trees"}'],
@@ -86,7 +86,7 @@ describe('Where a request comes from', () => {
     ['another site, without an origin', { 'Sec-Fetch-Site': 'cross-site' }],
     ['another site that a proxy gives this origin', { Origin: 'own', 'Sec-Fetch-Site': 'cross-site' }],
   ] as const) {
-    it(`changes nothing and is 403 when it is ${what}`, async () => {
+    it(`is refused with 403, without effect, for ${what}`, async () => {
       const before = await runs();
       const sent = 'Origin' in headers && headers.Origin === 'own' ? { ...headers, Origin: service.url } : headers;
       for (const [method, path, others, body] of marks()) {
@@ -98,12 +98,12 @@ describe('Where a request comes from', () => {
     });
   }
 
-  it('accepts its own pages, listed origins and clients that are no browsers', async () => {
+  it('may be a page of the service, a listed origin or a client that is not a browser', async () => {
     for (const headers of [
       {},
       { Origin: service.url },
       { Origin: service.url, 'Sec-Fetch-Site': 'same-origin' },
-      // A proxy speaks TLS for it.
+      // A proxy accepts TLS for the service.
       { Origin: service.url.replace('http:', 'https:') },
       { Origin: 'https://localhost', Host: 'localhost' },
       { Origin: 'https://localhost', Host: 'LOCALHOST:443' },
@@ -115,14 +115,14 @@ describe('Where a request comes from', () => {
     }
   });
 
-  it('accepts reading requests from every page, which cannot read the answer', async () => {
+  it('may be any page for GET requests, whose answer the page cannot read', async () => {
     for (const method of ['GET', 'HEAD', 'OPTIONS']) {
       const reply = await ask(method, '/api/runs/', { Origin: EVIL, 'Sec-Fetch-Site': 'cross-site' });
       expect(reply.status, method).to.be.oneOf([200, 204]);
     }
   });
 
-  it('refuses a foreign upload before anything of it is sent', async () => {
+  it('is checked before the body of an upload is sent', async () => {
     const socket = await openSocket(service.url);
     const head = `POST ${UPLOAD} HTTP/1.1\r\nHost: ${own}\r\nOrigin: ${EVIL}\r\nContent-Type: ${FORM_TYPE}\r\n`;
     socket.write(`${head}Content-Length: ${40 * 1024 * 1024}\r\n\r\n`);
@@ -132,7 +132,7 @@ describe('Where a request comes from', () => {
     socket.destroy();
   });
 
-  it('answers health for any Host, as load balancers and Kubernetes send', async () => {
+  it('may have any Host for health, as load balancers and Kubernetes send', async () => {
     for (const host of ['10.1.2.3:8000', 'pod.example', 'evil.example:1', '[fd00::1]:8000', 'a_b']) {
       for (const path of ['/api/health', '/api/health/', '/api/health/ready', '/api/health/ready/']) {
         for (const method of ['GET', 'HEAD']) expect((await ask(method, path, { Host: host })).status).to.equal(200);
@@ -141,7 +141,7 @@ describe('Where a request comes from', () => {
     }
   });
 
-  it('answers 421 to a Host that is not its own, whatever is asked, sockets too', async () => {
+  it('gets 421 for a foreign Host in every request, including sockets', async () => {
     const before = await runs();
     for (const host of [
       'evil.example',
@@ -168,7 +168,7 @@ describe('Where a request comes from', () => {
     await expectNoMark(before);
   });
 
-  it('is served under each name of loopback, whatever the port and the case', async () => {
+  it('may have each loopback name as Host, with any port and in any case', async () => {
     for (const host of [
       own,
       'localhost',
@@ -185,20 +185,20 @@ describe('Where a request comes from', () => {
     }
   });
 
-  it('is served without a Host, as HTTP/1.0 may be asked, not with an empty one', async () => {
+  it('may omit the Host in HTTP/1.0, but may not send an empty one', async () => {
     const statusOf = async (head: string): Promise<number> => (await rawExchange(service.url, [head])).status;
     expect(await statusOf('GET /api/runs/ HTTP/1.0\r\n\r\n')).to.equal(200);
     expect(await statusOf('GET /api/runs/ HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n')).to.equal(421);
   });
 
-  it('uses the host of an absolute target as the Host', async () => {
+  it('has the host of an absolute target as its Host', async () => {
     const statusOf = async (target: string, host: string): Promise<number> =>
       (await rawExchange(service.url, [`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`])).status;
     expect(await statusOf('http://localhost/api/runs/', 'evil.example')).to.equal(200);
     expect(await statusOf('http://evil.example/api/runs/', 'localhost')).to.equal(421);
   });
 
-  it('uses the host of an absolute target as the Host of a socket too', async () => {
+  it('has the host of an absolute target as its Host also for a socket', async () => {
     const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ';
     const statusOf = async (target: string, host: string): Promise<number> => {
       const socket = await openSocket(service.url);
@@ -215,7 +215,7 @@ describe('Where a request comes from', () => {
     expect(await statusOf(`/ws/council/${runId}`, `${own}\r\nHost: evil.example`)).to.equal(400);
   });
 
-  it('refuses sockets to pages of other origins and sites with 403', async () => {
+  it('gets 403 for a socket from a page of another origin or site', async () => {
     const path = `/ws/council/${runId}`;
     for (const headers of [{ Origin: EVIL }, { Origin: 'null' }, { 'Sec-Fetch-Site': 'cross-site' }] as Sent[]) {
       expect((await refusedUpgrade(service.url, path, headers)).status).to.equal(403);
@@ -237,7 +237,7 @@ describe('Where a request comes from', () => {
     expect((await refusedUpgrade(service.url, `/ws/council/${runId}?events=all&from=x`, foreign)).status).to.equal(421);
   });
 
-  it('is checked before an idempotent replay, which a listed origin gets', async () => {
+  it('is checked before an idempotent replay, which a listed origin receives', async () => {
     const key = { 'Idempotency-Key': 'once' };
     const first = await start(key);
     expect(first.status).to.equal(202);
@@ -248,7 +248,7 @@ describe('Where a request comes from', () => {
 });
 
 describe('A service on every address', () => {
-  it('answers to any Host until some are listed, and then to those and loopback names', async () => {
+  it('accepts any Host until some are listed, and then only these and loopback names', async () => {
     for (const [allowedHosts, statuses] of [
       [[], [200, 200, 200]],
       [['council.example'], [200, 200, 421]],

@@ -63,7 +63,7 @@ describe('Routing', () => {
     expect(operations).to.deep.include.members([['GET', '/api/documents']]);
     for (const [method, path] of operations) {
       const [bare, slashed] = [path.replace(/\/$/, ''), `${path.replace(/\/$/, '')}/`];
-      // Streams that never end are not begun from a place that is none.
+      // Sends an invalid cursor, so that the service does not begin an endless stream.
       const headers = { 'Last-Event-ID': 'none' };
       const replies = [await rest.send(method, bare, { headers }), await rest.send(method, slashed, { headers })];
       expect(replies[1]?.status, `${method} ${slashed}`).to.equal(replies[0]?.status);
@@ -85,7 +85,7 @@ describe('Routing', () => {
     }
   });
 
-  it('answers 405 with the methods a path has', async () => {
+  it('answers 405 with the methods of the path', async () => {
     for (const path of gets()) {
       for (const method of ['POST', 'PROPFIND']) {
         const reply = await rest.send(method, path);
@@ -100,7 +100,7 @@ describe('Routing', () => {
     }
   });
 
-  it('answers OPTIONS with the methods a path has, and no body', async () => {
+  it('answers OPTIONS with the methods of the path, and no body', async () => {
     const reply = await rest.send('OPTIONS', '/api/runs/');
     expect(reply.status).to.equal(204);
     expect(reply.headers.get('Allow')).to.equal('GET, HEAD, OPTIONS');
@@ -135,7 +135,7 @@ describe('Routing', () => {
     });
   }
 
-  it('serves requests that offer HTTP/2 as if they did not', async () => {
+  it('ignores an offer of HTTP/2', async () => {
     const offer = 'Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAA';
     const ask = (start: string, ...rest: readonly string[]): ReturnType<typeof rawExchange> =>
       rawExchange(service.url, [`${start} HTTP/1.1\r\nHost: localhost\r\n${offer}\r\n`, ...rest]);
@@ -149,7 +149,7 @@ describe('Routing', () => {
     }
   });
 
-  it('reads an absolute target, and answers 400 to one that is no URL', async () => {
+  it('accepts an absolute target, and answers 400 to one that is not a URL', async () => {
     const ask = (target: string): ReturnType<typeof rawExchange> =>
       rawExchange(service.url, [`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`]);
     expect((await ask('http://localhost/api/health')).status).to.equal(200);

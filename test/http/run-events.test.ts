@@ -30,7 +30,7 @@ describe('GET /api/runs/{run_id}/events', () => {
   const page = async (query: string): Promise<RunEventsPage> =>
     rest.read(await rest.get(`/api/runs/${runId}/events${query}`), 200, 'run-events-page.json');
 
-  it('gives the whole story in order', async () => {
+  it('returns all events in order', async () => {
     const { run_id: id, events, next } = await page('');
     expect(id).to.equal(runId);
     expect(next).to.equal(null);
@@ -39,7 +39,7 @@ describe('GET /api/runs/{run_id}/events', () => {
     expect(events.at(-1)?.type).to.equal('RunCompleted');
   });
 
-  it('gives all that is needed to verify the chain', () => {
+  it('returns everything that a client needs to verify the chain', () => {
     let previous = '0'.repeat(64);
     for (const { seq, id, type, at, data, hash } of all) {
       const text = previous + canonical({ at, data, id, seq, type });
@@ -48,7 +48,7 @@ describe('GET /api/runs/{run_id}/events', () => {
     }
   });
 
-  it('pages by from and limit, and says where to go on', async () => {
+  it('pages with from and limit, and returns the next position', async () => {
     const two = await page('?limit=2');
     expect(two).to.deep.equal({ run_id: runId, events: all.slice(0, 2), next: 2 });
     expect(await page('?from=2&limit=1')).to.deep.equal({ run_id: runId, events: all.slice(2, 3), next: 3 });
@@ -58,7 +58,7 @@ describe('GET /api/runs/{run_id}/events', () => {
     expect((await page(`?limit=${last}`)).next).to.equal(last);
   });
 
-  it('is empty from the head on', async () => {
+  it('returns no events after the head', async () => {
     for (const from of [all.length, all.length + 5, Number.MAX_SAFE_INTEGER]) {
       expect(await page(`?from=${from}`)).to.deep.equal({ run_id: runId, events: [], next: null });
     }
@@ -76,7 +76,7 @@ describe('GET /api/runs/{run_id}/events', () => {
     expect((await page('?limit=1000')).events).to.deep.equal(all);
   });
 
-  it('answers 404 naming the id of an unknown run, wherever it is asked from', async () => {
+  it('answers 404 naming the id of an unknown run, from any position', async () => {
     for (const query of ['', '?from=3']) {
       expect(rest.problem(await rest.get(`/api/runs/${NO_RUN}/events${query}`), 404).detail).to.include(NO_RUN);
     }
@@ -85,7 +85,7 @@ describe('GET /api/runs/{run_id}/events', () => {
   const asLines = (headers: Record<string, string> = {}, query = '') =>
     rest.send('GET', `/api/runs/${runId}/events${query}`, { headers: { Accept: 'application/x-ndjson', ...headers } });
 
-  it('exports all events one per line with Accept: application/x-ndjson', async () => {
+  it('exports all events, one per line, with Accept: application/x-ndjson', async () => {
     for (const query of ['', '?from=3&limit=1']) {
       const reply = await asLines({}, query);
       expect(reply.status).to.equal(200);
@@ -105,7 +105,7 @@ describe('GET /api/runs/{run_id}/events', () => {
     }
   });
 
-  it('is tagged with the revision of the head, whatever the page and the form', async () => {
+  it('has the revision of the head as its ETag, for every page and format', async () => {
     const tag = `"${all.length - 1}"`;
     const pages = [await rest.get(`/api/runs/${runId}/events?limit=1`), await asLines()];
     for (const { headers } of pages) expect(headers.get('ETag')).to.equal(tag);
@@ -124,7 +124,7 @@ describe('GET /api/runs/{run_id}/events', () => {
 });
 
 describe('GET /api/runs/{run_id}/events of a long record', () => {
-  it('ends its reading of the log if the client does not read the answer', async () => {
+  it('stops reading the log if the client does not read the answer', async () => {
     let open = 0;
     const counted = async function* (events: AsyncIterable<RecordedEvent>): AsyncIterable<RecordedEvent> {
       open += 1;

@@ -91,7 +91,7 @@ describe('GET /api/runs/ with filters', () => {
     expect(await listed({ q: `zanzibar ${word}` })).to.deep.equal([runId]);
   });
 
-  it('sorts by start, score and wait, and says how many there are only when asked', async () => {
+  it('sorts by start, score and wait, and counts the runs only on request', async () => {
     const all = rest.read(await rest.get('/api/runs/'), 200, LIST);
     expect(await listed({ sort: 'created_at' })).to.deep.equal(all.map(({ id }) => id).toReversed());
     const scores = rest.read(await rest.get('/api/runs/?sort=-score'), 200, LIST).map((run) => run.critic_score);
@@ -127,7 +127,7 @@ describe('GET /api/runs/ with filters', () => {
     rest.problem(await rest.get(`${next}&sort=score`), 422);
   });
 
-  it('joins pages into the whole list, in any order, though runs come meanwhile', async () => {
+  it('returns each run on one page, in any order, while new runs start', async () => {
     for (const sort of ['-created_at', 'created_at', '-score', 'score', 'waiting']) {
       for (const filter of ['', '&status=completed', '&min_score=1', '&q=trees', '&blueprint_id=pair']) {
         const before = await listed({ sort, ...Object.fromEntries(new URLSearchParams(filter)) });
@@ -147,7 +147,7 @@ describe('GET /api/runs/ with filters', () => {
     }
   });
 
-  it('counts a damaged run among the failed, as it shows it', async () => {
+  it('counts a corrupt run as failed, as it shows it', async () => {
     const damaged = await startGodRun(service.engine, graphOf('one -> two'), 'Damaged trees');
     await pausedBefore(service.engine, damaged, 'one');
     expect(await listed({ q: 'damaged', status: 'paused' })).to.deep.equal([damaged]);
@@ -158,7 +158,7 @@ describe('GET /api/runs/ with filters', () => {
     expect(row).to.include({ id: damaged, status: 'failed', error: 'The record of this run is damaged' });
   });
 
-  /** The target of `Link: <…>; rel="next"`; null without one. */
+  /** The target of `Link: <…>; rel="next"`, or null without one. */
   function nextOf({ headers }: Reply): string | null {
     const link = headers.get('Link');
     return link === null ? null : (/^<(\/[^<>]*)>; rel="next"$/.exec(link)?.[1] ?? expect.fail(link));

@@ -68,7 +68,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
     expect(headers['x-accel-buffering']).to.equal('no');
   });
 
-  it('resumes after any event, by Last-Event-ID or else from, and answers 204 from the last on', async () => {
+  it('resumes after any event, by Last-Event-ID or else from, and answers 204 after the last', async () => {
     await serve(scriptedModel(councilScript([6, 8])));
     const runId = await finished();
     const { length } = await exported(runId);
@@ -85,7 +85,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
     }
   });
 
-  it('ends with the run also for a client that claims to know events yet to come', async () => {
+  it('ends with the run also for a client whose cursor is after the last event', async () => {
     const model = scriptedModel(() => 'hold');
     await serve(model);
     const runId = await rest.start();
@@ -96,7 +96,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
     expect(stream.events).to.deep.equal([]);
   });
 
-  it('says 404 of a run that is not there and 422 of a place that is none', async () => {
+  it('answers 404 to an unknown run, and 422 to an invalid cursor', async () => {
     await serve(scriptedModel());
     for (const id of [NO_RUN, 'run', '%00']) rest.problem(await rest.get(path(id)), 404);
     const runId = await finished();
@@ -119,7 +119,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
     rest.problem(await rest.post(path(runId)), 405);
   });
 
-  it('breaks off at corruption, and answers 500 for a corrupt record', async () => {
+  it('breaks off at a corrupt event, and answers 500 for a corrupt record', async () => {
     await serveAlone(scriptedModel(councilScript([8])));
     const runId = await startGodRun(service.engine, graphOf('one -> two'));
     await pausedBefore(service.engine, runId, 'one');
@@ -132,7 +132,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
     expect(service.faults).not.to.deep.equal([]);
   });
 
-  it('lets go of a client that has gone', async () => {
+  it('ends its subscription when the client disconnects', async () => {
     await serveAlone(scriptedModel(() => 'hold'));
     const stream = follow(await rest.start());
     await stream.until(({ event }) => event === 'NodeStarted');

@@ -52,7 +52,7 @@ describe('A session', () => {
   const statusOf = async (cookie: string): Promise<number> =>
     (await restClient(service.url).send('GET', '/api/runs/', { headers: { Cookie: cookie } })).status;
 
-  it('is opened with a key, in a cookie that no script reads and no other site sends', async () => {
+  it('is opened with a key, and has a cookie that scripts cannot read and other sites cannot send', async () => {
     const [value = '', ...attributes] = await cookieOf({});
     expect(value).to.match(/^council_session=[A-Za-z0-9_-]{43}$/);
     expect(attributes).to.have.members(['Path=/', 'Max-Age=43200', 'HttpOnly', 'SameSite=Strict']);
@@ -60,12 +60,12 @@ describe('A session', () => {
     expect(await statusOf(value)).to.equal(200);
   });
 
-  it('has a cookie that is sent over TLS alone where a trusted proxy speaks it', async () => {
+  it('has a cookie with Secure behind a trusted proxy with TLS', async () => {
     expect(await cookieOf({ 'X-Forwarded-Proto': 'https' })).to.include('Secure');
     expect(await cookieOf({ 'X-Forwarded-Proto': 'http' })).not.to.include('Secure');
   });
 
-  it('is refused without a valid key, and to a foreign page', async () => {
+  it('is refused without a valid key, and to a page of another origin', async () => {
     expect((await post({}, { key: 'council_' })).status).to.equal(401);
     expect((await post({}, {})).status).to.equal(422);
     expect((await post({}, { key: 1 })).status).to.equal(422);
@@ -80,7 +80,7 @@ describe('A session', () => {
     expect(Date.parse(expiresAt ?? '') - Date.now()).to.be.within(11 * 3_600_000, 12 * 3_600_000);
   });
 
-  it('changes things for the pages of the service alone', async () => {
+  it('allows changes only from pages of the service', async () => {
     const cookie = await signIn(service.url, key);
     const start = async (headers: Readonly<Record<string, string>>): Promise<number> =>
       (await restClient(service.url).post('/api/councils/run', { input_topic: 'Trees' }, headers)).status;
@@ -90,7 +90,7 @@ describe('A session', () => {
     expect(await start({ ...own(cookie), Authorization: 'Basic YTpi' })).to.equal(202);
   });
 
-  it('opens sockets for the pages of the service alone', async () => {
+  it('opens sockets only for pages of the service', async () => {
     const cookie = await signIn(service.url, key);
     const runId = await restClient(service.url, own(cookie)).start();
     const path = `/ws/council/${runId}`;
@@ -101,7 +101,7 @@ describe('A session', () => {
     await admin.until(runId, isOver);
   });
 
-  it('is over once it is signed out', async () => {
+  it('ends at sign-out', async () => {
     const [cookie, other] = [await signIn(service.url, key), await signIn(service.url, key)];
     const reply = await restClient(service.url).send('DELETE', '/api/session', { headers: own(cookie) });
     expect(reply.status).to.equal(204);
@@ -109,7 +109,7 @@ describe('A session', () => {
     expect([await statusOf(cookie), await statusOf(other)]).to.deep.equal([401, 200]);
   });
 
-  it('survives a restart, after which one that was signed out stays so', async () => {
+  it('survives a restart, and stays signed out after one', async () => {
     const [cookie, ended] = [await signIn(service.url, key), await signIn(service.url, key)];
     await restClient(service.url).send('DELETE', '/api/session', { headers: own(ended) });
     await service.stop();
@@ -117,7 +117,7 @@ describe('A session', () => {
     expect([await statusOf(cookie), await statusOf(ended)]).to.deep.equal([200, 401]);
   });
 
-  it('ends with its tickets and the streams they have opened, over a restart too', async () => {
+  it('ends with its tickets and their streams, also after a restart', async () => {
     const [long, brief] = [await signIn(service.url, key), await signIn(service.url, key)];
     const open = async (ticket: string): Promise<EventStreamClient> => {
       const stream = openEventStream(service.url, `/api/feed?from=head&ticket=${ticket}`);
@@ -137,7 +137,7 @@ describe('A session', () => {
     (await open(await ticketIn(long))).leave();
   });
 
-  it('ends with its key', async () => {
+  it('ends when its key is revoked', async () => {
     const rest = restWith(service.url, first);
     const cookie = await signIn(service.url, await addKey(rest, { name: 'cleo', scopes: ['read'] }));
     expect(await statusOf(cookie)).to.equal(200);

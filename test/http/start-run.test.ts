@@ -19,7 +19,7 @@ describe('POST /api/councils/run', () => {
 
   const start = (body: unknown): ReturnType<RestClient['post']> => rest.post('/api/councils/run', body);
 
-  it('answers 202 with the id of a pending run and the way to its channel', async () => {
+  it('answers 202 with the id of a pending run and the path of its channel', async () => {
     const begun = rest.read(await start({ input_topic: 'Trees' }), 202, 'run-start.json');
     expect(begun.run_id).to.match(UUID_V4);
     expect(begun.message).to.include(begun.run_id).and.to.include(`/ws/council/${begun.run_id}`);
@@ -43,7 +43,7 @@ describe('POST /api/councils/run', () => {
     expect(record.execution_mode).to.equal('auto-pilot');
   });
 
-  it('ignores unknown fields, also those that objects inherit', async () => {
+  it('ignores unknown fields, including names of inherited properties', async () => {
     const body = { input_topic: 'Trees', run_id: 'mine', constructor: { prototype: {} }, toString: 1, nested: [[{}]] };
     rest.read(await start(body), 202, 'run-start.json');
   });
@@ -52,7 +52,7 @@ describe('POST /api/councils/run', () => {
     rest.read(await start({ input_topic: 'Trees', god_mode: null }), 202, 'run-start.json');
   });
 
-  it('keeps the topic as it was sent', async () => {
+  it('keeps the topic unchanged', async () => {
     const topic = ' \t \u0000 é e\u0301 👩‍👩‍👧 \n';
     const record = rest.read(await rest.get(`/api/runs/${await rest.start(topic)}`), 200, 'history-record.json');
     expect(record.input_topic).to.equal(topic);
@@ -87,7 +87,7 @@ describe('POST /api/councils/run', () => {
     expect(errors?.map(({ type }) => type)).to.have.members(['string_too_short', 'bool_type']);
   });
 
-  it('records nothing of a request it refuses', async () => {
+  it('records nothing for a refused request', async () => {
     const count = async (): Promise<number> =>
       rest.read(await rest.get('/api/runs/?limit=200'), 200, 'history-list.json').length;
     const before = await count();

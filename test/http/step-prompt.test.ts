@@ -27,7 +27,7 @@ describe('GET /api/runs/{run_id}/prompt', () => {
   const promptAt = async (runId: string, query: string): Promise<StepPrompt> =>
     rest.read(await rest.get(`/api/runs/${runId}/prompt?${query}`), 200, 'step-prompt.json');
 
-  it('shows what the model was sent at each step', async () => {
+  it('shows the prompt of each step as the model received it', async () => {
     const sent = model.requests.length;
     const runId = await rest.start('The <draft> of a garden');
     await rest.until(runId, isOver);
@@ -48,7 +48,7 @@ describe('GET /api/runs/{run_id}/prompt', () => {
     }
   });
 
-  it('shows what a human changed before the node, and a fork its own steps', async () => {
+  it('includes the changes of a human before the node, and shows the steps of a fork', async () => {
     const nodes = [{ id: 'write', systemPrompt: 'Write verse.' }, { id: 'polish' }];
     const blueprint = await council.blueprints.create({
       name: 'Pair',
@@ -76,7 +76,7 @@ describe('GET /api/runs/{run_id}/prompt', () => {
     await run.cancel();
   });
 
-  it('answers 404 for a step or attempt that never was, and 422 for what is no number', async () => {
+  it('answers 404 for an unknown step or attempt, and 422 for an invalid number', async () => {
     const runId = await rest.start();
     await rest.until(runId, isOver);
     for (const query of ['step=0', 'step=99', 'step=1&attempt=2']) {

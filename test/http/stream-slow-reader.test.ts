@@ -25,13 +25,13 @@ const BIG = 'x'.repeat(128 * 1024);
 const MANY = 200;
 const DONE = { finalDraft: 'x', criticScore: 8, iterationCount: 1 };
 
-/** How many events a run's edges have been given, in `watching`, and taken. */
+/** How many events the feed has delivered to the edges, in `watching`, and how many they have sent. */
 interface Given {
   watching: FollowOptions | null;
   taken: number;
 }
 
-/** Bound on unsent bytes of all connections. */
+/** The limit of unsent bytes of all connections. */
 const MAX_IN_ALL = 32e6;
 
 describe('A client of the rich stream that does not read', () => {
@@ -41,7 +41,7 @@ describe('A client of the rich stream that does not read', () => {
   let given: Given;
   let close: () => Promise<void>;
 
-  /** Both edges on a feed that the test feeds. */
+  /** Serves both edges from a feed that the test controls. */
   beforeEach(async () => {
     given = { watching: null, taken: 0 };
     finalDraft = null;
@@ -132,7 +132,7 @@ describe('A client of the rich stream that does not read', () => {
     return given.watching ?? expect.fail('Nobody watches');
   };
   const lastAt = (seq: number): RunEvent => ({ type: 'RunCompleted', data: DONE, seq, id: '', at: '', hash: '' });
-  /** Live events, which do not wait for readers, until the watcher is gone. */
+  /** Delivers live events, which do not wait for readers, until the watcher has left. */
   const feedLive = async ({ onEvent, signal }: FollowOptions): Promise<number> => {
     let seq = 0;
     for (; !signal.aborted && seq < 1_000; seq += 1) {
@@ -141,7 +141,7 @@ describe('A client of the rich stream that does not read', () => {
     }
     return seq;
   };
-  /** Recorded events, each of which waits until the one before is taken. */
+  /** Delivers recorded events, each after the previous one was sent. */
   const feedHistory = async ({ onEvent }: FollowOptions): Promise<void> => {
     for (let seq = 0; seq < MANY; seq += 1) {
       await onEvent(bigAt(seq));
@@ -150,7 +150,7 @@ describe('A client of the rich stream that does not read', () => {
     await onEvent(lastAt(MANY));
   };
 
-  it('is closed with 4408 on a socket once more than 1 MiB is unsent', async () => {
+  it('is closed with 4408 on a socket when more than 1 MiB is unsent', async () => {
     const channel = openChannel(url, `/ws/council/${RUN}?events=all`);
     await once(channel.socket, 'open');
     channel.socket.pause();
@@ -161,7 +161,7 @@ describe('A client of the rich stream that does not read', () => {
     expect(seqs).to.deep.equal(Array.from(seqs, (_, index) => index));
   });
 
-  it('is cut off from a whole answer once all answers together have too much unsent', async () => {
+  it('is disconnected from a complete answer when all answers together exceed the limit of unsent bytes', async () => {
     // More than the machine's own buffers between service and client hold.
     finalDraft = 'x'.repeat(16e6);
     const clients: Socket[] = [];
@@ -177,7 +177,7 @@ describe('A client of the rich stream that does not read', () => {
     clients.forEach((client) => client.destroy());
   });
 
-  it('is cut off from an event stream once more than 1 MiB is unsent', async () => {
+  it('is disconnected from an event stream when more than 1 MiB is unsent', async () => {
     const stream = openEventStream(url, `/api/runs/${RUN}/stream`);
     await stream.answered;
     await stream.pause();
@@ -188,7 +188,7 @@ describe('A client of the rich stream that does not read', () => {
     expect(ids).to.deep.equal(Array.from(ids, (_, index) => String(index)));
   });
 
-  it('is waited for while it is sent what was recorded before, on a socket', async () => {
+  it('delays recorded events without a disconnection on a socket', async () => {
     const channel = openChannel(url, `/ws/council/${RUN}?events=all`);
     await once(channel.socket, 'open');
     channel.socket.pause();
@@ -201,7 +201,7 @@ describe('A client of the rich stream that does not read', () => {
     expect(channel.told.filter(({ event }) => event === 'run_event')).to.have.length(MANY + 1);
   });
 
-  it('is waited for while it is sent what was recorded before, on an event stream', async () => {
+  it('delays recorded events without a disconnection on an event stream', async () => {
     const stream = openEventStream(url, `/api/runs/${RUN}/stream`);
     await stream.answered;
     await stream.pause();
@@ -215,7 +215,7 @@ describe('A client of the rich stream that does not read', () => {
   });
 });
 
-/** A large event that ends nothing. */
+/** A large event that does not end the run. */
 function bigAt(seq: number): RunEvent {
   const output = { draft: BIG };
   const usage = { inputTokens: 0, outputTokens: 0 };
@@ -223,7 +223,7 @@ function bigAt(seq: number): RunEvent {
   return { type: 'NodeCompleted', data, seq, id: '', at: '', hash: '' };
 }
 
-/** Resolves once a number has not changed for some hundred turns. */
+/** Resolves when a number has not changed for some hundred turns of the event loop. */
 async function standsStill(value: () => number): Promise<void> {
   let before = value();
   for (let turns = 0; turns < 300; turns += 1) {

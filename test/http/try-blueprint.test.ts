@@ -54,7 +54,7 @@ describe('POST /api/councils/try', () => {
     return data as RunFacts['RunRequested'];
   };
 
-  it('runs the council as it is sent, by the offline model whatever its nodes name', async () => {
+  it('runs the sent council with the offline model, whatever models its nodes name', async () => {
     const run = await council.runs.tryBlueprint({
       topic: 'The sea',
       blueprint: { name: 'Mine', nodes: NODES, edges: EDGES },
@@ -76,7 +76,7 @@ describe('POST /api/councils/try', () => {
     expect((await council.blueprints.list()[Symbol.asyncIterator]().next()).done).to.equal(true);
   });
 
-  it('pauses in God Mode; after a restart and in forks it is the offline model too', async () => {
+  it('pauses in God Mode, and uses the offline model also after a restart and in forks', async () => {
     const id = started(await rest.post(TRY, { ...BODY, god_mode: true }));
     await rest.until(id, ({ status }) => status === 'paused');
     await service.stop();
@@ -100,7 +100,7 @@ describe('POST /api/councils/try', () => {
     await rest.until(first, isOver);
   });
 
-  it('refuses what could not be saved: 422, or 413 for what is too large', async () => {
+  it('refuses a council that cannot be saved, with 422, or 413 if it is too large', async () => {
     for (const change of [
       { input_topic: '' },
       { nodes: undefined },
@@ -122,7 +122,7 @@ describe('POST /api/councils/try', () => {
     await rest.until(started(await rest.post(TRY, large)), isOver);
   });
 
-  it('fails a council with faults by the name of the place', async () => {
+  it('fails a run of an invalid council with an error that names the place', async () => {
     const id = started(await rest.post(TRY, { ...BODY, edges: [{ source: 'write', target: 'nowhere' }] }));
     const { status, error } = await rest.until(id, isOver);
     expect(status).to.equal('failed');

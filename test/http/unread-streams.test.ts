@@ -13,15 +13,15 @@ import { onEmbeddedLog } from '../support/test-event-store.js';
 
 const PROBE = new URL('../support/memory-probe.js', import.meta.url).href;
 const CLIENTS = 60;
-/** Most bytes that the service may hold for one client of a run: data on its way, which clients may share. */
+/** The most bytes that the service may hold for one client of a run: data in transit, which clients may share. */
 const MAX_BYTES_A_CLIENT = 300_000;
-/** The same for a client of the feed, which shares nothing: an event on its way, as it is stored, read and sent. */
+/** The same for a client of the feed, which shares nothing: an event in transit, as stored, read and sent. */
 const MAX_BYTES_A_FEED = 1_000_000;
 const UPGRADE =
   'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
 
 onEmbeddedLog(() =>
-  describe('Clients that ask for a stream of large events and never read it', () => {
+  describe('Clients that request a stream of large events and never read it', () => {
     let dir: TempDir;
     let service: ServiceProcess;
     let clients: Socket[];
@@ -46,7 +46,7 @@ onEmbeddedLog(() =>
       ['feeds', '/api/feed', '', MAX_BYTES_A_FEED],
     ] as const;
     for (const [what, path, headers, maxBytes] of streams) {
-      it(`cost little memory with ${what}`, async () => {
+      it(`use little memory of the service with ${what}`, async () => {
         await readAll();
         const before = await heldBytes();
         clients = await Promise.all(Array.from({ length: CLIENTS }, () => opened(path, headers)));
@@ -56,7 +56,7 @@ onEmbeddedLog(() =>
       });
     }
 
-    /** A connection with an open stream, of which the client reads no more. */
+    /** A connection with an open stream that the client does not read. */
     async function opened(path: string, headers: string): Promise<Socket> {
       const { hostname, port } = new URL(service.url);
       const socket = connect(Number(port), hostname);
@@ -72,7 +72,10 @@ onEmbeddedLog(() =>
       expect(await channel.closed).to.equal(1000);
     }
 
-    /** Bytes that the service's main thread holds after collections: one collection does not free all buffers. */
+    /**
+     * The memory of the service's main thread in bytes after several garbage collections, because one does not free all
+     * buffers.
+     */
     async function heldBytes(): Promise<number> {
       const answers: number[] = [];
       for (let count = 0; count < 3; count += 1) {

@@ -47,14 +47,14 @@ describe('GET /api/runs/{run_id}/verify', () => {
     await rest.until(runId, isOver);
     return runId;
   };
-  /** Stops the service, changes what lies on disk, serves again. */
+  /** Stops the service, changes its files, and starts it again. */
   const whileStopped = async (change: () => void): Promise<void> => {
     await service.stop();
     change();
     await serve();
   };
 
-  it('verifies runs that have ended, wait and were cancelled, and gives their heads', async () => {
+  it('verifies completed, waiting and cancelled runs, and returns their heads', async () => {
     const paused = await startGodRun(service.engine, graphOf('write -> judge?'));
     await pausedBefore(service.engine, paused, 'write');
     const cancelled = await startGodRun(service.engine, graphOf('write'));
@@ -91,7 +91,7 @@ describe('GET /api/runs/{run_id}/verify', () => {
       expect(await verify(sound)).to.include(NONE);
     });
 
-    it('finds a dropped event, and a tail that is cut off', async () => {
+    it('finds a missing event, and missing last events', async () => {
       const [holed, cut] = [await finished(), await finished()];
       await finished();
       const [hole, tail] = [
@@ -107,7 +107,7 @@ describe('GET /api/runs/{run_id}/verify', () => {
       for (const runId of [holed, cut]) rest.problem(await rest.get(`/api/runs/${runId}`), 500);
     });
 
-    it('reports once a stored view that is not the fold, which is served from then on', async () => {
+    it('reports a stored view that differs from the fold once, and replaces it', async () => {
       const runId = await finished();
       const poll = `/api/councils/run/${runId}`;
       const paths = [poll, `/api/runs/${runId}`, '/api/runs/'];
@@ -139,14 +139,14 @@ describe('GET /api/runs/{run_id}/verify', () => {
     });
   });
 
-  it('checks the place in its parent that a fork continues from', async () => {
+  it('checks the event of the parent after which a fork continues', async () => {
     const { log } = service.engine;
     const parent = await finished();
     const at = 5;
     const hash = (await recordOf(log, parent))[at]?.hash ?? '';
     const child = async (of: object): Promise<Verification> => {
       const runId = uuid();
-      // What a fork will record.
+      // The event that a fork will record.
       const fact = { type: 'RunRequested', data: { ...runRequest(runId), parent: of } };
       await log.append(
         runStream(runId),

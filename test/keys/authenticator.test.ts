@@ -60,7 +60,7 @@ describe('Authentication', () => {
     expect(inSession.grant).to.deep.equal(grant);
   });
 
-  it('says whether a key was revoked or has expired', async () => {
+  it('reports whether a key was revoked or has expired', async () => {
     const request = { name: 'ben', scopes: ['read'], expiresAt: '2026-01-01T01:00:00.000Z' } as const;
     const { text } = await authenticator.keys.add(request, { actor: 'ann' });
     system.advance(HOUR_MS);

@@ -3,7 +3,7 @@ import { failedKeys } from '../../src/keys/failed-keys.js';
 import { manualSystem } from '../support/manual-system.js';
 
 describe('Failed keys', () => {
-  it('get the seconds to wait from the eleventh failure in a minute on, per address', () => {
+  it('must wait from the eleventh failure of an address in a minute', () => {
     const system = manualSystem();
     const failures = failedKeys(system);
     for (let count = 0; count < 10; count += 1) expect(failures.failed('10.0.0.1')).to.equal(null);

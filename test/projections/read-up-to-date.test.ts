@@ -3,8 +3,8 @@ import type { ReadDeps } from '../../src/projections/read-up-to-date.js';
 import { readUpToDate } from '../../src/projections/read-up-to-date.js';
 import { manualSystem } from '../support/manual-system.js';
 
-describe('A query of stored views that are lost', () => {
-  /** Views that hold what is recorded once they are folded, and nothing from when they are recreated until then. */
+describe('A query of lost stored views', () => {
+  /** Views that are empty after they are recreated, until they are folded again. */
   function views() {
     let rows: readonly string[] = [];
     let rebuilds = 0;
@@ -25,7 +25,7 @@ describe('A query of stored views that are lost', () => {
     return { deps, recreate, ask: () => Promise.resolve(rows) };
   }
 
-  it('runs again once the new views are folded', async () => {
+  it('is repeated after the new views are folded', async () => {
     const { deps, recreate, ask } = views();
     let asked = 0;
     const answer = await readUpToDate(deps, () => {

@@ -25,9 +25,9 @@ describe(`RunFeed (SEED=${SEED})`, () => {
   let dir: TempDir;
   let log: EventLog;
   let runId: string;
-  /** The record of a whole run. */
+  /** The complete record of a run. */
   let story: readonly RecordedEvent[];
-  /** What of it is in the log. */
+  /** The part of the record that is in the log. */
   let recorded: RecordedEvent[];
   let feed: RunFeed;
 
@@ -44,7 +44,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
   });
   beforeEach(() => fresh());
 
-  /** A feed of a log that holds nothing yet, and that takes its time to be read. */
+  /** A feed of an empty log with slow reads. */
   function fresh(pace: () => Promise<void> = () => Promise.resolve()): void {
     recorded = [];
     const read = async function* (_stream: string, { from = 0 } = {}): AsyncGenerator<RecordedEvent> {
@@ -78,12 +78,12 @@ describe(`RunFeed (SEED=${SEED})`, () => {
     return { seqs, over, leave: () => leaving.abort() };
   }
 
-  it('delivers every event once and in order, however reads and live events interleave', async () => {
+  it('delivers every event once and in order, for any interleaving of reads and live events', async () => {
     const random = seededRandom(SEED);
     for (let schedule = 0; schedule < SCHEDULES; schedule += 1) await followUnderWay(random);
   });
 
-  /** A run is recorded, told of late and partly twice, while watchers come, take their time and are gone at its end. */
+  /** Records a run and delivers its events late and partly twice, while slow watchers come and leave. */
   async function followUnderWay(random: () => number): Promise<void> {
     const pick = (bound: number): number => Math.floor(random() * bound);
     const idle = async (turns: number): Promise<void> => {
@@ -109,7 +109,7 @@ describe(`RunFeed (SEED=${SEED})`, () => {
       recorded.push(...story.slice(recorded.length, recorded.length + pick(4)));
       await idle(pick(3));
       const upTo = Math.min(recorded.length, told + pick(4));
-      // A subscription that was dropped tells some once more.
+      // A subscription that was dropped delivers some events again.
       for (const event of story.slice(Math.max(0, told - pick(3)), upTo)) feed.onEventFolded(event);
       told = upTo;
     }

@@ -45,12 +45,12 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     dir.remove();
   });
 
-  it('gives watchers every state in order, however loading and live events interleave', async () => {
+  it('gives watchers every state in order, for any interleaving of loading and live events', async () => {
     const random = seededRandom(SEED);
     for (let schedule = 0; schedule < SCHEDULES; schedule += 1) await watchUnderWay(random);
   });
 
-  /** Watchers come and go while a run is recorded, folded and loaded, all at their own pace. */
+  /** Watchers come and leave while a run is recorded, folded and loaded, in random order. */
   async function watchUnderWay(random: () => number): Promise<void> {
     const pick = (bound: number): number => Math.floor(random() * bound);
     const idle = async (turns: number): Promise<void> => {
@@ -82,7 +82,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
       for (let seq = 0; seq < story.length; seq += 1) {
         while (seq >= recorded) await nextTurn();
         const event = runEventOf(await recordedAt(log, runId, seq));
-        // Some were folded where they were decided: then up to the end of their append.
+        // Some events were already folded when they were decided, up to the end of their append.
         const folded = random() < 0.5 ? await reader.fold(runId) : null;
         if (folded === null || !views.adopt(runId, folded)) {
           const run = await views.apply(runId, event);
@@ -125,7 +125,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
         fold: () => Promise.resolve(start),
         events: (_: string, { from = 0 } = {}) => Readable.from(events.slice(from, recorded)),
       };
-      // Whatever nobody watches leaves memory with its next event.
+      // A run without watchers leaves memory with its next event.
       const views = new RunsInMemory(reader, { bounds: { runs: 0, text: 0 } });
       const told: number[] = [];
       const watching = views.watch(runId, {
@@ -237,7 +237,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     }
   });
 
-  /** The first events of runs that differ in nothing but their id. */
+  /** The first events of runs that differ only in their id. */
   async function manyRuns(
     count: number,
     length: number,

@@ -18,7 +18,7 @@ const LISTS = ['/api/runs/', '/api/councils/', '/api/documents'];
 const NO_JSON = '{"id":';
 
 onEmbeddedLog(() =>
-  describe('A stored row that cannot be read', () => {
+  describe('An unreadable stored row', () => {
     let dir: TempDir;
     let service: RunningService;
     let rest: RestClient;
@@ -66,7 +66,7 @@ onEmbeddedLog(() =>
       ['blueprints', `UPDATE blueprints SET record = '7' WHERE id = (SELECT min(id) FROM blueprints)`],
       ['documents', `UPDATE documents SET record = '{"id":"x"}' WHERE id = (SELECT min(id) FROM documents)`],
     ] as const) {
-      it(`of the table ${table} has the views rebuilt: lists are as before, and one fault is reported`, async () => {
+      it(`of the table ${table} makes the service rebuild the views and report one fault; lists stay the same`, async () => {
         const before = await lists();
         await whileStopped(() => changeViews(dir.path, change));
         expect(await lists()).to.deep.equal(before);
@@ -89,7 +89,7 @@ onEmbeddedLog(() =>
       expect(service.faults).to.deep.equal([]);
     });
 
-    it('of an unknown run is gone after the rebuild', async () => {
+    it('of an unknown run disappears with the rebuild', async () => {
       const before = await lists();
       await whileStopped(() =>
         changeViews(
@@ -100,7 +100,7 @@ onEmbeddedLog(() =>
            SELECT key, id, created_at, status, 0 FROM runs WHERE id = '${NO_RUN}'`,
         ),
       );
-      // Several find it, and the others ask during the rebuild.
+      // Several requests find the row, and the others arrive during the rebuild.
       for (const each of await Promise.all(Array.from({ length: 12 }, lists))) expect(each).to.deep.equal(before);
       expect(await lists()).to.deep.equal(before);
       expect(service.faults).to.have.length(1);
@@ -122,7 +122,7 @@ onEmbeddedLog(() =>
       await whileStopped(() => undefined);
       expect(await failed()).to.deep.equal([runId]);
       rest.problem(await rest.get(`/api/runs/${runId}`), 500);
-      // The views are lost again, while the service knows which run is corrupt.
+      // Damages the views again while the service knows which run is corrupt.
       changeViews(dir.path, `UPDATE runs SET summary = '${NO_JSON}'`);
       expect(await failed()).to.deep.equal([runId]);
       await whileStopped(() => undefined);
@@ -143,7 +143,7 @@ onEmbeddedLog(() =>
       expect(ids.map(({ id }) => id)).to.include.members([running, paused]);
     });
 
-    it('that is ahead of its run does not make the run corrupt: it can be read, decided and recovered', async () => {
+    it('that is ahead of its run does not make the run corrupt', async () => {
       const model = scriptedModel(() => 'hold');
       await service.stop();
       await serve(model);
@@ -162,7 +162,7 @@ onEmbeddedLog(() =>
       expect(service.faults).to.deep.equal([]);
     });
 
-    it('of a corruption leaves the run corrupt', async () => {
+    it('of a corrupt run leaves the run corrupt', async () => {
       const runId = await finished();
       const [requested] = await recordOf(service.engine.log, runId);
       await whileStopped(() => damageEvent(dir.path, requested?.id ?? '', ['Trees', 'Bears']));

@@ -21,7 +21,7 @@ const COUNCIL: BlueprintCreate = {
     { source: 'write', target: 'right' },
   ],
 };
-/** A condition that cannot be read: its runs fail at once. */
+/** A council with an invalid condition, whose runs fail at once. */
 const BROKEN: BlueprintCreate = {
   id: 'broken',
   name: 'Broken',
@@ -29,10 +29,10 @@ const BROKEN: BlueprintCreate = {
   edges: [{ source: 'write', target: 'end', type: 'conditional', condition: 'score >' }],
 };
 
-/** Of runs of all kinds; every round is like the first. */
+/** Rounds of runs of all kinds. */
 const ROUNDS = process.env['SOAK'] === undefined ? 1 : 3;
 
-describe('A service whose read models are deleted', () => {
+describe('A service with deleted read models', () => {
   it('answers every GET byte for byte the same', async () => {
     const dir = tempDir();
     let service = await serve(dir.path);
@@ -56,7 +56,7 @@ function serve(dataDir: string): Promise<RunningService> {
   return startService({ dataDir, model: scriptedModel(councilScript([5, 9, 7, 8])) });
 }
 
-/** Runs of the fixed graph and of blueprints, in God Mode and without, at rest however they came to it. */
+/** Runs of the fixed graph and of blueprints, with and without God Mode, which wait or have ended. */
 async function runsOfAllKinds(rest: RestClient): Promise<readonly string[]> {
   for (const body of [COUNCIL, BROKEN]) rest.read(await rest.post('/api/councils/', body), 201, 'blueprint.json');
   const startOf = async (id: string, godMode: boolean): Promise<string> => {

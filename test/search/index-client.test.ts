@@ -288,7 +288,7 @@ describe(`Search index of chunks (SEED=${SEED})`, () => {
 
 const AT_1 = { removed: [], checkpoint: '1' };
 
-/** Of the error that a promise was rejected with. */
+/** The error with which a promise is rejected. */
 async function messageOf(promise: Promise<unknown>): Promise<string> {
   const error = await rejectionOf(promise);
   return error instanceof Error ? error.message : String(error);

@@ -23,7 +23,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 
-/** Waits a fiftieth of the time. */
+/** A system whose timers wait a fiftieth of their time. */
 const system = { ...nodeSystem(), after: (ms: number, call: () => void) => nodeSystem().after(ms / 50, call) };
 
 describe('SearchIndexer', () => {
@@ -159,7 +159,7 @@ describe('SearchIndexer', () => {
     });
     const feed = feedOf(counting, null, undefined, ids.length - 1);
     feed.start(null, { hasDocuments: false });
-    // All in one turn, before the index is open.
+    // All in one turn of the event loop, before the index is open.
     const events = [];
     for await (const event of log.readAll(null)) events.push(event);
     for (const event of events) feed.enqueue(event);

@@ -13,8 +13,8 @@ const SEED = Number(process.env['SEED'] ?? 20260101);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const [PASSAGES, QUERIES] = IS_SOAK ? [50_000, 100] : [1_500, 20];
 
-describe(`Nearest chunks of real texts (SEED=${SEED})`, () => {
-  it(`are found by the scan: recall@10 of at least 0.95 over ${PASSAGES} chunks`, async () => {
+describe(`Search for the nearest chunks of real texts (SEED=${SEED})`, () => {
+  it(`has a recall@10 of at least 0.95 over ${PASSAGES} chunks`, async () => {
     const dir = tempDir();
     const log = { identity: 'log-1', head: '1' };
     const setup = {
@@ -34,7 +34,7 @@ describe(`Nearest chunks of real texts (SEED=${SEED})`, () => {
     }
   });
 
-  it('are scored by bytes nearly as by the whole vectors, after removals too', () => {
+  it('scores byte vectors nearly like full vectors, also after removals', () => {
     const random = seededRandom(SEED);
     const vector = (): Float32Array => Float32Array.from({ length: DIMENSIONS }, () => random() - 0.5);
     const vectors = Array.from({ length: 2_000 }, vector);

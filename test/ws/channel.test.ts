@@ -40,7 +40,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     return call;
   };
 
-  it('sends all of a run in order, then closes with 1000', async () => {
+  it('sends all messages of a run in order, then closes with 1000', async () => {
     await serve(() => 'hold');
     const runId = await startRun();
     const channel = openChannel(service.url, `/ws/council/${runId}`);
@@ -84,7 +84,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     expect(late.told[1]).to.deep.equal({ event: 'node_active', run_id: runId, node: 'done', iteration: 1 });
   });
 
-  it('reports a failure with the error the poll shows', async () => {
+  it('reports a failure with the same error as the poll', async () => {
     await serve(() => ({ error: new Error('The model has left') }));
     const runId = await startRun();
     const channel = openChannel(service.url, `/ws/council/${runId}`);
@@ -94,7 +94,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     expect(channel.told.at(-1)).to.deep.equal({ event: 'run_failed', run_id: runId, error });
   });
 
-  it('pushes a cancellation to everyone who follows the run', async () => {
+  it('sends a cancellation to all clients of the run', async () => {
     await serve(() => 'hold');
     const runId = await startRun();
     const channels = Array.from({ length: 20 }, () => openChannel(service.url, `/ws/council/${runId}`));
@@ -107,7 +107,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     }
   });
 
-  it('sends nothing that a poll does not show yet', async () => {
+  it('sends a message only after a poll shows the same state', async () => {
     await serve(councilScript([6, 7, 8]));
     const runId = await startRun();
     const channel = openChannel(service.url, `/ws/council/${runId}`);

@@ -12,12 +12,12 @@ import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { streamingModel } from '../support/streaming-model.js';
 
-/** Clients of each kind. */
+/** The number of clients of each kind. */
 const CROWD = 70;
 const DRAFT = 'The sea is wide, and so on.';
 const GRAPH = fixedGraph({ timeoutMs: 10_000, maxAttempts: 4 });
 
-describe('A crowd that watches one run', () => {
+describe('A crowd of clients of one run', () => {
   let service: RunningService;
   let rest: RestClient;
 
@@ -31,7 +31,7 @@ describe('A crowd that watches one run', () => {
   const isPause = ({ event, type }: Told): boolean => event === 'run_paused' || type === 'RunReleased';
   const isEnd = ({ event }: Told): boolean => event === 'run_failed';
 
-  it('receives every event once and is then closed, though some clients come and go', async () => {
+  it('receives every event once before its sockets close, while other clients connect and leave', async () => {
     const runId = await pausedRun();
     const path = `/ws/council/${runId}`;
     const channels = Array.from({ length: CROWD }, () => openChannel(service.url, path));

@@ -13,8 +13,8 @@ import { untilTrue } from '../support/until-true.js';
 /** Time between pings in milliseconds. */
 const PING_MS = 20_000;
 
-describe('A socket whose client has died', () => {
-  it('is ended after two pings without an answer, and one that answers is not', async () => {
+describe('A socket with a dead client', () => {
+  it('is closed after two unanswered pings; a socket that answers stays open', async () => {
     const system = manualSystem();
     const never = (): never => expect.fail('Nobody asked for this');
     const connections: Socket[] = [];

@@ -100,7 +100,7 @@ describe('The channel of a run in God Mode', () => {
     expect(client.told.slice(3)).to.deep.equal([{ event: 'run_failed', run_id: runId, error }]);
   });
 
-  it('reports a cancel while the run is paused, after which nothing can be approved', async () => {
+  it('reports the cancellation of a paused run, which then refuses approvals', async () => {
     const client = channel();
     await client.until(({ event }) => event === 'run_paused');
     rest.read(await rest.post(`/api/councils/run/${runId}/cancel`), 200, 'run-result.json');

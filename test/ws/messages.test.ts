@@ -22,7 +22,7 @@ const schema: unknown = JSON.parse(
 );
 const isChannelMessage = new Ajv2020({ strict: false, ownProperties: true }).compile(schema as object);
 
-/** The messages of a connection that is open from an event of the run on: connected, then those of every event. */
+/** The messages of a connection that opens at an event of the run: `connected`, then those of each later event. */
 function messagesOf(story: Story, from = 0): readonly ChannelMessage[] {
   const messages: ChannelMessage[] = [];
   let announced = NOTHING_ANNOUNCED;
@@ -46,7 +46,7 @@ function statesOf([first, ...rest]: readonly RunEvent[]): readonly RunState[] {
   return states;
 }
 
-/** A message in a few words. */
+/** A message as a short text. */
 function summary(message: ChannelMessage): string {
   switch (message.event) {
     case 'connected':
@@ -94,7 +94,7 @@ describe('The channel of a run', () => {
     ]);
   });
 
-  it('sends pauses and decisions; the node that waited is not announced again', () => {
+  it('sends pauses and decisions, and does not announce the waiting node again', () => {
     const story = resumed(judged(), { action: 'modify', modifiedState: { current_draft: 'Mine' } }).when(
       broke('write'),
     );
@@ -113,7 +113,7 @@ describe('The channel of a run', () => {
     ]);
   });
 
-  it('sends the other nodes of a frontier that waited', () => {
+  it('sends the other nodes of a paused frontier', () => {
     const story = resumed(resumed(given(fork, { godMode: true })).when(wrote('plan')));
     expect(messagesOf(story).map(summary).slice(-4)).to.deep.equal([
       'node_active left 1',
@@ -169,7 +169,7 @@ describe('The channel of a run', () => {
     expect(messagesOf(story).map(summary)).to.deep.equal(['connected pending', 'run_failed']);
   });
 
-  it('ends with the terminal message and not before', () => {
+  it('ends exactly with the terminal message', () => {
     const lasts = (story: Story): readonly boolean[] =>
       statesOf(story.events).map((run) => announce(run, NOTHING_ANNOUNCED).isLast);
     expect(lasts(judged())).to.not.include(true);
@@ -178,7 +178,7 @@ describe('The channel of a run', () => {
     }
   });
 
-  it('sends nothing for the same state again', () => {
+  it('sends no message if the state has not changed', () => {
     for (const story of [given(council), paused(), resumed(paused()), given(council).when(wrote('write'))]) {
       const { announced } = announce(story.run, NOTHING_ANNOUNCED);
       expect(announce(story.run, announced)).to.deep.equal({ messages: [], announced, isLast: false });
@@ -220,12 +220,12 @@ describe('A client that connects', () => {
     ],
   ];
   for (const [state, story, expected] of cases) {
-    it(`${state} hears ${expected.join(', ')}`, () => {
+    it(`${state} receives ${expected.join(', ')}`, () => {
       expect(messagesWhenLate(story()).map(summary)).to.deep.equal(expected);
     });
   }
 
-  it('between decision and resumption gets no resumption of a pause it did not get', () => {
+  it('between decision and resumption receives no resumption of a pause that it did not receive', () => {
     const decided = judged().recorded(pauseDecided(judged().run));
     const { announced } = announce(decided.run, NOTHING_ANNOUNCED);
     expect(announce(resumed(judged()).run, announced).messages).to.deep.equal([]);
@@ -233,7 +233,7 @@ describe('A client that connects', () => {
 });
 
 describe('The messages', () => {
-  it('hold exactly their fields', () => {
+  it('have exactly their fields', () => {
     const completed = given(graphOf('write -> judge?')).whenAll(wrote('write', 'Text'), scored('judge', 7.5));
     expect(messagesWhenLate(completed)).to.deep.equal([
       { event: 'connected', run_id: RUN_ID, status: 'completed' },
@@ -264,14 +264,14 @@ describe('The messages', () => {
     });
   });
 
-  it('hold null before the first draft and score', () => {
+  it('contain null before the first draft and score', () => {
     const [, , pause] = messagesWhenLate(paused());
     expect(pause).to.include({ current_draft: null, critic_score: null, iteration_count: null });
     const [, , end] = messagesWhenLate(given(graphOf('judge?')).when(scored('judge', 0)));
     expect(end).to.include({ final_draft: null, critic_score: 0, iteration_count: null });
   });
 
-  it('show at a pause before a join the joined draft', () => {
+  it('contain the joined draft at a pause before a join', () => {
     const graph = graphOf(`
       plan -> left, judge?
       left, judge? -> meet

@@ -19,13 +19,13 @@ import { seededRandom } from '../support/seeded-random.js';
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const SEED = Number(process.env['SEED'] ?? 20261123);
 const SOCKETS = Number(process.env['SOCKETS'] ?? (IS_SOAK ? 100_000 : 300));
-/** At once. */
+/** Concurrent sockets. */
 const CLIENTS = 8;
-/** Those of the document, and of RFC 6455 what a client's own frames call for: 1002, 1005, 1007. */
+/** The documented close codes, and those of RFC 6455 for faulty frames of a client: 1002, 1005, 1007. */
 const CODES = [1000, 1002, 1005, 1007, 1009];
-/** To a handshake that will not do. */
+/** Statuses that refuse an invalid handshake. */
 const REFUSALS = [400, 403, 404, 405, 413, 417, 421, 422, 426, 431];
-/** Beside texts and the closing frame: the service's own pings, and what those of clients are answered with. */
+/** Frames other than texts and close: the service's pings, and its pongs. */
 const PING_AND_PONG = [0x89, 0x8a];
 
 setFlagsFromString('--expose-gc');
@@ -43,7 +43,7 @@ describe(`Random sockets (SEED=${SEED})`, () => {
   });
   after(() => service.stop());
 
-  it(`are ${SOCKETS}, each told or refused as documented, and nobody beside them notices`, async () => {
+  it(`get documented messages or refusals, and do not affect other clients, for ${SOCKETS} sockets`, async () => {
     const rest = restClient(service.url);
     const finished = await rest.start();
     await rest.until(finished, isOver);
@@ -60,7 +60,7 @@ describe(`Random sockets (SEED=${SEED})`, () => {
     const client = async (): Promise<void> => {
       while (left > 0) {
         left -= 1;
-        // To collect all that earlier files have left costs more than all else here.
+        // Collecting the garbage of earlier test files would take longer than this test.
         if (IS_SOAK && left % Math.ceil(SOCKETS / 10) === 0) heaps.push(heapMb());
         const socket = next();
         const story = await playSocket(service.url, socket);
@@ -79,7 +79,7 @@ describe(`Random sockets (SEED=${SEED})`, () => {
     expect(last?.event).to.equal('RunCompleted');
     expect(beside[1]?.told.filter(({ event }) => event === 'run_event')).to.have.length(stream.events.length);
     expect(service.faults).to.deep.equal([]);
-    // Not all of them were refused, and not all of them behaved.
+    // Some sockets must succeed, and some must be refused.
     for (const code of [1000, 1002, 1009]) expect(codes.get(code), String(code)).to.be.above(SOCKETS / 200);
     for (const status of [101, 400, 404, 422]) expect(statuses.get(status), String(status)).to.be.above(SOCKETS / 200);
     if (!IS_SOAK) return;
@@ -108,7 +108,7 @@ function count(counts: Map<number | null, number>, of: number | null): void {
   counts.set(of, (counts.get(of) ?? 0) + 1);
 }
 
-/** What is reachable, clients and service together. */
+/** The reachable memory of the clients and the service. */
 function heapMb(): number {
   collectGarbage();
   return Math.round(process.memoryUsage().heapUsed / 2 ** 20);

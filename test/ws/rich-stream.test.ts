@@ -31,7 +31,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     await openChannel(service.url, `/ws/council/${runId}`).closed;
     return runId;
   };
-  /** The events in the messages, which must equal the log from there on. */
+  /** The events in the messages, which must equal the log after a position. */
   const expectRecord = async (runId: string, told: readonly Told[], after = -1): Promise<void> => {
     const record = await recordOf(service.engine.log, runId);
     const events = told.filter(({ event }) => event === 'run_event');
@@ -40,7 +40,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     );
   };
 
-  it('sends every event of a live run as exported, its nodes beside them, and closes with 1000', async () => {
+  it('sends every event of a live run as exported, and messages of its nodes, and closes with 1000', async () => {
     const model = scriptedModel(() => 'hold');
     await serve(model);
     const runId = await start();
@@ -69,7 +69,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     expectBesideTheirEvents(channel.told);
   });
 
-  it('sends what its schema describes', async () => {
+  it('sends messages that match their schema', async () => {
     await serve(streamingModel(scriptedModel(councilScript([8]))));
     const runId = await start();
     const channel = follow(runId);
@@ -84,7 +84,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     for (const message of channel.told) expect(validate(message), message.event).to.equal(rich.has(message.event));
   });
 
-  it('sends a late joiner of a finished run all of it', async () => {
+  it('sends all events of a finished run', async () => {
     await serve(scriptedModel(councilScript([6, 8])));
     const runId = await finished();
     const late = follow(runId);
@@ -103,14 +103,14 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
       const channel = follow(runId, `&from=${after}`);
       expect(await channel.closed).to.equal(1000);
       await expectRecord(runId, channel.told, after);
-      // After the last event only the end is sent: the last message.
+      // After the last event the service sends only the end.
       const next = whole.told.findIndex(({ seq }) => seq === after + 1);
       const rest = whole.told.slice(next);
       expect(channel.told.slice(1), `from=${after}`).to.deep.equal(rest);
     }
   });
 
-  it('refuses with 422 a from that is no integer from -1 up; the default stream ignores it', async () => {
+  it('answers 422 to an invalid `from`, which the default stream ignores', async () => {
     await serve(scriptedModel(councilScript([8])));
     const runId = await finished();
     for (const from of ['', '-2', '1.5', 'x', '1&from=2', '9007199254740993']) {
@@ -185,7 +185,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
   });
 });
 
-/** Each node_start and node_complete follows its event, before the next one. */
+/** Checks that each node_start and node_complete follows its event and precedes the next one. */
 function expectBesideTheirEvents(told: readonly Told[]): void {
   const types = { node_start: 'NodeStarted', node_complete: 'NodeCompleted', run_complete: 'RunCompleted' };
   told.forEach(({ event }, index) => {

@@ -80,7 +80,7 @@ describe('Unsent bytes of sockets', () => {
     expect(system.timers()).to.equal(0);
   });
 
-  /** A client that reads nothing, to which so many bytes are unsent. */
+  /** A client that reads nothing and has the given number of unsent bytes. */
   async function stalledWith(bytes: number): Promise<Peer> {
     const { peer, client } = await connect();
     client.pause();
@@ -88,7 +88,7 @@ describe('Unsent bytes of sockets', () => {
     return peer;
   }
 
-  it('count against the socket with most of them, not the one that sends', async () => {
+  it('disconnect the socket with the most unsent bytes, not the one that sends', async () => {
     const states = (peers: readonly Peer[]): readonly boolean[] =>
       peers.map(({ socket }) => socket.readyState === socket.OPEN);
     const [most, less, sender] = [await stalledWith(1_000_000), await stalledWith(600_000), await stalledWith(800_000)];

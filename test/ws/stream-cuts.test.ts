@@ -15,14 +15,14 @@ import { seededRandom } from '../support/seeded-random.js';
 const SEED = Number(process.env['SEED'] ?? 20260108);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const CONNECTIONS = IS_SOAK ? 1_000 : 60;
-/** Who follows each run, at once. */
+/** The number of concurrent clients of each run. */
 const FOLLOWERS = 6;
-/** Longest part of an answer before a cut; a run's whole record is about twice as long. */
+/** The most bytes of an answer before a cut; the complete record of a run is about twice as long. */
 const MAX_PIECE_BYTES = 8_000;
 
 interface Piece {
   readonly events: readonly { readonly seq: number }[];
-  /** Whether the service has said that nothing more comes. */
+  /** Whether the service has sent the end of the stream. */
   readonly isLast: boolean;
 }
 
@@ -42,7 +42,7 @@ describe(`A run's stream over connections that break (SEED=${SEED})`, () => {
     await service.stop();
   });
 
-  it(`is joined the list that is exported, over ${CONNECTIONS} sockets and event streams`, async () => {
+  it(`yields exactly the exported events, over ${CONNECTIONS} sockets and event streams`, async () => {
     let runs = 0;
     for (; proxy.connections < CONNECTIONS; runs += 1) {
       const runId = await rest.start(`Topic ${runs}`);
@@ -56,7 +56,7 @@ describe(`A run's stream over connections that break (SEED=${SEED})`, () => {
     expect(service.faults).to.deep.equal([]);
   });
 
-  /** Follows a run to its end, coming back after every cut. */
+  /** Follows a run to its end, and reconnects after every cut. */
   async function joinedStream(runId: string): Promise<readonly unknown[]> {
     const joined: { readonly seq: number }[] = [];
     for (let isOver = false; !isOver;) {
@@ -85,7 +85,7 @@ describe(`A run's stream over connections that break (SEED=${SEED})`, () => {
   }
 });
 
-/** A model that takes some turns, so that some of a run is history and some of it live to whoever connects. */
+/** A model that answers after some turns of the event loop, so that a client receives recorded and live events. */
 function hesitant(model: LanguageModel, random: () => number): LanguageModel {
   return {
     ...model,

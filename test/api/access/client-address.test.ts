@@ -7,13 +7,13 @@ describe('The address of a client', () => {
   const from = (remoteAddress: string, forwarded?: string): string =>
     clientAddress({ socket: { remoteAddress }, headers: { 'x-forwarded-for': forwarded } }, trusted);
 
-  it('is that of the connection, unless a trusted proxy forwards another', () => {
+  it('is the address of the connection, unless a trusted proxy forwards another', () => {
     expect(from('203.0.113.9')).to.equal('203.0.113.9');
     expect(from('203.0.113.9', '198.51.100.1')).to.equal('203.0.113.9');
     expect(from('192.168.1.8', '198.51.100.1')).to.equal('192.168.1.8');
   });
 
-  it('is the last one that is not a trusted proxy, because the client may have written earlier ones', () => {
+  it('is the last forwarded address that is not a trusted proxy, because the client may have forged earlier ones', () => {
     expect(from('10.0.0.1', '198.51.100.1')).to.equal('198.51.100.1');
     expect(from('10.0.0.1', '1.1.1.1, 198.51.100.1, 10.2.3.4')).to.equal('198.51.100.1');
     expect(from('fd00::1', '2001:db8::5')).to.equal('2001:db8::5');

@@ -7,7 +7,7 @@ const NONE: LimitSettings = { requests: null, runs: null, unfinishedRuns: null }
 const ANN: Client = { actor: 'ann', address: '127.0.0.1' };
 const BOB: Client = { actor: 'bob', address: '127.0.0.1' };
 
-/** Ten at once, and two more each second. */
+/** A burst of ten requests, and two more each second. */
 const TEN = { quota: 10, windowSeconds: 5, isSet: false };
 
 describe('Request limits', () => {
@@ -21,7 +21,7 @@ describe('Request limits', () => {
     expect(fields).to.deep.equal({ 'RateLimit-Policy': '"requests";q=10;w=5', RateLimit: '"requests";r=0;t=1' });
   });
 
-  it('gives back at an even rate, and never more than the burst', () => {
+  it('refills quota at an even rate, up to the burst', () => {
     const system = manualSystem();
     const { request } = limitsOf({ ...NONE, requests: TEN }, system);
     const granted = (): number => Array.from({ length: 30 }, () => request(ANN)).filter(isPassed).length;
@@ -34,7 +34,7 @@ describe('Request limits', () => {
     expect(granted()).to.equal(10);
   });
 
-  it('grants the whole quota where the rate is a fraction', () => {
+  it('grants the full quota if the rate is a fraction', () => {
     const { request } = limitsOf({ ...NONE, requests: { ...TEN, quota: 7, windowSeconds: 60 } }, manualSystem());
     expect(Array.from({ length: 9 }, () => request(ANN)).filter(isPassed)).to.have.length(7);
   });
@@ -104,7 +104,7 @@ describe('Limits of runs', () => {
     expect(askedFor).to.deep.equal([true, true, true, true, false]);
   });
 
-  it('reports both policies, and refuses by the exceeded one', () => {
+  it('reports both policies, and refuses a request that exceeds one of them', () => {
     const { run, ended } = limitsOf(
       { ...twoAtOnce, runs: { quota: 3, windowSeconds: 60, isSet: false } },
       manualSystem(),

@@ -3,7 +3,7 @@ import { ownHosts } from '../../../src/api/access/request-source.js';
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
 
-describe('The Hosts a service answers to', () => {
+describe('The accepted Hosts of a service', () => {
   for (const { host, address, allowedHosts = [], own, foreign } of [
     {
       host: '127.0.0.1',
@@ -41,7 +41,7 @@ describe('The Hosts a service answers to', () => {
       foreign: ['evil.example'],
     },
   ]) {
-    it(`where it is bound to ${host} (${address}) and allowed are: ${allowedHosts.join(' ') || 'none'}`, () => {
+    it(`are correct when it listens on ${host} (${address}) and ALLOWED_HOSTS is: ${allowedHosts.join(' ') || 'empty'}`, () => {
       const isOwnHost = ownHosts({ host, address, allowedHosts });
       expect(own.filter((name) => !isOwnHost(name))).to.deep.equal([]);
       expect(foreign.filter((name) => isOwnHost(name))).to.deep.equal([]);

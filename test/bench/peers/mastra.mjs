@@ -1,4 +1,6 @@
-/** The built-in council as a Mastra workflow: a snapshot after every step, in LibSQL, durable before the next begins. */
+/**
+ * The built-in council as a Mastra workflow: a snapshot after every step, in LibSQL, durable before the next begins.
+ */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { createClient } from '@libsql/client';
@@ -28,7 +30,7 @@ export async function openContestant({ path, model }) {
   };
 }
 
-/** Ignores the store's wish for less than full sync, which is the default of a connection. */
+/** Ignores the store's request for less than full sync, so that the connection keeps its default, full sync. */
 function atFullSync(client) {
   const execute = client.execute.bind(client);
   client.execute = (statement, ...rest) =>

@@ -15,7 +15,7 @@ describe('Changes between two versions of a blueprint', () => {
       ({ kind, name, how, fields }) => `${kind} ${name} ${how}: ${fields.map(({ field }) => field).join(' ')}`,
     );
 
-  it('are none where only the order of fields differs', () => {
+  it('are empty if only the order of fields differs', () => {
     const turned = {
       ...STARTER,
       nodes: STARTER.nodes.map((node) => ({ ...Object.fromEntries(Object.entries(node).reverse()), id: node.id })),
@@ -23,7 +23,7 @@ describe('Changes between two versions of a blueprint', () => {
     expect(told(STARTER, turned)).to.deep.equal([]);
   });
 
-  it('name what came, what went and which fields changed', () => {
+  it('name added, removed and changed parts and their fields', () => {
     const after = withEdgeChanged(
       withNodeChanged({ ...withoutNode(withNode(STARTER, null), 2), name: 'Other' }, 0, { systemPrompt: 'Think.' }),
       1,
@@ -39,7 +39,7 @@ describe('Changes between two versions of a blueprint', () => {
     ]);
   });
 
-  it('tell that nodes or edges stand in another order, which decides who comes first', () => {
+  it('include another order of nodes or edges, because the order decides precedence', () => {
     expect(told(STARTER, { ...STARTER, nodes: STARTER.nodes.toReversed() })).to.deep.equal([
       'blueprint Writer and critic changed: order of nodes',
     ]);

@@ -19,7 +19,7 @@ import type { History } from '../../../src/console/pages/blueprint/history.js';
 import { edited, historyOf, redone, ended, undone } from '../../../src/console/pages/blueprint/history.js';
 import { seededRandom } from '../../support/seeded-random.js';
 
-/** As a front end keeps it, with fields of its own everywhere. */
+/** A blueprint as a front end stores it, with unknown fields in every part. */
 const KEPT: Draft = {
   name: 'Kept',
   nodes: [
@@ -35,7 +35,7 @@ const KEPT: Draft = {
 };
 
 describe('A draft of a blueprint', () => {
-  it('keeps the fields it does not know through every edit of the others', () => {
+  it('keeps unknown fields in every edit of other fields', () => {
     let draft = withNodeChanged(KEPT, 0, { label: 'A', temperature: 1 });
     draft = withNodeChanged(draft, 0, { temperature: undefined });
     draft = withEdgeChanged(draft, 0, { type: 'conditional', condition: 'approve' });
@@ -52,7 +52,7 @@ describe('A draft of a blueprint', () => {
     });
   });
 
-  it('renames a node in its edges and their ids', () => {
+  it('renames a node also in its edges and their ids', () => {
     const { edges } = withNodeRenamed(STARTER, 1, 'judge');
     expect(edges.map(({ id }) => id)).to.deep.equal(['writer->judge', 'judge->writer', 'judge->editor']);
     expect(edges[1]).to.include({ source: 'judge', target: 'writer', condition: 'rework' });
@@ -64,17 +64,17 @@ describe('A draft of a blueprint', () => {
     expect(withoutNode(doubled, 3).edges).to.deep.equal(STARTER.edges);
   });
 
-  it('gives a second edge between the same nodes a name of its own', () => {
+  it('gives a second edge between the same nodes a different id', () => {
     const twice = withEdge(STARTER, { source: 'writer', target: 'critic' });
     expect(twice.edges[3]).to.include({ id: 'writer->critic 2', type: 'linear' });
   });
 
-  it('says why a node cannot have an id', () => {
+  it('reports why a node cannot have an id', () => {
     expect(idFault(STARTER, 0, 'writer')).to.equal(null);
     for (const id of ['', 'done', 'critic']) expect(idFault(STARTER, 0, id), id).to.be.a('string');
   });
 
-  it('says where JSON is not a blueprint', () => {
+  it('reports where JSON is not a blueprint', () => {
     for (const [text, where] of [
       ['{', 'JSON'],
       ['[]', 'object'],
@@ -90,7 +90,7 @@ describe('A draft of a blueprint', () => {
 
 describe('Edits of a draft', () => {
   for (const seed of [1, 2, 3, 4, 5]) {
-    it(`are undone to the start and redone to the end, exactly (seed ${seed})`, () => {
+    it(`can all be undone and redone exactly (seed ${seed})`, () => {
       const start = seed % 2 === 0 ? EMPTY : KEPT;
       const steps = [historyOf(start)];
       const random = seededRandom(seed);
@@ -108,7 +108,7 @@ describe('Edits of a draft', () => {
     });
   }
 
-  it('of one name are undone together, until another edit', () => {
+  it('of the same field are undone together, up to another edit', () => {
     let history = historyOf({ text: '' });
     for (const text of ['h', 'he', 'hey']) history = edited(history, { text }, 'text');
     history = edited(ended(history), { text: 'hey you' }, 'text');
@@ -118,7 +118,7 @@ describe('Edits of a draft', () => {
     expect(undone(undone(history))).to.deep.equal(undone(history));
   });
 
-  it('after an undo take the place of what was undone', () => {
+  it('after an undo replace the undone edits', () => {
     const history = edited(undone(edited(historyOf({ at: 0 }), { at: 1 })), { at: 2 });
     expect(redone(history)).to.equal(history);
     expect(undone(history).present.at).to.equal(0);
@@ -131,7 +131,7 @@ function last<T>(list: readonly T[]): T {
   return item;
 }
 
-/** An edit, at times an undo or redo: what is undone for good by a later edit does not come back. */
+/** A random edit, undo or redo. A later edit discards the undone edits. */
 function randomStep(history: History<Draft>, random: () => number): History<Draft> {
   const draft = history.present;
   const [node, edge] = [Math.floor(random() * draft.nodes.length), Math.floor(random() * draft.edges.length)];

@@ -6,7 +6,7 @@ import { rolesOf } from '../../../src/council/roles.js';
 import { bodyOf, jsonOf, withNodeChanged } from '../../../src/console/pages/blueprint/draft.js';
 import { importBlueprint } from '../../../src/console/pages/blueprint/import.js';
 
-/** As a front end that draws with React Flow saves it. */
+/** A blueprint as a front end with React Flow saves it. */
 const DRAWN = {
   title: 'Board',
   viewport: { x: 0, y: 0, zoom: 1 },
@@ -39,7 +39,7 @@ const DRAWN = {
 describe('A blueprint from a file', () => {
   const { draft, notes } = importBlueprint(JSON.stringify(DRAWN), 'board.json');
 
-  it('of a front end is understood: prompts, models, tools, roles and conditions under "data"', () => {
+  it('of a front end is converted: prompts, models, tools, roles and conditions under "data"', () => {
     expect(draft.name).to.equal('Board');
     expect(draft.nodes.map(({ id }) => id)).to.deep.equal(['1', '2', '3', '4']);
     expect(draft.nodes[0]).to.deep.include({
@@ -73,7 +73,7 @@ describe('A blueprint from a file', () => {
     }
   });
 
-  it('is a council that the service takes and can run', () => {
+  it('is a council that the service accepts and can run', () => {
     const council = councilOf(bodyOf(draft));
     expect(inspectGraph(council)).to.deep.equal([]);
     expect(rolesOf(council).map(({ role }) => role)).to.deep.equal(['agent', 'critic', 'agent', 'agent']);
@@ -100,7 +100,7 @@ describe('A blueprint from a file', () => {
     expect(again.draft.edges).to.deep.equal(edges);
   });
 
-  it('keeps a role that somebody has chosen, whatever its label says, once it was saved', () => {
+  it('keeps a chosen role that differs from the label, after it was saved', () => {
     const drawn = { id: '1', type: 'agentNode', data: { label: 'Reviewer', kind: 'LLM' } };
     const { draft: board } = importBlueprint(JSON.stringify({ name: 'Board', nodes: [drawn] }), 'x');
     const { nodes } = councilOf(bodyOf(withNodeChanged(board, 0, { type: 'agent' })));
@@ -109,7 +109,7 @@ describe('A blueprint from a file', () => {
     expect(rolesOf(councilOf(bodyOf(again)))).to.deep.equal([{ node: '1', role: 'agent' }]);
   });
 
-  it('keeps such a role before it was saved, too: in the JSON of the draft', () => {
+  it('keeps a chosen role that differs from the label, in the JSON of an unsaved draft', () => {
     for (const type of ['agentNode', undefined]) {
       const drawn = { id: '1', type, data: { label: 'Reviewer', kind: 'LLM' } };
       const { draft: board } = importBlueprint(JSON.stringify({ name: 'Board', nodes: [drawn] }), 'x');

@@ -13,7 +13,7 @@ import { Editor } from '../../../src/console/pages/blueprint/store.js';
 import type { RunningService } from '../../support/running-service.js';
 import { startService } from '../../support/running-service.js';
 
-/** Of a council without loops a node without edges is never run. */
+/** A node that never runs, because it has no edges in a council without loops. */
 const LINE: Draft = { ...STARTER, edges: STARTER.edges.filter(({ target }) => target !== 'writer') };
 
 describe('The editor of a blueprint', () => {
@@ -26,7 +26,7 @@ describe('The editor of a blueprint', () => {
   });
   after(() => service.stop());
 
-  /** Checks are asked for by the test. */
+  /** A timer without effect, because the test requests the checks. */
   function editorOf(mayAuthor = true): Editor {
     return new Editor(EMPTY, { council, mayAuthor, later: () => () => undefined });
   }
@@ -54,7 +54,7 @@ describe('The editor of a blueprint', () => {
     editor.stop();
   });
 
-  it('shows what the service finds at its node, also what it refuses to save', async () => {
+  it('shows the findings and refusals of the service at their node', async () => {
     const editor = await opened(LINE);
     editor.edit(withNode(editor.draft.value, null));
     await editor.check();
@@ -67,7 +67,7 @@ describe('The editor of a blueprint', () => {
     editor.stop();
   });
 
-  it('saves, and fields that the service fills in are no change', async () => {
+  it('saves, and does not count fields that the service adds as changes', async () => {
     const editor = editorOf();
     editor.begin(STARTER);
     expect(editor.isChanged.value).to.equal(true);

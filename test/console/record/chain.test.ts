@@ -55,7 +55,7 @@ describe('The check of a chain in the browser', () => {
     expect((await new ChainCheck(subtle).check([odd])).firstDifference?.what).to.match(/not valid JSON/);
   });
 
-  it('checks each event once, even in concurrent calls', async () => {
+  it('checks each event once, also in concurrent calls', async () => {
     const events = history('blueprint');
     let digests = 0;
     const counting: Digester = {

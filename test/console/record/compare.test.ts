@@ -8,7 +8,7 @@ import { given, graphOf, scored, wrote } from '../../support/given.js';
 const COUNCIL = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish');
 
 describe('Two runs side by side', () => {
-  it('finds a run the same as itself', () => {
+  it('finds no difference between a run and itself', () => {
     const events = history('branches');
     expect(compared(events, events).pairs.every(({ similarity }) => similarity === 'same')).to.equal(true);
   });
@@ -53,13 +53,13 @@ describe('Two runs side by side', () => {
     ] as const) {
       const result = compared(one, other);
       expect(result.fork?.parent).to.equal(side);
-      // The fork has done `left` anew, and it came to the same.
+      // The fork has executed `left` again, with the same result.
       expect(result.pairs.slice(0, 3).map(({ node }) => node)).to.deep.equal(['plan', 'left', 'right']);
       expect(result.pairs.slice(0, 3).every(({ similarity }) => similarity === 'same')).to.equal(true);
     }
   });
 
-  it('grows while one of them is still running', () => {
+  it('adds executions while one of them is still running', () => {
     const events = history('fixed-graph');
     const { pairs } = compared(events, events.slice(0, 4));
     expect(pairs.map(({ similarity }) => similarity)).to.deep.equal(['differs', 'left', 'left', 'left', 'left']);

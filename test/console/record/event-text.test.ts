@@ -59,7 +59,7 @@ describe('Event texts', () => {
     }
   });
 
-  it('are one sentence for every event of every history', () => {
+  it('have one sentence for every event of every history', () => {
     for (const [name, events] of goldenHistories()) {
       for (const event of events) {
         const words = eventText(event);
@@ -74,7 +74,7 @@ describe('Event texts', () => {
     expect(eventText(JSON.parse(JSON.stringify({ ...first, type: 'RunDreamt' })) as RunEvent)).to.equal('RunDreamt');
   });
 
-  it('stay short whatever models and people write', () => {
+  it('stay short whatever models and users write', () => {
     expect(excerpt('word '.repeat(50_000))).to.have.lengthOf(120);
     expect(excerpt(' a\n\n b ')).to.equal('a b');
     expect([...excerpt('🌳'.repeat(200))]).to.have.lengthOf(120);
@@ -82,7 +82,7 @@ describe('Event texts', () => {
 });
 
 describe('Failure texts', () => {
-  it('give a text and advice for a recorded kind, and none for a kind that this version does not know', () => {
+  it('have a text and advice for a known kind of failure, and none for an unknown kind', () => {
     expect(attemptFailureText('safety')).to.deep.equal({
       what: 'The provider withheld the answer as unsafe.',
       advice: 'Change the topic or the prompt.',
@@ -90,7 +90,7 @@ describe('Failure texts', () => {
     for (const kind of ['__proto__', 'toString', 'of_tomorrow']) expect(attemptFailureText(kind)).to.equal(null);
   });
 
-  it('say in one sentence of the event why a run ended', () => {
+  it('explain in one sentence why a run ended', () => {
     const last = present(history('failure-without-route').at(-1), 'last event');
     expect(eventText(last)).to.match(/^No edge matched the result of a node\. At judge: No outgoing edge/);
     const cancelled = present(history('cancel').at(-1), 'last event');
@@ -99,7 +99,7 @@ describe('Failure texts', () => {
 });
 
 describe('Counts and durations as text', () => {
-  it('are read at a glance', () => {
+  it('are short and have units', () => {
     expect([0, 950, 1_000, 1_249, 9_960, 34_400, 999_499, 999_500, 1_500_000].map(shortCount)).to.deep.equal([
       ...['0', '950', '1k', '1.2k', '10k', '34k', '999k', '1M', '1.5M'],
     ]);
@@ -109,7 +109,7 @@ describe('Counts and durations as text', () => {
     expect([0, 180_000].map(agoText)).to.deep.equal(['just now', '3 min ago']);
   });
 
-  it('say that the provider reported no token usage', () => {
+  it('state that the provider reported no token usage', () => {
     expect(tokenText(null)).to.equal('token usage not reported');
     expect(usageText(usageOf(NO_EFFORT))).to.equal('0 calls, token usage not reported');
     const usage = recordOf(history('failure-after-retries')).snapshotAt(99)?.usage;

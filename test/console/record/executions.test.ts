@@ -120,14 +120,14 @@ describe('The execution trace of a run', () => {
     expect(ran.executions.every(({ state }) => state === 'done')).to.equal(true);
   });
 
-  it('agrees with the fold on active steps, at every event of any history', () => {
+  it('has the same active steps as the fold, after every event of any history', () => {
     for (const [name, events] of [...goldenHistories(), ...goldenRecords()]) expectSameAsFold(events, name);
     for (let seed = 1; seed <= 12; seed += 1) {
       named(seed, () => expectSameAsFold(randomStory(seed).events, `seed ${seed}`));
     }
   });
 
-  it('is the same whether events are added at once or one by one', () => {
+  it('is the same if events are added at once or one by one', () => {
     const events = history('branches');
     const growing = recordOf([]);
     for (const event of events) {
@@ -156,7 +156,7 @@ function expectSameAsFold(events: readonly RunEvent[], name: string): void {
   }
 }
 
-/** What is in flight for the fold and not under way here. */
+/** The attempts that are active in the fold but not in the trace. */
 function inFlightUnseen({ progress }: RunState, { executions }: ExecutionTrace): readonly number[] {
   const underWay = executions.filter((each) => each.state === 'active' || each.state === 'waiting');
   const inFlight = progress.frontier.filter((each) => each.active).map((each) => each.step);

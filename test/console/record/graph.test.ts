@@ -54,7 +54,7 @@ describe('The graph of a run at an event', () => {
     expect([byCondition('rework'), byCondition('approve')]).to.deep.equal([0, 1]);
   });
 
-  it('marks the nodes that are active in the service’s own chart of the run, at every moment', () => {
+  it('marks the same active nodes as the service’s chart of the run, after every event', () => {
     for (const [name, events] of goldenHistories()) {
       const record = recordOf(events);
       for (const { seq, at } of events) {
@@ -73,7 +73,7 @@ describe('The graph of a run at an event', () => {
   });
 });
 
-/** Nodes that are marked active in a chart. */
+/** The nodes that a chart marks as active. */
 function activeIn(states: ChartConfig['states']): readonly string[] {
   return Object.values(states).flatMap(({ meta, tags = [], states: inner = {} }) => [
     ...(meta !== undefined && tags.includes('active') ? [meta.node] : []),

@@ -5,20 +5,20 @@ import { tokensOf } from '../../../src/console/record/markdown.js';
 import { hostileTexts } from '../../support/hostile-texts.js';
 import { seededRandom } from '../../support/seeded-random.js';
 
-/** Signs that start a block. */
+/** The signs that begin a block. */
 const STARTS = ['| ', '[^1]: ', '> ', '- ', '1. ', '# '];
 
 const treeOf = (draft: string): readonly DraftNode[] => draftTree(tokensOf(draft));
 
 describe('The Markdown of a draft', () => {
-  it('has paragraphs, and headings from the third level on', () => {
+  it('contains paragraphs, and headings from level 3 on', () => {
     expect(shown('# Title\n## Part\nText on\ntwo lines\n\nNext\n###### Deep')).to.equal(
       'h3(Title) h4(Part) p(Text on\ntwo lines) p(Next) h6(Deep)',
     );
     expect(shown('#hashtag\n\n#')).to.equal('p(#hashtag) h3()');
   });
 
-  it('has lists within lists, with numbers from where they begin', () => {
+  it('contains nested lists, which keep their first number', () => {
     expect(shown('- one\n- two\n  more\n  - inner\n- three')).to.equal(
       'ul(li(one) li(two\nmore ul(li(inner))) li(three))',
     );
@@ -27,7 +27,7 @@ describe('The Markdown of a draft', () => {
     expect(shown('It was in\n1999. A good year.')).to.equal('p(It was in\n1999. A good year.)');
   });
 
-  it('has quotes, rules and code, which holds what would be something else', () => {
+  it('contains quotes, rules, and code with unchanged signs', () => {
     expect(shown('> said\n> > twice\n\n---\n* * *')).to.equal('blockquote(p(said) blockquote(p(twice))) hr() hr()');
     expect(shown('```ts\n# no *heading*\n\n<b>\n```\nafter')).to.equal(
       'pre title=ts(code(# no *heading*\n\n<b>)) p(after)',
@@ -35,27 +35,27 @@ describe('The Markdown of a draft', () => {
     expect(shown('~~~\nstill being written')).to.equal('pre(code(still being written))');
   });
 
-  it('has tables, each cell with the side of its column', () => {
+  it('contains tables with aligned columns', () => {
     expect(shown('| a | b |\n|:-:|--:|\n| **1** | 2 |\n| 3')).to.equal(
       'table(thead(tr(th align=center(a) th align=right(b))) ' +
         'tbody(tr(td align=center(strong(1)) td align=right(2)) tr(td align=center(3) td align=right())))',
     );
   });
 
-  it('has tasks, done and to do, in items alone', () => {
+  it('contains open and completed tasks, only in list items', () => {
     expect(shown('- [ ] a\n- [x] *b*\n\n1. [X] c')).to.equal(
       'ul(li(input isChecked=false()a) li(input isChecked=true() em(b))) ol(li(input isChecked=true()c))',
     );
     expect(shown('[x] no task\n\n- [y] none')).to.equal('p([x] no task) ul(li([y] none))');
   });
 
-  it('has footnotes, which stand where they were written', () => {
+  it('contains footnotes at their original place', () => {
     expect(shown('Oaks[^1] grow[^none].\n\n[^1]: See *there*.\n\n[^2]: Nobody asks.')).to.equal(
       'p(Oaks sup(1) grow[^none].) aside(sup(1) p(See em(there).)) aside(sup(2) p(Nobody asks.))',
     );
   });
 
-  it('has emphasis, strikethrough, inline code and line breaks', () => {
+  it('contains emphasis, strikethrough, inline code and line breaks', () => {
     expect(shown('a *b* **c** ***d*** _e_ ~~f~~')).to.equal('p(a em(b) strong(c) em(strong(d)) em(e) s(f))');
     expect(shown('snake_case_name 2 * 3 * 4 **')).to.equal('p(snake_case_name 2 * 3 * 4 **)');
     expect(shown('`a*b*` ``c*d`` `open')).to.equal('p(code(a*b*) code(c*d) `open)');
@@ -63,7 +63,7 @@ describe('The Markdown of a draft', () => {
     expect(shown('\\*not\\* \\a')).to.equal('p(*not* \\a)');
   });
 
-  it('links to http, https and mailto alone', () => {
+  it('contains links only to http, https and mailto', () => {
     expect(shown('[a *b*](https://x.test/y_(z) "t") <mailto:a@b.test>')).to.equal(
       'p(a href=https://x.test/y_(z) title=t(a em(b)) a href=mailto:a@b.test(mailto:a@b.test))',
     );
@@ -91,7 +91,7 @@ describe('The Markdown of a draft', () => {
     }
   });
 
-  it('leaves HTML and all that means something elsewhere as text', () => {
+  it('shows HTML and other markup languages as text', () => {
     for (const text of hostileTexts()) {
       for (const tag of elementsIn(treeOf(text))) expect(tag).not.to.match(/html|img|script/);
     }
@@ -100,14 +100,14 @@ describe('The Markdown of a draft', () => {
     expect(treeOf(`<div>\n${html}\n</div>`)).to.deep.equal([{ tag: 'p', children: [`<div>\n${html}\n</div>`] }]);
   });
 
-  it('hides no text: what could stand for a link or lie too deep is shown as it is written', () => {
+  it('shows misleading links and too deeply nested blocks as source text', () => {
     expect(shown('[a]: https://x.test "hidden"')).to.include('hidden');
     for (const deep of ['>'.repeat(5_000), '- '.repeat(5_000), '> - '.repeat(60)]) {
       expect(JSON.stringify(treeOf(`${deep}hidden`)), deep.slice(0, 4)).to.include('hidden');
     }
   });
 
-  it('loses no word, whatever the text is', () => {
+  it('contains every word of any text', () => {
     const random = seededRandom(5);
     const pieces = [
       ...'a1 b2 * ** _ ` ~~ ``` [ ]( ) < \\ ~~~'.split(' '),
@@ -122,7 +122,7 @@ describe('The Markdown of a draft', () => {
     }
   });
 
-  it('takes time by length alone on hostile texts, and nests no deeper than can be shown', () => {
+  it('is parsed in linear time with limited nesting, for hostile texts', () => {
     const size = 100 * 1024;
     const fill = (piece: string) => piece.repeat(Math.ceil(size / piece.length));
     const signs =
@@ -153,14 +153,14 @@ describe('The Markdown of a draft', () => {
     for (const text of texts) {
       const began = process.cpuUsage().user;
       const tree = treeOf(text);
-      // Some 0.1 s; quadratic time is minutes.
+      // It takes about 0.1 s. Quadratic time would take minutes.
       expect(process.cpuUsage().user - began, JSON.stringify(text.slice(0, 20))).to.be.below(5_000_000);
       expect(depthOf(tree)).to.be.below(250);
     }
   });
 });
 
-/** A language behind a fence is not shown. */
+/** Removes the language after a fence, which is not shown. */
 function withoutInfo(text: string): string {
   return text.replace(/(```|~~~).*/g, '');
 }

@@ -7,7 +7,7 @@ import { hostileTexts } from '../../support/hostile-texts.js';
 const plain = (draft: string): string => plainDraft(draftTree(tokensOf(draft)));
 
 describe('A draft as plain text', () => {
-  it('has a line per heading, paragraph and item, without Markdown signs', () => {
+  it('has one line for each heading, paragraph and item, without Markdown signs', () => {
     const draft =
       '# Oaks\n\nThey grow **slowly**,\nand *long*.\n\n- deep `roots`\n- [shade](https://oaks.example)\n\n2. two';
     expect(plain(draft).split('\n')).to.deep.equal([
@@ -16,14 +16,14 @@ describe('A draft as plain text', () => {
     ]);
   });
 
-  it('has rows, tasks and footnotes as lines', () => {
+  it('has one line for each row, task and footnote', () => {
     const draft = '| a | b |\n|--|--|\n| 1 | 2 |\n\n- [x] done\n- [ ] open\n\nSo[^1]\n\n[^1]: it is.';
     expect(plain(draft).split('\n')).to.deep.equal([
       ...['a | b', '1 | 2', '', '• ☑ done', '• ☐ open', '', 'So[1]', '', '[1] it is.'],
     ]);
   });
 
-  it('keeps code, quotes and other text', () => {
+  it('keeps code, quotes and other texts', () => {
     expect(plain('```\n# no heading\n```\n\n> said\n\n<b>2 * 3 * 4</b>')).to.equal(
       '# no heading\n\n  said\n\n<b>2 * 3 * 4</b>',
     );
@@ -32,7 +32,7 @@ describe('A draft as plain text', () => {
 });
 
 describe('An excerpt of a draft', () => {
-  it('has the words without the signs of Markdown', () => {
+  it('contains the words without Markdown signs', () => {
     expect(withoutMarks('# Oaks\n\n- They **grow** `slowly`, *very* [here](https://oaks.example)')).to.equal(
       'Oaks\n\nThey grow slowly, very here',
     );
@@ -41,7 +41,7 @@ describe('An excerpt of a draft', () => {
     }
   });
 
-  it('takes time by length alone', () => {
+  it('is made in linear time', () => {
     for (const sign of ['[', '*a', '`', '[](', '_ ', '# ', '\n- ', '\t']) {
       const began = process.cpuUsage().user;
       withoutMarks(sign.repeat(400_000));

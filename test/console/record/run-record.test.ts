@@ -12,17 +12,17 @@ import { named, randomStory } from '../../support/random-history.js';
 import { goldenRecords, recordOf } from '../../support/console-records.js';
 
 describe('The record of a run in the console', () => {
-  it('shows after every event of every golden history what the service answers for it', () => {
+  it('has the same state as the service after every event of every golden history', () => {
     for (const [name, events] of [...goldenHistories(), ...goldenRecords()]) expectSameAsService(events, name);
   });
 
-  it('shows after every event of random histories what the service answers for it', () => {
+  it('has the same state as the service after every event of random histories', () => {
     for (let seed = 1; seed <= 20; seed += 1) {
       named(seed, () => expectSameAsService(randomStory(seed).events, `seed ${seed}`));
     }
   });
 
-  it('shows the branches, deadline and votes of a pause as God Mode does', () => {
+  it('shows the same branches, deadline and votes of a pause as God Mode', () => {
     for (const [name, events] of goldenHistories()) {
       const record = recordOf(events);
       for (const { seq } of events) {
@@ -59,7 +59,7 @@ describe('The record of a run in the console', () => {
 function expectSameAsService(events: readonly RunEvent[], name: string): void {
   const record = recordOf(events);
   expect(record.fault, name).to.equal(null);
-  // There and back: states asked for before lead to none that is wrong.
+  // Reads forward and backward, so that cached states would show a fault.
   for (const { seq } of [...events, ...events.toReversed()]) {
     const moment = record.snapshotAt(seq);
     const state = record.stateAt(seq);
@@ -68,7 +68,7 @@ function expectSameAsService(events: readonly RunEvent[], name: string): void {
   }
 }
 
-/** The service's own way to a state: from the first event on. */
+/** Computes a state as the service does, from the first event. */
 const folds = new WeakMap<readonly RunEvent[], RunState[]>();
 
 function stateAfter(events: readonly RunEvent[], seq: number): RunState {

@@ -18,7 +18,7 @@ describe('The difference of two drafts', () => {
     expect([addedWords, removedWords]).to.deep.equal([2, 1]);
   });
 
-  it('groups by lines, unchanged ones together', () => {
+  it('groups pieces by lines, and unchanged lines together', () => {
     const lines = Array.from({ length: 20 }, (_, at) => `Line ${at}`);
     const changed = lines.with(10, 'Line ten');
     const { blocks } = textDiff(lines.join('\n'), changed.join('\n'));
@@ -72,7 +72,7 @@ describe('The difference of two drafts', () => {
     expect(blocks[0]?.map(({ text }) => text)).to.deep.equal(['日本語', 'を', 'で', '話す']);
   });
 
-  it('gives both texts back from its pieces, whatever they are', () => {
+  it('contains both texts completely, for any texts', () => {
     const random = seededRandom(11);
     const words = ['Oak', 'elm', ' ', '  ', '\n', '\n\n', '.', 'naïve', '🌳', '木', "don't", '\t', ...hostileTexts()];
     const text = () => Array.from({ length: 40 }, () => words[Math.floor(random() * words.length)] ?? '').join('');
@@ -106,7 +106,7 @@ describe('The difference of two drafts', () => {
       const [before, after] = [filled(piece), filled(piece)];
       const began = process.cpuUsage().user;
       const diff = textDiff(before, after);
-      // 0.3 s where it is slow; without a bound it is minutes.
+      // It takes 0.3 s on a slow machine. Without a limit it would take minutes.
       expect(process.cpuUsage().user - began, before.slice(0, 20)).to.be.below(3_000_000);
       expect([sideOf(diff, 'removed') === before, sideOf(diff, 'added') === after]).to.deep.equal([true, true]);
     }

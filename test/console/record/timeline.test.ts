@@ -59,7 +59,7 @@ describe('The timeline of a run', () => {
     expect(timeSpent(ended ?? lineOf(events)).totalMs).to.equal(5_000);
   });
 
-  it('has every event and segment in place, in any history', () => {
+  it('has every event and segment at its place, in any history', () => {
     for (const [name, events] of goldenHistories()) expectInPlace(events, name);
     for (let seed = 1; seed <= 12; seed += 1) {
       named(seed, () => expectInPlace(timed(randomStory(seed).events, 700), `seed ${seed}`));
@@ -83,7 +83,7 @@ describe('The timeline of a run', () => {
   });
 });
 
-/** The same events, so many milliseconds apart. */
+/** The same events with the given number of milliseconds between them. */
 function timed(events: readonly RunEvent[], everyMs: number): readonly RunEvent[] {
   return events.map((event) => ({ ...event, at: new Date(Date.UTC(2026, 0, 1) + event.seq * everyMs).toISOString() }));
 }

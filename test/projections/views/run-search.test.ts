@@ -17,19 +17,19 @@ import { tempDir } from '../../support/temp-dir.js';
 const SEED = Number(process.env['SEED'] ?? 20261123);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const QUERIES = IS_SOAK ? 10_000 : 25;
-/** More runs than the search counts for a condition. */
+/** More runs than the number up to which the search counts the matches of a condition. */
 const RUNS = IS_SOAK ? 30_000 : 22_000;
 const WORDS = ['tree', 'trees', 'river', 'sea', 'stone', 'wind', 'rain', 'treaty'];
 const STATUSES = ['pending', 'running', 'paused', 'completed', 'failed'] as const;
 const ALL = 1_000_000;
 
-describe(`Runs that are looked for (SEED=${SEED})`, () => {
+describe(`Search for runs (SEED=${SEED})`, () => {
   const random = seededRandom(SEED);
   const below = (bound: number): number => Math.floor(random() * bound);
   const oneOf = <T>(list: readonly T[]): T => elementAt(list, below(list.length));
   let dir: TempDir;
   let store: ViewsStore;
-  /** What the store was asked, while it is recorded. */
+  /** The recorded SQL statements. */
   let asked: { readonly sql: string; readonly values: readonly (string | number)[] }[];
   let database: DatabaseSyncInstance;
 
@@ -44,7 +44,7 @@ describe(`Runs that are looked for (SEED=${SEED})`, () => {
     dir.remove();
   });
 
-  /** A database that writes down what is asked of it. */
+  /** A database that records its SQL statements. */
   function recording(opened: DatabaseSyncInstance): DatabaseSyncInstance {
     const prepare = (sql: string) =>
       through(opened.prepare(sql), (name, values) => {
@@ -99,11 +99,11 @@ describe(`Runs that are looked for (SEED=${SEED})`, () => {
     return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
   }
 
-  it('are all that match, in order, in one list and page by page, and are counted', () => {
+  it('lists and counts all matching runs in order, at once and page by page', () => {
     let runs = Array.from({ length: RUNS }, (_, index) => someRun(index));
     write(...runs.slice(0, RUNS / 2));
     write(...runs.slice(RUNS / 2));
-    // As runs go on: what they are found by changes.
+    // Runs continue, so that their values change.
     const later = runs.map((run, index) =>
       run.finalDraft === null && below(2) === 0 ? { ...someRun(index), ...beginningOf(run) } : run,
     );
@@ -130,7 +130,7 @@ describe(`Runs that are looked for (SEED=${SEED})`, () => {
     }
   });
 
-  it('are found through indexes, never by a scan of a table', () => {
+  it('uses indexes, never a table scan', () => {
     const runs = Array.from({ length: 3_000 }, (_, index) => someRun(index));
     write(...runs);
     const [one, other] = [runs[10] ?? expect.fail(), runs[2_000] ?? expect.fail()];
@@ -154,7 +154,7 @@ describe(`Runs that are looked for (SEED=${SEED})`, () => {
           for (const step of plans) {
             const told = `${JSON.stringify({ filter, sort, after })}: ${plans.join('; ')}`;
             expect(/SCAN (facets|runs)(?! USING)/.test(step), told).to.equal(false);
-            // The runs that meet a condition may be sorted if their index has them in another order; else only ties are.
+            // Matching runs may be sorted if their index has another order. Otherwise only ties may be sorted.
             const isInOrder = isByValue ? isEmpty : isEmpty || isByTime;
             expect(step === 'USE TEMP B-TREE FOR ORDER BY' && isInOrder, told).to.equal(false);
           }
@@ -168,7 +168,7 @@ describe(`Runs that are looked for (SEED=${SEED})`, () => {
     return rows.map((row) => String(Reflect.get(Object(row), 'detail')));
   }
 
-  it('are found by words of the topic at once, and by words of the final draft once they have ended', () => {
+  it('finds words of the topic at once, and words of the final draft after the end', () => {
     const run = summaryWith('one', { inputTopic: 'On trees', status: 'running' });
     write(run);
     expect(found('trees')).to.deep.equal(['one']);
@@ -213,7 +213,7 @@ describe(`Runs that are looked for (SEED=${SEED})`, () => {
     ],
     ['accents of letters in upper case', 'ÉCOLE', ['école', 'ecole', 'E\u0301cole']],
   ] as const) {
-    it(`are found by ${form}`, () => {
+    it(`finds ${form}`, () => {
       write(summaryWith('one', { inputTopic: topic }), summaryWith('other', { inputTopic: 'another text' }));
       for (const q of queries) {
         expect(found(q), q).to.deep.equal(['one']);
@@ -222,12 +222,12 @@ describe(`Runs that are looked for (SEED=${SEED})`, () => {
     });
   }
 
-  it('are not found by other words of the same script', () => {
+  it('does not find other words of the same script', () => {
     write(summaryWith('one', { inputTopic: 'カラス हिंदी 東京' }));
     for (const q of ['ガラス', 'हदी', '京東', '都']) expect(found(q), q).to.deep.equal([]);
   });
 
-  it('are found by the words of hostile queries, without an error', () => {
+  it('finds the words of hostile queries without an error', () => {
     write(summaryWith('one', { inputTopic: 'alpha beta NEAR AND OR NOT' }));
     const syntax = [
       ...`" "" ' * ^ ( ) OR NOT text:alpha {text}:a -a + -- alpha" "alpha % _ \\ \0 a\0b \u{1F600} \ud800`.split(' '),
@@ -244,7 +244,7 @@ describe(`Runs that are looked for (SEED=${SEED})`, () => {
     expect(found('!!!')).to.deep.equal([]);
   });
 
-  it('are found by what the list shows while they are corrupt, by their own values once repaired', () => {
+  it('finds a corrupt run by the values in the list, and a repaired run by its own values', () => {
     const run = summaryWith('one', { status: 'completed', criticScore: 9, inputTopic: 'Trees', finalDraft: 'Rivers' });
     const shown = (): readonly boolean[] =>
       [{ status: 'completed' }, { minScore: 1 }, { q: 'rivers' }, { status: 'failed' }, { q: 'trees' }].map(
@@ -270,7 +270,7 @@ describe(`Runs that are looked for (SEED=${SEED})`, () => {
   });
 });
 
-/** The same object, of whose calls is told. */
+/** The same object, which reports its calls. */
 function through<T extends object>(
   object: T,
   onCall: (name: string | symbol, values: readonly (string | number)[]) => void = () => undefined,
@@ -291,7 +291,7 @@ function beginningOf({ id, createdAt, blueprintId, actor, parent, inputTopic }: 
   return { id, createdAt, blueprintId, actor, parent, inputTopic };
 }
 
-/** What the list should give: every run looked at, and sorted. */
+/** The expected list: filters and sorts all runs. */
 function expected(runs: readonly RunSummary[], filter: RunFilter, sort: RunSort): readonly RunSummary[] {
   return runs.filter((run) => fits(run, filter)).sort((one, other) => order(one, other, sort));
 }

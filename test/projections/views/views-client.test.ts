@@ -17,7 +17,7 @@ import { untilTrue } from '../../support/until-true.js';
 const CORRUPT: Corruption = { runId: 'b', seq: 0, reason: 'a test' };
 const FAILED = { filter: { status: 'failed' }, limit: 9, offset: 0 } as const;
 
-describe('Stored views that fail', () => {
+describe('Stored views with an SQLite fault', () => {
   let dir: TempDir;
   let folder: string;
   let file: string;
@@ -36,7 +36,7 @@ describe('Stored views that fail', () => {
     await views.close();
     const bytes = readFileSync(file);
     await open();
-    // The pages behind the schema.
+    // The pages after the schema.
     writeFileSync(file, bytes.fill(0, 4_096 * 3));
   });
   afterEach(async () => {
@@ -66,7 +66,7 @@ describe('Stored views that fail', () => {
     expect(lost).to.have.length(1);
   };
 
-  it('are recreated once although several calls fail, and later calls wait for that', async () => {
+  it('are recreated once when several calls fail, and later calls wait for that', async () => {
     await failTogether();
     expect(views.isOpen).to.equal(false);
     expect(await views.list({ limit: 9, offset: 0 })).to.deep.equal([]);
@@ -83,7 +83,7 @@ describe('Stored views that fail', () => {
     expect(views.corruptRuns).to.deep.equal([CORRUPT]);
   });
 
-  it('and cannot be recreated are recreated 30 s later, and a call waits 1 s for them', async () => {
+  it('are recreated 30 s later if that is impossible at first, and a call waits 1 s for them', async () => {
     const aside = join(dir.path, 'aside');
     renameSync(folder, aside);
     writeFileSync(folder, 'no folder');
@@ -105,7 +105,7 @@ describe('Stored views that fail', () => {
     expect(faults).to.have.length(1);
   });
 
-  it('twice within 30 s are recreated after 30 s', async () => {
+  it('are recreated only after 30 s if they fail again within 30 s', async () => {
     await failTogether();
     expect(await views.count({})).to.equal(0);
     changeViews(dir.path, "INSERT INTO meta VALUES ('touched', ''); PRAGMA wal_checkpoint(TRUNCATE)");
@@ -120,7 +120,7 @@ describe('Stored views that fail', () => {
     expect(lost).to.have.length(2);
   });
 
-  it('and cannot be recreated do not block the close', async () => {
+  it('do not block the close if they cannot be recreated', async () => {
     rmSync(folder, { recursive: true });
     writeFileSync(folder, 'no folder');
     await failTogether();

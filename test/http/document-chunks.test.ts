@@ -11,7 +11,7 @@ import type { ScriptedModel } from '../support/scripted-model.js';
 import { asks, scriptedModel } from '../support/scripted-model.js';
 import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
 
-/** More than one passage. */
+/** A text of more than one chunk. */
 const LONG_PAGE = Array.from({ length: 40 }, (_, line) => `Line ${line} says that oaks grow slowly, and elms do not.`);
 const TREES = pdfWith(['Oaks are trees.'], LONG_PAGE, ['Elms are tall.'], []);
 const SEA = pdfWith(['The sea is deep.']);
@@ -19,7 +19,7 @@ const [TREES_ID, SEA_ID] = [idOf(TREES), idOf(SEA)];
 const NO_DOCUMENT = '0'.repeat(64);
 const QUERY = { query: ' oaks that\ngrow   slowly', top_k: 3 };
 
-describe('The passages of documents', () => {
+describe('The chunks of documents', () => {
   let service: RunningService;
   let rest: RestClient;
   let model: ScriptedModel;
@@ -41,7 +41,7 @@ describe('The passages of documents', () => {
   const search = async (query: string): Promise<readonly FoundPassage[]> =>
     rest.read(await rest.get(`/api/documents/search?${query}`), 200, 'document-search.json');
 
-  it('are listed in order, all or those of one page', async () => {
+  it('are listed in order, for all pages or for one page of the document', async () => {
     const all = await chunks();
     expect(all.map(({ chunk }) => chunk)).to.deep.equal(all.map((_, index) => index));
     expect(all.map(({ page }) => page)).to.deep.equal([1, 2, 2, 3]);
@@ -51,7 +51,7 @@ describe('The passages of documents', () => {
     }
   });
 
-  it('come a page of the list at a time', async () => {
+  it('are listed in pages with limit and offset', async () => {
     const all = await chunks();
     expect(await chunks('?limit=2&offset=1')).to.deep.equal(all.slice(1, 3));
     const pages = await allOf(council.documents.chunks(TREES_ID, { page: 2, limit: 1 }).pages());
@@ -59,7 +59,7 @@ describe('The passages of documents', () => {
     expect(await allOf(council.documents.chunks(TREES_ID))).to.deep.equal(all);
   });
 
-  it('are those of documents that are there: 404 else, and 422 for what is no page', async () => {
+  it('get 404 for an unknown document, and 422 for an invalid page', async () => {
     for (const id of [NO_DOCUMENT, 'search', 'x', '%00']) {
       rest.problem(await rest.get(`/api/documents/${id}/chunks`), 404);
     }
@@ -68,7 +68,7 @@ describe('The passages of documents', () => {
     }
   });
 
-  it('are found as an agent is given them, with the mark to cite', async () => {
+  it('are found as an agent receives them, with their citation', async () => {
     await saveReadingCouncil(service.url);
     const runId = await startReading(service.url);
     await rest.until(runId, isOver);
@@ -89,7 +89,7 @@ describe('The passages of documents', () => {
     expect(await council.documents.search(QUERY.query, { topK: 3 })).to.deep.equal(found);
   });
 
-  it('are looked for by words: 422 for none, or a number of them that cannot be', async () => {
+  it('get 422 for a search without words or with an invalid limit', async () => {
     expect(await search('q=sea')).to.have.nested.property('[0].document', SEA_ID);
     expect(await search(`q=${'x'.repeat(1000)}`)).to.be.an('array');
     for (const query of ['', 'q=', 'q=%20%0A', `q=${'x'.repeat(1001)}`, 'q=a&top_k=0', 'q=a&top_k=21', 'q=a&top_k=x']) {
@@ -97,7 +97,7 @@ describe('The passages of documents', () => {
     }
   });
 
-  it('are neither listed nor found of a document that is deleted', async () => {
+  it('are neither listed nor found after their document was deleted', async () => {
     await council.documents.delete(SEA_ID);
     rest.problem(await rest.get(`/api/documents/${SEA_ID}/chunks`), 404);
     const found = await search('q=sea');
