@@ -29,7 +29,7 @@ import type { ChannelServer } from '../ws/upgrade.js';
 import { serveChannels } from '../ws/upgrade.js';
 import { addressOf, listen } from './listen.js';
 import { checkKeys, warnOfExposure } from './start-rules.js';
-import { serveStart } from './start-queue.js';
+import { queueEarlyRequests } from './early-requests.js';
 import { OFFLINE_MODEL } from '../models/offline.js';
 
 /** How long the start holds requests back while it reads and checks unfinished runs, in milliseconds. */
@@ -57,11 +57,11 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   const address = await addressOf(config);
   const edge = edgeOf(config, deps, address);
   const server = serverOf(deps);
-  const startQueue = serveStart(server, edge);
+  const earlyRequests = queueEarlyRequests(server, edge);
   const url = await listen(server, config, address);
   const announce = announcementOf(url, deps);
   const onLogAway = (isAway: boolean): void => {
-    startQueue.setAway(isAway);
+    earlyRequests.setAway(isAway);
     announce();
   };
   const opening = openChecked(config, { ...deps, onLogAway, consumers: [runEnds(edge.limits)] }, address);
@@ -73,7 +73,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   recovered.catch((error: unknown) => error instanceof ServiceStopping || onLogBroken(error));
   context.registry.delayCommandsUntil(recovered);
   const channels = serveContext(server, { context, edge, config, deps });
-  startQueue.end();
+  earlyRequests.end();
   announce();
   warnOfExposure(config, context.authenticator, { address, deps });
   return { url, context, stop: () => stopService({ server, channels, context }) };

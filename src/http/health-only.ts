@@ -1,4 +1,4 @@
-/** The HTTP application until the engine is open: answers health, and refuses everything else with the reason. */
+/** The HTTP application before the context is created: answers health and refuses everything else with the reason. */
 import type { RequestListener } from 'node:http';
 import type { Context } from 'koa';
 import Koa from 'koa';
@@ -12,12 +12,12 @@ import { HEALTHY, notReady } from './routes/health.js';
 const HEALTH_PATH = /^\/api\/health(\/ready)?\/?(\?|$)/;
 
 /** Whether a request target is a health path. */
-export function isOfHealth(target: string): boolean {
+export function isHealthPath(target: string): boolean {
   return HEALTH_PATH.test(target);
 }
 
 /** @param isAway whether the log has failed to answer */
-export function startingApp(deps: AnsweringDeps, isAway: () => boolean): RequestListener {
+export function healthOnlyApp(deps: AnsweringDeps, isAway: () => boolean): RequestListener {
   const app = new Koa();
   // Only errors of writing an answer arrive here: the client has gone.
   app.on('error', () => undefined);
@@ -33,5 +33,5 @@ export function startingApp(deps: AnsweringDeps, isAway: () => boolean): Request
 }
 
 function isReadingHealth({ method, path }: Context): boolean {
-  return (method === 'GET' || method === 'HEAD') && isOfHealth(path);
+  return (method === 'GET' || method === 'HEAD') && isHealthPath(path);
 }

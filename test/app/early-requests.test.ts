@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
-import { serveStart } from '../../src/app/start-queue.js';
+import { queueEarlyRequests } from '../../src/app/early-requests.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import { untilTrue } from '../support/until-true.js';
@@ -15,7 +15,7 @@ describe('A server before its context is created', () => {
   it('queues at most 1,000 requests, however many a connection sends in advance', async () => {
     let seen = 0;
     const server = createServer().on('request', () => (seen += 1));
-    const startQueue = serveStart(server, {
+    const earlyRequests = queueEarlyRequests(server, {
       ...{ system: nodeSystem(), unsent: new UnsentBytes(), corsOrigins: [], isOwnHost: () => true },
       onFault: () => expect.fail('Nothing fails'),
     });
@@ -27,7 +27,7 @@ describe('A server before its context is created', () => {
       await untilTrue(() => seen > MAX_QUEUED);
       let served = 0;
       server.on('request', () => (served += 1));
-      startQueue.end();
+      earlyRequests.end();
       expect(served).to.equal(MAX_QUEUED);
     } finally {
       client.destroy();

@@ -3,10 +3,10 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { AnsweringDeps } from '../http/answering.js';
 import type { SourceRules } from '../api/access/request-source.js';
-import { isOfHealth, startingApp } from '../http/starting.js';
+import { isHealthPath, healthOnlyApp } from '../http/health-only.js';
 import { deferChannels } from '../ws/upgrade.js';
 
-export interface StartQueue {
+export interface EarlyRequests {
   /** While the log is away, answers queued and later requests with 503 and closes sockets with 1013. */
   setAway(isAway: boolean): void;
   /** Hands the queued and all later requests to the server's other listeners. */
@@ -17,13 +17,13 @@ export interface StartQueue {
 const MAX_QUEUED = 1_000;
 
 /** Serves health on a server, and queues other requests until the log has answered or failed for the first time. */
-export function serveStart(server: Server, deps: AnsweringDeps & SourceRules): StartQueue {
+export function queueEarlyRequests(server: Server, deps: AnsweringDeps & SourceRules): EarlyRequests {
   let isAway = false;
   let queue: (() => void)[] = [];
-  const app = startingApp(deps, () => isAway);
+  const app = healthOnlyApp(deps, () => isAway);
   const defer = deferChannels({ ...deps, server, onFault: (error) => deps.onFault(deps.system.uuid(), error) });
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    if (isAway || isOfHealth(request.url ?? '') || queue.length >= MAX_QUEUED) app(request, response);
+    if (isAway || isHealthPath(request.url ?? '') || queue.length >= MAX_QUEUED) app(request, response);
     else queue.push(() => void server.emit('request', request, response));
   };
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
