@@ -9,7 +9,7 @@ import type { openLog } from '../eventlog/open.js';
 import type { EventConsumer } from '../projections/projector.js';
 import type { openViews } from '../projections/views/views-client.js';
 import type { LanguageModel } from '../models/port.js';
-import type { MachineCache } from '../run/machine.js';
+import type { ChartCache } from '../run/machine.js';
 import type { SearchProvider } from '../council/tools/web-search.js';
 
 export interface ContextDeps {
@@ -35,7 +35,7 @@ export interface ContextOverrides {
   /** Extracts the text of uploaded files. Default: in child processes. */
   readonly extractor: PdfExtractor;
   /** The compiled charts, which contexts may share. */
-  readonly charts: MachineCache;
+  readonly charts: ChartCache;
   readonly openLog: typeof openLog;
   readonly openViews: typeof openViews;
 }

@@ -28,8 +28,8 @@ import { LiveRuns } from '../run/live/live-runs.js';
 import { OwnAppends } from '../run/live/own-appends.js';
 import { RunRegistry } from '../run/live/registry.js';
 import { TokenBus } from '../run/live/tokens.js';
-import type { MachineCache } from '../run/machine.js';
-import { machineCache } from '../run/machine.js';
+import type { ChartCache } from '../run/machine.js';
+import { chartCache } from '../run/machine.js';
 import { BlueprintAudits } from './blueprint-audits.js';
 import type { ContextConfig, ContextDeps } from './context-deps.js';
 import type { Documents } from './documents.js';
@@ -124,7 +124,7 @@ async function openStores(config: ContextConfig, deps: ContextDeps, record: Open
 interface Runs {
   readonly model: BoundedModel;
   readonly tokens: TokenBus;
-  readonly charts: MachineCache;
+  readonly charts: ChartCache;
   readonly registry: RunRegistry;
   /** Null where no other instance shares the log. */
   readonly cluster: Cluster | null;
@@ -139,13 +139,13 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: Stores): R
   const pdfs = pdfReader(overrides.chunkSearch ?? documents.chunkSearch);
   const tools = toolbox(search === null ? [pdfs] : [webSearch(search), pdfs]);
   const tokens = new TokenBus({ logger });
-  const { charts = machineCache() } = overrides;
+  const { charts = chartCache() } = overrides;
   const settings = config.cluster;
   const failureDetector =
     settings &&
     new FailureDetector({ ...settings, instanceId, system, predecessors: dataDir.recordInstance(instanceId) });
   const registry = new RunRegistry({
-    ...{ log, model, tools, tokens, ownAppends, system, instanceId, machines: charts },
+    ...{ log, model, tools, tokens, ownAppends, system, instanceId, charts },
     ...{ liveRuns, corruptRuns, logger, reader: stores.reader, maxActiveRuns: config.maxActiveRuns },
     // Without other instances, the owner of a run that is not live here is a process that has ended.
     suspicions: failureDetector ?? { isSuspect: () => true },

@@ -14,7 +14,7 @@ import type { Projector } from '../projections/projector.js';
 import { readUpToDateUntil, readUpToDateWithRetry } from '../projections/read-up-to-date.js';
 import type { History } from '../projections/run-history.js';
 import type { RunReader } from '../projections/run-reader.js';
-import type { MachineCache } from '../run/machine.js';
+import type { ChartCache } from '../run/machine.js';
 import type { UnfinishedRun } from '../run/state.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
 import type { Logger } from '../system/logger.js';
@@ -22,7 +22,7 @@ import type { System } from '../system/system.js';
 
 export interface RunAuditsDeps {
   readonly log: EventLog;
-  readonly charts: MachineCache;
+  readonly charts: ChartCache;
   readonly corruptRuns: CorruptRuns;
   readonly reader: RunReader;
   readonly history: History;
@@ -93,7 +93,7 @@ export class RunAudits {
   #verify(runId: string, replaceView: VerifyRunDeps['replaceView']): Promise<RunVerification | null> {
     const { log, charts, corruptRuns, history, system } = this.#deps;
     return verifyRun(runId, {
-      ...{ log, machines: charts, sha256: system.sha256, replaceView },
+      ...{ log, charts, sha256: system.sha256, replaceView },
       stored: (id) => readUpToDateUntil(this.#deps, () => history.stored(id), this.#tasks.signal),
       onCorrupt: (error) => corruptRuns.mark(error),
       onValid: (id) => corruptRuns.unmark(id),

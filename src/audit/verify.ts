@@ -7,7 +7,7 @@ import { lastEvent, mayHaveLostEnd } from '../eventlog/port.js';
 import type { RunSummary } from '../projections/run-summary.js';
 import { summaryOf } from '../projections/run-summary.js';
 import { runStream } from '../run/events.js';
-import type { RequestedRun, RunState } from '../run/state.js';
+import type { RequestInState, RunState } from '../run/state.js';
 import type { ReplayDeps } from '../run/replay.js';
 import { RunReplayer, endsBefore } from '../run/replay.js';
 import { readChecked } from '../run/stream.js';
@@ -184,7 +184,7 @@ export interface ParentDeps {
 
 /** Checks that the parent of a fork has the event that it was forked from. Returns null if it has, or without a parent. */
 export async function parentDifference(
-  parent: RequestedRun['parent'],
+  parent: RequestInState['parent'],
   { log, sha256, onCorrupt }: ParentDeps,
 ): Promise<Difference | null> {
   if (parent === null) return null;

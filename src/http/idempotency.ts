@@ -7,12 +7,12 @@ import type { RouterContext } from '@koa/router';
 import { AppendOutcomeUnknown } from '../eventlog/errors.js';
 import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { runStream } from '../run/events.js';
-import type { RunRequest } from '../run/request.js';
+import type { RunParameters } from '../run/request.js';
 import { keyedRunId } from '../run/request.js';
 import type { Answer } from './answer.js';
 import type { Caller } from '../keys/caller.js';
-import type { Starter } from './limits.js';
-import { startWithin } from './limits.js';
+import type { StartContext } from './limits.js';
+import { startWithinLimits } from './limits.js';
 import { runStart } from '../api/serializers/runs.js';
 
 /** Name of the header. */
@@ -82,54 +82,60 @@ function normalizeEscapes(part: string): string {
 // Starts of runs.
 
 /** The id and the hashes by which a repeated request finds its run, and the caller's name. */
-export type RunKey = Pick<RunRequest, 'runId' | 'keyHash' | 'bodyHash' | 'actor'>;
+export type RunIdentity = Pick<RunParameters, 'runId' | 'keyHash' | 'bodyHash' | 'actor'>;
 
-/** The request that a run begins with. */
-export interface Beginning {
-  readonly requested: RunRequestedData;
+/** The request of a new run, before it is recorded. */
+export interface BuiltRequest {
+  readonly request: RunRequestedData;
   /** The failure of a run that cannot start, or null. */
   readonly failure: RunFailedData | null;
 }
 
-export interface Start {
-  /** The request's body. */
-  readonly request: ReadBody<unknown>;
+export interface StartOptions {
+  readonly body: ReadBody<unknown>;
   readonly caller: Caller;
   /** Called only for the first of equal requests. */
-  readonly begin: (run: RunKey) => Beginning | Promise<Beginning>;
+  readonly buildRequest: (run: RunIdentity) => BuiltRequest | Promise<BuiltRequest>;
 }
 
 /** The answer to a start. A repeated start is answered before any other check, also of its blueprint. */
-export async function startOnce(
+export async function startRunOnce(
   ctx: RouterContext,
   http: HttpContext,
-  { request, caller, begin }: Start,
+  { body, caller, buildRequest }: StartOptions,
 ): Promise<Answer> {
-  const { key, keyHash, bodyHash, sentHash } = keyed(ctx, http, { body: request, caller });
+  const { key, keyHash, bodyHash, sentHash } = keyed(ctx, http, { body, caller });
   const { uuid, sha256 } = http.system;
   const runId = key === null ? uuid() : keyedRunId({ ...keyScope(ctx), key }, sha256);
   const run = { runId, keyHash, bodyHash, actor: caller.actor };
-  const begun = await http.inTime(
-    started({ ctx, http, caller }, { run, sentHash, begin }),
+  const recorded = await http.inTime(
+    findOrStart({ ctx, http, caller }, { run, sentHash, buildRequest }),
     outcomeUnknown(runStream(runId)),
   );
-  return { status: 202, body: runStart(begun) };
+  return { status: 202, body: runStart(recorded) };
 }
 
-async function started(
-  starter: Starter & { readonly http: HttpContext },
-  { run, sentHash, begin }: Pick<Start, 'begin'> & { readonly run: RunKey; readonly sentHash: string },
+/** What `findOrStart` looks for, and how it builds the request if it finds nothing. */
+interface WantedRun extends Pick<StartOptions, 'buildRequest'> {
+  readonly run: RunIdentity;
+  readonly sentHash: string;
+}
+
+/** The recorded request of a run: of the earlier run with the same key, or of the run that this call starts. */
+async function findOrStart(
+  start: StartContext & { readonly http: HttpContext },
+  { run, sentHash, buildRequest }: WantedRun,
 ): Promise<RunRequestedData> {
-  const { registry, log } = starter.http;
+  const { registry, log } = start.http;
   const { runId, keyHash, bodyHash } = run;
   const repeated = keyHash === null ? null : await registry.findRequest(runId, [bodyHash, sentHash]);
   if (repeated !== null) return repeated;
-  const { requested, failure } = await begin(run);
-  const begun = await startWithin(starter, requested, () =>
-    failure === null ? registry.start(requested) : registry.refuse(requested, failure),
+  const { request, failure } = await buildRequest(run);
+  const recorded = await startWithinLimits(start, request, () =>
+    failure === null ? registry.start(request) : registry.refuse(request, failure),
   );
-  if (begun === requested) log.info({ runId, blueprintId: requested.blueprintId }, 'run requested');
-  return begun;
+  if (recorded === request) log.info({ runId, blueprintId: request.blueprintId }, 'run requested');
+  return recorded;
 }
 
 /** The error of a request if the log has not acknowledged its append to a stream in time. */

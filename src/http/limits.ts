@@ -13,26 +13,26 @@ export function enforceLimits(ctx: Context, { fields, refusal }: LimitCheck): vo
   if (refusal !== null) throw refusal;
 }
 
-/** A request to start a run, and its caller. */
-export interface Starter {
+/** The HTTP request that starts a run, and its caller. */
+export interface StartContext {
   readonly ctx: Context;
   readonly http: Pick<HttpContext, 'limits' | 'trustedProxies'>;
   readonly caller: Caller;
 }
 
 /** Starts a run under the limits, and counts it only if this request started it. @throws {RequestRefused} 429 */
-export async function startWithin(
-  { ctx, http, caller }: Starter,
-  requested: RunRequestedData,
+export async function startWithinLimits(
+  { ctx, http, caller }: StartContext,
+  request: RunRequestedData,
   start: () => Promise<RunRequestedData>,
 ): Promise<RunRequestedData> {
-  const check = http.limits.run(clientOf(ctx.req, caller, http), requested.runId);
+  const check = http.limits.run(clientOf(ctx.req, caller, http), request.runId);
   enforceLimits(ctx, check);
-  let begun: RunRequestedData | null = null;
+  let recorded: RunRequestedData | null = null;
   try {
-    return (begun = await start());
+    return (recorded = await start());
   } finally {
     // The start failed, or an equal request came first.
-    if (begun !== requested) check.uncount();
+    if (recorded !== request) check.uncount();
   }
 }

@@ -16,7 +16,7 @@ import { branchShown, nextFrontier, nodesAhead } from './frontier.js';
 import { effectiveOverride, overrideState } from './override.js';
 import { routeUnderOverride } from './override.js';
 import { forkSnapshot, isOutstanding } from './fork-snapshot.js';
-import type { RunRequest } from './request.js';
+import type { RunParameters } from './request.js';
 import type { RunState } from './state.js';
 import { pauseOf, withProgress } from './state.js';
 
@@ -50,10 +50,10 @@ export function forkSource({ progress }: RunState): string {
  * @param parent state at the fork point, not finished
  * @throws {OverrideRefused} when the override is not allowed or leaves the last node without a route
  */
-export function forkedRun(
+export function buildForkRequest(
   parent: RunState,
   requested: ForkChanges,
-  fork: Pick<RunRequest, 'runId' | 'bodyHash' | 'actor'> & { readonly sha256: (text: string) => string },
+  fork: Pick<RunParameters, 'runId' | 'bodyHash' | 'actor'> & { readonly sha256: (text: string) => string },
 ): RunRequestedData {
   const changes = { ...requested, override: effectiveAt(parent, requested.override) };
   const { inputTopic, override, nodes, maxNodeExecutions } = changes;

@@ -225,12 +225,12 @@ function inertScope(machine: RunMachine): Parameters<RunMachine['transition']>[2
 }
 
 /** Compiled charts by graph hash: a council that runs often is compiled once. */
-export interface MachineCache {
+export interface ChartCache {
   of(frozen: { readonly graph: Graph; readonly graphHash: string }): Chart;
 }
 
 /** @param limit most charts kept, least recently used dropped first; 20 nodes take about 113 KB, and transitions up to 1 MB */
-export function machineCache(limit = 100): MachineCache {
+export function chartCache(limit = 100): ChartCache {
   const cache = new BoundedMap<string, Chart>(limit);
   return {
     of({ graph, graphHash }) {

@@ -6,7 +6,7 @@ import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
 import { mayHaveLostEnd } from '../eventlog/port.js';
-import type { MachineCache } from './machine.js';
+import type { ChartCache } from './machine.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import { assertFollows, assertRunEvent, currentEvent, readChecked, orCorrupt } from './stream.js';
 import type { RunEvent, Upcast } from './events.js';
@@ -20,7 +20,7 @@ export interface Replay {
 
 /** What a replay needs besides the events. */
 export interface ReplayDeps {
-  readonly machines: MachineCache;
+  readonly charts: ChartCache;
   readonly sha256: System['sha256'];
   /** Default: the changes in events.ts. */
   readonly upcasts?: readonly Upcast[];
@@ -99,7 +99,7 @@ export class RunReplayer {
     const { runId, graph, graphHash } = event.data;
     if (runId !== this.#runId) throw new Error(`it is the request of run "${runId}"`);
     if (graphHash !== this.#deps.sha256(canonical(graph))) throw new Error('its graph does not match its hash');
-    const chart = this.#deps.machines.of(event.data);
+    const chart = this.#deps.charts.of(event.data);
     return { chart, snapshot: chart.first(event) };
   }
 }

@@ -1,4 +1,4 @@
-/** The first events of a run, from the request of a start endpoint. */
+/** Builds a run's request, the data of its first event, and the facts that are appended with it. */
 import { maxNodeExecutions, MAX_ITERATIONS, PASS_SCORE } from '../graph/limits.js';
 import type { Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
@@ -11,7 +11,8 @@ import type { DecisionContext, PendingEvents } from './pending-events.js';
 /** Takeovers without a completed step before a run fails. */
 const MAX_TAKEOVERS = 5;
 
-export interface RunRequest {
+/** What a start endpoint knows of a new run. */
+export interface RunParameters {
   readonly runId: string;
   readonly inputTopic: string;
   readonly godMode: boolean;
@@ -26,23 +27,26 @@ export interface RunRequest {
 }
 
 /** A graph as frozen into runs, with its hash. Its canonical text is cached, because each of its runs records it. */
-export function frozenGraph(graph: Graph, sha256: (text: string) => string): Pick<RunRequest, 'graph' | 'graphHash'> {
+export function frozenGraph(
+  graph: Graph,
+  sha256: (text: string) => string,
+): Pick<RunParameters, 'graph' | 'graphHash'> {
   return { graph, graphHash: sha256(canonical(graph)) };
 }
 
-/** The data of a run's first event. A new limit of all runs gets its value here. */
-export function requestedRun(request: RunRequest): RunRequestedData {
-  const { blueprint, graph } = request;
-  const godMode = blueprint !== null && request.godMode;
+/** Builds the data of a run's first event. A new limit of all runs gets its value here. */
+export function buildRunRequest(run: RunParameters): RunRequestedData {
+  const { blueprint, graph } = run;
+  const godMode = blueprint !== null && run.godMode;
   return {
-    runId: request.runId,
-    inputTopic: request.inputTopic,
+    runId: run.runId,
+    inputTopic: run.inputTopic,
     godMode,
     executionMode: godMode ? 'god-mode' : 'auto-pilot',
     blueprintId: blueprint?.id ?? null,
     blueprintName: blueprint?.name ?? null,
     graph,
-    graphHash: request.graphHash,
+    graphHash: run.graphHash,
     limits: {
       maxIterations: MAX_ITERATIONS,
       passScore: PASS_SCORE,
@@ -51,9 +55,9 @@ export function requestedRun(request: RunRequest): RunRequestedData {
     },
     parent: null,
     state: null,
-    keyHash: request.keyHash,
-    bodyHash: request.bodyHash,
-    actor: request.actor,
+    keyHash: run.keyHash,
+    bodyHash: run.bodyHash,
+    actor: run.actor,
   };
 }
 
@@ -82,36 +86,34 @@ export function keyedRunId({ method, path, key }: KeyScope, sha256: (text: strin
   ].join('-');
 }
 
-/** A new run before it is recorded. */
-export interface NewRun {
+/** The facts that are appended when a run starts. */
+export interface FirstFacts {
   readonly facts: readonly RunFact[];
   /** The decision that led to all facts but the first, or null if the run is pending. */
-  readonly claim: PendingEvents | null;
+  readonly claimDecision: PendingEvents | null;
 }
 
-/** A new run: it starts at once with `claim`, otherwise it is pending until an instance has a free slot. */
-export function newRun(
+/**
+ * The first facts of a run: with a slot RunRequested, RunClaimed, RunStarted and a NodeStarted for each first node; without
+ * one RunRequested alone, and the run is pending.
+ */
+export function firstFacts(
   chart: Chart,
-  requested: RunRequestedData,
-  options: { readonly context: DecisionContext; readonly claim: boolean },
-): NewRun {
-  const first: RunFact = { type: 'RunRequested', data: requested };
-  if (!options.claim) return { facts: [first], claim: null };
+  request: RunRequestedData,
+  options: { readonly context: DecisionContext; readonly hasSlot: boolean },
+): FirstFacts {
+  const first: RunFact = { type: 'RunRequested', data: request };
+  if (!options.hasSlot) return { facts: [first], claimDecision: null };
   const { context } = options;
   const snapshot = chart.first({ seq: 0, id: '', at: context.at, hash: '', ...first });
-  const claim = decide(chart, snapshot, { command: { type: 'ClaimRun', reason: 'started' }, context });
-  return { facts: [first, ...claim.facts], claim };
-}
-
-/** The facts of a new run. */
-export function requestRun(...request: Parameters<typeof newRun>): readonly RunFact[] {
-  return newRun(...request).facts;
+  const claimDecision = decide(chart, snapshot, { command: { type: 'ClaimRun', reason: 'started' }, context });
+  return { facts: [first, ...claimDecision.facts], claimDecision };
 }
 
 /** The facts of a run that fails at its start. */
-export function refuseRun(requested: RunRequestedData, failure: RunFailedData): readonly RunFact[] {
+export function refusedRunFacts(request: RunRequestedData, failure: RunFailedData): readonly RunFact[] {
   return [
-    { type: 'RunRequested', data: requested },
+    { type: 'RunRequested', data: request },
     { type: 'RunFailed', data: { usage: usageOf(NO_EFFORT), ...failure } },
   ];
 }

@@ -100,7 +100,7 @@ type OfOneRun = 'runId' | 'graph' | 'state' | 'changes' | 'keyHash' | 'actor';
  * The request, as recorded in the first event; a fork copies all of it from its parent. Fields that older events lack are
  * required here, so that neither the fold nor a fork compiles without one.
  */
-export type RequestedRun = {
+export type RequestInState = {
   readonly [Field in keyof Required<Omit<RunRequestedData, OfOneRun | 'limits'>>]: RunRequestedData[Field];
 } & {
   readonly limits: { readonly [Limit in keyof Required<Limits>]: Limits[Limit] };
@@ -160,7 +160,7 @@ export interface RunProgress {
 export interface RunState {
   readonly runId: string;
   readonly createdAt: string;
-  readonly request: RequestedRun;
+  readonly request: RequestInState;
   /** Index of the run's graph. */
   readonly plan: Plan;
   /** The run's last event. */

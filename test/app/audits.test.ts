@@ -14,7 +14,7 @@ import { History } from '../../src/projections/run-history.js';
 import { RunsInMemory } from '../../src/projections/runs-in-memory.js';
 import type { ViewsClient } from '../../src/projections/views/views-client.js';
 import { openViews } from '../../src/projections/views/views-client.js';
-import { machineCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/machine.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { changedLog } from '../support/changed-log.js';
 import { manualSystem } from '../support/manual-system.js';
@@ -86,7 +86,7 @@ describe('The background check of records', () => {
       onFault,
     });
     const runs = new RunAudits({
-      ...{ log, charts: machineCache(), corruptRuns, logger, system, reader: readerOf(log), history, projector },
+      ...{ log, charts: chartCache(), corruptRuns, logger, system, reader: readerOf(log), history, projector },
     });
     await runs.check([{ runId, owner: null }]);
     await runs.stop();

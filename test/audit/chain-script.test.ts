@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { nodeSystem } from '../../src/system/system.js';
 import { readExport } from '../../src/audit/export.js';
 import { verifyRecord } from '../../src/audit/verify.js';
-import { machineCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/machine.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';
@@ -43,7 +43,7 @@ describe('The script of the README that checks a chain', () => {
     expect(check(text)).to.include({ status: 0, out: `${GOLDEN_HEAD}\n` });
     const { sha256 } = nodeSystem();
     const events = readExport(GOLDEN_RUN, linesOf(text));
-    const { firstDifference, headHash } = await verifyRecord(GOLDEN_RUN, events, { machines: machineCache(), sha256 });
+    const { firstDifference, headHash } = await verifyRecord(GOLDEN_RUN, events, { charts: chartCache(), sha256 });
     expect({ firstDifference, headHash }).to.deep.equal({ firstDifference: null, headHash: GOLDEN_HEAD });
   });
 

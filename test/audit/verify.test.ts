@@ -4,7 +4,7 @@ import { exportLine, readExport } from '../../src/audit/export.js';
 import type { Verified } from '../../src/audit/verify.js';
 import { verifyRecord } from '../../src/audit/verify.js';
 import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
-import { machineCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/machine.js';
 import { instantModel } from '../support/instant-model.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { recordOf } from '../support/record-of.js';
@@ -14,7 +14,7 @@ import { wholeOf } from '../support/whole-run.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const { sha256, uuid } = nodeSystem();
-const means = { machines: machineCache(), sha256 };
+const means = { charts: chartCache(), sha256 };
 const RUN_ID = uuid();
 
 describe('The verification of an export', () => {

@@ -6,7 +6,7 @@ import { blueprintStream } from '../../src/blueprint/events.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { SCOPES } from '../../src/keys/caller.js';
 import { fieldOf } from '../../src/system/untrusted.js';
-import { forkedRun } from '../../src/run/fork.js';
+import { buildForkRequest } from '../../src/run/fork.js';
 import { begun, graphOf, RUN_ID } from '../support/given.js';
 import { decision, pausedBefore } from '../support/god-run.js';
 import { readGolden } from '../support/golden.js';
@@ -62,7 +62,7 @@ describe('The actor of an event', () => {
 
   it("of a fork is the caller who forked, not the parent's", () => {
     const { run } = begun({ ...runRequest(RUN_ID, { graph: LINE }), actor: 'ann' });
-    const forked = forkedRun(run, NO_CHANGES, { runId: uuid(), bodyHash: 'b', actor: 'ben', sha256 });
+    const forked = buildForkRequest(run, NO_CHANGES, { runId: uuid(), bodyHash: 'b', actor: 'ben', sha256 });
     expect(forked.actor).to.equal('ben');
     expect(begun(forked).run.request.actor).to.equal('ben');
   });

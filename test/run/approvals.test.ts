@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { verifyRecord } from '../../src/audit/verify.js';
 import { sealAppend } from '../../src/eventsourcing/handle-command.js';
-import { machineCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/machine.js';
 import { factsAfter } from '../../src/run/stream.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { Approvals, GateChoice, Graph } from '../../src/generated/schemas.js';
@@ -11,7 +11,7 @@ import { ANYONE } from '../../src/keys/caller.js';
 import { deadlineOf, mayDecide } from '../../src/run/approvals.js';
 import { NotApprover, VotesUsedUp } from '../../src/run/errors.js';
 import type { RunFact } from '../../src/run/events.js';
-import { forkedRun } from '../../src/run/fork.js';
+import { buildForkRequest } from '../../src/run/fork.js';
 import { openPauseOf, pauseOf } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
 import { begun, given, graphOf, inShort, pauseDecided, RUN_ID, scored, wrote } from '../support/given.js';
@@ -192,7 +192,7 @@ describe('A quorum', () => {
     const next = decided(voted, APPROVE, ben).when(wrote('one'));
     expect(openPauseOf(next.run)).to.deep.include({ number: 2, votes: [] });
     const changes = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null };
-    const forked = begun(forkedRun(voted.run, changes, { runId: RUN_ID, bodyHash: 'b', actor: 'eve', sha256 }));
+    const forked = begun(buildForkRequest(voted.run, changes, { runId: RUN_ID, bodyHash: 'b', actor: 'eve', sha256 }));
     expect(openPauseOf(forked.run)).to.deep.include({ number: 1, nextNodes: ['one'], votes: [] });
     decided(forked, APPROVE, ben).then('VoteCast 1 approve by ben');
   });
@@ -231,7 +231,7 @@ describe('Verifying a record', () => {
       const after = factsAfter(story.run.head, RUN_ID, [told]);
       const { recorded } = sealAppend({ system: manualSystem(3), instanceId: 'one' }, after);
       const events = [...story.events, ...recorded];
-      const verified = await verifyRecord(RUN_ID, asyncOf(events), { machines: machineCache(), sha256 });
+      const verified = await verifyRecord(RUN_ID, asyncOf(events), { charts: chartCache(), sha256 });
       expect(verified.firstDifference?.seq ?? null).to.equal(isTrue ? null : story.events.length);
     }
   });

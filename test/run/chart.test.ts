@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Graph, VoteCastData } from '../../src/generated/schemas.js';
-import { machineCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/machine.js';
 import type { RunFact, RunFactType } from '../../src/run/events.js';
 import { TransitionRefused } from '../../src/run/machine.js';
 import { runRequest } from '../support/open-engine.js';
@@ -267,17 +267,17 @@ describe('Compiled charts', () => {
   const frozen = (name: string) => ({ graph: graphOf(name), graphHash: name });
 
   it('are kept by graph hash', () => {
-    const machines = machineCache();
-    expect(machines.of(frozen('a'))).to.equal(machines.of(frozen('a')));
-    expect(machines.of(frozen('a'))).not.to.equal(machines.of(frozen('b')));
+    const charts = chartCache();
+    expect(charts.of(frozen('a'))).to.equal(charts.of(frozen('a')));
+    expect(charts.of(frozen('a'))).not.to.equal(charts.of(frozen('b')));
   });
 
   it('are dropped beyond the limit, least recently used first', () => {
-    const machines = machineCache(2);
-    const [a, b] = [machines.of(frozen('a')), machines.of(frozen('b'))];
-    expect(machines.of(frozen('a'))).to.equal(a);
-    machines.of(frozen('c'));
-    expect(machines.of(frozen('a'))).to.equal(a);
-    expect(machines.of(frozen('b'))).not.to.equal(b);
+    const charts = chartCache(2);
+    const [a, b] = [charts.of(frozen('a')), charts.of(frozen('b'))];
+    expect(charts.of(frozen('a'))).to.equal(a);
+    charts.of(frozen('c'));
+    expect(charts.of(frozen('a'))).to.equal(a);
+    expect(charts.of(frozen('b'))).not.to.equal(b);
   });
 });

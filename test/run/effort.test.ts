@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { RunTotals } from '../../src/generated/schemas.js';
 import { usageOf } from '../../src/run/effort.js';
-import { refuseRun } from '../../src/run/request.js';
+import { refusedRunFacts } from '../../src/run/request.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story, When } from '../support/given.js';
 import { attemptOf, broke, failed, given, graphOf, looked, RUN_ID, scored, wrote } from '../support/given.js';
@@ -84,7 +84,7 @@ describe('The effort of a run', () => {
     const paused = given(council, { godMode: true });
     const rejected = paused.at(new Date(START).toISOString()).whenDecided({ action: 'reject', modifiedState: null });
     expect(toldBy(rejected)).to.deep.equal(costOf(paused)).and.to.include({ calls: 0, inputTokens: null });
-    const [, refused] = refuseRun(runRequest(RUN_ID), { kind: 'not_runnable', error: 'No node', node: null });
+    const [, refused] = refusedRunFacts(runRequest(RUN_ID), { kind: 'not_runnable', error: 'No node', node: null });
     expect(refused?.data).to.deep.include({ usage: costOf(given(council, { pending: true })) });
   });
 

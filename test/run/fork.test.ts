@@ -7,7 +7,7 @@ import { schemaCheck } from '../support/schema-check.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import type { ForkChanges } from '../../src/run/fork.js';
-import { boundReached, forkedRun, planFork } from '../../src/run/fork.js';
+import { boundReached, buildForkRequest, planFork } from '../../src/run/fork.js';
 import type { RunState } from '../../src/run/state.js';
 import { failureOf, finalDraftOf, isFinished, openPauseOf, pauseOf } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
@@ -43,7 +43,7 @@ const APPROVED = { action: 'approve', modifiedState: null } as const;
 /** The first event of a fork at a state. */
 function requestAt(run: RunState, changes: Partial<ForkChanges> = {}): RunRequestedData {
   const all = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null, ...changes };
-  return forkedRun(run, all, { runId: FORK_ID, bodyHash: 'b', actor: null, sha256 });
+  return buildForkRequest(run, all, { runId: FORK_ID, bodyHash: 'b', actor: null, sha256 });
 }
 
 /** The run after each of its events; a revision is its place. */

@@ -3,7 +3,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { exportLine, readExport } from '../../src/audit/export.js';
 import { verifyRecord } from '../../src/audit/verify.js';
 import { schemaCheck } from '../support/schema-check.js';
-import { machineCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/machine.js';
 import type { RunFactType } from '../../src/run/events.js';
 import type { GoldenHistory } from '../support/golden.js';
 import { answerOf, eventIn, readGolden } from '../support/golden.js';
@@ -59,7 +59,7 @@ describe('Golden histories', () => {
 function verified({ lines }: GoldenHistory, count: number): ReturnType<typeof verifyRecord> {
   const { data } = eventIn(lines[0] ?? '');
   const runId = 'runId' in data ? String(data.runId) : '';
-  return verifyRecord(runId, readExport(runId, asyncOf(lines.slice(0, count))), { machines: machineCache(), sha256 });
+  return verifyRecord(runId, readExport(runId, asyncOf(lines.slice(0, count))), { charts: chartCache(), sha256 });
 }
 
 async function* asyncOf<T>(items: readonly T[]): AsyncIterable<T> {

@@ -3,7 +3,7 @@ import { OverrideRefused } from '../../src/run/override.js';
 import type { Graph, RunRequestedData, StateOverride } from '../../src/generated/schemas.js';
 import { godModeState } from '../../src/api/serializers/runs.js';
 import type { ForkChanges } from '../../src/run/fork.js';
-import { forkedRun } from '../../src/run/fork.js';
+import { buildForkRequest } from '../../src/run/fork.js';
 import { pauseViewOf } from '../../src/run/pause-view.js';
 import type { RunProgress, RunState } from '../../src/run/state.js';
 import { finalDraftOf, isFinished, pauseOf } from '../../src/run/state.js';
@@ -54,7 +54,12 @@ function shownState(run: RunState): StateOverride {
 function forkAt(run: RunState, changes: Partial<ForkChanges>): RunRequestedData {
   const all = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null, ...changes };
   const sha256 = (text: string): string => String(text.length);
-  return forkedRun(run, all, { runId: '00000000-0000-4000-8000-000000000002', bodyHash: 'b', actor: null, sha256 });
+  return buildForkRequest(run, all, {
+    runId: '00000000-0000-4000-8000-000000000002',
+    bodyHash: 'b',
+    actor: null,
+    sha256,
+  });
 }
 
 const draftsIn = ({

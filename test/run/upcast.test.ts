@@ -6,7 +6,7 @@ import { RunCorrupt } from '../../src/run/errors.js';
 import type { ExportedEvent, Fact } from '../../src/eventsourcing/hash-chain.js';
 import { GENESIS_HASH, sealEvents } from '../../src/eventsourcing/hash-chain.js';
 import type { EventLog } from '../../src/eventlog/port.js';
-import { machineCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/machine.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
 import type { RunState } from '../../src/run/state.js';
@@ -51,7 +51,7 @@ describe('A record of an older version', () => {
   const history = goldenHistories().get('god-modify') ?? [];
   const runId = history[0]?.type === 'RunRequested' ? history[0].data.runId : '';
   const facts = history.map(downcast);
-  const means = { machines: machineCache(), sha256, upcasts: UPCASTS };
+  const means = { charts: chartCache(), sha256, upcasts: UPCASTS };
   let log: EventLog;
   let dir: ReturnType<typeof tempDir>;
   let old: readonly ExportedEvent[];
@@ -106,7 +106,7 @@ describe('A record of an older version', () => {
   });
 
   it('is reported as corrupt by a version without its upcasts', async () => {
-    const refused = await replayRun(log, runId, { machines: machineCache(), sha256 }).catch((error: unknown) => error);
+    const refused = await replayRun(log, runId, { charts: chartCache(), sha256 }).catch((error: unknown) => error);
     expect(refused).to.be.instanceOf(RunCorrupt);
   });
 });

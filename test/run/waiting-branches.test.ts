@@ -5,7 +5,7 @@ import { verifyRecord } from '../../src/audit/verify.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
 import type { RunEvent } from '../../src/run/events.js';
-import { machineCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/machine.js';
 import type { RunState } from '../../src/run/state.js';
 import { failureOf, finalDraftOf, isFinished, openPauseOf } from '../../src/run/state.js';
 import { assertRunEvent } from '../../src/run/stream.js';
@@ -21,7 +21,7 @@ import { GOLDEN, eventIn } from '../support/golden.js';
  */
 const FOLDER = new URL('waiting-branches/', GOLDEN);
 const { sha256 } = nodeSystem();
-const machines = machineCache();
+const charts = chartCache();
 
 interface History {
   readonly name: string;
@@ -84,7 +84,7 @@ function verified(
   const runId = 'runId' in first ? String(first.runId) : '';
   const lines = asyncOf(events.map(exportLine));
   return verifyRecord(runId, readExport(runId, lines), {
-    machines,
+    charts,
     sha256,
     ...(onTaken !== undefined && { onReplayed: onTaken }),
   });

@@ -9,8 +9,8 @@ import type { DecisionAnswer } from '../../src/run/commands/decide-pause.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
 import { NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../src/run/errors.js';
-import { forkedRun } from '../../src/run/fork.js';
-import { requestedRun } from '../../src/run/request.js';
+import { buildForkRequest } from '../../src/run/fork.js';
+import { buildRunRequest } from '../../src/run/request.js';
 import { isFinished } from '../../src/run/state.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { Request } from './faults.js';
@@ -202,7 +202,7 @@ export class Clients {
     if (planned === undefined || plain === undefined) throw new Error(`There is no run ${run}`);
     const graph = planned.hasTools ? withTools(plain) : plain;
     const topic = `Topic ${run}`;
-    const requested = requestedRun({
+    const requested = buildRunRequest({
       ...{ runId: this.#runId(run), inputTopic: topic, godMode: planned.godMode, graph },
       blueprint: planned.graph === 'fixed' ? null : { id: planned.graph, name: planned.graph },
       ...{ graphHash: sha256(canonical(graph)), keyHash: sha256(topic), bodyHash: sha256(topic), actor: null },
@@ -246,7 +246,7 @@ export class Clients {
     if (point === null || point.run === null) return;
     this.#world.shown(parentId, point.run.head, 'a fork');
     const changes = { inputTopic: `Fork of ${parentId}`, override: null, nodes: [], maxNodeExecutions: null };
-    const requested = forkedRun(point.run, changes, { runId, bodyHash: sha256(runId), actor: null, sha256 });
+    const requested = buildForkRequest(point.run, changes, { runId, bodyHash: sha256(runId), actor: null, sha256 });
     await this.#start(slot, requested);
   }
 

@@ -3,7 +3,7 @@ import type { Context } from '../../src/app/context.js';
 import { openContext } from '../../src/app/context.js';
 import type { ContextDeps, ContextOverrides } from '../../src/app/context-deps.js';
 import type { LanguageModel } from '../../src/models/port.js';
-import { machineCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/machine.js';
 import type { Plan } from './faults.js';
 import { Process } from './scheduler.js';
 import type { Scheduler } from './scheduler.js';
@@ -27,7 +27,7 @@ export interface InstanceDeps {
 }
 
 /** All histories share the compiled charts of the same few graphs. */
-const charts = machineCache();
+const charts = chartCache();
 
 export class Instance implements Line {
   readonly index: number;

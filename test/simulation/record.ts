@@ -4,7 +4,7 @@
  */
 import type { RunClaimedData, ToolCalledData } from '../../src/generated/schemas.js';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
-import { machineCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/machine.js';
 import { RunReplayer } from '../../src/run/replay.js';
 import type { RunState } from '../../src/run/state.js';
 import { nodeSystem } from '../../src/system/system.js';
@@ -48,7 +48,7 @@ const OWNERS_ALONE: ReadonlySet<string> = new Set([
 const MAX_TOOL_CALLS = 8;
 
 const { sha256 } = nodeSystem();
-const machines = machineCache();
+const charts = chartCache();
 
 export class RunRecord {
   readonly runId: string;
@@ -74,7 +74,7 @@ export class RunRecord {
   constructor(runId: string, witness: Witness) {
     this.runId = runId;
     this.#witness = witness;
-    this.#replayer = new RunReplayer(runId, { machines, sha256 });
+    this.#replayer = new RunReplayer(runId, { charts, sha256 });
   }
 
   get state(): RunState | null {

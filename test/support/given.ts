@@ -29,7 +29,7 @@ import { compileChart } from '../../src/run/machine.js';
 import type { DecisionContext } from '../../src/run/pending-events.js';
 import type { FrontierNode, RunState } from '../../src/run/state.js';
 import { openPauseOf, pauseOf } from '../../src/run/state.js';
-import { requestRun } from '../../src/run/request.js';
+import { firstFacts } from '../../src/run/request.js';
 import { sealAppend } from '../../src/eventsourcing/handle-command.js';
 import { factsAfter } from '../../src/run/stream.js';
 import { deepFreeze } from './deep-freeze.js';
@@ -63,7 +63,7 @@ export function given(graph: Graph, { limits = {}, pending = false, ...options }
 export function begun(requested: RunRequestedData, { pending = false }: Pick<Given, 'pending'> = {}): Story {
   const chart = compileChart(requested.graph);
   const deps = { system: manualSystem(), instanceId: 'one' };
-  const facts = requestRun(chart, requested, { claim: !pending, context: contextOf('one') });
+  const { facts } = firstFacts(chart, requested, { hasSlot: !pending, context: contextOf('one') });
   const { recorded } = sealAppend(deps, factsAfter(null, requested.runId, facts));
   return storyOf(chart, recorded, { latest: facts, deps });
 }

@@ -9,11 +9,11 @@ import type { RunEvent, RunFact } from '../../src/run/events.js';
 import { sealAppend } from '../../src/eventsourcing/handle-command.js';
 import { factsAfter, foldNext } from '../../src/run/stream.js';
 import type { ForkChanges } from '../../src/run/fork.js';
-import { forkedRun } from '../../src/run/fork.js';
+import { buildForkRequest } from '../../src/run/fork.js';
 import { effectiveChoice, factsOfDecision, passDeadline } from '../../src/run/human-decision.js';
 import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
-import { requestedRun, requestRun } from '../../src/run/request.js';
+import { buildRunRequest, firstFacts } from '../../src/run/request.js';
 import type { RunState } from '../../src/run/state.js';
 import { openPauseOf } from '../../src/run/state.js';
 import type { When } from './given.js';
@@ -35,7 +35,7 @@ class Recording {
     this.#system = manualSystem(seed);
     this.#chart = compileChart(requested.graph);
     this.#runId = requested.runId;
-    this.#record(requestRun(this.#chart, requested, { claim, context: this.#context('one') }), 'one');
+    this.#record(firstFacts(this.#chart, requested, { hasSlot: claim, context: this.#context('one') }).facts, 'one');
   }
 
   when(when: When, instanceId = 'one'): this {
@@ -165,7 +165,7 @@ function recording(seed: number, graph: Graph, godMode = false): Recording {
 
 function requested(seed: number, graph: Graph, godMode: boolean): RunRequestedData {
   const { uuid, sha256 } = manualSystem(1_000 + seed);
-  return requestedRun({
+  return buildRunRequest({
     runId: uuid(),
     inputTopic: 'Trees',
     godMode,
@@ -181,9 +181,12 @@ function requested(seed: number, graph: Graph, godMode: boolean): RunRequestedDa
 function forked(seed: number, parent: RunState, changes: Partial<ForkChanges>): Recording {
   const { uuid, sha256 } = manualSystem(1_000 + seed);
   const all = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null, ...changes };
-  return new Recording(forkedRun(parent, all, { runId: uuid(), bodyHash: sha256('fork'), actor: null, sha256 }), {
-    seed,
-  });
+  return new Recording(
+    buildForkRequest(parent, all, { runId: uuid(), bodyHash: sha256('fork'), actor: null, sha256 }),
+    {
+      seed,
+    },
+  );
 }
 
 function fixedRun(seed: number): Recording {

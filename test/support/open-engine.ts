@@ -11,7 +11,7 @@ import type { EventLog } from '../../src/eventlog/port.js';
 import type { ChunkSearch } from '../../src/search/document-search.js';
 import type { PdfExtractor } from '../../src/pdf/extract.js';
 import type { LanguageModel } from '../../src/models/port.js';
-import { frozenGraph, requestedRun } from '../../src/run/request.js';
+import { frozenGraph, buildRunRequest } from '../../src/run/request.js';
 import type { Context } from '../../src/app/context.js';
 import type { ContextOverrides } from '../../src/app/context-deps.js';
 import { openContext } from '../../src/app/context.js';
@@ -98,7 +98,7 @@ export function runRequest(
   } = {},
 ): RunRequestedData {
   const { sha256 } = nodeSystem();
-  return requestedRun({
+  return buildRunRequest({
     runId,
     inputTopic: topic,
     godMode,

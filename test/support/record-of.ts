@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { checkLink, GENESIS_HASH } from '../../src/eventsourcing/hash-chain.js';
-import { machineCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/machine.js';
 import type { RunFacts } from '../../src/generated/schemas.js';
 import type { RunEvent, RunFactType } from '../../src/run/events.js';
 import { readRun } from '../../src/run/stream.js';
@@ -40,7 +40,7 @@ export async function checkRecord(log: EventLog, runId: string): Promise<readonl
     expect(checkLink(previous, event, sha256), `link ${index} of run ${runId}`).to.equal(true);
     previous = event.hash;
   });
-  const replay = await replayRun(log, runId, { machines: machineCache(), sha256 });
+  const replay = await replayRun(log, runId, { charts: chartCache(), sha256 });
   expect(replay?.snapshot.context.run.head.seq).to.equal(events.length - 1);
   expectUnique(factsOf(events, 'NodeCompleted').map(({ step }) => step));
   expectUnique(factsOf(events, 'NodeStarted').map(({ step, attempt }) => `${step}.${attempt}`));

@@ -1,4 +1,4 @@
-/** Runs a council for the terminal: with the engine in this process, or at a running service. */
+/** Runs a council for the terminal: in this process, or at a running service. */
 import type { BlueprintCreate, GodModeState, RunResult, StateOverride } from '../../generated/schemas.js';
 
 export interface RunOptions {

@@ -16,7 +16,7 @@ import { godModeState, runResult } from '../../api/serializers/runs.js';
 import { ANYONE } from '../../keys/caller.js';
 import { canonical } from '../../eventsourcing/canonical-json.js';
 import type { LanguageModel } from '../../models/port.js';
-import { frozenGraph, requestedRun } from '../../run/request.js';
+import { frozenGraph, buildRunRequest } from '../../run/request.js';
 import { pauseViewOf } from '../../run/pause-view.js';
 import type { RunState } from '../../run/state.js';
 import { isFinished, iterationShown, openPauseOf } from '../../run/state.js';
@@ -44,23 +44,23 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
     notify(`${message}${'err' in fields ? `: ${String(fields.err)}` : outage}`);
   };
   const logger = { info: () => undefined, error: onFault };
-  const engine = await openContext(config, { dataDir, model, webSearch, system, logger, onLogBroken });
+  const context = await openContext(config, { dataDir, model, webSearch, system, logger, onLogBroken });
   const cancelled = new AbortController();
   // On a shared log, an unfinished run may belong to a running instance.
-  if (config.cluster === null) reportUnfinished((await engine.recovery.unfinished()).length, notify);
-  else engine.recovery.beat();
+  if (config.cluster === null) reportUnfinished((await context.recovery.unfinished()).length, notify);
+  else context.recovery.beat();
   return {
     place: `here, on the ${model.provider} model`,
     async start(request) {
-      const { runId } = await engine.registry.start(requestOf(request, config, system));
+      const { runId } = await context.registry.start(requestOf(request, config, system));
       return runId;
     },
-    follow: (runId) => follow(engine, runId, cancelled.signal),
-    pause: (runId) => pause(engine, runId),
-    decide: (runId, seq, decision) => decide(engine, runId, { seq, decision, sha256: system.sha256 }),
+    follow: (runId) => follow(context, runId, cancelled.signal),
+    pause: (runId) => pause(context, runId),
+    decide: (runId, seq, decision) => decide(context, runId, { seq, decision, sha256: system.sha256 }),
     async cancel(runId) {
       try {
-        await engine.registry.cancel(runId);
+        await context.registry.cancel(runId);
       } catch (error) {
         if (!(error instanceof RunFinished)) throw error;
       } finally {
@@ -68,11 +68,11 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
       }
     },
     async result(runId) {
-      const run = await engine.queries.find(runId);
+      const run = await context.queries.find(runId);
       if (run === null) throw new RunUnknown({ runId });
       return runResult(run);
     },
-    close: () => engine.stop(),
+    close: () => context.stop(),
   };
 }
 
@@ -86,7 +86,7 @@ function requestOf({ topic, isGodMode, blueprint }: RunOptions, config: Config, 
   const defaults = { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts };
   const saved = blueprint === null ? null : { ...councilOf(blueprint), id: blueprint.id ?? uuid() };
   const graph: Graph = saved === null ? fixedGraph(defaults) : compileBlueprint(saved, defaults).graph;
-  return requestedRun({
+  return buildRunRequest({
     runId: uuid(),
     inputTopic: topic,
     godMode: isGodMode,
@@ -98,13 +98,13 @@ function requestOf({ topic, isGodMode, blueprint }: RunOptions, config: Config, 
   });
 }
 
-async function* follow(engine: Context, runId: string, cancelled: AbortSignal): AsyncGenerator<RunProgress> {
+async function* follow(context: Context, runId: string, cancelled: AbortSignal): AsyncGenerator<RunProgress> {
   const watching = new AbortController();
   const states = queue<RunState>();
   const end = (): void => states.end();
   cancelled.addEventListener('abort', end);
   try {
-    const isThere = await engine.views.watch(runId, { onState: (run) => states.put(run), signal: watching.signal });
+    const isThere = await context.views.watch(runId, { onState: (run) => states.put(run), signal: watching.signal });
     if (!isThere) throw new RunUnknown({ runId });
     for (let run = await states.next(); run !== null; run = await states.next()) {
       yield progressOf(run);

@@ -111,7 +111,7 @@ async function resultOf(args: RunWords, here: CommandProcess): Promise<RunResult
   }
 }
 
-// Each driver is loaded only when it is used: no engine with --url, and neither for wrong arguments.
+// Each driver is loaded only when it is used: --url needs no context, and wrong arguments need neither.
 
 async function openRemoteDriver(url: string, options: RemoteOptions): Promise<RunDriver> {
   const { remoteDriver } = await import('./remote-driver.js');

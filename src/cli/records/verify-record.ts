@@ -4,8 +4,8 @@ import { parentDifference, verifyRecord, verifyStored } from '../../audit/verify
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import { RunUnknown } from '../../run/errors.js';
-import { machineCache } from '../../run/machine.js';
-import type { RequestedRun, RunState } from '../../run/state.js';
+import { chartCache } from '../../run/machine.js';
+import type { RequestInState, RunState } from '../../run/state.js';
 import { isFinished } from '../../run/state.js';
 import type { System } from '../../system/system.js';
 import type { VerificationResult, VerifiedRecord } from './record.js';
@@ -41,13 +41,13 @@ export async function verifyInFolder(
 async function verifiedBy(
   verify: (deps: VerifyDeps) => Promise<Verified>,
   { runId, head, sha256 }: VerifyOptions & { readonly runId: string },
-): Promise<VerifiedRecord & { readonly parent: RequestedRun['parent'] }> {
+): Promise<VerifiedRecord & { readonly parent: RequestInState['parent'] }> {
   let headSeq: number | null = null;
   const onReplayed = ({ head: last }: RunState): void => {
     if (last.hash === head) headSeq = last.seq;
   };
   const { events, headHash, firstDifference, run } = await verify({
-    machines: machineCache(),
+    charts: chartCache(),
     sha256,
     onReplayed,
   });

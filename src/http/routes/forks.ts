@@ -5,7 +5,7 @@ import { mostNodeExecutions } from '../../graph/limits.js';
 import { RunUnknown } from '../../run/errors.js';
 import type { FieldError, ForkRequest, NodeChange, RunRequestedData, StateOverride } from '../../generated/schemas.js';
 import type { ForkChanges } from '../../run/fork.js';
-import { boundReached, planFork, forkedRun } from '../../run/fork.js';
+import { boundReached, planFork, buildForkRequest } from '../../run/fork.js';
 import type { RunState } from '../../run/state.js';
 import { bodyOf } from '../body.js';
 import { assertFits, overrideOf, refuseOverride } from '../override.js';
@@ -17,7 +17,7 @@ import { withPermit, permitsFor } from '../concurrency.js';
 import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
 import { outcomeUnknown } from '../idempotency.js';
-import { startWithin } from '../limits.js';
+import { startWithinLimits } from '../limits.js';
 import { forkPlan, runStart } from '../../api/serializers/runs.js';
 import { runStream } from '../../run/events.js';
 
@@ -55,49 +55,49 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
       schema: 'fork-plan.json',
     },
     async handle(ctx, caller) {
-      const request = await body.read(ctx);
+      const sent = await body.read(ctx);
       const isDry = DRY.has(query.read(ctx).dry_run);
-      const changes = changesIn(request, http.schemas.validator('state-override.json'));
-      const requested = await requestedFork(ctx, http, { request, changes, actor: caller.actor, permits });
-      const facts = http.registry.previewStart(requested);
-      assertBoundNotReached(requested, boundReached(facts));
+      const changes = changesIn(sent, http.schemas.validator('state-override.json'));
+      const request = await requestFromParent(ctx, http, { sent, changes, actor: caller.actor, permits });
+      const facts = http.registry.previewStart(request);
+      assertBoundNotReached(request, boundReached(facts));
       if (isDry) return { status: 200, body: forkPlan(planFork(facts)) };
-      const starting = startWithin({ ctx, http, caller }, requested, () => http.registry.start(requested));
-      const begun = await http.inTime(starting, outcomeUnknown(runStream(requested.runId)));
-      http.log.info({ runId: begun.runId, parent: begun.parent, actor: caller.actor }, 'run forked');
-      return { status: 202, body: runStart(begun) };
+      const starting = startWithinLimits({ ctx, http, caller }, request, () => http.registry.start(request));
+      const recorded = await http.inTime(starting, outcomeUnknown(runStream(request.runId)));
+      http.log.info({ runId: recorded.runId, parent: recorded.parent, actor: caller.actor }, 'run forked');
+      return { status: 202, body: runStart(recorded) };
     },
   };
   return [route];
 }
 
-/** The first facts of the new run. */
-async function requestedFork(
+/** The request of the new run, with the state of its parent. */
+async function requestFromParent(
   ctx: RouterContext,
   http: HttpContext,
   {
-    request,
+    sent,
     changes,
     actor,
     permits,
   }: {
-    readonly request: ForkRequest;
+    readonly sent: ForkRequest;
     readonly changes: ForkChanges;
     readonly actor: string | null;
     readonly permits: Semaphore;
   },
 ): Promise<RunRequestedData> {
   const parentId = runIdIn(ctx);
-  const point = await withPermit(permits, http, () => http.queries.forkPoint(parentId, request.at));
+  const point = await withPermit(permits, http, () => http.queries.forkPoint(parentId, sent.at));
   if (point === null) throw new RunUnknown({ runId: parentId });
   if (point.run === null) throw noForkPoint(point.refusal);
   const { run: parent } = point;
   assertKnown(parent, changes.nodes);
   assertBound(parent, changes.maxNodeExecutions);
   const { uuid, sha256 } = http.system;
-  const fork = { runId: uuid(), bodyHash: sha256(http.canonical(request)), actor, sha256 };
+  const fork = { runId: uuid(), bodyHash: sha256(http.canonical(sent)), actor, sha256 };
   try {
-    return forkedRun(parent, changes, fork);
+    return buildForkRequest(parent, changes, fork);
   } catch (error) {
     return refuseOverride(error, AT_OVERRIDE);
   }

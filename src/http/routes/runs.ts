@@ -6,13 +6,13 @@ import { MAX_BLUEPRINT_BYTES, councilOf, sentBytes } from '../../blueprint/recor
 import { RequestRefused } from '../../api/problems.js';
 import { BODY_LIMITS, assertRules } from '../../api/validation.js';
 import { summaryOf } from '../../projections/run-summary.js';
-import { frozenGraph, requestedRun } from '../../run/request.js';
+import { frozenGraph, buildRunRequest } from '../../run/request.js';
 import type { BodyReader } from '../body.js';
 import { bodyOf } from '../body.js';
 import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn, runIdIn } from '../route.js';
-import type { Beginning, RunKey } from '../idempotency.js';
-import { outcomeUnknown, startOnce } from '../idempotency.js';
+import type { BuiltRequest, RunIdentity } from '../idempotency.js';
+import { outcomeUnknown, startRunOnce } from '../idempotency.js';
 import { runResult } from '../../api/serializers/runs.js';
 import type { RouterContext } from '@koa/router';
 import { compileBlueprint } from '../../blueprint/compile.js';
@@ -21,13 +21,13 @@ import { runStream } from '../../run/events.js';
 
 /** POST /api/councils/run, GET /api/councils/run/{run_id} and POST /api/councils/run/{run_id}/cancel. */
 export function runRoutes(http: HttpContext): readonly Route[] {
-  return [startRoute(http), pollRoute(http), cancelRoute(http)];
+  return [builtInCouncilRoute(http), pollRoute(http), cancelRoute(http)];
 }
 
-function startRoute(http: HttpContext): Route {
+function builtInCouncilRoute(http: HttpContext): Route {
   const graph = fixedGraph(http.nodeDefaults);
   const council = frozenGraph(graph, http.system.sha256);
-  return startingRoute(http, {
+  return startRunRoute(http, {
     path: '/api/councils/run',
     access: 'run',
     name: 'startRun',
@@ -35,30 +35,36 @@ function startRoute(http: HttpContext): Route {
     description:
       'A master writes, a critic scores. Below 8 the master revises; from 8 on a writer finishes. The answer comes when ' +
       'the run is recorded.',
-    body: runRequestOf(http),
-    begin: (run, { input_topic: inputTopic, god_mode: godMode = false }) => {
-      const requested = requestedRun({ ...council, inputTopic, godMode, blueprint: null, ...run });
-      return { requested, failure: null };
+    body: runRequestBody(http),
+    buildRequest(run, { input_topic: inputTopic, god_mode: godMode = false }) {
+      const request = buildRunRequest({ ...council, inputTopic, godMode, blueprint: null, ...run });
+      return { request, failure: null };
     },
   });
 }
 
-interface Starting<Request> extends Pick<Route, 'path' | 'isAlsoId' | 'access' | 'name' | 'summary' | 'description'> {
-  readonly body: BodyReader<Request>;
-  readonly begin: (run: RunKey, request: Request, ctx: RouterContext) => Beginning | Promise<Beginning>;
+interface StartRouteOptions<Body> extends Pick<
+  Route,
+  'path' | 'isAlsoId' | 'access' | 'name' | 'summary' | 'description'
+> {
+  readonly body: BodyReader<Body>;
+  readonly buildRequest: (run: RunIdentity, body: Body, ctx: RouterContext) => BuiltRequest | Promise<BuiltRequest>;
 }
 
-function runRequestOf(http: HttpContext): BodyReader<RunRequest> {
+function runRequestBody(http: HttpContext): BodyReader<RunRequest> {
   return bodyOf(http.schemas, 'run-request.json', { isRequired: true });
 }
 
 /** A route that starts a run; every kind of start has the same key and answer. */
-function startingRoute<Request>(http: HttpContext, { begin, body, ...about }: Starting<Request>): Route {
+function startRunRoute<Body>(
+  http: HttpContext,
+  { buildRequest, body: reader, ...about }: StartRouteOptions<Body>,
+): Route {
   return {
     ...about,
     method: 'POST',
     tag: 'runs',
-    body,
+    body: reader,
     isKeyed: true,
     success: {
       status: 202,
@@ -66,8 +72,8 @@ function startingRoute<Request>(http: HttpContext, { begin, body, ...about }: St
       schema: 'run-start.json',
     },
     async handle(ctx, caller) {
-      const request = await body.readToCompare(ctx);
-      return await startOnce(ctx, http, { request, caller, begin: (run) => begin(run, request.value, ctx) });
+      const body = await reader.readToCompare(ctx);
+      return await startRunOnce(ctx, http, { body, caller, buildRequest: (run) => buildRequest(run, body.value, ctx) });
     },
   };
 }
@@ -117,35 +123,35 @@ function cancelRoute(http: HttpContext): Route {
 /** POST /api/councils/{blueprint_id}/run and POST /api/councils/try. */
 export function blueprintRunRoutes(http: HttpContext): readonly Route[] {
   return [
-    startingRoute(http, {
+    startRunRoute(http, {
       path: '/api/councils/{blueprint_id}/run',
       access: 'run',
       name: 'startBlueprintRun',
       summary: 'Starts a run of a blueprint; with faults in the blueprint the run fails and names them',
-      body: runRequestOf(http),
-      begin: (run, request, ctx) => freezeBlueprint(http, { run, request, ctx }),
+      body: runRequestBody(http),
+      buildRequest: (run, body, ctx) => buildBlueprintRequest(http, { run, body, ctx }),
     }),
     trialRoute(http),
   ];
 }
 
 /** Freezes the current blueprint into the run, so that later changes do not affect the run. */
-async function freezeBlueprint(
+async function buildBlueprintRequest(
   http: HttpContext,
-  { run, request, ctx }: { readonly run: RunKey; readonly request: RunRequest; readonly ctx: RouterContext },
-): Promise<Beginning> {
+  { run, body, ctx }: { readonly run: RunIdentity; readonly body: RunRequest; readonly ctx: RouterContext },
+): Promise<BuiltRequest> {
   const blueprintId = blueprintIdIn(ctx);
   const blueprint = await http.blueprints.find(blueprintId);
   if (blueprint === null) throw new BlueprintUnknown({ blueprintId });
   const compiled = compileBlueprint(blueprint, http.nodeDefaults);
-  const requested = requestedRun({
+  const request = buildRunRequest({
     ...run,
-    inputTopic: request.input_topic,
-    godMode: request.god_mode ?? false,
+    inputTopic: body.input_topic,
+    godMode: body.god_mode ?? false,
     blueprint: { id: blueprint.id, name: blueprint.name },
     ...frozenGraph(compiled.graph, http.system.sha256),
   });
-  return { requested, failure: compiled.isRunnable ? null : compiled.failure };
+  return { request, failure: compiled.isRunnable ? null : compiled.failure };
 }
 
 // Trials of unsaved councils by the offline model.
@@ -155,7 +161,7 @@ const TOPIC_BYTES = 10_000 * 12;
 
 function trialRoute(http: HttpContext): Route {
   const lists = { ...BODY_LIMITS, maxBytes: BODY_LIMITS.maxBytes + TOPIC_BYTES };
-  return startingRoute(http, {
+  return startRunRoute(http, {
     path: '/api/councils/try',
     isAlsoId: true,
     access: 'run',
@@ -164,26 +170,26 @@ function trialRoute(http: HttpContext): Route {
     description:
       'No language model is called, whatever the nodes name. With faults in the council the run fails and names them.',
     body: bodyOf(http.schemas, 'try-request.json', { isRequired: true, lists }),
-    begin: (run, request) => frozenTrial(http, run, request),
+    buildRequest: (run, body) => buildTrialRequest(http, run, body),
   });
 }
 
 /** @throws {RequestRefused} 422, 413 for a council that could not be saved */
-function frozenTrial(http: HttpContext, run: RunKey, request: TryRequest): Beginning {
-  const { name = 'Untitled', nodes, edges = [], approvals } = request;
+function buildTrialRequest(http: HttpContext, run: RunIdentity, body: TryRequest): BuiltRequest {
+  const { name = 'Untitled', nodes, edges = [], approvals } = body;
   assertRules({ nodes });
   const council = councilOf({ name, nodes, edges, ...(approvals !== undefined && { approvals }) });
   assertSize(sentBytes(council));
   const compiled = compileBlueprint({ id: name, ...council }, http.nodeDefaults);
   const graph = byModel(compiled.graph, http.offlineModel);
-  const requested = requestedRun({
+  const request = buildRunRequest({
     ...run,
-    inputTopic: request.input_topic,
-    godMode: request.god_mode ?? false,
+    inputTopic: body.input_topic,
+    godMode: body.god_mode ?? false,
     blueprint: { id: null, name },
     ...frozenGraph(graph, http.system.sha256),
   });
-  return { requested, failure: compiled.isRunnable ? null : compiled.failure };
+  return { request, failure: compiled.isRunnable ? null : compiled.failure };
 }
 
 /** The graph with one model for all nodes. The run freezes it, so it also applies after a restart and in forks. */

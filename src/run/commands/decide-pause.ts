@@ -10,7 +10,7 @@ import type { RunFact } from '../events.js';
 import { claimsRun } from '../events.js';
 import type { Admission } from '../live/admission.js';
 import type { LiveRuns } from '../live/live-runs.js';
-import type { AppendAfter, RunRepository } from '../live/run-repository.js';
+import type { AppendBase, RunRepository } from '../live/run-repository.js';
 import type { DecisionOutcome } from '../human-decision.js';
 import { VOTED, assertApprover, effectiveChoice, factsOfDecision, outcomeOf, passDeadline } from '../human-decision.js';
 import type { DecisionContext } from '../pending-events.js';
@@ -130,25 +130,25 @@ export class PauseDecisions {
   }
 
   /** Appends a human's decision; a run that it resumes takes a slot even if none is free. */
-  async #append(runId: string, after: AppendAfter, facts: readonly RunFact[]): Promise<void> {
+  async #append(runId: string, base: AppendBase, facts: readonly RunFact[]): Promise<void> {
     const takesSlot = claimsRun(facts);
     if (takesSlot) this.#deps.admission.enter();
-    await this.#appendWithSlot(takesSlot, { runId, after, facts });
+    await this.#appendWithSlot(takesSlot, { runId, base, facts });
   }
 
   /** @returns false, and appends nothing, if the run would be resumed and no slot is free */
-  async #appendIfFree(runId: string, after: AppendAfter, facts: readonly RunFact[]): Promise<boolean> {
+  async #appendIfFree(runId: string, base: AppendBase, facts: readonly RunFact[]): Promise<boolean> {
     const takesSlot = claimsRun(facts);
     if (takesSlot && !this.#deps.admission.tryEnter()) return false;
-    await this.#appendWithSlot(takesSlot, { runId, after, facts });
+    await this.#appendWithSlot(takesSlot, { runId, base, facts });
     return true;
   }
 
   /** Frees the slot that was taken for an append if nothing is written. */
-  async #appendWithSlot(takesSlot: boolean, { runId, after, facts }: PauseAppend): Promise<void> {
+  async #appendWithSlot(takesSlot: boolean, { runId, base, facts }: PauseAppend): Promise<void> {
     const { runs, admission } = this.#deps;
     try {
-      await runs.append(runId, after, facts);
+      await runs.append(runId, base, facts);
     } catch (error) {
       if (takesSlot) admission.leave();
       throw error;
@@ -158,7 +158,7 @@ export class PauseDecisions {
 
 interface PauseAppend {
   readonly runId: string;
-  readonly after: AppendAfter;
+  readonly base: AppendBase;
   readonly facts: readonly RunFact[];
 }
 

@@ -7,16 +7,16 @@ import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js
 import type { System } from '../../system/system.js';
 import type { Admission } from '../live/admission.js';
 import type { RunRepository } from '../live/run-repository.js';
-import type { MachineCache } from '../machine.js';
+import type { ChartCache } from '../machine.js';
 import type { RunFact } from '../events.js';
-import { newRun, refuseRun, requestRun } from '../request.js';
+import { firstFacts, refusedRunFacts } from '../request.js';
 import { factsAfter, readRun } from '../stream.js';
 import { sealAppend } from '../../eventsourcing/handle-command.js';
 
 export interface RunStartsDeps {
   readonly runs: RunRepository;
   readonly admission: Admission;
-  readonly machines: MachineCache;
+  readonly charts: ChartCache;
   readonly log: EventLog;
   readonly system: System;
   readonly instanceId: string;
@@ -24,49 +24,49 @@ export interface RunStartsDeps {
 
 export class RunStarts {
   readonly #deps: RunStartsDeps;
-  /** Starts in flight. An equal request waits for the first and gets its answer. */
-  readonly #starting = new Map<string, Promise<RunRequestedData>>();
+  /** By run id. An equal request waits for the first and gets its answer. */
+  readonly #startsInFlight = new Map<string, Promise<RunRequestedData>>();
 
   constructor(deps: RunStartsDeps) {
     this.#deps = deps;
   }
 
   /**
-   * Records a new run and starts it, or leaves it pending when no slot is free. Resolves once its first event is
-   * durable.
+   * Records a new run and starts it, or leaves it pending when no slot is free. Resolves when its first events are
+   * durable; with a slot the run's actor is then live and has begun its first model calls.
    *
    * @returns the recorded request: with a repeated key that of the first
    * @throws {KeyReused} the run exists and was requested with another body
    * @throws {TooManyPending} when no further run may be pending; nothing is recorded
    */
-  async start(requested: RunRequestedData): Promise<RunRequestedData> {
-    const { runId, bodyHash } = requested;
-    const earlier = this.#starting.get(runId);
+  async start(request: RunRequestedData): Promise<RunRequestedData> {
+    const { runId, bodyHash } = request;
+    const earlier = this.#startsInFlight.get(runId);
     if (earlier !== undefined) {
       await earlier.catch(() => undefined);
       const repeated = await findRequest(this.#deps.log, runId, [bodyHash]);
       if (repeated !== null) return repeated;
     }
-    const starting = this.#begin(requested);
-    this.#starting.set(runId, starting);
+    const recording = this.#recordNew(request);
+    this.#startsInFlight.set(runId, recording);
     try {
-      return await starting;
+      return await recording;
     } catch (error) {
-      return await this.#firstOf(requested, error);
+      return await this.#findFirst(request, error);
     } finally {
-      this.#starting.delete(runId);
+      this.#startsInFlight.delete(runId);
     }
   }
 
   /** Records a run that cannot begin: it is requested and fails in one append. Returns and throws as `start` does. */
-  async refuse(requested: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
-    const { machines, runs } = this.#deps;
+  async refuse(request: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
+    const { charts, runs } = this.#deps;
     try {
-      const facts = refuseRun(requested, failure);
-      await runs.append(requested.runId, { chart: machines.of(requested), snapshot: null }, facts);
-      return requested;
+      const facts = refusedRunFacts(request, failure);
+      await runs.append(request.runId, { chart: charts.of(request), snapshot: null }, facts);
+      return request;
     } catch (error) {
-      return await this.#firstOf(requested, error);
+      return await this.#findFirst(request, error);
     }
   }
 
@@ -75,25 +75,25 @@ export class RunStarts {
    *
    * @throws {AppendTooLarge} as the start would
    */
-  preview(requested: RunRequestedData): readonly RunFact[] {
-    const { runs, machines } = this.#deps;
-    const { runId } = requested;
-    const facts = requestRun(machines.of(requested), requested, { claim: true, context: runs.decisionContext() });
+  preview(request: RunRequestedData): readonly RunFact[] {
+    const { runs, charts } = this.#deps;
+    const { runId } = request;
+    const { facts } = firstFacts(charts.of(request), request, { hasSlot: true, context: runs.decisionContext() });
     const { stream, events, expected } = sealAppend(this.#deps, factsAfter(null, runId, facts));
     checkAppend(stream, events, expected);
     return facts;
   }
 
-  async #begin(requested: RunRequestedData): Promise<RunRequestedData> {
-    const { runs, machines, admission } = this.#deps;
-    const chart = machines.of(requested);
+  async #recordNew(request: RunRequestedData): Promise<RunRequestedData> {
+    const { runs, charts, admission } = this.#deps;
+    const chart = charts.of(request);
     const hasSlot = admission.tryEnter();
     if (!hasSlot) admission.reserve();
     try {
-      const { facts, claim } = newRun(chart, requested, { claim: hasSlot, context: runs.decisionContext() });
-      await runs.append(requested.runId, { chart, snapshot: null, claim }, facts);
-      if (!hasSlot) admission.enqueue(requested.runId);
-      return requested;
+      const { facts, claimDecision } = firstFacts(chart, request, { hasSlot, context: runs.decisionContext() });
+      await runs.append(request.runId, { chart, snapshot: null, claimDecision }, facts);
+      if (!hasSlot) admission.enqueue(request.runId);
+      return request;
     } catch (error) {
       if (hasSlot) admission.leave();
       throw error;
@@ -105,9 +105,9 @@ export class RunStarts {
   /**
    * The recorded request of an equal start that was appended before this one. Throws any error but that conflict again.
    */
-  async #firstOf(requested: RunRequestedData, error: unknown): Promise<RunRequestedData> {
+  async #findFirst(request: RunRequestedData, error: unknown): Promise<RunRequestedData> {
     if (!(error instanceof RevisionConflict)) throw error;
-    const first = await findRequest(this.#deps.log, requested.runId, [requested.bodyHash]);
+    const first = await findRequest(this.#deps.log, request.runId, [request.bodyHash]);
     // After a conflict the first event must be readable. If it is not, the log is unavailable.
     if (first === null) throw new LogUnavailable({ cause: error });
     return first;

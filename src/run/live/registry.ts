@@ -76,22 +76,22 @@ export class RunRegistry {
   }
 
   /** Records a new run and starts it, or leaves it pending: see commands/start.ts. */
-  async start(requested: RunRequestedData): Promise<RunRequestedData> {
+  async start(request: RunRequestedData): Promise<RunRequestedData> {
     await this.#ready;
     this.#runs.assertTakingWork();
-    return await this.#tasks.track(this.#starts.start(requested));
+    return await this.#tasks.track(this.#starts.start(request));
   }
 
   /** Records a run that cannot begin: see commands/start.ts. */
-  async refuse(requested: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
+  async refuse(request: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
     await this.#ready;
     this.#runs.assertTakingWork();
-    return await this.#tasks.track(this.#starts.refuse(requested, failure));
+    return await this.#tasks.track(this.#starts.refuse(request, failure));
   }
 
   /** The facts that a start would record: see commands/start.ts. */
-  previewStart(requested: RunRequestedData): readonly RunFact[] {
-    return this.#starts.preview(requested);
+  previewStart(request: RunRequestedData): readonly RunFact[] {
+    return this.#starts.preview(request);
   }
 
   /** The recorded request of a run with the same key, or null if there is none. @throws {KeyReused} when its body differs */

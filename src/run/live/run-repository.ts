@@ -10,7 +10,7 @@ import type { Logger } from '../../system/logger.js';
 import { RunCorrupt } from '../errors.js';
 import type { RunEvent, RunFact } from '../events.js';
 import { claimsRun } from '../events.js';
-import type { MachineCache, RunSnapshot } from '../machine.js';
+import type { ChartCache, RunSnapshot } from '../machine.js';
 import type { DecisionContext, PendingEvents } from '../pending-events.js';
 import { decisionContext } from '../pending-events.js';
 import type { KnownCorruptRuns, Replay } from '../replay.js';
@@ -34,7 +34,7 @@ export interface RunObserver {
 }
 
 export interface RunRepositoryDeps extends Omit<RunActorDeps, 'host'> {
-  readonly machines: MachineCache;
+  readonly charts: ChartCache;
   readonly liveRuns: LiveRuns;
   readonly admission: Admission;
   readonly tasks: TaskTracker;
@@ -46,14 +46,14 @@ export interface RunRepositoryDeps extends Omit<RunActorDeps, 'host'> {
 }
 
 /** What an append follows: a loaded run, or a new one without a snapshot. */
-export interface AppendAfter extends Pick<Replay, 'chart'> {
+export interface AppendBase extends Pick<Replay, 'chart'> {
   readonly snapshot: RunSnapshot | null;
   /** When the facts were decided; default: now. */
   readonly at?: string;
   /** Whether to wait while the disk is full. Default: the caller gets the error. */
   readonly waitsForRoom?: boolean;
-  /** The decision on a new run, which saves computing its transitions again. */
-  readonly claim?: PendingEvents | null;
+  /** The decision that claims a new run, so that its transitions are not computed again. */
+  readonly claimDecision?: PendingEvents | null;
 }
 
 /** A recorded claim. */
@@ -125,8 +125,8 @@ export class RunRepository implements ActorHost {
   }
 
   #replay(runId: string): Promise<Replay | null> {
-    const { log, system, corruptRuns, machines } = this.#deps;
-    return replayRun(log, runId, { machines, sha256: system.sha256, corruptRuns });
+    const { log, system, corruptRuns, charts } = this.#deps;
+    return replayRun(log, runId, { charts, sha256: system.sha256, corruptRuns });
   }
 
   /**
@@ -134,32 +134,32 @@ export class RunRepository implements ActorHost {
    *
    * @throws {RevisionConflict} when another append came first
    */
-  append(runId: string, after: AppendAfter, facts: readonly RunFact[]): Promise<RunState> {
-    const append = (): Promise<RunState> => this.#append(runId, after, facts);
-    return claimsRun(facts) ? this.#claims.during(runId, append) : this.#claims.duringAppend(runId, append);
+  append(runId: string, base: AppendBase, facts: readonly RunFact[]): Promise<RunState> {
+    const work = (): Promise<RunState> => this.#append(runId, base, facts);
+    return claimsRun(facts) ? this.#claims.during(runId, work) : this.#claims.duringAppend(runId, work);
   }
 
-  async #append(runId: string, after: AppendAfter, facts: readonly RunFact[]): Promise<RunState> {
+  async #append(runId: string, base: AppendBase, facts: readonly RunFact[]): Promise<RunState> {
     const { log, system, ownAppends, tasks } = this.#deps;
-    const { chart, snapshot, claim, waitsForRoom = false } = after;
+    const { chart, snapshot, claimDecision, waitsForRoom = false } = base;
     const before = snapshot?.context.run ?? null;
-    const sealed = sealAppend(this.#deps, { ...factsAfter(before?.head ?? null, runId, facts), ...decidedAt(after) });
+    const sealed = sealAppend(this.#deps, { ...factsAfter(before?.head ?? null, runId, facts), ...decidedAt(base) });
     const start = snapshot ?? chart.first(sealed.recorded[0]);
-    const to = outcomeOf(after, { start, recorded: sealed.recorded });
-    const append = { before, events: sealed.recorded, after: to.context.run };
-    const { isRepeated } = await ownAppends.during(append, () =>
+    const to = outcomeOf(base, { start, recorded: sealed.recorded });
+    const run = to.context.run;
+    const { isRepeated } = await ownAppends.during({ before, events: sealed.recorded, after: run }, () =>
       appendWithRetry(log, sealed, { system, waitsForRoom, signal: tasks.signal }),
     );
     if (!claimsRun(facts)) {
-      this.onEventRecorded(runId, append.after.head.seq);
-      this.notify(append.after);
-      return append.after;
+      this.onEventRecorded(runId, run.head.seq);
+      this.notify(run);
+      return run;
     }
     // Another append to this run may be recorded already, while its acknowledgement is still on the way.
     const hasWaited = await this.#claims.appendsSettled(runId);
     // From here until the actor is live, this code must not await: an event delivered in between would be lost.
     const isLate = this.#claims.takeOvertaken(runId) || isRepeated || hasWaited;
-    const claimed = { recorded: sealed.recorded, decided: { to, assignments: claim?.assignments }, isLate };
+    const claimed = { recorded: sealed.recorded, decided: { to, assignments: claimDecision?.assignments }, isLate };
     return await this.#activate(new RunActor(chart, start, this.#actorDeps), claimed);
   }
 
@@ -210,17 +210,17 @@ export class RunRepository implements ActorHost {
 }
 
 /** A claim was folded with the time of its decision, so it must be recorded with the same time. */
-function decidedAt({ at, claim }: AppendAfter): { readonly at?: string } {
-  const decided = claim?.context.at ?? at;
+function decidedAt({ at, claimDecision }: AppendBase): { readonly at?: string } {
+  const decided = claimDecision?.context.at ?? at;
   return decided === undefined ? {} : { at: decided };
 }
 
 /** The snapshot after facts as recorded. @throws {TransitionRefused} when the chart does not allow one of them */
 function outcomeOf(
-  { chart, snapshot, claim }: AppendAfter,
+  { chart, snapshot, claimDecision }: AppendBase,
   { start, recorded }: { readonly start: RunSnapshot; readonly recorded: readonly RunEvent[] },
 ): RunSnapshot {
-  if (claim !== undefined && claim !== null) return asRecorded(claim.snapshot, recorded.at(-1));
+  if (claimDecision !== undefined && claimDecision !== null) return asRecorded(claimDecision.snapshot, recorded.at(-1));
   const rest = snapshot === null ? recorded.slice(1) : recorded;
   return rest.reduce((from, fact) => chart.next(from, fact), start);
 }

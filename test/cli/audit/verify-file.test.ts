@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { nodeSystem } from '../../../src/system/system.js';
 import type { VerifyExportDeps } from '../../../src/cli/commands/verify-export.js';
 import { verifyExport } from '../../../src/cli/commands/verify-export.js';
-import { machineCache } from '../../../src/run/machine.js';
+import { chartCache } from '../../../src/run/machine.js';
 import type { CouncilBench } from '../../support/council-command.js';
 import { councilBench } from '../../support/council-command.js';
 import { eventIn, readGolden } from '../../support/golden.js';
@@ -12,7 +12,7 @@ import { seededRandom } from '../../support/seeded-random.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
 const DAMAGES = process.env['SOAK'] === undefined ? 400 : 20_000;
-const deps = { machines: machineCache(), sha256: nodeSystem().sha256, head: null, recorded: null };
+const deps = { machines: chartCache(), sha256: nodeSystem().sha256, head: null, recorded: null };
 
 interface Damage {
   readonly name: string;
