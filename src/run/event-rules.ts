@@ -1,13 +1,16 @@
 /** Which event may follow in which state of a run. The chart (machine.ts) is compiled from these rules. */
-import type { NodeStartedData, RunCompletedData } from '../generated/schemas.js';
+import type { NodeStartedData, RunCompletedData, RunFacts } from '../generated/schemas.js';
 import { isDecisionAllowed, isEscalationAllowed, isVoteAllowed } from './approvals.js';
-import type { RunEvent } from './events.js';
+import type { RunFactType } from './events.js';
 import { isOutstanding } from './fork-snapshot.js';
 import { branchAtEnd } from './frontier.js';
 import type { RunState } from './state.js';
 import { isFrontierDone } from './state.js';
 
-/** Where in the chart an event may occur. A paused run waits or is decided; each node is idle or active. */
+/**
+ * Where in the chart an event may occur. A paused run is `waiting` for a decision or `decided`; a rule for `paused` covers
+ * both. Each node is `idle` or `active`.
+ */
 export type Position = 'pending' | 'running' | 'paused' | 'waiting' | 'decided' | 'idle' | 'active';
 
 /** The state after an event, or null if it stays the same. */
@@ -15,9 +18,9 @@ export type Next = 'running' | 'paused' | 'decided' | 'completed' | 'failed' | '
 
 /**
  * Where each event may occur, and the state after it: the whole chart except its nodes. Add a new event here, and its
- * further requirements to `mayFollow`.
+ * further requirements to `GUARDS`.
  */
-export const EVENTS: Readonly<Record<RunEvent['type'], Readonly<Partial<Record<Position, Next>>>>> = {
+export const EVENTS: Readonly<Record<RunFactType, Readonly<Partial<Record<Position, Next>>>>> = {
   RunRequested: {},
   RunClaimed: { pending: null, running: null, decided: null },
   RunReleased: { pending: null, running: null, paused: null },
@@ -35,43 +38,32 @@ export const EVENTS: Readonly<Record<RunEvent['type'], Readonly<Partial<Record<P
   NodeFailed: { active: 'idle' },
 };
 
-/** Events that require more of the run than the chart's state; a drawn chart marks them. */
-export const GUARDED: ReadonlySet<string> = new Set<RunEvent['type']>([
-  'NodeStarted',
-  'RunPaused',
-  'VoteCast',
-  'PauseEscalated',
-  'GateDecided',
-  'RunCompleted',
-]);
+/** Whether the run's state allows an event of a type with this data, recorded at this time. */
+type Guard<T extends RunFactType> = (run: RunState, data: RunFacts[T], at: string) => boolean;
+
+/** What an event requires of the run beyond the chart's state. Types that are not listed require nothing more. */
+const GUARDS: { readonly [T in RunFactType]?: Guard<T> } = {
+  NodeStarted: isAwaited,
+  RunPaused: isFrontierDone,
+  VoteCast: isVoteAllowed,
+  PauseEscalated: (run, data, at) => isEscalationAllowed(run, at, data),
+  GateDecided: (run, data, at) => isDecisionAllowed(run, at, data),
+  RunCompleted: isResult,
+};
+
+/** The types of events with a guard; a drawn chart marks them. */
+export const GUARDED: ReadonlySet<string> = new Set(Object.keys(GUARDS));
 
 /** The guard: whether the rest of the run's state allows an event that the chart's state allows. */
-export function mayFollow(run: RunState, event: RunEvent): boolean {
-  switch (event.type) {
-    case 'NodeStarted':
-      return isAwaited(run, event.data);
-    case 'RunPaused':
-      return isFrontierDone(run);
-    case 'VoteCast':
-      return isVoteAllowed(run, event.data);
-    case 'PauseEscalated':
-      return isEscalationAllowed(run, event.at, event.data);
-    case 'GateDecided':
-      return isDecisionAllowed(run, event.at, event.data);
-    case 'RunCompleted':
-      return isResult(run, event.data);
-    case 'RunRequested':
-    case 'RunClaimed':
-    case 'RunReleased':
-    case 'RunStarted':
-    case 'RunResumed':
-    case 'ToolCalled':
-    case 'NodeCompleted':
-    case 'NodeFailed':
-    case 'RunFailed':
-      return true;
-  }
+export function mayFollow<T extends RunFactType>(run: RunState, event: EventOf<T>): boolean {
+  const guard: Guard<T> | undefined = GUARDS[event.type];
+  return guard === undefined || guard(run, event.data, event.at);
 }
+
+/** An event of one of these types: the compiler relates its type to its data. */
+type EventOf<Types extends RunFactType> = {
+  readonly [T in Types]: { readonly type: T; readonly data: RunFacts[T]; readonly at: string };
+}[Types];
 
 /** Whether a start is expected: of a node with an arrival, or another attempt of an outstanding step. */
 function isAwaited(run: RunState, { node, step }: NodeStartedData): boolean {

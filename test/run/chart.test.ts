@@ -108,7 +108,10 @@ function statusIn(state: (typeof STATES)[number]) {
   }
 }
 
-/** A letter for each of STATES that allows a fact, a dot for one that refuses it. */
+/**
+ * By fact, a column for each of STATES in its order: the state's first letter if it allows the fact, a dot if it refuses
+ * it. The letter `p` is pending in the first column and paused in the fourth.
+ */
 const ALLOWED: Readonly<Record<FactName, string>> = {
   RunRequested: '.........',
   RunClaimed: 'pia.d..se',
