@@ -7,7 +7,7 @@ import { utf8Bytes } from '../graph/limits.js';
 import type { ModelAnswer, ModelRequest, ToolCall, ToolRound } from '../models/port.js';
 import { withoutThoughts } from './thoughts.js';
 import type { ToolKit, ToolUsage } from './tools/call.js';
-import { boundReached, callLimits, callsLeft, executeCall } from './tools/call.js';
+import { toolLimitReached, callLimits, callsLeft, executeCall } from './tools/call.js';
 import { elementAt } from '../system/element.js';
 
 export interface ConversationDeps {
@@ -47,7 +47,7 @@ export async function converse(
       bytes: results.reduce((sum, result) => sum + utf8Bytes(result), spent.bytes),
       elapsedMs: clock(),
     };
-    const bound = boundReached(spent, timeoutMs);
+    const bound = toolLimitReached(spent, timeoutMs);
     if (bound !== null) {
       const refused = calls.length - allowed.length;
       const last = await ask(withResults(request, rounds, closingMessage(bound, refused)));

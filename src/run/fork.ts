@@ -85,7 +85,7 @@ function effectiveAt(parent: RunState, override: StateOverride | null): StateOve
 }
 
 /** The error of a fork that its first facts already fail at the execution limit, or null. */
-export function boundReached(facts: readonly RunFact[]): string | null {
+export function executionLimitError(facts: readonly RunFact[]): string | null {
   const last = facts.at(-1);
   return last?.type === 'RunFailed' && last.data.kind === 'execution_limit' ? last.data.error : null;
 }

@@ -7,7 +7,7 @@ import { schemaCheck } from '../support/schema-check.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import type { ForkChanges } from '../../src/run/fork.js';
-import { boundReached, buildForkRequest, planFork } from '../../src/run/fork.js';
+import { executionLimitError, buildForkRequest, planFork } from '../../src/run/fork.js';
 import type { RunState } from '../../src/run/state.js';
 import { failureOf, finalDraftOf, isFinished, openPauseOf, pauseOf } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
@@ -300,8 +300,8 @@ describe('A fork', () => {
 
     it('fails at once unless it raises the limit', () => {
       expect(failureOf(stopped.run)?.kind).to.equal('execution_limit');
-      expect(boundReached(facts())).to.equal(failureOf(stopped.run)?.error);
-      expect(boundReached(facts({ maxNodeExecutions: 2 }))).to.include('limit of 2');
+      expect(executionLimitError(facts())).to.equal(failureOf(stopped.run)?.error);
+      expect(executionLimitError(facts({ maxNodeExecutions: 2 }))).to.include('limit of 2');
       const raised = requestAt(after(stopped, 'NodeCompleted'), { maxNodeExecutions: 4 });
       expect(raised.limits).to.deep.equal({ ...stopped.run.request.limits, maxNodeExecutions: 4 });
       expect(raised.changes).to.include({ maxNodeExecutions: true });

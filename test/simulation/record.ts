@@ -44,8 +44,8 @@ const OWNERS_ALONE: ReadonlySet<string> = new Set([
   'RunPaused',
 ]);
 
-/** Of tools, in one attempt. */
-const MAX_TOOL_CALLS = 8;
+/** Most tool calls of one attempt. */
+const MAX_CALLS_PER_ATTEMPT = 8;
 
 const { sha256 } = nodeSystem();
 const charts = chartCache();
@@ -200,7 +200,11 @@ export class RunRecord {
     this.#must(isUnderWay, 'no tool called for what is not under way', `${asked} in ${step}.${attempt}`);
     this.#must(!this.toolResults.has(asked), 'no result of a tool recorded twice', asked);
     this.toolResults.set(asked, `${step}.${attempt}`);
-    this.#must(this.toolCallsOf(`${step}.${attempt}`) <= MAX_TOOL_CALLS, 'within the budget', `calls in step ${step}`);
+    this.#must(
+      this.toolCallsOf(`${step}.${attempt}`) <= MAX_CALLS_PER_ATTEMPT,
+      'within the budget',
+      `calls in step ${step}`,
+    );
     const [hit] = hits;
     if (hit === undefined) return this.#must(error !== null, "a result is a tool's own", `nothing for ${asked}`);
     const place = 'url' in hit ? Number(hit.url.split('/').at(-1)) : hit.chunk;

@@ -140,13 +140,13 @@ const MAX_FAULT_CHARS = 500;
 // Limits of tools in one attempt, and the message to the model at a limit.
 
 /** Most answers that ask for tools; each needs another call to the model. */
-const MAX_TOOL_ROUNDS = 5;
+const MAX_ROUNDS_PER_ATTEMPT = 5;
 
 /** Most tool calls, including failed ones; each is an event. */
-const MAX_TOOL_CALLS = 8;
+const MAX_CALLS_PER_ATTEMPT = 8;
 
 /** Limit of all results, in bytes of UTF-8: each further round sends them again. */
-const MAX_TOOL_BYTES = 64 * 1024;
+const MAX_BYTES_PER_ATTEMPT = 64 * 1024;
 
 /** Limit of one result, in bytes of UTF-8. */
 const MAX_RESULT_BYTES = 24 * 1024;
@@ -168,22 +168,23 @@ export interface ToolUsage {
 
 /** How many more calls are allowed. */
 export function callsLeft({ calls }: ToolUsage): number {
-  return MAX_TOOL_CALLS - calls;
+  return MAX_CALLS_PER_ATTEMPT - calls;
 }
 
 /** The limits of each of several calls at once, in bytes and whole milliseconds. */
 export function callLimits(spent: ToolUsage, calls: number, timeoutMs: number): { maxBytes: number; maxMs: number } {
   return {
-    maxBytes: Math.min(MAX_RESULT_BYTES, Math.floor((MAX_TOOL_BYTES - spent.bytes) / calls)),
+    maxBytes: Math.min(MAX_RESULT_BYTES, Math.floor((MAX_BYTES_PER_ATTEMPT - spent.bytes) / calls)),
     maxMs: Math.max(1, Math.ceil(Math.min(MAX_CALL_MS, timeoutMs - spent.elapsedMs))),
   };
 }
 
 /** The limit that an attempt has reached, in words for its model, or null if it may continue. */
-export function boundReached(spent: ToolUsage, timeoutMs: number): string | null {
-  if (spent.calls >= MAX_TOOL_CALLS) return `no more than ${MAX_TOOL_CALLS} calls of tools are allowed`;
-  if (spent.rounds >= MAX_TOOL_ROUNDS) return `no more than ${MAX_TOOL_ROUNDS} rounds of calls are allowed`;
-  if (MAX_TOOL_BYTES - spent.bytes < MIN_RESULT_BYTES) return 'there is no room for more results';
+export function toolLimitReached(spent: ToolUsage, timeoutMs: number): string | null {
+  if (spent.calls >= MAX_CALLS_PER_ATTEMPT) return `no more than ${MAX_CALLS_PER_ATTEMPT} calls of tools are allowed`;
+  if (spent.rounds >= MAX_ROUNDS_PER_ATTEMPT)
+    return `no more than ${MAX_ROUNDS_PER_ATTEMPT} rounds of calls are allowed`;
+  if (MAX_BYTES_PER_ATTEMPT - spent.bytes < MIN_RESULT_BYTES) return 'there is no room for more results';
   if (spent.elapsedMs >= timeoutMs) return 'there is no time for more calls';
   return null;
 }

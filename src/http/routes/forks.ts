@@ -5,7 +5,7 @@ import { mostNodeExecutions } from '../../graph/limits.js';
 import { RunUnknown } from '../../run/errors.js';
 import type { FieldError, ForkRequest, NodeChange, RunRequestedData, StateOverride } from '../../generated/schemas.js';
 import type { ForkChanges } from '../../run/fork.js';
-import { boundReached, planFork, buildForkRequest } from '../../run/fork.js';
+import { executionLimitError, planFork, buildForkRequest } from '../../run/fork.js';
 import type { RunState } from '../../run/state.js';
 import { bodyOf } from '../body.js';
 import { assertFits, overrideOf, refuseOverride } from '../override.js';
@@ -60,7 +60,7 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
       const changes = changesIn(sent, http.schemas.validator('state-override.json'));
       const request = await requestFromParent(ctx, http, { sent, changes, actor: caller.actor, permits });
       const facts = http.registry.previewStart(request);
-      assertBoundNotReached(request, boundReached(facts));
+      assertWithinExecutionLimit(request, executionLimitError(facts));
       if (isDry) return { status: 200, body: forkPlan(planFork(facts)) };
       const starting = startWithinLimits({ ctx, http, caller }, request, () => http.registry.start(request));
       const recorded = await http.inTime(starting, outcomeUnknown(runStream(request.runId)));
@@ -128,7 +128,7 @@ function assertBound({ plan }: RunState, wanted: number | null): void {
 }
 
 /** Refuses a fork that would reach its bound of node executions before any model call. */
-function assertBoundNotReached({ graph }: RunRequestedData, reached: string | null): void {
+function assertWithinExecutionLimit({ graph }: RunRequestedData, reached: string | null): void {
   if (reached === null) return;
   const raise = `${AT_BOUND.slice(1).join('.')} raises it, up to ${mostNodeExecutions(graph.nodes.length)}`;
   throw brokenRules([
