@@ -16,8 +16,8 @@ export function renderPrompt(input: PromptInput): RenderedPrompt {
   return {
     system: [
       identity(input),
-      ...grantedTools(input),
-      ...unavailableTools(input),
+      ...toolInstructions(input),
+      ...unavailableToolsNote(input),
       DATA_RULE,
       ROLES[input.role].rule,
     ].join('\n\n'),
@@ -35,14 +35,14 @@ function identity({ label, systemPrompt }: PromptInput): string {
   return systemPrompt.trim() === '' ? name : `${name}\n\n${systemPrompt}`;
 }
 
-function grantedTools({ tools = [] }: PromptInput): readonly string[] {
+function toolInstructions({ tools = [] }: PromptInput): readonly string[] {
   if (tools.length === 0) return [];
   const names = tools.map((tool) => TOOL_TITLES[tool]).join(' and ');
   const citing = tools.includes('pdfReader') ? ` ${CITING_RULE}` : '';
   return [`You have ${names}. Use it where facts matter, before you answer. ${TOOL_DATA_RULE}${citing}`];
 }
 
-function unavailableTools({ missingTools: tools = [] }: PromptInput): readonly string[] {
+function unavailableToolsNote({ missingTools: tools = [] }: PromptInput): readonly string[] {
   if (tools.length === 0) return [];
   const names = tools.map((tool) => TOOL_TITLES[tool]).join(' and ');
   return [`You were promised ${names}, which is not available now. Do without, and never write as if you had used it.`];

@@ -81,7 +81,7 @@ function httpContext(deps: HttpDeps): HttpContext {
   return {
     ...deps,
     schemas: openSchemas(),
-    inTime: (work, late = unavailable) =>
+    withinDeadline: (work, late = unavailable) =>
       inTime(() => work, { system: deps.system, maxMs: deps.appendDeadlineMs, late }),
   };
 }

@@ -12,7 +12,7 @@ const READ_AHEAD_CHARS = 1024 * 1024;
 const CHUNK_CHARS = 64 * 1024;
 
 export interface ChunkedBodyDeps {
-  readonly http: Pick<HttpContext, 'system' | 'onFault' | 'inTime'>;
+  readonly http: Pick<HttpContext, 'system' | 'onFault' | 'withinDeadline'>;
   readonly response: ServerResponse;
 }
 
@@ -27,7 +27,7 @@ export async function readBody(
 ): Promise<string | AsyncIterable<string>> {
   // Koa drops a body unread, for HEAD or when the client has gone, without ending its generator.
   whenClosed(response, () => void texts.return(undefined).catch(() => undefined));
-  const body = await http.inTime(readAhead(texts));
+  const body = await http.withinDeadline(readAhead(texts));
   return typeof body === 'string' ? body : chunkedBody(body, { http, response });
 }
 

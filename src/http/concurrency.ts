@@ -16,23 +16,23 @@ export function permitsFor(count: number): Semaphore {
 
 /**
  * Does work under a permit, which is released once the work has settled, even after its deadline has passed. The deadline
- * of `inTime` applies to the wait and to the work, each separately.
+ * of `withinDeadline` applies to the wait and to the work, each separately.
  *
- * @throws {RequestRefused} 503 without a permit in time, or what `inTime` throws for work that takes too long
+ * @throws {RequestRefused} 503 without a permit in time, or what `withinDeadline` throws for work that takes too long
  */
 export async function withPermit<T>(
   permits: Semaphore,
-  http: Pick<HttpContext, 'inTime'>,
+  http: Pick<HttpContext, 'withinDeadline'>,
   work: () => Promise<T>,
 ): Promise<T> {
   const release = await permitInTime(permits, http);
-  return await http.inTime(work().finally(release));
+  return await http.withinDeadline(work().finally(release));
 }
 
 /** Takes a permit, which the caller must release. @throws {RequestRefused} 503 without one in time */
-export async function permitInTime(permits: Semaphore, http: Pick<HttpContext, 'inTime'>): Promise<() => void> {
+export async function permitInTime(permits: Semaphore, http: Pick<HttpContext, 'withinDeadline'>): Promise<() => void> {
   const acquired = permits.acquire();
-  return await http.inTime(acquired, tooMany).catch((error: unknown) => {
+  return await http.withinDeadline(acquired, tooMany).catch((error: unknown) => {
     // Releases the permit if it comes later.
     acquired.then((late) => late()).catch(() => undefined);
     throw error;
@@ -42,7 +42,7 @@ export async function permitInTime(permits: Semaphore, http: Pick<HttpContext, '
 /** Takes a permit that is released once the response is closed. @throws {RequestRefused} 503 without one in time */
 export async function holdPermit(
   permits: Semaphore,
-  http: Pick<HttpContext, 'inTime'>,
+  http: Pick<HttpContext, 'withinDeadline'>,
   response: ServerResponse,
 ): Promise<void> {
   whenClosed(response, await permitInTime(permits, http));

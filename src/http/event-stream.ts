@@ -46,7 +46,7 @@ function encodeCursor(cursor: string): Buffer {
 }
 
 interface EventStreamOptions {
-  readonly http: Pick<HttpContext, 'system' | 'onFault' | 'unsent' | 'inTime'>;
+  readonly http: Pick<HttpContext, 'system' | 'onFault' | 'unsent' | 'withinDeadline'>;
   readonly response: ServerResponse;
   /** Sends the events. The answer ends when it resolves, and breaks off when it rejects after the answer has begun. */
   readonly deliver: (sink: EventSink) => Promise<void>;
@@ -63,7 +63,7 @@ export async function eventStream({ http, response, deliver }: EventStreamOption
     () => sink.end(),
     (error: unknown) => sink.fail(error),
   );
-  await http.inTime(sink.begun);
+  await http.withinDeadline(sink.begun);
   return sink.body;
 }
 

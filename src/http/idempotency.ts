@@ -108,7 +108,7 @@ export async function startRunOnce(
   const { uuid, sha256 } = http.system;
   const runId = key === null ? uuid() : keyedRunId({ ...keyScope(ctx), key }, sha256);
   const run = { runId, keyHash, bodyHash, actor: caller.actor };
-  const recorded = await http.inTime(
+  const recorded = await http.withinDeadline(
     findOrStart({ ctx, http, caller }, { run, sentHash, buildRequest }),
     outcomeUnknown(runStream(runId)),
   );

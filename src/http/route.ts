@@ -103,7 +103,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
 export interface HttpContext extends HttpDeps {
   readonly schemas: SchemaRegistry;
   /** Awaits work on the log until its deadline, then throws the error of `late`. */
-  inTime<T>(work: Promise<T>, late?: () => Error): Promise<T>;
+  withinDeadline<T>(work: Promise<T>, late?: () => Error): Promise<T>;
 }
 
 /** A successful answer. */

@@ -11,7 +11,7 @@ import { isFrontierDone } from './state.js';
  * Where in the chart an event may occur. A paused run is `waiting` for a decision or `decided`; a rule for `paused` covers
  * both. Each node is `idle` or `active`.
  */
-export type Position = 'pending' | 'running' | 'paused' | 'waiting' | 'decided' | 'idle' | 'active';
+export type ChartPlace = 'pending' | 'running' | 'paused' | 'waiting' | 'decided' | 'idle' | 'active';
 
 /** The state after an event, or null if it stays the same. */
 export type Next = 'running' | 'paused' | 'decided' | 'completed' | 'failed' | 'idle' | 'active' | null;
@@ -20,7 +20,7 @@ export type Next = 'running' | 'paused' | 'decided' | 'completed' | 'failed' | '
  * Where each event may occur, and the state after it: the whole chart except its nodes. Add a new event here, and its
  * further requirements to `GUARDS`.
  */
-export const EVENTS: Readonly<Record<RunFactType, Readonly<Partial<Record<Position, Next>>>>> = {
+export const EVENTS: Readonly<Record<RunFactType, Readonly<Partial<Record<ChartPlace, Next>>>>> = {
   RunRequested: {},
   RunClaimed: { pending: null, running: null, decided: null },
   RunReleased: { pending: null, running: null, paused: null },

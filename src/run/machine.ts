@@ -8,7 +8,7 @@ import type { SnapshotFrom } from 'xstate';
 import { assign, createActor, setup } from 'xstate';
 import { planOf } from '../graph/plan.js';
 import type { Graph } from '../generated/schemas.js';
-import type { Next, Position } from './event-rules.js';
+import type { Next, ChartPlace } from './event-rules.js';
 import { EVENTS, GUARDED, mayFollow } from './event-rules.js';
 import type { RunEvent } from './events.js';
 import { evolve, firstState } from './evolve.js';
@@ -131,15 +131,15 @@ interface Transition {
   readonly guard?: 'mayFollow';
 }
 
-/** The transitions of a position. @param node state key, for a position in a node @param targets names of states */
+/** The transitions of a place. @param node state key, for a place in a node @param targets names of states */
 function transitionsAt(
-  position: Position,
+  place: ChartPlace,
   node?: string,
   targets: Partial<Record<NonNullable<Next>, string>> = STATES,
 ): Readonly<Record<string, Transition>> {
   const transitions: Record<string, Transition> = {};
   for (const [event, nextAt] of Object.entries(EVENTS)) {
-    const next = nextAt[position];
+    const next = nextAt[place];
     if (next === undefined) continue;
     const target = next === null ? undefined : targets[next];
     transitions[node === undefined ? event : `${event}.${node}`] = {

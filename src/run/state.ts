@@ -16,7 +16,7 @@ export interface FrontierNode {
   /**
    * The outage of its model's server whose end its attempts wait for, or null if its last failure was of another kind.
    */
-  readonly outage: Outage | null;
+  readonly outage: StepOutage | null;
   /** When the attempt started, ISO 8601. */
   readonly startedAt: string;
   /** How long the attempt waits after its start before it calls its model, in milliseconds. */
@@ -29,7 +29,7 @@ export interface FrontierNode {
 }
 
 /** An outage of a model's server that a step has found. */
-export interface Outage {
+export interface StepOutage {
   /** When it was recorded, ISO 8601. */
   readonly since: string;
   /** How long the step waits for its end, in milliseconds. */

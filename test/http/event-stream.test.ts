@@ -12,13 +12,13 @@ import { untilTrue } from '../support/until-true.js';
 /** The time between beats in milliseconds, and more beats than a client may miss. */
 const [BEAT_MS, MAX_BEATS] = [15_000, 20];
 const EVENT = encodeEvent(null, 'Large', { text: 'x'.repeat(100_000) });
-const inTime = <T>(work: Promise<T>): Promise<T> => work;
+const withinDeadline = <T>(work: Promise<T>): Promise<T> => work;
 
 describe('An event stream', () => {
   it('disconnects a client that reads nothing, but not a slow one', async () => {
     const system = manualSystem();
     const open: EventSink[] = [];
-    const http = { system, unsent: new UnsentBytes(), onFault: () => expect.fail('Nothing fails'), inTime };
+    const http = { system, unsent: new UnsentBytes(), onFault: () => expect.fail('Nothing fails'), withinDeadline };
     const server = createServer((_, response) => {
       const deliver = (sink: EventSink): Promise<void> => {
         sink.begin();

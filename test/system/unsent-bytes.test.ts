@@ -50,7 +50,12 @@ describe('Unsent bytes of event streams and sockets', () => {
         sends.push((text) => void sink.send(encodeEvent(null, 'Large', { text })));
         return new Promise((resolve) => sink.signal.addEventListener('abort', () => resolve()));
       };
-      const http = { system, unsent: boundOf('stream'), onFault, inTime: <T>(work: Promise<T>): Promise<T> => work };
+      const http = {
+        system,
+        unsent: boundOf('stream'),
+        onFault,
+        withinDeadline: <T>(work: Promise<T>): Promise<T> => work,
+      };
       void eventStream({ http, response, deliver }).then((body) => body.pipe(response));
     });
     const sendQueue = new SendQueue({ system, unsent: boundOf('socket') });

@@ -16,7 +16,7 @@ const ROOM_BYTES = 4 * MAX_APPEND_BYTES;
 /** Streams whose heads are cached, the most recently appended to; about 150 bytes each. Others cost two lookups. */
 const CACHED_HEADS = 20_000;
 
-interface StreamHead {
+interface CachedHead {
   readonly id: number;
   /** Revision of its last event, -1 for none. */
   revision: number;
@@ -26,7 +26,7 @@ interface StreamHead {
 export class EmbeddedStore {
   readonly #database: DatabaseSyncInstance;
   readonly #statements: Statements;
-  readonly #heads = new BoundedMap<string, StreamHead>(CACHED_HEADS);
+  readonly #heads = new BoundedMap<string, CachedHead>(CACHED_HEADS);
   #position: number;
   #lastStream: number;
   readonly #freeBytes: () => number;
@@ -131,7 +131,7 @@ export class EmbeddedStore {
    * If the stream holds the same ids at the wanted revisions, the append is a retry and gets the first result.
    * Otherwise it conflicts.
    */
-  #repeatedOrConflict({ expected, rows }: StoredAppend, head: StreamHead): AppendOutcome {
+  #repeatedOrConflict({ expected, rows }: StoredAppend, head: CachedHead): AppendOutcome {
     const conflict = { kind: 'conflict', actual: head.revision < 0 ? 'none' : head.revision } as const;
     let position = 0;
     for (const [index, [id]] of rows.entries()) {
@@ -143,7 +143,7 @@ export class EmbeddedStore {
   }
 
   /** The head of an append's stream, or null if it does not exist; a stream that the append may begin is created. */
-  #headFor({ stream, expected }: StoredAppend): StreamHead | null {
+  #headFor({ stream, expected }: StoredAppend): CachedHead | null {
     const head =
       this.#heads.get(stream) ?? (expected === -1 ? this.#createStream(stream) : null) ?? this.#stored(stream);
     if (head !== null) this.#heads.set(stream, head);
@@ -151,13 +151,13 @@ export class EmbeddedStore {
   }
 
   /** Creates a stream; null if it exists. */
-  #createStream(name: string): StreamHead | null {
+  #createStream(name: string): CachedHead | null {
     if (this.#statements.create.run(this.#lastStream + 1, name).changes === 0) return null;
     this.#lastStream += 1;
     return { id: this.#lastStream, revision: -1 };
   }
 
-  #stored(stream: string): StreamHead | null {
+  #stored(stream: string): CachedHead | null {
     const row: unknown = this.#statements.stream.get(stream);
     return isRow(row) ? { id: numberIn(row, 0), revision: numberIn(row, 1) } : null;
   }

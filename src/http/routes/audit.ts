@@ -56,7 +56,7 @@ function eventsRoute(http: HttpContext): Route {
       const page = query.read(ctx);
       const runId = runIdIn(ctx);
       const isLines = ctx.accepts('application/json', NDJSON) === NDJSON;
-      const record = await http.inTime(http.queries.record(runId, isLines ? ALL_EVENTS : page));
+      const record = await http.withinDeadline(http.queries.record(runId, isLines ? ALL_EVENTS : page));
       if (record === null) throw new RunUnknown({ runId });
       const headers = tagged(String(record.head));
       ctx.vary('Accept');

@@ -70,7 +70,7 @@ function createRoute(http: HttpContext): Route {
       const draft = await body.read(ctx);
       assertRules(draft);
       const id = draft.id ?? http.system.uuid();
-      const blueprint = await http.inTime(
+      const blueprint = await http.withinDeadline(
         http.blueprints.create({ ...draft, id }, { actor }),
         outcomeUnknown(blueprintStream(id)),
       );
@@ -93,7 +93,7 @@ function getRoute(http: HttpContext): Route {
     success: { status: 200, description: 'The record', schema: 'blueprint.json' },
     async handle(ctx) {
       const blueprintId = blueprintIdIn(ctx);
-      const blueprint = await http.inTime(http.blueprints.find(blueprintId));
+      const blueprint = await http.withinDeadline(http.blueprints.find(blueprintId));
       if (blueprint === null) throw new BlueprintUnknown({ blueprintId });
       const headers = tagOf(blueprint, http);
       if (isKnown(ctx, headers)) return { status: 304, body: null, headers };
@@ -125,7 +125,10 @@ function putRoute(http: HttpContext): Route {
       assertRules(change);
       const id = blueprintIdIn(ctx);
       const by = { actor, isExpected: ifMatchOf(ctx, http) };
-      const blueprint = await http.inTime(http.blueprints.update(id, change, by), outcomeUnknown(blueprintStream(id)));
+      const blueprint = await http.withinDeadline(
+        http.blueprints.update(id, change, by),
+        outcomeUnknown(blueprintStream(id)),
+      );
       http.log.info({ blueprintId: id, actor, version: blueprint.version }, 'blueprint updated');
       return { status: 200, body: blueprint, headers: tagOf(blueprint, http) };
     },
@@ -146,7 +149,7 @@ function deleteRoute(http: HttpContext): Route {
     async handle(ctx, { actor }) {
       const id = blueprintIdIn(ctx);
       const by = { actor, isExpected: ifMatchOf(ctx, http) };
-      await http.inTime(http.blueprints.remove(id, by), outcomeUnknown(blueprintStream(id)));
+      await http.withinDeadline(http.blueprints.remove(id, by), outcomeUnknown(blueprintStream(id)));
       http.log.info({ blueprintId: id, actor }, 'blueprint deleted');
       return { status: 204, body: null };
     },
@@ -225,7 +228,7 @@ function blueprintListRoute(http: HttpContext): Route {
     async handle(ctx) {
       const page = query.read(ctx);
       await holdPermit(permits, http, ctx.res);
-      const { records, hasMore } = await http.inTime(http.blueprintList(page));
+      const { records, hasMore } = await http.withinDeadline(http.blueprintList(page));
       const headers = hasMore ? nextLink(ctx, page) : {};
       return { status: 200, body: chunkedBody(jsonList(records), { http, response: ctx.res }), headers };
     },

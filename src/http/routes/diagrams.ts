@@ -93,7 +93,7 @@ function councilChartRoute(http: HttpContext): Route {
     async handle(ctx) {
       const form = formOf(ctx, query.read(ctx));
       const blueprintId = blueprintIdIn(ctx);
-      const blueprint = await http.inTime(http.blueprints.find(blueprintId));
+      const blueprint = await http.withinDeadline(http.blueprints.find(blueprintId));
       if (blueprint === null) throw new BlueprintUnknown({ blueprintId });
       const compiled = compileBlueprint(blueprint, http.nodeDefaults);
       if (!compiled.isRunnable) throw new RequestRefused(compiled.failure.error, { status: 409 });

@@ -69,7 +69,7 @@ async function ingest(http: HttpContext, upload: Upload, actor: string | null): 
   const ingested = await http.documents.ingest({ ...upload, actor });
   const late = new AbortController();
   try {
-    await http.inTime(http.documents.reached(ingested, late.signal), notSearchableYet);
+    await http.withinDeadline(http.documents.reached(ingested, late.signal), notSearchableYet);
   } finally {
     late.abort();
   }
@@ -108,7 +108,7 @@ function listRoute(http: HttpContext): Route {
     success: { status: 200, description: 'A page of the documents', schema: 'document-list.json', headers: ['Link'] },
     async handle(ctx) {
       const list = pageOf(ctx, query.read(ctx), (page) => http.documentList(page));
-      const { items, headers } = await http.inTime(list);
+      const { items, headers } = await http.withinDeadline(list);
       return { status: 200, body: items.map(listedDocument), headers };
     },
   };
@@ -125,7 +125,7 @@ function getRoute(http: HttpContext): Route {
     success: { status: 200, description: 'The document', schema: 'document.json' },
     async handle(ctx) {
       const documentId = documentIdIn(ctx);
-      const found = await http.inTime(http.documents.find(documentId));
+      const found = await http.withinDeadline(http.documents.find(documentId));
       if (found === null) throw new DocumentUnknown({ documentId });
       return { status: 200, body: documentRecord(found) };
     },
@@ -229,7 +229,7 @@ function deleteRoute(http: HttpContext): Route {
     success: { status: 204, description: 'The document is deleted', schema: null },
     async handle(ctx, { actor }) {
       const documentId = documentIdIn(ctx);
-      await http.inTime(http.documents.remove(documentId, actor), outcomeUnknown(documentStream(documentId)));
+      await http.withinDeadline(http.documents.remove(documentId, actor), outcomeUnknown(documentStream(documentId)));
       http.log.info({ documentId, actor }, 'document deleted');
       return { status: 204, body: null };
     },

@@ -87,7 +87,7 @@ type Start = Extract<FeedStart, object>;
 export async function startIn(ctx: RouterContext, http: HttpContext, from: string | null): Promise<Start> {
   const lastEventId = ctx.get(LAST_EVENT_ID);
   const isHeader = lastEventId !== '';
-  const start = await http.inTime(http.logFeed.start(isHeader ? lastEventId : from));
+  const start = await http.withinDeadline(http.logFeed.start(isHeader ? lastEventId : from));
   if (typeof start === 'object') return start;
   if (start === 'unreadable') {
     const loc = isHeader ? ['header', LAST_EVENT_ID] : ['query', 'from'];

@@ -63,7 +63,7 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
       assertWithinExecutionLimit(request, executionLimitError(facts));
       if (isDry) return { status: 200, body: forkPlan(planFork(facts)) };
       const starting = startWithinLimits({ ctx, http, caller }, request, () => http.registry.start(request));
-      const recorded = await http.inTime(starting, outcomeUnknown(runStream(request.runId)));
+      const recorded = await http.withinDeadline(starting, outcomeUnknown(runStream(request.runId)));
       http.log.info({ runId: recorded.runId, parent: recorded.parent, actor: caller.actor }, 'run forked');
       return { status: 202, body: runStart(recorded) };
     },

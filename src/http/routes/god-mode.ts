@@ -61,7 +61,7 @@ async function decide(
   const choose = (): GateChoice => choiceOf(request.value, http.schemas.validator('state-override.json'));
   const decision = { caller, comment, keyHash, bodyHash, sentHash, expectedSeq, choose };
   const deciding = http.registry.decidePause(runId, decision).catch((error: unknown) => refuseOverride(error, AT));
-  const outcome = await http.inTime(deciding, outcomeUnknown(runStream(runId)));
+  const outcome = await http.withinDeadline(deciding, outcomeUnknown(runStream(runId)));
   const what = outcome.status === 'paused' ? 'vote cast' : 'pause decided';
   if (!outcome.isRepeated) http.log.info({ runId, action, actor: caller.actor }, what);
   return { status: 200, body: decisionResult(runId, outcome) };
@@ -101,7 +101,7 @@ function stateRoute(http: HttpContext): Route {
     success: { status: 200, description: 'The God Mode session', schema: 'god-mode-state.json' },
     async handle(ctx, caller) {
       const runId = runIdText(ctx);
-      const run = isRunId(runId) ? await http.inTime(http.queries.state(runId)) : null;
+      const run = isRunId(runId) ? await http.withinDeadline(http.queries.state(runId)) : null;
       const pauseView = run === null ? null : pauseViewOf(run);
       if (pauseView === null) throw new SessionUnknown({ runId });
       return { status: 200, body: godModeState(pauseView, mayDecide(pauseView.run, caller)) };

@@ -56,7 +56,7 @@ export function healthRoutes(http: HttpContext): readonly Route[] {
 async function unreadiness(http: HttpContext): Promise<string | null> {
   const late = 'the event log does not answer, or the read models have not caught up';
   try {
-    return (await http.inTime(http.ready())) ? null : late;
+    return (await http.withinDeadline(http.ready())) ? null : late;
   } catch (error) {
     if (error instanceof LogCorrupt) return 'the event log is damaged';
     if (error instanceof LogFull) return 'the disk of the event log is full';

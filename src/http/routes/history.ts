@@ -42,7 +42,7 @@ function listRoute(http: HttpContext): Route {
       const page = pageOf(ctx, listed, (each) => http.queries.list(each), linkAfter);
       const isCounted = parameters.count === '1' || parameters.count === 'true';
       const counted = isCounted ? http.queries.count(listed.filter) : null;
-      const [{ items, headers }, count] = await http.inTime(Promise.all([page, counted]));
+      const [{ items, headers }, count] = await http.withinDeadline(Promise.all([page, counted]));
       const total = count === null ? {} : { 'Total-Count': String(count) };
       return { status: 200, body: items.map(historyRecord), headers: { ...headers, ...total } };
     },
@@ -60,7 +60,7 @@ function recordRoute(http: HttpContext): Route {
     success: { status: 200, description: 'The record', schema: 'history-record.json' },
     async handle(ctx) {
       const runId = runIdIn(ctx);
-      const run = await http.inTime(http.queries.find(runId));
+      const run = await http.withinDeadline(http.queries.find(runId));
       if (run === null) throw new RunUnknown({ runId });
       return { status: 200, body: historyRecord(run) };
     },

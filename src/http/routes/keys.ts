@@ -57,7 +57,7 @@ function addRoute(http: HttpContext): Route {
     async handle(ctx, { actor }) {
       if (actor === null) assertFirstKeyAllowed(http, ctx.req.headers);
       const sent = await body.read(ctx);
-      const added = await http.inTime(
+      const added = await http.withinDeadline(
         withRefusals(
           async () => authenticator.keys.add(requested(sent, system.now()), { actor, isFirst: actor === null }),
           sent,
@@ -130,7 +130,7 @@ function revokeRoute(http: HttpContext): Route {
       const name = parameterIn(ctx, 'name');
       if (actor === null) throw new KeyUnknown({ name });
       const revoking = unlessEnded(() => http.authenticator.keys.revoke(name, actor));
-      await http.inTime(revoking, outcomeUnknown(KEYS_STREAM));
+      await http.withinDeadline(revoking, outcomeUnknown(KEYS_STREAM));
       http.log.info({ key: name, actor }, 'key revoked');
       return { status: 204, body: null };
     },
@@ -169,7 +169,7 @@ function eventsRoute(http: HttpContext): Route {
         const body = await readBody(linesOf(keys.events({ from: 0 })), { http, response: ctx.res });
         return { status: 200, body, type: NDJSON };
       }
-      const events = await http.inTime(collected(keys.events({ from, max: limit + 1 })));
+      const events = await http.withinDeadline(collected(keys.events({ from, max: limit + 1 })));
       const next = events.length > limit ? from + limit : null;
       return { status: 200, body: { events: events.slice(0, limit), next } };
     },

@@ -46,7 +46,7 @@ export function streamRoute(http: HttpContext): Route {
       const { from } = query.read(ctx);
       const after = lastEventIdOf(ctx) ?? from;
       const runId = runIdIn(ctx);
-      const run = await http.inTime(http.queries.find(runId));
+      const run = await http.withinDeadline(http.queries.find(runId));
       if (run === null) throw new RunUnknown({ runId });
       if (run.completedAt !== null && after >= run.seq) return { status: 204, body: null };
       takePlace(ctx.res);

@@ -89,7 +89,7 @@ function pollRoute(http: HttpContext): Route {
     success: { status: 200, description: 'The run', schema: 'run-result.json' },
     async handle(ctx) {
       const runId = runIdIn(ctx);
-      const run = await http.inTime(http.queries.find(runId));
+      const run = await http.withinDeadline(http.queries.find(runId));
       if (run === null) throw new RunUnknown({ runId });
       return { status: 200, body: runResult(run) };
     },
@@ -111,7 +111,7 @@ function cancelRoute(http: HttpContext): Route {
     async handle(ctx, { actor }) {
       await body.read(ctx);
       const runId = runIdIn(ctx);
-      const run = await http.inTime(http.registry.cancel(runId, actor), outcomeUnknown(runStream(runId)));
+      const run = await http.withinDeadline(http.registry.cancel(runId, actor), outcomeUnknown(runStream(runId)));
       http.log.info({ runId, actor }, 'run cancelled');
       return { status: 200, body: runResult(summaryOf(run)) };
     },

@@ -31,7 +31,7 @@ function signInRoute(http: HttpContext): Route {
     async handle(ctx) {
       const { key } = await body.read(ctx);
       const grant = await grantOfKey(key, ctx.req, http);
-      const opened = await http.inTime(authenticator.signIn(grant));
+      const opened = await http.withinDeadline(authenticator.signIn(grant));
       return { status: 200, body: session(opened.grant), headers: cookie(opened.text, ctx, http) };
     },
   };
@@ -60,7 +60,7 @@ function signOutRoute(http: HttpContext): Route {
     tag: 'keys',
     success: { status: 204, description: 'The session has ended; the cookie is removed', schema: null },
     async handle(ctx, { session: sessionId }: Grant) {
-      if (sessionId !== null) await http.inTime(http.authenticator.sessions.signOut(sessionId));
+      if (sessionId !== null) await http.withinDeadline(http.authenticator.sessions.signOut(sessionId));
       return { status: 204, body: null, headers: cookie(null, ctx, http) };
     },
   };
@@ -89,7 +89,7 @@ function ticketRoute(http: HttpContext): Route {
     tag: 'keys',
     success: { status: 201, description: 'The ticket, which works once', schema: 'ticket.json' },
     async handle(_ctx, caller) {
-      const { text, expiresAt } = await http.inTime(http.authenticator.tickets.issue(caller));
+      const { text, expiresAt } = await http.withinDeadline(http.authenticator.tickets.issue(caller));
       const body: Ticket = { ticket: text, expires_at: expiresAt };
       return { status: 201, body };
     },
