@@ -57,7 +57,7 @@ export function httpApp(deps: HttpDeps): RequestListener {
   app.use((ctx, next) => answering(ctx, next, http));
   const files = new ConsoleFiles(http.system);
   app.use(async (ctx, next) => {
-    if (isForConsole(ctx)) {
+    if (!ctx.path.startsWith('/api/') && isForConsole(ctx)) {
       assertSource(ctx, http);
       await files.answer(ctx);
     } else await next();
@@ -91,9 +91,9 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
   const router = new Router({ sensitive: true });
   for (const route of routes) {
     const path = route.path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
+    const takesTicket = isEventStream(route);
     const serve = async (ctx: RouterContext): Promise<void> => {
       if (route.isProbe !== true) assertSource(ctx, http);
-      const takesTicket = isEventStream(route);
       const required = { access: route.access, isReading: isReading(ctx), takesTicket };
       const caller = await authenticate(ctx.req, required, http);
       if (route.access !== 'open') endRequestWith(caller, ctx, http);

@@ -19,7 +19,7 @@ export function startNode(
   delayMs: number,
 ): void {
   const { run, context } = pending;
-  const tools = toolsAsRecorded(run.plan.node(node).tools, context.tools);
+  const tools = toolsAsRecorded(run.plan.node(node).tools, context.isToolAvailable);
   const assignment = assignmentOf(run, { node, branch, tools });
   const { rendered } = assignment;
   pending.assignments.set(callOf({ step, attempt }), assignment);

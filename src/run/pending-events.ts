@@ -12,8 +12,8 @@ export interface DecisionContext {
   readonly at: string;
   readonly instanceId: string;
   readonly defaultModel: string;
-  /** Tools available to a node that starts now. */
-  readonly tools: readonly ToolName[];
+  /** Whether a node that starts now can use a tool. */
+  readonly isToolAvailable: (tool: ToolName) => boolean;
   readonly sha256: (text: string) => string;
 }
 
@@ -30,7 +30,7 @@ export function decisionContext({
   readonly tools: Toolbox;
 }): DecisionContext {
   const { sha256 } = system;
-  return { at: system.now(), instanceId, defaultModel: model.defaultModel, tools: tools.available(), sha256 };
+  return { at: system.now(), instanceId, defaultModel: model.defaultModel, isToolAvailable: tools.isAvailable, sha256 };
 }
 
 /** The facts for one append; `run` is the state after them. */

@@ -45,9 +45,6 @@ export interface Given {
   readonly pending?: boolean;
 }
 
-/** Tools that nodes started by a decision can be given; a story's instance has the PDF reader. */
-const AVAILABLE: DecisionContext['tools'] = ['pdfReader'];
-
 /** A command, or a function that derives it from the run. */
 export type When = RunCommand | ((run: RunState) => RunCommand);
 
@@ -215,7 +212,7 @@ function contextOf(instanceId: string): DecisionContext {
     at: START,
     instanceId,
     defaultModel: 'model-1',
-    tools: AVAILABLE,
+    isToolAvailable: (tool) => tool === 'pdfReader',
     sha256: (text) => `sha256 of ${text.length} characters`,
   };
 }

@@ -16,6 +16,8 @@ import { compileChart } from '../../src/run/machine.js';
 import { buildRunRequest, firstFacts } from '../../src/run/request.js';
 import type { RunState } from '../../src/run/state.js';
 import { openPauseOf } from '../../src/run/state.js';
+import type { DecisionContext } from '../../src/run/pending-events.js';
+import type { ToolName } from '../../src/models/port.js';
 import type { When } from './given.js';
 import { broke, graphOf, looked, scored, wrote } from './given.js';
 import { manualSystem } from './manual-system.js';
@@ -93,9 +95,10 @@ class Recording {
     }
   }
 
-  #context(instanceId: string) {
+  #context(instanceId: string): DecisionContext {
     const { sha256 } = this.#system;
-    return { at: this.#system.now(), instanceId, defaultModel: 'model-1', tools: ['pdfReader' as const], sha256 };
+    const isToolAvailable = (tool: ToolName): boolean => tool === 'pdfReader';
+    return { at: this.#system.now(), instanceId, defaultModel: 'model-1', isToolAvailable, sha256 };
   }
 }
 

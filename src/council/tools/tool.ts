@@ -4,8 +4,8 @@ import { utf8Bytes } from '../../graph/limits.js';
 import type { PromptInput, ToolDeclaration, ToolName } from '../../models/port.js';
 
 /** The tools of a node as its start records them: `webSearch: unavailable` is granted but not available now. */
-export function toolsAsRecorded(tools: NodeTools, available: readonly ToolName[]): string[] {
-  return TOOL_NAMES.filter((tool) => tools[tool]).map((tool) => (available.includes(tool) ? tool : unavailable(tool)));
+export function toolsAsRecorded(tools: NodeTools, isAvailable: Toolbox['isAvailable']): string[] {
+  return TOOL_NAMES.filter((tool) => tools[tool]).map((tool) => (isAvailable(tool) ? tool : unavailable(tool)));
 }
 
 /** The part of a prompt input that names the recorded tools. */
@@ -59,15 +59,15 @@ export interface Tool extends ToolDeclaration {
 
 /** The tools of an instance. */
 export interface Toolbox {
-  /** The tools available to a node that starts now. */
-  available(): readonly ToolName[];
+  /** Whether a node that starts now can use the tool of a grant. */
+  readonly isAvailable: (grant: ToolName) => boolean;
   /** The tools of these grants, available or not. */
   granted(grants: readonly ToolName[]): readonly Tool[];
 }
 
 export function toolbox(tools: readonly Tool[]): Toolbox {
   return {
-    available: () => tools.filter((tool) => tool.isAvailable()).map((tool) => tool.grant),
+    isAvailable: (grant) => tools.some((tool) => tool.grant === grant && tool.isAvailable()),
     granted: (grants) => tools.filter((tool) => grants.includes(tool.grant)),
   };
 }

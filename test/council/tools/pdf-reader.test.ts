@@ -104,10 +104,12 @@ describe('The PDF reader', () => {
 describe('The toolbox', () => {
   it('has the tools with a source, and offers the reader while there are chunks', () => {
     const web = { name: 'web', search: async () => ({ isFound: true as const, results: [] }) };
-    expect(toolbox([]).available()).to.deep.equal([]);
-    expect(toolbox([webSearch(web), pdfReader(memoryChunks([]))]).available()).to.deep.equal(['webSearch']);
+    expect(toolbox([]).isAvailable('webSearch')).to.equal(false);
+    const withoutChunks = toolbox([webSearch(web), pdfReader(memoryChunks([]))]);
+    expect(withoutChunks.isAvailable('webSearch')).to.equal(true);
+    expect(withoutChunks.isAvailable('pdfReader')).to.equal(false);
     const both = toolbox([webSearch(web), pdfReader(memoryChunks([TREES]))]);
-    expect(both.available()).to.deep.equal(['webSearch', 'pdfReader']);
+    expect(both.isAvailable('pdfReader')).to.equal(true);
     expect(both.granted(['pdfReader']).map(({ name }) => name)).to.deep.equal(['pdf_reader']);
     expect(both.granted([])).to.deep.equal([]);
   });
