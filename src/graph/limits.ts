@@ -1,10 +1,17 @@
-/** Limits of a council's work. Each run records its own, so a change applies to new runs only. */
+/**
+ * Limits of a council's work. A run records its scores, executions and takeovers in `limits` of its first event, so a
+ * change of these applies to new runs only. The limits in bytes are not recorded: a change applies to all runs, and
+ * changes the fold of older runs if it is that of all feedback.
+ */
 
 /** A critic's scores after which its route counts as `approve`. Each more costs two model calls. */
 export const MAX_ITERATIONS = 5;
 
 /** The lowest score, of 0 to 10, that approves a draft. */
 export const PASS_SCORE = 8;
+
+/** Takeovers without a completed step before a run fails. */
+export const MAX_TAKEOVERS = 5;
 
 /** Largest draft in bytes of its JSON text. An event with two drafts must fit one append. */
 export const MAX_DRAFT_BYTES = 128 * 1024;

@@ -1,4 +1,7 @@
-/** A run's state as plain data for the first event of its fork (schemas/run-fold.json), and back. Not an XState snapshot. */
+/**
+ * A run's state as plain data for the first event of its fork (schemas/run-fold.json), and back. Not an XState snapshot.
+ * Two recorded names differ from the state's: `gates` is `pauses`, and `front` is `frontier`.
+ */
 import type { FoldedBranch, FoldedFeedback, RunFold } from '../generated/schemas.js';
 import type { Branch } from './branch.js';
 import type { FrontierNode, RunProgress, RunState } from './state.js';

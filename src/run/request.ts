@@ -1,5 +1,5 @@
 /** Builds a run's request, the data of its first event, and the facts that are appended with it. */
-import { maxNodeExecutions, MAX_ITERATIONS, PASS_SCORE } from '../graph/limits.js';
+import { maxNodeExecutions, MAX_ITERATIONS, MAX_TAKEOVERS, PASS_SCORE } from '../graph/limits.js';
 import type { Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import { decide } from './decide.js';
@@ -7,9 +7,6 @@ import { NO_EFFORT, usageOf } from './effort.js';
 import type { RunFact } from './events.js';
 import type { Chart } from './machine.js';
 import type { DecisionContext, PendingEvents } from './pending-events.js';
-
-/** Takeovers without a completed step before a run fails. */
-const MAX_TAKEOVERS = 5;
 
 /** What a start endpoint knows of a new run. */
 export interface RunParameters {
@@ -34,7 +31,7 @@ export function frozenGraph(
   return { graph, graphHash: sha256(canonical(graph)) };
 }
 
-/** Builds the data of a run's first event. A new limit of all runs gets its value here. */
+/** Builds the data of a run's first event. A new limit of runs gets its value here, from graph/limits.ts. */
 export function buildRunRequest(run: RunParameters): RunRequestedData {
   const { blueprint, graph } = run;
   const godMode = blueprint !== null && run.godMode;

@@ -132,8 +132,9 @@ export interface Ownership {
 }
 
 /**
- * The progress of the council. A fork continues with all of it: fork-snapshot.ts writes and reads every field, so a new
- * field does not compile until forks carry it.
+ * The progress of the council. A fork continues with all of it. For a new field the compiler names `newProgress` and
+ * `restoreSnapshot`. Also add it to schemas/run-fold.json, as an optional property: then the compiler names `forkSnapshot`.
+ * Without it, each fork begins with the default of `restoreSnapshot`.
  */
 export interface RunProgress {
   /** The topic, with a human's changes. */
