@@ -247,7 +247,8 @@ export class RunActor {
   /** Resolves when a tool call is recorded. Its result may be used only after that. */
   async #record({ step, attempt }: FrontierNode, call: CallRecord): Promise<void> {
     const facts = await this.send({ type: 'RecordToolCall', call: { step, attempt, ...call } });
-    if (facts === null || facts.length === 0) throw NO_LONGER_EXECUTED;
+    const isRecorded = facts?.some(({ type }) => type === 'ToolCalled') ?? false;
+    if (!isRecorded) throw NO_LONGER_EXECUTED;
   }
 
   #failRun(error: unknown): void {
