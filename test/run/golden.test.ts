@@ -10,18 +10,33 @@ import { answerOf, eventIn, readGolden } from '../support/golden.js';
 import { goldenHistories } from '../support/golden-histories.js';
 
 const { sha256 } = nodeSystem();
-const ALL_TYPES: readonly RunFactType[] = [
-  ...(['RunRequested', 'RunClaimed', 'RunReleased', 'RunStarted', 'RunResumed', 'NodeStarted', 'ToolCalled'] as const),
-  ...(['NodeCompleted', 'NodeFailed', 'RunPaused', 'VoteCast', 'PauseEscalated'] as const),
-  ...(['GateDecided', 'RunCompleted', 'RunFailed'] as const),
-];
+
+/** Whether the golden histories must hold an event of each type. */
+const IS_GOLDEN: Readonly<Record<RunFactType, boolean>> = {
+  RunRequested: true,
+  RunClaimed: true,
+  RunReleased: true,
+  RunStarted: true,
+  RunResumed: true,
+  NodeStarted: true,
+  ToolCalled: true,
+  NodeCompleted: true,
+  NodeFailed: true,
+  RunPaused: true,
+  VoteCast: true,
+  PauseEscalated: true,
+  GateDecided: true,
+  RunCompleted: true,
+  RunFailed: true,
+};
 
 describe('Golden histories', () => {
   const golden = readGolden();
 
-  it('hold every kind of event and every end', () => {
+  it('hold every event that they must and every end', () => {
     const events = golden.flatMap(({ lines }) => lines.map(eventIn));
-    expect(new Set(events.map(({ type }) => type))).to.have.all.keys(...ALL_TYPES);
+    const required = Object.entries(IS_GOLDEN).flatMap(([type, isGolden]) => (isGolden ? [type] : []));
+    expect(events.map(({ type }) => type)).to.include.members(required);
     const kinds = events.flatMap(({ type, data }) => (type === 'RunFailed' && 'kind' in data ? [data.kind] : []));
     expect(kinds).to.include.members(['cancelled', 'rejected', 'node_failed', 'no_route']);
     const actions = events.flatMap(({ data }) => ('action' in data ? [data.action] : []));

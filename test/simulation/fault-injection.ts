@@ -50,15 +50,13 @@ export class FaultInjection {
   }
 
   /** Whether what was done explains that a run has failed by its council or its instances. */
-  explains(kind: string): boolean {
+  explains(kind: 'node_failed' | 'takeover_limit'): boolean {
     const had = (...kinds: readonly FaultKind[]): boolean => kinds.some((each) => this.injected[each] !== undefined);
     switch (kind) {
       case 'node_failed':
         return had('model-unavailable', 'model-hangs', 'model-nonsense', 'model-refuses', 'freeze');
       case 'takeover_limit':
         return had(...DEADLY);
-      default:
-        return false;
     }
   }
 

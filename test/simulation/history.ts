@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import type { RunFailureKind } from '../../src/generated/schemas.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { summaryOf } from '../../src/projections/run-summary.js';
 import type { RunSummary } from '../../src/projections/run-summary.js';
@@ -232,15 +233,21 @@ export class World {
   }
 
   /** Whether a fault or request explains the failure of a run. */
-  #explains(kind: string, runId: string): boolean {
+  #explains(kind: RunFailureKind, runId: string): boolean {
     switch (kind) {
       case 'cancelled':
         return this.clients.hasCancelled(runId);
       case 'rejected':
       case 'execution_limit':
         return true;
-      default:
+      case 'node_failed':
+      case 'takeover_limit':
         return this.faults.explains(kind);
+      case 'no_route':
+      case 'draft_too_large':
+      case 'not_runnable':
+      case 'internal':
+        return false;
     }
   }
 

@@ -2,7 +2,7 @@
  * What must hold of a run's record, checked at each event as it is recorded. The rules are told here a second time and
  * in other words than in `src/run`, from the recorded data alone; only hash chain and chart are those of the service.
  */
-import type { RunClaimedData, ToolCalledData } from '../../src/generated/schemas.js';
+import type { RunClaimedData, RunFailureKind, ToolCalledData } from '../../src/generated/schemas.js';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
 import { chartCache } from '../../src/run/machine.js';
 import { RunReplayer } from '../../src/run/replay.js';
@@ -26,7 +26,7 @@ export interface Witness {
   /** Takes the text a model has given, once; false: none has given it, or it was taken before. */
   takeDraft(text: string): boolean;
   /** Whether anything has happened that may fail a run so. */
-  explains(kind: string): boolean;
+  explains(kind: RunFailureKind): boolean;
   /** Whether a tool has found this for a query. */
   hasFound(query: string, place: number): boolean;
   /** Whether others may take an instance for dead. */
