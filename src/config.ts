@@ -1,4 +1,7 @@
 /** The settings and their defaults. Only this file reads the environment. */
+import { readFileSync } from 'node:fs';
+import type { ProviderSettings, Providers } from './config-providers.js';
+import { objectIn, providers } from './config-providers.js';
 import { ConfigInvalid } from './errors.js';
 import type { Variable } from './config-values.js';
 import {
@@ -21,9 +24,15 @@ export interface Config {
   readonly dataDir: string;
   /** The server that stores the log, or null for the embedded log in `dataDir`. */
   readonly eventStore: EventStoreSettings | null;
-  readonly modelProvider: ModelSettings;
-  /** The provider of vectors. `model` is its embedding model. `offline` computes vectors in the service. */
-  readonly embeddings: { readonly name: 'offline' } | GeminiSettings | OpenAiSettings;
+  readonly providers: Providers;
+  /** Duration of a call to the offline model, in milliseconds. */
+  readonly offlineLatencyMs: number;
+  /** Proxies for calls to providers. */
+  readonly proxies: ProxySettings;
+  /** Prices of PRICES_FILE, or null if there is none. */
+  readonly prices: Readonly<Record<string, unknown>> | null;
+  /** The provider of vectors. `model` is its embedding model. Null computes vectors in the service. */
+  readonly embeddings: ProviderSettings | null;
   /** The search provider, or null if agents cannot search the web. */
   readonly webSearch: WebSearchSettings | null;
   /** Limit of processor time to extract the text of a PDF, in milliseconds. */
@@ -50,8 +59,6 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
-
-export type ModelSettings = OfflineSettings | GeminiSettings | OpenAiSettings;
 
 export interface ClusterTimes {
   /** Time between two heartbeats, in milliseconds. */
@@ -87,29 +94,11 @@ export interface EventStoreSettings {
   readonly prefix: string;
 }
 
-export interface OfflineSettings {
-  readonly name: 'offline';
-  /** Duration of a call, in milliseconds. */
-  readonly latencyMs: number;
-}
-
-export interface GeminiSettings {
-  readonly name: 'gemini';
-  /** Visible ASCII, so that it fits a header. Never shown. */
-  readonly apiKey: string;
-  /** http or https, without a trailing slash, query, fragment or credentials. */
-  readonly baseUrl: string;
-  readonly model: string;
-}
-
-/** Any server that speaks OpenAI's chat completions. */
-export interface OpenAiSettings {
-  readonly name: 'openai';
-  /** Visible ASCII, never shown, or null if the server needs none. */
-  readonly apiKey: string | null;
-  /** As for Gemini. The service appends `/chat/completions`. */
-  readonly baseUrl: string;
-  readonly model: string;
+/** URLs of proxies, each null if there is none, and the hosts that are called without one, as in `NO_PROXY`. */
+export interface ProxySettings {
+  readonly http: string | null;
+  readonly https: string | null;
+  readonly none: string;
 }
 
 export type WebSearchSettings =
@@ -127,18 +116,22 @@ const MILLION = 1_000_000;
 /**
  * Reads the settings. An absent or empty variable has its default.
  *
+ * @param readText reads a file that a setting names
  * @throws {ConfigInvalid} names the variable, its value and the accepted values
  */
-export function readConfig(environment: Environment): Config {
+export function readConfig(environment: Environment, readText = readTextFile): Config {
   const variable: Variables = (name) => ({ name, value: environment[name] || null });
-  const modelProvider = provider(variable);
+  const modelProviders = providers(variable, readText);
   return {
     host: plainText(variable('HOST'), '127.0.0.1'),
     port: integer(variable('PORT'), { fallback: 8000, min: 0, max: 65_535 }),
     dataDir: plainText(variable('DATA_DIR'), './data'),
     eventStore: eventStore(variable),
-    modelProvider,
-    embeddings: embeddings(modelProvider, variable),
+    providers: modelProviders,
+    offlineLatencyMs: integer(variable('OFFLINE_LATENCY_MS'), { fallback: 0, min: 0, max: 60_000 }),
+    proxies: proxies(variable),
+    prices: objectIn(variable('PRICES_FILE'), readText),
+    embeddings: embeddings(modelProviders, variable),
     webSearch: webSearch(variable),
     pdfTimeoutMs: integer(variable('PDF_TIMEOUT_MS'), { fallback: 15_000, min: 1, max: 3_600_000 }),
     modelTimeoutMs: integer(variable('MODEL_TIMEOUT_MS'), { fallback: 120_000, min: 1, max: MAX_TIMER_MS }),
@@ -204,59 +197,47 @@ function eventStore(variable: Variables): EventStoreSettings | null {
   return url === null ? null : { url, prefix };
 }
 
-/** Checks the settings of all providers, so that a typing error shows before the provider is chosen. */
-function provider(variable: Variables): ModelSettings {
-  const gemini = geminiSettings(variable);
-  const openai = openAiSettings(variable);
-  const latencyMs = integer(variable('OFFLINE_LATENCY_MS'), { fallback: 0, min: 0, max: 60_000 });
-  const fallback = gemini === null ? 'offline' : 'gemini';
-  const name = oneOf(variable('MODEL_PROVIDER'), ['gemini', 'openai', 'offline'], fallback);
-  const chosen = { gemini, openai, offline: { name: 'offline' as const, latencyMs } }[name];
-  if (chosen !== null) return chosen;
-  const needed = name === 'gemini' ? 'GEMINI_API_KEY too' : `${OPENAI_NEEDS} too`;
-  throw new ConfigInvalid({ variable: 'MODEL_PROVIDER', value: name, accepted: `"offline", or set ${needed}` });
-}
-
-/** Stable since September 2026, no end announced (ai.google.dev/gemini-api/docs/deprecations); 2.5 ends in December 2026. */
-const GEMINI_MODEL = 'gemini-3.8-flash';
-const GEMINI_BASE_URL = 'https://generativelanguage.googleapis.com';
-
-/** The settings of Gemini, or null without a key. */
-function geminiSettings(variable: Variables): GeminiSettings | null {
-  const apiKey = secret(variable('GEMINI_API_KEY'));
-  const baseUrl = address(variable('GEMINI_BASE_URL')) ?? GEMINI_BASE_URL;
-  const model = modelName(variable('GEMINI_MODEL')) ?? GEMINI_MODEL;
-  return apiKey === null ? null : { name: 'gemini', apiKey, baseUrl, model };
-}
-
-const OPENAI_BASE_URL = 'https://api.openai.com/v1';
-const OPENAI_NEEDS = 'OPENAI_MODEL and OPENAI_API_KEY (or the OPENAI_BASE_URL of a server that needs no key)';
-
-/**
- * The settings of an OpenAI-compatible server, or null without a model, or without the key that the vendor's server
- * needs. There is no default model, because models change too often.
- */
-function openAiSettings(variable: Variables): OpenAiSettings | null {
-  const apiKey = secret(variable('OPENAI_API_KEY'));
-  const baseUrl = address(variable('OPENAI_BASE_URL')) ?? OPENAI_BASE_URL;
-  const model = modelName(variable('OPENAI_MODEL'));
-  if (model === null || (apiKey === null && baseUrl === OPENAI_BASE_URL)) return null;
-  return { name: 'openai', apiKey, baseUrl, model };
-}
-
 /** For texts only. The service asks for 768 of its 3,072 dimensions (ai.google.dev/gemini-api/docs/embeddings). */
 const GEMINI_EMBEDDING_MODEL = 'gemini-embedding-001';
 
 /**
- * The provider of the model embeds too, so that texts go where prompts go and nowhere else. An OpenAI-compatible server
- * may have no embedding model: unless one is named, the service computes the vectors.
+ * The default provider embeds too, so that texts go where prompts go and nowhere else. An OpenAI-compatible server may
+ * have no embedding model: unless one is named, the service computes the vectors.
  */
-function embeddings(chosen: ModelSettings, variable: Variables): Config['embeddings'] {
+function embeddings({ configured, default: name }: Providers, variable: Variables): ProviderSettings | null {
   const gemini = modelName(variable('GEMINI_EMBEDDING_MODEL')) ?? GEMINI_EMBEDDING_MODEL;
   const openAi = modelName(variable('OPENAI_EMBEDDING_MODEL'));
-  if (chosen.name === 'gemini') return { ...chosen, model: gemini };
-  if (chosen.name === 'openai' && openAi !== null) return { ...chosen, model: openAi };
-  return { name: 'offline' };
+  const chosen = configured.find((each) => each.name === name);
+  if (chosen?.name === 'gemini') return withEmbeddingModel(chosen, 'GEMINI_EMBEDDING_MODEL', gemini);
+  if (chosen?.name === 'openai' && openAi !== null) return withEmbeddingModel(chosen, 'OPENAI_EMBEDDING_MODEL', openAi);
+  return null;
+}
+
+function withEmbeddingModel(provider: ProviderSettings, setting: string, model: string): ProviderSettings {
+  return { ...provider, model, settings: { ...provider.settings, model: setting } };
+}
+
+/** By the names that other programs use, in either case. */
+function proxies(variable: Variables): ProxySettings {
+  const either = (name: string): Variable => {
+    const lower = variable(name.toLowerCase());
+    return lower.value === null ? variable(name) : lower;
+  };
+  return {
+    http: proxyAddress(either('HTTP_PROXY')),
+    https: proxyAddress(either('HTTPS_PROXY')),
+    none: plainText(either('NO_PROXY'), ''),
+  };
+}
+
+/** A proxy's URL may hold credentials, so it is never shown. */
+function proxyAddress({ name, value }: Variable): string | null {
+  if (value === null || (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol))) return value;
+  throw new ConfigInvalid({ variable: name, value: '(hidden)', accepted: 'the http or https URL of a proxy' });
+}
+
+function readTextFile(path: string): string {
+  return readFileSync(path, 'utf8');
 }
 
 /** Tavily if it has a key, otherwise SearXNG if it has an address. */

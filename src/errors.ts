@@ -52,7 +52,7 @@ export type ModelFailureKind =
   | ('timeout' | 'aborted')
   // The answer is unusable.
   | ('answer_too_large' | 'unreadable_answer' | 'error_answer' | 'no_candidates' | 'no_choices' | 'no_text')
-  | ('empty_answer' | 'bad_vector')
+  | ('empty_answer' | 'thoughts_only' | 'bad_vector')
   // The model stopped early or withheld its answer: names of Gemini and OpenAI.
   | ('max_tokens' | 'safety' | 'recitation' | 'language' | 'other' | 'blocklist' | 'prohibited_content' | 'spii')
   | ('malformed_function_call' | 'content_filter' | 'refused' | 'unknown_finish')
@@ -67,5 +67,21 @@ export interface ModelFault {
   /** How long the next attempts wait for the model's server, which is unreachable, in milliseconds. */
   readonly outageMs?: number;
   /** The tokens that the failed call used, if the provider reported them. */
-  readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
+  readonly usage?: ModelUsage;
+}
+
+/** What a call cost: numbers, or null where the provider reports none. An absent count is unknown too. */
+export interface ModelUsage {
+  /** Tokens of the prompt, cached ones included. */
+  readonly inputTokens: number | null;
+  /** Of these, tokens that were read from the provider's cache. */
+  readonly cachedInputTokens?: number | null;
+  /** Of these, tokens that were written to it. */
+  readonly cacheWriteTokens?: number | null;
+  /** Tokens of the answer, reasoning included. */
+  readonly outputTokens: number | null;
+  /** Of these, tokens of reasoning. */
+  readonly reasoningTokens?: number | null;
+  /** US dollars as the provider reports them; absent if it reports none. */
+  readonly costUsd?: number;
 }

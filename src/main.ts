@@ -7,7 +7,7 @@ import { openDataDirectory } from './app/data-directory.js';
 import { maxOpenFiles } from './app/connection-bound.js';
 import { ConfigInvalid, CouncilError } from './errors.js';
 import { DataDirHeld, isWriteFailed } from './eventlog/errors.js';
-import { languageModel } from './models/provider.js';
+import { routedModel } from './models/providers.js';
 import type { Service } from './app/service.js';
 import type { Logger } from './system/logger.js';
 import { endAsKilled, onSignals } from './system/signals.js';
@@ -34,7 +34,7 @@ async function main(): Promise<void> {
   process.stdout.on('error', () => undefined);
 
   const config = readConfig(process.env);
-  const model = await languageModel(config.modelProvider, system);
+  const model = routedModel(config.providers, { ...config, system });
   const format = { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   // The ready line goes to the same stream, so that the two keep their order.
   const logger = pino(format, process.stdout);

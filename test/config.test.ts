@@ -1,3 +1,5 @@
+import type { Config } from '../src/config.js';
+import type { ProviderSettings } from '../src/config-providers.js';
 import { expect } from 'chai';
 import { fileURLToPath } from 'node:url';
 import { readConfig } from '../src/config.js';
@@ -18,12 +20,10 @@ const UNUSABLE: readonly [variable: string, values: readonly string[], accepted:
     ['-1', '65536', '80.5', '8e3', '0x50', ' 80', 'http', '80\n00', '9'.repeat(11)],
     'a whole number from 0 to 65535',
   ],
-  ['MODEL_PROVIDER', ['anthropic', 'oracle', 'Gemini'], '"gemini", "openai", "offline"', { GEMINI_API_KEY: KEY }],
-  ['MODEL_PROVIDER', ['gemini'], '"offline", or set GEMINI_API_KEY too'],
+  ['MODEL_PROVIDER', ['oracle', 'Gemini'], '"gemini", "openai", "anthropic"', { GEMINI_API_KEY: KEY }],
+  ['MODEL_PROVIDER', ['gemini'], '"offline", or set GEMINI_API_KEY or GEMINI_BASE_URL too'],
   ['MODEL_PROVIDER', ['gemini'], 'GEMINI_API_KEY', { GEMINI_API_KEY: '' }],
-  ['MODEL_PROVIDER', ['openai'], 'OPENAI_MODEL and OPENAI_API_KEY'],
-  ['MODEL_PROVIDER', ['openai'], 'OPENAI_MODEL and OPENAI_API_KEY', { OPENAI_MODEL: 'm' }],
-  ['MODEL_PROVIDER', ['openai'], 'OPENAI_MODEL and OPENAI_API_KEY', { OPENAI_API_KEY: KEY }],
+  ['MODEL_PROVIDER', ['openai'], 'OPENAI_API_KEY, or OPENAI_BASE_URL and OPENAI_MODEL', { OPENAI_MODEL: 'm' }],
   ['GEMINI_API_KEY', [`${KEY}\n`, `${KEY} `, `${KEY}ä`], 'visible ASCII', { MODEL_PROVIDER: 'offline' }],
   ['OPENAI_API_KEY', [`${KEY} `], 'visible ASCII'],
   ['TAVILY_API_KEY', [`${KEY}\n`], 'visible ASCII'],
@@ -102,8 +102,11 @@ describe('Settings', () => {
       port: 8000,
       dataDir: './data',
       eventStore: null,
-      modelProvider: { name: 'offline', latencyMs: 0 },
-      embeddings: { name: 'offline' },
+      providers: { configured: [], default: 'offline' },
+      offlineLatencyMs: 0,
+      proxies: { http: null, https: null, none: '' },
+      prices: null,
+      embeddings: null,
       webSearch: null,
       pdfTimeoutMs: 15_000,
       modelTimeoutMs: 120_000,
@@ -166,8 +169,11 @@ describe('Settings', () => {
       port: 0,
       dataDir: '/var/lib/council',
       eventStore: { url: 'esdb://127.0.0.1:2113?tls=false', prefix: 'staging2' },
-      modelProvider: { name: 'offline', latencyMs: 60_000 },
-      embeddings: { name: 'offline' },
+      providers: { configured: [], default: 'offline' },
+      offlineLatencyMs: 60_000,
+      proxies: { http: null, https: null, none: '' },
+      prices: null,
+      embeddings: null,
       webSearch: { name: 'searxng', baseUrl: 'http://localhost:8888' },
       pdfTimeoutMs: 60_000,
       modelTimeoutMs: 2_147_483_647,
@@ -197,37 +203,124 @@ describe('Settings', () => {
     expect(requestsOf({ MAX_REQUESTS_PER_SECOND: '0' })).to.equal(null);
   });
 
-  it('choose Gemini if its key is set, unless MODEL_PROVIDER names the offline model', () => {
-    const gemini = {
-      name: 'gemini',
-      apiKey: KEY,
-      baseUrl: 'https://generativelanguage.googleapis.com',
-      model: 'gemini-3.8-flash',
+  describe('of providers', () => {
+    const providersOf = (environment: Record<string, string>): string[] =>
+      readConfig(environment).providers.configured.map(({ name }) => name);
+    const defaultOf = (environment: Record<string, string>): string => readConfig(environment).providers.default;
+    const first = (environment: Record<string, string>): ProviderSettings | undefined =>
+      readConfig(environment).providers.configured[0];
+    const EVERY_KEY = {
+      ...{ XAI_API_KEY: KEY, DEEPSEEK_API_KEY: KEY, GROQ_API_KEY: KEY, MISTRAL_API_KEY: KEY, OPENROUTER_API_KEY: KEY },
+      ...{ ANTHROPIC_API_KEY: KEY, OPENAI_API_KEY: KEY, GEMINI_API_KEY: KEY },
+      ...{ OLLAMA_BASE_URL: 'http://localhost:11434', OLLAMA_MODEL: 'llama3.2:3b' },
     };
-    expect(readConfig({ GEMINI_API_KEY: KEY }).modelProvider).to.deep.equal(gemini);
-    expect(readConfig({ GEMINI_API_KEY: KEY, MODEL_PROVIDER: 'gemini' }).modelProvider).to.deep.equal(gemini);
-    expect(readConfig({ GEMINI_API_KEY: KEY, MODEL_PROVIDER: 'offline' }).modelProvider.name).to.equal('offline');
-    expect(readConfig({ GEMINI_API_KEY: KEY, GEMINI_MODEL: 'gemini-y' }).modelProvider).to.include({
-      model: 'gemini-y',
-    });
-  });
 
-  it('choose an OpenAI-compatible server by MODEL_PROVIDER, without a key only at a custom address', () => {
-    const [MODEL_PROVIDER, OPENAI_MODEL] = ['openai', 'llama3.2:3b'];
-    expect(readConfig({ MODEL_PROVIDER, OPENAI_MODEL, OPENAI_API_KEY: KEY }).modelProvider).to.deep.equal({
-      name: 'openai',
-      apiKey: KEY,
-      baseUrl: 'https://api.openai.com/v1',
-      model: OPENAI_MODEL,
+    it('configure each that has a key or an address; the first in a fixed order is the default', () => {
+      const order = ['gemini', 'openai', 'anthropic', 'openrouter', 'mistral', 'groq', 'deepseek', 'xai', 'ollama'];
+      expect(providersOf(EVERY_KEY)).to.deep.equal(order);
+      expect(defaultOf(EVERY_KEY)).to.equal('gemini');
+      expect([defaultOf({}), providersOf({})]).to.deep.equal(['offline', []]);
+      expect(defaultOf({ ...EVERY_KEY, MODEL_PROVIDER: 'offline' })).to.equal('offline');
+      expect(providersOf({ ...EVERY_KEY, MODEL_PROVIDER: 'groq' }).slice(0, 2)).to.deep.equal(['groq', 'gemini']);
     });
-    const local = { MODEL_PROVIDER, OPENAI_MODEL, OPENAI_BASE_URL: 'http://localhost:11434/v1/' };
-    expect(readConfig(local).modelProvider).to.deep.equal({
-      name: 'openai',
-      apiKey: null,
-      baseUrl: 'http://localhost:11434/v1',
-      model: OPENAI_MODEL,
+
+    it("have the vendor's address and a model of its own", () => {
+      expect(first({ GEMINI_API_KEY: KEY })).to.deep.equal({
+        ...{ name: 'gemini', api: 'gemini', apiKey: KEY, model: 'gemini-3.8-flash', maxCalls: null },
+        baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+        settings: { key: 'GEMINI_API_KEY', baseUrl: 'GEMINI_BASE_URL', model: 'GEMINI_MODEL' },
+      });
+      expect(first({ ANTHROPIC_API_KEY: KEY, ANTHROPIC_MODEL: 'claude-y' })).to.include({ model: 'claude-y' });
+      for (const { baseUrl, model } of readConfig(EVERY_KEY).providers.configured) {
+        expect(baseUrl).to.match(/^https?:/);
+        expect(model).to.not.equal('');
+      }
     });
-    expect(readConfig({ OPENAI_MODEL, OPENAI_API_KEY: KEY }).modelProvider.name).to.equal('offline');
+
+    it('add the version to an address without a path', () => {
+      const rows = [
+        ['OPENAI', 'http://127.0.0.1:9', 'http://127.0.0.1:9/v1'],
+        ['OPENAI', 'http://127.0.0.1:9/v1/', 'http://127.0.0.1:9/v1'],
+        ['OLLAMA', 'http://localhost:11434', 'http://localhost:11434/v1'],
+        ['GEMINI', 'HTTPS://EXAMPLE.ORG/', 'https://example.org/v1beta'],
+        ['GEMINI', 'https://example.org/gateway//', 'https://example.org/gateway'],
+        ['ANTHROPIC', 'https://example.org', 'https://example.org/v1'],
+      ] as const;
+      for (const [name, given, baseUrl] of rows) {
+        expect(first({ [`${name}_BASE_URL`]: given, [`${name}_MODEL`]: 'm' })).to.include({ baseUrl, apiKey: null });
+      }
+    });
+
+    it('need a model where no vendor serves a known one', () => {
+      for (const name of ['OPENAI', 'OLLAMA']) {
+        const wrong = { [`${name}_BASE_URL`]: 'http://localhost:1' };
+        expect(() => readConfig(wrong)).to.throw(
+          ConfigInvalid,
+          new RegExp(`^Cannot use ${name}_MODEL="": use the name`),
+        );
+      }
+      expect(() => readConfig({ MODEL_PROVIDER: 'groq' })).to.throw(
+        ConfigInvalid,
+        /set GROQ_API_KEY or GROQ_BASE_URL too/,
+      );
+      expect(() => readConfig({ MODEL_PROVIDER: 'bard' })).to.throw(ConfigInvalid, /^Cannot use MODEL_PROVIDER="bard"/);
+    });
+
+    describe('in PROVIDERS_FILE', () => {
+      const read = (file: unknown, environment: Record<string, string> = {}): Config =>
+        readConfig({ PROVIDERS_FILE: '/etc/providers.json', ...environment }, () =>
+          typeof file === 'string' ? file : JSON.stringify(file),
+        );
+      const local = { api: 'openai', base_url: 'http://10.0.0.1:8080', model: 'qwen' };
+
+      it('come after the built-in ones, in their order, each with its own key', () => {
+        const claude = {
+          api: 'anthropic',
+          base_url: 'https://x.example/v1',
+          key_env: 'CLAUDE',
+          model: 'c',
+          max_calls: 3,
+        };
+        const { configured, default: name } = read({ local, claude }, { CLAUDE: KEY, XAI_API_KEY: KEY }).providers;
+        expect(configured.map((each) => each.name)).to.deep.equal(['xai', 'local', 'claude']);
+        expect(name).to.equal('xai');
+        expect(configured[1]).to.include({
+          apiKey: null,
+          baseUrl: 'http://10.0.0.1:8080/v1',
+          model: 'qwen',
+          maxCalls: null,
+        });
+        expect(configured[2]).to.include({ apiKey: KEY, maxCalls: 3 });
+        expect(read({ local }, { MODEL_PROVIDER: 'local' }).providers.default).to.equal('local');
+      });
+
+      const wrong: readonly (readonly [title: string, file: unknown, words: RegExp])[] = [
+        ['no JSON', '{', /this file is not JSON/],
+        ['a list', [], /holds an object/],
+        ['a built-in name', { groq: local }, /no built-in provider.*"groq"/],
+        ['a wrong name', { 'A b': local }, /lower-case letters/],
+        ['no model', { local: { ...local, model: undefined } }, /a text in "model"/],
+        ['an unknown API', { local: { ...local, api: 'soap' } }, /"openai", "anthropic", "gemini"/],
+        ['an unknown field', { local: { ...local, apiKey: KEY } }, /not "apiKey"/],
+        ['a bound of 0', { local: { ...local, max_calls: 0 } }, /"max_calls"/],
+        ['an address with credentials', { local: { ...local, base_url: 'http://a:b@c' } }, /without credentials/],
+      ];
+      for (const [title, file, words] of wrong) {
+        it(`stop the start with ${title}`, () => {
+          expect(() => read(file))
+            .to.throw(ConfigInvalid, words)
+            .with.property('message')
+            .that.does.not.include(KEY);
+        });
+      }
+
+      it('stop the start if the file cannot be read', () => {
+        expect(() => readConfig({ PROVIDERS_FILE: '/no/such/file' })).to.throw(
+          ConfigInvalid,
+          /this file cannot be read/,
+        );
+      });
+    });
   });
 
   it('choose Tavily for the web search if its key is set, otherwise SearXNG', () => {
@@ -241,17 +334,6 @@ describe('Settings', () => {
       apiKey: KEY,
       baseUrl: 'https://api.tavily.com',
     });
-  });
-
-  it('accept addresses of Gemini and remove their trailing slashes', () => {
-    for (const [url, baseUrl] of [
-      ['http://127.0.0.1:9', 'http://127.0.0.1:9'],
-      ['https://example.org/gateway//', 'https://example.org/gateway'],
-      ['HTTPS://EXAMPLE.ORG', 'https://example.org'],
-    ] as const) {
-      const config = readConfig({ GEMINI_API_KEY: KEY, GEMINI_BASE_URL: url });
-      expect(config.modelProvider).to.include({ baseUrl });
-    }
   });
 
   it('accept connection strings of an EventStoreDB: one host, several, a name to discover, any spelling of options', () => {
@@ -339,7 +421,7 @@ describe('An unusable setting', () => {
   for (const [environment, says] of [
     [{ GEMINI_API_KEY: `${KEY}\n` }, /^Cannot use GEMINI_API_KEY="\(hidden\)": /],
     [{ GEMINI_API_KEY: KEY, GEMINI_BASE_URL: `x?key=${KEY}` }, /^Cannot use GEMINI_BASE_URL="\(hidden\)": /],
-    [{ MODEL_PROVIDER: KEY }, /^Cannot use MODEL_PROVIDER="\(hidden\)": use "gemini", "openai", "offline"$/],
+    [{ MODEL_PROVIDER: KEY }, /^Cannot use MODEL_PROVIDER="\(hidden\)": use "gemini", "openai", /],
     [{ ALLOWED_HOSTS: 'example.org:8000' }, /^Cannot use ALLOWED_HOSTS="example\.org:8000": .*without scheme and port/],
     [{ EVENTSTORE_URL: `esdb://a:${KEY}@b:c` }, /^Cannot use EVENTSTORE_URL="esdb:\/\/\(hidden\)@b:c": .*esdb:\/\//],
   ] as readonly [Environment, RegExp][]) {

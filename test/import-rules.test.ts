@@ -22,6 +22,7 @@ const EVERYTHING_BUT_PROGRAMS = [
     'errors',
     'config',
     'config-values',
+    'config-providers',
     'system',
     'eventlog',
     'eventsourcing',
@@ -38,7 +39,10 @@ const EVERYTHING_BUT_PROGRAMS = [
 /** Deterministic code: clock, ids and network are arguments. */
 const PURE = { types: SHARED_TYPES, node: 'none', npm: [] } as const;
 /** Code with input or output behind a port. It may import the types of settings. */
-const ADAPTER = { types: [...SHARED_TYPES, 'config'], node: 'any', npm: [] } as const;
+const ADAPTER = { types: [...SHARED_TYPES, 'config', 'config-providers'], node: 'any', npm: [] } as const;
+
+/** Packages of the Vercel AI SDK. */
+const PROVIDER_PACKAGES = [...['@ai-sdk/provider', '@ai-sdk/openai-compatible', '@ai-sdk/anthropic', '@ai-sdk/google']];
 
 /** Files that fold a run. */
 const PURE_OF_RUN = ['run/effort', 'run/events', 'run/evolve', 'run/failure-texts', 'run/pause-view', 'run/state'];
@@ -47,7 +51,8 @@ const PURE_OF_RUN = ['run/effort', 'run/events', 'run/evolve', 'run/failure-text
 const RULES: Readonly<Record<string, Rule>> = {
   errors: { ...PURE, ours: [] },
   'config-values': { ...PURE, ours: ['errors', 'system'] },
-  config: { ...PURE, ours: ['errors', 'system', 'config-values'] },
+  'config-providers': { ...PURE, ours: ['errors', 'config-values'] },
+  config: { ...PURE, ours: ['errors', 'system', 'config-values', 'config-providers'], node: ['node:fs'] },
   system: {
     ...PURE,
     ours: ['errors'],
@@ -59,17 +64,22 @@ const RULES: Readonly<Record<string, Rule>> = {
   'eventlog/eventstoredb': { ...ADAPTER, ours: ['errors', 'system', 'eventlog'], npm: ['@eventstore/db-client'] },
   eventsourcing: { ...PURE, ours: ['errors', 'system', 'eventlog'] },
 
-  models: { ...ADAPTER, ours: ['errors', 'system'], npm: ['@google/generative-ai'] },
+  models: { ...ADAPTER, ours: ['errors', 'system'], npm: ['undici', 'eventsource-parser', '@ai-sdk/provider'] },
+  'models/wires': { ...ADAPTER, ours: ['errors', 'system', 'models'], npm: PROVIDER_PACKAGES },
   websearch: { ...ADAPTER, ours: ['errors', 'system'], types: [...ADAPTER.types, 'council'] },
-  embeddings: { ...ADAPTER, ours: ['errors', 'system', 'models'] },
+  embeddings: { ...ADAPTER, ours: ['errors', 'system', 'models'], npm: PROVIDER_PACKAGES },
   pdf: { ...ADAPTER, ours: ['errors', 'system'], npm: ['pdf2json', 'pdfjs-dist'] },
 
   keys: { ...PURE, ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing'] },
   graph: { ...PURE, ours: ['errors', 'system'] },
-  council: { ...PURE, ours: ['errors', 'system', 'graph'], types: [...SHARED_TYPES, 'models', 'search'] },
+  council: {
+    ...PURE,
+    ours: ['errors', 'system', 'graph', 'models/usage'],
+    types: [...SHARED_TYPES, 'models', 'search'],
+  },
   run: {
     ...PURE,
-    ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'graph', 'council'],
+    ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'graph', 'council', 'models/prices'],
     types: [...SHARED_TYPES, 'models', 'keys'],
     npm: ['xstate'],
   },

@@ -42,7 +42,15 @@ export interface ContextOverrides {
 
 export type ContextConfig = Pick<
   Config,
-  'maxActiveRuns' | 'maxModelCalls' | 'modelOutageMs' | 'cluster' | 'eventStore' | 'embeddings' | 'pdfTimeoutMs'
+  | 'prices'
+  | 'proxies'
+  | 'maxActiveRuns'
+  | 'maxModelCalls'
+  | 'modelOutageMs'
+  | 'cluster'
+  | 'eventStore'
+  | 'embeddings'
+  | 'pdfTimeoutMs'
 >;
 
 /** Receives warnings about the start. */

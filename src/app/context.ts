@@ -34,7 +34,7 @@ import { BlueprintAudits } from './blueprint-audits.js';
 import type { ContextConfig, ContextDeps } from './context-deps.js';
 import type { Documents } from './documents.js';
 import { createDocuments } from './documents.js';
-import { createModel } from './model.js';
+import { createModel, createPrices } from './model.js';
 import { Readiness } from './readiness.js';
 import type { OpenedRecord } from './record.js';
 import { openRecord, VIEWS_FILE } from './record.js';
@@ -138,6 +138,7 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: Stores): R
   const model = createModel(config, deps);
   const pdfs = pdfReader(overrides.chunkSearch ?? documents.chunkSearch);
   const tools = toolbox(search === null ? [pdfs] : [webSearch(search), pdfs]);
+  const prices = createPrices(config.prices, system.sha256);
   const tokens = new TokenBus({ logger });
   const { charts = chartCache() } = overrides;
   const settings = config.cluster;
@@ -145,7 +146,7 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: Stores): R
     settings &&
     new FailureDetector({ ...settings, instanceId, system, predecessors: dataDir.recordInstance(instanceId) });
   const registry = new RunRegistry({
-    ...{ log, model, tools, tokens, ownAppends, system, instanceId, charts },
+    ...{ log, model, prices, tools, tokens, ownAppends, system, instanceId, charts },
     ...{ liveRuns, corruptRuns, logger, reader: stores.reader, maxActiveRuns: config.maxActiveRuns },
     // Without other instances, the owner of a run that is not live here is a process that has ended.
     suspicions: failureDetector ?? { isSuspect: () => true },
@@ -165,11 +166,12 @@ type ReadSide = Pick<
 >;
 
 /** The objects that answer clients that read runs, blueprints and documents. */
-function createReadSide({ system, logger }: ContextDeps, parts: Stores): ReadSide {
+function createReadSide({ model, system, logger }: ContextDeps, parts: Stores): ReadSide {
   const { log, identity, instanceId, authenticator, history, corruptRuns, corruptDocuments, reader } = parts;
   const { projector, liveRuns } = parts;
   const { sha256 } = system;
   const onFault = faultReporter(logger);
+  const providers = (model.providers ?? []).map(({ name }) => name);
   const logFeed = new LogFeed({ log, corruptRuns, system, onFault, cursors: feedCursors(identity, sha256) });
   const folding = { log, reader, history, projector, system };
   const queries = new RunQueries({ ...folding, corruptRuns, liveRuns });
@@ -177,7 +179,7 @@ function createReadSide({ system, logger }: ContextDeps, parts: Stores): ReadSid
     ...{ logFeed, queries },
     feed: new RunFeed({ reader, sha256 }),
     inbox: new Inbox({ queries, reader, logFeed, corruptRuns }),
-    blueprints: new BlueprintStore({ log, system, instanceId, hasKeys: () => !authenticator.isOpen }),
+    blueprints: new BlueprintStore({ log, system, instanceId, hasKeys: () => !authenticator.isOpen, providers }),
     blueprintList: blueprintList(folding),
     documentList: documentList({ ...folding, corruptDocuments }),
   };

@@ -39,14 +39,15 @@ export interface DocumentParts extends OpenedRecord {
 
 /** @throws {ConfigInvalid} for embeddings that cannot be used */
 export async function createDocuments(
-  config: Pick<ContextConfig, 'embeddings' | 'pdfTimeoutMs'>,
+  config: Pick<ContextConfig, 'embeddings' | 'pdfTimeoutMs' | 'proxies'>,
   deps: ContextDeps,
   parts: DocumentParts,
 ): Promise<Documents> {
   const { system, logger, overrides = {} } = deps;
   const { log, history, corruptDocuments, instanceId } = parts;
-  const embeddings = reportFailureOnce(await embeddingsOf(config.embeddings, system), (err) =>
-    logger.error({ err }, 'documents: cannot make vectors'),
+  const embeddings = reportFailureOnce(
+    await embeddingsOf(config.embeddings, { proxies: config.proxies, system }),
+    (err) => logger.error({ err }, 'documents: cannot make vectors'),
   );
   const recordsVectors = embeddings.model !== OFFLINE_EMBEDDING_MODEL;
   const limits = { ...EXTRACT_LIMITS, timeoutMs: config.pdfTimeoutMs };

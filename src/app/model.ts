@@ -1,23 +1,35 @@
-/** The model of the runs of this instance. */
+/** The model and the prices of the runs of this instance. */
+import { readFileSync } from 'node:fs';
 import type { ModelFailed } from '../errors.js';
 import type { BoundedModel } from '../models/bounded.js';
 import { boundedModel } from '../models/bounded.js';
-import { withOffline } from '../models/offline.js';
+import type { PriceTable } from '../models/prices.js';
+import { priceTable } from '../models/prices.js';
 import type { Logger } from '../system/logger.js';
+import { isRecord } from '../system/untrusted.js';
 import type { ContextConfig, ContextDeps } from './context-deps.js';
 
-/** The model behind the bound on calls, the circuit breakers and the offline model. */
+/** The model behind the bound on calls and the circuit breakers. */
 export function createModel(
   { maxModelCalls, modelOutageMs }: ContextConfig,
   { model, system, logger }: ContextDeps,
 ): BoundedModel {
-  return boundedModel(withOffline(model, system), {
+  return boundedModel(model, {
     maxCalls: maxModelCalls,
     outageMs: modelOutageMs,
     system,
     onOutage: (name, failure) => logOutage(logger, name, failure),
   });
 }
+
+/** The prices that are shipped, and those of PRICES_FILE, which win. */
+export function createPrices(own: ContextConfig['prices'], sha256: (text: string) => string): PriceTable {
+  const shipped: unknown = JSON.parse(readFileSync(SHIPPED_PRICES, 'utf8'));
+  return priceTable(isRecord(shipped) ? shipped : {}, own, sha256);
+}
+
+/** From dist/src/app, where this file runs. */
+const SHIPPED_PRICES = new URL('../../../schemas/tables/prices.json', import.meta.url);
 
 function logOutage(logger: Logger, model: string, failure: ModelFailed | null): void {
   if (failure === null) logger.info({ model }, 'model: its server is back');

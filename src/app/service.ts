@@ -1,4 +1,6 @@
 /** The service: a context behind HTTP and sockets; start and stop. */
+import type { ProviderRecord } from '../generated/schemas.js';
+import type { ProviderState } from '../models/provider-states.js';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { Config } from '../config.js';
@@ -157,6 +159,7 @@ function serveContext(server: Server, { context, edge, config, deps }: Served): 
     ready: () => readiness.isReady(),
     unreachableModels: () => model.unreachable(),
     modelUses: () => model.uses(),
+    providers: () => model.providers().map(providerRecord),
     nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
     ...{ canonical, offlineModel: OFFLINE_MODEL },
     appendDeadlineMs: APPEND_DEADLINE_MS,
@@ -167,6 +170,14 @@ function serveContext(server: Server, { context, edge, config, deps }: Served): 
     ...{ ...rules, views, feed, queries, tokens },
     onFault: (error) => edge.onFault(null, error),
   });
+}
+
+function providerRecord(
+  { name, api, host, defaultModel, state, detail, callsInFlight }: ProviderState,
+  index: number,
+): ProviderRecord {
+  const shown = { default: index === 0, default_model: defaultModel, calls_in_flight: callsInFlight };
+  return { name, api, host, state, detail, ...shown };
 }
 
 function greeting(url: string): string {

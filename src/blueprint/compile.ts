@@ -20,10 +20,10 @@ export type Compiled =
 
 /** The graph of a council. If the council has faults, the failure of its runs, with the node or edge of the first fault. */
 export function compileBlueprint(
-  blueprint: Pick<Blueprint, 'id' | 'nodes' | 'edges' | 'approvals'>,
+  blueprint: Pick<Blueprint, 'id' | 'nodes' | 'edges' | 'fallbacks' | 'approvals'>,
   defaults: NodeDefaults,
 ): Compiled {
-  const { id, nodes, edges, approvals } = blueprint;
+  const { id, nodes, edges, fallbacks = [], approvals } = blueprint;
   const fault = inspectGraph(blueprint).find(({ isFault }) => isFault);
   if (fault !== undefined) {
     const error = `Cannot run blueprint "${id}": ${fault.message}`;
@@ -33,16 +33,22 @@ export function compileBlueprint(
   const roleOf = roleAmong(edges);
   const graph = {
     entry: elementAt(nodes, entryOf(blueprint)).id,
-    nodes: nodes.map((node) => graphNode(node, roleOf(node), defaults)),
+    nodes: nodes.map((node) => graphNode(node, roleOf(node), { ...defaults, fallbacks })),
     edges: edges.map(graphEdge),
     ...(approvals !== undefined && { approvals }),
   };
   return { isRunnable: true, graph };
 }
 
+/** Values of fields that a node does not have. */
+interface Defaults extends NodeDefaults {
+  readonly fallbacks: string[];
+}
+
 /** Copies known fields only: clients may keep unknown fields in nodes. */
-function graphNode(node: SavedNode, role: NodeRole, defaults: NodeDefaults): GraphNode {
+function graphNode(node: SavedNode, role: NodeRole, defaults: Defaults): GraphNode {
   const { id, label, systemPrompt, model, temperature, maxOutputTokens, tools, approvals } = node;
+  const { fallbacks = defaults.fallbacks } = node;
   return {
     id,
     label,
@@ -55,6 +61,7 @@ function graphNode(node: SavedNode, role: NodeRole, defaults: NodeDefaults): Gra
     countsIteration: ROLES[role].countsIteration,
     timeoutMs: node.timeoutMs ?? defaults.timeoutMs,
     maxAttempts: node.maxAttempts ?? defaults.maxAttempts,
+    ...(fallbacks.length > 0 && { fallbacks }),
     ...(approvals !== undefined && { approvals }),
   };
 }

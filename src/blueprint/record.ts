@@ -11,13 +11,15 @@ import { jsonBytes } from '../graph/limits.js';
 import { labelInOneLine } from '../graph/label.js';
 import { rolesOf } from '../council/roles.js';
 import { approvalIssues } from './approvals.js';
+import { modelIssues } from './models.js';
+import type { GraphIssue } from './validate.js';
 import { inspectGraph, warningsOf } from './validate.js';
 
 /** Ids that have another meaning in the API's paths, and `.` and `..`, which clients resolve as parts of a path. */
 const RESERVED_IDS: ReadonlySet<string> = new Set(['run', 'runs', 'upload-pdf', 'validate', '.', '..']);
 
 /** The client's part of a blueprint. */
-type Council = Pick<Blueprint, 'name' | 'nodes' | 'edges' | 'approvals'>;
+type Council = Pick<Blueprint, 'name' | 'nodes' | 'edges' | 'fallbacks' | 'approvals'>;
 
 /** Whether a text is a blueprint id: 1 to 128 letters, digits, `-`, `_`, `.`, and not reserved. */
 export function isBlueprintId(text: string): boolean {
@@ -29,6 +31,8 @@ export interface Saving {
   readonly at: string;
   /** Whether the service has keys, whose names identify approvers. */
   readonly hasKeys: boolean;
+  /** Names of the configured providers. */
+  readonly providers: readonly string[];
 }
 
 /** The record of a new blueprint. */
@@ -43,15 +47,19 @@ export function createdBlueprint(
 export function updatedBlueprint(current: Blueprint, change: BlueprintUpdate, saving: Saving): Blueprint {
   const { id, version, createdAt } = current;
   const { name = current.name, nodes = current.nodes, edges = current.edges } = change;
-  const { approvals = current.approvals } = change;
-  const council = councilOf({ name, nodes, edges, ...(approvals !== undefined && { approvals }) });
+  const { fallbacks = current.fallbacks, approvals = current.approvals } = change;
+  const optional = { ...(fallbacks !== undefined && { fallbacks }), ...(approvals !== undefined && { approvals }) };
+  const council = councilOf({ name, nodes, edges, ...optional });
   return recordOf(council, { id, version: version + 1, createdAt }, saving);
 }
 
 /** A client's council with defaults. */
-export function councilOf({ name, nodes, edges = [], approvals }: BlueprintCreate): Council {
-  const council = { name, nodes: nodes.map(savedNode), edges: edges.map(savedEdge) };
-  return approvals === undefined ? council : { ...council, approvals };
+export function councilOf({ name, nodes, edges = [], fallbacks, approvals }: BlueprintCreate): Council {
+  return {
+    ...{ name, nodes: nodes.map(savedNode), edges: edges.map(savedEdge) },
+    ...(fallbacks !== undefined && { fallbacks }),
+    ...(approvals !== undefined && { approvals }),
+  };
 }
 
 /** Index of the first node with the id of an earlier one, or -1. */
@@ -68,10 +76,18 @@ export function defaultEdgeId({ source, target }: Pick<SavedEdge, 'source' | 'ta
 function recordOf(
   council: Council,
   rest: Pick<Blueprint, 'id' | 'version' | 'createdAt'>,
-  { at: updatedAt, hasKeys }: Saving,
+  { at: updatedAt, hasKeys, providers }: Saving,
 ): Blueprint {
-  const warnings = warningsOf([...inspectGraph(council), ...approvalIssues(council, hasKeys)]);
+  const warnings = warningsOf(councilIssues(council, { hasKeys, providers }));
   return { ...rest, updatedAt, ...council, warnings, roles: rolesOf(council) };
+}
+
+/** Everything that is wrong or odd with a council. */
+export function councilIssues(
+  council: Council,
+  { hasKeys, providers }: Pick<Saving, 'hasKeys' | 'providers'>,
+): readonly GraphIssue[] {
+  return [...inspectGraph(council), ...approvalIssues(council, hasKeys), ...modelIssues(council, providers)];
 }
 
 function savedNode(node: BlueprintCreate['nodes'][number]): SavedNode {
@@ -111,7 +127,7 @@ export function isTooLong(record: BlueprintRecord): boolean {
  * Bytes of the shortest request for a council: default values do not count. So every request within the limit can be
  * saved, and several updates cannot make a larger blueprint than one request.
  */
-export function sentBytes({ name, nodes, edges, approvals }: Council): number {
+export function sentBytes({ name, nodes, edges, fallbacks, approvals }: Council): number {
   const plain = councilOf({
     name,
     nodes: nodes.map(({ id }) => ({ id })),
@@ -122,6 +138,7 @@ export function sentBytes({ name, nodes, edges, approvals }: Council): number {
     nodes: nodes.map((node, at) => ({ id: node.id, ...nonDefaults(node, plain.nodes[at]) })),
     // An empty list is the default.
     edges: edges.length === 0 ? undefined : edges.map((edge, at) => sentEdge(edge, plain.edges[at])),
+    fallbacks,
     approvals,
   };
   return jsonBytes(sent);

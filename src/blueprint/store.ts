@@ -44,6 +44,8 @@ export interface BlueprintStoreOptions {
   readonly instanceId: string;
   /** Whether the service has keys. */
   readonly hasKeys: () => boolean;
+  /** Names of the configured providers. */
+  readonly providers: readonly string[];
 }
 
 export class BlueprintStore {
@@ -150,8 +152,8 @@ export class BlueprintStore {
   }
 
   #saving(): Saving {
-    const { system, hasKeys } = this.#options;
-    return { at: system.now(), hasKeys: hasKeys() };
+    const { system, hasKeys, providers } = this.#options;
+    return { at: system.now(), hasKeys: hasKeys(), providers };
   }
 
   #last(blueprintId: string): Promise<LinkedEvent | null> {

@@ -34,13 +34,13 @@ export async function converse(
   let spent: ToolUsage = { rounds: 0, calls: 0, bytes: 0, elapsedMs: 0 };
   for (;;) {
     const answer = await ask({ ...request, tools, ...(rounds.length > 0 && { rounds: [...rounds] }) });
-    const { text, calls = [], waitedMs } = answer;
+    const { text, calls = [], turn, waitedMs } = answer;
     if (calls.length === 0) return { text, rounds };
     spent = { ...spent, elapsedMs: clock(waitedMs) };
     const allowed = calls.slice(0, callsLeft(spent));
     const share = { ...callLimits(spent, allowed.length, timeoutMs), round: rounds.length + 1, signal };
     const results = await allSettledFirst(allowed.map((call) => executeCall(call, kit, share)));
-    rounds.push({ text: withoutThoughts(text).text, exchanges: exchangesOf(allowed, results) });
+    rounds.push({ text: withoutThoughts(text).text, exchanges: exchangesOf(allowed, results), turn });
     spent = {
       rounds: rounds.length,
       calls: spent.calls + allowed.length,

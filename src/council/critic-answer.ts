@@ -34,12 +34,20 @@ function critiqueOf(json: string, object: object): Critique | null {
 }
 
 function scoreOf(given: unknown): number | null {
-  const score = typeof given === 'string' && NUMBER.test(given) ? Number(given) : given;
+  const score = typeof given === 'string' ? numberIn(given) : given;
   // JSON writes minus zero as zero, and the adopted state must equal the recorded one.
   return typeof score === 'number' && score >= 0 && score <= 10 ? Math.abs(score) : null;
 }
 
+/** The number in a text: as JSON writes it, with a decimal comma, or out of ten (`8/10`). */
+function numberIn(text: string): number | null {
+  const [, number] = NUMBER.exec(text) ?? [];
+  return number === undefined ? null : Number(number.replace(',', '.'));
+}
+
+/** A missing feedback is an empty one (contract, section 5). */
 function feedbackOf(given: unknown): string | null {
+  if (given === undefined || given === null) return '';
   if (typeof given === 'string') return given;
   return isList(given) && given.every((line) => typeof line === 'string') ? given.join('\n') : null;
 }
@@ -78,7 +86,12 @@ function endOfObject(text: string, begin: number): number | null {
   return null;
 }
 
+/** The object in a text, whose JSON may have the two faults of `mended`. */
 function parseObject(json: string): object | null {
+  return parse(json) ?? parse(mended(json));
+}
+
+function parse(json: string): object | null {
   try {
     const value: unknown = JSON.parse(json);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null;
@@ -86,6 +99,17 @@ function parseObject(json: string): object | null {
     return null;
   }
 }
+
+/** JSON with raw line breaks in its strings escaped, and without commas before a closing bracket. */
+function mended(json: string): string {
+  return json.replace(STRINGS_AND_COMMAS, (token) => {
+    if (token.startsWith(',')) return '';
+    return token.replace(/\r?\n|\r/g, '\\n').replaceAll('\t', '\\t');
+  });
+}
+
+/** Strings, and commas that only space separates from a closing bracket. */
+const STRINGS_AND_COMMAS = /"[^"\\]*(?:\\[^][^"\\]*)*"|,(?=\s*[}\]])/g;
 
 /** Whether the outermost object of a valid JSON text has a key more than once; JSON.parse keeps only the last. */
 function hasDuplicateKey(json: string, key: string): boolean {
@@ -103,7 +127,7 @@ function hasDuplicateKey(json: string, key: string): boolean {
 const NAMES_AND_BRACKETS = /("[^"\\]*(?:\\.[^"\\]*)*")(?=\s*:)|"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g;
 
 /** A number as JSON writes it. */
-const NUMBER = /^\s*-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s*$/;
+const NUMBER = /^\s*(-?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?)\s*(?:\/\s*10)?\s*$/;
 
 /** Length of an answer that is searched for an object, in UTF-16 units. */
 const MAX_SEARCHED_CHARS = 1024 * 1024;

@@ -1,8 +1,10 @@
 /** Executes a node: asks its model and reads the answer. run/decide.ts decides what follows. */
+import { cutAtSentence } from './cut.js';
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import type { GraphNode } from '../generated/schemas.js';
 import type { PromptInput, ModelAnswer, ModelRequest, ModelUsage } from '../models/port.js';
+import { totalUsage } from '../models/usage.js';
 import type { RenderedPrompt } from './prompt.js';
 import { ROLES } from './roles.js';
 import type { Conversation } from './conversation.js';
@@ -61,6 +63,9 @@ interface StepCost {
   readonly usage: ModelUsage;
   /** Whole milliseconds from start to outcome, including waits for a slot or a server. */
   readonly durationMs: number;
+  /** As in ModelAnswer, over all calls of the step. */
+  readonly dropped?: readonly string[];
+  readonly finish?: string;
 }
 
 /** The outcome of a step. A role with a new kind of answer adds its own. */
@@ -75,11 +80,9 @@ export type StepOutcome =
  */
 export async function executeStep(step: Step): Promise<StepOutcome> {
   const startedMs = step.monotonicMs();
-  const spent = { inputTokens: 0, outputTokens: 0 };
-  const spend = ({ inputTokens, outputTokens }: ModelUsage): void => {
-    spent.inputTokens += inputTokens;
-    spent.outputTokens += outputTokens;
-  };
+  const spent: ModelUsage[] = [];
+  const dropped = new Set<string>();
+  let finish: string | undefined;
   const listen = draftListener(step);
   const ask = async (request: ModelRequest): Promise<ModelAnswer> => {
     step.signal.throwIfAborted();
@@ -87,15 +90,18 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
     const answer = await step.ask({ ...request, ...listener?.hooks });
     step.signal.throwIfAborted();
     listener?.end();
-    spend(answer.usage);
+    spent.push(answer.usage);
+    answer.dropped?.forEach((each) => dropped.add(each));
+    finish = answer.finish ?? finish;
     return { ...answer, text: answer.text.toWellFormed() };
   };
   try {
     const result = await STEPS[ROLES[step.promptInput.role].answer](step, ask);
     if (result.kind === 'failed') return withUsage(result, spent);
-    return { usage: spent, durationMs: Math.round(step.monotonicMs() - startedMs), ...result };
+    const notes = { ...(dropped.size > 0 && { dropped: [...dropped] }), ...(finish !== undefined && { finish }) };
+    return { ...notes, usage: totalUsage(spent), durationMs: Math.round(step.monotonicMs() - startedMs), ...result };
   } catch (error) {
-    if (error instanceof ModelFailed && error.data.usage !== undefined) spend(error.data.usage);
+    if (error instanceof ModelFailed && error.data.usage !== undefined) spent.push(error.data.usage);
     return withUsage({ kind: 'failed', failure: failureOf(error, step) }, spent);
   }
 }
@@ -142,9 +148,10 @@ interface DraftListener {
   readonly end: () => void;
 }
 
-function withUsage({ failure }: Failed, usage: ModelUsage): Failed {
-  const isFree = usage.inputTokens === 0 && usage.outputTokens === 0;
-  return { kind: 'failed', failure: isFree ? failure : { ...failure, usage } };
+function withUsage({ failure }: Failed, spent: readonly ModelUsage[]): Failed {
+  const usage = totalUsage(spent);
+  const isUnknown = usage.inputTokens === null && usage.outputTokens === null;
+  return { kind: 'failed', failure: isUnknown ? failure : { ...failure, usage } };
 }
 
 /** The executor of each kind of answer. */
@@ -180,9 +187,7 @@ async function score(step: Step, ask: Ask): Promise<StepResult> {
   if (critique === null) {
     return failed('unusable_critique', `Cannot use the critique of node "${node.id}": ${unusableAnswer(answer)}`, true);
   }
-  const { feedback } = critique;
-  if (isLonger(feedback, MAX_FEEDBACK_BYTES)) return tooLarge('feedback', node, feedback, MAX_FEEDBACK_BYTES);
-  return { kind: 'scored', ...critique };
+  return { kind: 'scored', score: critique.score, feedback: cutAtSentence(critique.feedback, MAX_FEEDBACK_BYTES) };
 }
 
 async function converseWith(request: ModelRequest, { node, kit, signal }: Step, ask: Ask): Promise<Conversation> {

@@ -1,7 +1,19 @@
 /**
- * Removes a model's thoughts from its answer. Reasoning models write them before the answer, between `<think>` and
- * `</think>`. Some servers put the opening tag into the prompt, so that the answer lacks it.
+ * Removes a model's thoughts from its answer. Reasoning models write them before the answer, between tags such as `<think>`
+ * and `</think>`. Some servers put the opening tag into the prompt, so that the answer lacks it.
  */
+
+/** Tags of thoughts in lower case: of DeepSeek, Qwen and others, of Seed, of Kimi, and the channel marks of gpt-oss. */
+const TAGS: readonly { readonly open: string; readonly close: string }[] = [
+  { open: '<think>', close: '</think>' },
+  { open: '<thinking>', close: '</thinking>' },
+  { open: '<reasoning>', close: '</reasoning>' },
+  { open: '<seed:think>', close: '</seed:think>' },
+  { open: '◁think▷', close: '◁/think▷' },
+  ...['<|channel|>analysis<|message|>', '<|start|>assistant<|channel|>analysis<|message|>'].map((open) => ({
+    ...{ open, close: '<|channel|>final<|message|>' },
+  })),
+];
 
 /** An answer without its thoughts. */
 export interface AnswerWithoutThoughts {
@@ -20,7 +32,7 @@ export function withoutThoughts(answer: string): AnswerWithoutThoughts {
   });
   filter.push(answer);
   filter.end();
-  return { text, endsInThought: filter.isInThought() };
+  return { text: text.replace(/<\|(?:return|end)\|>\s*$/, ''), endsInThought: filter.isInThought() };
 }
 
 export interface ThoughtFilterSink {
@@ -45,6 +57,8 @@ export interface ThoughtFilter {
 export function thoughtFilter({ emit, retract }: ThoughtFilterSink): ThoughtFilter {
   let state: 'start' | 'thought' | 'answer' | 'settled' = 'start';
   let hasThought = false;
+  /** The tag that ends the thought. */
+  let closing = '';
   /** Received but not emitted, or kept to find a tag that is cut in two. */
   let buffer = '';
 
@@ -52,43 +66,41 @@ export function thoughtFilter({ emit, retract }: ThoughtFilterSink): ThoughtFilt
   const readers = {
     start(piece: string): string | null {
       buffer += piece;
-      const begun = buffer.trimStart();
-      if (begun.length < OPENING.length && OPENING.startsWith(begun.toLowerCase())) return null;
-      const isThought = begun.slice(0, OPENING.length).toLowerCase() === OPENING;
-      const rest = isThought ? begun.slice(OPENING.length) : hasThought ? begun : buffer;
-      state = isThought ? 'thought' : hasThought ? 'settled' : 'answer';
+      const begun = beginningOf(buffer, hasThought);
+      if (begun === null) return null;
+      ({ state, closing } = begun);
       buffer = '';
-      return rest;
+      return begun.rest;
     },
     thought(piece: string): string | null {
       const seen = buffer + piece;
-      const closing = CLOSING_TAG.exec(seen);
-      buffer = closing === null ? seen.slice(-LONGEST_TAIL) : '';
-      return closing === null ? null : endOfThought(seen, closing);
+      const at = seen.toLowerCase().indexOf(closing);
+      buffer = at === -1 ? seen.slice(1 - LONGEST_TAG) : '';
+      return at === -1 ? null : endOfThought(seen, at + closing.length);
     },
     answer(piece: string): string | null {
       const seen = buffer + piece;
       const tag = ANY_TAG.exec(seen);
-      if (tag?.[0].startsWith('</') === true) {
+      if (tag !== null && CLOSING_TAGS.has(tag[0].toLowerCase())) {
         retract();
-        return endOfThought(seen, tag);
+        return endOfThought(seen, tag.index + tag[0].length);
       }
-      buffer = seen.slice(-LONGEST_TAIL);
+      buffer = seen.slice(1 - LONGEST_TAG);
       if (tag !== null) state = 'settled';
       emit(piece);
       return null;
     },
-    settled(piece: string): string | null {
+    settled: (piece: string): null => {
       emit(piece);
       return null;
     },
   };
 
-  function endOfThought(seen: string, { index, 0: tag }: RegExpExecArray): string {
+  function endOfThought(seen: string, end: number): string {
     state = 'start';
     hasThought = true;
     buffer = '';
-    return seen.slice(index + tag.length);
+    return seen.slice(end);
   }
 
   return {
@@ -103,13 +115,31 @@ export function thoughtFilter({ emit, retract }: ThoughtFilterSink): ThoughtFilt
   };
 }
 
-/** Removes thoughts anywhere, from an answer of which the caller needs only a part. */
-export function withoutAnyThoughts(answer: string): string {
-  return withoutThoughts(answer).text.replace(/<think>[^]*?(?:<\/think>|$)/gi, '');
+/** What a text begins with, or null if more of it must show that: a thought that a closing tag ends, or the answer. */
+function beginningOf(text: string, hasThought: boolean) {
+  const begun = text.trimStart();
+  const lower = begun.slice(0, LONGEST_TAG).toLowerCase();
+  const tag = TAGS.find(({ open }) => lower.startsWith(open));
+  if (tag !== undefined) return { state: 'thought', closing: tag.close, rest: begun.slice(tag.open.length) } as const;
+  if (TAGS.some(({ open }) => open.startsWith(lower))) return null;
+  const state = hasThought ? 'settled' : 'answer';
+  return { state, closing: '', rest: hasThought ? begun : text } as const;
 }
 
-const OPENING = '<think>';
-const CLOSING_TAG = /<\/think>/i;
-const ANY_TAG = /<\/?think>/i;
-/** Longest start of a tag that the next piece may complete. */
-const LONGEST_TAIL = '</think>'.length - 1;
+/** Removes thoughts anywhere, from an answer of which the caller needs only a part. */
+export function withoutAnyThoughts(answer: string): string {
+  return withoutThoughts(answer).text.replace(ANY_THOUGHT, '');
+}
+
+const CLOSING_TAGS: ReadonlySet<string> = new Set(TAGS.map(({ close }) => close));
+const ANY_TAG = new RegExp([...new Set(TAGS.flatMap(({ open, close }) => [open, close]))].map(escaped).join('|'), 'i');
+const ANY_THOUGHT = new RegExp(
+  TAGS.map(({ open, close }) => `${escaped(open)}[^]*?(?:${escaped(close)}|$)`).join('|'),
+  'gi',
+);
+/** Length of the longest tag. */
+const LONGEST_TAG = Math.max(...TAGS.flatMap(({ open, close }) => [open.length, close.length]));
+
+function escaped(text: string): string {
+  return text.replace(/[|<>/]/g, '\\$&');
+}

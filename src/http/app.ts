@@ -30,6 +30,7 @@ import { feedRoute } from './routes/feed.js';
 import { forkRoutes } from './routes/forks.js';
 import { healthRoutes } from './routes/health.js';
 import { godModeRoutes } from './routes/god-mode.js';
+import { providerRoutes } from './routes/providers.js';
 import { historyRoutes } from './routes/history.js';
 import { enforceLimits } from './limits.js';
 import { openApiRoute } from './openapi.js';
@@ -48,7 +49,13 @@ export function httpApp(deps: HttpDeps): RequestListener {
   const http = httpContext(deps);
   const audit = [...historyRoutes(http), ...auditRoutes(http), streamRoute(http), feedRoute(http), ...forkRoutes(http)];
   const runs = [...runRoutes(http), ...godModeRoutes(http), ...approvalRoutes(http), ...audit];
-  const served = [...healthRoutes(http), ...runs, ...councilRoutes(http), ...diagramRoutes(http)];
+  const served = [
+    ...healthRoutes(http),
+    ...providerRoutes(http),
+    ...runs,
+    ...councilRoutes(http),
+    ...diagramRoutes(http),
+  ];
   const routes = [...served, ...keyRoutes(http), ...sessionRoutes(http), asyncApiRoute(http.schemas)];
   const router = routerOf([...routes, openApiRoute(routes, http.schemas)], http);
   const app = new Koa();

@@ -10,7 +10,7 @@ import type { BlueprintStore } from '../blueprint/store.js';
 import type { NodeDefaults } from '../graph/limits.js';
 import { BlueprintUnknown } from '../blueprint/errors.js';
 import { RunUnknown } from '../run/errors.js';
-import type { Genealogy, ModelCalls } from '../generated/schemas.js';
+import type { Genealogy, ModelCalls, ProviderRecord } from '../generated/schemas.js';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { Access, Grant } from '../keys/caller.js';
 import type { KeyStore } from '../keys/store.js';
@@ -83,6 +83,8 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly unreachableModels: () => readonly string[];
   /** Models with calls in progress on this instance. */
   readonly modelUses: () => readonly ModelCalls[];
+  /** The configured providers of models, the default first. */
+  readonly providers: () => readonly ProviderRecord[];
   readonly limits: Limits;
   /** The bound on unsent bytes of all connections. */
   readonly unsent: Pick<UnsentBytes, 'grew' | 'forget'>;

@@ -3,11 +3,15 @@ import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
 import { inTime } from '../system/async/deadline.js';
 import { callAborted } from './port.js';
-import type { CallOutcome, Outage, Pass } from './circuit-breaker.js';
-import { circuitBreaker, outageMet, outageWait, outlasted } from './circuit-breaker.js';
+import type { CallOutcome, Pass } from './circuit-breaker.js';
+import { CircuitBreaker } from './circuit-breaker.js';
+import type { Outage } from './outages.js';
+import { outageWait } from './outages.js';
 import { isAnswer, isOutage } from './failed-exchange.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
 import type { ModelUse } from './fair-semaphore.js';
+import type { ProviderState } from './provider-states.js';
+import { ProviderStates } from './provider-states.js';
 import { fairSemaphore } from './fair-semaphore.js';
 
 export interface BoundedModelOptions {
@@ -35,6 +39,8 @@ export interface CallOptions {
 
 export interface BoundedModel {
   readonly defaultModel: string;
+  /** The full name of a node's model; absent means the default model. */
+  fullName(model: string | undefined): string;
   /**
    * Calls the model once a slot is free. Settles by the deadline even if the adapter never does; a later answer is
    * dropped. In an outage that the caller waits out the call is repeated, in turn with all others waiting for the same
@@ -50,6 +56,8 @@ export interface BoundedModel {
   unreachable(): readonly string[];
   /** The models that are being called, or waited for. */
   uses(): readonly ModelUse[];
+  /** The providers, the default first. */
+  providers(): readonly ProviderState[];
 }
 
 /** Puts the bounds around a model. */
@@ -57,8 +65,9 @@ export function boundedModel(
   model: LanguageModel,
   { maxCalls, outageMs, system, onOutage = () => undefined }: BoundedModelOptions,
 ): BoundedModel {
-  const semaphore = fairSemaphore(maxCalls);
-  const breaker = circuitBreaker({ outageMs, system, onOutage });
+  const semaphore = fairSemaphore(maxCalls, model.maxCalls);
+  const states = new ProviderStates(model);
+  const breaker = new CircuitBreaker({ outageMs, system, onOutage });
 
   /**
    * One call, once there is a slot; its result is reported to the circuit breaker before the slot goes to the next.
@@ -75,9 +84,11 @@ export function boundedModel(
       const startedMs = await begun(options, system);
       const answer = await askInTime(model, request, options, system);
       pass.report('answered');
+      states.onCallEnded(name, null);
       return { answer, startedMs };
     } catch (error) {
       pass.report(outcomeOf(error, options.signal));
+      states.onCallEnded(name, error);
       throw error;
     } finally {
       semaphore.leave(name);
@@ -86,6 +97,7 @@ export function boundedModel(
 
   return {
     defaultModel: model.defaultModel,
+    fullName: (name) => model.fullName?.(name) ?? name ?? model.defaultModel,
     async ask(request, options) {
       const name = request.model ?? model.defaultModel;
       const askedMs = system.monotonicMs();
@@ -98,15 +110,15 @@ export function boundedModel(
         } catch (error) {
           const failure = outageIn(error, outageMs);
           if (failure === null) throw error;
-          if (outage === null) throw outageMet(failure, { outageMs, retryAfterMs: failure.data.retryAfterMs });
-          if (system.monotonicMs() < outage.endsMs) continue;
-          throw outlasted(failure, { model: name, since: outage.since, now: system.now() });
+          const thrown = breaker.failureFor(name, failure, outage);
+          if (thrown !== null) throw thrown;
         }
       }
     },
     waiting: () => semaphore.waiting(),
     unreachable: () => breaker.open(),
     uses: () => semaphore.uses(),
+    providers: () => states.list(semaphore.uses()),
   };
 }
 

@@ -1,10 +1,17 @@
-/** Circuit breakers for models whose servers are out: one caller at a time probes a server, the others wait. */
+/**
+ * Circuit breakers for models whose servers are out or refuse calls because of a rate limit: one call at a time probes a
+ * server, the others wait for the result. So a server that restarts is not hit by all calls at once, and no call gives up
+ * on a server that has just come back.
+ */
 import type { System } from '../system/system.js';
-import { ModelFailed } from '../errors.js';
+import type { ModelFailed } from '../errors.js';
 import type { Backoff } from '../system/async/retry.js';
 import { backoffMs, honouredMs } from '../system/async/retry.js';
+import { BoundedMap } from '../system/bounded-map.js';
 import { isOutage } from './failed-exchange.js';
 import { callAborted } from './port.js';
+import type { OutageWait } from './outages.js';
+import { outageMet, outlasted } from './outages.js';
 
 /** How a call ended: the failure, or `answered`, or `unknown` if the call was cancelled or not made. */
 export type CallOutcome = 'answered' | 'unknown' | ModelFailed;
@@ -19,12 +26,18 @@ export interface Pass {
 
 /** First wait between two probes, in milliseconds; doubles with each failure, up to the longest. */
 const BACKOFF: Backoff = { firstMs: 500, longestMs: 10_000 };
+/** The same while the server refuses because of a rate limit (contract, section 5). */
+const RATE_LIMIT_BACKOFF: Backoff = { firstMs: 1_000, longestMs: 30_000 };
+/** Most open circuits. Model names come from blueprints; beyond, the oldest is forgotten. */
+const MAX_CIRCUITS = 1_000;
 /** How long a circuit without callers stays open after its next probe was due, in milliseconds. */
 const MEMORY_MS = 10_000;
 
 /** The open circuit of one model. */
 class Circuit {
   readonly #system: CircuitBreakerOptions['system'];
+  /** When the budget ends that all callers share while a rate limit refuses them, on the monotonic clock. */
+  readonly #sharedEndsMs: number;
   #failure: ModelFailed;
   /** Failures in a row. */
   #failures = 0;
@@ -41,9 +54,13 @@ class Circuit {
   /** Cancels the timer of the next probe; null without one. It is set while callers wait. */
   #cancelTimer: (() => void) | null = null;
 
-  /** @param failure of the call that found the server out */
-  constructor(failure: ModelFailed, system: CircuitBreakerOptions['system']) {
+  /**
+   * @param failure of the call that found the server out
+   * @param outageMs budget of the outage, in milliseconds
+   */
+  constructor(failure: ModelFailed, outageMs: number, system: CircuitBreakerOptions['system']) {
     this.#system = system;
+    this.#sharedEndsMs = system.monotonicMs() + outageMs;
     this.#failure = failure;
     this.fail(failure);
   }
@@ -56,6 +73,21 @@ class Circuit {
   get retryAfterMs(): number | undefined {
     const leftMs = this.#dueMs - this.#system.monotonicMs();
     return this.#isAsked && leftMs > 0 ? leftMs : undefined;
+  }
+
+  /** When a caller's wait ends, on the monotonic clock: by its own budget in an outage, by the shared one at a rate limit. */
+  endsMs(outage: OutageWait | null): number {
+    if (isRateLimit(this.#failure)) return this.#sharedEndsMs;
+    return outage?.endsMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** The budget of an outage that begins for a caller now, in milliseconds. */
+  budgetMs(outageMs: number): number {
+    return isRateLimit(this.#failure) ? Math.max(0, this.#sharedEndsMs - this.#system.monotonicMs()) : outageMs;
+  }
+
+  get #backoff(): Backoff {
+    return isRateLimit(this.#failure) ? RATE_LIMIT_BACKOFF : BACKOFF;
   }
 
   get #isDue(): boolean {
@@ -82,7 +114,7 @@ class Circuit {
   /** Begins a probe. If it hangs, the next probe is due after the longest wait between two. */
   beginProbe(): void {
     this.#probes += 1;
-    this.#setDue(BACKOFF.longestMs);
+    this.#setDue(this.#backoff.longestMs);
     this.#isAsked = false;
   }
 
@@ -92,11 +124,11 @@ class Circuit {
 
   /** The server is out, still or again. */
   fail(failure: ModelFailed): void {
-    const waitMs = backoffMs(BACKOFF, this.#failures + 1);
+    this.#failure = failure;
+    const waitMs = backoffMs(this.#backoff, this.#failures + 1);
     // At least half of the wait: with full jitter some waits would be near zero.
     const drawnMs = (waitMs * (1 + this.#system.random())) / 2;
     const askedMs = honouredMs(failure.data.retryAfterMs);
-    this.#failure = failure;
     this.#failures += 1;
     this.#failedMs = this.#system.monotonicMs();
     this.#isAsked = askedMs >= drawnMs;
@@ -152,129 +184,117 @@ export interface CircuitBreakerOptions {
 }
 
 export interface EnterOptions {
-  /** The outage that the caller waits out, or null if it knows of none. */
+  /** The outage that the call waits out, or null if its node has met none. */
   readonly outage: OutageWait | null;
   /** Cancels the wait. */
   readonly signal: AbortSignal;
 }
 
-export interface CircuitBreaker {
-  /**
-   * Waits until the caller may call a model: not at all while its circuit is closed, else until a probe has been answered
-   * or the caller may probe.
-   *
-   * @throws {ModelFailed} `aborted` by the signal; with `outageMs` at once when the circuit is open and the caller
-   * waits out no outage yet; not retryable when its outage has outlasted its budget
-   */
-  enter(model: string, options: EnterOptions): Promise<Pass>;
-  /** Models whose servers are out. */
-  open(): readonly string[];
-}
-
-/**
- * Circuit breakers for all models of a provider, all closed. While a model's server is out its circuit is open: one
- * call at a time probes the server and the others wait for the result. So a server that restarts is not hit by all
- * callers at once, and no caller gives up on a server that has just come back.
- */
-export function circuitBreaker({ outageMs, system, onOutage }: CircuitBreakerOptions): CircuitBreaker {
+/** The circuits of all models, by full name, all closed at first. */
+export class CircuitBreaker {
+  readonly #options: CircuitBreakerOptions;
   /** The open circuits. One that is forgotten is dropped when it is accessed, or when another opens. */
-  const circuits = new Map<string, Circuit>();
+  readonly #circuits = new BoundedMap<string, Circuit>(MAX_CIRCUITS);
 
-  const circuitOf = (model: string): Circuit | undefined => {
-    if (circuits.get(model)?.isForgotten === true) circuits.delete(model);
-    return circuits.get(model);
-  };
-  const open = (model: string, failure: ModelFailed): void => {
-    for (const each of circuits.keys()) circuitOf(each);
-    if (circuits.has(model)) return;
-    circuits.set(model, new Circuit(failure, system));
+  constructor(options: CircuitBreakerOptions) {
+    this.#options = options;
+  }
+
+  /** Models whose servers are out, or refuse calls because of a rate limit. */
+  open(): readonly string[] {
+    return [...this.#circuits].flatMap(([model, circuit]) => (circuit.isForgotten ? [] : [model]));
+  }
+
+  /**
+   * Waits until a call may be made: not at all while the model's circuit is closed, else until a probe has been answered
+   * or this call may probe.
+   *
+   * @throws {ModelFailed} `aborted` by the signal; with `outageMs` at once when the circuit is open and the call waits
+   * out no outage yet; not retryable when its outage has outlasted its budget
+   */
+  async enter(model: string, { outage, signal }: EnterOptions): Promise<Pass> {
+    for (;;) {
+      if (signal.aborted) throw callAborted(signal);
+      const circuit = this.#circuitOf(model);
+      if (circuit === undefined) return this.#freePass(model);
+      const endsMs = circuit.endsMs(outage);
+      if (circuit.mayProbe(endsMs)) return this.#probe(model, circuit);
+      const failure = circuit.hasOutlasted(endsMs)
+        ? this.#outlasted(model, circuit.failure, outage)
+        : this.#failureFor(circuit, circuit.failure, outage);
+      if (failure !== null) throw failure;
+      await circuit.wait(endsMs, signal);
+    }
+  }
+
+  /** The failure of a call that met an outage, or null if it goes on waiting. */
+  failureFor(model: string, failure: ModelFailed, outage: OutageWait | null): ModelFailed | null {
+    const circuit = this.#circuits.get(model);
+    const endsMs = circuit?.endsMs(outage) ?? outage?.endsMs ?? Number.POSITIVE_INFINITY;
+    if (this.#options.system.monotonicMs() >= endsMs) return this.#outlasted(model, failure, outage);
+    return this.#failureFor(circuit, failure, outage);
+  }
+
+  #failureFor(circuit: Circuit | undefined, failure: ModelFailed, outage: OutageWait | null): ModelFailed | null {
+    if (outage !== null) return null;
+    const { outageMs } = this.#options;
+    const retryAfterMs = circuit === undefined ? failure.data.retryAfterMs : circuit.retryAfterMs;
+    return outageMet(failure, { outageMs: circuit?.budgetMs(outageMs) ?? outageMs, retryAfterMs });
+  }
+
+  #outlasted(model: string, failure: ModelFailed, outage: OutageWait | null): ModelFailed {
+    const now = this.#options.system.now();
+    return outlasted(failure, { model, since: outage?.since ?? now, now });
+  }
+
+  #circuitOf(model: string): Circuit | undefined {
+    const circuit = this.#circuits.get(model);
+    // The budget of a rate limit counts until the model answers.
+    if (circuit?.isForgotten !== true || isRateLimit(circuit.failure)) return circuit;
+    this.#circuits.delete(model);
+    return undefined;
+  }
+
+  #open(model: string, failure: ModelFailed): void {
+    const { outageMs, system, onOutage } = this.#options;
+    for (const each of this.#circuits.keys()) this.#circuitOf(each);
+    if (this.#circuits.has(model)) return;
+    this.#circuits.set(model, new Circuit(failure, outageMs, system));
     onOutage(model, failure);
-  };
-  const close = (model: string, circuit: Circuit): void => {
-    circuits.delete(model);
-    onOutage(model, null);
+  }
+
+  #close(model: string, circuit: Circuit): void {
+    this.#circuits.delete(model);
+    this.#options.onOutage(model, null);
     circuit.wake();
-  };
-  const freePass = (model: string): Pass => ({
-    isRevoked: () => circuits.has(model),
-    report(outcome) {
-      if (outageMs > 0 && outcome instanceof ModelFailed && isOutage(outcome.data.kind)) open(model, outcome);
-    },
-  });
-  const probe = (model: string, circuit: Circuit): Pass => {
+  }
+
+  #freePass(model: string): Pass {
+    return {
+      isRevoked: () => this.#circuits.has(model),
+      report: (outcome) => {
+        const isOut = outcome !== 'answered' && outcome !== 'unknown' && isOutage(outcome.data.kind);
+        if (this.#options.outageMs > 0 && isOut) this.#open(model, outcome);
+      },
+    };
+  }
+
+  #probe(model: string, circuit: Circuit): Pass {
     circuit.beginProbe();
     return {
       isRevoked: () => false,
-      report(outcome) {
+      report: (outcome) => {
         circuit.endProbe();
         // A probe that hung may end when its circuit has been closed and another has opened.
-        if (circuits.get(model) !== circuit) return;
-        if (outcome === 'answered') close(model, circuit);
+        if (this.#circuits.get(model) !== circuit) return;
+        if (outcome === 'answered') this.#close(model, circuit);
         else if (outcome === 'unknown') circuit.retryNow();
         else circuit.fail(outcome);
       },
     };
-  };
-
-  return {
-    async enter(model, { outage, signal }) {
-      for (;;) {
-        if (signal.aborted) throw callAborted(signal);
-        const circuit = circuitOf(model);
-        if (circuit === undefined) return freePass(model);
-        const endsMs = outage?.endsMs ?? Number.POSITIVE_INFINITY;
-        if (circuit.mayProbe(endsMs)) return probe(model, circuit);
-        const { failure, retryAfterMs } = circuit;
-        if (outage === null) throw outageMet(failure, { outageMs, retryAfterMs });
-        if (circuit.hasOutlasted(endsMs)) throw outlasted(failure, { model, since: outage.since, now: system.now() });
-        await circuit.wait(endsMs, signal);
-      }
-    },
-    open: () => [...circuits.keys()].filter((model) => circuits.get(model)?.isForgotten === false),
-  };
+  }
 }
 
-// Outages of a model's server, from the view of a caller that waits them out.
-
-/** An outage as it is recorded of a node that waits it out. */
-export interface Outage {
-  /** When the node first met it, ISO 8601. */
-  readonly since: string;
-  /** How long the node waits for the server from then on, in milliseconds. */
-  readonly budgetMs: number;
-}
-
-/** How long a caller waits an outage out. */
-interface OutageWait {
-  readonly since: string;
-  /** End of the outage's budget, on the monotonic clock: a wall clock that is behind does not prolong it. */
-  readonly endsMs: number;
-}
-
-/** How long an outage is waited out from now on. */
-export function outageWait(
-  { since, budgetMs }: Outage,
-  { now, monotonicMs }: Pick<System, 'now' | 'monotonicMs'>,
-): OutageWait {
-  const leftMs = Math.min(budgetMs, Date.parse(since) + budgetMs - Date.parse(now()));
-  return { since, endsMs: monotonicMs() + leftMs };
-}
-
-/** The failure of a caller that was not waiting out an outage: one begins for it now, with this budget. */
-export function outageMet(
-  { message, data: { kind } }: ModelFailed,
-  { outageMs, retryAfterMs }: { readonly outageMs: number; readonly retryAfterMs: number | undefined },
-): ModelFailed {
-  const wait = retryAfterMs !== undefined && { retryAfterMs };
-  return new ModelFailed(message, { kind, retryable: true, outageMs, ...wait });
-}
-
-/** The failure of a caller whose outage has outlasted its budget. */
-export function outlasted(
-  { message, data: { kind } }: ModelFailed,
-  { model, since, now }: { readonly model: string; readonly since: string; readonly now: string },
-): ModelFailed {
-  const seconds = Math.max(0, Date.parse(now) - Date.parse(since)) / 1000;
-  const text = `Model "${model}" was unreachable for ${seconds.toFixed(1)} s: ${message}`;
-  return new ModelFailed(text, { kind, retryable: false });
+function isRateLimit({ data }: ModelFailed): boolean {
+  return data.kind === 'rate_limited';
 }

@@ -7,10 +7,63 @@ export interface FaultKind {
   readonly retryable: boolean;
 }
 
-/** The kind of failure behind an error status. */
-export function kindOfStatus(status: number): FaultKind {
+/**
+ * The kind of failure behind a refusal. Codes in the body decide before the status: routers and filters use the status of
+ * a bad request, a rate limit or an outage for failures that no retry can fix.
+ *
+ * @param body the parsed body, or its text where it is not JSON
+ */
+export function kindOfRefusal(status: number, body: unknown): FaultKind {
+  const codes = codesOf(body);
+  const said = typeof body === 'string' ? body : errorMessageOf(body);
+  if (codes.some((code) => QUOTA_CODES.has(code)) || (status < 500 && QUOTA_WORDS.test(said))) return QUOTA_USED_UP;
+  if (isBlocked(body)) return PROMPT_BLOCKED;
+  if (codes.includes('API_KEY_INVALID')) return UNAUTHORIZED;
+  if (codes.includes('model_not_found') || isModelUnknown(status, said)) return MODEL_UNKNOWN;
+  if (codes.includes('overloaded_error')) return OVERLOADED;
   return STATUSES.get(status) ?? { kind: 'http_error', retryable: status >= 500 };
 }
+
+/** Whether an error says that a filter stopped the prompt: in its code, its inner code, or what a router adds to it. */
+export function isBlocked(body: unknown): boolean {
+  const flagged = fieldOf(fieldOf(fieldOf(body, 'error'), 'metadata'), 'flagged_input');
+  return flagged !== undefined || codesOf(body).some((code) => BLOCKED_CODES.has(code));
+}
+
+/** Every code that an error carries: its `code`, `type` and `status`, those of an inner error, and Google's reasons. */
+function codesOf(body: unknown): readonly unknown[] {
+  const error = fieldOf(body, 'error');
+  const inner = fieldOf(error, 'innererror');
+  const reasons = listOf(fieldOf(error, 'details')).map((each) => fieldOf(each, 'reason'));
+  return [body, error, inner].flatMap((each) => [fieldOf(each, 'code'), fieldOf(each, 'type')]).concat(reasons);
+}
+
+const QUOTA_USED_UP: FaultKind = { kind: 'quota_used_up', retryable: false };
+const PROMPT_BLOCKED: FaultKind = { kind: 'prompt_blocked', retryable: false };
+const MODEL_UNKNOWN: FaultKind = { kind: 'model_unknown', retryable: false };
+const UNAUTHORIZED: FaultKind = { kind: 'unauthorized', retryable: false };
+const OVERLOADED: FaultKind = { kind: 'overloaded', retryable: true };
+
+/** OpenAI and compatible servers answer 429 for an empty account too, where waiting does not help. */
+const QUOTA_CODES: ReadonlySet<unknown> = new Set([
+  'insufficient_quota',
+  'billing_hard_limit_reached',
+  'billing_error',
+]);
+
+/** Anthropic and DeepSeek name an empty account in words alone. */
+const QUOTA_WORDS =
+  /\b(?:credit balance is too low|insufficient (?:balance|credits?)|exceeded your current quota, please check your plan)\b/i;
+
+/** Codes of OpenAI, Azure and others. */
+const BLOCKED_CODES: ReadonlySet<unknown> = new Set([
+  'content_filter',
+  'content_policy_violation',
+  'ResponsibleAIPolicyViolation',
+  'invalid_prompt',
+  'moderation_blocked',
+  'data_inspection_failed',
+]);
 
 /** The kind of failure behind a connection error, by its code; null: it has none. */
 export function kindOfConnection(code: string | null): FaultKind & { readonly why: string } {
@@ -33,17 +86,42 @@ export function hintOfConnection(error: unknown, setting: string): string {
 
 /** Whether a server's message says that it has no such model: routers answer that with 400. */
 export function isModelUnknown(status: number, said: string): boolean {
-  return (status === 400 || status === 422) && MODEL_UNKNOWN.test(said);
+  return (status === 400 || status === 422) && UNKNOWN_MODEL_WORDS.test(said);
 }
 
-/** The message in an error body, in any of the usual forms: `error.message`, `error`, `message`, `detail`. */
+/**
+ * The message in an error body, in any of the usual forms: `error.metadata.raw` of a router, `error.message`, `error`,
+ * `message`, `detail` as a text or as FastAPI's list.
+ */
 export function errorMessageOf(body: unknown): string {
+  const [first] = listOf(body);
+  if (first !== undefined) return errorMessageOf(first);
   const error = fieldOf(body, 'error');
-  const found = [fieldOf(error, 'message'), error, fieldOf(body, 'message'), fieldOf(body, 'detail')];
-  return found.find((each) => typeof each === 'string') ?? '';
+  const details = listOf(fieldOf(body, 'detail')).map((each) =>
+    [...listOf(fieldOf(each, 'loc')), fieldOf(each, 'msg')].join(' '),
+  );
+  const found = [
+    messageOfRaw(fieldOf(fieldOf(error, 'metadata'), 'raw')),
+    fieldOf(error, 'message'),
+    error,
+    fieldOf(body, 'message'),
+    fieldOf(body, 'detail'),
+    details.length > 0 ? details.join('; ') : undefined,
+  ];
+  return found.filter((each) => typeof each === 'string').find((each) => each !== '') ?? '';
 }
 
-/** Whether a failure of this kind is an outage of the server, which may pass, and not caused by the request. */
+/** A router passes on what the provider said, as JSON text or plain. */
+function messageOfRaw(raw: unknown): string | undefined {
+  if (typeof raw !== 'string') return raw === undefined ? undefined : errorMessageOf(raw);
+  try {
+    return errorMessageOf(JSON.parse(raw)) || raw;
+  } catch {
+    return raw;
+  }
+}
+
+/** Whether a failure of this kind is an outage of the server or a rate limit: both pass, and no request causes them. */
 export function isOutage(kind: ModelFailureKind): boolean {
   return OUTAGES.has(kind);
 }
@@ -64,7 +142,7 @@ export function redact(said: string, hidden: readonly string[]): string {
 }
 
 /** A server's value that should be a short name, made safe for a message, with secrets replaced. */
-export function redactedName(name: unknown, hidden: readonly string[]): string {
+export function redactName(name: unknown, hidden: readonly string[]): string {
   if (typeof name !== 'string') return typeof name;
   const safe = redact(name, hidden).replace(/[^\w-]/g, '?');
   return safe.slice(0, 60);
@@ -77,6 +155,7 @@ const MAX_WORDS_CHARS = 300;
 const STATUSES: ReadonlyMap<number, FaultKind> = new Map<number, FaultKind>([
   [400, { kind: 'bad_request', retryable: false }],
   [401, { kind: 'unauthorized', retryable: false }],
+  [402, { kind: 'quota_used_up', retryable: false }],
   [403, { kind: 'forbidden', retryable: false }],
   [404, { kind: 'model_unknown', retryable: false }],
   [408, { kind: 'request_timeout', retryable: true }],
@@ -124,7 +203,7 @@ const CONNECTIONS: readonly (FaultKind & { readonly codes: RegExp; readonly why:
 const NO_TLS = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL|HTTP_REQUEST)$|^EPROTO$/;
 
 /** As worded by LiteLLM, OpenRouter, Mistral, DeepSeek, llama.cpp, llama-swap, vLLM and others. */
-const MODEL_UNKNOWN = new RegExp(
+const UNKNOWN_MODEL_WORDS = new RegExp(
   [
     String.raw`\b(?:invalid|unknown|unsupported|no such|not a valid|could not find(?: a| the| real)?) model(?:ID)?\b`,
     String.raw`\bmodel\b[^.;]{0,200}\b(?:not found|not exist|not a valid)\b`,
@@ -140,40 +219,9 @@ const OUTAGES: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
   'bad_gateway',
   'unavailable',
   'overloaded',
+  'rate_limited',
   'connection_refused',
   'connection_lost',
   'host_unknown',
   'unreachable',
 ]);
-
-/**
- * Milliseconds a `Retry-After` header asks for: whole seconds or an HTTP-date in GMT (RFC 9110, section 10.2.3), a date
- * in the past asks for none.
- *
- * @param now ISO 8601
- * @returns null for an absent or unreadable header
- */
-export function waitOfHeader(retryAfter: string | null, now: string): number | null {
-  if (retryAfter === null) return null;
-  const text = retryAfter.trim();
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
-  // Date.parse alone accepts too much as a date, even "1.5" and "-5".
-  const at = /^[A-Z][a-z]{2,8}, .* GMT$/.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(at) ? null : Math.max(0, at - Date.parse(now));
-}
-
-/**
- * Milliseconds that google.rpc.RetryInfo asks for among the details of an error's body: `retryDelay` is a number of
- * seconds with up to nine decimals and an `s`.
- *
- * @returns null without a readable one
- */
-export function waitOfDetails(details: unknown): number | null {
-  for (const detail of listOf(details)) {
-    const type = fieldOf(detail, '@type');
-    const delay = fieldOf(detail, 'retryDelay');
-    if (typeof type !== 'string' || !type.endsWith('google.rpc.RetryInfo') || typeof delay !== 'string') continue;
-    if (/^\d{1,9}(?:\.\d{1,9})?s$/.test(delay)) return Math.ceil(Number(delay.slice(0, -1)) * 1000);
-  }
-  return null;
-}

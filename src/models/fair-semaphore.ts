@@ -39,8 +39,12 @@ export interface Caller {
 /** Share of the slots that the calls of one model may hold, even when nobody else waits. */
 const MODEL_SHARE = 3 / 4;
 
-/** A semaphore with this many slots. Callers bound its queue: of a run at most the nodes of its graph wait. */
-export function fairSemaphore(slots: number): FairSemaphore {
+/**
+ * A semaphore with this many slots. Callers bound its queue: of a run at most the nodes of its graph wait.
+ *
+ * @param maxCalls slots that the calls of a provider may hold, by its name, for providers with a bound of their own
+ */
+export function fairSemaphore(slots: number, maxCalls: ReadonlyMap<string, number> = new Map()): FairSemaphore {
   const slotsOfModel = Math.ceil(slots * MODEL_SHARE);
   let free = slots;
   const held = new Map<string, number>();
@@ -48,7 +52,8 @@ export function fairSemaphore(slots: number): FairSemaphore {
   const lines: Lines = new Map();
 
   const heldBy = (model: string): number => held.get(model) ?? 0;
-  const hasRoom = (model: string): boolean => free > 0 && heldBy(model) < slotsOfModel;
+  const hasRoom = (model: string): boolean =>
+    free > 0 && heldBy(model) < slotsOfModel && providerHasRoom(held, model, maxCalls);
   const take = (model: string): void => {
     free -= 1;
     held.set(model, heldBy(model) + 1);
@@ -98,6 +103,20 @@ export function fairSemaphore(slots: number): FairSemaphore {
       return models.map((model) => ({ model, active: heldBy(model), waiting: waiting.get(model) ?? 0, slots }));
     },
   };
+}
+
+/** Whether a model's provider holds fewer slots than its own bound. */
+function providerHasRoom(
+  held: ReadonlyMap<string, number>,
+  model: string,
+  maxCalls: ReadonlyMap<string, number>,
+): boolean {
+  const provider = model.slice(0, model.indexOf('/') + 1);
+  const max = maxCalls.get(provider.slice(0, -1));
+  if (max === undefined) return true;
+  let active = 0;
+  for (const [each, count] of held) if (each.startsWith(provider)) active += count;
+  return active < max;
 }
 
 interface Waiter {

@@ -1,7 +1,7 @@
 /** A stand-in for a language model: needs no network, and says in what it writes that it is none. */
 import { wait } from '../system/async/deadline.js';
 import type { System } from '../system/system.js';
-import type { LanguageModel, ModelRequest, PromptInput, ToolRound } from './port.js';
+import type { LanguageModel, ModelRequest, PromptInput, ToolRound, ModelUsage } from './port.js';
 import { callAborted } from './port.js';
 
 /** Its name. A node of that model is answered by it whatever the service is set to (`withOffline`). */
@@ -30,23 +30,18 @@ export function offlineModel({ latencyMs = 0, system }: OfflineOptions): Languag
       if (answer !== 'critique' && tools.length > 0 && rounds.length === 0) {
         const argumentsJson = JSON.stringify({ query: excerpt(promptInput.topic, 300) });
         const calls = tools.map(({ name }) => ({ id: `offline_${name}`, name, argumentsJson }));
-        return { text: '', calls, usage: { inputTokens, outputTokens: tokens(JSON.stringify(calls)) } };
+        return { text: '', calls, usage: usageOf(inputTokens, tokens(JSON.stringify(calls))) };
       }
       const text = ANSWERS[answer](request);
       for (const [word] of text.matchAll(/\s*\S+\s*/g)) request.onToken?.(word);
-      return { text, usage: { inputTokens, outputTokens: tokens(text) } };
+      return { text, usage: usageOf(inputTokens, tokens(text)) };
     },
   };
 }
 
-/** A model, and beside it the offline one for requests that name that. */
-export function withOffline(model: LanguageModel, system: Pick<System, 'after'>): LanguageModel {
-  if (model.provider === 'offline') return model;
-  const offline = offlineModel({ system });
-  return {
-    ...model,
-    ask: (request, call) => (request.model === OFFLINE_MODEL ? offline : model).ask(request, call),
-  };
+/** Counted here, so that nothing is unknown; the offline model costs nothing. */
+function usageOf(inputTokens: number, outputTokens: number): ModelUsage {
+  return { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens, reasoningTokens: 0, costUsd: 0 };
 }
 
 /** The text for each kind of answer that is asked for. */

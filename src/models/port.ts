@@ -1,5 +1,8 @@
-/** The language model as the council sees it. Adapters: offline (no network), Gemini, any OpenAI-compatible server. */
+/** The language model as the council sees it. Adapters: offline (no network), and one for every provider. */
+import type { ModelUsage } from '../errors.js';
 import { ModelFailed } from '../errors.js';
+
+export type { ModelUsage } from '../errors.js';
 import type { NodeRole } from '../generated/schemas.js';
 
 /** A tool, by its name in a node's `tools`. */
@@ -42,8 +45,6 @@ export interface ToolCall {
   readonly name: string;
   /** JSON text; may be malformed. */
   readonly argumentsJson: string;
-  /** What the provider requires back with the result; only its adapter reads it. */
-  readonly echo?: unknown;
 }
 
 /** An answer with tool calls, and their results, in its order. */
@@ -51,6 +52,8 @@ export interface ToolRound {
   /** What the model said beside its calls, often nothing. */
   readonly text: string;
   readonly exchanges: readonly { readonly call: ToolCall; readonly result: string }[];
+  /** The `turn` of the answer; only its adapter reads it. */
+  readonly turn?: unknown;
 }
 
 export interface ModelRequest {
@@ -73,17 +76,18 @@ export interface ModelRequest {
   readonly onStart?: () => void;
 }
 
-export interface ModelUsage {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-}
-
 export interface ModelAnswer {
   /** The answer; beside calls what the model said with them, often nothing. */
   readonly text: string;
   readonly usage: ModelUsage;
   /** Tools to call before it answers; absent: the text is the answer. */
   readonly calls?: readonly ToolCall[];
+  /** The model's own message beside `calls`, for its adapter: it goes into the next request's rounds. */
+  readonly turn?: unknown;
+  /** What of the request the server did not accept, so that it was left out: `temperature`, `system_role`. */
+  readonly dropped?: readonly string[];
+  /** The provider's finish reason if it is unknown here; at most 60 UTF-16 units. */
+  readonly finish?: string;
   /** How long the call waited before it was made, in milliseconds; absent: not at all. */
   readonly waitedMs?: number;
 }
@@ -94,11 +98,26 @@ export interface ModelCall {
   readonly signal: AbortSignal;
 }
 
+/** A provider that can be asked. */
+export interface ProviderInfo {
+  readonly name: string;
+  readonly api: string;
+  /** Host of its API with the port, or null for the offline model. */
+  readonly host: string | null;
+  readonly defaultModel: string;
+}
+
 export interface LanguageModel {
   /** Name of the provider, as in MODEL_PROVIDER. */
   readonly provider: string;
   /** Name of the model used when a request names none. */
   readonly defaultModel: string;
+  /** The full name of a node's model, as `provider/model`. Absent: names are used as they are. */
+  readonly fullName?: (model: string | undefined) => string;
+  /** The providers behind it, the default first. Absent: `provider` alone. */
+  readonly providers?: readonly ProviderInfo[];
+  /** Calls that single providers take at once, by their names. Absent: no provider has a bound of its own. */
+  readonly maxCalls?: ReadonlyMap<string, number>;
   /**
    * One call to the model, no retry. The caller sets the deadline by the call's signal.
    *

@@ -1,34 +1,39 @@
-/** The language model that the environment chooses. */
+/** The model of one provider: its wire and its server behind the one adapter. */
+import type { Dispatcher } from 'undici';
+import type { ProviderSettings } from '../config-providers.js';
 import type { System } from '../system/system.js';
-import type { Config } from '../config.js';
-import { ConfigInvalid } from '../errors.js';
-import { offlineModel } from './offline.js';
 import type { LanguageModel } from './port.js';
+import { sdkModel } from './sdk-model.js';
+import { anthropicWire } from './wires/anthropic.js';
+import { chatWire } from './wires/chat.js';
+import { geminiWire } from './wires/gemini.js';
+import type { Wire, WireOptions } from './wires/wire.js';
 
-/**
- * Builds the adapter of a provider, loading only its own code; sends nothing.
- *
- * @throws {ConfigInvalid} for a `GEMINI_MODEL` that cannot be a name
- */
-export async function languageModel(
-  provider: Config['modelProvider'],
-  system: Pick<System, 'after' | 'now'>,
+const WIRES: Readonly<Record<ProviderSettings['api'], (options: WireOptions) => Promise<Wire>>> = {
+  openai: chatWire,
+  anthropic: anthropicWire,
+  gemini: geminiWire,
+};
+
+/** The wire of a provider; loads the package. */
+export function wireOf({ api, baseUrl, apiKey }: ProviderSettings): Promise<Wire> {
+  return WIRES[api]({ baseUrl, apiKey });
+}
+
+/** Builds the adapter of a provider, loading only the package of its wire; sends nothing. */
+export async function providerModel(
+  provider: ProviderSettings,
+  { transport, system }: { readonly transport: Dispatcher; readonly system: Pick<System, 'now'> },
 ): Promise<LanguageModel> {
-  switch (provider.name) {
-    case 'offline':
-      return offlineModel({ latencyMs: provider.latencyMs, system });
-    case 'gemini': {
-      const { geminiModel, isModelName, MODEL_NAMES } = await import('./gemini/client.js');
-      if (!isModelName(provider.model)) {
-        throw new ConfigInvalid({ variable: 'GEMINI_MODEL', value: provider.model, accepted: MODEL_NAMES });
-      }
-      return geminiModel({ ...provider, system });
-    }
-    case 'openai': {
-      const { openAiModel } = await import('./openai/client.js');
-      return openAiModel({ ...provider, system });
-    }
-    default:
-      return provider satisfies never;
-  }
+  const { name, apiKey, model, settings } = provider;
+  const hints = new Map([
+    ['unauthorized', `check ${settings.key}`],
+    ['forbidden', `check ${settings.key}`],
+    ['model_unknown', `check ${settings.model} and ${settings.baseUrl}`],
+    ['quota_used_up', `the account of ${settings.key} has no quota or credit left`],
+    ['prompt_blocked', 'the prompt was blocked'],
+  ]);
+  const wire = await wireOf(provider);
+  const server = { addressSetting: settings.baseUrl, hints };
+  return sdkModel({ provider: name, model, apiKey, wire, server, transport, system });
 }

@@ -2,6 +2,7 @@
  * Decides which facts a command leads to. They are recorded in one append. Pure: the chart checks each fact before the
  * next is decided, so the service records nothing that the chart does not allow.
  */
+import type { ModelFailureKind } from '../errors.js';
 import type { ConditionFacts } from '../graph/condition.js';
 import { unknownMarks } from '../council/citations.js';
 import { MAX_DRAFT_BYTES } from '../graph/limits.js';
@@ -130,7 +131,12 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
   const route = routeOf(run, { node: at.node, branch, iterationCount });
   pending.write({
     type: 'NodeCompleted',
-    data: { node: at.node, route: route ?? { next: [], reason: 'no condition holds' }, ...result },
+    data: {
+      node: at.node,
+      ...(at.model !== null && { model: at.model }),
+      route: route ?? { next: [], reason: 'no condition holds' },
+      ...result,
+    },
   });
   if (route === null) {
     failWithoutRoute(pending, at.node, conditionFacts(branch, iterationCount));
@@ -142,13 +148,40 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
 function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>, retryInMs: number | null): void {
   const at = attemptInFlight(pending.run, failure);
   if (at === undefined) return;
-  pending.write({ type: 'NodeFailed', data: { node: at.node, ...failure } });
+  const fallbackTo = retryInMs === null ? fallbackAfter(pending, at, failure.kind) : null;
+  const model = at.model !== null && { model: at.model };
+  pending.write({
+    type: 'NodeFailed',
+    data: { node: at.node, ...model, ...failure, ...(fallbackTo !== null && { fallbackTo }) },
+  });
   if (retryInMs !== null) {
     startAgain(pending, at, retryInMs);
+  } else if (fallbackTo !== null) {
+    startAgain(pending, { ...at, model: fallbackTo }, 0);
   } else {
     fail(pending, { kind: 'node_failed', error: `Node "${at.node}": ${failure.message}`, node: at.node });
   }
 }
+
+/** The full name of the model that a step asks next, or null if its failure allows none or none is left. */
+function fallbackAfter({ run, context }: PendingEvents, at: FrontierNode, kind: string): string | null {
+  if (!FALLS_BACK.has(kind)) return null;
+  const { model, fallbacks = [] } = run.plan.node(at.node);
+  const names = [...new Set([model, ...fallbacks].map((each) => context.fullName(each)))];
+  const used = at.model === null ? 0 : names.indexOf(at.model);
+  return names[used + 1] ?? null;
+}
+
+/**
+ * Failures of a model that another may not share: its server cannot be reached or limits the rate past the budget, refuses
+ * the key or the account, or does not know the model. A content refusal, an unusable answer and a bad request are not
+ * among them (contract, section 6.1).
+ */
+const FALLS_BACK: ReadonlySet<string> = new Set<ModelFailureKind>([
+  ...(['connection_refused', 'connection_lost', 'host_unknown', 'unreachable', 'network_error', 'tls_failed'] as const),
+  ...(['bad_gateway', 'unavailable', 'overloaded', 'rate_limited'] as const),
+  ...(['unauthorized', 'forbidden', 'quota_used_up', 'model_unknown', 'model_unusable'] as const),
+]);
 
 /** The attempt of a report, or undefined if it is no longer in flight: late reports have no effect. */
 function attemptInFlight(
@@ -196,7 +229,7 @@ function startFrontier(pending: PendingEvents, nodes: readonly string[]): void {
   for (const node of nodes) {
     const step = pending.run.progress.steps + 1;
     const branch = branchInto(pending.run, node, step);
-    startNode(pending, { node, step, attempt: 1, branch }, 0);
+    startNode(pending, { node, step, attempt: 1, model: null, branch }, 0);
   }
 }
 

@@ -116,10 +116,11 @@ function applyEvent(state: RunState, event: RunEvent): RunState {
 }
 
 function nodeFailed(progress: RunProgress, { at: since, data }: Of<'NodeFailed'>): RunProgress {
-  const { step, outageMs } = data;
+  const { step, outageMs, fallbackTo } = data;
   const outage = outageMs === undefined ? null : { since, budgetMs: outageMs };
   const fail = (each: FrontierNode): FrontierNode => {
-    return { ...each, active: false, failures: failuresWith(each, outage !== null), outage };
+    const failures = fallbackTo === undefined ? failuresWith(each, outage !== null) : 0;
+    return { ...each, active: false, failures, outage };
   };
   return { ...progress, frontier: changeStep(progress, step, fail) };
 }
@@ -132,8 +133,8 @@ function ownershipAfter(state: RunState, { at, data }: Of<'RunClaimed'>): Owners
 
 function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>): RunProgress {
   const { progress } = state;
-  const { node, step, attempt, delayMs, tools } = data;
-  const started = { attempt, startedAt, delayMs, tools, active: true };
+  const { node, step, attempt, delayMs, tools, model } = data;
+  const started = { attempt, model, startedAt, delayMs, tools, active: true };
   if (progress.frontier.some((each) => each.step === step)) {
     const frontier = changeStep(progress, step, (each) => ({ ...each, ...started }));
     return { ...progress, frontier, activeNode: node };

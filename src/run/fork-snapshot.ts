@@ -64,7 +64,7 @@ export function restoreSnapshot(fold: RunFold, at: string): RunProgress {
     ...each,
     branch: branchOf(each.branch),
   });
-  const untried = { attempt: 0, failures: 0, outage: null, startedAt: at, delayMs: 0, tools: [] };
+  const untried = { attempt: 0, model: null, failures: 0, outage: null, startedAt: at, delayMs: 0, tools: [] };
   const { inputTopic, steps, iterationCount, scores, sources, gates: pauses, isApproved, activeNode } = fold;
   return {
     inputTopic,

@@ -15,7 +15,7 @@ export function startAgain(pending: PendingEvents, at: FrontierNode, delayMs: nu
 /** Records the start of an attempt. */
 export function startNode(
   pending: PendingEvents,
-  { node, step, attempt, branch }: Pick<FrontierNode, 'node' | 'step' | 'attempt' | 'branch'>,
+  { node, step, attempt, model, branch }: Pick<FrontierNode, 'node' | 'step' | 'attempt' | 'model' | 'branch'>,
   delayMs: number,
 ): void {
   const { run, context } = pending;
@@ -31,7 +31,7 @@ export function startNode(
       attempt,
       iteration: run.progress.iterationCount,
       inputHash: promptHash(rendered, context.sha256),
-      model: run.plan.node(node).model ?? context.defaultModel,
+      model: model ?? context.fullName(run.plan.node(node).model),
       tools,
       delayMs,
     },

@@ -11,9 +11,12 @@ import type { RenderedPrompt } from '../council/prompt.js';
 export interface DecisionContext {
   readonly at: string;
   readonly instanceId: string;
-  readonly defaultModel: string;
+  /** The full name of a node's model, as `provider/model`. */
+  readonly fullName: (model: string | undefined) => string;
   /** Whether a node that starts now can use a tool. */
   readonly isToolAvailable: (tool: ToolName) => boolean;
+  /** SHA-256 of the table of prices, recorded with a new run. */
+  readonly pricesHash: string;
   readonly sha256: (text: string) => string;
 }
 
@@ -23,14 +26,18 @@ export function decisionContext({
   instanceId,
   model,
   tools,
+  prices,
 }: {
   readonly system: Pick<System, 'now' | 'sha256'>;
   readonly instanceId: string;
-  readonly model: { readonly defaultModel: string };
+  readonly model: { readonly fullName: (model: string | undefined) => string };
   readonly tools: Toolbox;
+  readonly prices: { readonly hash: string };
 }): DecisionContext {
   const { sha256 } = system;
-  return { at: system.now(), instanceId, defaultModel: model.defaultModel, isToolAvailable: tools.isAvailable, sha256 };
+  const fullName = (name: string | undefined): string => model.fullName(name);
+  const { isAvailable: isToolAvailable } = tools;
+  return { at: system.now(), instanceId, fullName, isToolAvailable, pricesHash: prices.hash, sha256 };
 }
 
 /** The facts for one append; `run` is the state after them. */

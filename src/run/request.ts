@@ -99,7 +99,8 @@ export function firstFacts(
   request: RunRequestedData,
   options: { readonly context: DecisionContext; readonly hasSlot: boolean },
 ): FirstFacts {
-  const first: RunFact = { type: 'RunRequested', data: request };
+  const data = { ...request, pricesHash: options.context.pricesHash };
+  const first: RunFact = { type: 'RunRequested', data };
   if (!options.hasSlot) return { facts: [first], claimDecision: null };
   const { context } = options;
   const snapshot = chart.first({ seq: 0, id: '', at: context.at, hash: '', ...first });

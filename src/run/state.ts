@@ -11,6 +11,8 @@ export interface FrontierNode {
   readonly node: string;
   readonly step: number;
   readonly attempt: number;
+  /** Full name of the model that the attempt asks, or null before the first attempt of a forked step. */
+  readonly model: string | null;
   /** Failed attempts of this step; attempts lost with their instance or to an outage do not count. */
   readonly failures: number;
   /**
@@ -94,7 +96,7 @@ export interface KeyedDecision {
 type Limits = RunRequestedData['limits'];
 
 /** Fields of the first event that a fork does not copy from its parent. */
-type OfOneRun = 'runId' | 'graph' | 'state' | 'changes' | 'keyHash' | 'actor';
+type OfOneRun = 'runId' | 'graph' | 'state' | 'changes' | 'keyHash' | 'actor' | 'pricesHash';
 
 /**
  * The request, as recorded in the first event; a fork copies all of it from its parent. Fields that older events lack are

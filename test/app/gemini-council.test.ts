@@ -1,3 +1,5 @@
+import { spent } from '../support/usage.js';
+import { geminiModel } from '../support/provider-models.js';
 import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -5,7 +7,6 @@ import { fileURLToPath } from 'node:url';
 import { nodeSystem } from '../../src/system/system.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import type { RunEventsPage, RunFacts, RunResult } from '../../src/generated/schemas.js';
-import { geminiModel } from '../../src/models/gemini/client.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { startChild } from '../support/child.js';
 import type { FakeGemini, GeminiCall, GeminiReply } from '../support/fake-gemini.js';
@@ -31,7 +32,7 @@ describe('A council on Gemini', () => {
 
   /** The least jitter, so that only what a provider asks for is waited. */
   const system = { ...nodeSystem(), random: () => 0 };
-  const model = (): LanguageModel => geminiModel({ apiKey: KEY, baseUrl: server.url, model: 'gemini-x', system });
+  const model = (): LanguageModel => geminiModel({ apiKey: KEY, baseUrl: server.url, model: 'gemini-x' });
 
   const serve = async (overrides: ServiceOverrides = {}): Promise<void> => {
     service = await startService({ model: model(), system, ...overrides });
@@ -67,7 +68,7 @@ describe('A council on Gemini', () => {
     const started = only(events, 'NodeStarted');
     expect(started.map(({ data }) => data.model)).to.deep.equal(Array.from({ length: 5 }, () => 'gemini-x'));
     for (const { data } of only(events, 'NodeCompleted')) {
-      expect(data.usage).to.deep.equal({ inputTokens: 11, outputTokens: 7 });
+      expect(data.usage).to.deep.equal(spent(11, 7));
     }
   });
 
@@ -167,7 +168,7 @@ describe('A council on Gemini', () => {
     expect(run).to.include({ status: 'completed', critic_score: 8.5 });
     expect(promptOf(critiques()[1])).to.include('I would say 9/10.');
     const scored = only(await eventsOf(run.run_id), 'NodeCompleted').find(({ data }) => data.node === 'critic_agent');
-    expect(scored?.data.usage).to.deep.equal({ inputTokens: 22, outputTokens: 14 });
+    expect(scored?.data.usage).to.deep.equal(spent(22, 14));
   });
 
   it('tries again when a critic answers in prose twice, and fails after the last attempt', async () => {

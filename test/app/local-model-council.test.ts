@@ -1,7 +1,7 @@
+import { openAiModel } from '../support/provider-models.js';
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
-import { openAiModel } from '../../src/models/openai/client.js';
 import type { RunEvent } from '../../src/run/events.js';
 import type { RunState } from '../../src/run/state.js';
 import type { FakeLlama, LlamaTraits } from '../support/fake-llama.js';
@@ -29,7 +29,7 @@ describe("A council on a server like llama.cpp's", () => {
 
   const open = async (traits: LlamaTraits = {}, addressOf = (url: string) => `${url}/v1`): Promise<void> => {
     server = await fakeLlama(traits);
-    const model = openAiModel({ apiKey: null, baseUrl: addressOf(server.url), model: 'local', system });
+    const model = openAiModel({ apiKey: null, baseUrl: addressOf(server.url), model: 'local' });
     engine = await openTestEngine({ path: dir.path, model, system, chunkSearch: memoryChunks([TREES]) });
   };
   const start = async (fields: Partial<GraphNode> = {}): Promise<string> => {

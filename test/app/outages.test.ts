@@ -1,8 +1,7 @@
+import { geminiModel, openAiModel } from '../support/provider-models.js';
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import type { System } from '../../src/system/system.js';
-import { geminiModel } from '../../src/models/gemini/client.js';
-import { openAiModel } from '../../src/models/openai/client.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { fakeGemini, refuses as geminiRefuses } from '../support/fake-gemini.js';
 import type { FakeOpenAi } from '../support/fake-openai.js';
@@ -51,14 +50,13 @@ describe("A model server's outage", () => {
     dir.remove();
   });
 
-  const modelAt = (url: string, system: System): LanguageModel =>
-    openAiModel({ apiKey: null, baseUrl: url, model: 'local', system });
+  const modelAt = (url: string): LanguageModel => openAiModel({ apiKey: null, baseUrl: url, model: 'local' });
 
   async function open(options: Partial<OpenEngineOptions> = {}): Promise<TestEngine> {
     const system = options.system ?? hasty();
     const engine = await openTestEngine({
       path: dir.path,
-      model: modelAt(server.url, system),
+      model: modelAt(server.url),
       system,
       // A server of the log answers in its own time.
       openLog: (at) => openLog({ ...at, system: nodeSystem() }),
@@ -125,7 +123,7 @@ describe("A model server's outage", () => {
     const gemini = await fakeGemini([geminiRefuses(503), geminiRefuses(503), geminiRefuses(500)]);
     try {
       const system = hasty();
-      const model = geminiModel({ apiKey: 'k', baseUrl: gemini.url, model: 'gemini-x', system });
+      const model = geminiModel({ apiKey: 'k', baseUrl: gemini.url, model: 'gemini-x' });
       const other = await open({ model, system });
       const second = await start(other);
       await allFinished(other, [second]);

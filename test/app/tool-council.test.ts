@@ -1,8 +1,8 @@
+import { spent } from '../support/usage.js';
+import { geminiModel, openAiModel } from '../support/provider-models.js';
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
-import { geminiModel } from '../../src/models/gemini/client.js';
 import { offlineModel } from '../../src/models/offline.js';
-import { openAiModel } from '../../src/models/openai/client.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import type { ChunkSearch } from '../../src/search/document-search.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
@@ -75,7 +75,7 @@ describe('A council with tools', () => {
 
   describe('on Gemini', () => {
     let server: FakeGemini;
-    const gemini = (): LanguageModel => geminiModel({ apiKey: 'k', baseUrl: server.url, model: 'gemini-x', system });
+    const gemini = (): LanguageModel => geminiModel({ apiKey: 'k', baseUrl: server.url, model: 'gemini-x' });
 
     beforeEach(async () => {
       server = await fakeGemini();
@@ -99,7 +99,7 @@ describe('A council with tools', () => {
         { document: documentId(TREES), page: 1, chunk: 0, score: 1 / 10 },
       ]);
       expect(factsOf(events, 'RunCompleted')[0]?.unknownCitations).to.deep.equal(['deadbeef:7']);
-      expect(factsOf(events, 'NodeCompleted')[0]?.usage).to.deep.equal({ inputTokens: 22, outputTokens: 14 });
+      expect(factsOf(events, 'NodeCompleted')[0]?.usage).to.deep.equal(spent(22, 14));
       expect(namesOffered(server.calls[0])).to.deep.equal(['pdf_reader']);
       const result = resultIn(server.calls[1]);
       expect(result).to.include('Oaks grow slowly.').and.include(markOf(TREES, 1));
@@ -230,7 +230,7 @@ describe('A council with tools', () => {
         index === 0 ? refuses(429, { headers: { 'Retry-After': '1' } }) : council(call, index),
       );
       try {
-        const at = await open(openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'model-x', system }));
+        const at = await open(openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'model-x' }));
         const runId = system.uuid();
         await at.registry.start(runRequest(runId));
         const [run] = await allFinished(at, [runId]);
@@ -238,7 +238,7 @@ describe('A council with tools', () => {
         expect(run?.progress.shown.score).to.equal(9);
         const events = await checkRecord(at.log, runId);
         expect(factsOf(events, 'NodeStarted')[1]).to.include({ attempt: 2, delayMs: 1000, model: 'model-x' });
-        expect(factsOf(events, 'NodeCompleted')[0]?.usage).to.deep.equal({ inputTokens: 11, outputTokens: 7 });
+        expect(factsOf(events, 'NodeCompleted')[0]?.usage).to.deep.equal(spent(11, 7));
         expect(server.calls.map(({ body }) => body.response_format?.type ?? '-').join(' ')).to.equal(
           '- - json_schema - json_schema -',
         );
@@ -253,7 +253,7 @@ describe('A council with tools', () => {
         return openAiSays(isCritique(body) ? '{"score": 9, "feedback": "Fine."}' : 'A draft');
       });
       try {
-        const at = await open(openAiModel({ apiKey: null, baseUrl: server.url, model: 'model-x', system }), {
+        const at = await open(openAiModel({ apiKey: null, baseUrl: server.url, model: 'model-x' }), {
           chunkSearch: memoryChunks([TREES]),
         });
         const { run, events } = await runToItsEnd(at, 'plan -> judge?; judge -approve-> end');
@@ -276,7 +276,7 @@ describe('A council with tools', () => {
         streams([...deltas.map((delta) => ({ choices: [{ delta }] })), { choices: [{ finish_reason: 'stop' }] }]);
       const server = await fakeOpenAi([pieces(letMeSee, call), pieces(thought, { content: 'are slow.' })]);
       try {
-        const at = await open(openAiModel({ apiKey: null, baseUrl: server.url, model: 'model-x', system }), {
+        const at = await open(openAiModel({ apiKey: null, baseUrl: server.url, model: 'model-x' }), {
           chunkSearch: memoryChunks([TREES]),
         });
         const runId = system.uuid();
@@ -300,7 +300,7 @@ describe('A council with tools', () => {
       const whole = saysInPieces(['Whole ', 'draft']);
       const server = await fakeOpenAi([refuses(503), cutAfter('Half '), cutAfter('<think>Half '), whole]);
       try {
-        const at = await open(openAiModel({ apiKey: null, baseUrl: server.url, model: 'model-x', system }));
+        const at = await open(openAiModel({ apiKey: null, baseUrl: server.url, model: 'model-x' }));
         const runId = system.uuid();
         const tokens: Token[] = [];
         at.tokens.subscribe(runId, (token) => tokens.push(token));
@@ -322,11 +322,11 @@ describe('A council with tools', () => {
     it('records the tokens of a failed attempt', async () => {
       const server = await fakeOpenAi([openAiSays('Half a', 'length')]);
       try {
-        const at = await open(openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'model-x', system }));
+        const at = await open(openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'model-x' }));
         const { events } = await runToItsEnd(at, 'plan');
         expect(factsOf(events, 'NodeFailed')[0]).to.deep.include({
           kind: 'max_tokens',
-          usage: { inputTokens: 11, outputTokens: 7 },
+          usage: spent(11, 7),
         });
       } finally {
         await server.stop();
@@ -339,7 +339,7 @@ describe('A council with tools', () => {
         return body.stream === true ? saysInPieces(['A ', 'draft']) : openAiSays('A draft');
       });
       try {
-        const at = await open(openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'model-x', system }));
+        const at = await open(openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'model-x' }));
         await runToItsEnd(at, 'plan');
         expect(server.calls[0]?.body).not.to.have.any.keys('stream');
         const runId = system.uuid();
@@ -378,5 +378,5 @@ function namesOffered(call: GeminiCall | undefined): readonly string[] {
 
 /** What the model was given of its last call. */
 function resultIn(call: GeminiCall | undefined): string {
-  return call?.body.contents.at(-1)?.parts[0]?.functionResponse?.response.result ?? '';
+  return call?.body.contents.at(-1)?.parts[0]?.functionResponse?.response.content ?? '';
 }

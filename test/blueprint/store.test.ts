@@ -33,7 +33,13 @@ describe('The blueprint store', () => {
   });
 
   const storeOn = (on: EventLog): BlueprintStore =>
-    new BlueprintStore({ log: on, system: nodeSystem(), instanceId: 'one', hasKeys: () => false });
+    new BlueprintStore({
+      log: on,
+      system: nodeSystem(),
+      instanceId: 'one',
+      hasKeys: () => false,
+      providers: ['offline'],
+    });
   const eventsOf = async (id: string): Promise<readonly RecordedEvent[]> => {
     const events: RecordedEvent[] = [];
     for await (const event of log.readStream(blueprintStream(id), {})) events.push(event);

@@ -105,7 +105,7 @@ describeInBrowser('The console during failures', (browser) => {
     await page.getByText('keeps the unsaved changes of ann').waitFor();
     expect(await page.getByLabel('Name', { exact: true }).isVisible()).to.equal(false);
     await signIn(page, 'ann');
-    await page.getByText('unsaved changes').waitFor();
+    await page.getByText('unsaved changes', { exact: true }).waitFor();
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Not saved yet');
     await endSession(page.context(), service.url);
     await signIn(page, 'ben');

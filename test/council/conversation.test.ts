@@ -1,3 +1,4 @@
+import { spent } from '../support/usage.js';
 import { expect } from 'chai';
 import { executeStep, type StepOutcome } from '../../src/council/step.js';
 import type { CallRecord } from '../../src/council/tools/call.js';
@@ -86,7 +87,7 @@ describe('A node with tools', () => {
     const model = scriptedModel([asks(['look', { query: 'oaks' }], ['look', { query: 'elms' }]), done]);
     const { outcome, recorded } = talk(model);
     expect(await outcome).to.deep.include({ kind: 'drafted', draft: 'Done.' });
-    expect(await outcome).to.have.deep.property('usage', { inputTokens: 20, outputTokens: 10 });
+    expect(await outcome).to.have.deep.property('usage', spent(20, 10));
     expect(model.requests[0]?.tools?.map(({ name }) => name)).to.deep.equal(['look']);
     expect(model.requests[0]).not.to.have.any.keys('rounds');
     expect(resultsOf(model.requests[1])).to.deep.equal([

@@ -1,5 +1,6 @@
+import { spent } from '../support/usage.js';
 import { expect } from 'chai';
-import { MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../../src/graph/limits.js';
+import { jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../../src/graph/limits.js';
 import { executeStep, type StepFailure, type StepOutcome } from '../../src/council/step.js';
 import { ModelFailed } from '../../src/errors.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
@@ -27,7 +28,7 @@ async function failureOf(node: GraphNode, ...replies: Reply[]): Promise<StepFail
 }
 
 /** Of one answer of the scripted model. */
-const USAGE = { inputTokens: 10, outputTokens: 5 };
+const USAGE = spent(10, 5);
 
 const good = { text: '{"score":9,"feedback":"Fine."}' };
 const bad = { text: '9/10, well done' };
@@ -48,7 +49,7 @@ describe('A step of an agent', () => {
       signal,
       monotonicMs,
     });
-    const usage = { inputTokens: 10, outputTokens: 5 };
+    const usage = spent(10, 5);
     expect(outcome).to.deep.equal({ kind: 'drafted', draft: ' Green.\n', usage, durationMs: 30 });
   });
 
@@ -98,7 +99,7 @@ describe('A step of a critic', () => {
   it('asks once more after an unusable answer, shows it, and sums the usage', async () => {
     const model = scriptedModel([bad, good]);
     const outcome = await execute(model, critic);
-    expect(outcome).to.deep.include({ kind: 'scored', score: 9, usage: { inputTokens: 20, outputTokens: 10 } });
+    expect(outcome).to.deep.include({ kind: 'scored', score: 9, usage: spent(20, 10) });
     expect(model.requests.map(({ answer }) => answer)).to.deep.equal(['critique', 'critique']);
     expect(model.requests[1]?.prompt).to.contain('the answer was "9/10, well done"; wanted is one JSON object');
   });
@@ -126,16 +127,19 @@ describe('A step of a critic', () => {
     expect(message.isWellFormed()).to.equal(true);
   });
 
-  it('accepts a feedback of exactly the limit and refuses one byte more', async () => {
-    const answer = (length: number): Reply => ({ text: JSON.stringify({ score: 9, feedback: 'x'.repeat(length) }) });
-    expect((await execute(scriptedModel([answer(MAX_FEEDBACK_BYTES - 2)]), critic)).kind).to.equal('scored');
-    const message = 'Cannot take the feedback of node "judge": 8193 bytes as JSON, at most 8192 allowed';
-    expect(await failureOf(critic, answer(MAX_FEEDBACK_BYTES - 1))).to.deep.equal({
-      kind: 'feedback_too_large',
-      message,
-      retryable: false,
-      usage: USAGE,
-    });
+  it('accepts a feedback of exactly the limit, and cuts a longer one at a sentence', async () => {
+    const outcomeOf = (feedback: string): Promise<StepOutcome> =>
+      execute(scriptedModel([{ text: JSON.stringify({ score: 9, feedback }) }]), critic);
+    const exact = 'x'.repeat(MAX_FEEDBACK_BYTES - 2);
+    expect(await outcomeOf(exact)).to.include({ kind: 'scored', feedback: exact });
+    for (const sentence of ['A sentence of some words. ', '这份草稿的第二部分需要更多的例子。']) {
+      const outcome = await outcomeOf(sentence.repeat(1000));
+      const feedback = outcome.kind === 'scored' ? outcome.feedback : '';
+      expect(jsonBytes(feedback)).to.be.within(MAX_FEEDBACK_BYTES / 2, MAX_FEEDBACK_BYTES);
+      expect(feedback.endsWith(sentence.trim())).to.equal(true);
+    }
+    const cut = await outcomeOf('😀'.repeat(5000));
+    expect(cut.kind === 'scored' && cut.feedback.isWellFormed() && cut.feedback.length > 4000).to.equal(true);
   });
 });
 
@@ -147,9 +151,9 @@ describe('A step whose model fails', () => {
   });
 
   it('reports the usage of all its calls, unusable and failed ones too', async () => {
-    const usage = { inputTokens: 7, outputTokens: 0 };
+    const usage = spent(7, 0);
     const error = new ModelFailed('Cut off', { kind: 'max_tokens', retryable: false, usage });
-    const cost = { inputTokens: 17, outputTokens: 5 };
+    const cost = spent(17, 5);
     expect(await failureOf(critic, bad, { error })).to.deep.include({ kind: 'max_tokens', usage: cost });
     expect(
       await failureOf(agent, { error: new ModelFailed('Busy', { kind: 'other', retryable: true }) }),

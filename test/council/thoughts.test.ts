@@ -10,7 +10,17 @@ const rows: readonly (readonly [title: string, answer: string, spoken: string])[
   ['thoughts whose opening tag is missing', 'Hm, well.\n</think>\n\nA draft.', 'A draft.'],
   ['both tags in its text', 'Models write <think> and </think>.', 'Models write <think> and </think>.'],
   ['a closing tag after its thoughts', '<think>Hm</think>End by </think>.', 'End by </think>.'],
-  ['another tag', '<thinking>aloud</thinking>', '<thinking>aloud</thinking>'],
+  ['another tag', '<notes>aloud</notes>', '<notes>aloud</notes>'],
+  ['<thinking>', '<thinking>Hm</thinking>\nA draft.', 'A draft.'],
+  ['<reasoning>', '<reasoning>Hm <think></reasoning>A draft.', 'A draft.'],
+  ['<seed:think>', '<seed:think>Hm</seed:think>A draft.', 'A draft.'],
+  ['the signs of Kimi', '◁think▷Hm◁/think▷A draft.', 'A draft.'],
+  [
+    'channel marks',
+    '<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>A draft.',
+    'A draft.',
+  ],
+  ['a final channel alone', '<|channel|>final<|message|>A draft.', 'A draft.'],
   ['an incomplete tag', '<thi', '<thi'],
   ['nothing after its thoughts', '<think>Hm</think>\n', ''],
 ];

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config.js';
-import { languageModel } from '../../src/models/provider.js';
+import { routedModel } from '../../src/models/providers.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { startServiceProcess } from '../support/service-process.js';
@@ -46,7 +46,10 @@ describe('An agent that reads documents when its process is killed', () => {
     // The last service runs in this process and is not killed.
     const openHere = async (): Promise<RunningService> => {
       const config = { ...readConfig(environment), port: 0, dataDir: dir.path };
-      return startService({ ...config, model: await languageModel(config.modelProvider, nodeSystem()) });
+      return startService({
+        ...config,
+        model: routedModel(config.providers, { ...config, system: nodeSystem() }),
+      });
     };
     let service = await open();
     await saveReadingCouncil(service.url);

@@ -365,7 +365,7 @@ describe('Recovery', () => {
       const requested = await first.registry.start(runRequest(runId, { topic: 'One' }));
       await first.stop();
       const second = await openRecovered();
-      expect(await second.registry.start(runRequest(runId, { topic: 'One' }))).to.deep.equal(requested);
+      expect(await second.registry.start(runRequest(runId, { topic: 'One' }))).to.deep.include(requested);
       expect(await rejectionOf(second.registry.start(runRequest(runId, { topic: 'Other' })))).to.be.instanceOf(
         KeyReused,
       );

@@ -1,9 +1,8 @@
+import { geminiModel } from '../support/provider-models.js';
 import { expect } from 'chai';
 import type { Document, DocumentVerification } from '../../src/generated/schemas.js';
 import { GENESIS_HASH } from '../../src/eventsourcing/hash-chain.js';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
-import { nodeSystem } from '../../src/system/system.js';
-import { geminiModel } from '../../src/models/gemini/client.js';
 import { changedLog } from '../support/changed-log.js';
 import { changeViews, damageEvent, dropEvent } from '../support/damaged-log.js';
 import type { FakeProvider } from '../support/fake-provider.js';
@@ -26,15 +25,14 @@ const [trees, stones] = [idOf(TREES), idOf(STONES)];
 const NONE = { valid: true, first_difference: null };
 
 describe('Documents with a corrupt record', () => {
-  const system = nodeSystem();
   let dir: TempDir;
   let provider: FakeProvider;
   let service: RunningService;
   let rest: RestClient;
 
   const serve = async (overrides: ServiceOverrides = {}): Promise<void> => {
-    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x', system });
-    service = await startService({ dataDir: dir.path, model, embeddings: { name: 'offline' }, ...overrides });
+    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x' });
+    service = await startService({ dataDir: dir.path, model, embeddings: null, ...overrides });
     rest = restClient(service.url);
   };
   const whileStopped = async (change: () => void): Promise<void> => {

@@ -1,3 +1,4 @@
+import { providerSettings } from '../support/provider-models.js';
 import { expect } from 'chai';
 import type { EmbeddingRequest } from '../support/fake-embeddings.js';
 import { embeds, fakeEmbeddings } from '../support/fake-embeddings.js';
@@ -22,7 +23,8 @@ describe('A misconfigured embedding server', () => {
 
   before(async () => {
     server = await fakeEmbeddings([]);
-    const embeddings = { name: 'openai', apiKey: null, baseUrl: `${server.url}/v1`, model: 'embed-x' } as const;
+    const provider = providerSettings('openai', { apiKey: null, baseUrl: `${server.url}/v1`, model: 'embed-x' });
+    const embeddings = { ...provider, settings: { ...provider.settings, model: 'OPENAI_EMBEDDING_MODEL' } };
     service = await startService({ embeddings });
   });
   after(async () => {

@@ -1,10 +1,10 @@
+import { geminiModel } from '../support/provider-models.js';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { nodeSystem } from '../../src/system/system.js';
-import { geminiModel } from '../../src/models/gemini/client.js';
 import { damageOpen } from '../support/damaged-file.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
@@ -31,11 +31,11 @@ describe('The search index of chunks', () => {
   let service: RunningService;
 
   const serve = async (overrides: ServiceOverrides = {}): Promise<void> => {
-    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x', system });
+    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x' });
     service = await startService({
       dataDir: dir.path,
       model,
-      embeddings: { name: 'offline' },
+      embeddings: null,
       system: soon,
       ...overrides,
     });

@@ -1,10 +1,10 @@
+import { geminiModel } from '../support/provider-models.js';
 import { expect } from 'chai';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
 import { AppendOutcomeUnknown, LogUnavailable } from '../../src/eventlog/errors.js';
 import type { EventLog } from '../../src/eventlog/port.js';
-import { geminiModel } from '../../src/models/gemini/client.js';
 import { changedLog } from '../support/changed-log.js';
 import { answersStatus } from '../support/fake-server.js';
 import type { FakeProvider } from '../support/fake-provider.js';
@@ -37,7 +37,7 @@ describe('Agents that read uploaded documents', () => {
   let service: RunningService;
 
   const serve = async (overrides: ServiceOverrides = {}): Promise<void> => {
-    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x', system });
+    const model = geminiModel({ apiKey: 'k', baseUrl: provider.url, model: 'gemini-x' });
     service = await startService({ dataDir: dir.path, model, embeddings: provider.embeddings(), ...overrides });
     await untilReady();
   };
@@ -84,13 +84,13 @@ describe('Agents that read uploaded documents', () => {
 
   it('find the same with locally computed vectors, which are not recorded', async () => {
     await service.stop();
-    await serve({ embeddings: { name: 'offline' } });
+    await serve({ embeddings: null });
     await uploaded(service.url, TREES);
     const first = await read();
     expect(first.hits).to.have.lengthOf(2);
     await service.stop();
     rmSync(join(dir.path, 'views'), { recursive: true });
-    await serve({ embeddings: { name: 'offline' } });
+    await serve({ embeddings: null });
     expect(await read()).to.deep.equal(first);
     expect(provider.embedded()).to.deep.equal([]);
   });

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
+import type { ProviderSettings } from '../../src/config-providers.js';
 import { nodeSystem } from '../../src/system/system.js';
+import { NO_PROXIES } from '../../src/models/transport.js';
 import { readConfig } from '../../src/config.js';
 import { ModelFailed } from '../../src/errors.js';
 import { normalised, type Embeddings } from '../../src/embeddings/port.js';
-import { geminiEmbeddings } from '../../src/embeddings/provider.js';
 import { offlineEmbeddings, offlineVector } from '../../src/embeddings/offline.js';
-import { openAiEmbeddings } from '../../src/embeddings/provider.js';
 import { embeddingsOf } from '../../src/embeddings/provider.js';
 import { vectorFromBase64, vectorToBase64 } from '../../src/embeddings/port.js';
 import { wordsOf } from '../../src/embeddings/words.js';
@@ -94,10 +94,10 @@ describe('Vectors of texts', () => {
   });
 
   const adapters = {
-    Gemini: (baseUrl: string, limits: Limits): Embeddings =>
-      geminiEmbeddings({ apiKey: KEY, baseUrl, model: 'gemini-embedding-001', limits, system: PATIENT }),
-    'an OpenAI-compatible server': (baseUrl: string, limits: Limits): Embeddings =>
-      openAiEmbeddings({ apiKey: KEY, baseUrl, model: 'nomic-embed-text', limits, system: PATIENT }),
+    Gemini: (baseUrl: string, limits: Limits): Promise<Embeddings> =>
+      embeddingsOf(settingsOf('gemini', `${baseUrl}/v1beta`, 'gemini-embedding-001'), { ...DEPS, limits }),
+    'an OpenAI-compatible server': (baseUrl: string, limits: Limits): Promise<Embeddings> =>
+      embeddingsOf(settingsOf('openai', baseUrl, 'nomic-embed-text'), { ...DEPS, limits }),
   };
   for (const [name, adapter] of Object.entries(adapters)) {
     describe(`of ${name}`, () => {
@@ -109,10 +109,11 @@ describe('Vectors of texts', () => {
 
       afterEach(() => server.stop());
 
-      const open = (limits: Limits = { timeoutMs: 5_000, maxAttempts: 1 }): Embeddings => adapter(server.url, limits);
+      const open = (limits: Limits = { timeoutMs: 5_000, maxAttempts: 1 }): Promise<Embeddings> =>
+        adapter(server.url, limits);
       const faultOf = async (reply: Reply, limits?: Limits) => {
         server.answerBy([reply]);
-        const error = await rejectionOf(open(limits).embed([TEXT], PASSAGE));
+        const error = await rejectionOf((await open(limits)).embed([TEXT], PASSAGE));
         if (!(error instanceof ModelFailed)) throw error;
         expect(error.message).to.not.include(KEY).and.not.include(TEXT);
         return error;
@@ -120,16 +121,16 @@ describe('Vectors of texts', () => {
 
       it('come in the order of the texts, of length 1, at most 100 a request', async () => {
         const texts = Array.from({ length: 130 }, (_, at) => 'x'.repeat(at + 1));
-        const vectors = await open().embed(texts, PASSAGE);
+        const vectors = await (await open()).embed(texts, PASSAGE);
         expect(vectors).to.have.lengthOf(130);
         vectors.forEach((vector, at) => {
           const numbers = numbersOf(texts[at] ?? '');
           const length = Math.hypot(...numbers);
           expect(vector[0]).to.be.closeTo((numbers[0] ?? 0) / length, 1e-6);
         });
-        const sizes = server.calls.map(({ body }) => (body.input ?? body.requests).length);
+        const sizes = server.calls.map(({ body }) => (body.input ?? body.requests ?? [body]).length);
         expect(Math.max(...sizes)).to.be.at.most(100);
-        expect(await open().embed([], PASSAGE)).to.deep.equal([]);
+        expect(await (await open()).embed([], PASSAGE)).to.deep.equal([]);
         expect(server.calls).to.have.lengthOf(sizes.length);
       });
 
@@ -146,7 +147,7 @@ describe('Vectors of texts', () => {
         [
           'numbers past all bounds',
           sends(
-            `{"embeddings":[{"values":[${'1e999,'.repeat(767)}1]}],"data":[{"index":0,"embedding":[${'1e999,'.repeat(767)}1]}]}`,
+            `{"embedding":{"values":[${'1e999,'.repeat(767)}1]},"data":[{"index":0,"embedding":[${'1e999,'.repeat(767)}1]}]}`,
           ),
           'bad_vector',
         ],
@@ -172,13 +173,13 @@ describe('Vectors of texts', () => {
         const asks = refuses(429, { headers: { 'Retry-After': '1' } });
         const answer = vectorsOf(numbersOf(TEXT));
         server.answerBy([refuses(503), asks, answer]);
-        const [vector] = await open({ timeoutMs: 5_000, maxAttempts: 3 }).embed([TEXT], PASSAGE);
+        const [vector] = await (await open({ timeoutMs: 5_000, maxAttempts: 3 })).embed([TEXT], PASSAGE);
         expect(vector).to.have.lengthOf(768);
         const [, second, third] = server.calls.map(({ atMs }) => atMs);
         expect((third ?? 0) - (second ?? 0)).to.be.at.least(990);
         server.answerBy([refuses(503)]);
         const before = server.calls.length;
-        await rejectionOf(open({ timeoutMs: 5_000, maxAttempts: 2 }).embed([TEXT], PASSAGE));
+        await rejectionOf((await open({ timeoutMs: 5_000, maxAttempts: 2 })).embed([TEXT], PASSAGE));
         expect(server.calls.length - before).to.equal(2);
       });
 
@@ -188,7 +189,7 @@ describe('Vectors of texts', () => {
           const stop = new AbortController();
           const before = server.calls.length;
           const failed = rejectionOf(
-            open({ timeoutMs: 9_000, maxAttempts: 3 }).embed([TEXT], { kind: 'query', signal: stop.signal }),
+            (await open({ timeoutMs: 9_000, maxAttempts: 3 })).embed([TEXT], { kind: 'query', signal: stop.signal }),
           );
           await server.until(() => server.calls.length > before);
           stop.abort();
@@ -205,7 +206,7 @@ describe('Vectors of texts', () => {
         ? refuses(400, { message: "This model's maximum context length is 100 tokens" })
         : embeds(call, index),
     );
-    const embeddings = adapters['an OpenAI-compatible server'](server.url, { timeoutMs: 5_000, maxAttempts: 1 });
+    const embeddings = await adapters['an OpenAI-compatible server'](server.url, { timeoutMs: 5_000, maxAttempts: 1 });
     const unitOf = (of: string): Float32Array => normalised(numbersOf(of)) ?? new Float32Array();
     const text = `${'a'.repeat(299)} ${'🌳'.repeat(100)}`;
     const [vector = new Float32Array(), short] = await embeddings.embed([text, TEXT], PASSAGE);
@@ -222,26 +223,24 @@ describe('Vectors of texts', () => {
 
   it('are requested from Gemini for chunks or queries, with 768 dimensions', async () => {
     const server = await fakeEmbeddings(embeds);
-    const gemini = adapters.Gemini(server.url, { timeoutMs: 5_000, maxAttempts: 1 });
-    await gemini.embed([TEXT], PASSAGE);
+    const gemini = await adapters.Gemini(server.url, { timeoutMs: 5_000, maxAttempts: 1 });
+    await gemini.embed([TEXT, TEXT], PASSAGE);
     await gemini.embed([TEXT], { kind: 'query', signal });
     await server.stop();
-    expect(server.calls.map(({ path }) => path)[0]).to.equal('/v1beta/models/gemini-embedding-001:batchEmbedContents');
-    expect(server.calls.map(({ headers }) => headers['x-goog-api-key'])).to.deep.equal([KEY, KEY]);
-    const request = {
-      model: 'models/gemini-embedding-001',
-      content: { parts: [{ text: TEXT }] },
-      outputDimensionality: 768,
-    };
-    expect(server.calls.map(({ body }) => body)).to.deep.equal([
-      { requests: [{ ...request, taskType: 'RETRIEVAL_DOCUMENT' }] },
-      { requests: [{ ...request, taskType: 'RETRIEVAL_QUERY' }] },
+    expect(server.calls.map(({ path }) => path)).to.deep.equal([
+      '/v1beta/models/gemini-embedding-001:batchEmbedContents',
+      '/v1beta/models/gemini-embedding-001:embedContent',
     ]);
+    expect(server.calls.map(({ headers }) => headers['x-goog-api-key'])).to.deep.equal([KEY, KEY]);
+    const request = { content: { parts: [{ text: TEXT }] }, outputDimensionality: 768 };
+    const chunk = { ...request, taskType: 'RETRIEVAL_DOCUMENT' };
+    expect(server.calls[0]?.body).to.containSubset({ requests: [chunk, chunk] });
+    expect(server.calls[1]?.body).to.containSubset({ ...request, taskType: 'RETRIEVAL_QUERY' });
   });
 
   it('come from the provider of the settings, or offline if it names no embedding model', async () => {
     const modelOf = async (environment: Record<string, string>) =>
-      (await embeddingsOf(readConfig(environment).embeddings, PATIENT)).model;
+      (await embeddingsOf(readConfig(environment).embeddings, DEPS)).model;
     const openai = { MODEL_PROVIDER: 'openai', OPENAI_MODEL: 'm', OPENAI_API_KEY: KEY };
     expect(await modelOf({})).to.equal('offline-hash-2');
     expect(await modelOf({ GEMINI_API_KEY: KEY })).to.equal('gemini-embedding-001');
@@ -260,11 +259,20 @@ interface Limits {
   readonly maxAttempts: number;
 }
 
+function settingsOf(api: 'openai' | 'gemini', baseUrl: string, model: string): ProviderSettings {
+  const settings = { key: 'KEY', baseUrl: 'BASE_URL', model: 'EMBEDDING_MODEL' };
+  return { name: api, api, apiKey: KEY, baseUrl, model, maxCalls: null, settings };
+}
+
 /** Backs off by nothing: what is waited is what a server asks for. */
-const PATIENT = { ...nodeSystem(), random: () => 0 };
+const DEPS = {
+  system: { ...nodeSystem(), random: () => 0 },
+  proxies: NO_PROXIES,
+};
 
 /** One answer in the words of both. */
 function vectorsOf(...vectors: readonly unknown[]): Reply {
   const embeddings = vectors.map((values) => ({ values }));
-  return sends({ embeddings, data: vectors.map((embedding, index) => ({ index, embedding })) });
+  const [embedding] = embeddings.length === 1 ? embeddings : [];
+  return sends({ embedding, embeddings, data: vectors.map((each, index) => ({ index, embedding: each })) });
 }

@@ -74,7 +74,7 @@ describe('A service with a damaged search index of documents', () => {
   async function withService<T>(path: string, act: (service: RunningService) => Promise<T>): Promise<T> {
     const service = await startService({
       dataDir: path,
-      embeddings: { name: 'offline' },
+      embeddings: null,
       // The service may recreate the file again at once.
       system: { ...system, after: (ms, call) => system.after(ms === 30_000 ? 1 : ms, call) },
     });

@@ -45,24 +45,28 @@ onEmbeddedLog(() =>
       dir.remove();
     });
 
-    /** Zeroes the page that contains the id of an event. */
-    const damage = (eventId: string): void => {
+    /** Zeroes a page that holds one of these events and nothing of another run. */
+    const damage = (eventIds: readonly string[]): void => {
       const file = join(dir.path, 'log.sqlite');
       const bytes = readFileSync(file);
-      const from = Math.floor(bytes.indexOf(eventId) / PAGE_BYTES) * PAGE_BYTES;
+      const pages = eventIds.map((id) => Math.floor(bytes.indexOf(id) / PAGE_BYTES) * PAGE_BYTES);
+      const from = pages.find((at) => {
+        const page = bytes.subarray(at, at + PAGE_BYTES);
+        return ids.filter((id) => page.includes(id)).length === 1;
+      });
       expect(from).to.be.greaterThan(0);
-      writeFileSync(file, bytes.fill(0, from, from + PAGE_BYTES), { flag: 'r+' });
+      writeFileSync(file, bytes.fill(0, from, (from ?? 0) + PAGE_BYTES), { flag: 'r+' });
     };
-    const lastEventOf = async (id: string): Promise<string> =>
-      (await recordOf(service.engine.log, id)).at(-1)?.id ?? '';
+    const eventsOf = async (id: string): Promise<readonly string[]> =>
+      (await recordOf(service.engine.log, id)).map((event) => event.id).toReversed();
 
     it('is logged once with the run that reads it, and does not affect other runs', async () => {
       await serve();
       const [touched = '', ...others] = ids;
-      const eventId = await lastEventOf(touched);
+      const eventIds = await eventsOf(touched);
       await service.stop();
       await serve();
-      damage(eventId);
+      damage(eventIds);
       for (const path of ['events', 'state', 'chart', 'events']) {
         expect(rest.problem(await rest.get(`/api/runs/${touched}/${path}`), 500).detail, path).to.include(DETAIL);
       }
@@ -82,9 +86,9 @@ onEmbeddedLog(() =>
 
     it('ends a start that must fold it with one line that says what to do', async () => {
       await serve();
-      const eventId = await lastEventOf(ids[1] ?? '');
+      const eventIds = await eventsOf(ids[1] ?? '');
       await service.stop();
-      damage(eventId);
+      damage(eventIds);
       rmSync(join(dir.path, 'views'), { recursive: true });
       const refused = await rejectionOf(serve());
       expect(refused).to.be.instanceOf(LogCorrupt);

@@ -1,6 +1,5 @@
+import { openAiModel } from '../support/provider-models.js';
 import { expect } from 'chai';
-import { nodeSystem } from '../../src/system/system.js';
-import { openAiModel } from '../../src/models/openai/client.js';
 import type { FakeOpenAi } from '../support/fake-openai.js';
 import { councilOf, fakeOpenAi } from '../support/fake-openai.js';
 import { hangs } from '../support/fake-server.js';
@@ -25,8 +24,7 @@ describe('A model whose calls hang', () => {
   before(async () => {
     const council = councilOf([8]);
     server = await fakeOpenAi((call, index) => (call.body.model === 'hanging' ? hangs : council(call, index)));
-    const system = nodeSystem();
-    const model = openAiModel({ apiKey: null, baseUrl: `${server.url}/v1`, model: 'healthy', system });
+    const model = openAiModel({ apiKey: null, baseUrl: `${server.url}/v1`, model: 'healthy' });
     service = await startService({ model, maxModelCalls: SLOTS });
     rest = restClient(service.url);
   });

@@ -73,6 +73,7 @@ describe('A request that cannot be served', () => {
       ...NO_KEYS,
       unreachableModels: () => [],
       modelUses: () => [],
+      providers: () => [],
       system,
       nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
       canonical,

@@ -41,6 +41,8 @@ async function describeItself(client: Client): Promise<void> {
   const readiness: 'ready' | undefined = (await client.GET('/api/health/ready')).data?.status;
   if (health !== 'ok' || readiness !== 'ready') throw new Error('The service is not ready');
   await client.GET('/api/openapi.json');
+  const { data: providers } = await client.GET('/api/providers');
+  if (providers?.[0]?.default !== true) throw new Error('No default provider');
   await client.GET('/api/asyncapi.json');
 }
 

@@ -51,6 +51,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/tickets': ['post'],
   '/api/asyncapi.json': ['get'],
   '/api/openapi.json': ['get'],
+  '/api/providers': ['get'],
 };
 
 describe('GET /api/openapi.json', () => {

@@ -101,6 +101,7 @@ describe('A client of the rich stream that does not read', () => {
         ready: never,
         unreachableModels: never,
         modelUses: never,
+        providers: never,
         system,
         nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
         canonical,

@@ -141,6 +141,25 @@ describe('boundedModel: slots of one model', () => {
   });
 });
 
+describe('boundedModel: slots of one provider', () => {
+  it('are bounded by the provider itself, and leave the others their slots', async () => {
+    const system = manualSystem();
+    const model = scriptedModel(() => 'hold');
+    const slow = { ...model, maxCalls: new Map([['slow', 2]]) };
+    const bounded = boundedModel(slow, { maxCalls: 10, outageMs: 0, system });
+    const terms = { runId: 'a', timeoutMs: 1000, outage: null, signal: new AbortController().signal };
+    const names = ['slow/a', 'slow/b', 'slow/c', 'fast/a', 'slower/a'];
+    const calls = names.map((name) => bounded.ask({ ...requestFor(nodeWith(), { topic: name }), model: name }, terms));
+    await model.called(4);
+    expect(model.requests.map(({ model: name }) => name)).to.deep.equal(['slow/a', 'slow/b', 'fast/a', 'slower/a']);
+    expect(bounded.waiting()).to.equal(1);
+    model.held[0]?.release();
+    await model.called(5);
+    for (const held of [...model.held]) held.release();
+    await Promise.all(calls);
+  });
+});
+
 describe('boundedModel: deadline', () => {
   it('aborts and rejects a call that hangs, and gives its slot to the next', async () => {
     const { system, ask, model } = bench(1);

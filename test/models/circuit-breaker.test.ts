@@ -91,7 +91,7 @@ describe('boundedModel: outages', () => {
     });
   }
 
-  for (const kind of ['server_error', 'rate_limited', 'timeout', 'gateway_timeout', 'unreadable_answer'] as const) {
+  for (const kind of ['server_error', 'timeout', 'gateway_timeout', 'unreadable_answer'] as const) {
     it(`do not begin with what a server that is there may do: ${kind}`, async () => {
       reply = () => out(undefined, kind);
       expect((await failureOf(ask({}))).data).to.deep.equal({ kind, retryable: true });
@@ -99,6 +99,66 @@ describe('boundedModel: outages', () => {
       expect((await ask({})).text).to.equal('An answer');
     });
   }
+
+  describe('by a rate limit', () => {
+    const limited = (retryAfterMs?: number): Reply => out(retryAfterMs, 'rate_limited');
+    const gaps = (): readonly number[] => madeAt.slice(1).map((at, index) => at - (madeAt[index] ?? 0));
+
+    it('begin with the refusal, and are waited out with waits that grow from one second to thirty', async () => {
+      reply = () => limited();
+      expect((await failureOf(ask({}))).data).to.deep.equal({
+        kind: 'rate_limited',
+        retryable: true,
+        outageMs: BUDGET_MS,
+      });
+      const waiting = ask({ since: 0 });
+      await pass(100_000);
+      for (const [index, gap] of gaps().entries()) {
+        const longestMs = Math.min(30_000, 1_000 * 2 ** index);
+        expect(gap, `wait ${index + 1}`).to.be.within(longestMs / 2, longestMs + 100);
+      }
+      reply = isUp;
+      await pass(30_000);
+      expect((await waiting).text).to.equal('An answer');
+    });
+
+    it('are waited as long as the server asks', async () => {
+      reply = () => limited(7_000);
+      expect((await failureOf(ask({}))).data.retryAfterMs).to.equal(7_000);
+      const waiting = ask({ since: 0 });
+      await pass(6_900);
+      expect(madeAt).to.have.length(1);
+      reply = isUp;
+      await pass(200);
+      expect((await waiting).text).to.equal('An answer');
+    });
+
+    it('share one budget among all runs, from the first refusal on', async () => {
+      reply = () => limited();
+      await failureOf(ask({ runId: 'a' }));
+      await pass(80_000);
+      const late = await failureOf(ask({ runId: 'b' }));
+      expect(late.data.outageMs).to.be.within(BUDGET_MS - 81_000, BUDGET_MS - 79_000);
+      const both = [ask({ runId: 'a', since: 0 }), ask({ runId: 'b', since: 80 })].map(failureOf);
+      await pass(45_000);
+      for (const { data, message } of await Promise.all(both)) {
+        expect(data).to.deep.equal({ kind: 'rate_limited', retryable: false });
+        expect(message).to.include('refused calls because of its rate limit');
+      }
+    });
+
+    it('have a new budget after an answer', async () => {
+      reply = () => limited();
+      await failureOf(ask({}));
+      const waiting = ask({ since: 0 });
+      await pass(50_000);
+      reply = isUp;
+      await pass(30_000);
+      await waiting;
+      reply = () => limited();
+      expect((await failureOf(ask({}))).data.outageMs).to.equal(BUDGET_MS);
+    });
+  });
 
   it('are failures like any other where they are not to be waited out', async () => {
     bounded = withBounds({ outageMs: 0 });

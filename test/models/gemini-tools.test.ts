@@ -1,11 +1,10 @@
-import { nodeSystem } from '../../src/system/system.js';
 import { expect } from 'chai';
 import { ModelFailed } from '../../src/errors.js';
-import { geminiModel } from '../../src/models/gemini/client.js';
+import { modelAt as providerModelAt } from '../support/provider-models.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/port.js';
 import type { FakeGemini, GeminiReply } from '../support/fake-gemini.js';
 import { fakeGemini, refuses, says, streams } from '../support/fake-gemini.js';
-import { modelFailureOf, REQUEST, TOOLS } from '../support/model-requests.js';
+import { modelFailureOf, REQUEST, SPENT, TOOLS } from '../support/model-requests.js';
 import { rejectionOf } from '../support/rejection.js';
 
 const CALLS = [
@@ -31,7 +30,10 @@ describe('Gemini with tools', () => {
   beforeEach(async () => {
     heard.splice(0);
     server = await fakeGemini([says('A draft')]);
-    model = geminiModel({ apiKey: 'k', baseUrl: server.url, model: 'gemini-x', system: nodeSystem() });
+    model = await providerModelAt('gemini', {
+      ...{ apiKey: 'k', baseUrl: `${server.url}/v1beta`, model: 'gemini-x' },
+      now: '2026-01-02T03:04:05.000Z',
+    });
   });
   afterEach(() => server.stop());
 
@@ -39,10 +41,11 @@ describe('Gemini with tools', () => {
     server.answerBy([says(CALLS)]);
     const { text, calls = [] } = await ask({ tools: TOOLS });
     expect(text).to.equal('');
-    expect(calls.map(({ id, name, argumentsJson }) => [id, name, argumentsJson])).to.deep.equal([
-      ['f1', 'look', '{"query":"oaks"}'],
-      ['call_2', 'look', '{"query":"elms"}'],
+    expect(calls.map(({ name, argumentsJson }) => [name, argumentsJson])).to.deep.equal([
+      ['look', '{"query":"oaks"}'],
+      ['look', '{"query":"elms"}'],
     ]);
+    expect(new Set(calls.map(({ id }) => id))).to.have.property('size', 2);
     expect(server.calls[0]?.body.tools).to.deep.equal([
       {
         functionDeclarations: [
@@ -65,17 +68,17 @@ describe('Gemini with tools', () => {
 
   it('sees its calls again with their thought signatures, and every result', async () => {
     server.answerBy([says(CALLS), says('Done')]);
-    const { text, calls = [] } = await ask({ tools: TOOLS });
+    const { text, calls = [], turn } = await ask({ tools: TOOLS });
     const exchanges = calls.map((call, index) => ({ call, result: `result ${index}` }));
-    expect((await ask({ tools: TOOLS, rounds: [{ text, exchanges }] })).text).to.equal('Done');
+    expect((await ask({ tools: TOOLS, rounds: [{ text, exchanges, turn }] })).text).to.equal('Done');
     const [prompt, called, answered] = server.calls[1]?.body.contents ?? [];
     expect(prompt?.role).to.equal('user');
-    expect(called).to.deep.equal({ role: 'model', parts: CALLS.slice(1) });
-    expect(answered).to.deep.equal({
+    expect(called).to.containSubset({ role: 'model', parts: CALLS });
+    expect(answered).to.containSubset({
       role: 'user',
       parts: [
-        { functionResponse: { name: 'look', response: { result: 'result 0' }, id: 'f1' } },
-        { functionResponse: { name: 'look', response: { result: 'result 1' } } },
+        { functionResponse: { name: 'look', response: { content: 'result 0' }, id: 'f1' } },
+        { functionResponse: { name: 'look', response: { content: 'result 1' } } },
       ],
     });
   });
@@ -136,15 +139,19 @@ describe('Gemini with tools', () => {
           { ...piece([{ text: '' }], { finishReason: 'STOP' }), usageMetadata: USAGE },
         ]),
       ]);
-      expect(await ask({ onToken })).to.deep.equal({ text: 'A dräft', usage: { inputTokens: 11, outputTokens: 7 } });
+      expect(await ask({ onToken })).to.deep.equal({ text: 'A dräft', usage: SPENT });
       expect(heard.join('')).to.equal('A dräft');
       expect(server.calls[0]?.path).to.equal('/v1beta/models/gemini-x:streamGenerateContent?alt=sse');
     });
 
     it('keeps all calls of a chunk and their signatures', async () => {
       server.answerBy([streams([piece(CALLS), piece([], { finishReason: 'STOP' })])]);
-      const { calls = [] } = await ask({ tools: TOOLS, onToken });
-      expect(calls.map(({ echo }) => echo)).to.deep.equal(CALLS.slice(1));
+      const { text, calls = [], turn } = await ask({ tools: TOOLS, onToken });
+      server.answerBy([says('Done')]);
+      const exchanges = calls.map((call) => ({ call, result: '' }));
+      await ask({ tools: TOOLS, rounds: [{ text, exchanges, turn }] });
+      const called = server.calls[1]?.body.contents[1]?.parts.filter(({ functionCall }) => functionCall !== undefined);
+      expect(called).to.containSubset(CALLS.slice(1));
     });
 
     it('is read to its end though its last event lacks the empty line', async () => {
@@ -201,7 +208,7 @@ describe('Gemini with tools', () => {
 
     for (const [title, reply, calls] of [
       ['has no such address is asked for plainly from then on', refuses(404), 3],
-      ['answers whole is asked for plainly each time', says('A draft'), 4],
+      ['answers whole is read as it answers', says('A draft'), 2],
       ['answers nothing is asked for plainly each time', streams([]), 4],
     ] as const) {
       it(`from a server that ${title}`, async () => {

@@ -181,7 +181,7 @@ describe('offlineModel: manners', () => {
   it('counts a token for each four characters begun', async () => {
     const request = { ...requestFor(agent), system: 'four', prompt: '5' };
     const { text, usage } = await model.ask(request, never);
-    expect(usage).to.deep.equal({ inputTokens: 2, outputTokens: Math.ceil(text.length / 4) });
+    expect(usage).to.include({ inputTokens: 2, outputTokens: Math.ceil(text.length / 4), costUsd: 0 });
   });
 
   it('takes its time when told to, and stops when aborted', async () => {

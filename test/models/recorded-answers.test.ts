@@ -1,13 +1,11 @@
 /** Answers in the forms that real servers give them, as of 2026: the shapes are theirs, the words are ours. */
 import { expect } from 'chai';
-import { nodeSystem } from '../../src/system/system.js';
 import { ModelFailed } from '../../src/errors.js';
-import { geminiModel } from '../../src/models/gemini/client.js';
-import { openAiModel } from '../../src/models/openai/client.js';
 import type { LanguageModel, ModelRequest } from '../../src/models/port.js';
 import type { FakeServer, Reply } from '../support/fake-server.js';
 import { fakeServer, sends, streams } from '../support/fake-server.js';
 import { REQUEST, TOOLS } from '../support/model-requests.js';
+import { modelAt } from '../support/provider-models.js';
 import { rejectionOf } from '../support/rejection.js';
 
 /** Every path an answer can be asked for on. */
@@ -27,13 +25,16 @@ const GEMINI_BLOCK = {
   responseId: 'r2',
 };
 
+const NOW = '2026-01-02T03:04:05.000Z';
+
 describe('Answers as real servers give them', () => {
   let server: FakeServer<{ readonly stream?: boolean }>;
 
   const models = {
-    'OpenAI-likes': (): LanguageModel =>
-      openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'm', system: nodeSystem() }),
-    Gemini: (): LanguageModel => geminiModel({ apiKey: 'k', baseUrl: server.url, model: 'm', system: nodeSystem() }),
+    'OpenAI-likes': (): Promise<LanguageModel> =>
+      modelAt('openai', { apiKey: 'k', baseUrl: server.url, model: 'm', now: NOW }),
+    Gemini: (): Promise<LanguageModel> =>
+      modelAt('gemini', { apiKey: 'k', baseUrl: `${server.url}/v1beta`, model: 'm', now: NOW }),
   };
 
   beforeEach(async () => {
@@ -214,7 +215,7 @@ describe('Answers as real servers give them', () => {
     it(`of ${who} are read: ${title}`, async () => {
       server.answerBy([reply]);
       let heard = '';
-      const model = models[who]();
+      const model = await models[who]();
       const isStream = /stream/.test(title);
       const request = isStream ? { ...REQUEST, onToken: (text: string) => void (heard += text) } : REQUEST;
       expect((await model.ask(request, new AbortController())).text.trim()).to.equal('Oaks grow.');
@@ -289,7 +290,7 @@ describe('Answers as real servers give them', () => {
         server.answerBy(({ path: address, body }) =>
           body.stream === true || address.includes(':stream') ? streamed : whole,
         );
-        const failure = await rejectionOf(models[who]().ask({ ...REQUEST, ...request }, new AbortController()));
+        const failure = await rejectionOf((await models[who]()).ask({ ...REQUEST, ...request }, new AbortController()));
         if (!(failure instanceof ModelFailed)) throw failure;
         expect(failure.data).to.include({ kind, retryable: false });
         expect(failure.message).to.match(/block|filter|refused|unsafe/);

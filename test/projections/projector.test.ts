@@ -150,7 +150,13 @@ describe('Projector', () => {
 
   it('keeps the last valid state of a corrupt blueprint and folds the other events', async () => {
     await close();
-    const shelf = new BlueprintStore({ log, system: nodeSystem(), instanceId: 'one', hasKeys: () => false });
+    const shelf = new BlueprintStore({
+      log,
+      system: nodeSystem(),
+      instanceId: 'one',
+      hasKeys: () => false,
+      providers: ['offline'],
+    });
     const good = await shelf.create({ id: 'good', name: 'Good', nodes: [{ id: 'a' }] });
     await shelf.update('good', { name: 'Unreadable' });
     const data = JSON.stringify({ blueprint: { ...good, id: 'undated', updatedAt: undefined } });

@@ -108,6 +108,7 @@ describe('The fixed graph', () => {
       step: 2,
       node: CRITIC,
       attempt: 1,
+      model: 'model-1',
       output: { score: 6.5, feedback: 'Feedback 1' },
       usage: { inputTokens: 10, outputTokens: 5 },
       durationMs: 7,

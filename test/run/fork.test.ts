@@ -366,7 +366,7 @@ describe('The first state of a fork', () => {
     expect(unmoved, 'fields that no point of the stories has moved').to.deep.equal([]);
     for (const point of points) {
       const fork = pendingAt(point);
-      const untried = { attempt: 0, startedAt: '', delayMs: 0, tools: [] };
+      const untried = { attempt: 0, model: null, startedAt: '', delayMs: 0, tools: [] };
       const frontier = point.progress.frontier.map((each) => ({ ...each, ...untried }));
       expect(fork.progress).to.deep.equal({ ...point.progress, frontier });
       const { bodyHash, parent, graphHash } = fork.request;

@@ -13,7 +13,8 @@ const claim = { type: 'ClaimRun', reason: 'recovered' } as const;
 
 /** What the actor reports of a node's call, by the rules for retries. */
 function reported(node: string, outcome: StepOutcome, maxAttempts = 4): When {
-  return (run: RunState) => reportOf(attemptOf(run, node), outcome, { maxAttempts, random: 0.5 });
+  return (run: RunState) =>
+    reportOf(attemptOf(run, node), outcome, { maxAttempts, random: 0.5, prices: { priceOf: () => null } });
 }
 
 /** The server of a node's model is out. */

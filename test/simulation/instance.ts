@@ -152,9 +152,11 @@ export class Instance implements Line {
         maxActiveRuns: plan.maxActiveRuns,
         maxModelCalls: plan.maxModelCalls,
         modelOutageMs: plan.modelOutageMs,
+        prices: null,
+        proxies: { http: null, https: null, none: '' },
         cluster: plan.isCluster ? plan.pace.cluster : null,
         eventStore: { url: 'esdb://simulated', prefix: '' },
-        embeddings: { name: 'offline' },
+        embeddings: null,
         pdfTimeoutMs: 15_000,
       },
       {

@@ -4,13 +4,17 @@ import { fakeServer, sends, type FakeServer, type Reply, type Script } from './f
 
 /** What of a request body tests look at. */
 export interface EmbeddingRequest {
-  readonly requests: readonly {
+  /** Of Gemini's batches. */
+  readonly requests?: readonly {
     readonly model: string;
     readonly content: { readonly parts: readonly { readonly text: string }[] };
     readonly taskType: string;
     readonly outputDimensionality: number;
   }[];
   readonly model: string;
+  /** Of Gemini's single text. */
+  readonly content?: { readonly parts: readonly { readonly text: string }[] };
+  readonly taskType?: string;
   /** Of OpenAI's alone. */
   readonly input?: readonly string[];
   readonly dimensions: number;
@@ -30,11 +34,19 @@ export function numbersOf(text: string): readonly number[] {
 /** Answers each text of a request. */
 export const embeds: Script<EmbeddingRequest> = ({ body }) => {
   if (body.input !== undefined) return sends({ object: 'list', data: openAiData(body.input).reverse() });
-  return geminiAnswer(body.requests.map(({ content }) => numbersOf(content.parts[0]?.text ?? '')));
+  return vectorsFor(body, numbersOf);
 };
 
-function geminiAnswer(vectors: readonly unknown[]): Reply {
-  return sends({ embeddings: vectors.map((values) => ({ values })) });
+/** The answer of Gemini to a batch or a single text. */
+export function vectorsFor(body: EmbeddingRequest, vectorOf: (text: string) => readonly number[]): Reply {
+  const vectors = textsIn(body).map((text) => ({ values: [...vectorOf(text)] }));
+  return sends(body.requests === undefined ? { embedding: vectors[0] } : { embeddings: vectors });
+}
+
+/** The texts in a request of Gemini. */
+export function textsIn({ requests, content }: EmbeddingRequest): readonly string[] {
+  const contents = requests?.map((each) => each.content) ?? (content === undefined ? [] : [content]);
+  return contents.map(({ parts }) => parts[0]?.text ?? '');
 }
 
 function openAiData(texts: readonly string[]) {

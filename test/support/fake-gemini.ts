@@ -13,7 +13,7 @@ export type FakeGemini = FakeServer<GeminiRequest>;
 export interface GeminiPart {
   readonly text: string;
   readonly functionCall?: { readonly name: string; readonly args: object };
-  readonly functionResponse?: { readonly name: string; readonly response: { readonly result: string } };
+  readonly functionResponse?: { readonly name: string; readonly response: { readonly content: string } };
   readonly thoughtSignature?: string;
 }
 

@@ -1,16 +1,19 @@
 /** A Gemini that looks things up in documents before it drafts, and embeds texts by the words in them. */
+import type { ProviderSettings } from '../../src/config-providers.js';
 import { offlineVector } from '../../src/embeddings/offline.js';
 import type { EmbeddingRequest } from './fake-embeddings.js';
+import { textsIn, vectorsFor } from './fake-embeddings.js';
 import type { GeminiRequest } from './fake-gemini.js';
 import { says } from './fake-gemini.js';
 import type { FakeServer, Script } from './fake-server.js';
-import { fakeServer, sends } from './fake-server.js';
+import { fakeServer } from './fake-server.js';
+import { providerSettings } from './provider-models.js';
 
 export interface FakeProvider extends FakeServer<GeminiRequest & EmbeddingRequest> {
   /** Its default answers. */
   readonly usual: Script<GeminiRequest & EmbeddingRequest>;
   /** Settings of its embeddings. */
-  embeddings(model?: string): { name: 'gemini'; apiKey: string; baseUrl: string; model: string };
+  embeddings(model?: string): ProviderSettings;
   /** Every chunk whose vector was requested, in order. */
   embedded(): readonly string[];
   /** Tool results that it received, oldest first. */
@@ -20,9 +23,7 @@ export interface FakeProvider extends FakeServer<GeminiRequest & EmbeddingReques
 /** @param query what each agent looks up */
 export async function fakeProvider(query: string): Promise<FakeProvider> {
   const usual: Script<GeminiRequest & EmbeddingRequest> = ({ path, body }) => {
-    if (path.endsWith(':batchEmbedContents')) {
-      return sends({ embeddings: textsIn(body).map((text) => ({ values: [...offlineVector(text)] })) });
-    }
+    if (isEmbedding(path)) return vectorsFor(body, (text) => [...offlineVector(text)]);
     const isAnswered = resultsIn(body).length > 0 || body.tools === undefined;
     return isAnswered ? says('A draft.') : says([{ functionCall: { name: 'pdf_reader', args: { query } } }]);
   };
@@ -30,24 +31,22 @@ export async function fakeProvider(query: string): Promise<FakeProvider> {
   return {
     ...server,
     usual,
-    embeddings: (model = 'vectors-1') => ({ name: 'gemini', apiKey: 'k', baseUrl: server.url, model }),
+    embeddings: (model = 'vectors-1') =>
+      providerSettings('gemini', { apiKey: 'k', baseUrl: `${server.url}/v1beta`, model }),
     embedded: () =>
-      server.calls
-        .filter(({ path, body }) => path.endsWith(':batchEmbedContents') && !isQuery(body))
-        .flatMap(({ body }) => textsIn(body)),
-    results: () =>
-      server.calls.flatMap(({ path, body }) => (path.endsWith(':batchEmbedContents') ? [] : resultsIn(body))),
+      server.calls.filter(({ path, body }) => isEmbedding(path) && !isQuery(body)).flatMap(({ body }) => textsIn(body)),
+    results: () => server.calls.flatMap(({ path, body }) => (isEmbedding(path) ? [] : resultsIn(body))),
   };
 }
 
-function isQuery({ requests }: EmbeddingRequest): boolean {
-  return requests[0]?.taskType === 'RETRIEVAL_QUERY';
+function isEmbedding(path: string): boolean {
+  return /:(?:batchEmbedContents|embedContent)$/.test(path);
 }
 
-function textsIn({ requests }: EmbeddingRequest): readonly string[] {
-  return requests.map(({ content }) => content.parts[0]?.text ?? '');
+function isQuery({ requests, taskType = requests?.[0]?.taskType }: EmbeddingRequest): boolean {
+  return taskType === 'RETRIEVAL_QUERY';
 }
 
 function resultsIn({ contents }: GeminiRequest): readonly string[] {
-  return contents.flatMap(({ parts }) => parts.flatMap((part) => part.functionResponse?.response.result ?? []));
+  return contents.flatMap(({ parts }) => parts.flatMap((part) => part.functionResponse?.response.content ?? []));
 }

@@ -211,7 +211,8 @@ function contextOf(instanceId: string): DecisionContext {
   return {
     at: START,
     instanceId,
-    defaultModel: 'model-1',
+    fullName: (model) => model ?? 'model-1',
+    pricesHash: 'prices',
     isToolAvailable: (tool) => tool === 'pdfReader',
     sha256: (text) => `sha256 of ${text.length} characters`,
   };

@@ -98,7 +98,9 @@ class Recording {
   #context(instanceId: string): DecisionContext {
     const { sha256 } = this.#system;
     const isToolAvailable = (tool: ToolName): boolean => tool === 'pdfReader';
-    return { at: this.#system.now(), instanceId, defaultModel: 'model-1', isToolAvailable, sha256 };
+    const fullName = (model: string | undefined): string => model ?? 'model-1';
+    const context = { instanceId, fullName, isToolAvailable, pricesHash: sha256('prices'), sha256 };
+    return { at: this.#system.now(), ...context };
   }
 }
 

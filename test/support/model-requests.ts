@@ -28,7 +28,13 @@ export const TOOLS: NonNullable<ModelRequest['tools']> = [
 ];
 
 /** What `says()` of a fake server reports as its cost. */
-export const SPENT = { inputTokens: 11, outputTokens: 7 };
+export const SPENT = {
+  inputTokens: 11,
+  cachedInputTokens: null,
+  cacheWriteTokens: null,
+  outputTokens: 7,
+  reasoningTokens: null,
+};
 
 /** How a call failed: briefly, and with nothing in it of the prompt or of other texts that are not to be shown. */
 export async function modelFailureOf(call: Promise<unknown>, ...hidden: readonly string[]): Promise<ModelFailed> {

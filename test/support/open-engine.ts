@@ -16,6 +16,8 @@ import type { Context } from '../../src/app/context.js';
 import type { ContextOverrides } from '../../src/app/context-deps.js';
 import { openContext } from '../../src/app/context.js';
 import type { Graph, RunRequestedData } from '../../src/generated/schemas.js';
+import { NO_PROXIES } from '../../src/models/transport.js';
+import { withOffline } from './with-offline.js';
 import { eventStoreFor } from './test-event-store.js';
 import type { SearchProvider } from '../../src/council/tools/web-search.js';
 
@@ -57,12 +59,14 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       modelOutageMs: options.modelOutageMs ?? 120_000,
       cluster: options.cluster ?? null,
       eventStore: eventStoreFor(options.path),
-      embeddings: options.embeddings ?? { name: 'offline' },
+      embeddings: options.embeddings ?? null,
+      prices: null,
+      proxies: NO_PROXIES,
       pdfTimeoutMs: 300_000,
     },
     {
       dataDir,
-      model: options.model,
+      model: withOffline(options.model, system),
       webSearch: options.webSearch ?? null,
       system,
       logger: { info: () => undefined, error: (fields) => void faults.push(fields) },

@@ -1,4 +1,5 @@
 /** The real service on a free port and a new folder, for tests of the edges. */
+import { withOffline } from './with-offline.js';
 import { hostname } from 'node:os';
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
@@ -65,7 +66,7 @@ export async function startService({
   const starting = start(config, {
     dataDir,
     system: clock,
-    model: model ?? offlineModel({ system: clock }),
+    model: withOffline(model ?? offlineModel({ system: clock }), clock),
     overrides: {
       ...(extractor !== undefined && { extractor }),
       openLog: async (at) => decorate(await openLog(at)),

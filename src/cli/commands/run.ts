@@ -8,7 +8,7 @@ import { ConfigInvalid } from '../../errors.js';
 import { DataDirHeld, isWriteFailed } from '../../eventlog/errors.js';
 import type { RunResult } from '../../generated/schemas.js';
 import { openSchemas } from '../../api/schemas.js';
-import { languageModel } from '../../models/provider.js';
+import { routedModel } from '../../models/providers.js';
 import { endAsKilled } from '../../system/signals.js';
 import { searchProvider } from '../../websearch/provider.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
@@ -125,7 +125,7 @@ async function openEmbeddedDriver(
   notify: (text: string) => void,
 ): Promise<RunDriver> {
   const config = readConfig(here.env);
-  const model = await languageModel(config.modelProvider, system);
+  const model = routedModel(config.providers, { ...config, system });
   const dataDir = openDataDirectory(config.dataDir, {
     pid: process.pid,
     hostname: hostname(),

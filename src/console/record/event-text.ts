@@ -159,7 +159,10 @@ const WAITINGS: Readonly<Record<Waiting, string>> = {
 /** @param usage tokens of one execution, or null if the provider reported none */
 export function tokenText(usage: NodeUsage | null): string {
   if (usage === null) return 'token usage not reported';
-  return `${shortCount(usage.inputTokens)} tokens in, ${shortCount(usage.outputTokens)} out`;
+  const [input, output] = [usage.inputTokens, usage.outputTokens].map((each) =>
+    each === null ? '?' : shortCount(each),
+  );
+  return `${input} tokens in, ${output} out`;
 }
 
 /** Calls and tokens of a run. */

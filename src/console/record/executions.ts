@@ -143,12 +143,12 @@ function backOffOf({ started, delayMs, ended }: Attempt, until: string): number 
 
 function usageOf(attempts: readonly Attempt[]): NodeUsage | null {
   const usages = attempts.flatMap(({ ended }) => (ended === null || ended.how === 'lost' ? [] : (ended.usage ?? [])));
-  // The service records 0 tokens if the provider reports none.
-  const costly = usages.filter((each) => each.inputTokens + each.outputTokens > 0);
+  // Runs recorded before providers had names have 0 for unreported tokens, which no call costs.
+  const costly = usages.filter((each) => (each.inputTokens ?? 0) + (each.outputTokens ?? 0) > 0);
   if (costly.length === 0) return null;
   return {
-    inputTokens: costly.reduce((sum, each) => sum + each.inputTokens, 0),
-    outputTokens: costly.reduce((sum, each) => sum + each.outputTokens, 0),
+    inputTokens: costly.reduce((sum, each) => sum + (each.inputTokens ?? 0), 0),
+    outputTokens: costly.reduce((sum, each) => sum + (each.outputTokens ?? 0), 0),
   };
 }
 

@@ -1,8 +1,7 @@
 /** Saved councils: list, create, read, change, delete, validate, and their versions. */
 import { blueprintStream } from '../../blueprint/events.js';
-import { approvalIssues } from '../../blueprint/approvals.js';
-import { inspectGraph, warningsOf } from '../../blueprint/validate.js';
-import { councilOf } from '../../blueprint/record.js';
+import { warningsOf } from '../../blueprint/validate.js';
+import { councilIssues, councilOf } from '../../blueprint/record.js';
 import type { RouterContext } from '@koa/router';
 import { rolesOf } from '../../council/roles.js';
 import type { IsExpected } from '../../blueprint/store.js';
@@ -46,7 +45,9 @@ function validateRoute(http: HttpContext): Route {
       const draft = await body.read(ctx);
       assertRules(draft);
       const council = councilOf(draft);
-      const issues = [...inspectGraph(council), ...approvalIssues(council, !http.authenticator.isOpen)];
+      const providers = http.providers().map(({ name }) => name);
+      const hasKeys = !http.authenticator.isOpen;
+      const issues = councilIssues(council, { hasKeys, providers });
       const valid = !issues.some(({ isFault }) => isFault);
       const validation: BlueprintValidation = { valid, warnings: warningsOf(issues), roles: rolesOf(council) };
       return { status: 200, body: validation };

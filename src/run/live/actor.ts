@@ -17,6 +17,7 @@ import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/appe
 import { handleCommand, sealAppend } from '../../eventsourcing/handle-command.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
+import type { PriceTable } from '../../models/prices.js';
 import { Sequencer } from '../../system/async/sequencer.js';
 import { wait } from '../../system/async/deadline.js';
 import type { Assignment, PendingEvents } from '../pending-events.js';
@@ -37,6 +38,7 @@ import { reasonOf } from '../../system/untrusted.js';
 export interface RunActorDeps {
   readonly log: EventLog;
   readonly model: BoundedModel;
+  readonly prices: PriceTable;
   readonly tools: Toolbox;
   /** Receives drafts as they are written, while a client listens. */
   readonly tokens: TokenBus;
@@ -222,10 +224,10 @@ export class RunActor {
   }
 
   async #execute(at: FrontierNode, call: AbortController, assigned?: Assignment): Promise<void> {
-    const { system, model, tools, tokens } = this.#deps;
+    const { system, model, prices, tools, tokens } = this.#deps;
     const { signal } = call;
     const { run } = this;
-    const node = run.plan.node(at.node);
+    const node = { ...run.plan.node(at.node), ...(at.model !== null && { model: at.model }) };
     if (at.delayMs > 0) await wait(system, at.delayMs, signal);
     // An append whose outcome is still unknown may have ended the run.
     const mayBegin = (): Promise<void> => this.settled();
@@ -241,7 +243,7 @@ export class RunActor {
     });
     if (signal.aborted) return;
     this.#calls.set(callOf(at), null);
-    await this.send(reportOf(at, outcome, { maxAttempts: node.maxAttempts, random: system.random() }));
+    await this.send(reportOf(at, outcome, { maxAttempts: node.maxAttempts, random: system.random(), prices }));
   }
 
   /** Resolves when a tool call is recorded. Its result may be used only after that. */

@@ -1,17 +1,32 @@
 /** The outcome of an attempt, as the command that records it, and the delay before the next attempt. */
 import type { StepFailure, StepOutcome } from '../../council/step.js';
+import type { NodeUsage } from '../../generated/schemas.js';
+import type { ModelUsage } from '../../models/port.js';
+import type { PriceTable } from '../../models/prices.js';
+import { costOf } from '../../models/prices.js';
 import { honouredMs, providerWaitMs } from '../../system/async/retry.js';
 import type { RunCommand } from '../decide.js';
 import type { FrontierNode } from '../state.js';
 import { failuresWith } from '../state.js';
 
-/** @param random in [0, 1): spreads the retries of attempts that failed together */
+export interface ReportOptions {
+  readonly maxAttempts: number;
+  /** In [0, 1): spreads the retries of attempts that failed together. */
+  readonly random: number;
+  readonly prices: Pick<PriceTable, 'priceOf'>;
+}
+
+/** The command that records the outcome of an attempt, with its cost. */
 export function reportOf(
   at: FrontierNode,
   outcome: StepOutcome,
-  { maxAttempts, random }: { readonly maxAttempts: number; readonly random: number },
+  { maxAttempts, random, prices }: ReportOptions,
 ): RunCommand {
   const { step, attempt } = at;
+  const cost = ({ costUsd: reported, ...usage }: ModelUsage): { usage: NodeUsage; costUsd: number | null } => ({
+    usage,
+    costUsd: reported ?? costOf(usage, at.model === null ? null : prices.priceOf(at.model)),
+  });
   if (outcome.kind === 'failed') {
     const { failure } = outcome;
     const { kind, message, retryable, outageMs, usage } = failure;
@@ -20,14 +35,15 @@ export function reportOf(
     const recorded = {
       ...{ step, attempt, kind, message, retryable },
       ...(outageMs !== undefined && { outageMs }),
-      ...(usage !== undefined && { usage }),
+      ...(usage !== undefined && cost(usage)),
     };
     return { type: 'FailNode', failure: recorded, retryInMs: waitMs };
   }
-  const { usage, durationMs } = outcome;
+  const { usage, durationMs, dropped, finish } = outcome;
   const output =
     outcome.kind === 'drafted' ? { draft: outcome.draft } : { score: outcome.score, feedback: outcome.feedback };
-  return { type: 'CompleteNode', result: { step, attempt, output, usage, durationMs } };
+  const notes = { ...(dropped !== undefined && { dropped: [...dropped] }), ...(finish !== undefined && { finish }) };
+  return { type: 'CompleteNode', result: { step, attempt, output, ...cost(usage), durationMs, ...notes } };
 }
 
 /**

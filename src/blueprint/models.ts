@@ -1,0 +1,39 @@
+/** Warnings about the models that a council names. */
+import type { Blueprint } from '../generated/schemas.js';
+import type { GraphIssue } from './validate.js';
+import { warning } from './validate.js';
+
+/** Providers that the service knows by name (contract, section 6.1). */
+const BUILT_IN = new Set([
+  ...['openai', 'anthropic', 'gemini', 'openrouter', 'mistral', 'groq', 'deepseek', 'xai', 'ollama', 'offline'],
+]);
+
+/**
+ * A warning for each model whose provider is known and not configured: the model would be asked of the default provider.
+ *
+ * @param providers names of the configured ones
+ */
+export function modelIssues(
+  { nodes, fallbacks = [] }: Pick<Blueprint, 'nodes' | 'fallbacks'>,
+  providers: readonly string[],
+): readonly GraphIssue[] {
+  const named = [
+    ...fallbacks.map((model, index) => ({ path: `fallbacks[${index}]`, model, node: null })),
+    ...nodes.flatMap(({ id, model, fallbacks: own = [] }, at) => [
+      ...(model === undefined ? [] : [{ path: `nodes[${at}].model`, model, node: id }]),
+      ...own.map((each, index) => ({ path: `nodes[${at}].fallbacks[${index}]`, model: each, node: id })),
+    ]),
+  ];
+  return named.flatMap(({ path, model, node }) => {
+    const provider = model.slice(0, model.includes('/') ? model.indexOf('/') : undefined);
+    if (!BUILT_IN.has(provider) || providers.includes(provider)) return [];
+    const of = node === null ? '' : ` of node "${node}"`;
+    return [
+      warning(
+        path,
+        `Provider "${provider}" is not configured: the model "${model}"${of} is asked of the default provider`,
+        node,
+      ),
+    ];
+  });
+}

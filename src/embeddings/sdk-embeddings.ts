@@ -1,0 +1,200 @@
+/** Embeddings of a provider, by its package. */
+import type { EmbeddingModelV3 } from '@ai-sdk/provider';
+import type { ProxySettings } from '../config.js';
+import type { ProviderApi, ProviderSettings } from '../config-providers.js';
+import { ModelFailed } from '../errors.js';
+import type { FaultKind } from '../models/failed-exchange.js';
+import { errorMessageOf, kindOfRefusal } from '../models/failed-exchange.js';
+import type { ServerCall, WireReading } from '../models/guarded-fetch.js';
+import { guardedFetch } from '../models/guarded-fetch.js';
+import { callAborted } from '../models/port.js';
+import { wireOf } from '../models/provider.js';
+import { failureBehind } from '../models/sdk-failure.js';
+import { modelTransport } from '../models/transport.js';
+import { inTime } from '../system/async/deadline.js';
+import { providerWaitMs, retry } from '../system/async/retry.js';
+import type { System } from '../system/system.js';
+import { fieldOf, isList, listOf } from '../system/untrusted.js';
+import { splittingToFit } from './splitting-to-fit.js';
+import type { EmbeddingOptions, Embeddings, TextKind } from './port.js';
+import { DIMENSIONS, inBatches, normalised } from './port.js';
+
+export interface EmbeddingLimits {
+  /** Of one request, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Requests until the call fails. */
+  readonly maxAttempts: number;
+}
+
+const EMBEDDING_LIMITS: EmbeddingLimits = { timeoutMs: 60_000, maxAttempts: 5 };
+
+export interface EmbeddingDeps {
+  readonly limits?: EmbeddingLimits;
+  readonly proxies: ProxySettings;
+  readonly system: Pick<System, 'after' | 'now' | 'random'>;
+}
+
+/** What the APIs differ in. */
+interface EmbeddingApi {
+  /** The package's model. */
+  readonly model: (settings: ProviderSettings, fetch: typeof globalThis.fetch) => Promise<EmbeddingModelV3>;
+  /** Most texts of one request: a limit of Gemini's API, and a low default of local servers. */
+  readonly textsAtOnce: number;
+  readonly options: (kind: TextKind) => NonNullable<Parameters<EmbeddingModelV3['doEmbed']>[0]['providerOptions']>;
+  /** The vectors of an answer, as they came. */
+  readonly vectorsIn: (body: unknown) => readonly unknown[];
+}
+
+const APIS: Readonly<Record<ProviderApi, EmbeddingApi | null>> = {
+  anthropic: null,
+  openai: {
+    async model({ baseUrl, model }, fetch) {
+      const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+      return createOpenAICompatible({ name: 'compatible', baseURL: baseUrl, fetch }).embeddingModel(model);
+    },
+    textsAtOnce: 64,
+    options: () => ({ openaiCompatible: { dimensions: DIMENSIONS } }),
+    vectorsIn: (body) => inOrder(listOf(fieldOf(body, 'data'))).map((each) => fieldOf(each, 'embedding')),
+  },
+  gemini: {
+    async model({ baseUrl, model }, fetch) {
+      const { createGoogleGenerativeAI } = await import('@ai-sdk/google');
+      return createGoogleGenerativeAI({ baseURL: baseUrl, apiKey: 'none', fetch }).embeddingModel(
+        model.replace(/^models\//, ''),
+      );
+    },
+    textsAtOnce: 100,
+    options: (kind) => ({
+      google: {
+        outputDimensionality: DIMENSIONS,
+        taskType: kind === 'query' ? 'RETRIEVAL_QUERY' : 'RETRIEVAL_DOCUMENT',
+      },
+    }),
+    vectorsIn(body) {
+      const one = fieldOf(body, 'embedding');
+      return (one === undefined ? listOf(fieldOf(body, 'embeddings')) : [one]).map((each) => fieldOf(each, 'values'));
+    },
+  },
+};
+
+/** By `index`, which overrides the order of the list. */
+function inOrder(entries: readonly unknown[]): readonly unknown[] {
+  return entries.map((entry, at) => entries.find((each) => fieldOf(each, 'index') === at) ?? entry);
+}
+
+/**
+ * 768 dimensions are asked for; another number is a failure, `bad_vector`. Gemini cuts them off the model's 3,072, so that
+ * they are no longer of length 1 (ai.google.dev/gemini-api/docs/embeddings): they are normalised here. Retryable failures
+ * are retried after a wait that doubles, with full jitter, and is never shorter than the server asks for. Requests go one
+ * after the other.
+ */
+export async function providerEmbeddings(settings: ProviderSettings, deps: EmbeddingDeps): Promise<Embeddings> {
+  const { limits = EMBEDDING_LIMITS, proxies, system } = deps;
+  const transport = modelTransport(proxies);
+  const api = APIS[settings.api];
+  if (api === null) throw new TypeError(`Cannot embed texts by provider "${settings.name}": its API has no embeddings`);
+  const { headers } = await wireOf(settings);
+  const { model: modelSetting, baseUrl: addressSetting } = settings.settings;
+  const server = { headers, addressSetting, hints: hintsOf(settings), kindOf };
+  const guarded = guardedFetch({ server, wire: readingOf(api), transport, now: system.now });
+  const model = await api.model(settings, guarded.fetch);
+  const purpose = `Cannot get vectors of model "${settings.model}"`;
+
+  async function request(
+    texts: readonly string[],
+    { kind, signal }: EmbeddingOptions,
+  ): Promise<readonly Float32Array[]> {
+    const hidden = [settings.apiKey ?? '', ...texts];
+    const call: ServerCall = {
+      purpose,
+      hidden,
+      signal,
+      rounds: 0,
+      reading: { texts: texts.length, modelSetting },
+      received: null,
+    };
+    guarded.begin(call);
+    try {
+      const options = { values: [...texts], abortSignal: signal, providerOptions: api?.options(kind) ?? {} };
+      await model.doEmbed(options);
+      return call.reading['vectors'] as readonly Float32Array[];
+    } catch (error) {
+      throw failureBehind(error, call, server);
+    }
+  }
+
+  const embedAll = async (
+    texts: readonly string[],
+    { kind, signal }: EmbeddingOptions,
+  ): Promise<readonly Float32Array[]> => {
+    const late = (): ModelFailed =>
+      new ModelFailed(`${purpose}: none came within ${limits.timeoutMs} ms`, { kind: 'timeout', retryable: true });
+    const act = (): Promise<readonly Float32Array[]> =>
+      inTime((own) => request(texts, { kind, signal: own }), { system, maxMs: limits.timeoutMs, signal, late });
+    const waitMs = (error: unknown, failures: number): number | null => {
+      const isFinal = !(error instanceof ModelFailed) || !error.data.retryable || failures >= limits.maxAttempts;
+      return isFinal ? null : providerWaitMs(failures, error.data.retryAfterMs, system.random());
+    };
+    try {
+      return await retry(act, waitMs, { system, signal });
+    } catch (error) {
+      throw signal.aborted ? callAborted(signal) : error;
+    }
+  };
+  return { model: settings.model, dimensions: DIMENSIONS, embed: inBatches(api.textsAtOnce, splittingToFit(embedAll)) };
+}
+
+function hintsOf({ settings: { key, model, baseUrl } }: ProviderSettings): ReadonlyMap<string, string> {
+  return new Map([
+    ['unauthorized', `check ${key}`],
+    ['forbidden', `check ${key}`],
+    ['model_unknown', `check ${model} and ${baseUrl}`],
+    ['not_implemented', `check ${model}`],
+  ]);
+}
+
+/** Checks the vectors before the package reads them: it would refuse a wrong one without a reason. */
+function readingOf({ vectorsIn }: EmbeddingApi): WireReading {
+  return {
+    whole(body, call) {
+      const vectors = vectorsIn(body);
+      if (vectors.length !== call.reading['texts']) {
+        const why = `${String(call.reading['texts'])} vectors were requested, ${vectors.length} came`;
+        throw new ModelFailed(`${call.purpose}: ${why}`, { kind: 'unreadable_answer', retryable: true });
+      }
+      call.reading['vectors'] = vectors.map((each) => vectorIn(each, call));
+      return body;
+    },
+    event: (event) => event,
+    isEnd: () => false,
+  };
+}
+
+/** The vector of length 1 that a server's numbers make. @throws {ModelFailed} `bad_vector` */
+function vectorIn(values: unknown, { purpose, reading }: ServerCall): Float32Array {
+  const refuse = (why: string): never => {
+    throw new ModelFailed(`${purpose}: ${why}`, { kind: 'bad_vector', retryable: false });
+  };
+  if (!isList(values) || values.length !== DIMENSIONS) {
+    const why = isList(values)
+      ? `a vector has ${values.length} dimensions, not ${DIMENSIONS}`
+      : `a vector of ${DIMENSIONS} dimensions is missing`;
+    return refuse(`${why} (check ${String(reading['modelSetting'])})`);
+  }
+  const vector = values.every((each) => typeof each === 'number') ? normalised(values) : null;
+  return vector ?? refuse('a vector of its answer is zero, or holds something else than numbers');
+}
+
+/** Permanent failures are not retried, whatever the status: llama.cpp answers 500 to an input past its batch. */
+function kindOf(status: number, body: unknown): FaultKind {
+  const isTooLarge = INPUT_STATUSES.has(status) && TOO_LARGE.test(errorMessageOf(body));
+  if (status === 413 || isTooLarge) return { kind: 'input_too_large', retryable: false };
+  return kindOfRefusal(status, body);
+}
+
+/** Statuses of a request that is too large: 500 is llama.cpp's. */
+const INPUT_STATUSES: ReadonlySet<number> = new Set([400, 422, 500]);
+
+/** As worded by llama.cpp, OpenAI, vLLM, Ollama, TEI and Gemini. */
+const TOO_LARGE =
+  /\b(?:too (?:large|long)|(?:larger|longer) than)\b|\bexceed(?:s|ed)?\b.{0,80}\b(?:length|limit|maximum|context|size)\b|\bmaximum (?:context|allowed)\b|\bmust have less than\b|\bbatch size\b|\btoo many (?:inputs|tokens|texts)\b/is;

@@ -1,0 +1,112 @@
+/**
+ * What calls to models cost, by a table of prices in the field names of LiteLLM's price file. `schemas/tables/prices.json`
+ * is shipped; PRICES_FILE adds to it and wins.
+ */
+import { isRecord } from '../system/untrusted.js';
+import type { ModelUsage } from './port.js';
+
+/** US dollars a token. */
+export interface ModelPrice {
+  readonly input: number;
+  readonly output: number;
+  /** Of a token read from the provider's cache, or null if it costs as much as another. */
+  readonly cacheRead: number | null;
+  /** Of a token written to it, likewise. */
+  readonly cacheWrite: number | null;
+}
+
+export interface PriceTable {
+  /** The price of a model by its full name (`provider/model`), or null if the table has none. */
+  priceOf(fullName: string): ModelPrice | null;
+  /** Where the price of a model stands: the key and, of the shipped table, the date and place it was read. */
+  originOf(fullName: string): string | null;
+  /** SHA-256 of what the table holds, lower-case hex. */
+  readonly hash: string;
+}
+
+/** One table after another; the first that names a model wins, by its full name before its bare one. */
+interface Source {
+  readonly name: string;
+  readonly entries: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * @param shipped the service's own table
+ * @param own that of PRICES_FILE, or null if there is none
+ * @param sha256 of a text, lower-case hex
+ */
+export function priceTable(
+  shipped: Readonly<Record<string, unknown>>,
+  own: Readonly<Record<string, unknown>> | null,
+  sha256: (text: string) => string,
+): PriceTable {
+  const sources: readonly Source[] = [
+    ...(own === null ? [] : [{ name: 'PRICES_FILE', entries: own }]),
+    { name: 'shipped', entries: shipped },
+  ];
+  const find = (
+    fullName: string,
+  ): { readonly source: string; readonly entry: unknown; readonly price: ModelPrice } | null => {
+    for (const { name, entries } of sources) {
+      for (const key of [fullName, fullName.slice(fullName.indexOf('/') + 1)]) {
+        const entry = Object.hasOwn(entries, key) ? entries[key] : undefined;
+        const price = priceIn(entry);
+        if (price !== null) return { source: name, entry, price };
+      }
+    }
+    return null;
+  };
+  return {
+    // The offline model is part of the service.
+    priceOf: (fullName) => (isOffline(fullName) ? FREE : (find(fullName)?.price ?? null)),
+    originOf(fullName) {
+      if (isOffline(fullName)) return 'part of the service';
+      const found = find(fullName);
+      if (found === null || !isRecord(found.entry)) return null;
+      const { read_at: readAt, source } = found.entry;
+      return typeof readAt === 'string' && typeof source === 'string' ? `${source}, read on ${readAt}` : found.source;
+    },
+    hash: sha256(JSON.stringify(sources.map(({ entries }) => sorted(entries)))),
+  };
+}
+
+/** The cost of a call in US dollars, or null if its price, its input tokens or its output tokens are unknown. */
+export function costOf(usage: ModelUsage, price: ModelPrice | null): number | null {
+  if (usage.costUsd !== undefined) return usage.costUsd;
+  const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens } = usage;
+  if (price === null || inputTokens === null || outputTokens === null) return null;
+  const cached = Math.min(cachedInputTokens ?? 0, inputTokens);
+  const written = Math.min(cacheWriteTokens ?? 0, inputTokens - cached);
+  const plain = inputTokens - cached - written;
+  return (
+    plain * price.input +
+    cached * (price.cacheRead ?? price.input) +
+    written * (price.cacheWrite ?? price.input) +
+    outputTokens * price.output
+  );
+}
+
+const FREE: ModelPrice = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+
+function isOffline(fullName: string): boolean {
+  return fullName.startsWith('offline/');
+}
+
+function priceIn(entry: unknown): ModelPrice | null {
+  if (!isRecord(entry)) return null;
+  const input = amount(entry['input_cost_per_token']);
+  const output = amount(entry['output_cost_per_token']);
+  if (input === null || output === null) return null;
+  const cacheRead = amount(entry['cache_read_input_token_cost']);
+  return { input, output, cacheRead, cacheWrite: amount(entry['cache_creation_input_token_cost']) };
+}
+
+function amount(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null;
+}
+
+function sorted(entries: Readonly<Record<string, unknown>>): readonly (readonly [string, unknown])[] {
+  return Object.keys(entries)
+    .toSorted()
+    .map((key) => [key, priceIn(entries[key])]);
+}

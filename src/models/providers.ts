@@ -1,0 +1,117 @@
+/**
+ * All configured providers behind one model. A model's full name is `provider/model`; a node may shorten it: see
+ * `fullModelName`.
+ */
+import type { Dispatcher } from 'undici';
+import type { ProxySettings } from '../config.js';
+import type { ProviderSettings, Providers } from '../config-providers.js';
+import { ConfigInvalid, ModelFailed } from '../errors.js';
+import type { System } from '../system/system.js';
+import { OFFLINE_MODEL, offlineModel } from './offline.js';
+import type { LanguageModel, ProviderInfo } from './port.js';
+import { isUsableName, USABLE_NAMES } from './wires/gemini.js';
+
+export interface ModelCatalog {
+  /** The full name of a node's model; absent means the default provider's default model. */
+  fullName(model: string | undefined): string;
+  /** Names of the configured providers, `offline` among them, the default first. */
+  readonly names: readonly string[];
+}
+
+/** How nodes name models. */
+export function modelCatalog({ configured, default: fallback }: Providers): ModelCatalog {
+  const models = new Map(configured.map(({ name, model }) => [name, model]));
+  models.set('offline', OFFLINE_MODEL);
+  const defaultModel = `${fallback}/${models.get(fallback) ?? ''}`;
+  return {
+    names: [...new Set([fallback, ...models.keys()])],
+    fullName(model) {
+      if (model === undefined || model === '') return defaultModel;
+      // Councils that were tried before providers had names are frozen so.
+      if (model === OFFLINE_MODEL) return `offline/${OFFLINE_MODEL}`;
+      const slash = model.indexOf('/');
+      const provider = slash === -1 ? model : model.slice(0, slash);
+      const own = models.get(provider);
+      if (own === undefined) return `${fallback}/${model}`;
+      return slash === -1 || slash === model.length - 1 ? `${provider}/${own}` : model;
+    },
+  };
+}
+
+/** @throws {TypeError} for a name without a provider */
+export function splitName(fullName: string): { readonly provider: string; readonly model: string } {
+  const slash = fullName.indexOf('/');
+  if (slash === -1) throw new TypeError(`Cannot tell the provider of model "${fullName}"`);
+  return { provider: fullName.slice(0, slash), model: fullName.slice(slash + 1) };
+}
+
+export interface ProvidersDeps {
+  readonly proxies: ProxySettings;
+  /** What a call to the offline model takes, in milliseconds. */
+  readonly offlineLatencyMs: number;
+  readonly system: Pick<System, 'after' | 'now'>;
+}
+
+/**
+ * One model that asks each request's provider; requests name models in full. Loads only the packages that are used.
+ *
+ * @throws {ConfigInvalid} for a model of Gemini that cannot be a name
+ */
+export function routedModel({ configured, default: fallback }: Providers, deps: ProvidersDeps): LanguageModel {
+  const { offlineLatencyMs, system } = deps;
+  const catalog = modelCatalog({ configured, default: fallback });
+  configured.forEach(assertUsable);
+  const offline = Promise.resolve(offlineModel({ latencyMs: offlineLatencyMs, system }));
+  const models = new Map<string, Promise<LanguageModel>>([['offline', offline]]);
+  let transport: Dispatcher | null = null;
+  const connect = async (settings: ProviderSettings): Promise<LanguageModel> => {
+    const [{ providerModel }, { modelTransport }] = await Promise.all([
+      import('./provider.js'),
+      import('./transport.js'),
+    ]);
+    transport ??= modelTransport(deps.proxies);
+    return await providerModel(settings, { transport, system });
+  };
+  const modelOf = (provider: string): Promise<LanguageModel> => {
+    const known = models.get(provider);
+    if (known !== undefined) return known;
+    const made = connect(settingsOf(configured, provider));
+    models.set(provider, made);
+    return made;
+  };
+  return {
+    provider: fallback,
+    defaultModel: catalog.fullName(undefined),
+    fullName: (model) => catalog.fullName(model),
+    providers: catalog.names.map((name) => infoOf(name, configured)),
+    maxCalls: new Map(
+      configured.flatMap(({ name, maxCalls }) => (maxCalls === null ? [] : [[name, maxCalls] as const])),
+    ),
+    async ask(request, call) {
+      const { provider, model } = splitName(request.model ?? catalog.fullName(undefined));
+      return await (await modelOf(provider)).ask({ ...request, model }, call);
+    },
+  };
+}
+
+function infoOf(name: string, configured: readonly ProviderSettings[]): ProviderInfo {
+  const found = configured.find((each) => each.name === name);
+  if (found === undefined) return { name, api: 'offline', host: null, defaultModel: OFFLINE_MODEL };
+  return { name, api: found.api, host: new URL(found.baseUrl).host, defaultModel: found.model };
+}
+
+/** @throws {ConfigInvalid} for a model of Gemini that cannot be a name */
+function assertUsable({ api, model, settings }: ProviderSettings): void {
+  if (api !== 'gemini' || isUsableName(model)) return;
+  throw new ConfigInvalid({ variable: settings.model, value: model, accepted: USABLE_NAMES });
+}
+
+/** A run that began where a provider was configured may go on where it is not. */
+function settingsOf(configured: readonly ProviderSettings[], name: string): ProviderSettings {
+  const found = configured.find((each) => each.name === name);
+  if (found !== undefined) return found;
+  throw new ModelFailed(`Cannot ask provider "${name}": it is not configured on this instance`, {
+    kind: 'model_unusable',
+    retryable: false,
+  });
+}

@@ -1,0 +1,80 @@
+/** Which form of a request to try after a server refused one. */
+import type { SharedV3Warning } from '@ai-sdk/provider';
+import type { RequestRefused } from './guarded-fetch.js';
+import type { ModelRequest } from './port.js';
+import type { RequestForm } from './wires/wire.js';
+
+/**
+ * The form to try after a refusal (400, 422), or null if there is nothing left to change. What the message names goes
+ * first; refusals of JSON often name nothing.
+ */
+export function changedForm(form: RequestForm, request: ModelRequest, refusal: RequestRefused): RequestForm | null {
+  const isBadRequest = refusal.status === 400 || refusal.status === 422;
+  if (!isBadRequest || NOT_OF_FORM.has(refusal.data.kind)) return null;
+  return namedChange(form, request, refusal.said) ?? nextChange(form, request);
+}
+
+/** Refusals that no other form avoids. */
+const NOT_OF_FORM: ReadonlySet<string> = new Set(['model_unknown', 'prompt_blocked', 'quota_used_up', 'unauthorized']);
+
+/** Changes that a message may name, in the order they are tried. */
+const NAMED: readonly NamedChange[] = [
+  {
+    words: /max_completion_tokens/,
+    applies: (form, request) => request.maxOutputTokens !== undefined && form.limit === 'max_tokens',
+    change: { limit: 'max_completion_tokens' },
+  },
+  {
+    words: /\btemperature\b/i,
+    applies: (form, request) => request.temperature !== undefined && form.temperature,
+    change: { temperature: false },
+  },
+  { words: /\breasoning_(?:content|details)\b/, applies: (form) => form.reasoning, change: { reasoning: false } },
+  {
+    words: /\b(?:system|developer)[ -]?(?:role|message|instruction|prompt)\b|\brole ['"`]?system/i,
+    applies: (form) => form.systemRole,
+    change: { systemRole: false },
+  },
+  {
+    words: /stream_options|include_usage/,
+    applies: (form, request) => request.onToken !== undefined && form.usageInStream,
+    change: { usageInStream: false },
+  },
+];
+
+interface NamedChange {
+  readonly words: RegExp;
+  readonly applies: (form: RequestForm, request: ModelRequest) => boolean;
+  readonly change: Partial<RequestForm>;
+}
+
+function namedChange(form: RequestForm, request: ModelRequest, said: string): RequestForm | null {
+  const named = NAMED.find(({ words, applies }) => words.test(said) && applies(form, request));
+  return named === undefined ? null : { ...form, ...named.change };
+}
+
+function nextChange(form: RequestForm, request: ModelRequest): RequestForm | null {
+  if (request.onToken !== undefined && form.streams) return { ...form, streams: false };
+  if (request.answer !== 'critique' || form.json === 'prompt') return null;
+  if ((request.tools ?? []).length > 0) {
+    return form.schemaBesideTools && form.json === 'schema' ? { ...form, schemaBesideTools: false } : null;
+  }
+  return { ...form, json: form.json === 'schema' ? 'object' : 'prompt' };
+}
+
+/**
+ * What of a request was left out, for the record: what the server refused, and what the package knows that it refuses.
+ *
+ * @param warnings of the package
+ */
+export function droppedFrom(
+  { temperature }: ModelRequest,
+  form: RequestForm,
+  warnings: readonly SharedV3Warning[],
+): readonly string[] {
+  const isUnsupported = warnings.some((each) => each.type === 'unsupported' && each.feature === 'temperature');
+  return [
+    ...(temperature !== undefined && (isUnsupported || !form.temperature) ? ['temperature'] : []),
+    ...(form.systemRole ? [] : ['system_role']),
+  ];
+}

@@ -1,0 +1,91 @@
+/** How long a server asks to be left alone, in whatever form it says so. */
+import { fieldOf, listOf } from '../system/untrusted.js';
+
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/**
+ * The wait that a refusal asks for, in milliseconds: the longest of `retry-after-ms`, `Retry-After` (RFC 9110, section
+ * 10.2.3; also with decimals) and google.rpc.RetryInfo; without any of them, when the exhausted rate limits are reset.
+ *
+ * @param headers with names in lower case
+ * @param body the parsed body, or null
+ * @param now ISO 8601
+ * @returns null if the server asks for none
+ */
+export function requestedWaitMs(headers: Headers, body: unknown, now: string): number | null {
+  const nowMs = Date.parse(now);
+  const asked = [
+    millisecondsIn(headerOf(headers, 'retry-after-ms')),
+    retryAfterMs(headerOf(headers, 'retry-after'), nowMs),
+    retryInfoMs(fieldOf(fieldOf(body, 'error'), 'details')),
+  ].filter((each) => each !== null);
+  return asked.length > 0 ? Math.max(...asked) : resetMs(headers, nowMs);
+}
+
+function headerOf(headers: Headers, name: string): string | null {
+  const value = headers[name];
+  return typeof value === 'string' ? value.trim() : (value?.[0]?.trim() ?? null);
+}
+
+function millisecondsIn(text: string | null): number | null {
+  return text !== null && NUMBER.test(text) ? Math.ceil(Number(text)) : null;
+}
+
+function retryAfterMs(text: string | null, nowMs: number): number | null {
+  if (text === null) return null;
+  if (NUMBER.test(text)) return Math.ceil(Number(text) * 1000);
+  // Date.parse alone takes too much for a date, even "-5".
+  const at = /^[A-Z][a-z]{2,8}, .* GMT$/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? null : Math.max(0, at - nowMs);
+}
+
+/** `retryDelay` of google.rpc.RetryInfo: seconds with up to nine decimals and an `s`. */
+function retryInfoMs(details: unknown): number | null {
+  for (const detail of listOf(details)) {
+    const type = fieldOf(detail, '@type');
+    const delay = fieldOf(detail, 'retryDelay');
+    if (typeof type !== 'string' || !type.endsWith('google.rpc.RetryInfo') || typeof delay !== 'string') continue;
+    if (/^\d{1,9}(?:\.\d{1,9})?s$/.test(delay)) return Math.ceil(Number(delay.slice(0, -1)) * 1000);
+  }
+  return null;
+}
+
+/** From `x-ratelimit-reset-requests` and the like: the latest reset of a limit of which nothing remains, else the earliest reset. */
+function resetMs(headers: Headers, nowMs: number): number | null {
+  const resets = Object.keys(headers).flatMap((name) => {
+    const isReset = /^(?:x-|anthropic-)?ratelimit-(?:.+-)?reset(?:-.+)?$/.test(name);
+    const waitMs = isReset ? durationMs(headerOf(headers, name), nowMs) : null;
+    if (waitMs === null) return [];
+    const remaining = headerOf(headers, name.replace('reset', 'remaining'));
+    return [{ waitMs, isExhausted: remaining !== null && Number(remaining) <= 0 }];
+  });
+  const exhausted = resets.filter(({ isExhausted }) => isExhausted).map(({ waitMs }) => waitMs);
+  if (exhausted.length > 0) return Math.max(...exhausted);
+  return resets.length > 0 ? Math.min(...resets.map(({ waitMs }) => waitMs)) : null;
+}
+
+/** `6m0s`, `1.5s`, `250ms`, seconds, a time in seconds or milliseconds since 1970, or ISO 8601. */
+function durationMs(text: string | null, nowMs: number): number | null {
+  if (text === null) return null;
+  if (NUMBER.test(text)) return numberMs(Number(text), nowMs);
+  const atMs = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(atMs)) return Math.max(0, atMs - nowMs);
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|[dhms])/g)];
+  if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) return null;
+  return Math.ceil(parts.reduce((sum, [, amount, unit = 's']) => sum + Number(amount) * (UNIT_MS.get(unit) ?? 0), 0));
+}
+
+function numberMs(number: number, nowMs: number): number {
+  if (number > 1e11) return Math.max(0, number - nowMs);
+  return number > 1e8 ? Math.max(0, Math.ceil(number * 1000 - nowMs)) : Math.ceil(number * 1000);
+}
+
+const UNIT_MS: ReadonlyMap<string, number> = new Map([
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+]);
+
+const NUMBER = /^\d{1,16}(?:\.\d{1,9})?$/;

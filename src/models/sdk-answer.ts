@@ -1,0 +1,120 @@
+/** An answer of a provider package, whole or streamed, as the council sees it. */
+import type { LanguageModelV3, LanguageModelV3Content, LanguageModelV3StreamPart } from '@ai-sdk/provider';
+import { ModelFailed } from '../errors.js';
+import { callsInText } from './calls-in-text.js';
+import { redactName } from './failed-exchange.js';
+import type { ServerCall } from './guarded-fetch.js';
+import type { ModelAnswer, ModelRequest, ToolCall } from './port.js';
+import { droppedFrom } from './request-form.js';
+import { turnOf } from './sdk-request.js';
+import { faultOfFinish, isKnownFinish, unusable } from './unusable-answer.js';
+import type { RequestForm, Wire } from './wires/wire.js';
+
+/** The call that an answer belongs to. */
+export interface AnsweredCall {
+  readonly request: ModelRequest;
+  readonly form: RequestForm;
+  readonly call: ServerCall;
+  readonly wire: Wire;
+}
+
+/** A whole answer of a package. */
+export type Answered = Pick<
+  Awaited<ReturnType<LanguageModelV3['doGenerate']>>,
+  'content' | 'finishReason' | 'usage' | 'warnings'
+>;
+
+/** Joins the parts of a streamed answer into those of a whole one. */
+export async function joined(
+  stream: ReadableStream<LanguageModelV3StreamPart>,
+  onToken: (text: string) => void,
+): Promise<Answered> {
+  const content: LanguageModelV3Content[] = [];
+  let warnings: Answered['warnings'] = [];
+  const open = new Map<string, Extract<LanguageModelV3Content, { type: 'text' | 'reasoning' }>>();
+  for await (const part of stream) {
+    switch (part.type) {
+      case 'text-start':
+      case 'reasoning-start': {
+        const begun = { type: part.type === 'text-start' ? ('text' as const) : ('reasoning' as const), text: '' };
+        open.set(part.id, begun);
+        content.push(begun);
+        break;
+      }
+      case 'text-delta':
+      case 'reasoning-delta':
+      case 'text-end':
+      case 'reasoning-end': {
+        const begun = open.get(part.id);
+        if (begun === undefined) break;
+        if ('delta' in part) begun.text += part.delta;
+        if (part.type === 'text-delta' && part.delta !== '') onToken(part.delta);
+        if (part.providerMetadata !== undefined) begun.providerMetadata = part.providerMetadata;
+        break;
+      }
+      case 'tool-call':
+        content.push(part);
+        break;
+      case 'stream-start':
+        ({ warnings } = part);
+        break;
+      case 'error':
+        throw part.error;
+      case 'finish':
+        return { content, finishReason: part.finishReason, usage: part.usage, warnings };
+      default:
+    }
+  }
+  throw new TypeError('The package ended its stream without a finish');
+}
+
+/** @throws {ModelFailed} for an answer that cannot be used, with its usage if the provider reports it */
+export function answerIn(
+  { content, finishReason, usage: counted, warnings }: Answered,
+  answered: AnsweredCall,
+): ModelAnswer {
+  const dropped = droppedFrom(answered.request, answered.form, warnings);
+  const usage = answered.wire.usageOf(counted.raw);
+  try {
+    return { ...usableAnswer(content, finishReason.raw, answered), usage, ...(dropped.length > 0 && { dropped }) };
+  } catch (error) {
+    if (!(error instanceof ModelFailed) || usage.inputTokens === null) throw error;
+    throw new ModelFailed(error.message, { ...error.data, usage });
+  }
+}
+
+function usableAnswer(
+  content: readonly LanguageModelV3Content[],
+  reason: string | undefined,
+  { request, call, wire }: AnsweredCall,
+): Omit<ModelAnswer, 'usage'> {
+  const fault = faultOfFinish(reason, call);
+  if (fault !== null) throw fault;
+  const text = content
+    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
+    .join('')
+    .toWellFormed();
+  const finish = reason !== undefined && !isKnownFinish(reason) && { finish: redactName(reason, call.hidden) };
+  const calls = (request.tools ?? []).length > 0 ? callsIn(content, text, { request, call }) : [];
+  if (calls.length > 0) return { text, calls, turn: turnOf(content, wire.turnOptions?.(call)), ...finish };
+  if (text.trim() !== '') return { text, ...finish };
+  const kinds = new Set(content.map(({ type }) => type));
+  if (kinds.has('tool-call')) throw unusable(call, 'it calls tools and holds no text', 'no_text', true);
+  if (kinds.has('reasoning')) throw unusable(call, 'it holds reasoning and no text', 'thoughts_only', true);
+  throw unusable(call, 'its text is empty', 'empty_answer', true);
+}
+
+function callsIn(
+  content: readonly LanguageModelV3Content[],
+  text: string,
+  { request, call }: Pick<AnsweredCall, 'request' | 'call'>,
+): readonly ToolCall[] {
+  const calls = content.flatMap((part): ToolCall[] =>
+    part.type === 'tool-call' ? [{ id: part.toolCallId, name: part.toolName, argumentsJson: part.input }] : [],
+  );
+  if (calls.length > 0) return calls;
+  const written = callsInText(text, new Set(request.tools?.map(({ name }) => name)));
+  if (written === 'malformed')
+    throw unusable(call, 'it writes a tool call that cannot be read', 'malformed_function_call', true);
+  return written.map((each, index) => ({ ...each, id: `call_${call.rounds}_${index}` }));
+}

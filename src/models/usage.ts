@@ -1,0 +1,31 @@
+/** Token counts as providers report them: a number, or null where a provider reports none. */
+import { fieldOf } from '../system/untrusted.js';
+import type { ModelUsage } from './port.js';
+
+/** A count, or null if the field holds none. */
+export function count(usage: unknown, name: string): number | null {
+  const tokens = fieldOf(usage, name);
+  return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : null;
+}
+
+/** The sum, or null if one of the counts is unknown. */
+export function sumOf(...counts: readonly (number | null)[]): number | null {
+  return counts.reduce((sum, each) => (sum === null || each === null ? null : sum + each), 0);
+}
+
+/** The usage of calls together; a count that one of them does not report is unknown. */
+export function totalUsage(
+  usages: readonly ModelUsage[],
+): Required<Omit<ModelUsage, 'costUsd'>> & Pick<ModelUsage, 'costUsd'> {
+  const total = (of: (usage: ModelUsage) => number | null | undefined): number | null =>
+    usages.length === 0 ? null : sumOf(...usages.map((each) => of(each) ?? null));
+  const costUsd = total((each) => each.costUsd);
+  return {
+    inputTokens: total((each) => each.inputTokens),
+    cachedInputTokens: total((each) => each.cachedInputTokens),
+    cacheWriteTokens: total((each) => each.cacheWriteTokens),
+    outputTokens: total((each) => each.outputTokens),
+    reasoningTokens: total((each) => each.reasoningTokens),
+    ...(costUsd !== null && { costUsd }),
+  };
+}

@@ -1,0 +1,230 @@
+/** Chat completions: OpenAI's, and every server that calls itself compatible. */
+import type { LanguageModelV3 } from '@ai-sdk/provider';
+import type { ModelFailed } from '../../errors.js';
+import { fieldOf, isRecord, listOf } from '../../system/untrusted.js';
+import type { ServerCall } from '../guarded-fetch.js';
+import { errorInAnswer, modelRefused, unusable } from '../unusable-answer.js';
+import type { ModelUsage } from '../port.js';
+import { count, sumOf } from '../usage.js';
+import type { RequestForm, Wire, WireOptions } from './wire.js';
+
+/** The package's own choice by model names is not used: a server decides by its refusals what it accepts. */
+export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> {
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+  return {
+    headers: { authorization: apiKey === null ? null : `Bearer ${apiKey}` },
+    model(name, form, fetch): LanguageModelV3 {
+      const provider = createOpenAICompatible({
+        // The package returns a thought signature of Gemini only under this name.
+        name: 'google',
+        baseURL: baseUrl,
+        fetch,
+        includeUsage: form.usageInStream,
+        supportsStructuredOutputs: true,
+        transformRequestBody: (body) => bodyIn(form, body),
+      });
+      return provider(name);
+    },
+    usageOf,
+    reading: {
+      whole(body, call) {
+        refuseError(body, call);
+        const choices = listOf(fieldOf(body, 'choices')).slice(0, 1);
+        if (!choices.some(hasMessage)) throw noChoice(call);
+        return { ...object(body), choices: choices.map((each) => wholeChoice(each, call)), usage: plainUsage(body) };
+      },
+      event(event, call) {
+        if (event === null && !('choices' in call.reading)) throw noChoice(call);
+        if (event === null)
+          return 'finish' in call.reading ? null : { choices: [{ delta: {}, finish_reason: 'stop' }] };
+        refuseError(event, call);
+        const choices = listOf(fieldOf(event, 'choices')).slice(0, 1);
+        return {
+          ...object(event),
+          choices: choices.map((each) => streamedChoice(each, call)),
+          usage: plainUsage(event),
+        };
+      },
+      isEnd: (event) => isText(fieldOf(listOf(fieldOf(event, 'choices'))[0], 'finish_reason')),
+    },
+    turnOptions({ reading }) {
+      const details = reading['reasoningDetails'];
+      return Array.isArray(details) ? { openaiCompatible: { reasoning_details: details } } : undefined;
+    },
+  };
+}
+
+function noChoice(call: ServerCall): ModelFailed {
+  return unusable(call, 'it holds no choice', 'no_choices', true);
+}
+
+/** Some filters omit the message. */
+function hasMessage(choice: unknown): boolean {
+  return isRecord(fieldOf(choice, 'message')) || fieldOf(choice, 'finish_reason') === 'content_filter';
+}
+
+function bodyIn(
+  { limit, reasoning }: RequestForm,
+  { max_tokens: maxTokens, ...body }: Record<string, unknown>,
+): object {
+  return {
+    ...body,
+    ...(maxTokens !== undefined && { [limit]: maxTokens }),
+    ...(!reasoning && { messages: listOf(body['messages']).map(withoutReasoning) }),
+  };
+}
+
+function withoutReasoning(message: unknown): unknown {
+  const { reasoning_content: _, reasoning_details: __, ...rest } = object(message);
+  return rest;
+}
+
+/** An error with status 200; a stream carries it in an event. */
+function refuseError(body: unknown, call: ServerCall): void {
+  const error =
+    fieldOf(body, 'error') ?? (fieldOf(body, 'choices') === undefined ? fieldOf(body, 'detail') : undefined);
+  if (error !== undefined && error !== null && error !== '') throw errorInAnswer(body, call);
+}
+
+function wholeChoice(choice: unknown, call: ServerCall): object {
+  const message = object(fieldOf(choice, 'message'));
+  const calls = listOf(message['tool_calls']).flatMap((each, index) => toolCall(each, index, call));
+  remember(message, call);
+  refuseRefusal(message, call);
+  return {
+    message: {
+      ...message,
+      role: 'assistant',
+      content: content(message['content']),
+      tool_calls: calls.length > 0 ? calls : undefined,
+    },
+    finish_reason: finishOf(choice, call),
+  };
+}
+
+function streamedChoice(choice: unknown, call: ServerCall): object {
+  call.reading['choices'] = true;
+  const delta = object(fieldOf(choice, 'delta'));
+  remember(delta, call);
+  refuseRefusal(delta, call);
+  const calls = listOf(delta['tool_calls']).flatMap((each) => callPiece(each, call));
+  return {
+    delta: {
+      ...delta,
+      role: 'assistant',
+      content: content(delta['content']),
+      tool_calls: calls.length > 0 ? calls : undefined,
+    },
+    finish_reason: finishOf(choice, call),
+  };
+}
+
+/** Some routers want the model's reasoning back in the form it came in. */
+function remember(message: Readonly<Record<string, unknown>>, { reading }: ServerCall): void {
+  const details = listOf(message['reasoning_details']);
+  if (details.length > 0) reading['reasoningDetails'] = [...listOf(reading['reasoningDetails']), ...details];
+}
+
+/** A refusal stands beside the content or in one of its parts. */
+function refuseRefusal(message: Readonly<Record<string, unknown>>, call: ServerCall): void {
+  const refusals = [message, ...listOf(message['content'])].map((each) => fieldOf(each, 'refusal'));
+  const refusal = refusals.filter((each) => typeof each === 'string').join('');
+  if (refusal !== '') throw modelRefused(refusal, call);
+}
+
+/** Parts that are texts of another kind count as texts; the package drops them. */
+function content(given: unknown): unknown {
+  if (given === undefined || given === null || typeof given === 'string') return given;
+  return listOf(given).flatMap((part) => {
+    if (fieldOf(part, 'type') === 'thinking') return [part];
+    const text = fieldOf(part, 'text');
+    return typeof text === 'string' ? [{ type: 'text', text }] : [];
+  });
+}
+
+/** Arguments come as JSON text; some servers send the object itself, or none. Some give no id, or one id to all. */
+function toolCall(given: unknown, index: number, call: ServerCall): readonly object[] {
+  const name = fieldOf(fieldOf(given, 'function'), 'name');
+  if (typeof name !== 'string') return [];
+  const ids = new Set(listOf(call.reading['ids']));
+  const id = fieldOf(given, 'id');
+  const own = isText(id) && !ids.has(id) ? id : `call_${call.rounds}_${index}`;
+  call.reading['ids'] = [...ids, own];
+  const args = argumentsOf(given);
+  return [{ ...object(given), id: own, function: { name, arguments: args.trim() === '' ? '{}' : args } }];
+}
+
+/**
+ * A piece of a streamed call. A server that gives every call index 0, or no index, begins a new call with a new id, or
+ * with a name where it gives no ids: each gets an index of its own.
+ */
+function callPiece(given: unknown, call: ServerCall): readonly object[] {
+  const pieces = listOf(call.reading['pieces']) as readonly StreamedCall[];
+  const sent = fieldOf(given, 'index');
+  const id = fieldOf(given, 'id');
+  const name = fieldOf(fieldOf(given, 'function'), 'name');
+  const last = pieces.findLast((each) => each.sent === sent);
+  const isNew = last === undefined || (isText(id) ? id !== last.id : isText(name) && sent === undefined);
+  const at = isNew ? pieces.length : pieces.indexOf(last);
+  if (isNew) call.reading['pieces'] = [...pieces, { sent, id }];
+  const own = isText(id) ? id : `call_${call.rounds}_${at}`;
+  const named = isText(name) && isNew ? { name } : {};
+  return [
+    { ...object(given), index: at, ...(isNew && { id: own }), function: { ...named, arguments: argumentsOf(given) } },
+  ];
+}
+
+interface StreamedCall {
+  /** The index that the server sent. */
+  readonly sent: unknown;
+  readonly id: unknown;
+}
+
+function argumentsOf(call: unknown): string {
+  const given = fieldOf(fieldOf(call, 'function'), 'arguments');
+  if (typeof given === 'string') return given;
+  return isRecord(given) ? JSON.stringify(given) : '';
+}
+
+function finishOf(choice: unknown, { reading }: ServerCall): string | null {
+  const reason = fieldOf(choice, 'finish_reason');
+  if (!isText(reason)) return null;
+  reading['finish'] = reason;
+  return reason;
+}
+
+/** Without counts that are no numbers, which the package would refuse the whole answer for. */
+function plainUsage(body: unknown): unknown {
+  const usage = fieldOf(body, 'usage');
+  if (!isRecord(usage)) return undefined;
+  return Object.fromEntries(
+    Object.entries(usage).filter(([name, value]) => !name.endsWith('_tokens') || typeof value === 'number'),
+  );
+}
+
+function usageOf(raw: unknown): ModelUsage {
+  const prompt = fieldOf(raw, 'prompt_tokens_details');
+  const input = count(raw, 'prompt_tokens');
+  const output = count(raw, 'completion_tokens');
+  const reasoning = count(fieldOf(raw, 'completion_tokens_details'), 'reasoning_tokens');
+  const total = count(raw, 'total_tokens');
+  // xAI counts reasoning beside the completion, others within it: the total shows which.
+  const isBeside = reasoning !== null && total !== null && total === sumOf(input, output, reasoning) && reasoning > 0;
+  const cost = fieldOf(raw, 'cost');
+  return {
+    inputTokens: input,
+    cachedInputTokens: count(prompt, 'cached_tokens') ?? count(raw, 'prompt_cache_hit_tokens'),
+    cacheWriteTokens: count(prompt, 'cache_write_tokens'),
+    outputTokens: isBeside ? sumOf(output, reasoning) : output,
+    reasoningTokens: reasoning,
+    ...(typeof cost === 'number' && cost >= 0 && { costUsd: cost }),
+  };
+}
+
+function object(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}

@@ -1,0 +1,96 @@
+/** Gemini's generateContent. */
+import { ModelFailed } from '../../errors.js';
+import { fieldOf, isRecord, listOf } from '../../system/untrusted.js';
+import type { ModelUsage } from '../port.js';
+import { errorInAnswer, promptBlocked, unusable } from '../unusable-answer.js';
+import { count, sumOf } from '../usage.js';
+import type { ServerCall } from '../guarded-fetch.js';
+import type { Wire, WireOptions } from './wire.js';
+
+export async function geminiWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> {
+  const { createGoogleGenerativeAI } = await import('@ai-sdk/google');
+  const read = (body: unknown, call: ServerCall): unknown => {
+    if (fieldOf(body, 'error') !== undefined) throw errorInAnswer(body, call);
+    const reason = fieldOf(fieldOf(body, 'promptFeedback'), 'blockReason');
+    if (isSet(reason) && finishIn(body) === undefined) throw promptBlocked(reason, call);
+    return { candidates: candidatesOf(body), usageMetadata: plainUsage(body) };
+  };
+  return {
+    // The package insists on a key; `headers` replaces what it sends.
+    headers: { 'x-goog-api-key': apiKey },
+    model: (name, _form, fetch) =>
+      createGoogleGenerativeAI({ baseURL: baseUrl, apiKey: 'none', fetch })(usableName(name)),
+    usageOf,
+    reading: {
+      whole(body, call) {
+        if (candidatesOf(body).length === 0) read(body, call);
+        if (candidatesOf(body).length === 0) throw unusable(call, 'it holds no candidate', 'no_candidates', true);
+        return read(body, call);
+      },
+      event: (event, call) => (event === null ? null : read(event, call)),
+      isEnd: (event) => isSet(finishIn(event)),
+    },
+  };
+}
+
+/** The first candidate in the form that the package reads: it refuses the whole answer for a part that it does not know. */
+function candidatesOf(answer: unknown): readonly object[] {
+  return listOf(fieldOf(answer, 'candidates'))
+    .slice(0, 1)
+    .filter(isRecord)
+    .map((candidate) => ({
+      content: { parts: listOf(fieldOf(candidate['content'], 'parts')).filter(isReadable) },
+      finishReason: isSet(candidate['finishReason']) ? candidate['finishReason'] : undefined,
+    }));
+}
+
+function isReadable(part: unknown): boolean {
+  return (
+    typeof fieldOf(part, 'text') === 'string' || typeof fieldOf(fieldOf(part, 'functionCall'), 'name') === 'string'
+  );
+}
+
+/** Without counts that are no numbers. */
+function plainUsage(answer: unknown): object | undefined {
+  const usage = fieldOf(answer, 'usageMetadata');
+  if (!isRecord(usage)) return undefined;
+  return Object.fromEntries(Object.entries(usage).filter(([, value]) => typeof value === 'number'));
+}
+
+function finishIn(answer: unknown): unknown {
+  return fieldOf(listOf(fieldOf(answer, 'candidates'))[0], 'finishReason');
+}
+
+function isSet(value: unknown): value is string {
+  return typeof value === 'string' && !/^(?:BLOCK(?:ED)?_REASON_UNSPECIFIED)?$/.test(value);
+}
+
+/** Whether a text is a model name and nothing else: it becomes part of the address. */
+export function isUsableName(text: string): boolean {
+  return /^(?:(?:models|tunedModels)\/)?[A-Za-z0-9][\w.-]{0,127}$/.test(text);
+}
+
+/** What `isUsableName` accepts, in words. */
+export const USABLE_NAMES = 'a name of letters, digits, "-", "_" and "."';
+
+function usableName(name: string): string {
+  if (isUsableName(name)) return name;
+  throw new ModelFailed(`Cannot ask model ${JSON.stringify(name.slice(0, 128))}: wanted is ${USABLE_NAMES}`, {
+    kind: 'model_unusable',
+    retryable: false,
+  });
+}
+
+/** Thoughts are counted beside the candidates, and billed as output. */
+function usageOf(raw: unknown): ModelUsage {
+  const candidates = count(raw, 'candidatesTokenCount');
+  const reasoningTokens = count(raw, 'thoughtsTokenCount');
+  const prompt = count(raw, 'promptTokenCount');
+  return {
+    inputTokens: prompt === null ? null : sumOf(prompt, count(raw, 'toolUsePromptTokenCount') ?? 0),
+    cachedInputTokens: count(raw, 'cachedContentTokenCount'),
+    cacheWriteTokens: null,
+    outputTokens: candidates === null && reasoningTokens === null ? null : sumOf(candidates ?? 0, reasoningTokens ?? 0),
+    reasoningTokens,
+  };
+}

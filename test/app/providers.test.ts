@@ -1,0 +1,138 @@
+import { expect } from 'chai';
+import { readConfig } from '../../src/config.js';
+import type { RunEventsPage, RunFacts } from '../../src/generated/schemas.js';
+import { routedModel } from '../../src/models/providers.js';
+import { nodeSystem } from '../../src/system/system.js';
+import type { FakeAnthropic } from '../support/fake-anthropic.js';
+import { fakeAnthropic, says as anthropicSays } from '../support/fake-anthropic.js';
+import type { FakeGemini } from '../support/fake-gemini.js';
+import { fakeGemini, says as geminiSays } from '../support/fake-gemini.js';
+import type { FakeOpenAi } from '../support/fake-openai.js';
+import { fakeOpenAi, refuses, says as openAiSays } from '../support/fake-openai.js';
+import type { RestClient } from '../support/rest-client.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+
+const KEYS = { openai: 'sk-canary-openai', anthropic: 'sk-canary-anthropic', gemini: 'AIza-canary-gemini' };
+
+/** A chain of four agents, each on a provider of its own. */
+const NODES = [
+  { id: 'a', label: 'A', model: 'openai/gpt-x' },
+  { id: 'b', label: 'B', model: 'anthropic/claude-x' },
+  { id: 'c', label: 'C', model: 'gemini/gemini-x' },
+  { id: 'd', label: 'D', model: 'ollama' },
+];
+const EDGES = [
+  { id: 'ab', source: 'a', target: 'b', type: 'linear' },
+  { id: 'bc', source: 'b', target: 'c', type: 'linear' },
+  { id: 'cd', source: 'c', target: 'd', type: 'linear' },
+];
+
+describe('A council of many providers', () => {
+  let openai: FakeOpenAi;
+  let anthropic: FakeAnthropic;
+  let gemini: FakeGemini;
+  let ollama: FakeOpenAi;
+  let service: RunningService;
+  let rest: RestClient;
+
+  beforeEach(async () => {
+    [openai, ollama] = [await fakeOpenAi([openAiSays('by openai')]), await fakeOpenAi([openAiSays('by ollama')])];
+    anthropic = await fakeAnthropic([anthropicSays('by anthropic')]);
+    gemini = await fakeGemini([geminiSays('by gemini')]);
+    const config = readConfig({
+      ...{ OPENAI_API_KEY: KEYS.openai, OPENAI_BASE_URL: openai.url, OPENAI_MODEL: 'gpt-x' },
+      ...{ ANTHROPIC_API_KEY: KEYS.anthropic, ANTHROPIC_BASE_URL: `${anthropic.url}/v1/` },
+      ...{ GEMINI_API_KEY: KEYS.gemini, GEMINI_BASE_URL: gemini.url },
+      ...{ OLLAMA_BASE_URL: `${ollama.url}/v1`, OLLAMA_MODEL: 'llama-x' },
+    });
+    const model = routedModel(config.providers, { ...config, system: nodeSystem() });
+    service = await startService({ model, modelOutageMs: 0 });
+    rest = restClient(service.url);
+  });
+  afterEach(async () => {
+    await service.stop();
+    await Promise.all([openai, anthropic, gemini, ollama].map((server) => server.stop()));
+  });
+
+  async function run(nodes: readonly object[], edges: readonly object[] = EDGES): Promise<RunEventsPage['events']> {
+    rest.read(await rest.post('/api/councils/', { id: 'many', name: 'Many', nodes, edges }), 201, 'blueprint.json');
+    const started = await rest.post('/api/councils/many/run', { input_topic: 'Oaks' });
+    const { run_id: runId } = rest.read(started, 202, 'run-start.json');
+    await rest.until(runId, isOver);
+    return rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json').events;
+  }
+
+  function dataOf<T extends keyof RunFacts>(events: RunEventsPage['events'], type: T): readonly RunFacts[T][] {
+    return events.filter((event) => event.type === type).map(({ data }) => data as RunFacts[T]);
+  }
+
+  it('asks each by its own API, and sends each its own key and no other', async () => {
+    const events = await run(NODES);
+    expect(dataOf(events, 'RunCompleted')[0]?.finalDraft).to.equal('by ollama');
+    const names = ['openai/gpt-x', 'anthropic/claude-x', 'gemini/gemini-x', 'ollama/llama-x'];
+    expect(dataOf(events, 'NodeStarted').map(({ model }) => model)).to.deep.equal(names);
+    expect(dataOf(events, 'NodeCompleted').map(({ model }) => model)).to.deep.equal(names);
+    const servers = { openai, anthropic, gemini, ollama };
+    const paths = Object.values(servers).map(({ calls }) => calls.map(({ path }) => path));
+    expect(paths).to.deep.equal([
+      ['/v1/chat/completions'],
+      ['/v1/messages'],
+      ['/v1beta/models/gemini-x:generateContent'],
+      ['/v1/chat/completions'],
+    ]);
+    for (const [name, { calls }] of Object.entries(servers)) {
+      const sent = JSON.stringify(calls.map(({ headers, body }) => [headers, body]));
+      for (const [owner, key] of Object.entries(KEYS))
+        expect(sent.includes(key), `${owner}'s key to ${name}`).to.equal(owner === name);
+    }
+    const shown = JSON.stringify([events, service.lines, service.faults]);
+    for (const key of Object.values(KEYS)) expect(shown).not.to.include(key);
+  });
+
+  it('follows no redirect with a key', async () => {
+    for (const server of [openai, anthropic, gemini]) {
+      server.answerBy([(response) => response.writeHead(307, { Location: `${ollama.url}/v1/trap` }).end()]);
+    }
+    for (const node of NODES.slice(0, 3)) {
+      rest.read(await rest.post('/api/councils/', { id: node.id, name: 'One', nodes: [node] }), 201, 'blueprint.json');
+      const started = await rest.post(`/api/councils/${node.id}/run`, { input_topic: 'Oaks' });
+      const { run_id: runId } = rest.read(started, 202, 'run-start.json');
+      expect((await rest.until(runId, isOver)).error).to.include('redirect');
+    }
+    expect(ollama.calls).to.deep.equal([]);
+  });
+
+  it('records that a model cannot be reached, and what answered in its place', async () => {
+    await anthropic.goAway();
+    gemini.answerBy([(response) => response.writeHead(401).end('{}')]);
+    const fallbacks = ['gemini/gemini-x', 'ollama/llama-x'];
+    const [first, second, , last] = NODES;
+    const edges = [EDGES[0] ?? {}, { id: 'bd', source: 'b', target: 'd', type: 'linear' }];
+    const events = await run([first ?? {}, { ...second, fallbacks, maxAttempts: 1 }, last ?? {}], edges);
+    const failed = dataOf(events, 'NodeFailed').map(({ model, kind, fallbackTo }) => [model, kind, fallbackTo]);
+    expect(failed).to.deep.equal([
+      ['anthropic/claude-x', 'connection_refused', 'gemini/gemini-x'],
+      ['gemini/gemini-x', 'unauthorized', 'ollama/llama-x'],
+    ]);
+    expect(dataOf(events, 'NodeCompleted')[1]).to.include({ node: 'b', model: 'ollama/llama-x' });
+  });
+
+  it('records what was dropped, and what a call cost', async () => {
+    openai.answerBy(({ body }) =>
+      body.temperature === undefined ? openAiSays('x') : refuses(400, { message: 'temperature' }),
+    );
+    const node = { id: 'a', label: 'A', model: 'openai/gpt-5.4', temperature: 0.2 };
+    rest.read(await rest.post('/api/councils/', { id: 'one', name: 'One', nodes: [node] }), 201, 'blueprint.json');
+    const started = await rest.post('/api/councils/one/run', { input_topic: 'Oaks' });
+    const { run_id: runId } = rest.read(started, 202, 'run-start.json');
+    await rest.until(runId, isOver);
+    const { events } = rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json');
+    const [completed] = dataOf(events, 'NodeCompleted');
+    expect(completed?.dropped).to.deep.equal(['temperature']);
+    // 11 tokens in at 2.5 dollars a million, 7 out at 15.
+    expect(completed?.costUsd).to.be.closeTo((11 * 2.5 + 7 * 15) / 1e6, 1e-12);
+    expect(dataOf(events, 'RunRequested')[0]?.pricesHash).to.match(/^[0-9a-f]{64}$/);
+  });
+});

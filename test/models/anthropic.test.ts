@@ -1,0 +1,125 @@
+import { expect } from 'chai';
+import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/port.js';
+import type { FakeAnthropic } from '../support/fake-anthropic.js';
+import { fakeAnthropic, refuses, says, saysInPieces, streamsEvents } from '../support/fake-anthropic.js';
+import type { Reply } from '../support/fake-server.js';
+import { modelFailureOf, REQUEST, SPENT, TOOLS } from '../support/model-requests.js';
+import { modelAt } from '../support/provider-models.js';
+
+const KEY = 'sk-ant-secret-key-of-this-test';
+const NOW = '2026-01-02T03:04:05.000Z';
+
+describe('Anthropic', () => {
+  let server: FakeAnthropic;
+  let model: LanguageModel;
+  const ask = (request: Partial<ModelRequest> = {}): Promise<ModelAnswer> =>
+    model.ask({ ...REQUEST, ...request }, { signal: new AbortController().signal });
+
+  beforeEach(async () => {
+    server = await fakeAnthropic([says('A draft')]);
+    model = await modelAt('anthropic', { baseUrl: `${server.url}/v1`, apiKey: KEY, model: 'claude-x', now: NOW });
+  });
+  afterEach(() => server.stop());
+
+  it('is asked by its messages, with the key in its header and nowhere else', async () => {
+    const request = { model: 'claude-sonnet-4-5', temperature: 0.5, maxOutputTokens: 99 };
+    expect(await ask(request)).to.deep.equal({ text: 'A draft', usage: SPENT });
+    const [call] = server.calls;
+    expect(call).to.include({ method: 'POST', path: '/v1/messages' });
+    expect(call?.headers).to.include({ 'x-api-key': KEY, 'anthropic-version': '2023-06-01' });
+    expect(call?.headers).not.to.have.property('authorization');
+    expect(JSON.stringify(call?.body)).not.to.include(KEY);
+    expect(call?.body).to.include({ model: 'claude-sonnet-4-5', max_tokens: 99, temperature: 0.5 });
+    expect(call?.body.system?.[0]?.text).to.equal(REQUEST.system);
+    expect(call?.body.messages[0]?.content[0]).to.include({ text: REQUEST.prompt });
+  });
+
+  it('is sent no temperature where the model takes none, and the answer says so', async () => {
+    expect(await ask({ model: 'claude-opus-4-7', temperature: 0.5 })).to.deep.include({ dropped: ['temperature'] });
+    expect(server.calls[0]?.body).not.to.have.property('temperature');
+  });
+
+  it('gets no key where none is set', async () => {
+    model = await modelAt('anthropic', { baseUrl: `${server.url}/v1`, apiKey: null, model: 'claude-x', now: NOW });
+    await ask();
+    expect(server.calls[0]?.headers).not.to.have.any.keys('x-api-key', 'authorization');
+  });
+
+  it('sees its thoughts with their signature beside the tool calls they led to', async () => {
+    const thought = { type: 'thinking', thinking: 'Look first.', signature: 'signed' };
+    const called = { type: 'tool_use', id: 'toolu_1', name: 'look', input: { query: 'oaks' } };
+    server.answerBy([says([thought, { type: 'text', text: 'Let me see.' }, called], 'tool_use'), says('Done')]);
+    const { text, calls = [], turn } = await ask({ tools: TOOLS });
+    expect([text, calls]).to.deep.equal([
+      'Let me see.',
+      [{ id: 'toolu_1', name: 'look', argumentsJson: '{"query":"oaks"}' }],
+    ]);
+    const exchanges = calls.map((call) => ({ call, result: 'Old.' }));
+    expect((await ask({ tools: TOOLS, rounds: [{ text, exchanges, turn }] })).text).to.equal('Done');
+    const [, assistant, results] = server.calls[1]?.body.messages ?? [];
+    expect(assistant?.content).to.containSubset([thought, { type: 'text', text: 'Let me see.' }, called]);
+    expect(results?.content[0]).to.deep.include({ type: 'tool_result', tool_use_id: 'toolu_1' });
+  });
+
+  it('streams, and is the same answer', async () => {
+    server.answerBy([saysInPieces(['A ', 'dräft'])]);
+    const heard: string[] = [];
+    expect(await ask({ onToken: (text) => void heard.push(text) })).to.deep.equal({ text: 'A dräft', usage: SPENT });
+    expect(heard.join('')).to.equal('A dräft');
+    expect(server.calls[0]?.body.stream).to.equal(true);
+  });
+
+  it('counts tokens read from and written to its cache as input', async () => {
+    const usage = { input_tokens: 11, cache_read_input_tokens: 100, cache_creation_input_tokens: 20, output_tokens: 7 };
+    server.answerBy([says('x', 'end_turn', usage)]);
+    expect((await ask()).usage).to.include({
+      inputTokens: 131,
+      cachedInputTokens: 100,
+      cacheWriteTokens: 20,
+      outputTokens: 7,
+    });
+  });
+
+  it('answers a critic in the form asked for', async () => {
+    server.answerBy(({ body }) => {
+      const isTool = body.tools?.some(({ name }) => name === 'json') === true;
+      const critique = { score: '8', feedback: '' };
+      return isTool
+        ? says([{ type: 'tool_use', id: 't', name: 'json', input: critique }], 'tool_use')
+        : says(JSON.stringify(critique));
+    });
+    expect(JSON.parse((await ask({ answer: 'critique' })).text)).to.deep.equal({ score: '8', feedback: '' });
+  });
+
+  const rows: readonly (readonly [title: string, reply: Reply, kind: string, retryable: boolean])[] = [
+    ['the limit of output tokens', says('A dra', 'max_tokens'), 'max_tokens', false],
+    ['a refusal', says('', 'refusal'), 'refused', false],
+    ['an empty answer', says([]), 'empty_answer', true],
+    ['a wrong key', refuses(401, 'authentication_error'), 'unauthorized', false],
+    ['an unknown model', refuses(404, 'not_found_error', 'model: claude-y'), 'model_unknown', false],
+    [
+      'an empty account',
+      refuses(400, 'invalid_request_error', 'Your credit balance is too low to access the API.'),
+      'quota_used_up',
+      false,
+    ],
+    ['a rate limit', refuses(429, 'rate_limit_error'), 'rate_limited', true],
+    ['an overload', refuses(529, 'overloaded_error'), 'overloaded', true],
+    [
+      'an overload in a stream',
+      streamsEvents([{ type: 'error', ...{ error: { type: 'overloaded_error', message: 'Busy' } } }]),
+      'overloaded',
+      true,
+    ],
+    ['a redirect', (response) => response.writeHead(307, { Location: '/elsewhere' }).end(), 'redirected', false],
+    ['a page', (response) => response.end('<!doctype html>'), 'unreadable_answer', true],
+  ];
+  for (const [title, reply, kind, retryable] of rows) {
+    it(`${title} is ${kind}, ${retryable ? 'asked' : 'not asked'} again`, async () => {
+      server.answerBy([reply]);
+      const onToken = title.includes('stream') ? { onToken: () => undefined } : {};
+      const { data } = await modelFailureOf(ask(onToken), KEY);
+      expect([data.kind, data.retryable]).to.deep.equal([kind, retryable]);
+    });
+  }
+});

@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { ModelUsage } from '../../src/models/port.js';
+import { costOf, priceTable } from '../../src/models/prices.js';
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const SHIPPED = JSON.parse(
+  readFileSync(new URL('../../../schemas/tables/prices.json', import.meta.url), 'utf8'),
+) as Record<string, Record<string, unknown>>;
+
+const USAGE: ModelUsage = {
+  ...{ inputTokens: 1000, cachedInputTokens: null, cacheWriteTokens: null },
+  ...{ outputTokens: 100, reasoningTokens: null },
+};
+const PRICE = { input: 1e-6, output: 10e-6, cacheRead: 0.1e-6, cacheWrite: 1.25e-6 };
+
+describe('Prices', () => {
+  it('that are shipped name their date and their source', () => {
+    expect(Object.keys(SHIPPED).length).to.be.at.least(60);
+    for (const [model, entry] of Object.entries(SHIPPED)) {
+      expect(model).to.match(/^[a-z]+\/./);
+      expect(entry['read_at'], model).to.match(/^2026-\d\d-\d\d$/);
+      expect(entry['source'], model).to.be.a('string');
+      expect(priceTable(SHIPPED, null, sha256).priceOf(model), model).to.not.equal(null);
+    }
+  });
+
+  it('of a file win over the shipped ones, by the full name before the bare one', () => {
+    const own = {
+      'gpt-5.4': { input_cost_per_token: 7e-6, output_cost_per_token: 8e-6, litellm_provider: 'openai' },
+      'openai/gpt-5.5': { input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 },
+      'gpt-5.5': { input_cost_per_token: 3e-6, output_cost_per_token: 4e-6 },
+      'mine/free': { input_cost_per_token: 0, output_cost_per_token: 0 },
+      broken: { input_cost_per_token: '1', output_cost_per_token: -1 },
+    };
+    const table = priceTable(SHIPPED, own, sha256);
+    expect(table.priceOf('openai/gpt-5.4')).to.include({ input: 7e-6, output: 8e-6 });
+    expect(table.priceOf('openai/gpt-5.5')).to.include({ input: 1e-6 });
+    expect(table.priceOf('azure/gpt-5.5')).to.include({ input: 3e-6 });
+    expect(table.priceOf('mine/free')).to.include({ input: 0, output: 0 });
+    expect([table.priceOf('mine/broken'), table.priceOf('mine/other')]).to.deep.equal([null, null]);
+    expect(table.originOf('openai/gpt-5.4')).to.equal('PRICES_FILE');
+    expect(table.originOf('openai/o3')).to.match(/LiteLLM, read on 2026-/);
+  });
+
+  it('have a hash that follows from what they are, not from the order of a file', () => {
+    const hashOf = (own: Record<string, unknown> | null): string => priceTable(SHIPPED, own, sha256).hash;
+    const a = { input_cost_per_token: 1e-6, output_cost_per_token: 1e-6 };
+    expect(hashOf({ a, b: a })).to.equal(hashOf({ b: a, a: { ...a, mode: 'chat' } }));
+    expect(hashOf({ a })).to.not.equal(hashOf({ b: a }));
+    expect(hashOf(null)).to.match(/^[0-9a-f]{64}$/);
+  });
+
+  it('of the offline model are 0', () => {
+    expect(costOf(USAGE, priceTable({}, null, sha256).priceOf('offline/offline-1'))).to.equal(0);
+  });
+});
+
+describe('Cost of a call', () => {
+  it('prices cached and written tokens by their own prices', () => {
+    expect(costOf(USAGE, PRICE)).to.be.closeTo(1000e-6 + 1000e-6, 1e-12);
+    const cached = { ...USAGE, cachedInputTokens: 600, cacheWriteTokens: 100 };
+    expect(costOf(cached, PRICE)).to.be.closeTo(300e-6 + 60e-6 + 125e-6 + 1000e-6, 1e-12);
+    expect(costOf(cached, { ...PRICE, cacheRead: null, cacheWrite: null })).to.be.closeTo(2000e-6, 1e-12);
+  });
+
+  it('is unknown without a price or without a count, never 0', () => {
+    expect(costOf(USAGE, null)).to.equal(null);
+    expect(costOf({ ...USAGE, inputTokens: null }, PRICE)).to.equal(null);
+    expect(costOf({ ...USAGE, outputTokens: null }, PRICE)).to.equal(null);
+  });
+
+  it('that the provider reports wins', () => {
+    expect(costOf({ ...USAGE, costUsd: 0.5 }, null)).to.equal(0.5);
+  });
+});

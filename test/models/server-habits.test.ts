@@ -1,0 +1,356 @@
+/** What real servers do that their documentation does not say; each habit was met in 2026. */
+import { expect } from 'chai';
+import type { ServerResponse } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
+import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/port.js';
+import type { OpenAiRequest } from '../support/fake-openai.js';
+import { answers, refuses, says, USAGE } from '../support/fake-openai.js';
+import type { FakeServer, Reply } from '../support/fake-server.js';
+import { fakeServer, sends, streams } from '../support/fake-server.js';
+import { modelFailureOf, REQUEST, TOOLS } from '../support/model-requests.js';
+import { modelAt } from '../support/provider-models.js';
+
+const NOW = '2026-01-02T03:04:05.000Z';
+
+describe('Habits of OpenAI-compatible servers', () => {
+  let server: FakeServer<OpenAiRequest>;
+  let model: LanguageModel;
+  let heard: string[];
+  const onToken = (text: string): void => void heard.push(text);
+  const ask = (request: Partial<ModelRequest> = {}): Promise<ModelAnswer> =>
+    model.ask({ ...REQUEST, ...request }, { signal: new AbortController().signal });
+
+  beforeEach(async () => {
+    heard = [];
+    server = await fakeServer<OpenAiRequest>([says('A draft')]);
+    model = await modelAt('openai', { baseUrl: `${server.url}/v1`, apiKey: 'k', model: 'm', now: NOW });
+  });
+  afterEach(() => server.stop());
+
+  describe('reasoning', () => {
+    const called = { id: 'c1', type: 'function', function: { name: 'look', arguments: '{"query":"oaks"}' } };
+    const thinks = { role: 'assistant', content: null, reasoning_content: 'Look first.', tool_calls: [called] };
+
+    it('is sent back beside the tool calls it led to', async () => {
+      server.answerBy(({ body }) => {
+        const again = body.messages.find(({ role }) => role === 'assistant');
+        if (again === undefined) return answers(thinks, 'tool_calls');
+        const isWhole = 'reasoning_content' in again && again.reasoning_content === 'Look first.';
+        return isWhole ? says('Done') : refuses(400, { message: 'reasoning_content is missing' });
+      });
+      for (const listens of [{}, { onToken }]) {
+        const { text, calls = [], turn } = await ask({ tools: TOOLS, ...listens });
+        const exchanges = calls.map((call) => ({ call, result: 'Old.' }));
+        expect((await ask({ tools: TOOLS, rounds: [{ text, exchanges, turn }], ...listens })).text).to.equal('Done');
+      }
+    });
+
+    it('is left out for a server that refuses the field', async () => {
+      server.answerBy(({ body }) => {
+        const again = body.messages.find(({ role }) => role === 'assistant');
+        if (again === undefined) return answers(thinks, 'tool_calls');
+        return 'reasoning_content' in again
+          ? refuses(422, { message: 'reasoning_content: extra field' })
+          : says('Done');
+      });
+      const { text, calls = [], turn } = await ask({ tools: TOOLS });
+      const exchanges = calls.map((call) => ({ call, result: 'Old.' }));
+      expect((await ask({ tools: TOOLS, rounds: [{ text, exchanges, turn }] })).text).to.equal('Done');
+    });
+
+    it('without an answer says so', async () => {
+      server.answerBy([answers({ role: 'assistant', content: '', reasoning: 'Hm. Oaks.' }, 'stop')]);
+      const failure = await modelFailureOf(ask());
+      expect(failure.data).to.include({ kind: 'thoughts_only', retryable: true });
+    });
+  });
+
+  describe('finish reasons', () => {
+    for (const reason of ['end_turn', 'eos_token', 'STOP', 'COMPLETE', 'Stop', 'eos', '']) {
+      it(`"${reason}" completes an answer`, async () => {
+        server.answerBy([says('A draft', reason)]);
+        expect(await ask())
+          .to.include({ text: 'A draft' })
+          .and.not.have.property('finish');
+      });
+    }
+
+    for (const reason of ['MAX_TOKENS', 'max_tokens', 'model_length', 'Length']) {
+      it(`"${reason}" is the limit of output tokens`, async () => {
+        server.answerBy([says('A dra', reason)]);
+        expect((await modelFailureOf(ask())).data).to.include({ kind: 'max_tokens', retryable: false });
+      });
+    }
+
+    it('of tomorrow beside a text are accepted and reported', async () => {
+      server.answerBy([says('A draft', 'satisfied')]);
+      expect(await ask()).to.include({ text: 'A draft', finish: 'satisfied' });
+      expect(server.calls).to.have.length(1);
+    });
+  });
+
+  describe('streams', () => {
+    const piece = (content: string): object => ({ choices: [{ index: 0, delta: { content } }] });
+    const end = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
+    const lines =
+      (text: string, type = 'text/event-stream'): Reply =>
+      (response) => {
+        response.writeHead(200, { 'Content-Type': type });
+        response.end(text);
+      };
+    const events = (...data: readonly unknown[]): string =>
+      data.map((each) => `data: ${JSON.stringify(each)}\n\n`).join('');
+
+    const readable: readonly (readonly [title: string, reply: Reply])[] = [
+      ['with empty data lines', lines(`data:\n\n${events(piece('A '), piece('draft'))}data: \n\n${events(end)}`)],
+      ['with comments and heartbeats', lines(`: hi\n\n${events(piece('A draft'))}: PROCESSING\n\n${events(end)}`)],
+      ['with lines that end in CR alone', lines(events(piece('A draft'), end).replaceAll('\n', '\r'))],
+      ['with a content type in another case', lines(events(piece('A draft'), end), 'Text/Event-Stream; charset=UTF-8')],
+      ['with the content type of a plain text', lines(events(piece('A draft'), end), 'text/plain')],
+      ['with [DONE] and no finish reason', lines(`${events(piece('A draft'))}data: [DONE]\n\n`)],
+      ['with no empty line after the last event', lines(`${events(piece('A draft'))}data: ${JSON.stringify(end)}`)],
+      [
+        'that is a JSON answer followed by [DONE]',
+        lines(
+          `${JSON.stringify({ choices: [{ message: { content: 'A draft' }, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`,
+        ),
+      ],
+    ];
+    for (const [title, reply] of readable) {
+      it(`${title} are read, and paid once`, async () => {
+        server.answerBy([reply]);
+        expect((await ask({ onToken })).text).to.equal('A draft');
+        expect(heard.join('')).to.equal('A draft');
+        expect(server.calls).to.have.length(1);
+      });
+    }
+
+    it('that cannot be read are asked for again as a whole, and what was heard is void', async () => {
+      server.answerBy(({ body }) =>
+        body.stream === true ? lines(`${events(piece('Half'))}data: {"choices": [\n\n`) : says('A draft'),
+      );
+      let starts = 0;
+      const onStart = (): void => {
+        starts += 1;
+        heard = [];
+      };
+      expect((await ask({ onToken, onStart })).text).to.equal('A draft');
+      expect(heard).to.deep.equal(['A draft']);
+      expect(starts).to.equal(1);
+    });
+
+    it('that nobody asked for are read too', async () => {
+      server.answerBy([lines(events(piece('A '), piece('draft'), end))]);
+      expect((await ask()).text).to.equal('A draft');
+      expect(server.calls).to.have.length(1);
+    });
+  });
+
+  describe('tool calls', () => {
+    const call = (id: string | undefined, query: string): object => ({
+      ...{ index: 0, ...(id !== undefined && { id }) },
+      function: { name: 'look', arguments: JSON.stringify({ query }) },
+    });
+
+    it('in parallel that all carry index 0 are told apart', async () => {
+      const deltas = [call('a', 'oaks'), call('b', 'elms')].map((each) => ({
+        choices: [{ delta: { tool_calls: [each] } }],
+      }));
+      server.answerBy([streams([...deltas, { choices: [{ delta: {}, finish_reason: 'tool_calls' }] }])]);
+      const { calls = [] } = await ask({ tools: TOOLS, onToken });
+      expect(calls.map(({ argumentsJson }) => argumentsJson)).to.deep.equal(['{"query":"oaks"}', '{"query":"elms"}']);
+    });
+
+    it('that share one id are told apart', async () => {
+      server.answerBy([answers({ content: null, tool_calls: [call('a', 'oaks'), call('a', 'elms')] }, 'tool_calls')]);
+      const { calls = [] } = await ask({ tools: TOOLS });
+      expect(new Set(calls.map(({ id }) => id)).size).to.equal(2);
+    });
+
+    const written: readonly (readonly [title: string, text: string])[] = [
+      ['in a tag', '<tool_call>\n{"name": "look", "arguments": {"query": "oaks"}}\n</tool_call>'],
+      ['as a bare object', '{"name": "look", "arguments": {"query": "oaks"}}'],
+      ['in a code fence', '```json\n{"name": "look", "parameters": {"query": "oaks"}}\n```'],
+      ['after a mark', '[TOOL_CALLS][{"name": "look", "arguments": {"query": "oaks"}}]'],
+    ];
+    for (const [title, text] of written) {
+      it(`written into the text ${title} are calls, and sent back as calls`, async () => {
+        server.answerBy([says(text), says('Done')]);
+        const { calls = [], turn } = await ask({ tools: TOOLS });
+        expect(calls.map(({ name, argumentsJson }) => [name, JSON.parse(argumentsJson) as unknown])).to.deep.equal([
+          ['look', { query: 'oaks' }],
+        ]);
+        const exchanges = calls.map((each) => ({ call: each, result: 'Old.' }));
+        await ask({ tools: TOOLS, rounds: [{ text, exchanges, turn }] });
+        const again = server.calls[1]?.body.messages.find(({ role }) => role === 'assistant');
+        expect(again?.tool_calls).to.have.length(1);
+        expect(again?.content).to.equal(null);
+      });
+    }
+
+    it('written into the text that cannot be read are asked for again, never a draft', async () => {
+      server.answerBy([says('<tool_call>{"name": "look", "arguments": {</tool_call>')]);
+      const failure = await modelFailureOf(ask({ tools: TOOLS }));
+      expect(failure.data).to.include({ kind: 'malformed_function_call', retryable: true });
+    });
+
+    it('are text where no tools are offered, or of a tool that is not', async () => {
+      const text = '{"name": "Oak", "arguments": {"age": 300}}';
+      server.answerBy([says(text)]);
+      expect((await ask()).text).to.equal(text);
+      expect((await ask({ tools: TOOLS })).text).to.equal(text);
+    });
+  });
+
+  describe('refused requests', () => {
+    const accepts = (isAccepted: (body: OpenAiRequest) => boolean, message: string): void =>
+      server.answerBy(({ body }) => (isAccepted(body) ? says('A draft') : refuses(400, { message })));
+
+    it('for a system role: its text begins the first user message, from then on', async () => {
+      accepts(({ messages }) => messages.every(({ role }) => role !== 'system'), 'System role not supported');
+      expect(await ask()).to.deep.include({ text: 'A draft', dropped: ['system_role'] });
+      await ask();
+      expect(server.calls).to.have.length(3);
+      const [first] = server.calls[2]?.body.messages ?? [];
+      expect(first?.content).to.equal(`${REQUEST.system}\n\n${REQUEST.prompt}`);
+    });
+
+    it('for a temperature: it is dropped, from then on, and the answer says so', async () => {
+      accepts(({ temperature }) => temperature === undefined, "Unsupported value: 'temperature' does not support 0.2");
+      expect(await ask({ temperature: 0.2 })).to.deep.include({ text: 'A draft', dropped: ['temperature'] });
+      await ask({ temperature: 0.2 });
+      expect(server.calls).to.have.length(3);
+    });
+
+    it('for both, and for the name of the limit: one after the other', async () => {
+      server.answerBy(({ body }) => {
+        if (body.max_tokens !== undefined) return refuses(400, { message: 'Use max_completion_tokens' });
+        if (body.temperature !== undefined) return refuses(400, { message: 'temperature is not supported' });
+        return body.messages.some(({ role }) => role === 'system')
+          ? refuses(400, { message: 'no system role' })
+          : says('A draft');
+      });
+      const { text, dropped } = await ask({ temperature: 1, maxOutputTokens: 9 });
+      expect([text, dropped]).to.deep.equal(['A draft', ['temperature', 'system_role']]);
+    });
+  });
+
+  describe('errors', () => {
+    const fails =
+      (status: number, body: unknown) =>
+      (response: ServerResponse): void => {
+        response.writeHead(status, { 'Content-Type': 'application/json' });
+        response.end(JSON.stringify(body));
+      };
+    const rows: readonly (readonly [title: string, reply: Reply, kind: string, words: string])[] = [
+      [
+        "a router's, with the provider's own words",
+        fails(400, {
+          error: {
+            message: 'Provider returned error',
+            code: 400,
+            metadata: { raw: '{"error":{"message":"Too hot"}}', provider_name: 'X' },
+          },
+        }),
+        ...(['bad_request', 'Too hot'] as const),
+      ],
+      [
+        'a list in detail',
+        fails(422, { detail: [{ loc: ['body', 'model'], msg: 'field required', type: 'missing' }] }),
+        ...(['http_error', 'body model field required'] as const),
+      ],
+      [
+        'no credit left',
+        fails(402, { error: { message: 'Insufficient credits', code: 402 } }),
+        'quota_used_up',
+        'Insufficient credits',
+      ],
+      ['an error with status 200', sends({ error: { message: 'Overloaded', code: 503 } }), 'unavailable', 'Overloaded'],
+      ['an error in detail with status 200', sends({ detail: 'Out of memory' }), 'error_answer', 'Out of memory'],
+      [
+        'a rate limit with status 200',
+        sends({ error: { message: 'Slow down', code: 429 } }),
+        'rate_limited',
+        'Slow down',
+      ],
+    ];
+    for (const [title, reply, kind, words] of rows) {
+      it(`${title}: ${kind}`, async () => {
+        server.answerBy([reply]);
+        const failure = await modelFailureOf(ask());
+        expect(failure.data.kind).to.equal(kind);
+        expect(failure.message).to.include(words);
+      });
+    }
+  });
+
+  describe('rate limits', () => {
+    const rows: readonly (readonly [headers: Readonly<Record<string, string>>, waitMs: number | undefined])[] = [
+      [{ 'retry-after-ms': '1500' }, 1500],
+      [{ 'Retry-After': '0.5' }, 500],
+      [{ 'Retry-After': 'Fri, 02 Jan 2026 03:04:15 GMT' }, 10_000],
+      [
+        {
+          'x-ratelimit-reset-requests': '1m30s',
+          'x-ratelimit-remaining-requests': '0',
+          'x-ratelimit-reset-tokens': '6ms',
+        },
+        90_000,
+      ],
+      [{ 'x-ratelimit-reset-tokens': '250ms', 'x-ratelimit-reset-requests': '2s' }, 250],
+      [{ 'X-RateLimit-Reset': String(Date.parse(NOW) + 7_000), 'X-RateLimit-Remaining': '0' }, 7_000],
+      [{ 'x-ratelimit-reset': String(Date.parse(NOW) / 1000 + 3) }, 3_000],
+      [
+        { 'anthropic-ratelimit-requests-reset': '2026-01-02T03:04:09Z', 'anthropic-ratelimit-requests-remaining': '0' },
+        4_000,
+      ],
+      [{ 'x-ratelimit-reset-tokens': 'soon' }, undefined],
+      [{}, undefined],
+    ];
+    for (const [headers, waitMs] of rows) {
+      it(`that say ${JSON.stringify(headers)} are waited for ${waitMs ?? 'an own time'}`, async () => {
+        server.answerBy([refuses(429, { headers })]);
+        const { kind, retryAfterMs } = (await modelFailureOf(ask())).data;
+        expect([kind, retryAfterMs]).to.deep.equal(['rate_limited', waitMs]);
+      });
+    }
+  });
+
+  describe('usage', () => {
+    const used = async (usage: unknown): Promise<ModelAnswer['usage']> => {
+      server.answerBy([sends({ choices: [{ message: { content: 'x' }, finish_reason: 'stop' }], usage })]);
+      return (await ask()).usage;
+    };
+
+    it('counts cached and reasoning tokens within the totals', async () => {
+      const details = {
+        prompt_tokens_details: { cached_tokens: 4 },
+        completion_tokens_details: { reasoning_tokens: 3 },
+      };
+      expect(await used({ ...USAGE, ...details })).to.deep.equal({
+        ...{ inputTokens: 11, cachedInputTokens: 4, cacheWriteTokens: null, outputTokens: 7, reasoningTokens: 3 },
+      });
+    });
+
+    it('of a server that counts reasoning beside the completion is added up', async () => {
+      const usage = {
+        prompt_tokens: 11,
+        completion_tokens: 7,
+        total_tokens: 21,
+        completion_tokens_details: { reasoning_tokens: 3 },
+      };
+      expect(await used(usage)).to.include({ outputTokens: 10, reasoningTokens: 3 });
+    });
+
+    it("holds a router's own cost", async () => {
+      expect(await used({ ...USAGE, cost: 0.0123 })).to.include({ costUsd: 0.0123 });
+    });
+
+    it('is unknown where it is missing or no number, never 0', async () => {
+      for (const usage of [undefined, null, {}, { prompt_tokens: '11', completion_tokens: null }]) {
+        const { inputTokens, outputTokens } = await used(usage);
+        expect(isDeepStrictEqual([inputTokens, outputTokens], [null, null])).to.equal(true);
+      }
+    });
+  });
+});
