@@ -91,8 +91,8 @@ export interface FirstFacts {
 }
 
 /**
- * The first facts of a run: with a slot RunRequested, RunClaimed, RunStarted and a NodeStarted for each first node; without
- * one RunRequested alone, and the run is pending.
+ * The first facts of a run. With a slot: RunRequested, RunClaimed, RunStarted, and a NodeStarted for each first node or, in
+ * God Mode, RunPaused. Without a slot: RunRequested alone, and the run is pending.
  */
 export function firstFacts(
   chart: Chart,

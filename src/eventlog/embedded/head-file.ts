@@ -1,8 +1,8 @@
 /**
  * A small file beside the log that records where the log ends. With it the service detects a log that was restored from
  * an older backup, has lost its journal after a kill, or is another log. The service writes it after each commit and
- * before it acknowledges the append, and never syncs it. After a kill of the process it is exact; after a power cut it
- * may be behind the log, never ahead.
+ * before it acknowledges the append, and never syncs it. It is never ahead of the log. After a kill it lacks at most
+ * appends that were not acknowledged; after a power cut it may lack others too.
  */
 import { closeSync, constants, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 

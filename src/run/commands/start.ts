@@ -33,7 +33,7 @@ export class RunStarts {
 
   /**
    * Records a new run and starts it, or leaves it pending when no slot is free. Resolves when its first events are
-   * durable; with a slot the run's actor is then live and has begun its first model calls.
+   * durable; with a slot the run's actor is then live and has started its first attempts.
    *
    * @returns the recorded request: with a repeated key that of the first
    * @throws {KeyReused} the run exists and was requested with another body

@@ -229,7 +229,7 @@ export class RunActor {
     const { run } = this;
     const node = { ...run.plan.node(at.node), ...(at.model !== null && { model: at.model }) };
     if (at.delayMs > 0) await wait(system, at.delayMs, signal);
-    // An append whose outcome is still unknown may have ended the run.
+    // Waits for the commands in flight: one whose outcome is still unknown may end the run and abort this attempt.
     const mayBegin = (): Promise<void> => this.settled();
     const options = { runId: run.runId, timeoutMs: node.timeoutMs, outage: at.outage, signal, mayBegin };
     const outcome = await executeStep({
