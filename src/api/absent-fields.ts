@@ -1,4 +1,4 @@
-/** Removes the fields of request bodies that count as absent, so that clients may write out what they do not set. */
+/** Removes the fields of request bodies that count as absent, so that clients may send null or the default for them. */
 import { isRecord } from '../system/untrusted.js';
 import type { JsonSchema, SchemaName, SchemaRegistry } from './schemas.js';
 
@@ -11,7 +11,7 @@ interface Fields {
 
 const NO_FIELDS: Fields = { named: new Map(), items: null };
 
-/** The field in which null is a value: a human's changes to a run's state. */
+/** The field in which null is a value: the changes of a human to the state of a run. */
 const STATE_FIELD = 'modified_state';
 
 /**
@@ -35,7 +35,7 @@ function withoutNulls(value: unknown, { named, items }: Fields): unknown {
   if (Array.isArray(value)) return items === null ? value : value.map((each) => withoutNulls(each, items));
   if (!isRecord(value)) return value;
   const kept = Object.entries(value).filter(([name, member]) => member !== null || !named.has(name));
-  // Not assigned one by one: a field may have the name of an inherited one.
+  // Not assigned one by one, because an assignment to `__proto__` would not create a field.
   return Object.fromEntries(kept.map(([name, member]) => [name, withoutNulls(member, named.get(name) ?? NO_FIELDS)]));
 }
 

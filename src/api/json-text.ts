@@ -1,4 +1,7 @@
-/** Parses JSON from outside, as far as the service can store it: UTF-8, well-formed text, finite numbers, bounded nesting. */
+/**
+ * Parses JSON from clients and accepts only what the service can store: UTF-8, well-formed text, finite numbers,
+ * bounded nesting.
+ */
 import type { FieldError } from '../generated/schemas.js';
 import { brokenRules } from './problems.js';
 
@@ -40,7 +43,7 @@ function parsed(text: string): unknown {
 interface Container {
   readonly value: object;
   readonly depth: number;
-  /** Field of the body that holds it, or null for the body itself. */
+  /** The field of the body that contains it, or null for the body itself. */
   readonly field: string | null;
 }
 

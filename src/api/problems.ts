@@ -99,7 +99,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'views.behind': { status: 503, retryAfterSeconds: 1 },
   'pdf.refused': { status: 422 },
   'pdf.busy': { status: 503, retryAfterSeconds: 5 },
-  // Longer than the client library retries by default, because another try takes as long.
+  // Longer than the client library retries by default, because another attempt takes as long as the first.
   'pdf.timed-out': { status: 503, retryAfterSeconds: 60 },
   // From computing a document's vectors; a run records its failing model in its own events.
   'model.failed': { status: 503, retryAfterSeconds: 10 },

@@ -16,7 +16,7 @@ interface StateConfig {
   readonly on?: Readonly<Record<string, { readonly target?: string; readonly guard?: string }>>;
 }
 
-/** The chart of a run, marked where it stands. */
+/** The chart of a run, with its current state marked. */
 export function runChart(run: RunState): ChartConfig {
   const chart = compileChart(run.plan.graph);
   const value = stateValueOf(run, chart);
@@ -40,10 +40,10 @@ function chartOf(
   return { id: machine.id, initial, states: statesOf(states, { nodes, value }), meta };
 }
 
-/** What is known around a state of the chart. */
+/** The context of a state in the chart. */
 interface Place {
   readonly nodes: ReadonlyMap<string, Graph['nodes'][number]>;
-  /** The value of the enclosing state; undefined: no run is in it. */
+  /** The value of the enclosing state, or undefined if the run is not in it. */
   readonly value: StateValue | undefined;
 }
 
@@ -92,7 +92,7 @@ export function stateValueOf(run: RunState, { machine }: Pick<Chart, 'machine'>)
   return { running: Object.fromEntries(regions) };
 }
 
-/** A fork's outstanding node counts as in flight only once it has started. */
+/** An outstanding node of a fork counts as in flight only after its start. */
 function isInFlight({ active, attempt }: FrontierNode): boolean {
   return active && attempt > 0;
 }

@@ -18,7 +18,7 @@ import { clipped } from './digest.js';
 /** Prefix of a transition's target outside the current state. */
 const OUTSIDE = '#run.';
 
-/** The text of the diagram, a statement a line. Names are keys of the chart, labels are data. */
+/** The text of the diagram, one statement per line. Names are keys of the chart, labels are data. */
 export function chartDiagram({ initial, states }: ChartConfig, graph: Graph): string {
   const all = Object.entries(states);
   const lines = [
@@ -91,7 +91,10 @@ function indented(lines: readonly string[]): readonly string[] {
   return lines.map((line) => `  ${line}`);
 }
 
-/** A genealogy as a Mermaid flowchart: drafts as boxes, their parents as arrows. Names are ours, labels are data. */
+/**
+ * A genealogy as a Mermaid flowchart: drafts as boxes, their parents as arrows. The names are generated, the labels are
+ * data.
+ */
 export function genealogyDiagram(genealogy: Genealogy): string {
   const { drafts, feedback, decisions, failures, outcome } = genealogy;
   const draftsById = new Map(drafts.map((draft) => [draft.id, draft]));
@@ -126,7 +129,7 @@ function draftLines(draft: GenealogyDraft, drafts: ReadonlyMap<string, Genealogy
   const passages = tools.reduce((sum, call) => sum + call.passages.length, 0);
   const head = `${seq} ${kind}${author}, iteration ${iteration}`;
   const measure = passages === 0 ? `${characters} characters` : `${characters} characters, ${passages} passages`;
-  // Feedback that a parent draft was given is drawn there.
+  // Feedback for a parent draft is drawn at that draft.
   const drawn = new Set(parents.drafts.flatMap((each) => present(drafts.get(each), `draft ${each}`).parents.feedback));
   const added = parents.feedback.filter((each) => !drawn.has(each));
   return [
@@ -189,7 +192,7 @@ function box(name: string, [open, close]: Shape, lines: readonly string[]): stri
   return `  ${name}${open}"${lines.filter((line) => line !== '').join('<br/>')}"${close}`;
 }
 
-/** An id as Mermaid takes names. */
+/** An id in the form of a Mermaid name. */
 function nameOf(id: string): string {
   return id.replace('.', '_');
 }

@@ -1,7 +1,7 @@
 /** Digests of texts, so that an answer that names many texts stays small. */
 import { codePoints } from '../graph/limits.js';
 
-/** Most code points shown of a line. */
+/** Largest number of code points of a line. */
 const MAX_LINE_CHARS = 120;
 
 /** A text by its hash, its length in code points and its first line, as schemas/genealogy.json has it. */

@@ -1,4 +1,4 @@
-/** A run as a file: one event a line, each in the canonical form of RFC 8785, as the events endpoint streams it. */
+/** A run as a file: one event per line in the canonical form of RFC 8785, as the events endpoint streams it. */
 import { RunCorrupt } from '../run/errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
@@ -37,7 +37,7 @@ function parsed(line: string): unknown {
   }
 }
 
-/** The canonical form, or null if there is none, as for a lone surrogate behind an escape. */
+/** The canonical form, or null if there is none, for example for an escaped lone surrogate. */
 function canonicalOf(event: ExportedEvent): string | null {
   try {
     return exportLine(event);

@@ -1,6 +1,6 @@
 /**
- * The origin of a run's drafts: a fold of its events beside the run's own fold, which holds the input of each node. Texts
- * appear as digests, so the genealogy stays small however large the drafts are.
+ * The origin of the drafts of a run: a fold of its events that also uses the fold of the run, which has the input of
+ * each node. Texts appear as digests, so the genealogy stays small however large the drafts are.
  */
 import type {
   Genealogy,
@@ -203,7 +203,7 @@ class GenealogyFold {
   }
 }
 
-/** Of a step that never started, which the chart does not allow. */
+/** The error for a step that never started, which the chart does not allow. */
 const NO_INPUT = {
   parents: { drafts: [], feedback: [] },
   tools: [],

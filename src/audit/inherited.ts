@@ -1,4 +1,7 @@
-/** What the genealogy of a fork begins with: what its branches have from the parent, or from the request of the fork. */
+/**
+ * The beginning of the genealogy of a fork: the drafts, feedback and scores from the parent or from the request of the
+ * fork.
+ */
 import type { GenealogyDraft } from '../generated/schemas.js';
 import type { Branch } from '../run/branch.js';
 import { forkSource } from '../run/fork.js';
@@ -12,7 +15,7 @@ const AT_FORK_BEFORE = 'g0';
 /**
  * Adds the drafts, feedback and scores of a fork's branches, under the sources that they have in the parent.
  *
- * @param changed fields of the override that the fork was requested with; none in records without them
+ * @param changed fields of the override in the request of the fork; empty in records without them
  */
 export function addInherited(
   provenance: Provenance,

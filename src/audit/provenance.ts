@@ -1,4 +1,4 @@
-/** The drafts, feedback and scores of a run, each with an id, found by the step or pause they come from. */
+/** The drafts, feedback and scores of a run, each with an id, indexed by their step or pause. */
 import type { GenealogyDraft, GenealogyFeedback, GenealogyScore } from '../generated/schemas.js';
 import type { Branch } from '../run/branch.js';
 import { firstLine, digest } from './digest.js';
@@ -6,7 +6,7 @@ import { elementAt } from '../system/element.js';
 
 type Sha256 = (text: string) => string;
 
-/** The event that a draft, feedback or score came with. */
+/** The event of a draft, feedback or score. */
 export interface EventRef {
   readonly seq: number;
   readonly at: string;
@@ -47,7 +47,7 @@ export class Provenance {
     return distinct(feedback.map(({ from }) => this.#feedbackFrom.get(sourceOf(from)) ?? null));
   }
 
-  /** @param from the step or pause by which branches name it; null at the end of a run. Returns its id */
+  /** @param from the step or pause by which branches refer to it, or null at the end of a run. Returns its id */
   addDraft({ seq, at }: EventRef, from: string | null, { text, ...draft }: NewDraft): string {
     const id = idAt('d', seq, this.drafts);
     const unknown = { attempt: null, model: null, prompt_hash: null, tools: [] };
@@ -58,7 +58,7 @@ export class Provenance {
     return id;
   }
 
-  /** @param from the step or pause by which branches name it; returns its id */
+  /** @param from the step or pause by which branches refer to it. Returns its id */
   addFeedback({ seq, at }: EventRef, from: string, { texts, ...feedback }: NewFeedback): string {
     const id = idAt('f', seq, this.feedback);
     const { hash, characters } = digest(texts.join('\n'), this.#sha256);

@@ -28,8 +28,8 @@ export interface VerifyRunDeps extends ReplayDeps {
 }
 
 /**
- * Reads and replays the complete record of a run, or returns null if the run is unknown. Reports and replaces a stored view
- * that differs, so that the service serves no forged view afterwards.
+ * Reads and replays the complete record of a run, or returns null if the run is unknown. Reports and replaces a
+ * stored view that differs, so that the service serves no forged view afterwards.
  */
 export async function verifyRun(runId: string, deps: VerifyRunDeps): Promise<RunVerification | null> {
   const { log, onCorrupt } = deps;
@@ -125,8 +125,8 @@ export interface VerifyDeps extends ReplayDeps {
 }
 
 /**
- * Replays the events of a run up to the first invalid one: computes every hash again, and checks every event against the
- * chart of the graph in the first event.
+ * Replays the events of a run up to the first invalid one: computes every hash again, and checks every event against
+ * the chart of the graph in the first event.
  *
  * @param events in order; a RunCorrupt of the iteration counts as a difference, other errors are rethrown
  */
@@ -139,7 +139,7 @@ export function verifyRecord(runId: string, events: AsyncIterable<ExportedEvent>
   });
 }
 
-/** The same for the events on a log, whose hashes are computed over the stored texts. */
+/** The same for the events in a log, whose hashes are computed over the stored texts. */
 export function verifyStored(
   runId: string,
   { log, ...deps }: VerifyDeps & { readonly log: Pick<EventLog, 'readStream'> },
@@ -182,7 +182,9 @@ export interface ParentDeps {
   readonly onCorrupt: (error: RunCorrupt) => void;
 }
 
-/** Checks that the parent of a fork has the event that it was forked from. Returns null if it has, or without a parent. */
+/**
+ * Checks that the parent of a fork has the event that it was forked from. Returns null if it has, or without a parent.
+ */
 export async function parentDifference(
   parent: RequestInState['parent'],
   { log, sha256, onCorrupt }: ParentDeps,

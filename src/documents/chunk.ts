@@ -1,4 +1,6 @@
-/** Cuts pages into chunks, the unit that is embedded, searched and quoted. Pure except for the breaks between turns. */
+/**
+ * Cuts pages into chunks, the unit that is embedded, searched and quoted. Pure, except that it yields to other work.
+ */
 import type { System } from '../system/system.js';
 import { present } from '../system/element.js';
 
@@ -23,8 +25,8 @@ export async function chunkedPages(
 }
 
 /**
- * A part of one page, so that a citation has one page. `page` counts from 1. `from` and `to` (exclusive) are offsets in the
- * text of the page, in UTF-16 code units.
+ * A part of one page, so that a citation has one page. `page` counts from 1. `from` and `to` (exclusive) are offsets
+ * in the text of the page, in UTF-16 code units.
  */
 export interface Chunk {
   readonly page: number;
@@ -35,8 +37,8 @@ export interface Chunk {
 }
 
 /**
- * Longest chunk, except the last one of a page, in code units: about 200 words or 300 tokens. A search finds smaller chunks
- * more exactly; a reader understands larger ones better.
+ * Longest chunk, except the last one of a page, in code units: about 200 words or 300 tokens. A search finds smaller
+ * chunks more exactly; a reader understands larger ones better.
  */
 export const CHUNK_UNITS = 1_200;
 /** Approximate overlap of two chunks in code units, so that one of them has the whole sentence at the cut. */
@@ -63,9 +65,9 @@ const CUTS = [
 ];
 
 /**
- * The chunks of pages in order. Equal pages give equal chunks. The chunks cover every character of a page, and each begins
- * within or at the end of the previous one. A cut never splits a surrogate pair, nor a grapheme (a character as readers see
- * it) unless it is longer than half a chunk. An empty page has no chunk.
+ * The chunks of pages in order. Equal pages give equal chunks. The chunks cover every character of a page, and each
+ * begins within or at the end of the previous one. A cut never splits a surrogate pair, nor a grapheme (a character
+ * as readers see it) unless it is longer than half a chunk. An empty page has no chunk.
  */
 export function chunk(pages: Iterable<{ readonly page: number; readonly text: string }>): readonly Chunk[] {
   return [...pages].flatMap(({ page, text }) =>
@@ -133,8 +135,8 @@ function wholeAtOrBefore(at: number, earliest: number, { text, since }: Place): 
 }
 
 /**
- * The start of the grapheme with the code unit at this place. The segmentation begins at the start of the chunk, because two
- * flags in a row can be separated only from their start.
+ * The start of the grapheme with the code unit at this place. The segmentation begins at the start of the chunk,
+ * because two flags in a row can be separated only from their start.
  */
 function graphemeAt(text: string, at: number, since: number): number {
   if (at >= text.length) return text.length;

@@ -21,6 +21,6 @@ export class DocumentCorrupt extends CouncilError<{ documentId: string; seq: num
 export class DocumentContended extends CouncilError<{ documentId: string }> {
   readonly code = 'document.contended';
   constructor(data: { documentId: string }, options?: ErrorOptions) {
-    super(`Cannot change document "${data.documentId}": others keep changing it`, data, options);
+    super(`Cannot change document "${data.documentId}": other instances keep changing it`, data, options);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The documents: one stream each on the log, named by the hash of the file, so that equal bytes are one document. An upload
- * continues from the recorded events, at their exact revision, and repeats no recorded work.
+ * The documents: one stream each on the log, named by the hash of the file, so that equal bytes are one document. An
+ * upload continues from the recorded events, at their exact revision, and repeats no recorded work.
  */
 import { ModelFailed, ServiceStopping } from '../errors.js';
 import type { AppendDeps, StreamHead } from '../eventsourcing/handle-command.js';
@@ -24,7 +24,9 @@ import type { Embeddings } from '../embeddings/port.js';
 import type { PdfExtractor } from '../pdf/extract.js';
 import { vectorToBase64 } from '../embeddings/port.js';
 
-/** Conflicts with other instances before an append fails. Each means that another instance made progress. */
+/**
+ * Number of conflicts with other instances before an append fails. At each conflict the other instance made progress.
+ */
 const MAX_CONFLICTS = 200;
 
 export interface DocumentStoreOptions extends AppendDeps {
@@ -159,7 +161,7 @@ export class DocumentStore {
     return { filename, bytes, pages: pages.length, actor, chunks: await chunkedPages(pages, system) };
   }
 
-  /** @param source null: the recorded contents, unless the document is deleted */
+  /** @param source the file, or null to use the recorded contents unless the document is deleted */
   async #untilIngested(
     documentId: string,
     begun: DocumentState | null,
@@ -177,7 +179,7 @@ export class DocumentStore {
     return { chunks: state?.chunks.length ?? 0, isNew, position: decisive.position };
   }
 
-  /** Records what is missing next; the state before and after it, or that nothing is missing. */
+  /** Records the next missing events. Returns the states before and after, or that the document is complete. */
   #recordNext(documentId: string, begun: DocumentState | null, source: DocumentSource | null): Promise<Step> {
     let before = begun;
     return handleCommand({
@@ -196,7 +198,7 @@ export class DocumentStore {
   }
 
   /**
-   * Appends after an event, null for the first.
+   * Appends after an event, or as the first events if it is null.
    *
    * @throws {RevisionConflict} the stream has another head
    * @throws {LogUnavailable | AppendOutcomeUnknown} the log does not answer in time
@@ -221,7 +223,7 @@ export class DocumentStore {
     return state;
   }
 
-  /** The facts to record next; null: nothing is missing. */
+  /** The facts to record next, or null if the document is complete. */
   async #missing(
     documentId: string,
     state: DocumentState | null,
@@ -259,7 +261,7 @@ export class DocumentStore {
   }
 }
 
-/** A step towards a document that is ingested. */
+/** A step of an unfinished ingestion. */
 interface Step {
   readonly before: DocumentState | null;
   readonly state: DocumentState | null;

@@ -30,9 +30,9 @@ export interface VerifyDocumentDeps {
 }
 
 /**
- * Verifies the whole record of a document; null for an unknown document. Corruption before a deletion or a new ingestion is
- * reported but does not block the document, so a corrupt document can be deleted and uploaded again. A stored view that
- * differs is reported and replaced.
+ * Verifies the whole record of a document. Returns null for an unknown document. Corruption before a deletion or a
+ * new ingestion is reported but does not block the document, so a corrupt document can be deleted and uploaded again.
+ * A stored view that differs is reported and replaced.
  */
 export async function verifyDocument(documentId: string, deps: VerifyDocumentDeps): Promise<DocumentCheck | null> {
   const { log, onCorrupt, onValid } = deps;
@@ -94,8 +94,8 @@ async function wholeRecord(documentId: string, { log, sha256 }: VerifyDocumentDe
 }
 
 /**
- * Detects a record that has lost its end. If the log may have lost events, a stored view that is ahead of the record proves
- * it; otherwise the view is wrong.
+ * Detects a record that has lost its end. If the log may have lost events, a stored view that is ahead of the record
+ * proves it; otherwise the view is wrong.
  */
 async function cutOff(
   documentId: string,
@@ -175,7 +175,7 @@ export class CorruptDocuments {
     }
   }
 
-  /** Unmarks a document that is valid again: it was deleted, or ingested anew. */
+  /** Unmarks a document that is valid again, because it was deleted or ingested again. */
   forget(documentId: string): void {
     this.#found.delete(documentId);
   }

@@ -68,8 +68,9 @@ function isStillSending(request: IncomingMessage): boolean {
 }
 
 /**
- * Sends the whole answer, but ends the response only when the client has stopped sending. At the end Node closes the
- * connection; bytes that arrive later reset it, and a client that writes before it reads would lose the answer.
+ * Sends the whole answer, but ends the response only when the client has stopped sending. When a response ends, Node
+ * closes the connection. Bytes that arrive after that reset the connection, and a client that writes before it reads
+ * would lose the answer.
  */
 async function* answerThenDrain(
   text: string | AsyncIterable<string | Buffer>,

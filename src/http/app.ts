@@ -165,7 +165,7 @@ function layersAt(ctx: Context, router: Router): ReturnType<Router['match']>['pa
   return exact.length === 0 ? layers : exact;
 }
 
-/** Whether the path exists without the method, though a path with a parameter in its place has it. */
+/** Whether the path exists without the method. A path with a parameter may still match and have the method. */
 function isRefused(ctx: Context, router: Router): boolean {
   const layers = layersAt(ctx, router);
   return layers.length > 0 && layers.every(({ methods }) => !methods.includes(ctx.method));
@@ -200,7 +200,7 @@ export function refuseExpectation(request: IncomingMessage, response: ServerResp
   response.writeHead(417, { Connection: 'close', ...headers }).end(body);
 }
 
-/** The documentation of `clientError` names no other way. */
+/** Uses the private property that the documentation of `clientError` names for this check. */
 function hasAnswerBegun(socket: Duplex): boolean {
   const answer: unknown = Reflect.get(socket, '_httpMessage');
   return answer instanceof ServerResponse && answer.headersSent;

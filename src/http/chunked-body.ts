@@ -1,12 +1,12 @@
-/** Long answers: sent in chunks as fast as the client reads, so that no whole answer is in memory. */
+/** Long answers: sent in chunks as fast as the client reads, so that no answer is in memory as a whole. */
 import type { ServerResponse } from 'node:http';
 import { isFault } from '../api/problems.js';
 import { whenClosed } from './answer.js';
 import type { HttpContext } from './route.js';
 
-/** How long a client may leave a chunk unread, in milliseconds, because the chunk holds memory and a permit. */
+/** How long a client may leave a chunk unread, in milliseconds: the chunk occupies memory and a permit. */
 const MAX_STALL_MS = 60_000;
-/** Characters read before the answer begins: an error among them still becomes a problem answer. */
+/** Number of characters read before the answer begins. An error while reading them still becomes a problem answer. */
 const READ_AHEAD_CHARS = 1024 * 1024;
 /** Characters of each further chunk. */
 const CHUNK_CHARS = 64 * 1024;

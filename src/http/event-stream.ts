@@ -11,7 +11,9 @@ const BEAT = Buffer.from(':\n\n');
 const BEAT_MS = 15_000;
 /** Beats after which the service disconnects a client that has read nothing of its queued bytes. */
 const MAX_STALLED_BEATS = 4;
-/** Bytes queued before the socket at which the service disconnects a slow reader, which can resume. As for WebSockets. */
+/**
+ * Bytes queued before the socket at which the service disconnects a slow reader, which can resume. As for WebSockets.
+ */
 const MAX_QUEUED_BYTES = 1024 * 1024;
 /** The `retry` field: how long a client waits before it reconnects, in milliseconds. */
 const RETRY_MS = 1_000;
@@ -34,7 +36,7 @@ export function lastEventIdParameter(schema: object): Readonly<Record<string, un
 /**
  * The bytes of an event. JSON contains no line break, so one line holds all of the data.
  *
- * @param id cursor by which a client resumes after this event; null if it resumes after an earlier one
+ * @param id cursor by which a client resumes after this event, or null if it resumes after an earlier one
  */
 export function encodeEvent(id: string | null, type: string, data: object): Buffer {
   return Buffer.from(`${id === null ? '' : `id: ${id}\n`}event: ${type}\ndata: ${JSON.stringify(data)}\n\n`);
@@ -67,7 +69,7 @@ export async function eventStream({ http, response, deliver }: EventStreamOption
   return sink.body;
 }
 
-/** Where the events of one stream go: a queue that its client reads, with beats while it is silent. */
+/** The queue of one stream, from which its client reads. Sends beats while no event arrives. */
 export class EventSink {
   readonly body: Readable;
   /** Resolves when the answer begins; rejects if it fails before. */
@@ -82,7 +84,7 @@ export class EventSink {
   #isEnded = false;
   #putBytes = 0;
   readonly #onTaken: (() => void)[] = [];
-  /** Cursor reached without an event; null if clients know it. */
+  /** The cursor that the stream has reached without an event, or null if the client knows it. */
   #passedCursor: string | null = null;
   #stalledBeats = 0;
   #takenBefore = 0;
@@ -131,13 +133,16 @@ export class EventSink {
     return new Promise((resolve) => this.#onTaken.push(resolve));
   }
 
-  /** Sends the cursor that the stream has reached: a client that is cut off resumes after it. */
+  /** Sends the cursor that the stream has reached. A client that loses its connection resumes after it. */
   sendCursor(cursor: string): void {
     this.begin();
     this.#put(encodeCursor(cursor));
   }
 
-  /** The stream has reached a cursor without an event; the next beat sends it, so that a client need not reread. */
+  /**
+   * Notes a cursor that the stream has reached without an event. The next beat sends it, so that a client skips the
+   * part before it.
+   */
   passed(cursor: string): void {
     this.#passedCursor = cursor;
   }

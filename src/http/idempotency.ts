@@ -44,7 +44,7 @@ export function keyed(
 ): Keyed {
   const key = idempotencyKey(ctx, caller);
   const bodyHash = sha256(canonical(normalized));
-  // Without a key the service compares nothing.
+  // Without a key the service does not compare requests.
   if (key === null) return { key, keyHash: null, bodyHash, sentHash: bodyHash };
   return { key, keyHash: sha256(key), bodyHash, sentHash: sha256(canonical(sent)) };
 }
@@ -81,7 +81,7 @@ function normalizeEscapes(part: string): string {
 
 // Starts of runs.
 
-/** The id and the hashes by which a repeated request finds its run, and the caller's name. */
+/** The id of the run, the hashes that identify a repeated request, and the name of the caller. */
 export type RunIdentity = Pick<RunParameters, 'runId' | 'keyHash' | 'bodyHash' | 'actor'>;
 
 /** The request of a new run, before it is recorded. */
@@ -94,7 +94,7 @@ export interface BuiltRequest {
 export interface StartOptions {
   readonly body: ReadBody<unknown>;
   readonly caller: Caller;
-  /** Called only for the first of equal requests. */
+  /** Builds the request of the run. Called only for the first of equal requests. */
   readonly buildRequest: (run: RunIdentity) => BuiltRequest | Promise<BuiltRequest>;
 }
 

@@ -146,7 +146,7 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** As in OpenAPI, with parameters in braces. */
   readonly path: string;
-  /** Whether the last word of the path may also be an id, for other methods. */
+  /** Whether the last word of the path may also be the id in another route, for other methods. */
   readonly isAlsoId?: boolean;
   readonly access: Access;
   /** Whether load balancers probe it: it has no limit and accepts any Host. */

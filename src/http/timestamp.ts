@@ -11,7 +11,10 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 /** An unencoded plus sign arrives as a space. */
 const TIMESTAMP = /^(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(\.\d+)?(?:[Zz]|([+\- ])(\d\d:\d\d))$/;
 
-/** The time as ISO 8601 in UTC with milliseconds, for a day its first or last one; or null if the text is no time. */
+/**
+ * The time as ISO 8601 in UTC with milliseconds, or null if the text is not a time. A day gives its first or last
+ * millisecond.
+ */
 export function timestampIn(text: string, ofDay: 'first' | 'last'): string | null {
   if (DAY.test(text)) return isoOf(text.slice(0, 10), ofDay === 'first' ? '00:00:00.000' : '23:59:59.999', 'Z');
   const [, day, time, fraction = '', sign, shift] = TIMESTAMP.exec(text) ?? [];
@@ -20,7 +23,7 @@ export function timestampIn(text: string, ofDay: 'first' | 'last'): string | nul
   return isoOf(day, time + fraction.slice(0, 4), zone);
 }
 
-/** Null for a day that its month does not have, or a year of more than four digits in UTC. */
+/** Returns null for a day that its month does not have, or a year of more than four digits in UTC. */
 function isoOf(day: string, time: string, zone: string): string | null {
   if (!isCalendarDay(day)) return null;
   const at = new Date(`${day}T${time}${zone}`);

@@ -45,8 +45,8 @@ export interface UploadDeps {
 /**
  * Reads the form to its end and passes its file to `work`; deletes the file when the work has settled.
  *
- * @throws {RequestRefused} 503 if the file cannot be stored, 408 if the form takes too long, 413, 422 for a missing part
- *   or an unreadable form, 400 for another file name or a form that is cut off
+ * @throws {RequestRefused} 503 if the file cannot be stored, 408 if the form takes too long, 413, 422 for a missing
+ * part   or an unreadable form, 400 for another file name or a form that is cut off
  */
 export async function withUpload<T>(
   ctx: Context,
@@ -66,7 +66,7 @@ export async function withUpload<T>(
   }
 }
 
-/** Checks the headers before the body is read. @throws {RequestRefused} 415, 413 */
+/** Checks the headers before the service reads the body. @throws {RequestRefused} 415, 413 */
 export function assertForm(ctx: Context): void {
   if (!isForm(ctx.get('Content-Type'))) {
     throw new RequestRefused('Content-Type should be multipart/form-data', { status: 415 });

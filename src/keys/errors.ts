@@ -17,11 +17,11 @@ export class KeyTaken extends CouncilError<{ name: string }> {
   }
 }
 
-/** The caller may add only the first key, but there is one already. */
+/** The caller may add only the first key, but the service already has one. */
 export class KeyNotFirst extends CouncilError {
   readonly code = 'key.not-first';
   constructor() {
-    super('Cannot add the key without another: it is not the first', {});
+    super('Cannot add the key: only the first key can be added without another key', {});
   }
 }
 
@@ -43,11 +43,11 @@ export class KeyUnknown extends CouncilError<{ name: string }> {
   }
 }
 
-/** The limit of keys is reached, revoked and expired ones included. */
+/** The limit of keys is reached, including revoked and expired ones. */
 export class TooManyKeys extends CouncilError<{ limit: number }> {
   readonly code = 'key.too-many';
   constructor(data: { limit: number }) {
-    super(`Cannot add a key: ${data.limit} were added, and no log takes more`, data);
+    super(`Cannot add a key: the limit of ${data.limit} keys is reached`, data);
   }
 }
 
@@ -55,7 +55,7 @@ export class TooManyKeys extends CouncilError<{ limit: number }> {
 export class KeysContended extends CouncilError {
   readonly code = 'key.contended';
   constructor(options?: ErrorOptions) {
-    super('Cannot change the keys: others keep changing them', {}, options);
+    super('Cannot change the keys: other instances keep changing them', {}, options);
   }
 }
 
@@ -71,6 +71,6 @@ export class KeysCorrupt extends CouncilError<{ stream: string; seq: number; rea
 export class TooManyLookups extends CouncilError {
   readonly code = 'key.crowded';
   constructor() {
-    super('Cannot look up who asks: too many ask at once', {});
+    super('Cannot check the session or ticket: too many are being checked at once', {});
   }
 }

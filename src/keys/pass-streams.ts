@@ -1,6 +1,6 @@
 /**
- * Passes, which are sessions and tickets: random texts that stand for a key for a limited time. Each has a stream of its
- * own, named by its hash, so that every instance can read it from the log.
+ * Passes, which are sessions and tickets: random texts that stand for a key for a limited time. Each has a stream of
+ * its own, named by its hash, so that every instance can read it from the log.
  */
 import type { EventLog } from '../eventlog/port.js';
 import { appendFacts } from '../eventsourcing/handle-command.js';
@@ -11,7 +11,7 @@ import { TaskTracker } from '../system/async/task-tracker.js';
 import { KeysCorrupt, TooManyLookups } from './errors.js';
 import type { EventReader } from './events.js';
 
-/** Limits of concurrent and waiting reads, so that made-up passes cause little load. */
+/** Limits of concurrent and waiting reads, so that forged passes cause little load. */
 const READS_AT_A_TIME = 32;
 const MAX_WAITING_READS = 2_000;
 /** A pass has at most two events: its opening and its end. */

@@ -1,11 +1,16 @@
-/** Shares reads of the log between callers. A read starts at most every 100 ms, so that made-up keys cause little load. */
+/**
+ * Shares reads of the log between callers. A read starts at most every 100 ms, so that forged keys cause little load.
+ */
 import type { System } from '../system/system.js';
 import { wait } from '../system/async/deadline.js';
 
 /** Time between the starts of two reads, in milliseconds. */
 const INTERVAL_MS = 100;
 
-/** Returns a function that resolves after a read that starts after the call. @param read reads up to the head of the log */
+/**
+ * Returns a function that resolves after a read that starts after the call.
+ * @param read reads up to the head of the log
+ */
 export function sharedReads(
   read: () => Promise<void>,
   { system, signal }: { readonly system: Pick<System, 'after' | 'monotonicMs'>; readonly signal: AbortSignal },

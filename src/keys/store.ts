@@ -1,6 +1,6 @@
 /**
- * The keys: one stream on the log, which every instance folds in memory. A change is appended at the exact revision that
- * it was decided on, so that no two instances give the same name.
+ * The keys: one stream on the log, which every instance folds in memory. A change is appended at the exact revision
+ * that it was decided on, so that no two instances give the same name.
  */
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { appendFacts, handleCommand } from '../eventsourcing/handle-command.js';
@@ -47,7 +47,7 @@ export interface KeyStoreOptions {
 export interface AddedBy {
   /** Name of the key that adds the new one, or null if it is the first or is added on the log itself. */
   readonly actor: string | null;
-  /** Whether to add the key only if it is the first. */
+  /** Whether the key is added only if it is the first. */
   readonly isFirst?: boolean;
 }
 

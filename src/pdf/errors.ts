@@ -19,7 +19,7 @@ export class PdfRefused extends CouncilError<PdfRefusal> {
 export class ExtractionBusy extends CouncilError<{ limit: number }> {
   readonly code = 'pdf.busy';
   constructor(data: { limit: number }) {
-    super(`Cannot take another PDF: ${data.limit} are waiting`, data);
+    super(`Cannot accept another PDF: ${data.limit} are waiting`, data);
   }
 }
 
@@ -37,7 +37,7 @@ function sentence(data: PdfRefusal): string {
     case 'not-a-pdf':
       return 'the file does not begin as a PDF does (%PDF-)';
     case 'unreadable':
-      return 'it is damaged, or no PDF';
+      return 'it is damaged or not a PDF';
     case 'encrypted':
       return 'it is encrypted and does not open without a password';
     case 'xfa-form':
@@ -45,7 +45,7 @@ function sentence(data: PdfRefusal): string {
     case 'portfolio':
       return 'it is a portfolio, and its one short page seems only to be the cover of other files; send those files';
     case 'too-many-pages':
-      return `it has ${data.found} pages, at most ${data.limit} are taken`;
+      return `it has ${data.found} pages; the limit is ${data.limit}`;
     case 'too-large':
       return `it is larger than ${data.limit} bytes`;
     case 'too-much-text':

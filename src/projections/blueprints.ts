@@ -9,14 +9,14 @@ export interface BlueprintListDeps extends ReadDeps {
 }
 
 /**
- * Asks for a page, newest update first, ties by id ascending, which counts everything recorded before the call. The records
- * come as JSON texts, a few at a time, and are read as they are consumed; those deleted meanwhile are omitted.
+ * Returns a page, newest update first, ties by id ascending, with everything recorded before the call. Reads the
+ * records as JSON texts, a few at a time, when the caller takes them, and omits those that are deleted meanwhile.
  */
 export type BlueprintList = (page: Page) => Promise<BlueprintPage>;
 
 export interface BlueprintPage {
   readonly records: AsyncIterable<readonly string[]>;
-  /** Whether others follow. */
+  /** Whether another page follows. */
   readonly hasMore: boolean;
 }
 
@@ -27,7 +27,7 @@ export function blueprintList(deps: BlueprintListDeps): BlueprintList {
   };
 }
 
-/** Most ids per query of the stored views, which answer with one chunk of records. */
+/** Largest number of ids per query of the stored views, which return one chunk of records. */
 const IDS_AT_ONCE = 100;
 
 async function* recordsOf(ids: readonly string[], deps: BlueprintListDeps): AsyncGenerator<readonly string[]> {

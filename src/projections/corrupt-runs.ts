@@ -1,6 +1,7 @@
 /**
- * The runs whose record is corrupt. The service serves them as corrupt until their record is valid again. The views store
- * them; without views the fold, or the next read of the run, finds them again. Memory holds a small entry per corrupt run.
+ * The runs whose record is corrupt. The service shows them as corrupt until their record is valid again. The views
+ * store them. After a loss of the views, the fold or the next read of the run finds them again. Each takes a small
+ * entry in memory.
  */
 import { RunCorrupt } from '../run/errors.js';
 import type { RunSummary } from './run-summary.js';
@@ -8,7 +9,7 @@ import type { RunSummary } from './run-summary.js';
 /** The list's error for a corrupt run. */
 const CORRUPT_ERROR = 'The record of this run is damaged';
 
-/** Where and why a run's record first fails verification. */
+/** The first fault in the record of a run. */
 export interface Corruption {
   readonly runId: string;
   /** Revision of the event. */
@@ -74,7 +75,7 @@ export class CorruptRuns {
     if (corruption !== undefined) throw new RunCorrupt(corruption);
   }
 
-  /** A run as the list shows it; a corrupt one without everything that happened after its start. */
+  /** A run as the list shows it. A corrupt run has only the data of its start. */
   shown(run: RunSummary): RunSummary {
     if (!this.has(run.id)) return run;
     return {

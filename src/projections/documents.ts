@@ -16,7 +16,7 @@ export interface ListedDocument extends DocumentRecord {
   readonly isCorrupt: boolean;
 }
 
-/** Asks for a page of them, newest first, ties by id ascending; everything recorded before the call is in it. */
+/** Returns a page of documents, newest first, ties by id ascending, with everything recorded before the call. */
 export type DocumentList = (page: Page) => Promise<readonly ListedDocument[]>;
 
 export function documentList(deps: DocumentListDeps): DocumentList {

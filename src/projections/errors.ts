@@ -17,7 +17,7 @@ export class ViewsLost extends CouncilError {
   }
 }
 
-/** Their disk is full: what was folded last is shown, not stored. */
+/** The disk of the views is full. The service shows the newest rows but cannot store them. */
 export class ViewsFull extends CouncilError {
   readonly code = 'views.full';
   constructor(options?: ErrorOptions) {
@@ -25,7 +25,7 @@ export class ViewsFull extends CouncilError {
   }
 }
 
-/** They are too far behind the log to be asked. */
+/** The views are too far behind the log for a query. */
 export class ViewsBehind extends CouncilError {
   readonly code = 'views.behind';
   constructor() {

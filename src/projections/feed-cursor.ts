@@ -1,6 +1,6 @@
 /**
- * A position in the feed of all runs as opaque text for clients, valid on every instance of the log. It names its log and
- * covers both by a hash, which tells an invalid cursor from one of another log.
+ * A position in the feed of all runs as opaque text for clients, valid on every instance of the log. It contains a
+ * hash of the position and of the log, which distinguishes an invalid cursor from a cursor of another log.
  */
 import type { System } from '../system/system.js';
 import type { Position } from '../eventlog/port.js';
@@ -26,7 +26,7 @@ export function feedCursors(identity: string, sha256: System['sha256']): FeedCur
     read(cursor) {
       const [, ofLog, check, position] = FORM.exec(cursor) ?? [];
       if (ofLog === undefined || position === undefined || check !== checkOf(ofLog, position)) return 'unreadable';
-      // The check proves that it is a position of a log.
+      // The hash proves that it is a position of a log.
       return ofLog === log ? { position: keptPosition(position) } : 'elsewhere';
     },
   };

@@ -1,6 +1,6 @@
 /**
- * The open pauses of all runs, and their changes in the log's order. Each is folded from its run's own record, so that
- * every instance reports the same.
+ * The open pauses of all runs, and their changes in the log's order. Each is folded from the record of its run, so
+ * that every instance reports the same.
  */
 import type { GateAction } from '../generated/schemas.js';
 import type { Caller } from '../keys/caller.js';
@@ -23,7 +23,7 @@ import type { RunSummary } from './run-summary.js';
 
 /** Rows of paused runs read at a time. */
 const ROWS_AT_ONCE = 50;
-/** Records folded at a time for one caller, whose pauses stay in memory until the caller takes them. */
+/** Number of records folded at a time for one caller. Their pauses stay in memory until the caller takes them. */
 const FOLDED_AT_ONCE = 4;
 
 /** An open pause. */
@@ -41,7 +41,7 @@ export interface LastDecision {
   readonly seq: number;
   readonly at: string;
   readonly action: GateAction;
-  /** The draft that was decided on. */
+  /** The draft for which the caller decided. */
   readonly draft: string | null;
 }
 
@@ -51,7 +51,7 @@ export interface GonePause {
   /** Revision of its RunPaused event. */
   readonly seq: number;
   readonly at: string;
-  /** The decision; or `failed` if the run ended without one, `escalated` if others decide in place of the caller. */
+  /** The decision, or `failed` if the run ended without one, or `escalated` if others decide instead of the caller. */
   readonly outcome: GateAction | 'failed' | 'escalated';
   readonly actor: string | null;
 }
@@ -76,7 +76,9 @@ export interface InboxQuery extends InboxFilter {
 export interface InboxFollowOptions extends InboxFilter {
   /** Position after which it begins. */
   readonly after: Position | null;
-  /** Called with the changes in order, each exactly once, and the cursor after it; the next call waits for the promise. */
+  /**
+   * Called with the changes in order, each exactly once, and the cursor after it; the next call waits for the promise.
+   */
   readonly onChange: (change: InboxChange, cursor: string) => Promise<void>;
   /** Called with the cursor after an event that changes no wanted pause. */
   readonly onProgress: (cursor: string) => void;
@@ -106,7 +108,7 @@ export class Inbox {
     this.#deps = deps;
   }
 
-  /** The open pauses, longest wait first; everything recorded before the call counts. */
+  /** The open pauses, longest wait first, with everything recorded before the call. */
   async list(query: InboxQuery, caller: Caller): Promise<readonly WaitingPause[]> {
     const found: WaitingPause[] = [];
     for await (const pause of this.waiting(query, caller)) found.push(pause);
@@ -115,7 +117,7 @@ export class Inbox {
 
   /** The same pauses, read as the caller takes them, so that few are in memory at a time. */
   async *waiting({ since, limit, ...filter }: InboxQuery, caller: Caller): AsyncGenerator<WaitingPause> {
-    // Before all pauses that began at `since`: of these the run that was started last comes first.
+    // A place before all pauses that began at `since`. Of these, the run that started last comes first.
     const first: RunPlace | null = since === null ? null : { value: since, createdAt: '9', id: '' };
     let left = limit;
     for await (const ids of this.#candidates(filter, first, caller)) {
@@ -129,7 +131,7 @@ export class Inbox {
     }
   }
 
-  /** Ids of paused runs, longest wait first, in groups. Filters by rows, so that other records need not be read. */
+  /** Ids of paused runs, longest wait first, in groups. Filters by rows, so that the inbox reads no other records. */
   async *#candidates(
     { isMine, blueprintId }: InboxFilter,
     first: RunPlace | null,
@@ -145,7 +147,7 @@ export class Inbox {
     }
   }
 
-  /** Follows the log: reports each pause that opens or gains a vote in full, and each that closes. */
+  /** Follows the log. Reports each pause that opens or gains a vote completely, and each pause that closes. */
   async follow({ after, onChange, onProgress, signal, ...filter }: InboxFollowOptions, caller: Caller): Promise<void> {
     await this.#deps.logFeed.follow({
       after,
@@ -233,7 +235,10 @@ async function foldedPause(
   return { run, pause, approvals: approvalsAt(run, pause), mayDecide: mayDecide(run, caller), lastDecision };
 }
 
-/** Whether the caller made a decision. That of a deadline has no actor either, if callers have no names. */
+/**
+ * Whether the caller made a decision. Decisions of deadlines are excluded, because their actor equals that of a caller
+ * without a key.
+ */
 function isDecisionBy(
   { actor }: Caller,
   event: RunEvent,
@@ -244,7 +249,7 @@ function isDecisionBy(
 
 interface PauseOptions {
   readonly caller: Caller;
-  /** Revision of the last event that counts; default: all do. */
+  /** Revision of the last event to fold. Default: the head. */
   readonly to?: number;
 }
 

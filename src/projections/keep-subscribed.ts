@@ -11,14 +11,14 @@ export interface SubscribedOptions {
   readonly signal: AbortSignal;
   /** Called with each error. Throws those after which the subscription must end. */
   readonly onError: (error: unknown) => void;
-  /** Called with the first error of an outage, however often subscribing is retried. */
+  /** Called with the first error of an outage, but not with errors of later attempts. */
   readonly onFault: (error: unknown) => void;
 }
 
 /**
- * Reads one subscription after the other, until the signal.
+ * Reads one subscription after the other until the signal aborts.
  *
- * @param read reads a subscription from the end of the last one, and calls `arrived` for each item
+ * @param read reads a subscription from the end of the previous one, and calls `arrived` for each item
  * @throws what `onError` throws
  */
 export async function keepSubscribed(

@@ -1,4 +1,4 @@
-/** An event as the subscription delivers it to many watchers: parsed and verified once for all. */
+/** An event that the subscription delivers to many watchers. It is parsed and verified once for all of them. */
 import type { System } from '../system/system.js';
 import { checkLink } from '../eventsourcing/hash-chain.js';
 import type { RecordedEvent } from '../eventlog/port.js';

@@ -1,6 +1,6 @@
 /**
- * The events of all runs in the log's order, for many readers. Each reader has a subscription of its own and reads at its
- * pace: the feed buffers nothing for a slow one.
+ * The events of all runs in the log's order, for many readers. Each reader has a separate subscription and reads at
+ * its own pace, so that the feed buffers nothing for a slow reader.
  */
 import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';
@@ -18,7 +18,7 @@ import { keepSubscribed } from './keep-subscribed.js';
 /** Runs whose blueprint is cached; the feed reads others from their first events. */
 const MAX_REMEMBERED = 10_000;
 
-/** Characters of the log in memory for a reader that may stop reading; one event may be larger. */
+/** Largest number of characters of the log in memory for a reader that may stop reading. One event may be larger. */
 const PAGE_CHARS = 64 * 1024;
 
 const RUNS = runStream('').replace('-', '');
@@ -45,7 +45,10 @@ export interface FeedOptions {
   readonly signal: AbortSignal;
 }
 
-/** Where a client begins, or why it cannot: its cursor is unreadable, of another log, or past the end of this one. */
+/**
+ * The place where a client begins, or the reason why it cannot: its cursor is unreadable, of another log, or past the
+ * end of this one.
+ */
 export type FeedStart =
   | {
       readonly after: Position | null;
@@ -81,7 +84,7 @@ export class LogFeed {
     const { log, cursors } = this.#deps;
     const read = from === null || from === 'head' ? null : cursors.read(from);
     if (typeof read === 'string') return read;
-    // Read in any case, so that the request fails at once if the log cannot be reached.
+    // Reads the head in any case, so that the request fails at once if the log is unreachable.
     const head = await log.head();
     if (read === null) return from === null || head === null ? BEGINNING : { after: head, cursor: cursors.of(head) };
     return head === null || read.position > head ? 'ahead' : { after: read.position, cursor: from };

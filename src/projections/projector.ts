@@ -1,4 +1,7 @@
-/** The one subscription of this process: feeds every read model, in the log's order, and knows how far it has come. */
+/**
+ * The only subscription of this process. Passes events to every read model in the order of the log, and knows the
+ * position that they have reached.
+ */
 import type { System } from '../system/system.js';
 import { orAborted } from '../system/async/deadline.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
@@ -24,7 +27,10 @@ import { summaryOf } from './run-summary.js';
 
 const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
 
-/** Receives the events of the log. Its methods must not throw; after a dropped subscription they may receive an event again. */
+/**
+ * Receives the events of the log. Its methods must not throw; after a dropped subscription they may receive an event
+ * again.
+ */
 export interface EventConsumer {
   /** Categories of the streams whose events it receives. Default: all. */
   readonly categories?: readonly string[];
@@ -40,10 +46,10 @@ export interface ProjectorOptions {
   readonly log: EventLog;
   readonly views: RunsInMemory;
   readonly history: History;
-  /** The appends of this instance, which it has folded already. */
+  /** The appends of this instance, whose events it has already folded. */
   readonly ownAppends?: Pick<OwnAppends, 'stateAfter'>;
   readonly system: Pick<System, 'after'>;
-  /** Absent: hash chains are not verified while history is folded. */
+  /** Verifies hash chains while history is folded. Default: does not verify them. */
   readonly sha256?: System['sha256'];
   readonly onFault: (error: unknown) => void;
 }
@@ -63,7 +69,7 @@ export class Projector {
   #running: Promise<void> = Promise.resolve();
   /** Ends the subscription, so that another begins. */
   #subscription = new AbortController();
-  /** Whether another subscription is about to begin: events of the present one no longer count. */
+  /** Whether another subscription is about to begin, so that events of the current one no longer count. */
   #isRestarting = false;
   #rebuilds = 0;
   readonly #consumers: EventConsumer[] = [];
@@ -73,7 +79,7 @@ export class Projector {
     this.#position = options.history.checkpoint;
   }
 
-  /** Adds consumers of the log's events; each event goes to them in the order in which they were added. */
+  /** Adds consumers of events. Each event goes to them in the order in which they were added. */
   subscribe(...consumers: readonly EventConsumer[]): void {
     this.#consumers.push(...consumers);
   }
@@ -88,7 +94,10 @@ export class Projector {
     return this.#rebuilds;
   }
 
-  /** Starts folding; resolves once history is caught up. @throws {LogCorrupt} it cannot be read to its end */
+  /**
+   * Starts to fold. Resolves when all earlier events are folded.
+   * @throws {LogCorrupt} the log cannot be read to its end
+   */
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#running = this.#run(resolve, reject);
@@ -105,13 +114,13 @@ export class Projector {
     this.#subscription.abort();
   }
 
-  /** Whether everything up to a position is folded; `null` is everything of an empty log. */
+  /** Whether everything up to a position is folded. `null` is the position of an empty log. */
   hasReached(position: Position | null): boolean {
     return position === null || (this.#position !== null && this.#position >= position);
   }
 
   /**
-   * Resolves once everything up to a position is folded; `null` is everything of an empty log.
+   * Resolves when everything up to a position is folded. `null` is the position of an empty log.
    *
    * @param signal ends the wait
    * @throws {ServiceStopping} by the signal, or it will not be folded here any more
@@ -191,7 +200,7 @@ export class Projector {
     const own = link === null ? this.#foldedHere(runId, recorded) : null;
     const run = own ?? (await views.apply(runId, runEventOf(recorded), link));
     if (run !== null) await history.put(summaryOf(run));
-    // Checked after the row is put, so that the list can show the run as corrupt.
+    // Verified after the row is put, so that the list can show the run as corrupt.
     if (link !== null && recorded.revision === 0) assertRecordedFollows(runId, null, link);
     if (run !== null) for (const consumer of consumers) consumer.onRunFolded?.(recorded, run);
   }
@@ -202,7 +211,7 @@ export class Projector {
     return run && this.#options.views.adopt(runId, run);
   }
 
-  /** The link of an event to check, or null if it need not be checked. */
+  /** The link in the hash chain to verify, or null if the event is not verified. */
   #linkOf(recorded: RecordedEvent): RecordedLink | null {
     const { sha256 = null } = this.#options;
     return this.#caughtUp || sha256 === null ? null : { recorded, sha256 };

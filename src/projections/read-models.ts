@@ -14,13 +14,13 @@ export interface ReadModelsOptions extends ViewsOptions {
   readonly from: EventLog;
   readonly system: Pick<System, 'after' | 'sha256'>;
   readonly onFault: (error: unknown) => void;
-  /** The runs that are live here: their actors know the record, so their rows are not compared with it. */
+  /** The runs of actors in this process. The actors know the record, so their rows are not compared with it. */
   readonly liveRuns: Pick<LiveRuns, 'has'>;
   /** Opens the stored rows. Default: the file. */
   readonly open?: typeof openViews | undefined;
 }
 
-/** Receives the loss of the stored views, which have to be folded again. */
+/** Called when the stored views are lost and must be folded again. */
 export interface ViewsObserver {
   onViewsLost(cause: unknown): void;
 }
@@ -28,11 +28,11 @@ export interface ViewsObserver {
 export interface ReadModels {
   readonly history: History;
   readonly corruptRuns: CorruptRuns;
-  /** For what is shown: it compares the end of a record with its stored row, see `RunReaderOptions.seen`. */
+  /** The reader for answers. It compares the end of a record with its stored row, see `RunReaderOptions.seen`. */
   readonly reader: RunReader;
   readonly views: RunsInMemory;
   subscribe(observer: ViewsObserver): void;
-  /** Closes the file; what is not written is folded again. */
+  /** Closes the file. Rows that are not written are folded again at the next start. */
   close(): Promise<void>;
 }
 
@@ -58,7 +58,7 @@ export async function openReadModels({
     onFault,
   });
   const readerOptions = { log: from, sha256: system.sha256, corruptRuns };
-  // This reader must not use stored rows to detect truncation: it is what rebuilds them.
+  // This reader must not use stored rows to detect truncation, because it rebuilds them.
   const source = new RunReader(readerOptions);
   const history = new History({ views: stored, system, onFault });
   const reader = new RunReader({

@@ -1,4 +1,4 @@
-/** Queries of the stored views that count everything recorded before the call. */
+/** Queries of the stored views that include everything recorded before the call. */
 import { ServiceStopping } from '../errors.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { inTime } from '../system/async/deadline.js';
@@ -20,7 +20,7 @@ export interface ReadDeps extends ReadUntilDeps {
 }
 
 /**
- * Runs a query once everything is folded, and again if the views were lost meanwhile.
+ * Runs a query when everything is folded, and again if the views were lost meanwhile.
  *
  * @throws {ViewsBehind} if that takes longer than 5 s
  */

@@ -1,6 +1,7 @@
 /**
  * Streams a run's events to its watchers: from the log up to its head, then live from the projector's subscription. A
- * watcher gets the next piece of the record only when it has taken the one before; meanwhile the feed holds nothing for it.
+ * watcher gets the next piece of the record only when it has taken the previous one. Meanwhile the feed buffers
+ * nothing for it.
  */
 import type { System } from '../system/system.js';
 import { RunCorrupt } from '../run/errors.js';
@@ -12,7 +13,7 @@ import type { RunReader } from './run-reader.js';
 import type { WatcherOptions } from './run-watcher.js';
 import { RunWatcher } from './run-watcher.js';
 
-/** Least characters of stored data in a piece of the record, if the record holds as many. */
+/** Smallest number of characters of stored data in a piece of the record, unless the record ends. */
 const PIECE_CHARS = 64 * 1024;
 
 export interface FollowOptions extends WatcherOptions {
@@ -49,21 +50,20 @@ export class RunFeed {
     return this.#audiences.size;
   }
 
-  /** Delivers one event of the log, of whatever stream, from the subscription. */
+  /** Takes the next event of the subscription, of any stream. */
   onEventFolded(recorded: RecordedEvent): void {
     const runId = runIdOf(recorded.stream);
     const audience = runId === null ? undefined : this.#audiences.get(runId);
     if (audience === undefined) return;
-    // Set first: a watcher that is reading the log has to read up to this event.
+    // Set first, because a watcher that reads the log must read up to this event.
     audience.lastDelivered = Math.max(audience.lastDelivered, recorded.revision);
     const event = new LiveEvent(recorded, this.#deps.sha256);
     for (const watcher of audience.watchers) watcher.deliver(event);
   }
 
   /**
-   * Follows a run from a revision on; waits for an unknown run.
-   *
-   * @returns once the terminal event was delivered, the signal aborted or the feed has stopped
+   * Follows a run from a revision. Waits for an unknown run. * @returns when the terminal event was delivered, the
+   * signal aborted or the feed has stopped
    * @throws {RunCorrupt | LogUnavailable | LogClosed} when the run cannot be read
    * @throws {ServiceStopping} when the feed has stopped already
    */
@@ -91,7 +91,7 @@ export class RunFeed {
     }
   }
 
-  /** Makes the watchers of a corrupt run read its record, which fails for them. */
+  /** Makes the watchers of a corrupt run read its record, so that they get the error. */
   onRunCorrupt({ data: { runId } }: RunCorrupt): void {
     const audience = this.#audiences.get(runId);
     if (audience === undefined) return;

@@ -1,7 +1,7 @@
 /**
- * The persistent run history, with the lists of blueprints and documents beside it under the same checkpoint. Rows
- * change in memory first and are written later (write-behind), with their checkpoint, by a worker; after a crash the
- * projector folds unwritten rows from the log again.
+ * The persistent run history, and the lists of blueprints and documents, under one checkpoint. Rows change in memory
+ * first, and a worker writes them later with their checkpoint (write-behind). After a crash the projector folds
+ * unwritten rows from the log again.
  */
 import type { System } from '../system/system.js';
 import type { DocumentRecord } from '../documents/events.js';
@@ -18,11 +18,11 @@ import { UnwrittenRows } from './unwritten-rows.js';
 import type { ViewsClient } from './views/views-client.js';
 
 /**
- * Longest a change waits to be written, in milliseconds. A run that changes several times meanwhile is written once. After
- * a crash this much is folded again.
+ * Longest wait of a change before it is written, in milliseconds. A run that changes several times meanwhile is
+ * written once. After a crash the changes of this time are folded again.
  */
 const WRITE_BEHIND_MS = 500;
-/** Wait after a write that failed, in milliseconds. */
+/** Wait after a failed write, in milliseconds. */
 const RETRY_MS = 1_000;
 export interface HistoryDeps {
   readonly views: ViewsClient;
@@ -51,12 +51,12 @@ export class History {
     this.#checkpoint = views.checkpoint;
   }
 
-  /** Position up to which the stored rows were folded when this process started, then how far the projector has come. */
+  /** Position up to which the rows are folded: at the start of the process from the file, then from the projector. */
   get checkpoint(): Position | null {
     return this.#checkpoint;
   }
 
-  /** @param position up to which everything has been put, or null if the stored rows are lost and all will be put again */
+  /** @param position up to which all rows were put, or null if the stored rows are lost and will all be put again */
   setCheckpoint(position: Position | null): void {
     this.#checkpoint = position;
   }
@@ -93,7 +93,7 @@ export class History {
     }
   }
 
-  /** A run as it is stored, with everything that has been put, or null if there is none. */
+  /** The newest summary of a run, written or not, or null if there is none. */
   async stored(runId: string): Promise<RunSummary | null> {
     return await this.#query((views) => views.find(runId));
   }
@@ -103,7 +103,7 @@ export class History {
     return await this.#query((views) => views.list(query));
   }
 
-  /** How many runs there are. */
+  /** Number of runs that pass a filter. */
   async count(filter: RunFilter): Promise<number> {
     return await this.#query((views) => views.count(filter));
   }
@@ -133,7 +133,7 @@ export class History {
     return (await this.documents({ limit: 1, offset: 0 })).length > 0;
   }
 
-  /** A document as it has been put, or null if there is none. */
+  /** The newest record of a document, written or not, or null if there is none. */
   async document(documentId: string): Promise<DocumentRecord | null> {
     return await this.#query((views) => views.document(documentId));
   }
@@ -172,7 +172,7 @@ export class History {
     await this.flush();
   }
 
-  /** Writes what has changed so far. */
+  /** Writes all changed rows. */
   flush(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
@@ -180,13 +180,13 @@ export class History {
     return this.#written;
   }
 
-  /** Queries the views once they hold everything that has been put, on a full disk without storing it. */
+  /** Queries the views after all rows that were put are in them. On a full disk these rows are in memory only. */
   async #query<T>(query: (views: ViewsClient) => Promise<T>): Promise<T> {
     try {
       await this.flush();
     } catch (error) {
       if (!(error instanceof ViewsFull)) throw error;
-      // `flush` has cancelled the timer of the next try.
+      // `flush` has cancelled the timer of the next attempt.
       this.#startTimer(RETRY_MS);
     }
     return await query(this.#views);
@@ -216,7 +216,7 @@ export class History {
   #startTimer(delayMs: number): void {
     this.#cancelTimer ??= this.#system.after(delayMs, () => {
       this.flush().catch((error: unknown) => {
-        // A failure is reported once, however often the write is tried again.
+        // A failure is reported once, but not for repeated attempts.
         if (!this.#isReported) this.#onFault(error);
         this.#isReported = true;
         this.#startTimer(RETRY_MS);

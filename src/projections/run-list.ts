@@ -2,7 +2,7 @@
 import type { RunStatus } from '../run/state.js';
 import type { Page, RunSummary } from './run-summary.js';
 
-/** Each field that is given narrows the list further. */
+/** A run must pass all given fields. */
 export interface RunFilter {
   readonly status?: RunStatus | undefined;
   readonly blueprintId?: string | undefined;
@@ -16,7 +16,9 @@ export interface RunFilter {
   /** Bounds of the score, inclusive. They exclude runs without a score. */
   readonly minScore?: number | undefined;
   readonly maxScore?: number | undefined;
-  /** Words of the topic and the final draft, all of which a run must contain. A word with `*` at its end is a prefix. */
+  /**
+   * Words of the topic and the final draft, all of which a run must contain. A word with `*` at its end is a prefix.
+   */
   readonly q?: string | undefined;
 }
 
@@ -25,9 +27,12 @@ export const RUN_SORTS = ['-created_at', 'created_at', '-score', 'score', 'waiti
 
 export type RunSort = (typeof RUN_SORTS)[number];
 
-/** The place of a run in an order. Ties: the newest first, for `created_at` and `score` the oldest; then by id. */
+/**
+ * The place of a run in an order. Ties are sorted newest first, but oldest first for `created_at` and `score`, and then
+ * by id.
+ */
 export interface RunPlace {
-  /** The value that the order is by, beside the time of the start, or null if the run has none. */
+  /** The value by which the order sorts, or null if the run has none. The time of the start is a separate field. */
   readonly value: number | string | null;
   readonly createdAt: string;
   readonly id: string;
@@ -36,7 +41,7 @@ export interface RunPlace {
 export interface RunListQuery extends Page {
   readonly filter?: RunFilter;
   readonly sort?: RunSort;
-  /** Place after which the list begins, and from which the offset counts. Default: the first run. */
+  /** Place after which the list begins, before the offset is applied. Default: the beginning. */
   readonly after?: RunPlace;
 }
 

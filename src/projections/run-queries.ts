@@ -1,6 +1,6 @@
 /**
- * The queries for runs. Each answer is up to date, whichever instance runs the run and however far the read models are. For a
- * corrupt run each query throws RunCorrupt, except the list, which shows the error.
+ * The queries for runs. Each answer is up to date, for the runs of all instances and even if the read models are
+ * behind. For a corrupt run each query throws RunCorrupt, except the list, which shows the error.
  */
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
@@ -20,10 +20,10 @@ import { summaryOf } from './run-summary.js';
 import { readUpToDate } from './read-up-to-date.js';
 import type { System } from '../system/system.js';
 
-/** Characters of a record in memory for a client that may stop reading; one event may be larger. */
+/** Largest number of characters of a record in memory for a client that may stop reading. One event may be larger. */
 const PAGE_CHARS = 64 * 1024;
 
-/** A page of a run's record: its events as they are stored, up to a head that later events do not move. */
+/** A page of the record of a run: its stored events up to the head at the time of the query. */
 export interface RecordPage {
   /** Revision of the run's last event at the time of the query. */
   readonly head: number;
@@ -33,7 +33,7 @@ export interface RecordPage {
   events(): AsyncIterable<ExportedEvent>;
 }
 
-/** A run at the event where it is to be forked, or why it cannot be. */
+/** A run at the event of a fork, or the reason why it cannot be forked there. */
 export type ForkPoint = { readonly run: RunState } | { readonly run: null; readonly refusal: string };
 
 export interface RunQueriesOptions {
@@ -53,7 +53,9 @@ export class RunQueries {
     this.#options = options;
   }
 
-  /** One run: from its actor while it runs here, from the history once it has ended, else folded from its stream. */
+  /**
+   * One run: from its actor while it runs here, from the history after its end, or otherwise folded from its stream.
+   */
   async find(runId: string): Promise<RunSummary | null> {
     const { reader, history, corruptRuns, liveRuns } = this.#options;
     corruptRuns.assertNotCorrupt(runId);
@@ -65,7 +67,7 @@ export class RunQueries {
     return run === null ? null : summaryOf(run);
   }
 
-  /** The full state of one run: from its actor while it runs here, else folded from its stream. */
+  /** The full state of one run: from its actor while it runs here, or otherwise folded from its stream. */
   async state(runId: string): Promise<RunState | null> {
     const { reader, corruptRuns, liveRuns } = this.#options;
     corruptRuns.assertNotCorrupt(runId);
@@ -78,7 +80,7 @@ export class RunQueries {
   }
 
   /**
-   * A run at the event where it is to be forked, or null if there is no such run. Verifies its complete record, so that a
+   * A run at the event of a fork, or null if there is no such run. Verifies its complete record, so that a
    * fork inherits nothing corrupt. @throws {RunCorrupt}
    */
   async forkPoint(runId: string, at: number): Promise<ForkPoint | null> {
@@ -98,14 +100,14 @@ export class RunQueries {
     return { run: point };
   }
 
-  /** A page of the history, by default newest first; everything recorded before the call is in it. */
+  /** A page of the history, by default newest first, with everything recorded before the call. */
   async list(query: RunListQuery): Promise<readonly RunSummary[]> {
     const { history, corruptRuns } = this.#options;
     const found = await readUpToDate(this.#options, () => history.list(query));
     return found.map((run) => corruptRuns.shown(run));
   }
 
-  /** How many runs of the history there are; everything recorded before the call counts. */
+  /** Number of runs in the history, with everything recorded before the call. */
   async count(filter: RunFilter): Promise<number> {
     return await readUpToDate(this.#options, () => this.#options.history.count(filter));
   }

@@ -1,4 +1,4 @@
-/** Reads and verifies runs from the log; a run that was found corrupt is not read again. */
+/** Reads and verifies runs from the log. It does not read a corrupt run again. */
 import type { System } from '../system/system.js';
 import { RunCorrupt } from '../run/errors.js';
 import type { VerifiedRange } from '../eventsourcing/hash-chain.js';
@@ -17,13 +17,13 @@ export interface RunReaderOptions {
   readonly sha256: System['sha256'];
   readonly corruptRuns: Pick<CorruptRuns, 'mark' | 'assertNotCorrupt'>;
   /**
-   * Revision of a run's last event in its view, or null if there is no view. A record that ends before it is corrupt, if the
-   * log may have lost that event. Default: null for every run.
+   * Revision of a run's last event in its view, or null if there is no view. A record that ends before this event is
+   * corrupt, if the log may have lost events. Default: null for every run.
    */
   readonly seen?: (runId: string) => Promise<number | null>;
 }
 
-/** Records folded at a time: each holds two pages of the log in memory. The others wait in order. */
+/** Number of records folded at a time, each with two pages of the log in memory. Others wait in order. */
 const FOLDS_AT_A_TIME = 16;
 
 export class RunReader {
@@ -66,11 +66,11 @@ export class RunReader {
   }
 
   /**
-   * The next events of a run, as many as `maxChars` of stored data hold and at least one; none at the head. It does not
-   * assert that the record reaches its end: see `assertReaches`.
+   * The next events of a run: at most `maxChars` of stored data, but at least one event, or none at the head. It does
+   * not assert that the record reaches its end: see `assertReaches`.
    *
    * @param previousHash hash of the event before the first, or null if the caller does not know it
-   * @throws {RunCorrupt} if the first event is invalid; before an invalid later event the piece ends
+   * @throws {RunCorrupt} the first event is invalid; the piece ends before a later invalid event
    */
   async piece(
     runId: string,
@@ -96,7 +96,7 @@ export class RunReader {
     return readChecked(log, runId, { sha256, ...range });
   }
 
-  /** @throws {RunCorrupt} for a run that was found corrupt, or whose record may have lost an event that a view has had */
+  /** @throws {RunCorrupt} the run was found corrupt, or its record lacks an event that its view contains */
   async assertReaches(runId: string): Promise<void> {
     const { log, corruptRuns, seen: seenOf } = this.#options;
     corruptRuns.assertNotCorrupt(runId);

@@ -32,12 +32,12 @@ export interface RunSummary {
   readonly activeNode: string | null;
   readonly finalDraft: string | null;
   readonly criticScore: number | null;
-  /** Null before the first draft. */
+  /** The number of iterations, or null before the first draft. */
   readonly iterationCount: number | null;
   readonly error: string | null;
   /** ISO 8601, UTC, milliseconds. */
   readonly createdAt: string;
-  /** Time of the terminal event, of failures too. */
+  /** Time of the terminal event, including a failure. */
   readonly completedAt: string | null;
   /** When its pause began, or null if it is not paused. */
   readonly waitingSince: string | null;
@@ -47,7 +47,7 @@ export interface RunSummary {
   readonly approvers: ApproverRule | null;
   /** Time in pauses, in milliseconds, or null while it is paused. */
   readonly waitedMs: number | null;
-  /** Null if the usage is unknown. */
+  /** The token usage, or null if it is unknown. */
   readonly usage: RunTotals | null;
   /** The state that a human decides on, or null without God Mode. */
   readonly session: { readonly nextNodes: readonly string[]; readonly currentDraft: string | null } | null;

@@ -1,4 +1,4 @@
-/** One watcher of a run in the feed: how far it has come, and whether it receives live events. */
+/** One watcher of a run in the feed: its next event, and whether it receives live events. */
 import type { RunEvent } from '../run/events.js';
 import type { LiveEvent } from './live-event.js';
 
@@ -17,7 +17,7 @@ export class RunWatcher {
   #next: number;
   #hash: string | null = null;
   #isOver = false;
-  /** Settles the wait in `receiveLive`; null while the watcher reads the log. */
+  /** Settles the wait in `receiveLive`, or null while the watcher reads the log. */
   #live: { readonly resolve: () => void; readonly reject: (error: unknown) => void } | null = null;
 
   constructor({ from, onEvent }: WatcherOptions) {
@@ -54,7 +54,9 @@ export class RunWatcher {
     await new Promise<void>((resolve, reject) => (this.#live = { resolve, reject }));
   }
 
-  /** Gives a live event, if the watcher receives these. One that does not follow the last is read from the log instead. */
+  /**
+   * Gives a live event, if the watcher receives these. One that does not follow the last is read from the log instead.
+   */
   deliver(live: LiveEvent): void {
     const waiting = this.#live;
     if (waiting === null || live.revision < this.#next) return;

@@ -12,22 +12,27 @@ import type { RunReader } from './run-reader.js';
 import type { RunStore, Watcher } from './run-store.js';
 import { runStore } from './run-store.js';
 
-/** Bounds of the runs without a watcher; beyond, the least recently used are evicted and folded again with their next event. */
+/**
+ * Limits of the runs without a watcher. Above these, the least recently used are evicted, and folded again with their
+ * next event.
+ */
 export interface UnwatchedBounds {
   readonly runs: number;
   /** Characters of topics and drafts. */
   readonly text: number;
 }
 
-/** More runs than two instances admit at a time, each 10,000 that are pending and 1,000 that are active. */
+/** More runs than two instances accept at a time, each with 10,000 pending and 1,000 active runs. */
 const BOUNDS = { runs: 25_000, text: 200_000_000 } as const;
 
 interface View {
   run: RunState;
-  /** Set once the run is watched: most runs never are, and a store costs more than their fold. */
+  /**
+   * Created when a watcher comes, because most runs never have one, and a store takes more memory than the folded run.
+   */
   store: RunStore | null;
   watchers: number;
-  /** Characters of its topic and draft that count against the bound. */
+  /** Number of characters of its topic and draft, which count against the limit. */
   text: number;
 }
 
@@ -43,7 +48,7 @@ export class RunsInMemory {
   readonly #assertReaches: RunReader['assertReaches'];
   readonly #bounds: UnwatchedBounds;
   readonly #views = new Map<string, View>();
-  /** Views with a watcher; they do not count against the bound. */
+  /** Views with a watcher, which do not count against the limits. */
   #watched = 0;
   #text = 0;
   readonly #loading = new Map<string, Promise<View | null>>();
@@ -82,8 +87,8 @@ export class RunsInMemory {
   }
 
   /**
-   * Adopts the state of a run that was folded elsewhere, and returns that or a later one. Returns null if the run is watched
-   * or loading: then every event of it must be applied.
+   * Adopts the state of a run that other code has folded, and returns that or a later state. Returns null if the run
+   * is watched or loading, because then each event must be applied.
    */
   adopt(runId: string, run: RunState): RunState | null {
     if (this.#loading.has(runId)) return null;
@@ -96,7 +101,8 @@ export class RunsInMemory {
   }
 
   /**
-   * Follows a run until the signal: calls `onState` with the recorded state, then with the state after every later event.
+   * Follows a run until the signal: calls `onState` with the recorded state, then with the state after every later
+   * event.
    *
    * @returns false if there is no such run
    */
@@ -152,7 +158,7 @@ export class RunsInMemory {
     };
   }
 
-  /** Folds all recorded events: the subscription may be behind, or in the middle of an append. */
+  /** Folds all recorded events, because the subscription may be behind or in the middle of an append. */
   async #catchUp(runId: string, view: View): Promise<void> {
     const from = view.run.head.seq + 1;
     for await (const event of this.#reader.events(runId, { from })) this.#foldInto(view, event);
@@ -188,7 +194,7 @@ export class RunsInMemory {
     return view;
   }
 
-  /** Evicts this view if it is at rest, and others beyond the bounds. */
+  /** Evicts this view if its run is paused or has ended, and others above the limits. */
   #settle(runId: string, view: View): void {
     if (view.watchers > 0 || this.#views.get(runId) !== view) return;
     const { run } = view;

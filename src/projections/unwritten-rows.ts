@@ -1,4 +1,4 @@
-/** The rows of one table that have changed and are not written yet: the newest of each id. */
+/** The changed rows of one table that are not written yet: the newest row of each id. */
 export class UnwrittenRows<Row extends { readonly id: string }> {
   readonly #max: number;
   #changed = new Map<string, Row>();

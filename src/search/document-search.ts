@@ -20,7 +20,7 @@ export interface FoundChunk {
 }
 
 export interface ChunkSearch {
-  /** Whether there is any chunk to find. Called at every start of a node, so it answers from memory. */
+  /** Whether any chunk can be found. Answers from memory, because every start of a node calls it. */
   hasChunks(): boolean;
   /** The nearest chunks, best first, at most `topK` (1..20). */
   search(query: string, topK: number, options: { readonly signal: AbortSignal }): Promise<readonly FoundChunk[]>;
@@ -33,11 +33,11 @@ export interface DocumentSearchDeps {
   readonly recordsVectors: boolean;
   /** Name of a document's file, or null if it is unknown. */
   readonly filenameOf: (documentId: string) => Promise<string | null>;
-  /** Whether a document is corrupt: the search omits its chunks, even while the index still holds them. */
+  /** Whether a document is corrupt. The search omits its chunks, even while the index still contains them. */
   readonly isCorrupt: (documentId: string) => boolean;
 }
 
-/** Waits for an index that is catching up or reopening. Throws the errors of embeddings, indexer and index. */
+/** Waits until the index is open and up to date. Throws the errors of embeddings, indexer and index. */
 export function documentSearch({
   indexer: feed,
   embeddings,

@@ -1,4 +1,4 @@
-/** How the index of chunks fails. The indexer and the search handle both; no request is answered with them. */
+/** Errors of the index of chunks. The indexer and the search handle both; clients never see them. */
 import { CouncilError } from '../errors.js';
 
 /** The index failed. Its file is deleted, and all documents are indexed again. */
@@ -9,7 +9,7 @@ export class IndexLost extends CouncilError {
   }
 }
 
-/** The disk of the index is full: nothing was written, and what was written before can be searched. */
+/** The disk of the index is full. The write had no effect, and earlier chunks can be searched. */
 export class IndexFull extends CouncilError {
   readonly code = 'search.full';
   constructor(options?: ErrorOptions) {

@@ -30,7 +30,7 @@ export interface SearchIndexDeps {
   readonly system: Pick<System, 'after'>;
   /** Called with the cause when the index has failed: all documents must be indexed again, into a new file. */
   readonly onLost: (cause: unknown) => void;
-  /** Called when the file could not be recreated, before the next try. */
+  /** Called when the file could not be recreated, before the next attempt. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -48,8 +48,8 @@ export interface ChunksWrite {
   /** Documents that are ingested but lack vectors of the model: stored until they are removed. */
   readonly incomplete?: readonly string[];
   /**
-   * Position up to which the log is folded with this write, or null if more follows: then the changes become visible with
-   * the next write that has a checkpoint. Chunks that are not visible yet are removed at once.
+   * Position up to which the log is folded with this write, or null if the changes become visible only with the next
+   * write that has a checkpoint. Chunks that are not visible yet are removed at once.
    */
   readonly checkpoint: string | null;
 }
@@ -57,7 +57,7 @@ export interface ChunksWrite {
 export interface ChunkQuery {
   /** Cut to its first 4,096 UTF-16 units. */
   readonly text: string;
-  /** Null: the worker computes it for the offline model; for other models only words rank. */
+  /** The vector, or null: then the worker computes it for the offline model, and other models rank by words only. */
   readonly vector: Float32Array | null;
   /** 1..100. */
   readonly topK: number;
@@ -77,7 +77,7 @@ export interface ServedIndex {
   close(): void;
 }
 
-/** How far a file is folded when it is opened. */
+/** The state of a file when it is opened. */
 export interface IndexProgress {
   /** Position up to which the index was folded, or null if it is empty. */
   readonly checkpoint: string | null;
@@ -95,8 +95,8 @@ export interface Counted<T> {
 /** `checkpoint` and `incomplete` are those of the opened file; a recreated file is empty. */
 export interface SearchIndex extends IndexProgress {
   /**
-   * Resolves once the change is written, and visible if it has a checkpoint. Await it before the next write, so that
-   * searches are answered in between. Removing a document is one write, about 0.1 ms per chunk.
+   * Resolves when the change is written, and visible if it has a checkpoint. The caller waits for it before the next
+   * write, so that the worker answers searches in between. Removing a document is one write, about 0.1 ms per chunk.
    *
    * @throws {IndexLost | IndexFull}
    */
@@ -109,9 +109,9 @@ export interface SearchIndex extends IndexProgress {
   close(): Promise<void>;
 }
 
-/** Most chunks of a write, which delays searches: this many take some 50 ms. */
+/** Largest number of chunks in a write. These delay searches by about 50 ms. */
 export const MAX_ADDED = 256;
-/** Most waiting searches; the index refuses more. At 20 ms each, the last waits 2 s. */
+/** Largest number of waiting searches. The index refuses more. At 20 ms each, the last one waits 2 s. */
 const MAX_SEARCHES = 100;
 const MAX_QUERY_UNITS = 4_096;
 const MAX_TOP_K = 100;
@@ -146,7 +146,7 @@ export async function openSearchIndex(options: SearchIndexOptions, deps: SearchI
     async search({ text, topK, ...query }, { signal } = {}) {
       signal?.throwIfAborted();
       assertDimensions(query.vector, options);
-      if (searches >= MAX_SEARCHES) throw new Error(`Cannot search chunks: ${MAX_SEARCHES} searches wait`);
+      if (searches >= MAX_SEARCHES) throw new Error(`Cannot search chunks: ${MAX_SEARCHES} searches are waiting`);
       const bounded = { text: text.slice(0, MAX_QUERY_UNITS), topK: Math.min(topK, MAX_TOP_K) };
       searches += 1;
       const found = valueOf(file.ask((of) => of.call('search', { ...query, ...bounded })));

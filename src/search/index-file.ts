@@ -9,8 +9,8 @@ import { CHUNKS_SCHEMA, FULL_TEXT_SCHEMA, textOf } from './rows.js';
 const INDEX_VERSION = '3';
 
 /**
- * `cell_size_check` finds a damaged page when it is read, before its cells are used. `busy_timeout` (milliseconds): another
- * program that looks into the file may hold a lock for a moment.
+ * `cell_size_check` finds a damaged page when it is read, before its cells are used. `busy_timeout` (milliseconds) is
+ * the wait for another program that has locked the file for a moment.
  */
 const SETTINGS = `PRAGMA busy_timeout = 1000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
   PRAGMA cell_size_check = ON;`;
@@ -23,7 +23,7 @@ const META = 'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITH
 export function openIndexFile({ file, log, model, dimensions }: SearchIndexOptions): DatabaseSyncInstance | null {
   let database: DatabaseSyncInstance | null = null;
   try {
-    // SQLite reads the rest of a page that is cut off as zeroes.
+    // SQLite would read the missing part of an incomplete page as zeros.
     if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) % PAGE_BYTES !== 0) return null;
     database = new DatabaseSync(file);
     database.exec(SETTINGS);

@@ -1,6 +1,7 @@
 /**
- * Feeds the chunk index: adds ingested documents and removes deleted ones, in the order of the log. The projector delivers
- * live events from its subscription; the indexer reads earlier ones from the log. It opens the index with the first document.
+ * Feeds the chunk index: adds ingested documents and removes deleted ones, in the order of the log. The projector
+ * delivers live events from its subscription; the indexer reads earlier ones from the log. It opens the index with
+ * the first document.
  */
 import type { System } from '../system/system.js';
 import { CouncilError } from '../errors.js';
@@ -17,7 +18,9 @@ import { Waiters } from './waiters.js';
 
 /** Wait before a retry, in milliseconds. */
 const RETRY_MS = 1_000;
-/** Most events that wait to be indexed, by default. Beyond, the indexer drops them all and reads them from the log. */
+/**
+ * Default of the largest number of waiting events. Above it, the indexer drops all of them and reads them from the log.
+ */
 const MAX_WAITING = 1_000;
 
 export interface SearchIndexerOptions extends IndexDocumentDeps {
@@ -44,7 +47,10 @@ export class SearchIndexer {
   #emptyUntil: Position | null = null;
   /** Whether all events from before the start have been delivered. */
   #isHistoryDelivered = false;
-  /** Position from which the index can be searched: it then holds everything from before the start or a failure. */
+  /**
+   * Position that the index must reach before searches, so that it contains everything from before the start or a
+   * failure.
+   */
   #searchableFrom: Position | null = null;
   #hasCaughtUp = false;
   /** Position up to which the log must be read, or null if nothing must be read. Later events are delivered. */
@@ -71,7 +77,7 @@ export class SearchIndexer {
     return this.#hasCaughtUp;
   }
 
-  /** Whether there is any chunk to find. True while that is unknown, if there has been a document. */
+  /** Whether any chunk can be found. While that is unknown, true if there was ever a document. */
   get hasChunks(): boolean {
     return this.#isSearchable ? (this.#index?.count() ?? 0) > 0 : this.#running !== null;
   }
@@ -224,7 +230,7 @@ export class SearchIndexer {
     }
     kept.throwIfAborted();
     if (!this.#hasIndexed(until)) this.#position = until;
-    // More may have become unread meanwhile.
+    // More events may have been dropped meanwhile.
     if (this.#unread === until) this.#unread = null;
   }
 

@@ -1,7 +1,7 @@
 /**
- * All vectors at a quarter of their size, a signed byte per dimension. A search scans every row; the best ones are scored
- * exactly afterwards. Sign bits would be smaller still, but of real texts and short queries their best 1,000 of 50,000
- * held only two thirds of the ten nearest, against all of them by bytes.
+ * All vectors at a quarter of their size, a signed byte per dimension. A search scans every row; the best ones are
+ * scored exactly afterwards. Sign bits would be smaller. But for real texts and short queries, their best 1,000 of
+ * 50,000 rows contained only two thirds of the ten nearest, and those by bytes contained all ten.
  */
 import { elementAt } from '../system/element.js';
 import type { Scored } from './top-k.js';
@@ -68,7 +68,7 @@ export function int8Index(dimensions: number): Int8Index {
   };
 }
 
-/** Dot products of as many rows as there are scores. A search of 50,000 rows of 768 takes 42 ms of a processor. */
+/** Computes a dot product for each score. A search of 50,000 rows of 768 dimensions takes 42 ms of processor time. */
 function scoreRows(rows: Int8Array, query: Float32Array, scores: Float32Array): void {
   const count = Math.min(BLOCK, scores.length);
   for (let row = 0, at = 0; row < count; row += 1) {

@@ -7,7 +7,7 @@ import { wordsOf } from '../embeddings/words.js';
 
 /**
  * `key` grows in order of insertion, which is the order of the log: it breaks ties, the same after every rebuild. Codes
- * have a table of their own, because all are read at each start, while vectors are read one by one. A text is stored as
+ * have a separate table, because each start reads all of them, but vectors are read one by one. A text is stored as
  * a blob, because NUL would end a text of SQLite.
  */
 export const CHUNKS_SCHEMA = `
@@ -39,11 +39,11 @@ export interface ChunkRows {
   find(key: number): ChunkRow | null;
   vector(key: number): Float32Array | null;
   keysOf(document: string): readonly number[];
-  /** Two for a chunk whose replacement is not visible yet. */
+  /** The keys of a chunk: two while its replacement is not visible yet. */
   keysAt(document: string, chunk: number): readonly number[];
   /** Keys after a key. */
   keysAfter(key: number): readonly number[];
-  /** The largest; 0 when there is none. */
+  /** The largest key, or 0 if there is none. */
   lastKey(): number;
   /** All codes, as stored. */
   codes(): Iterable<{ readonly key: number; readonly code: Uint8Array }>;
@@ -141,11 +141,12 @@ export const FULL_TEXT_SCHEMA = `
   CREATE VIRTUAL TABLE word_counts USING fts5vocab(words, row);
 `;
 
-/** Most distinct words of a query that count, from the first. */
+/** Largest number of distinct words of a query. Later words are ignored. */
 const MAX_WORDS = 32;
 /**
- * Most matches of all words of a query together. Words are taken from the rarest on while they fit, so that a word in
- * every tenth of 100,000 chunks, which is not distinctive, does not make ranking slow.
+ * Largest number of matches of all words of a query together. The search takes words from the rarest on while their
+ * matches fit, so that a word in every tenth of 100,000 chunks, which is not distinctive, does not slow down the
+ * ranking.
  */
 const MAX_FINDS = 10_000;
 /** Word counts cached until the next change. */

@@ -34,7 +34,7 @@ export class Waiters {
     for (const { isMet, resolve } of this.#waiting) if (isMet()) resolve();
   }
 
-  /** Rejects all that wait. */
+  /** Rejects all waiting callers. */
   end(): void {
     this.#isEnded = true;
     for (const { reject } of this.#waiting) reject(new ServiceStopping());

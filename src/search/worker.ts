@@ -1,7 +1,7 @@
 /**
- * The worker of the chunk index. Chunks become visible with the checkpoint they were folded to, in one transaction: rows
- * with keys after the last visible one wait for theirs. A power cut may lose the newest rows, which are folded again, but
- * never the file. Vectors stay in the file; memory holds one byte per dimension.
+ * The worker of the chunk index. Chunks become visible with the checkpoint they were folded to, in one transaction:
+ * rows with keys after the last visible one wait for theirs. A power cut may lose the newest rows, which are folded
+ * again, but never the file. Vectors stay in the file; memory holds one byte per dimension.
  */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { normalised } from '../embeddings/port.js';
@@ -99,7 +99,9 @@ interface Tables {
   readonly vectors: ReturnType<typeof vectorsOf>;
 }
 
-/** Applies a change to the tables; returns what is not visible yet. Visible rows stay until the checkpoint. */
+/**
+ * Applies a change to the tables. Returns the changes that are not visible yet. Visible rows stay until the checkpoint.
+ */
 function applied({ added, removed, incomplete = [] }: ChunksWrite, hidden: ScanChange, tables: Tables): ScanChange {
   const { rows, words, vectors } = tables;
   const gone = new Set(hidden.gone);
@@ -172,7 +174,7 @@ function loadedScan(rows: ChunkRows, dimensions: number): Int8Index {
   return scan;
 }
 
-/** Given vectors, or computed ones for the offline model. */
+/** The given vectors, or computed vectors for the offline model. */
 function vectorsOf({ model, dimensions }: SearchIndexOptions) {
   const isOffline = model === OFFLINE_EMBEDDING_MODEL;
   return {
@@ -198,8 +200,8 @@ const SQLITE_FULL = 13;
 
 /**
  * Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): a row scores 1 / (60 + its place, from 1) in each
- * ranking that has it. 60 is their value: a smaller one makes the first places of one ranking outweigh agreement
- * between both.
+ * ranking that has it. 60 is the value of the paper. With a smaller one, the first places of one ranking would
+ * outweigh agreement between both.
  */
 const FUSION_OFFSET = 60;
 

@@ -74,7 +74,7 @@ export function openEnding({ socket }: Peer): Ending {
   return { signal: controller.signal, abort, close };
 }
 
-/** Announcements of a state, by what their recipients had been sent before. */
+/** The announcements of a state. Each lists the messages for recipients that had received the same before. */
 const announcements = new WeakMap<RunState, { readonly after: Announced; readonly announcement: Announcement }[]>();
 
 /** Like `announce`, but equal recipients share the messages, so that the service encodes them once. */

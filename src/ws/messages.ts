@@ -1,14 +1,14 @@
-/** What a socket is sent: messages of the default channel, a pure function of the run and of what was announced; closes. */
+/** The messages of the default channel, as a pure function of the run and of earlier messages, and the close codes. */
 import type { ChannelMessage, GateAction } from '../generated/schemas.js';
 import { problemOf } from '../api/problems.js';
 import { ServiceStopping } from '../errors.js';
 import type { RunState } from '../run/state.js';
 import { isFinished, iterationShown, openPauseOf } from '../run/state.js';
 
-/** What one connection has been sent so far. */
+/** The node and the pause that one connection has last been sent. */
 export interface Announced {
   readonly node: string | null;
-  /** The pause that was announced and not yet resumed. */
+  /** The pause that was announced, until its end is announced. */
   readonly pause: number | null;
 }
 
@@ -17,7 +17,7 @@ export const NOTHING_ANNOUNCED: Announced = { node: null, pause: null };
 export interface Announcement {
   readonly messages: readonly ChannelMessage[];
   readonly announced: Announced;
-  /** Nothing follows: the service closes the connection. */
+  /** Whether these are the last messages, after which the service closes the connection. */
   readonly isLast: boolean;
 }
 
@@ -29,7 +29,7 @@ export function unknownRunMessage(runId: string): ChannelMessage {
   return { event: 'error', message: `Run ${runId} not found` };
 }
 
-/** The messages that a run's new state calls for. The active node comes before the status. */
+/** The messages for the new state of a run. The active node comes before the status. */
 export function announce(run: RunState, announced: Announced): Announcement {
   const messages: ChannelMessage[] = [];
   const { activeNode } = run.progress;
@@ -97,9 +97,9 @@ function pausedMessage(run: RunState, announced: number | null): StatusMessage {
   };
 }
 
-// Why the service closes a socket: RFC 6455 section 7.4.1 and its registry, and one code of our own.
+// The close codes, with their reasons: those of RFC 6455 section 7.4.1 and its registry, and private ones.
 
-/** The run has ended, or there is none: nothing more will come. */
+/** The run has ended or does not exist, so no message follows. */
 export const CLOSE_NORMAL = 1000;
 /** The service stops; connect again, here or to another instance. */
 export const CLOSE_RESTART = 1012;

@@ -67,7 +67,9 @@ interface RichChannelDeps extends RichChannelOptions {
   readonly signal: AbortSignal;
 }
 
-/** Sends a run to its end; false if it is unknown. Reads all events, because a node's end needs the data of its start. */
+/**
+ * Sends a run to its end; false if it is unknown. Reads all events, because a node's end needs the data of its start.
+ */
 async function sendRun(
   { runId, after }: RichTarget,
   { feed, queries, tokens, push, signal }: RichChannelDeps,
@@ -75,7 +77,7 @@ async function sendRun(
   const run = await queries.find(runId);
   if (run === null) return false;
   const translator = new RichMessages(runId, after);
-  // Sent with the first event: a client of an unreadable run gets no message.
+  // Sent with the first event, so that a client of an unreadable run gets no message.
   let greeting: readonly ChannelMessage[] = [connectedMessage(runId, run.status)];
   const stopListening = tokens.subscribe(runId, (token) => void push(translator.token(token)));
   const onEvent = (event: RunEvent): void | Promise<void> => {

@@ -51,7 +51,7 @@ export class SendQueue {
       onSent();
       return true;
     }
-    // The write to the socket is most of a message's cost.
+    // The write to the socket takes most of the time of a message.
     connection.cork();
     for (const [index, message] of messages.entries()) {
       const isLast = index === messages.length - 1;

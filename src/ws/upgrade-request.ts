@@ -15,7 +15,10 @@ export type UpgradeTarget =
   | { readonly stream: 'default'; readonly runId: string }
   /** The rich stream's events with a revision above `after`; -1 means all. */
   | { readonly stream: 'all'; readonly runId: string; readonly after: number }
-  /** The rich stream with an invalid `from`: guessing a value would leave a gap or repeat events. */
+  /**
+   * The rich stream with an invalid `from`. The service refuses it, because a guessed value would skip or repeat
+   * events.
+   */
   | { readonly stream: 'invalid'; readonly detail: string };
 
 /** The channel that an upgrade asks for, or null after refusing the upgrade or serving it as an ordinary request. */
@@ -46,7 +49,8 @@ export interface UpgradeRefusal {
 }
 
 export function refuse(socket: Duplex, { status, detail, headers }: UpgradeRefusal): void {
-  // Nothing else watches an upgraded connection: a peer that never ends its side would keep it open forever.
+  // Node does not watch an upgraded connection. Without this, a peer that never ends its side would keep it open
+  // forever.
   socket.once('finish', () => socket.destroy());
   socket.end(rawAnswer(status, detail, headers));
 }

@@ -151,7 +151,10 @@ async function callerOf(request: IncomingMessage, rules: AuthenticationRules): P
   }
 }
 
-/** Opens a socket and closes it with 1013: browsers show a page that code, but not the status of a refused upgrade. */
+/**
+ * Opens a socket and closes it with 1013. A page in a browser can read that code, but not the status of a refused
+ * upgrade.
+ */
 function closeForLater(sockets: WebSocketServer, request: IncomingMessage, { socket, head }: Connection): void {
   if (sockets.clients.size >= MAX_SOCKETS) return refuse(socket, TOO_MANY_SOCKETS);
   sockets.handleUpgrade(request, socket, head, (client) => {

@@ -59,9 +59,9 @@ describe('The approval prompt of God Mode', () => {
     const { ask } = promptOn(Readable.from(['yes\n', '\n', 'A\n', 'rej\n']));
     expect(await ask(STATE)).to.deep.equal({ action: 'approve' });
     expect(await ask(STATE)).to.deep.equal({ action: 'reject' });
-    expect(shown.filter((text) => text.includes('is no answer'))).to.deep.equal([
-      '"yes" is no answer: type approve, reject or edit, or a, r, e.',
-      '"" is no answer: type approve, reject or edit, or a, r, e.',
+    expect(shown.filter((text) => text.includes('is not an answer'))).to.deep.equal([
+      '"yes" is not an answer: type approve, reject or edit, or a, r, e.',
+      '"" is not an answer: type approve, reject or edit, or a, r, e.',
     ]);
   });
 

@@ -25,7 +25,7 @@ interface Quota {
   readonly isSet: boolean;
 }
 
-/** The client that a request counts for: its key, or without one its address. */
+/** The client whose limits apply to a request: its key, or without a key its address. */
 export interface Client {
   readonly actor: string | null;
   readonly address: string;
@@ -48,21 +48,21 @@ export interface LimitCheck {
 }
 
 export interface RunLimitCheck extends LimitCheck {
-  /** Uncounts the run if it did not start; no effect on a run that was counted before. */
+  /** Stops counting the run if it did not start. Has no effect on a run that was counted before. */
   readonly uncount: () => void;
 }
 
 export interface Limits {
   /** Counts a request. */
   request(client: Client): LimitCheck;
-  /** Counts a run that is about to start, until it ends; a run that is counted already passes. */
+  /** Counts a run from its start to its end. A repeated start of a counted run always passes. */
   run(client: Client, runId: string): RunLimitCheck;
   ended(runId: string): void;
 }
 
-/** Most runs counted at once; past it the oldest is no longer counted. About 200 bytes each. */
+/** Largest number of counted runs, of about 200 bytes each. Beyond it the service stops counting the oldest. */
 const MAX_COUNTED_RUNS = 100_000;
-/** A fixed guess, because the end of the next run is unknown. */
+/** Seconds until the client may try again: a fixed guess, because the end of the next run is unknown. */
 const UNFINISHED_RETRY_SECONDS = 5;
 
 export function limitsOf(

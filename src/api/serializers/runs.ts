@@ -21,7 +21,7 @@ import type { DecisionOutcome } from '../../run/human-decision.js';
 import type { PauseApprovals, PauseView } from '../../run/pause-view.js';
 import type { RunState, Vote } from '../../run/state.js';
 
-/** The answer to a start: it depends on the first event alone, so that a repeated request gets the same answer. */
+/** The answer to a start. It depends only on the first event, so that a repeated request gets the same answer. */
 export function runStart({
   runId,
   blueprintName,

@@ -1,6 +1,6 @@
 /**
- * `council check`: checks the embedded log of a stopped service: its file, every hash chain in it, and whether events are
- * missing at its end. With `--accept-loss` the service starts on a log that has lost its end.
+ * `council check`: checks the embedded log of a stopped service: its file, every hash chain in it, and whether events
+ * are missing at its end. With `--accept-loss` the service starts on a log that has lost its end.
  */
 import { rmSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -53,7 +53,7 @@ async function acceptLoss(folder: string, { system, say }: CheckDeps): Promise<n
     forgetHead(logFile);
     rmSync(viewsDir, { recursive: true, force: true });
     const isLost = (statSync(logFile, { throwIfNoEntry: false })?.size ?? 0) === 0;
-    // An empty file, or a journal without its file, is no log: the service needs the place for a new one.
+    // An empty file, or a journal without its file, is not a log. The service needs its place for a new one.
     if (isLost) for (const suffix of ['', '-wal', '-shm']) rmSync(logFile + suffix, { force: true });
     await say(
       isLost ? 'There is no log. The service starts a new one' : 'The loss is accepted. The service starts on this log',

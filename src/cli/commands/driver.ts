@@ -27,7 +27,7 @@ export type Decision = (
 };
 
 export interface RunDriver {
-  /** Where runs take place, for the user: `here, on the offline model`. */
+  /** The place of the runs, as the user sees it: `here, on the offline model`. */
   readonly place: string;
   /** Starts a run. Resolves with its id once the start is durable. */
   start(request: RunOptions): Promise<string>;

@@ -21,7 +21,10 @@ export interface ApprovalPrompt {
 export interface ApprovalPromptDeps {
   readonly input: Readable;
   readonly say: (text: string) => void;
-  /** Opens a text in an editor. Resolves with the new text, or null if it is unchanged. @throws {Error} the editor fails */
+  /**
+   * Opens a text in an editor. Resolves with the new text, or null if it is unchanged.
+   * @throws {Error} the editor fails
+   */
   readonly edit: (text: string) => Promise<string | null>;
 }
 
@@ -35,7 +38,8 @@ export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): Ap
   const reader = createInterface({ input, terminal: false });
   const lines = queue<string>();
   let isClosed = false;
-  // The prompt reads only while it waits for a line: an editor needs the terminal for itself, and the input of a script may
+  // The prompt reads only while it waits for a line: an editor needs the terminal for itself, and the input of a script
+  // may
   // never end. pause() and resume() of the reader throw after its close.
   input.pause();
   reader.on('line', (line) => {
@@ -52,7 +56,7 @@ export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): Ap
     return await lines.next();
   };
   const refuse = (word: string): null => {
-    say(`"${word}" is no answer: type approve, reject or edit, or a, r, e.`);
+    say(`"${word}" is not an answer: type approve, reject or edit, or a, r, e.`);
     return null;
   };
 
@@ -171,8 +175,8 @@ export interface EditorChoice {
 }
 
 /**
- * Opens a text in an editor and waits until the editor ends. The editor writes to standard error, because standard output
- * is for the final draft alone.
+ * Opens a text in an editor and waits until the editor ends. The editor writes to standard error, because standard
+ * output is for the final draft alone.
  *
  * @returns the new text, or null if it is empty or unchanged
  * @throws {Error} there is no editor, or it fails

@@ -115,7 +115,7 @@ async function deliverInbox(
   { start: { after, cursor }, isFirst, filter, caller }: WantedChanges,
 ): Promise<void> {
   const first = isFirst ? http.inbox.waiting({ ...filter, since: null, limit: MAX_AT_FIRST }, caller) : [];
-  // The first pauses have no cursor: a client that is cut off between them gets all of them again.
+  // The first pauses have no cursor. A client that loses its connection between them gets all of them again.
   for await (const pause of first) await sink.send(encodedChange({ kind: 'waiting', pause }, null));
   sink.begin();
   if (cursor !== null) sink.sendCursor(cursor);

@@ -157,7 +157,7 @@ function deleteRoute(http: HttpContext): Route {
   };
 }
 
-/** The hash of the record as a JSON value, with its version and times. */
+/** The ETag: the hash of the record as a JSON value, including its version and times. */
 function digestOf(blueprint: Blueprint, { system: { sha256 }, canonical }: HttpContext): string {
   return sha256(canonical(blueprint));
 }
@@ -207,8 +207,8 @@ function blueprintVersionsRoute(http: HttpContext): Route {
   };
 }
 
-// The list may have hundreds of megabytes, so it is never in memory as a whole: the stored JSON of the records goes from
-// the views to the client as fast as the client reads.
+// The list may have hundreds of megabytes, so it is never in memory as a whole. The service sends the stored JSON of
+// the records from the views as fast as the client reads.
 
 /** Lists sent at a time; each holds a few records in memory. */
 const LISTS_AT_A_TIME = 2;

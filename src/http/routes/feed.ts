@@ -61,7 +61,7 @@ interface WantedEvents {
 
 function deliverFeed(http: HttpContext, sink: EventSink, { start, ...wanted }: WantedEvents): Promise<void> {
   sink.begin();
-  // A client that asked for the head and is cut off before its first event resumes here, not at a newer head.
+  // A client that requested the head and loses its connection before the first event resumes here, not at a newer head.
   if (start.cursor !== null) sink.sendCursor(start.cursor);
   return http.logFeed.follow({
     ...wanted,
@@ -83,7 +83,10 @@ function typesIn(text: string | undefined, known: readonly string[]): ReadonlySe
 
 type Start = Extract<FeedStart, object>;
 
-/** Where a stream starts: after Last-Event-ID, or without that header after `from`. @throws {RequestRefused} 422, 409 */
+/**
+ * Where a stream starts: after Last-Event-ID, or without that header after `from`.
+ * @throws {RequestRefused} 422, 409
+ */
 export async function startIn(ctx: RouterContext, http: HttpContext, from: string | null): Promise<Start> {
   const lastEventId = ctx.get(LAST_EVENT_ID);
   const isHeader = lastEventId !== '';

@@ -27,7 +27,7 @@ const PARENTS_AT_A_TIME = 4;
 const DRY: ReadonlySet<string> = new Set(['1', 'true']);
 /** Place of the override in a fork's body. */
 const AT_OVERRIDE = ['body', 'changes', 'modified_state'];
-/** Place of the bound of executions in a fork's body. */
+/** Place of the limit of node executions in a fork's body. */
 const AT_BOUND = ['body', 'changes', 'max_node_executions'];
 
 /** POST /api/runs/{run_id}/fork. */
@@ -127,7 +127,7 @@ function assertBound({ plan }: RunState, wanted: number | null): void {
   throw brokenRules([{ loc: AT_BOUND, msg: `Input should be less than or equal to ${most}`, type: 'less_than_equal' }]);
 }
 
-/** Refuses a fork that would reach its bound of node executions before any model call. */
+/** Refuses a fork that would reach its limit of node executions before any model call. */
 function assertWithinExecutionLimit({ graph }: RunRequestedData, reached: string | null): void {
   if (reached === null) return;
   const raise = `${AT_BOUND.slice(1).join('.')} raises it, up to ${mostNodeExecutions(graph.nodes.length)}`;

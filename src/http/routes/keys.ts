@@ -99,7 +99,7 @@ async function withRefusals<T>(add: () => Promise<T>, { expires_at: at }: SentKe
   try {
     return await unlessEnded(add);
   } catch (error) {
-    // Another request has added the first key meanwhile.
+    // Another request has added the first key since the check.
     if (error instanceof KeyNotFirst) throw keyMissing();
     if (!(error instanceof KeyRefused)) throw error;
     const { field, reason } = error.data;

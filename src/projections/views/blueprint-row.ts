@@ -5,7 +5,7 @@ import type { RecordedEvent } from '../../eventlog/port.js';
 /** A blueprint as the list keeps it. */
 export interface BlueprintRow {
   readonly id: string;
-  /** Null if it is deleted. */
+  /** The record, or null if the blueprint is deleted. */
   readonly record: Blueprint | null;
 }
 

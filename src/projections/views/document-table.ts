@@ -8,7 +8,7 @@ import { jsonOf, RowUnreadable, textOf } from './stored-row.js';
 /** A document as the list keeps it. */
 export interface DocumentRow {
   readonly id: string;
-  /** Null if it is deleted. */
+  /** The entry, or null if the document is deleted. */
   readonly record: DocumentRecord | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The columns that runs are filtered and ordered by, in a narrow table beside the runs, and the full text of runs. Both
- * hold what a list shows: a corrupt run is failed and has no score and no draft. Runs inside the views worker.
+ * The columns for filters and orders of runs, in a narrow separate table, and the full text of runs. Both contain the
+ * values in the list: a corrupt run is failed and has no score and no draft. Runs inside the views worker.
  */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { indexTermsOf } from '../../embeddings/words.js';
@@ -8,8 +8,9 @@ import type { RunSummary } from '../run-summary.js';
 import { fieldOf } from '../../system/untrusted.js';
 
 /**
- * `key` is that of the run, in the order of first events. The full text holds the terms of topic and draft, as
- * embeddings/words.ts splits them: whether a term occurs, not where (`detail = none`), and not the text itself.
+ * `key` is the key of the run, in the order of first events. The full text indexes the terms of topic and draft,
+ * split by embeddings/words.ts. It stores whether a term occurs, but neither its position (`detail = none`) nor the
+ * text.
  */
 export const FACETS_SCHEMA = `
   CREATE TABLE facets (
@@ -38,7 +39,7 @@ export const FACETS_SCHEMA = `
 `;
 
 export interface FacetTable {
-  /** Stores the facets and the full text of a run, as far as they have changed. */
+  /** Stores the changed facets and the changed full text of a run. */
   save(key: number, run: RunSummary, isCorrupt: boolean): void;
 }
 

@@ -17,7 +17,7 @@ export interface IndexedCondition extends Condition {
   readonly isByTime: boolean;
 }
 
-/** One part of an order: the runs that have the value sorted by, or the runs without it. */
+/** One part of an order: the runs with a value to sort by, or the runs without one. */
 export interface Part {
   /** The index that holds these runs in order, as in `IndexedCondition`. */
   readonly hint: string;
@@ -48,7 +48,7 @@ export function allOf(conditions: readonly Condition[]): Condition {
   return condition(sql, ...conditions.flatMap(({ values }) => values));
 }
 
-/** The parts of an order, one after the other, without those before the place where the page begins. */
+/** The parts of an order in sequence, without those before the beginning of the page. */
 export function partsOf({ filter = {}, sort = '-created_at', after }: RunListQuery): readonly Part[] {
   const hasScores = filter.minScore !== undefined || filter.maxScore !== undefined;
   const scored = { column: 'score', hint: SCORE, noneHint: hasScores ? null : SCORE } as const;
@@ -60,7 +60,7 @@ export function partsOf({ filter = {}, sort = '-created_at', after }: RunListQue
     case '-score':
       return partsByValue({ ...scored, direction: 'DESC', times: NEWEST }, after);
     case 'score':
-      // Ties have the oldest first, so that one index serves both directions.
+      // Ties are sorted oldest first, so that one index serves both directions.
       return partsByValue({ ...scored, direction: 'ASC', times: OLDEST }, after);
     case 'waiting':
       return partsByValue(
@@ -106,7 +106,7 @@ function behindValue(after: RunPlace | undefined, { column, direction, times }: 
   return isSameDirection ? [condition(`(${column}, created_at) ${compare}= (?, ?)`, value, createdAt), range] : [range];
 }
 
-/** After a cursor, by the time of the start and the id. */
+/** The condition that a run comes after a cursor by the time of the start and the id. */
 function behind(after: RunPlace | undefined, order: ByValue['times']): readonly Condition[] {
   if (after === undefined) return [];
   const { createdAt, id } = after;

@@ -13,18 +13,21 @@ import { fieldOf } from '../../system/untrusted.js';
 /** The search counts the runs of a condition up to this number. Sorting fewer takes at most 25 ms of processor time. */
 const MAX_COUNTED = 20_000;
 
-/** Runs in the first span that is compared with the words of a query, for each wanted run; and the growth of a span. */
+/**
+ * Size of the first span that is compared with the words of a query, for each requested run, and the factor by which
+ * spans grow.
+ */
 const FIRST_SPAN = 4;
 const SPAN_GROWTH = 8;
 
-/** Fewest characters before a `*` that count: too many words begin with less. */
+/** Smallest number of characters before a `*`. Too many words begin with fewer. */
 const MIN_BEGINNING = 3;
 
-/** Reads the runs that hold the words by their keys. */
+/** Reads the runs with the words in the order of their keys. */
 const BY_WORDS = 'NOT INDEXED';
 
 interface Counted extends IndexedCondition {
-  /** How many runs meet the condition; `MAX_COUNTED` stands for more, too. */
+  /** Number of runs that meet the condition, at most `MAX_COUNTED`. */
   readonly runs: number;
 }
 
@@ -60,7 +63,7 @@ export class RunSearch {
       : this.#keysInParts(parts, conditions, { limit, offset });
   }
 
-  /** How many there are. */
+  /** Number of matching runs. */
   count(filter: RunFilter): number {
     const match = matchIn(filter);
     if (match === undefined) return 0;
@@ -85,7 +88,7 @@ export class RunSearch {
     return keysIn(this.#rows(`${pages.join(' UNION ALL ')} LIMIT ? OFFSET ?`, [...values, limit, offset]));
   }
 
-  /** As `#keysInParts`, with words that many runs hold: a list of all of these takes too long. */
+  /** As `#keysInParts`, for words that many runs contain, because a list of all these runs would take too long. */
   #keysInSpans(parts: readonly Part[], selection: WordSelection, { limit, offset }: Window): readonly number[] {
     let keys: readonly number[] = [];
     for (const part of parts) keys = [...keys, ...this.#firstKeys(part, selection, limit + offset - keys.length)];
@@ -93,8 +96,9 @@ export class RunSearch {
   }
 
   /**
-   * Compares the first runs of a part, a span, with the words, and a longer span while too few runs hold the words. In
-   * each order runs of about the same time are neighbours, so their keys are close together, and FTS5 reads only those.
+   * Compares the first runs of a part (a span) with the words, and a longer span while too few runs contain the
+   * words. In each order runs of about the same time are neighbours, so their keys are close together, and FTS5 reads
+   * only those.
    */
   #firstKeys({ hint, where, columns, order }: Part, { conditions, match }: WordSelection, wanted: number) {
     const { sql, values } = allOf([...conditions.filter((each) => each.hint !== BY_WORDS), ...where]);
@@ -127,7 +131,7 @@ export class RunSearch {
     return [...conditions, { ...words, hint: BY_WORDS, isByTime: false, runs }];
   }
 
-  /** How many runs there are: keys are given out one after the other, and no run is ever deleted. */
+  /** Number of all runs: the largest key, because keys are consecutive and no run is ever deleted. */
   #total(): number {
     return this.#number('SELECT max(key) AS found FROM facets', []);
   }
@@ -166,7 +170,7 @@ function hintFor(
   return fewest.hint;
 }
 
-/** The FTS5 query for the words of a filter; null if it has no `q`, undefined if its `q` holds no word. */
+/** The FTS5 query for the words of a filter, or null if it has no `q`, or undefined if its `q` contains no word. */
 function matchIn({ q }: RunFilter): string | null | undefined {
   if (q === undefined) return null;
   const terms = folded(q)

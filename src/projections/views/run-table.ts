@@ -12,7 +12,7 @@ import { jsonOf, RowUnreadable, textOf } from './stored-row.js';
 
 const PAUSED_AT_ONCE = 1_000;
 
-/** When a paused run's pause ends by itself. */
+/** The deadline of the pause of a run. */
 const DEADLINE = `CASE WHEN json_valid(summary) THEN summary ->> 'deadlineAt' END`;
 
 export const RUNS_SCHEMA = `
@@ -29,7 +29,7 @@ export const RUNS_SCHEMA = `
   CREATE INDEX runs_due ON runs (${DEADLINE}) WHERE status = 'paused';
 `;
 
-/** A run under its place in the order of first events, from 1. */
+/** A run and its key: its place in the order of first events, from 1. */
 export interface KeyedRun {
   readonly key: number;
   readonly id: string;
@@ -57,7 +57,7 @@ export function runTable(database: DatabaseSyncInstance, isCorrupt: (id: string)
      ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, status = excluded.status,
      summary = excluded.summary`,
   );
-  // A query of its own: RETURNING doubles what a write costs.
+  // A separate query, because RETURNING doubles the time of a write.
   const keyOf = database.prepare('SELECT key FROM runs WHERE id = ?');
   const columns = 'SELECT id, summary FROM runs';
   const byId = database.prepare(`${columns} WHERE id = ?`);

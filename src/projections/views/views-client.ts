@@ -33,7 +33,7 @@ export interface ViewsDeps {
   readonly onLost: (cause: unknown) => void;
   /** The corrupt runs, to store in a new file. */
   readonly corruptRuns: () => readonly Corruption[];
-  /** Called when the file could not be recreated, before the next try. */
+  /** Called when the file could not be recreated, before the next attempt. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -49,7 +49,7 @@ export interface ViewsClient extends ViewsCalls {
   readonly checkpoint: Position | null;
   /** The runs that the file named as corrupt when it was opened. */
   readonly corruptRuns: readonly Corruption[];
-  /** False while the file is being recreated: calls wait for that, at most a second. */
+  /** False while the file is recreated. Calls wait for that, at most a second. */
   readonly isOpen: boolean;
   write(rows: ViewsRows, checkpoint: Position | null): Promise<void>;
   close(): Promise<void>;

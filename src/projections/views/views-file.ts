@@ -1,6 +1,6 @@
 /**
- * The file of the stored read models: SQLite, and may be deleted while the service is stopped. It is synced at
- * checkpoints only, so a power cut may cost the newest rows but never the file; they are folded again.
+ * The file of the stored read models: SQLite, and may be deleted while the service is stopped. It is synced only at
+ * checkpoints, so that a power cut may lose the newest rows, which are folded again, but never the file.
  */
 import { rmSync, statSync } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
@@ -14,8 +14,8 @@ import { textOf } from './stored-row.js';
 const VIEWS_VERSION = '19';
 
 /**
- * `cell_size_check` finds a damaged page when it is read, before its cells are used. `busy_timeout` (milliseconds): another
- * program that looks into the file may hold a lock for a moment.
+ * `cell_size_check` finds a damaged page when it is read, before its cells are used. `busy_timeout` (milliseconds) is
+ * the wait for another program that has locked the file for a moment.
  */
 const SETTINGS = `PRAGMA busy_timeout = 1000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
   PRAGMA cell_size_check = ON;`;
@@ -40,25 +40,27 @@ export interface FoldedLog {
   /** Newest position. */
   readonly head: string | null;
   /**
-   * The embedded log's file, which is refused when rows were folded from another embedded log or past its head. Absent for
-   * a server: the rows are folded again.
+   * The embedded log's file, which is refused when rows were folded from another embedded log or past its head.
+   * Absent for a server: the rows are folded again.
    */
   readonly file?: string;
 }
 
-/** What is wrong with a log beside rows that were folded from one. */
+/** The reason why a log does not fit the stored rows. */
 export interface LogRefused {
   readonly refused: 'another' | 'behind';
-  /** The log's. */
+  /** The position of the log. */
   readonly file: string;
 }
 
-/** Opens the file. Returns null if it must be recreated: it is missing, corrupt, of another log or of another version. */
+/**
+ * Opens the file. Returns null if it must be recreated: it is missing, corrupt, of another log or of another version.
+ */
 export function openViewsFile(file: string, log: FoldedLog): DatabaseSyncInstance | LogRefused | null {
   let database: DatabaseSyncInstance | null = null;
   try {
     const isAfterKill = sizeOf(`${file}-wal`) > 0;
-    // SQLite reads the rest of a page that is cut off as zeroes.
+    // SQLite would read the missing part of an incomplete page as zeros.
     if (sizeOf(file) % PAGE_BYTES !== 0) return null;
     database = new DatabaseSync(file);
     database.exec(SETTINGS);
@@ -77,11 +79,11 @@ function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Whether the rows can be used; null if the file must be recreated, or why the log does not fit its file. */
+/** `usable`, or null if the file must be recreated, or the reason why the log does not fit the file. */
 function useOf(database: DatabaseSyncInstance, log: FoldedLog): 'usable' | LogRefused | null {
   const identity = metaIn(database, 'identity');
   if (identity === null) return null;
-  // The rows of a server's log say nothing about what the embedded log has held.
+  // Rows from a server's log prove nothing about earlier events of the embedded log.
   if (log.file !== undefined && metaIn(database, 'source') === 'server') return null;
   const checkpoint = metaIn(database, 'checkpoint');
   const isBehind = checkpoint !== null && (log.head === null || checkpoint > log.head);
@@ -102,12 +104,14 @@ export function metaIn(database: DatabaseSyncInstance, key: string): string | nu
   return textOf(database.prepare('SELECT value FROM meta WHERE key = ?').get(key), 'value');
 }
 
-/** Whether its indexes fit its rows: one that has lost an entry hides a row. About 5 ms for a thousand runs. */
+/**
+ * Whether the indexes match the rows, because a missing entry would hide a row. Takes about 5 ms for a thousand runs.
+ */
 function isConsistent(database: DatabaseSyncInstance): boolean {
   return textOf(database.prepare('PRAGMA integrity_check(1)').get(), 'integrity_check') === 'ok';
 }
 
-/** Deletes what lies in the file's place and creates an empty file. */
+/** Deletes the file, or a folder in its place, and creates an empty file. */
 export function createViewsFile(file: string, log: Omit<FoldedLog, 'head'>): DatabaseSyncInstance {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(file + suffix, { force: true, recursive: true });
   const database = new DatabaseSync(file);

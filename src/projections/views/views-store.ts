@@ -29,7 +29,9 @@ export interface ViewsTables extends Pick<RunTable, 'find' | 'list' | 'count' | 
   write(rows: ViewsRows, checkpoint: string | null): void;
   /** Newest update first, ties by id ascending. */
   blueprintIds(page: Page): readonly string[];
-  /** The records of the first ids, as many as make one chunk, as JSON text; null for each that does not exist. */
+  /**
+   * The records of the first ids, as many as fit into one chunk, as JSON text, or null for each that does not exist.
+   */
   blueprintRecords(ids: readonly string[]): readonly (string | null)[];
   /** Newest first, ties by id ascending. */
   documents(page: Page): readonly DocumentRecord[];
@@ -39,7 +41,7 @@ export interface ViewsTables extends Pick<RunTable, 'find' | 'list' | 'count' | 
 }
 
 export interface ViewsStore extends ViewsTables {
-  /** Position up to which the rows were folded, or null if there are none, or none usable. */
+  /** Position up to which the rows were folded, or null if there are no usable rows. */
   readonly checkpoint: string | null;
   corruptRuns(): readonly Corruption[];
   close(): void;

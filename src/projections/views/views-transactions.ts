@@ -1,4 +1,4 @@
-/** Transactions of the stored views, also where their disk is full. */
+/** Transactions of the stored views, also on a full disk. */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { fieldOf } from '../../system/untrusted.js';
 import { ViewsFull } from '../errors.js';
@@ -9,7 +9,7 @@ const SQLITE_FULL = 13;
 interface Transactions {
   inTransaction(write: () => void): void;
   /**
-   * The same, and where there is no room what is written is shown until the next write. Nothing of it is stored then.
+   * The same. On a full disk, queries see the rows until the next write, but the rows are not stored.
    *
    * @throws {ViewsFull}
    */
@@ -43,7 +43,7 @@ export function transactions(database: DatabaseSyncInstance): Transactions {
         inTransaction(write);
       } catch (error) {
         if (fieldOf(error, 'errcode') !== SQLITE_FULL) throw error;
-        // It stays open: its connection sees it, and writes nothing of it to the disk.
+        // The transaction stays open, so that its connection sees the rows without a write to the disk.
         attempt('PRAGMA cache_spill = OFF; BEGIN', write);
         throw new ViewsFull({ cause: error });
       }
