@@ -26,7 +26,7 @@ type RunMachine = ReturnType<typeof compileMachine>;
 export type RunSnapshot = SnapshotFrom<RunMachine>;
 type RunContext = RunSnapshot['context'];
 
-/** A compiled chart with pure transitions. Compiling takes about 0.6 ms: see `machineCache`. */
+/** A compiled chart with pure transitions. Compiling takes about 0.6 ms: see `chartCache`. */
 export interface Chart {
   readonly machine: RunMachine;
   /** The snapshot after a run's first event. */

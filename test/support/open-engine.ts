@@ -1,4 +1,4 @@
-/** The engine without edges on a folder, for tests and benchmarks. */
+/** Opens a test engine: the service's `Context` on a folder, without HTTP, for tests and benchmarks. */
 import { hostname } from 'node:os';
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
