@@ -50,7 +50,7 @@ describe('The background check of records', () => {
     const deps = { system, onFault, onLost: onFault, corruptRuns: () => [] };
     stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at }, deps);
     history = new History({ views: stored, system, onFault });
-    // It never starts, as if the log were away.
+    // The test never starts the projector, as if the log were unreachable.
     projector = new Projector({
       log,
       views: new RunsInMemory(readerOf(log)),

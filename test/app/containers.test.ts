@@ -24,7 +24,7 @@ const PROXY = '.docker/nginx.conf.template';
 
 describe('The compose file', () => {
   const compose = textOf('docker-compose.yml');
-  /** What an instance is made of; the second takes all of it over. */
+  /** The settings of the first instance; the second one inherits them all. */
   const instance = /\n {2}council-1: &council\n((?: {4}.*\n|\n)+)/.exec(compose)?.[1] ?? '';
 
   it('passes every setting from a file that may be missing', () => {
@@ -37,7 +37,7 @@ describe('The compose file', () => {
     for (const own of ['HOST: 0.0.0.0', "PORT: '8000'", 'DATA_DIR: /data', server]) {
       expect(instance).to.include(`\n      ${own}\n`);
     }
-    // Compose puts values of the file in the place of such names.
+    // Compose replaces such names by values from the file.
     const replaced = [...compose.matchAll(/\$\{?(\w+)/g)].map(([, name]) => name);
     for (const own of ['HOST', 'PORT', 'DATA_DIR', 'EVENTSTORE_URL']) expect(replaced).not.to.include(own);
   });
@@ -48,7 +48,7 @@ describe('The compose file', () => {
     expect(published).to.deep.equal(['      - 127.0.0.1:8000:8000\n']);
   });
 
-  it('lets instances be called by loopback names and their own, or as the file says', () => {
+  it('accepts loopback names and the names of the instances as Host, or those that the file sets', () => {
     expect(instance).to.include('ALLOWED_HOSTS: ${ALLOWED_HOSTS:-localhost,127.0.0.1,council-1,council-2}\n');
   });
 
@@ -56,20 +56,20 @@ describe('The compose file', () => {
     expect(instance).to.match(/\n {4}extra_hosts:\n {6}- host\.docker\.internal:host-gateway\n/);
   });
 
-  it('has a proxy that looks up instances by their name, again every few seconds', () => {
+  it('has a proxy that looks up the addresses of instances again every few seconds', () => {
     const [, alias = ''] = /\n {4}networks:\n {6}default:\n {8}aliases: \[(\w+)\]\n/.exec(instance) ?? [];
     const proxy = textOf(PROXY);
     expect(proxy).to.match(/^ *resolver \$\{NGINX_LOCAL_RESOLVERS\} valid=\d+s/m);
-    // A name in a variable is asked for when it is needed, any other once, at the start.
+    // Nginx resolves a name in a variable when it needs it, and any other name only at the start.
     const [, variable = ''] = new RegExp(`^ *set (\\$\\w+) ${alias}:8000;`, 'm').exec(proxy) ?? [];
     const targets = [...proxy.matchAll(/^ *proxy_pass ([^;]+);/gm)].map(([, target]) => target);
     expect(new Set(targets)).to.deep.equal(new Set([`http://${variable}`]));
     expect(proxy).not.to.match(/^ *upstream /m);
   });
 
-  it('has a proxy that asks the name server of its container, that of Docker or of Podman', () => {
+  it('has a proxy that asks the name server of its container, in Docker and in Podman', () => {
     const service = /\n {2}proxy:\n((?: {4}.*\n)+)/.exec(compose)?.[1] ?? '';
-    // By this the image's entrypoint reads /etc/resolv.conf; templates are filled in from the environment.
+    // With this setting the image's entrypoint reads /etc/resolv.conf and fills its result into the template.
     expect(service).to.match(/^ {4}environment:\n {6}NGINX_ENTRYPOINT_LOCAL_RESOLVERS: '1'\n/m);
     expect(service).to.include(`\n      - ./${PROXY}:/etc/nginx/templates/default.conf.template:ro\n`);
     expect(textOf(PROXY).match(/\$\{[^}]*\}/g)).to.deep.equal(['${NGINX_LOCAL_RESOLVERS}']);
@@ -88,12 +88,12 @@ describe('The compose file', () => {
     expect(textOf(PROXY)).to.include('proxy_set_header X-Forwarded-Proto $scheme;');
   });
 
-  it('holds the council command', () => {
+  it('has an image that contains the council command', () => {
     expect(textOf('.docker/Dockerfile')).to.include('ln -s /app/src/cli/council.mjs /usr/local/bin/council');
   });
 });
 
-// Where the proxy is installed.
+// Only where nginx is installed.
 if (spawnSync('nginx', ['-v']).status === 0) {
   describe('The proxy of the compose file', () => {
     let dns: FakeDns;
@@ -114,7 +114,7 @@ if (spawnSync('nginx', ['-v']).status === 0) {
       dir.remove();
     });
 
-    /** An instance on an address of its own. */
+    /** Starts an instance on its own address. */
     const serve = async (address: string, port: number): Promise<RunningService> => {
       const service = await startService({ model: scriptedModel(() => 'hold'), host: address, port });
       services.push(service);
@@ -159,7 +159,7 @@ if (spawnSync('nginx', ['-v']).status === 0) {
       await first.stop();
       await channel.closed;
       await serve('127.0.0.3', port);
-      // The stopped one may still be listed.
+      // The name server may still list the stopped instance.
       dns.pointTo('127.0.0.2', '127.0.0.3');
       await untilTrue(isServing);
       for (let request = 0; request < 10; request += 1) {

@@ -39,7 +39,7 @@ onEmbeddedLog(() =>
       service = await startService({ dataDir: dir.path, model, ...settings });
       rest = restClient(service.url);
     };
-    /** Whether the tests of a block share a folder, in which each has a run. */
+    /** Whether the tests of a block share one folder, in which each has its own run. */
     let isShared = false;
     const begin = (): void => {
       dir = tempDir();
@@ -103,7 +103,7 @@ onEmbeddedLog(() =>
       const ways = [
         ['its events are read', '/events'],
         ['its state is read', '/state'],
-        ['its genealogy is told', '/genealogy'],
+        ['its genealogy is read', '/genealogy'],
         ['its chart is shown', '/chart'],
         ['it is verified', '/verify'],
       ] as const;
@@ -115,7 +115,7 @@ onEmbeddedLog(() =>
         let script = councilScript([5, 9]);
         await serve(scriptedModel((request, index) => script(request, index)));
         for (const _ of ways) {
-          // Each begins with "Draft 1".
+          // Every draft begins with "Draft 1".
           script = councilScript([5, 9]);
           runIds.push(await finished());
         }
@@ -126,7 +126,7 @@ onEmbeddedLog(() =>
       });
 
       for (const [at, [how, path]] of ways.entries()) {
-        it(`is shown as true nowhere once ${how}, nor after the next start`, async () => {
+        it(`is reported as corrupt everywhere once ${how}, and after the next start`, async () => {
           const runId = runIds[at] ?? '';
           expect((await rest.get(`/api/runs/${runId}${path}`)).status).to.equal(path === '/verify' ? 200 : 500);
           await expectRefusedEverywhere(runId);
@@ -173,7 +173,7 @@ onEmbeddedLog(() =>
     });
 
     for (const views of ['kept', 'deleted']) {
-      it(`is found at the start while it waits for a human or to be admitted, views ${views}`, async () => {
+      it(`is found at the start while it is paused or pending, views ${views}`, async () => {
         const held = { maxActiveRuns: 1 };
         const model = scriptedModel(() => 'hold');
         await serve(model, held);
@@ -207,7 +207,7 @@ onEmbeddedLog(() =>
       await expectRefusedEverywhere(runId);
     });
 
-    it('is not shown as another run whose record replaced its own', async () => {
+    it('is not shown as the run whose record replaced its own', async () => {
       await serve();
       const [one, other] = [await finished(), await finished()];
       await restart(() => swapRecords(dir.path, [one, other]));
@@ -233,7 +233,7 @@ onEmbeddedLog(() =>
       ['is followed', async (id) => await openChannel(service.url, `/ws/council/${id}`).closed],
     ];
     describe('that was cut', () => {
-      /** Of each run its id and where it paused, which is its end now. */
+      /** The id of each run, and the revision of its pause, where its record now ends. */
       const cut: { readonly runId: string; readonly paused: number }[] = [];
 
       share(async () => {
@@ -249,7 +249,7 @@ onEmbeddedLog(() =>
           cut.push({ runId, paused });
           dropped.push(...recorded.slice(paused + 1).map(({ id }) => id));
         }
-        // Something follows on the log: a log that ends before the views do is refused as a whole.
+        // Another event follows in the log, because the service refuses a log that ends before its views.
         await finished();
         await restart(() => dropped.forEach((id) => dropEvent(dir.path, id)));
       });
@@ -269,7 +269,7 @@ onEmbeddedLog(() =>
       const runId = await startGodRun(service.engine, graphOf('write -> judge?'));
       await pausedBefore(service.engine, runId, 'write');
       const released = (await recordOf(service.engine.log, runId)).at(-1);
-      // What follows it on the log: with no position missing at its end, the views are not folded anew.
+      // Another event follows in the log. No position is missing at the end, so the service does not rebuild the views.
       await finished();
       await restart(() => dropEvent(dir.path, released?.id ?? ''));
       await rest.get(`/api/runs/${runId}/verify`);

@@ -15,7 +15,7 @@ import { untilTrue } from '../support/until-true.js';
 describe('A record of keys that was forged', () => {
   let dir: TempDir;
   let service: RunningService | null = null;
-  /** The log itself. */
+  /** The real log, without forged events. */
   let own: EventLog | null = null;
   let isForged = false;
 
@@ -25,7 +25,7 @@ describe('A record of keys that was forged', () => {
     dir.remove();
   });
 
-  /** Shows a key's revocation as one more use of it. */
+  /** Replaces the revocation of a key by another use of it. */
   const forged = (event: RecordedEvent): RecordedEvent =>
     isForged && event.type === 'KeyRevoked' ? { ...event, type: 'KeyUsed' } : event;
   const decorate = (log: EventLog): EventLog => {
@@ -42,7 +42,7 @@ describe('A record of keys that was forged', () => {
     });
   };
 
-  /** By another instance, which nobody shows anything forged. */
+  /** Appends through another instance, whose log is not forged. */
   async function revokedElsewhere(): Promise<void> {
     const log = own ?? expect.fail('There is no log');
     const other = new KeyStore({ log, system: nodeSystem(), instanceId: 'other', onFault: () => undefined });

@@ -133,7 +133,7 @@ describe('Data directory', () => {
       return before;
     };
 
-    it('all of them, but of the same machine only', () => {
+    it('all that ran on the same machine, and no others', () => {
       expect(next('here', 'one')).to.deep.equal([]);
       expect(next('here', 'two')).to.deep.equal(['one']);
       expect(next('here', 'three')).to.deep.equal(['one', 'two']);
@@ -150,7 +150,7 @@ describe('Data directory', () => {
       expect([before[0], before.at(-1)]).to.deep.equal(['old-1', 'last']);
     });
 
-    it('as far as its file can be read, also in the format of an earlier version', () => {
+    it('that a file of an earlier version names, and none if the file is corrupt', () => {
       for (const [left, told] of [
         ['{"instanceId":"one","hostname":"here"}', ['one']],
         ['{"instanceId":"one","hostname":"here","predecessors":7}', ['one']],

@@ -12,7 +12,7 @@ const SENT = 3_000;
 const MAX_QUEUED = 1_000;
 
 describe('A server before its context is created', () => {
-  it('queues at most 1,000 requests, however many a connection sends in advance', async () => {
+  it('queues at most 1,000 requests, even if one connection sends more', async () => {
     let seen = 0;
     const server = createServer().on('request', () => (seen += 1));
     const earlyRequests = queueEarlyRequests(server, {

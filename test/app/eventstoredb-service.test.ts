@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-/** Under way while the server is killed. */
+/** Runs in progress while the server is killed. */
 const RUNS = process.env['SOAK'] === undefined ? 10 : 20;
 
 describe('The process on EventStoreDB', () => {
@@ -57,7 +57,7 @@ describe('The process on EventStoreDB', () => {
     const url = await addressOf(first);
     const runIds = [await startRun(url), await startRun(url)];
     await first.kill();
-    // It admits one of them only: the other keeps its first owner.
+    // This process has room for one run only, so the other run keeps its first owner.
     const second = start({ ...stuck, ...single });
     const owned = restClient(await addressOf(second));
     const claims = async (): Promise<number> => {
@@ -72,13 +72,13 @@ describe('The process on EventStoreDB', () => {
     await untilTrue(async () => (await claims()) === 1);
     await second.kill();
     await server.kill();
-    // It would not suspect anyone within an hour.
+    // This process would suspect another instance only after an hour.
     const third = start({ SUSPECT_AFTER_MS: '3600000' });
     await third.waitFor(isWaiting);
     await server.restart();
     const rest = restClient(await addressOf(third));
     await untilTrue(async () => (await rest.get('/api/health/ready')).status === 200);
-    // What each of those left that were killed before it, not the last alone.
+    // It takes the runs of all processes that were killed before it, not only of the last one.
     for (const runId of runIds) expect(await rest.until(runId, isOver)).to.include({ status: 'completed' });
     const next = await rest.start();
     const told = await rest.until(next, isOver);

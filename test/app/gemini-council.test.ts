@@ -30,7 +30,7 @@ describe('A council on Gemini', () => {
   let service: RunningService | null;
   let rest: RestClient;
 
-  /** The least jitter, so that only what a provider asks for is waited. */
+  /** The smallest jitter, so that the service waits only as long as a provider asks for. */
   const system = { ...nodeSystem(), random: () => 0 };
   const model = (): LanguageModel => geminiModel({ apiKey: KEY, baseUrl: server.url, model: 'gemini-x' });
 
@@ -43,7 +43,7 @@ describe('A council on Gemini', () => {
     rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json').events;
   const critiques = (): readonly GeminiCall[] => server.calls.filter(({ body }) => isCritique(body));
 
-  /** Critics answer by these replies in order, agents by a draft. */
+  /** Critics give these replies in order; agents answer with a draft. */
   const answerCriticsBy = (replies: readonly GeminiReply[]): void => {
     let calls = 0;
     server.answerBy(({ body }) => (isCritique(body) ? (replies[calls++] ?? says('no more')) : says('A draft')));
@@ -96,7 +96,7 @@ describe('A council on Gemini', () => {
     }
   });
 
-  it('waits as long as Retry-After says and shows both attempts', async () => {
+  it('waits as long as Retry-After asks, and records both attempts', async () => {
     const council = councilOf([8]);
     server.answerBy((call, index) =>
       index === 0 ? refuses(429, { message: 'Slow down.', headers: { 'Retry-After': '1' } }) : council(call, index),
@@ -112,7 +112,7 @@ describe('A council on Gemini', () => {
     expect(first?.data).to.include({ attempt: 1, delayMs: 0 });
     expect(second?.data).to.include({ node: 'master_agent', step: first?.data.step, attempt: 2, delayMs: 1_000 });
     const [before, after] = server.calls;
-    // A timer may fire a millisecond early by another clock.
+    // By another clock, a timer may fire a millisecond early.
     expect((after?.atMs ?? 0) - (before?.atMs ?? 0)).to.be.at.least(995);
   });
 
@@ -200,7 +200,7 @@ describe('A council on Gemini', () => {
     }
   });
 
-  it('started by its environment alone shows its key to Gemini and to no other', async () => {
+  it('that is set up by environment variables sends its key to Gemini and to no other server', async () => {
     const dir = tempDir();
     const child = startChild(process.execPath, [MAIN], {
       PORT: '0',

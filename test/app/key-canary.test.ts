@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.js';
 /** From dist/test/app, where this file runs. */
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
-describe('What opens the service', () => {
+describe('A secret that grants access to the service', () => {
   let dir: TempDir;
   let child: Child;
 

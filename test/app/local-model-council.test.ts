@@ -16,7 +16,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { wholeOf } from '../support/whole-run.js';
 
-/** The least jitter. */
+/** The smallest jitter. */
 const system = { ...nodeSystem(), random: () => 0 };
 const TREES = { filename: 'trees.pdf', pages: ['Oaks grow slowly.'] };
 const READER: Partial<GraphNode> = { tools: { webSearch: false, pdfReader: true }, timeoutMs: 10_000, maxAttempts: 1 };
@@ -51,7 +51,7 @@ describe("A council on a server like llama.cpp's", () => {
     dir.remove();
   });
 
-  it('gets a score on the scale, although its grammar has no bounds of numbers', async () => {
+  it('gets a score from 0 to 10, although the grammar of the server ignores the bounds of numbers', async () => {
     await open();
     const { run, events } = await ended(await start());
     expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'A draft.' });
@@ -60,7 +60,7 @@ describe("A council on a server like llama.cpp's", () => {
     expect(server.calls).to.have.length(3);
   });
 
-  it('keeps thoughts out of drafts, and asks a critic again with a schema if the prompt fails', async () => {
+  it('removes thoughts from drafts, and asks a critic again with a schema if the prompt alone fails', async () => {
     await open({ thoughts: 'Let me think. {"score": 3, "feedback": "no"}\n</think>\n\n' });
     const { run } = await ended(await start(READER));
     expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'A draft.' });
@@ -79,7 +79,7 @@ describe("A council on a server like llama.cpp's", () => {
     expect(factsOf(events, 'NodeFailed').map(({ kind }) => kind)).to.contain('unavailable');
   });
 
-  it('fails at once where https:// is asked of its plain port, and names the setting', async () => {
+  it('fails at once if https:// is set for a plain HTTP port, and names the setting', async () => {
     await open({}, (url) => url.replace('http:', 'https:'));
     const { run, events } = await ended(await start());
     expect(run?.phase.status).to.equal('failed');

@@ -96,7 +96,7 @@ describe('A service that starts while the server of its log is away', () => {
     });
   }
 
-  it('serves no one before it can read the keys, and exits with code 2 on an open address if there are none', async () => {
+  it('serves no client before it can read the keys, and exits with code 2 on an open address without keys', async () => {
     await server.kill();
     start({ HOST: '0.0.0.0' });
     const url = (await addressOf(child)).replace('0.0.0.0', '127.0.0.1');

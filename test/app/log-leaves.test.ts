@@ -10,17 +10,20 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 
-/** More reads than any answer needs before it begins. The tests let the log go away after each number of reads. */
+/**
+ * More reads than any answer needs before it begins. The tests make the log unreachable after each number of reads up
+ * to this.
+ */
 const MOST_READS = 12;
 
-describe('A service whose log goes away while a client opens a stream', () => {
+describe('A service whose log becomes unreachable while a client opens a stream', () => {
   let service: RunningService;
   let log: LeavingLog;
   const runs: Record<string, string> = {};
 
   before(async () => {
     log = leavingLog();
-    // The calls of one run wait for ever; the others are answered at once.
+    // The model never answers the calls of one run, and answers all others at once.
     const model = scriptedModel(({ prompt }) =>
       prompt.includes('held') ? 'hold' : { text: '{"score": 9, "feedback": "fine"}' },
     );
@@ -72,7 +75,7 @@ describe('A service whose log goes away while a client opens a stream', () => {
       throw new Error('The stream was never answered with 200');
     });
 
-    it(`answers the export of a ${which} run with 503 or whole`, async () => {
+    it(`answers the export of a ${which} run with 503 or completely`, async () => {
       const ask = async (): Promise<{ readonly status: number; readonly text: string }> => {
         const reply = await fetch(`${service.url}/api/runs/${runs[which]}/events`, {
           headers: { Accept: 'application/x-ndjson' },

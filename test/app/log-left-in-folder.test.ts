@@ -15,7 +15,7 @@ import { startService } from '../support/running-service.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
-/** The bytes of each file under a folder, by its path from there. */
+/** The content of each file under a folder, by its relative path. */
 function contentsOf(folder: string): ReadonlyMap<string, Buffer> {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
   const files = names.filter((name) => statSync(join(folder, name)).isFile());
@@ -123,7 +123,7 @@ describe('A service with EVENTSTORE_URL whose folder holds an embedded log', () 
     });
   }
 
-  it('runs on that log again, with all its runs, when the setting is taken back after a warning', async () => {
+  it('shows all runs of that log again when EVENTSTORE_URL is removed after the warning', async () => {
     await twoRuns();
     for (let round = 0; round < 2; round += 1) {
       await served(true, async (service) => void expect(told(service)).to.have.length(1));
@@ -134,7 +134,7 @@ describe('A service with EVENTSTORE_URL whose folder holds an embedded log', () 
     }
   });
 
-  it('still refuses that log when it has lost its end while the setting was there', async () => {
+  it('still refuses that log if it lost its last events while EVENTSTORE_URL was set', async () => {
     await twoRuns();
     const older = readFileSync(log);
     await twoRuns();
@@ -145,7 +145,7 @@ describe('A service with EVENTSTORE_URL whose folder holds an embedded log', () 
     expect(String(refusal)).to.include('acknowledged after that are missing');
   });
 
-  it('starts if that log holds no keys, and warns once with what it holds', async () => {
+  it('starts if that log holds no keys, and warns once of its runs', async () => {
     await twoRuns();
     await served(true, async (service) => {
       expect(told(service)).to.have.length(1);

@@ -26,7 +26,7 @@ onEmbeddedLog(() =>
     });
     afterEach(() => dir.remove());
 
-    /** A service comes, has something done, and goes. */
+    /** Starts a service, completes a run and stops the service. */
     const served = async (path = dir.path, act: (engine: TestEngine) => Promise<unknown> = finished): Promise<void> => {
       const engine = await openTestEngine({ path, model: instantModel() });
       try {
@@ -36,7 +36,7 @@ onEmbeddedLog(() =>
         await engine.stop();
       }
     };
-    /** What a user types to go on with what there is. */
+    /** Runs the command that accepts the loss. */
     const accept = async (): Promise<void> => {
       const { code, stderr } = await commandHere(['check', '--accept-loss'], { env: { DATA_DIR: dir.path } });
       expect(code, stderr).to.equal(0);
@@ -63,7 +63,7 @@ onEmbeddedLog(() =>
       await served();
     });
 
-    it('is refused if it was truncated to nothing, with and without views, and is not changed', async () => {
+    it('is refused if it was truncated to an empty file, with and without views, and is not changed', async () => {
       await served();
       truncateSync(log);
       expect(await refusal()).to.include('the file is empty');
@@ -125,7 +125,7 @@ onEmbeddedLog(() =>
         .and.include(`"${views}"`);
     });
 
-    it('is accepted without other files, as when a backup is restored', async () => {
+    it('is accepted if it is the only file in the folder, as after a restore', async () => {
       await served();
       const restored = tempDir();
       cpSync(log, join(restored.path, 'log.sqlite'));

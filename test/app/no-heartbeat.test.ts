@@ -8,7 +8,7 @@ import { startService } from '../support/running-service.js';
 import { untilTrue } from '../support/until-true.js';
 
 const CLUSTER = { heartbeatMs: 9_000, suspectAfterMs: 60_000 };
-/** Of the timers of a cluster: beats, and looks for orphans. */
+/** Intervals of a cluster's timers: heartbeats, and checks for orphans. */
 const INTERVALS = [CLUSTER.heartbeatMs, 1_000];
 
 describe('A service whose log accepts no heartbeat', () => {
@@ -35,7 +35,7 @@ describe('A service whose log accepts no heartbeat', () => {
     const rest = restClient(url);
     rest.read(await rest.get('/api/health/ready'), 200, 'readiness.json');
     isTaken = false;
-    // It says so when it lets its runs go. One may have been on its way, which counts from when it is taken.
+    // It logs when it abandons its runs. The log may first have acknowledged a heartbeat that was in flight.
     await untilTrue(() => {
       system.pass(CLUSTER.suspectAfterMs);
       return faults.some((fault) => 'instanceId' in fault);

@@ -21,7 +21,7 @@ import { failureOf } from '../../src/run/state.js';
 
 const { uuid } = nodeSystem();
 
-/** Timers that run fifty times as fast: waits between two looks at a server are nothing to wait for here. */
+/** Timers that run fifty times as fast, so that the test does not wait long between two probes of a server. */
 function hasty(aheadMs = 0): System {
   const system = nodeSystem();
   return {
@@ -31,7 +31,7 @@ function hasty(aheadMs = 0): System {
   };
 }
 
-/** Its deadlines are not met by a machine that is slow, though they run fifty times as fast too. */
+/** A deadline that a slow machine does not reach, although it passes fifty times as fast too. */
 const PATIENT = fixedGraph({ timeoutMs: 600_000, maxAttempts: 4 });
 
 describe("A model server's outage", () => {
@@ -58,7 +58,7 @@ describe("A model server's outage", () => {
       path: dir.path,
       model: modelAt(server.url),
       system,
-      // A server of the log answers in its own time.
+      // The server of the log answers in real time.
       openLog: (at) => openLog({ ...at, system: nodeSystem() }),
       ...options,
     });
@@ -75,11 +75,11 @@ describe("A model server's outage", () => {
     return runId;
   }
 
-  /** Until a run is recorded to have met the outage. */
+  /** Waits until a run has recorded a failure by the outage. */
   const waitsItOut = (engine: TestEngine, runId: string): Promise<unknown> =>
     runWhen(engine, runId, ({ progress }) => progress.frontier.some(({ outage }) => outage !== null));
 
-  /** The engine goes as a kill does. */
+  /** Ends the engine as a kill does. */
   async function kill(engine: TestEngine): Promise<void> {
     await engine.log.close();
     await engine.stop();
@@ -93,7 +93,7 @@ describe("A model server's outage", () => {
     ['that is overloaded and answers 529', refuses(529), 'overloaded'],
   ];
   for (const [title, reply, kind] of rows) {
-    it(`fails no run: one ${title}, more often than there are tries`, async () => {
+    it(`fails no run with more failures than a node has attempts: a server ${title}`, async () => {
       const council = councilOf([8]);
       server.answerBy((call, index) => (index < 6 ? reply : council(call, index)));
       const engine = await open();
@@ -108,7 +108,7 @@ describe("A model server's outage", () => {
     });
   }
 
-  it('fails no run that starts while nothing listens, nor one that Gemini is overloaded for', async () => {
+  it('fails no run that starts while no server listens, and none while Gemini is overloaded', async () => {
     await server.goAway();
     const engine = await open();
     const runId = await start(engine);
@@ -137,7 +137,7 @@ describe("A model server's outage", () => {
     }
   });
 
-  it('fails a run when its budget has ended, with the model and how long it was unreachable', async () => {
+  it('fails a run when its budget is used up, naming the model and the duration', async () => {
     await server.goAway();
     const engine = await open({ modelOutageMs: 200 });
     const runId = await start(engine);
@@ -190,7 +190,7 @@ describe("A model server's outage", () => {
     ).to.deep.equal([...[1, 2, 3, 4].map((attempt) => [1, attempt])]);
   });
 
-  it('has no fresh budget after a restart of the service', async () => {
+  it('keeps the used part of its budget over a restart of the service', async () => {
     await server.goAway();
     const first = await open();
     const runId = await start(first);
@@ -211,7 +211,7 @@ describe("A model server's outage", () => {
     await Promise.all(runIds.map((runId) => waitsItOut(engine, runId)));
     const met = server.calls.length;
     await server.until(() => server.calls.length >= met + 2);
-    // Those that were in flight when the first was refused, and one after the other since.
+    // The calls in flight when the first was refused, and since then one probe after the other.
     expect(server.calls.length).to.be.lessThan(runIds.length / 2);
     isOut = false;
     const runs = await allFinished(engine, runIds);

@@ -38,14 +38,17 @@ describe('The process', () => {
     dir.remove();
   });
 
-  /** A file in the place of the record. */
+  /** Puts a file in the place of the log. */
   function spoiltRecord(bytes: Buffer): { readonly file: string; readonly isAsItWas: () => boolean } {
     const file = join(dir.path, 'log.sqlite');
     writeFileSync(file, bytes);
     return { file, isAsItWas: () => readFileSync(file).equals(bytes) };
   }
 
-  /** What a start in this process is refused with: a process ends with that line, as the tests beside show. */
+  /**
+   * The error of a start in this process. A process of its own ends with this text as its only line, as other tests
+   * here show.
+   */
   async function refusalHere(settings: ServiceOverrides): Promise<Error> {
     const refusal = await rejectionOf(startService(settings));
     if (!(refusal instanceof CouncilError))
@@ -103,7 +106,7 @@ describe('The process', () => {
     silent.destroy();
   });
 
-  it('writes its address first, shares no folder or port, and exits 0 on SIGTERM, even if sent twice', async () => {
+  it('writes its address first, refuses a used folder or port, and exits with code 0 on SIGTERM, even if sent twice', async () => {
     const first = run();
     const address = await first.url;
     const { port } = new URL(address);
@@ -126,7 +129,7 @@ describe('The process', () => {
     expect(lines).to.include(`listening on ${address}`);
   });
 
-  it('is refused a record that is no database, on one line that names the file', async () => {
+  it('refuses a log that is no database, in one line that names the file', async () => {
     const { file, isAsItWas } = spoiltRecord(Buffer.from('x'.repeat(9_000)));
     const { code, stderr } = await run({ DATA_DIR: dir.path, EVENTSTORE_URL: '' }).ended;
     expect(code).to.equal(1);
@@ -139,7 +142,7 @@ describe('The process', () => {
     ['was emptied', Buffer.alloc(0)],
     ['was cut', Buffer.concat([Buffer.from('SQLite format 3\0'), Buffer.alloc(4_000)])],
   ] as const) {
-    it(`is refused a record that ${what}, on one line that names the file`, async () => {
+    it(`refuses a log that ${what}, in one line that names the file`, async () => {
       const { file, isAsItWas } = spoiltRecord(bytes);
       const refusal = await refusalHere({ dataDir: dir.path, eventStore: null });
       expect(refusal).not.to.be.instanceOf(ConfigInvalid);
@@ -180,7 +183,7 @@ describe('The process', () => {
     });
   }
 
-  // What the settings say by themselves is told in config.test.ts.
+  // config.test.ts tests the values of settings.
   const refusals: readonly (readonly [string, Record<string, string>])[] = [
     ['DATA_DIR', { DATA_DIR: MAIN }],
     ['DATA_DIR', { DATA_DIR: '/proc/nope' }],

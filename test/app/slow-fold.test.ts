@@ -10,7 +10,7 @@ import { untilTrue } from '../support/until-true.js';
 /** How long a list waits for its views, in milliseconds. */
 const LIST_WAIT_MS = 5_000;
 
-describe('A service whose views have much to fold', () => {
+describe('A service whose views are behind the log', () => {
   let service: RunningService | null = null;
 
   afterEach(async () => {
@@ -53,7 +53,7 @@ describe('A service whose views have much to fold', () => {
     await untilTrue(async () => (await rest.get('/api/health/ready')).status === 200);
   });
 
-  it('answers no list without what is recorded: with 503 at the deadline, and whole once they have caught up', async () => {
+  it('never answers an incomplete list: answers 503 at the deadline, and the complete list once the views have caught up', async () => {
     const log = heldLog();
     const system = passingSystem([LIST_WAIT_MS]);
     service = await startService({ model: instantModel(), decorate: log.decorate, system });

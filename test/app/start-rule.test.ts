@@ -24,7 +24,7 @@ describe('The start of a service on an address that is not loopback', () => {
     dir.remove();
   });
 
-  it('is refused without keys, in one line that says what to do', async () => {
+  it('fails without keys, with one line that says what to do', async () => {
     const error = await rejectionOf(start({ host: '0.0.0.0' }));
     expect(error).to.be.instanceOf(ConfigInvalid);
     expect(String(error)).to.include('HOST="0.0.0.0"').and.include('AUTH=off').and.include('council keys add');
@@ -37,7 +37,7 @@ describe('The start of a service on an address that is not loopback', () => {
     expect(told).to.deep.equal(['AUTH=off: every client that reaches 0.0.0.0 may do everything without a key']);
   });
 
-  it('succeeds with a key, and requests need the key whatever AUTH is', async () => {
+  it('succeeds with a key, and requests need the key with AUTH on and off', async () => {
     const { url } = await start({ host: '127.0.0.1' });
     const body = JSON.stringify({ name: 'ann', scopes: ['admin'] });
     const added = await fetch(`${url}/api/keys`, {

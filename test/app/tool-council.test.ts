@@ -82,7 +82,7 @@ describe('A council with tools', () => {
     });
     afterEach(() => server.stop());
 
-    it('reads chunks, records them, drafts on them, and its citations are judged', async () => {
+    it('reads chunks, records them, writes a draft from them, and reports unknown citations', async () => {
       const draft = `Slowly ${markOf(TREES, 1)}, not tall [deadbeef:7].`;
       server.answerBy([
         says([{ functionCall: { name: 'pdf_reader', args: { query: 'oaks', top_k: 2 } }, thoughtSignature: 's' }]),
@@ -107,7 +107,7 @@ describe('A council with tools', () => {
       expect(system.sha256(result)).to.equal(call?.resultHash);
     });
 
-    it('grants no tool that the text of a chunk asks for', async () => {
+    it('grants no tool that the text of a chunk demands', async () => {
       server.answerBy([
         says([{ functionCall: { name: 'pdf_reader', args: { query: 'oaks' } } }]),
         says([{ functionCall: { name: 'delete_all', args: {} } }, { functionCall: { name: 'web_search', args: {} } }]),
@@ -125,7 +125,7 @@ describe('A council with tools', () => {
       for (const call of server.calls) expect(namesOffered(call)).to.deep.equal(['pdf_reader']);
     });
 
-    it('tells a node which tools are missing, and records it', async () => {
+    it('names missing tools in the prompt, and records them', async () => {
       server.answerBy([says('Without.')]);
       const tools = { webSearch: true, pdfReader: true };
       const at = await open(gemini(), { chunkSearch: memoryChunks([]) });
@@ -141,7 +141,7 @@ describe('A council with tools', () => {
     });
   });
 
-  it('on the offline model uses its tools without any key, and says that it is offline', async () => {
+  it('uses its tools on the offline model without a key, and says that the model is offline', async () => {
     const webSearch: SearchProvider = {
       name: 'web',
       search: async (query) => ({
@@ -247,7 +247,7 @@ describe('A council with tools', () => {
       }
     });
 
-    it('uses tools, and its critic has its schema beside them', async () => {
+    it('uses tools, and sends the schema of the critic together with its tools', async () => {
       const server = await fakeOpenAi(({ body }) => {
         if (body.messages.length === 2 && body.tools !== undefined) return calls(['pdf_reader', { query: 'oaks' }]);
         return openAiSays(isCritique(body) ? '{"score": 9, "feedback": "Fine."}' : 'A draft');
@@ -267,7 +267,7 @@ describe('A council with tools', () => {
       }
     });
 
-    it('sends words before a tool call and thoughts as replaced: the last turn is the draft', async () => {
+    it('streams words before a tool call and thoughts in earlier turns, and the draft in the last', async () => {
       const [letMeSee, thought] = [{ content: 'Let me see.' }, { content: 'I wonder.\n</think>\nOaks ' }];
       const call = {
         tool_calls: [{ index: 0, id: 'a', function: { name: 'pdf_reader', arguments: '{"query":"oaks"}' } }],
@@ -296,7 +296,7 @@ describe('A council with tools', () => {
       }
     });
 
-    it('sends a stream that an outage cut as replaced: the last turn, joined, is the draft', async () => {
+    it('streams an answer that an outage cut in an earlier turn, and the draft in the last', async () => {
       const whole = saysInPieces(['Whole ', 'draft']);
       const server = await fakeOpenAi([refuses(503), cutAfter('Half '), cutAfter('<think>Half '), whole]);
       try {
@@ -363,7 +363,7 @@ describe('A council with tools', () => {
   });
 });
 
-/** Begins a stream and loses the connection. */
+/** Begins a stream and closes the connection. */
 function cutAfter(content: string): Reply {
   return (response) => {
     response.writeHead(200, { 'Content-Type': 'text/event-stream' });
@@ -376,7 +376,7 @@ function namesOffered(call: GeminiCall | undefined): readonly string[] {
   return call?.body.tools?.flatMap(({ functionDeclarations }) => functionDeclarations.map(({ name }) => name)) ?? [];
 }
 
-/** What the model was given of its last call. */
+/** The tool result that the model received last. */
 function resultIn(call: GeminiCall | undefined): string {
   return call?.body.contents.at(-1)?.parts[0]?.functionResponse?.response.content ?? '';
 }

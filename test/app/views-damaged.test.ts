@@ -15,12 +15,12 @@ import { untilTrue } from '../support/until-true.js';
 
 const RUNS = 30;
 
-describe('Stored views that are damaged', () => {
+describe('Stored views that are corrupt', () => {
   let service: RunningService;
   let rest: RestClient;
   let views: string;
   let log: HeldLog;
-  /** Resolves when the log may say that all that is stored was read. */
+  /** Resolves when the log may report that all stored events were read. */
   let mayCatchUp: Promise<void>;
   let isHeld: boolean;
 
@@ -44,7 +44,10 @@ describe('Stored views that are damaged', () => {
   });
   afterEach(() => service.stop());
 
-  /** Every page of the file but the first. Another connection's write has the service read them anew. */
+  /**
+   * Overwrites every page of the file except the first. A write by another connection makes the service read the pages
+   * again.
+   */
   const damage = (): void => {
     changeViews(service.dataDir, "INSERT INTO meta VALUES ('touched', ''); PRAGMA wal_checkpoint(TRUNCATE)");
     const bytes = readFileSync(views);
@@ -58,7 +61,7 @@ describe('Stored views that are damaged', () => {
       .map(({ id }) => id)
       .sort();
 
-  it('while the service runs are folded again: requests by id are answered, lists wait, no answer is 500', async () => {
+  it('are folded again while the service runs: requests by id are answered, lists wait, no answer is 500', async () => {
     const ids = await Promise.all(Array.from({ length: RUNS }, () => rest.start()));
     for (const id of ids) await rest.until(id, isOver);
     await rest.post('/api/councils/', { id: 'mine', name: 'Mine', nodes: [{ id: 'a' }] });
@@ -105,7 +108,7 @@ describe('Stored views that are damaged', () => {
     expect(await listing).to.deep.equal([...ids].sort());
   });
 
-  it('while the service is stopped are rebuilt at its start, whichever part is damaged', async () => {
+  it('are rebuilt at the start of the service, whichever part was corrupted while it was stopped', async () => {
     const dir = tempDir();
     const first = await startService({ dataDir: dir.path });
     const ids = [await restClient(first.url).start(), await restClient(first.url).start()];

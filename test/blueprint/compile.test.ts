@@ -49,7 +49,7 @@ describe('A compiled blueprint', () => {
     ['Faktenpru\u0308ferin', true],
     ['Pruefer', true],
     ['\uff23\uff52\uff49\uff54\uff49\uff43', true],
-    // What a critic does counts alone: beside other words it may be what others work on.
+    // A word for criticism counts only alone, because beside other words it may name the subject of an agent.
     ['Criticism', true],
     ['Critique', true],
     ['Textkritik', true],

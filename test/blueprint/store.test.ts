@@ -46,7 +46,7 @@ describe('The blueprint store', () => {
     return events;
   };
 
-  /** Records something as the next save of the plain one, rightly linked. */
+  /** Records any data as the next save of the plain blueprint, with a correct hash. */
   const save = async (data: object): Promise<void> => {
     const [stream, subject] = [blueprintStream('plain'), 'plain'];
     const last = await lastEvent(log, stream);
@@ -60,7 +60,7 @@ describe('The blueprint store', () => {
     ['lost without an answer', false, new AppendOutcomeUnknown({ stream: 's' })],
     ['never sent', false, new LogUnavailable()],
   ] as const) {
-    it(`makes a change once when its append was ${what}`, async () => {
+    it(`makes a change once if its append was ${what}`, async () => {
       let appends = 0;
       const blueprints = storeOn(
         changedLog(log, {
@@ -171,7 +171,7 @@ describe('The blueprint store', () => {
     expect((await eventsOf('plain')).map(({ type }) => type)).to.deep.equal(['BlueprintCreated']);
   });
 
-  it('saves a request of 256 KiB whatever its defaults add, and refuses one byte more', async () => {
+  it('saves a request of 256 KiB with all its defaults, and refuses one byte more', async () => {
     const sized = (bytes: number) => {
       const nodes = Array.from({ length: 200 }, (_, at) => ({ id: `n${at}` }));
       const edges = Array.from({ length: 1_000 }, (_, at) => ({ source: `n${at % 200}`, target: 'n0' }));

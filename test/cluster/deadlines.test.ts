@@ -26,7 +26,7 @@ const RULES: readonly Approvals[] = [
   { by: ['ann'], deadline: { after_ms: HOUR, then: { escalate: ['eve'] } } },
 ];
 
-/** The system's own, with a clock that is so far ahead. */
+/** The real system, with a wall clock that is ahead by this time. */
 function aheadBy(ms: number): System {
   const system = nodeSystem();
   return { ...system, now: () => new Date(Date.parse(system.now()) + ms).toISOString() };

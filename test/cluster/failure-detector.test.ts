@@ -10,7 +10,7 @@ describe('The failure detector', () => {
   let system: ManualSystem;
   let detector: FailureDetector;
 
-  /** Heartbeats of these instances arrive at every interval for a time. */
+  /** Delivers heartbeats of these instances at every interval for a time. */
   const receive = (forMs: number, ...instanceIds: readonly string[]): void => {
     for (let passedMs = 0; passedMs < forMs; passedMs += BEAT_MS) {
       system.advance(BEAT_MS);
@@ -24,7 +24,7 @@ describe('The failure detector', () => {
     detector = new FailureDetector({ ...options, instanceId: 'me', system });
   });
 
-  it('suspects an instance after its silence, not before', () => {
+  it('suspects an instance only after it was silent for suspectAfterMs', () => {
     receive(10_000, 'me', 'other');
     receive(30_000, 'me');
     expect(detector.isSuspect('other')).to.equal(false);
@@ -59,7 +59,7 @@ describe('The failure detector', () => {
     expect(detector.isSuspect('other')).to.equal(true);
   });
 
-  it('gives an instance that it never heard of its time from the first question on', () => {
+  it('counts the silence of an unknown instance from the first question about it', () => {
     receive(10_000, 'me');
     expect(detector.isSuspect('stranger')).to.equal(false);
     receive(30_000, 'me');
@@ -76,7 +76,7 @@ describe('The failure detector', () => {
     expect(detector.isSuspect('other')).to.equal(false);
   });
 
-  it('suspects the earlier instances of its data directory, whatever it receives of them', () => {
+  it('suspects the earlier instances of its data directory, even if it receives their heartbeats', () => {
     receive(10_000, 'me', ...PREDECESSORS);
     for (const dead of PREDECESSORS) expect(detector.isSuspect(dead)).to.equal(true);
     expect(detector.isInTurn('a run')).to.equal(true);
@@ -103,7 +103,7 @@ describe('The failure detector', () => {
     detector.forgetSuspects((instanceId) => instanceId === 'other');
     expect(detector.isSuspect('other')).to.equal(true);
     detector.forgetSuspects(() => false);
-    // A forgotten instance has its full time again.
+    // The silence of a forgotten instance counts from zero again.
     expect(detector.isSuspect('other')).to.equal(false);
   });
 });

@@ -23,11 +23,11 @@ import { untilTrue } from '../support/until-true.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260103);
 const IS_SOAK = process.env['SOAK'] !== undefined;
-/** By a clock that the tests let pass: however slow the machine, nobody is taken for dead who beats. */
+/** Times on a clock that the tests advance, so that a slow machine causes no false suspicion. */
 const CLUSTER = { heartbeatMs: 9_000, suspectAfterMs: 60_000 };
-/** Of the timers of a cluster: beats, and looks for orphans. */
+/** Intervals of a cluster's timers: heartbeats, and checks for orphans. */
 const INTERVALS = [CLUSTER.heartbeatMs, 1_000];
-/** More than anyone is silent who is not taken for dead. */
+/** Longer than the silence that makes an instance suspected. */
 const LONG_MS = CLUSTER.suspectAfterMs + CLUSTER.heartbeatMs;
 const { uuid } = nodeSystem();
 const line = graphOf('one -> two; two -> three');
@@ -76,19 +76,19 @@ describe('Instances on one log', () => {
     return instance;
   }
 
-  /** Lets time go by at all of them, in steps in which those that can beat and hear each other. */
+  /** Advances the time of all instances in steps, in which those with a log exchange heartbeats. */
   async function pass(ms: number): Promise<void> {
     for (let passedMs = 0; passedMs < ms; passedMs += CLUSTER.heartbeatMs) {
       for (const { system } of instances) system.pass(CLUSTER.heartbeatMs);
       const up = instances.filter((each) => !stopped.has(each) && each.line.isUp());
       const from = await shared.log.head();
-      // The first may have been on its way before.
+      // The first heartbeat may have been in flight before.
       await untilTrue(async () => (await beatersSince(from, 2)) >= up.length);
       await Promise.all(up.map((each) => each.queries.list({ limit: 1, offset: 0 })));
     }
   }
 
-  /** How many instances have beaten so often after a position. */
+  /** How many instances have sent this many heartbeats after a position. */
   async function beatersSince(from: Position | null, times: number): Promise<number> {
     const beats = new Map<string, number>();
     for await (const { stream } of shared.log.readAll(from, { categories: ['instance'] })) {
@@ -108,7 +108,7 @@ describe('Instances on one log', () => {
     for (const runId of runIds) expect((await checkRecord(shared.log, runId)).at(-1)?.type).to.equal('RunCompleted');
   };
 
-  it('take the runs of one that has died, each once', async () => {
+  it('take each run of a dead instance once', async () => {
     const first = await open(scriptedModel(() => 'hold'));
     const runIds = await startAt(first, 20);
     const second = await open();
@@ -121,7 +121,7 @@ describe('Instances on one log', () => {
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started', 'recovered']);
   });
 
-  it('take the runs of one that stops at once, as a handover', async () => {
+  it('take the runs of a stopping instance at once, as a handover', async () => {
     const first = await open(scriptedModel(() => 'hold'));
     const runIds = await startAt(first, 20);
     const second = await open();
@@ -130,13 +130,13 @@ describe('Instances on one log', () => {
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started', 'handover']);
   });
 
-  it('take pending runs that another has no room for', async () => {
+  it('take pending runs for which their first instance has no room', async () => {
     const first = await open(
       scriptedModel(() => 'hold'),
       { maxActiveRuns: 1 },
     );
     const runIds = await startAt(first, 6);
-    // The registry holds queued runs too, so nothing offers them again while they wait.
+    // The registry holds queued runs too, so they are not offered again while they wait.
     const held = (): readonly string[] => runIds.filter((runId) => first.registry.holds(runId));
     expect(held()).to.deep.equal(runIds);
     const second = await open();
@@ -147,19 +147,19 @@ describe('Instances on one log', () => {
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started']);
   });
 
-  it('leave alone what others run, at their own start too', async () => {
+  it('take no runs of a live instance, not even at their start', async () => {
     const held = scriptedModel(() => 'hold');
     const first = await open(held);
     const runIds = await startAt(first, 5);
     const second = await open();
-    // Long enough to be taken for dead, were it so.
+    // Long enough for a suspicion if the heartbeats were missing.
     await pass(2 * LONG_MS);
     expect(runIds.map((runId) => second.registry.live(runId))).to.deep.equal(runIds.map(() => null));
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started']);
     expect(held.held).to.have.length(5);
   });
 
-  it('leave alone the runs of a process that only sends heartbeats, and it takes none of theirs', async () => {
+  it('take no runs of a process that only sends heartbeats, and that process takes none of theirs', async () => {
     const held = scriptedModel(() => 'hold');
     const waiting = await open(
       scriptedModel(() => 'hold'),
@@ -174,7 +174,7 @@ describe('Instances on one log', () => {
     expect(theirs.map((id) => terminal.registry.live(id))).to.deep.equal([null, null, null]);
   });
 
-  it('abort the call of a run that is cancelled elsewhere', async () => {
+  it('abort the model call of a run that another instance cancels', async () => {
     const held = scriptedModel(() => 'hold');
     const first = await open(held);
     const second = await open();
@@ -189,7 +189,7 @@ describe('Instances on one log', () => {
     ]);
   });
 
-  it('decide one pause once, whoever of them is asked, and the winner goes on', async () => {
+  it('record one decision of a pause, whichever instances are asked, and the winner continues the run', async () => {
     const all = [await open(), await open(), await open()];
     const [first] = all;
     if (first === undefined) throw new Error('Three were opened');
@@ -206,7 +206,7 @@ describe('Instances on one log', () => {
     expect(factsOf(events, 'NodeStarted')).to.have.length(1);
   });
 
-  it('start one run for one key, whoever of them is asked', async () => {
+  it('start one run for one Idempotency-Key, whichever instances are asked', async () => {
     const all = [await open(), await open(), await open()];
     const runId = uuid();
     const asked = all.flatMap((each) => Array.from({ length: 33 }, () => each.registry.start(runRequest(runId))));
@@ -216,11 +216,11 @@ describe('Instances on one log', () => {
     expect(await claimsOf(runId)).to.deep.equal(['started']);
   });
 
-  it('show a run truly wherever it is asked for, as soon as it is recorded', async () => {
+  it('show the recorded state of a run at every instance, as soon as it is recorded', async () => {
     const held = scriptedModel(() => 'hold');
     const first = await open(held);
     const second = await open();
-    // Its read models stand still.
+    // The read models of this instance receive no events.
     second.line.turn('silent');
     const reading = await open();
     const [runId = ''] = await startAt(first, 1);
@@ -232,7 +232,7 @@ describe('Instances on one log', () => {
     expect((await reading.queries.list({ limit: 5, offset: 0 }))[0]).to.include({ id: runId, status: 'failed' });
   });
 
-  it('tell a watcher every state of a run that is run elsewhere', async () => {
+  it('deliver every state of a run that another instance owns to a watcher', async () => {
     const first = await open();
     const second = await open();
     const runId = uuid();
@@ -246,7 +246,7 @@ describe('Instances on one log', () => {
     expect(seqs).to.deep.equal(seqs.map((_, index) => from + index));
   });
 
-  it('let their runs go when the log takes no heartbeat, and go on with them when it does again', async () => {
+  it('abandon their runs while the log accepts no heartbeat, and continue them afterwards', async () => {
     const held = scriptedModel(() => 'hold');
     const first = await open(held);
     const runIds = await startAt(first, 3);
@@ -261,11 +261,11 @@ describe('Instances on one log', () => {
     first.line.turn('up');
     await held.called(6);
     for (const call of [...held.held].slice(3)) call.signal.throwIfAborted();
-    // Not the run's fault: it does not count as a takeover.
+    // This does not count as a takeover, because the run did not crash its owner.
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started', 'handover']);
   });
 
-  it('lose no run to each other while the log is away from all', async () => {
+  it('take no runs of each other while no instance can reach the log', async () => {
     const all = [await open(), await open()];
     const models = all.map(() => scriptedModel(() => 'hold'));
     const slow = await Promise.all(models.map((model) => open(model)));
@@ -280,7 +280,7 @@ describe('Instances on one log', () => {
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started', 'handover']);
   });
 
-  it('do no harm when one that was taken for dead comes back', async () => {
+  it('lose no result when an instance that was suspected comes back', async () => {
     const held = scriptedModel(() => 'hold');
     const first = await open(held);
     const runIds = await startAt(first, 10);

@@ -26,13 +26,13 @@ const { uuid } = nodeSystem();
 
 interface Instance extends Omit<TestEngine, 'feed'> {
   readonly feed: Feed;
-  /** Whole reads of runs by this instance, by run. */
+  /** Number of complete reads by this instance, by run. */
   readonly reads: Map<string, number>;
   /** Checks for orphans since the start. */
   checks(): number;
 }
 
-/** The subscription of one instance, which a test delays. */
+/** The subscription of one instance, which a test can delay. */
 interface Feed {
   /** Delivers events up to a position only. */
   holdAt(position: Position | null): void;
@@ -63,7 +63,7 @@ describe('An instance whose feed lags behind the log', () => {
     const time = passingSystem([CLUSTER.heartbeatMs, CHECK_MS, OUT_OF_TURN_MS]);
     const system = {
       ...time,
-      // Each wait is the shortest one.
+      // Every random wait is the shortest.
       random: () => 0,
       after(ms: number, callback: () => void) {
         if (ms === CHECK_MS) checks += 1;
@@ -102,7 +102,7 @@ describe('An instance whose feed lags behind the log', () => {
   const readsOf = ({ reads }: Instance, runIds: readonly string[]): readonly number[] =>
     runIds.map((runId) => reads.get(runId) ?? 0);
 
-  it('reads each run once that it takes and ends before its feed delivers that', async () => {
+  it('reads each run once if it takes and ends the run before its feed delivers the events', async () => {
     const model = holdsFirst();
     const instance = await open(model, { maxActiveRuns: 1 });
     const runIds = await startAt(instance, 8);
@@ -116,7 +116,7 @@ describe('An instance whose feed lags behind the log', () => {
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started']);
   });
 
-  it('reads no run again that it cancels before its feed delivers that', async () => {
+  it('does not read a cancelled run again before its feed delivers the cancellation', async () => {
     const model = holdsFirst();
     const instance = await open(model, { maxActiveRuns: 1 });
     const [first = '', ...waiting] = await startAt(instance, 4);
@@ -129,7 +129,7 @@ describe('An instance whose feed lags behind the log', () => {
     expect(readsOf(instance, waiting)).to.deep.equal([0, 0, 0]);
   });
 
-  it('reads a run once that another instance owns, and takes it when its owner releases it', async () => {
+  it('reads a run of another instance once, and takes it when its owner releases it', async () => {
     const model = scriptedModel((_, index) => (index < 2 ? 'hold' : { text: 'Draft' }));
     const other = await open(model, { maxActiveRuns: 1 });
     const instance = await open(scriptedModel(() => ({ text: 'Draft' })));
@@ -150,12 +150,12 @@ describe('An instance whose feed lags behind the log', () => {
   });
 });
 
-/** A model that holds the first call and answers the others at once. */
+/** A model that does not answer the first call and answers the others at once. */
 function holdsFirst(): ScriptedModel {
   return scriptedModel((_, index) => (index === 0 ? 'hold' : { text: 'Draft' }));
 }
 
-/** A log whose subscriptions can be delayed, and whose reads of runs from the first event on are reported. */
+/** A log whose subscriptions can be delayed. It reports complete reads of runs. */
 function delayed(log: EventLog, onRead: (runId: string) => void): { readonly log: EventLog; readonly feed: Feed } {
   let isHeld = (_: Position): boolean => false;
   let moved = (): void => undefined;

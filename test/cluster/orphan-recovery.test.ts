@@ -45,7 +45,7 @@ describe('A recovery', () => {
   const released = (): RunState => given(line).when({ type: 'ReleaseRun' }).run;
   const paused = (): RunState => given(line, { godMode: true }).run;
   const cancelled = (): RunState => given(line).when({ type: 'CancelRun', actor: null }).run;
-  /** Everything that becomes due. */
+  /** Runs all timers that are due. */
   const settle = (): readonly string[] => {
     system.advance(500);
     return taken;
@@ -86,7 +86,7 @@ describe('A recovery', () => {
     });
   }
 
-  it('leaves a run to the one whose turn it is, and comes in when that one does not', () => {
+  it('leaves a run to the instance in turn, and takes it if that instance does not', () => {
     isInTurn = false;
     recovery.onRunFolded(released());
     system.advance(249);
@@ -95,7 +95,7 @@ describe('A recovery', () => {
     expect(taken).to.deep.equal([RUN_ID]);
   });
 
-  it('takes a run once its owner is dead', () => {
+  it('takes a run once its owner is suspected', () => {
     recovery.onRunFolded(running());
     dead.add('one');
     recovery.check();
@@ -103,7 +103,7 @@ describe('A recovery', () => {
     expect(settle()).to.deep.equal([RUN_ID]);
   });
 
-  it('takes nothing from an owner that lives again by the end of the wait', () => {
+  it('takes no run of an owner that is no longer suspected at the end of the wait', () => {
     recovery.onRunFolded(running());
     dead.add('one');
     recovery.check();
@@ -118,7 +118,7 @@ describe('A recovery', () => {
     expect(settle()).to.deep.equal([]);
   });
 
-  it('takes back its own run that it has let go, and not one that it holds', () => {
+  it('takes back its own run that it has abandoned, and not one that it holds', () => {
     const own = (story: Story): RunState => story.when({ type: 'ClaimRun', reason: 'handover' }, 'me').run;
     recovery.onRunFolded(own(given(line).when({ type: 'ReleaseRun' })));
     held.add(RUN_ID);
@@ -129,7 +129,7 @@ describe('A recovery', () => {
     expect(settle()).to.deep.equal([RUN_ID]);
   });
 
-  it('knows what was there before, unless it has heard better since', () => {
+  it('follows runs from before the start, unless a newer event was delivered since', () => {
     recovery.onRunFolded(cancelled());
     recovery.addUnfinished([
       { runId: RUN_ID, owner: null },
@@ -146,7 +146,7 @@ describe('A recovery', () => {
     ['it is paused', paused],
     ['another owns it', running],
   ] as const) {
-    it(`does not offer a run again once it has learned that ${what}, though the feed delivers earlier events`, () => {
+    it(`does not take a run again after it learned that ${what}, although the feed delivers earlier events`, () => {
       recovery.onRunUpdated(later());
       recovery.onRunFolded(pending());
       recovery.check();
@@ -157,7 +157,7 @@ describe('A recovery', () => {
     });
   }
 
-  it('takes a run once the feed delivers that its owner has released it', () => {
+  it('takes a run once the feed delivers its release', () => {
     recovery.onRunUpdated(running());
     recovery.onRunFolded(pending());
     recovery.onRunFolded(released());
@@ -178,7 +178,7 @@ describe('A recovery', () => {
     expect(revisions).to.have.members([3, released().head.seq]);
   });
 
-  it('takes nothing after its stop', () => {
+  it('takes no run after it was stopped', () => {
     recovery.onRunFolded(released());
     recovery.stop();
     expect(settle()).to.deep.equal([]);

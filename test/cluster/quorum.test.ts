@@ -43,7 +43,7 @@ describe('A quorum of two under a hundred decisions at once', () => {
     dir.remove();
   });
 
-  it('by five keys at two instances counts exactly two and goes on once', async () => {
+  it('by five keys at two instances counts exactly two votes and resumes the run once', async () => {
     const [first] = instances;
     if (first === undefined) throw new Error('No instance');
     const runId = nodeSystem().uuid();

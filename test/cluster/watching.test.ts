@@ -55,7 +55,7 @@ describe("A run's stream on an instance that does not run it", () => {
       onCaughtUp: onRead,
       signal: new AbortController().signal,
     });
-    // Before it is live it reads the log, which fails on a line that is down.
+    // The stream reads the log first, which would fail while the log is unreachable.
     const hasStarted = (): boolean => isLive && events.some(({ type }) => type === 'NodeStarted');
     return { events, over, hasStarted };
   };
@@ -71,7 +71,7 @@ describe("A run's stream on an instance that does not run it", () => {
     dir.remove();
   });
 
-  it('is the whole record, live', async () => {
+  it('delivers the complete record while it grows', async () => {
     await openBoth(instantModel());
     const runIds = await Promise.all(Array.from({ length: 20 }, start));
     const streams = runIds.map((runId) => ({ runId, ...follow(runId) }));
@@ -81,7 +81,7 @@ describe("A run's stream on an instance that does not run it", () => {
     }
   });
 
-  it('goes on where it was when the subscription is dropped and taken up again', async () => {
+  it('continues without a gap after the subscription was dropped', async () => {
     const model = scriptedModel(() => 'hold');
     await openBoth(model);
     const runId = await start();
@@ -105,7 +105,7 @@ describe("A run's stream on an instance that does not run it", () => {
     expect(events).to.deep.equal(await recordOf(shared.log, runId));
   });
 
-  it('is left by a stopping instance, and can be taken up at another', async () => {
+  it('ends when the instance stops, and can be resumed at another', async () => {
     const model = scriptedModel(() => 'hold');
     await openBoth(model);
     const runId = await start();

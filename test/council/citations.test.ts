@@ -23,7 +23,7 @@ describe('Citation marks', () => {
     ['other things in brackets', '[x] [1] [see: 3] [text](http://x:80) [12:30] [[4f2a9c01:3]]', []],
   ];
   for (const [title, draft, unknown] of texts) {
-    it(`in a draft are checked: ${title}`, () => {
+    it(`in a draft are looked up among the known pages: ${title}`, () => {
       expect(unknownMarks(draft, given)).to.deep.equal({ unknownCitations: unknown });
     });
   }

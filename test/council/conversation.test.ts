@@ -15,7 +15,7 @@ const HIT = { document: 'd', page: 1, chunk: 0, score: 0.5 };
 
 type Run = (query: string, limits: { maxBytes: number; signal: AbortSignal }) => Promise<ToolOutcome> | ToolOutcome;
 
-/** A tool called `look` that answers as a test says. */
+/** A tool called `look` whose answers a test sets. */
 function lookTool(run: Run = (query) => ({ isFound: true, text: `about ${query}`, hits: [HIT] })): Tool {
   return {
     grant: 'pdfReader',
@@ -75,7 +75,7 @@ function talk(
   return { outcome, recorded, system };
 }
 
-/** What the model was given of a round, in the order of its calls. */
+/** The results of a round that the model received, in the order of its calls. */
 function resultsOf(request: ModelRequest | undefined, round = 0): readonly string[] {
   return request?.rounds?.[round]?.exchanges.map(({ result }) => result) ?? [];
 }
@@ -188,7 +188,7 @@ describe('A node with tools', () => {
 });
 
 describe('A node at a limit of its tools', () => {
-  /** A model that calls as long as it is offered tools. */
+  /** A model that calls a tool whenever it is offered one. */
   const insatiable = (calls: number): ScriptedModel =>
     scriptedModel(({ tools }) =>
       tools === undefined ? done : asks(...Array.from({ length: calls }, () => ['look', { query: 'oaks' }] as const)),
@@ -278,7 +278,7 @@ describe('A critic with tools', () => {
   const critic = nodeWith({ id: 'judge', role: 'critic', timeoutMs: 60_000 });
   const good: Reply = { text: '{"score": 9, "feedback": "Fine."}' };
 
-  it('is asked once more without tools, with all results', async () => {
+  it('is asked once more without tools, with all results, after an unusable answer', async () => {
     const model = scriptedModel([asks(['look', { query: 'oaks' }]), { text: '9/10' }, good]);
     expect(await talk(model, { at: critic }).outcome).to.include({ kind: 'scored', score: 9 });
     expect(model.requests[2]).not.to.have.any.keys('tools', 'rounds');

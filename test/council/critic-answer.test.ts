@@ -10,7 +10,7 @@ const usable: [string, string, { score: number; feedback: string }][] = [
   ['minus zero as zero', '{"score":-0,"feedback":"x"}', { score: 0, feedback: 'x' }],
   ['other properties', '{"why":{"score":1},"score":9,"feedback":"x"}', { score: 9, feedback: 'x' }],
   [
-    'the names inside the feedback',
+    'a score and feedback named inside the feedback',
     '{"score":3,"feedback":"\\"score\\": 9, {\\"score\\": 9}"}',
     { score: 3, feedback: '"score": 9, {"score": 9}' },
   ],
@@ -28,24 +28,24 @@ const usable: [string, string, { score: number; feedback: string }][] = [
   ['both among words', 'So: {"score":"9", "feedback":["a\nb",],} Done.', { score: 9, feedback: 'a\nb' }],
   ['no feedback', '{"score":9}', { score: 9, feedback: '' }],
   ['null as feedback', '{"score":3,"feedback":null}', { score: 3, feedback: '' }],
-  ['a list as feedback by its lines', '{"score":9,"feedback":["x","y"]}', { score: 9, feedback: 'x\ny' }],
+  ['a list of lines as feedback', '{"score":9,"feedback":["x","y"]}', { score: 9, feedback: 'x\ny' }],
   [
-    'what comes after thoughts, whatever they hold',
+    'the object after thoughts that contain another object',
     '<think>\n{"score":2,"feedback":"no"}\n</think>\n{"score":9,"feedback":"x"}',
     { score: 9, feedback: 'x' },
   ],
   [
-    'what comes after thoughts whose opening tag is missing',
+    'the object after thoughts without an opening tag',
     'Perhaps {"score":2,"feedback":"no"}?\n</think>{"score":9,"feedback":"x"}',
     { score: 9, feedback: 'x' },
   ],
   [
-    'what comes after thoughts behind a word',
+    'the object after a word and thoughts',
     'Well. <Think>{"score":2,"feedback":"no"}</Think>{"score":9,"feedback":"x"}',
     { score: 9, feedback: 'x' },
   ],
   [
-    'a whole object whose feedback speaks of thoughts',
+    'an object whose feedback contains a thought tag',
     '{"score":9,"feedback":"Take </think> out."}',
     { score: 9, feedback: 'Take </think> out.' },
   ],

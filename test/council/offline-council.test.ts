@@ -38,7 +38,7 @@ function memberOf(id: string): GraphNode {
   return node;
 }
 
-/** Plays the fixed graph until the critic approves or five drafts are scored; returns all scores and the final text. */
+/** Runs the fixed graph until the critic approves or five drafts are scored. Returns all scores and the final text. */
 async function deliberate(topic: string): Promise<{ scores: number[]; final: string }> {
   const scores: number[] = [];
   const feedback: string[] = [];

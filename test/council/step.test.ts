@@ -27,7 +27,7 @@ async function failureOf(node: GraphNode, ...replies: Reply[]): Promise<StepFail
   return outcome.failure;
 }
 
-/** Of one answer of the scripted model. */
+/** Usage of one answer of the scripted model. */
 const USAGE = spent(10, 5);
 
 const good = { text: '{"score":9,"feedback":"Fine."}' };
@@ -194,7 +194,7 @@ describe('An aborted step', () => {
     });
   }
 
-  it('reports an abort whatever the adapter throws', async () => {
+  it('reports an abort, whichever error the adapter throws', async () => {
     const model = scriptedModel(['hold']);
     const abort = new AbortController();
     const outcome = execute(model, agent, abort.signal);

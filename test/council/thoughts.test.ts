@@ -42,7 +42,7 @@ describe('Thoughts of a model', () => {
     });
   }
 
-  it('that never end leave an empty answer and a flag', () => {
+  it('without an end leave an empty answer and set endsInThought', () => {
     expect(withoutThoughts('<think>Hm, well')).to.deep.equal({ text: '', endsInThought: true });
   });
 

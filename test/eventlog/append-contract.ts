@@ -1,4 +1,4 @@
-/** What every event log must promise about appends. */
+/** The contract of appends for every event log. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { AppendInvalid, AppendTooLarge, RevisionConflict } from '../../src/eventlog/errors.js';

@@ -1,4 +1,4 @@
-/** What the event log's contract tests share: a log under test, unique names, ways to collect. */
+/** Shared by the contract tests of the event log: the log under test, unique names, and collecting functions. */
 import { randomUUID } from 'node:crypto';
 import type { EventLog, Followed, NewEvent, RecordedEvent } from '../../src/eventlog/port.js';
 
@@ -9,10 +9,10 @@ export interface OpenedLog {
   close(): Promise<void>;
 }
 
-/** Opens a log, which may hold anything and be written by others; the suite keeps to names of its own. */
+/** Opens a log. It may hold other events, and other processes may write to it: the suite uses only its own names. */
 export type OpenLog = () => Promise<OpenedLog>;
 
-/** Gives the log of the test under way. */
+/** Returns the log of the current test. */
 export type CurrentLog = () => OpenedLog;
 
 /** A category no other test uses. */
@@ -35,14 +35,14 @@ export function numbered(count: number): readonly NewEvent[] {
   return Array.from({ length: count }, (_, n) => newEvent({ n }));
 }
 
-/** All that an iterable gives. */
+/** All items of an iterable. */
 export async function all<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
   const collected: T[] = [];
   for await (const item of items) collected.push(item);
   return collected;
 }
 
-/** What comes until a condition holds; leaving the loop there releases the source. */
+/** The items until a condition holds. Leaving the loop releases the source. */
 export async function until<T>(
   items: AsyncIterable<T>,
   isEnough: (collected: readonly T[]) => boolean,
@@ -55,7 +55,7 @@ export async function until<T>(
   return collected;
 }
 
-/** The events among what a subscription gave. */
+/** The events among the deliveries of a subscription. */
 export function eventsIn(followed: readonly Followed[]): readonly RecordedEvent[] {
   return followed.flatMap((each) => (each.kind === 'event' ? [each.event] : []));
 }

@@ -96,7 +96,7 @@ describe('Embedded log: the file', () => {
 });
 
 describe('Embedded log: failures', () => {
-  // One of them kills the thread.
+  // One of these tests kills the thread.
   const logs = ownLogs();
 
   it('keeps every acknowledged append when the process is killed under load', async () => {
@@ -130,7 +130,7 @@ describe('Embedded log: failures', () => {
     const subscription = following(log, null);
     await subscription.waitFor((seen) => eventsIn(seen).length === 1);
     const died = new Promise((resolve) => worker.once('exit', resolve));
-    // A message that is no call ends the thread with an exception. It is sent before the append, in the same turn.
+    // A message that is no call makes the thread throw and end. The test sends it before the append, in the same turn.
     setImmediate(() => worker.postMessage(null));
     const underWay = rejectionOf(log.append('run-1', numbered(1), 0));
     await new Promise((resolve) => setImmediate(resolve));
@@ -160,7 +160,7 @@ describe('Embedded log: failures', () => {
 describe('Embedded log: loss', () => {
   const logs = ownLogs();
 
-  /** A log with closed and unclosed events in it, whose process was killed. */
+  /** A log with events in the file and in the journal, whose process was killed. */
   const killed = async (): Promise<string> => {
     const file = logs.file();
     const log = await logs.open(file);
@@ -218,7 +218,7 @@ describe('Embedded log: loss', () => {
     await (await logs.open(file)).close();
   });
 
-  /** An open log, and how it has failed. */
+  /** An open log, and its failure. */
   const watched = async (): Promise<{ file: string; log: EventLog; faults: readonly LogUnavailable[] }> => {
     const [file, faults]: [string, LogUnavailable[]] = [logs.file(), []];
     const log = await openEmbeddedLog({ file, onBroken: (fault) => faults.push(fault) });
@@ -226,7 +226,7 @@ describe('Embedded log: loss', () => {
     return { file, log, faults };
   };
 
-  it('of the file by a replacement ends the log, and no later append is acknowledged', async () => {
+  it('by a replaced file ends the log, and no later append is acknowledged', async () => {
     const { file, log, faults } = await watched();
     cpSync(file, `${file}-copy`);
     renameSync(`${file}-copy`, file);
@@ -252,7 +252,7 @@ describe('Embedded log: loss', () => {
     dir.remove();
   });
 
-  it('of the file ends the log while it is idle', async () => {
+  it('by a removed file ends the log while it is idle', async () => {
     const { file, log, faults } = await watched();
     rmSync(file);
     await untilTrue(() => faults.length > 0);
@@ -314,7 +314,7 @@ function startWriter(file: string, writers: number): Child {
   return startChild(process.execPath, [LOG_WRITER, file, String(writers)]);
 }
 
-/** Every acknowledged event is where it was said to be, and no stream has a gap. */
+/** Expects every acknowledged event at its acknowledged revision, and no gap in any stream. */
 async function expectAcknowledged(log: EventLog, lines: readonly string[]): Promise<void> {
   const stored = new Map<string, string>();
   const revisions = new Map<string, number>();
@@ -331,7 +331,9 @@ async function expectAcknowledged(log: EventLog, lines: readonly string[]): Prom
   }
 }
 
-/** Logs in a folder of the tests around; those still open after a test are closed then, so that a failed one ends too. */
+/**
+ * Opens logs in the folder of a block of tests, and closes those still open after each test, also after a failed one.
+ */
 function ownLogs(): {
   file(): string;
   open(file?: string): Promise<EventLog>;

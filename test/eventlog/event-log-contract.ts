@@ -5,8 +5,8 @@ import { closeContract, readAllContract, readStreamContract } from './read-contr
 import { subscribeContract } from './subscribe-contract.js';
 
 /**
- * Describes what a log must do. `open` may give a log that is not empty and is written by others; one stays open for
- * the suite, a few tests open another.
+ * Describes the contract of a log. `open` may return a log that is not empty and that other processes write to. One log
+ * stays open for the suite; a few tests open another.
  */
 export function eventLogContract(name: string, open: OpenLog): void {
   describe(`Event log: ${name}`, () => {

@@ -7,7 +7,7 @@ import { untilTrue } from '../support/until-true.js';
 import { all, idsOf, newEvent, numbered } from './contract-bench.js';
 import { eventStoreBench, SHORT_MS, surely } from './eventstoredb-bench.js';
 
-/** A script that has one fate for the first append, and answers all others. */
+/** A script that sets the fate of the first append and answers all others. */
 function onceFated(fate: AppendFate): () => AppendFate {
   let isFirst = true;
   return () => {
@@ -17,7 +17,7 @@ function onceFated(fate: AppendFate): () => AppendFate {
   };
 }
 
-/** Appends one event after the other, each to a stream of its own, until something else has ended. */
+/** Appends one event after the other, each to a new stream, until a promise settles. */
 async function appendUntil(log: EventLog, other: Promise<unknown>): Promise<void> {
   const end = other.then(() => 'end');
   for (let n = 0; (await Promise.race([end, log.append(`run-${n}`, numbered(1), 'none')])) !== 'end';) n += 1;
@@ -90,7 +90,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     expect(await rejectionOf(log.append('run-1', numbered(1), 'none'))).to.be.instanceOf(LogUnavailable);
   });
 
-  it('of the log’s name by two at once give it one name', async () => {
+  it('of the log’s name by two processes at once give the log one name', async () => {
     const server = await bench.server();
     let reads = 0;
     server.behave({ read: () => ((reads += 1) <= 6 ? 'not yet' : 'answered') });
@@ -98,7 +98,7 @@ describe('EventStoreDB log: appends without an answer', () => {
     expect(names[0]).to.equal(names[1]);
   });
 
-  it('share their answer with an equal append in flight, and with no other', async () => {
+  it('share their answer with an equal append in flight only', async () => {
     const server = await bench.server();
     const log = bench.log(server);
     let asked = 0;
@@ -180,7 +180,7 @@ describe('EventStoreDB log: appends that are certainly not written', () => {
     const log = bench.log(server, { deadlineMs: SHORT_MS });
     await surely(log, 'run-1', numbered(1), 'none');
     await server.kill();
-    // The connection's end may be noticed with the first append.
+    // The client may notice only with the first append that the connection has ended.
     await rejectionOf(log.append('run-1', numbered(1), 0));
     expect(await rejectionOf(log.append('run-2', numbered(1), 'none'))).to.be.instanceOf(LogUnavailable);
     await server.restart();

@@ -1,4 +1,4 @@
-/** What the tests of the EventStoreDB adapter share: fake servers and logs that are closed after each test. */
+/** Shared by the tests of the EventStoreDB adapter: fake servers and logs, which are closed after each test. */
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
 import { appendWithRetry } from '../../src/eventsourcing/append-with-retry.js';
@@ -13,18 +13,18 @@ import { tempDir } from '../support/temp-dir.js';
 
 /** Deadline of calls in tests that wait for it, in milliseconds. */
 export const SHORT_MS = 300;
-/** Far more than a call takes that ends by itself, in milliseconds, on a machine that does other things too. */
+/** Much longer than a call that ends by itself takes on a busy machine, in milliseconds. */
 export const MOST_MS = 20_000;
 
 export interface EventStoreBench {
   server(): Promise<FakeEventStore>;
   /** A log on a server or under a connection string; the default deadline is the adapter's. */
   log(at: FakeEventStore | string, options?: Partial<EventStoreOptions>): EventLog;
-  /** A file of this test. */
+  /** Path of a file of this test. */
   file(): string;
 }
 
-/** Servers and logs of a test; what is still open after it is closed then. */
+/** Opens the servers and logs of a test, and closes those still open after it. */
 export function eventStoreBench(): EventStoreBench {
   let dir: TempDir | null = null;
   let files = 0;
@@ -57,7 +57,7 @@ export function eventStoreBench(): EventStoreBench {
   };
 }
 
-/** A clock on which the adapter's own deadline passes when a test says so, and all else by itself. */
+/** A clock on which the adapter's deadline passes when a test calls a function; all other timers run by themselves. */
 export interface HeldDeadline {
   readonly system: EventStoreOptions['system'];
   pass(): void;

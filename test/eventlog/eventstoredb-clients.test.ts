@@ -22,7 +22,7 @@ function howOf({ credentials }: Clients): AppendToStreamOptions {
 
 describe('EventStoreDB log: the client', () => {
   const bench = eventStoreBench();
-  /** What would end a process of the service. */
+  /** Unhandled rejections, which would end the process of the service. */
   const unhandled: unknown[] = [];
   const note = (reason: unknown): void => void unhandled.push(reason);
 

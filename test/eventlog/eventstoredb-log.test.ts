@@ -5,7 +5,7 @@ import { fakeEventStore } from '../support/fake-event-store.js';
 import { tempDir } from '../support/temp-dir.js';
 import { eventLogContract } from './event-log-contract.js';
 
-/** Long, because a busy machine may answer late, also a ping. */
+/** Long, because a busy machine may answer late, also to a ping. */
 const DEADLINE_MS = 60_000;
 
 eventLogContract('EventStoreDB, a fake server', async () => {

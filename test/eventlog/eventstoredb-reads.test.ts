@@ -12,7 +12,7 @@ import { following } from './open-subscription.js';
 const SEVENTH = { commit: 7n, prepare: 7n };
 const NEVER = new AbortController().signal;
 
-/** More than the sockets between hold, so that a reader is in the middle of it. */
+/** More events than the sockets buffer, so that the reader is still in the middle. */
 function large(count: number): readonly NewEvent[] {
   return Array.from({ length: count }, (_, n) => newEvent({ n, text: 'x'.repeat(4_000) }));
 }
@@ -22,7 +22,7 @@ async function appendAll(log: EventLog, stream: string, events: readonly NewEven
     await log.append(stream, events.slice(from, from + 100), from === 0 ? 'none' : from - 1);
 }
 
-/** A script whose first reads have these fates, and are answered afterwards. */
+/** A script that sets the fates of the first reads and answers all later ones. */
 function fated(...fates: ReadFate[]): { read: () => ReadFate } {
   return { read: () => fates.shift() ?? 'answered' };
 }
@@ -59,7 +59,7 @@ describe('EventStoreDB log: reads', () => {
     expect(idsOf(read)).to.deep.equal(idsOf(events));
   });
 
-  it('have no deadline for their consumer', async () => {
+  it('set no deadline for a slow consumer', async () => {
     const server = await bench.server();
     const deadline = heldDeadline();
     const log = bench.log(server, { system: deadline.system });
@@ -155,7 +155,7 @@ describe('EventStoreDB log: reads', () => {
     const log = bench.log(await bench.server(), { system: deadline.system });
     await log.append('run-1', numbered(3), 'none');
     for await (const _ of log.readStream('run-1')) {
-      // By then the answers to the read have come too.
+      // The answers to the read have arrived before this.
       await log.ping();
       break;
     }
@@ -254,7 +254,7 @@ describe('EventStoreDB log: subscriptions', () => {
     await stop();
   });
 
-  it('and other calls are served beyond the limit of calls on a socket', async () => {
+  it('and other calls work beyond the limit of calls on a socket', async () => {
     const server = await bench.server();
     const log = bench.log(server);
     await log.append('run-1', [newEvent()], 'none');

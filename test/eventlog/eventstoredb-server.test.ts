@@ -78,7 +78,7 @@ describe('EventStoreDB log: its name and its streams', () => {
   });
 });
 
-describe('EventStoreDB log: its server as a process', () => {
+describe('EventStoreDB log: with its server in another process', () => {
   const bench = eventStoreBench();
   let children: Child[] = [];
 
@@ -93,7 +93,7 @@ describe('EventStoreDB log: its server as a process', () => {
     return { child, url: child.lines[0]?.replace('listening on ', '') ?? '' };
   }
 
-  it('loses and doubles no acknowledged append when it is killed under load', async () => {
+  it('loses and doubles no acknowledged append when the server is killed under load', async () => {
     const file = bench.file();
     let { child, url } = await serve(file);
     const port = /:(\d+)/.exec(url)?.[1] ?? '';
@@ -120,7 +120,7 @@ describe('EventStoreDB log: its server as a process', () => {
       expect(idsOf(await all(log.readStream(`run-${n}`)))).to.deep.equal(ids);
   });
 
-  it('leaves outcomes unknown and drops subscribers while it is frozen, and serves again afterwards', async () => {
+  it('reports unknown outcomes and drops subscribers while the server is frozen, and works again afterwards', async () => {
     const { child, url } = await serve(bench.file());
     const log = bench.log(url, { deadlineMs: SHORT_MS });
     await surely(log, 'run-1', numbered(1), 'none');

@@ -1,4 +1,4 @@
-/** A subscription that a test watches from outside. */
+/** A subscription whose deliveries a test can inspect. */
 import type { EventLog, Followed, Position, SubscribeOptions } from '../../src/eventlog/port.js';
 
 export interface FollowingUnderWay {

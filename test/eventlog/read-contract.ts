@@ -1,4 +1,4 @@
-/** What every event log must promise about reads, its name and its head. */
+/** The contract of reads, identity and head for every event log. */
 import { expect } from 'chai';
 import { LogClosed } from '../../src/eventlog/errors.js';
 import { rejectionOf } from '../support/rejection.js';
@@ -176,7 +176,7 @@ export function readAllContract(current: CurrentLog): void {
   });
 }
 
-/** What a closed log refuses. */
+/** The contract of a closed log. */
 export function closeContract(open: OpenLog): void {
   describe('close', () => {
     it('lets appends in flight finish, then refuses every call', async () => {

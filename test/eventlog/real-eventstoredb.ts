@@ -1,6 +1,6 @@
 /**
- * The contract of the EventLog port over a real server: `EVENTSTORE_URL=esdb://... npm run test:eventstore`. Any server
- * will do, whatever it holds: all that is written begins with a prefix of this run.
+ * The contract of the EventLog port over a real server: `EVENTSTORE_URL=esdb://... npm run test:eventstore`. The server
+ * may hold other streams, because all names of this test run begin with their own prefix.
  */
 import { randomUUID } from 'node:crypto';
 import { nodeSystem } from '../../src/system/system.js';

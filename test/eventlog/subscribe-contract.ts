@@ -1,4 +1,4 @@
-/** What every event log must promise about subscriptions. */
+/** The contract of subscriptions for every event log. */
 import { expect } from 'chai';
 import { SubscriptionDropped } from '../../src/eventlog/errors.js';
 import type { Followed, NewEvent } from '../../src/eventlog/port.js';
@@ -8,10 +8,10 @@ import { all, eventsIn, freshCategory, idsOf, newEvent, numbered, until } from '
 import { following } from './open-subscription.js';
 
 const NEVER = new AbortController().signal;
-/** Appends of two events by each of forty writers, one after the other. */
+/** Forty writers append at the same time, each two events at a time. */
 const EACH = process.env['SOAK'] === undefined ? 10 : 25;
 
-/** History, then what is appended, in one order. */
+/** Subscriptions deliver history and then new events, in the log's order. */
 export function subscribeContract(current: CurrentLog, open: OpenLog): void {
   describe('subscribe', () => {
     it('delivers history, then caughtUp once, then new events', async () => {

@@ -20,7 +20,7 @@ const { sha256, uuid } = system;
 onEmbeddedLog(() =>
   describe('A copy of a log', () => {
     let dir: TempDir;
-    /** Nothing is written to it: one serves all tests. */
+    /** The source. All tests share it, because none writes to it. */
     let from: EventLog;
     let to: EventLog;
     let targets = 0;
@@ -134,7 +134,7 @@ async function fill(path: string): Promise<void> {
   await engine.stop();
 }
 
-/** All events without their positions, which are the log's own. */
+/** All events without their positions, which differ between logs. */
 async function eventsOf(log: EventLog): Promise<readonly Omit<RecordedEvent, 'position'>[]> {
   const events: Omit<RecordedEvent, 'position'>[] = [];
   for await (const { id, type, stream, revision, data, metadata } of log.readAll(null)) {

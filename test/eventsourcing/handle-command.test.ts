@@ -13,7 +13,7 @@ import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 
-/** Opened once; a till that sums up, and never goes below zero, is the aggregate of every test, on a stream of its own. */
+/** Opened once. Each test has its own aggregate: a till whose sum never falls below zero. */
 interface Till {
   readonly sum: number;
   readonly head: StreamHead | null;
@@ -61,7 +61,7 @@ describe('The command loop', () => {
     readonly deciding?: (till: Till) => void | Promise<void>;
   }
 
-  /** Pays, and resolves to the sum that the payment was decided on. */
+  /** Pays an amount. Resolves with the sum on which the payment was decided. */
   function pay(fact: TillFact, { on = log, signal: until = signal, limit, deciding }: Options = {}): Promise<number> {
     return handleCommand({
       read: () => read(on),
@@ -141,7 +141,7 @@ describe('The command loop', () => {
       .and.to.have.nested.property('head.seq', 0);
   });
 
-  it('decides again when an append of unknown outcome was not made and another took its place', async () => {
+  it('decides again when an append of unknown outcome was not written and another event took its revision', async () => {
     await pay(paidIn(5));
     let isLost = false;
     const losing = changedLog(log, {
@@ -156,7 +156,7 @@ describe('The command loop', () => {
     expect((await read(log)).sum).to.equal(0);
   });
 
-  it('leaves the outcome unknown when its retries end, for the next read to find', async () => {
+  it('leaves the outcome unknown when its retries end, and the next read finds the event', async () => {
     const ending = new AbortController();
     const mute = changedLog(log, {
       async append(...append) {

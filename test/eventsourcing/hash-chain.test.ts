@@ -14,7 +14,7 @@ const FACTS = [
 const sha256 = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex');
 
 describe('Hash chain', () => {
-  it('hashes exactly the bytes written out here', () => {
+  it('hashes exactly the bytes that this test writes out', () => {
     const first =
       `{"at":"${AT}","data":{"inputTopic":"Das Meer \\"é\\"","limits":{"10":1,"9":2},"runId":"r"},` +
       `"id":"${IDS[0]}","seq":0,"type":"RunRequested"}`;
@@ -23,7 +23,7 @@ describe('Hash chain', () => {
     const secondHash = sha256(firstHash + second);
     const { exported } = seal({ seq: -1, hash: GENESIS_HASH });
     expect(exported.map(({ hash }) => hash)).to.deep.equal([firstHash, secondHash]);
-    // Fixed for ever: a change of either value breaks every chain ever written.
+    // These values must never change: another value would break every recorded chain.
     expect(firstHash).to.equal('46c9eba8466544f3b7f3387dc522cf77d98f2f4ab53b71c767e24b7b9e6bc1f6');
     expect(secondHash).to.equal('5577978b25aaa4ca556f6f6b539dd3ea9234d7298aa184052d76653b9defeb09');
   });
@@ -105,7 +105,7 @@ function recorded(event: NewEvent, revision: number): RecordedEvent {
   return { ...event, stream: 'run-r', revision, position: String(revision) as Position };
 }
 
-/** The same JSON value as another text: members the other way round, white space. */
+/** The same JSON value as another text: members in reverse order, with white space. */
 function reordered(event: NewEvent): NewEvent {
   const data = JSON.parse(event.data) as object;
   return { ...event, data: JSON.stringify(Object.fromEntries(Object.entries(data).reverse()), null, 2) };

@@ -14,7 +14,7 @@ function holds(text: string, facts: Partial<ConditionFacts> = {}): boolean {
   return parseCondition(text).holds({ ...NOTHING_YET, ...facts });
 }
 
-/** What is thrown for a text; null when nothing is. */
+/** The error of a text, or null if it is valid. */
 function refusal(text: string): ConditionInvalid | null {
   try {
     parseCondition(text);
@@ -180,7 +180,7 @@ const PIECES = [
 ];
 const NOISE = ['\\', '"', "'", '\u0000', '\ud800', '🌳', '=', '&', '|', '.', '[', '${', '\n', '__proto__', '9e9', '-'];
 
-/** Mostly conditions, more or less broken; sometimes anything. */
+/** Mostly conditions with errors in them, sometimes any text. */
 function randomText(random: () => number): string {
   const pick = (from: readonly string[]): string => from[Math.floor(random() * from.length)] ?? '';
   const noisy = random() < 0.3;

@@ -12,7 +12,7 @@ const backIn = (graph: Graph): readonly string[] =>
     .back.map(({ id }) => id)
     .sort();
 
-/** The same graph with its nodes in another order; the entry stays what it is. */
+/** The same graph and entry with the nodes in another order. */
 function reordered(graph: Graph, seed: number): Graph {
   const { below } = drawsOf(seed);
   const left = [...graph.nodes];
@@ -26,7 +26,7 @@ const everyGraph = (check: (graph: Graph, seed: number) => void): void => {
 };
 
 describe('The forward edges of a graph', () => {
-  it('have no cycle, and reach what all edges reach', () => {
+  it('have no cycle, and reach the same nodes as all edges', () => {
     everyGraph((graph) => {
       const onward = edgesBySource(edgeDirections(graph).forward);
       for (const { id } of graph.nodes) expect(reachableFrom(id, onward).has(id)).to.equal(false);

@@ -11,7 +11,7 @@ const edgesTo = (conditions: readonly (string | null)[]): Graph['edges'] =>
   conditions.map((condition, at) => ({ id: `e${at}`, source: 'a', target: at % 2 === 0 ? 'b' : 'c', condition }));
 
 describe('The route after a node', () => {
-  it('counts a draft once for all conditions that read its length', () => {
+  it('counts the length of a draft once for all conditions that read it', () => {
     const never = Array.from({ length: 10 }, () => 'draft_length<0').join('||');
     const conditions = [...Array.from({ length: 999 }, () => never), 'draft_length > 9'];
     const plan = planOf(graphWith([{ id: 'a' }, { id: 'b' }, { id: 'c' }], edgesTo(conditions)));

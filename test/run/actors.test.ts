@@ -23,7 +23,7 @@ const LINE = graphOf('one -> two');
 const NO_CHANGES = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null };
 const plainly = (_: string, text: string): string => text;
 
-/** The types of a stream's events that name an actor, with the name. */
+/** The actor of each event of a stream that names one, after the event's type. */
 async function actorsIn(log: EventLog, stream: string): Promise<readonly (readonly [string, unknown])[]> {
   const all: (readonly [string, unknown])[] = [];
   for await (const { type, data } of log.readStream(stream)) {

@@ -29,7 +29,7 @@ function key(actor: string, ...scopes: Caller['scopes'] extends ReadonlySet<infe
 }
 const [ann, ben, eve] = [key('ann'), key('ben'), key('eve')];
 
-/** A run paused before its first node, asked for by `starter`. */
+/** A run that `starter` has started, paused before its first node. */
 function pausedBy(approvals: Approvals, { graph = LINE, starter = 'ann' } = {}): Story {
   const council: Graph = { ...graph, approvals };
   return begun({ ...runRequest(RUN_ID, { graph: council, godMode: true }), actor: starter });
@@ -79,7 +79,7 @@ describe('The approvers of a pause', () => {
     }
   });
 
-  it("follow a node's rule instead of the council's", () => {
+  it("follow a node's rule instead of the rule of the council", () => {
     const graph = { ...LINE, nodes: LINE.nodes.map((node) => (node.id === 'two' ? { ...node, approvals: {} } : node)) };
     const first = pausedBy({ by: ['ben'] }, { graph });
     refused(first, eve);
@@ -159,7 +159,7 @@ describe('A quorum', () => {
     const again = decided(changed, draft('Other'), ann).then('VoteCast 1 modify by ann');
     decided(again, draft('Mine'), eve).then('VoteCast 1 modify by eve');
     expect(decided(again, draft('Other'), ben).facts[0]?.type).to.equal('GateDecided');
-    // Somebody who thinks again begins anew too.
+    // A voter who changes the vote restarts the count too.
     expect(openPauseOf(decided(changed, APPROVE, ben).run)?.votes).to.have.lengthOf(1);
   });
 

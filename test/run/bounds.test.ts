@@ -55,7 +55,7 @@ describe('A joined draft', () => {
     left, right -> meet
   `);
   const ending = graphOf('plan -> left, right');
-  /** What the headings and the blank line take beside the two drafts, in JSON bytes. */
+  /** Size of the headings and the blank line, which a join adds to the two drafts, in JSON bytes. */
   const AROUND = jsonBytes('## Left\n\n\n## Right\n');
 
   it('of exactly 128 KiB is accepted', () => {
@@ -177,7 +177,7 @@ describe('A node without a route', () => {
     expect(story.run.progress.shown).to.include({ score: 7.5, draft: 'by write' });
   });
 
-  it('does not occur behind a critic: the last verdict still applies', () => {
+  it('does not occur after a critic, because its last verdict applies to later nodes too', () => {
     const behind = graphOf(`
       judge? -> write
       write -approve-> good

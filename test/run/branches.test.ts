@@ -8,14 +8,14 @@ import { wholeOf } from '../support/whole-run.js';
 
 const draftOf = ({ run }: Story): string | null => finalDraftOf(run);
 
-/** What a node under way works on. */
+/** The draft that an active node works on. */
 function inputOf({ run }: Story, node: string): Branch {
   return attemptOf(run, node).branch;
 }
 
 const feedbackOf = (branch: Branch): readonly string[] => branch.feedback.map(({ text }) => text);
 
-/** Every order of some things. */
+/** All permutations of a list. */
 function ordersOf<T>(items: readonly T[]): readonly (readonly T[])[] {
   if (items.length < 2) return [items];
   return items.flatMap((first, at) => ordersOf(items.toSpliced(at, 1)).map((rest) => [first, ...rest]));
@@ -75,7 +75,7 @@ describe('Branches inside a rework loop', () => {
     expect(frontiers.filter((frontier) => frontier === 'b')).to.have.length(3);
   });
 
-  it('that end there end once: a later round replaces the earlier end', () => {
+  it('that end there in two rounds keep only the later end', () => {
     const graph = graphOf(`
       plan -> aside, judge?
       judge? -rework-> plan

@@ -28,7 +28,7 @@ describe('A live run that reads an event which its chart does not allow', () => 
     await untilTrue(() => engine.faults.length > 0);
     expect(engine.faults[0]).to.have.property('err').that.is.instanceOf(TransitionRefused);
     expect(wholeOf(await foldRun(engine.log, runId, system))).to.include({ seq: run.head.seq + 1, status: 'running' });
-    // An actor's own error would come as an uncaught exception, in a turn of its own.
+    // XState would throw an error of its actor as an uncaught exception in a later turn.
     await engine.stop();
     dir.remove();
   });

@@ -40,7 +40,7 @@ const VOTE: VoteCastData = {
   ...{ shownDraftHash: null, keyHash: null, bodyHash: 'b' },
 };
 
-/** One fact of each type; of a node's facts one for a node under way and one for another. */
+/** One fact of each type. Of the facts about nodes, one is for an active node and one for another. */
 function factsOn(graph: Graph): Readonly<Record<FactName, RunFact>> {
   const owner = { epoch: 1, instanceId: 'one' };
   const usage = { inputTokens: 0, outputTokens: 0 };
@@ -74,8 +74,8 @@ function factsOn(graph: Graph): Readonly<Record<FactName, RunFact>> {
 const STATES = ['pending', 'idle', 'active', 'paused', 'decided', 'completed', 'failed', 'sent', 'ended'] as const;
 
 /**
- * A run in each state; running are `idle`, before its first node, `active` with node `a` under way, `sent` from there to
- * node `b`, and `ended` with no branch left.
+ * A run in each state. Four are running: `idle` before its first node, `active` with node `a` active, `sent` on its way
+ * from `a` to `b`, and `ended` without a live branch.
  */
 function storiesOn(graph: Graph): Readonly<Record<(typeof STATES)[number], Story>> {
   const facts = factsOn(graph);
@@ -140,7 +140,7 @@ for (const [kind, graph] of graphs) {
     const stories = storiesOn(graph);
     const facts = Object.entries(factsOn(graph));
 
-    it('is in the state its run is in', () => {
+    it('is in the state of its run', () => {
       for (const state of STATES) {
         const { run, snapshot } = stories[state];
         const status = statusIn(state);
@@ -150,7 +150,7 @@ for (const [kind, graph] of graphs) {
     });
 
     for (const [name, fact] of facts) {
-      it(`allows ${name} where it belongs and refuses it elsewhere`, () => {
+      it(`allows ${name} in the right states only`, () => {
         const found = STATES.map((state) => (isAllowed(stories[state], fact) ? state.charAt(0) : '.')).join('');
         expect(found).to.equal(ALLOWED[name as keyof typeof ALLOWED]);
       });

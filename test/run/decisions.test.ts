@@ -21,7 +21,7 @@ const reject = { action: 'reject', modifiedState: null } as const;
 const modify = (modifiedState: StateOverride | null) => ({ action: 'modify', modifiedState }) as const;
 
 const paused = (graph = council): Story => given(graph, { godMode: true });
-/** The council before what follows its critic. */
+/** The council, paused after its critic. */
 const judged = (score: number): Story =>
   paused().whenDecided(approve).when(wrote('write', 'Draft')).whenDecided(approve).when(scored('judge', score));
 

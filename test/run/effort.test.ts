@@ -103,7 +103,7 @@ describe('The effort of a run', () => {
   });
 });
 
-/** The node's attempt under way ends with a draft, of which its provider has told so much. */
+/** Ends the node's active attempt with a draft and the usage that its provider reported. */
 function told(node: string, usage: { readonly inputTokens: number; readonly outputTokens: number }): When {
   return (run) => {
     const { step, attempt } = attemptOf(run, node);

@@ -12,7 +12,7 @@ const WRITER = 'writer_agent';
 
 const council = (): Story => given(graph, { topic: 'The sea' });
 
-/** The council after these scores, each for a further draft. */
+/** The council after drafts with these scores. */
 function scoredSoFar(...scores: readonly number[]): Story {
   return scores.reduce(
     (story, score, index) =>
@@ -34,7 +34,7 @@ describe('The fixed graph', () => {
       .then('RunClaimed started 1 by one', 'RunStarted 1', 'NodeStarted master_agent 1.1');
   });
 
-  it('goes through scores 6, 7 and 8 to the writer, a result and the next start per append', () => {
+  it('goes through scores 6, 7 and 8 to the writer, with a result and the next start in each append', () => {
     council()
       .when(wrote(MASTER, 'Draft 1'))
       .then('NodeCompleted master_agent 1.1 -> critic_agent', 'NodeStarted critic_agent 2.1')

@@ -9,7 +9,7 @@ import type { Story } from '../support/given.js';
 import { attemptOf, completed, given, plainly, underWay } from '../support/given.js';
 import { drawsOf, named, outputOf, randomGraph, randomStory } from '../support/random-history.js';
 
-/** Histories a property is tried on; a soak tries many more. */
+/** Number of histories for each property; a soak test tries many more. */
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const HISTORIES = IS_SOAK ? 2_000 : 30;
 
@@ -73,7 +73,7 @@ describe('A frontier over random graphs', () => {
   });
 });
 
-/** A run without mishaps, its nodes ending in the order that is picked. */
+/** A run without failures, whose nodes end in the order that `pick` chooses. */
 function playedOut(graph: Graph, pick: (limit: number) => number): Story {
   let story = given(graph);
   while (!isFinished(story.run)) {
@@ -84,7 +84,9 @@ function playedOut(graph: Graph, pick: (limit: number) => number): Story {
   return story;
 }
 
-/** What must not depend on the order in which nodes end; a failure may stop a front half done. */
+/**
+ * The part of a run that must not depend on the order in which nodes end. A failure may end the run within a frontier.
+ */
 function essenceOf({ run, events }: Story): unknown {
   const started = events.flatMap(({ type, data }) => (type === 'NodeStarted' ? [`${data.step} ${data.node}`] : []));
   const failure = failureOf(run);

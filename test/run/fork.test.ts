@@ -29,7 +29,7 @@ import { wholeOf } from '../support/whole-run.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const HISTORIES = IS_SOAK ? 200 : 4;
-/** Forks are played out at every event of a history in a soak; else at one of so many, not the same in each history. */
+/** Forks are played at one of this many events of a history, starting at a different event in each history. */
 const STRIDE = IS_SOAK ? 1 : 11;
 
 const { sha256 } = nodeSystem();
@@ -46,7 +46,7 @@ function requestAt(run: RunState, changes: Partial<ForkChanges> = {}): RunReques
   return buildForkRequest(run, all, { runId: FORK_ID, bodyHash: 'b', actor: null, sha256 });
 }
 
-/** The run after each of its events; a revision is its place. */
+/** The states of a run by revision. */
 function statesOf(events: readonly RunEvent[]): readonly RunState[] {
   const [first, ...rest] = events;
   if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
@@ -55,7 +55,7 @@ function statesOf(events: readonly RunEvent[]): readonly RunState[] {
   return states;
 }
 
-/** Where a story can be forked: the run after every event but the last of a finished one. */
+/** The states at which a story can be forked: after every event except the last of a finished run. */
 function forkPoints(story: Story): readonly RunState[] {
   return statesOf(story.events).filter((run) => !isFinished(run));
 }
@@ -67,7 +67,7 @@ function after(story: Story, type: RunEvent['type']): RunState {
   return run;
 }
 
-/** Points between the decisions of a council that has read, been overridden, parted and joined, and has ended a branch. */
+/** Fork points between the decisions of a council with tool calls, an override, a fork, a join and an ended branch. */
 function undecidedPoints(): readonly RunState[] {
   const graph = graphOf('write -> judge?, aside; judge? -rework-> write; judge? -approve-> polish', {
     tools: { webSearch: true, pdfReader: true },
@@ -86,12 +86,12 @@ function pick(record: object, field: string): object {
   return Object.fromEntries(Object.entries(record).filter(([name]) => name === field));
 }
 
-/** A fork that nobody has claimed yet. */
+/** A fork that no instance has claimed yet. */
 function pendingAt(run: RunState): RunState {
   return firstState({ type: 'RunRequested', data: requestAt(run), seq: 0, id: '', at: '', hash: '' });
 }
 
-/** What clients see of a run, but for what tells it from another. */
+/** The part of a run that clients see, without its id and origin. */
 function seen(run: RunState): unknown {
   const { inputTopic: requestedTopic, godMode, blueprintId, blueprintName, graphHash, limits } = run.request;
   const { inputTopic, scores, iterationCount, activeNode, shown, steps, sources } = run.progress;
@@ -101,12 +101,12 @@ function seen(run: RunState): unknown {
   };
 }
 
-/** Steps without a result. */
+/** Steps that have no result yet. */
 function outstandingIn(run: RunState): readonly number[] {
   return (requestAt(run).state?.front ?? []).filter((each) => each.isOutstanding).map(({ step }) => step);
 }
 
-/** Lets everything end as its step says, every pause approved, until the run has ended. */
+/** Plays the run to its end: each step has the outcome that its number determines, and every pause is approved. */
 function playedToTheEnd(story: Story): Story {
   let played = story;
   while (!isFinished(played.run)) {
@@ -121,7 +121,7 @@ function playedToTheEnd(story: Story): Story {
   return played;
 }
 
-/** What a run comes to. */
+/** The result of a run. */
 function endOf({ run }: Story): unknown {
   const { iterationCount, scores, shown, steps } = run.progress;
   return failureOf(run) ?? { finalDraft: finalDraftOf(run), iterationCount, scores, shown, steps };
@@ -230,7 +230,7 @@ describe('A fork', () => {
     expect(fork.run.progress.sources).to.deep.equal(['dddddddd:3']);
   });
 
-  it('of a half-done frontier runs only the rest, then joins all', () => {
+  it('of a half-done frontier runs only the missing nodes, then joins all', () => {
     const parent = given(DIAMOND).whenAll(wrote('plan'), wrote('right'));
     const fork = begun(requestAt(parent.run));
     expect(underWay(fork.run)).to.deep.equal(['left']);

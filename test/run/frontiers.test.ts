@@ -7,7 +7,10 @@ import { drawsOf, named, outputOf, randomGraph } from '../support/random-history
 
 const GRAPHS = process.env['SOAK'] === undefined ? 15 : 600;
 
-/** Lets a random run end, its pauses approved; `look` sees it at every front, before any of its nodes has ended. */
+/**
+ * Plays a random run to its end and approves its pauses. Calls `look` at every frontier, before any of its nodes has
+ * ended.
+ */
 function played(seed: number, look: (run: RunState) => void): Story {
   const draws = drawsOf(seed);
   let story = given(randomGraph(draws), { godMode: draws.chance(0.5) });

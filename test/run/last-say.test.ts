@@ -9,7 +9,7 @@ import { wholeOf } from '../support/whole-run.js';
 const APPROVE = { action: 'approve', modifiedState: null } as const;
 const COUNCIL = graphOf('write -> judge?; judge? -rework-> write; judge? -approve-> polish');
 
-/** The same council, routed by conditions of its own. */
+/** The same council, routed by its own conditions. */
 function routedBy(onward: string, back: string, graph = COUNCIL): Graph {
   const edges = graph.edges.map((edge) => {
     if (edge.condition === null) return edge;
@@ -18,7 +18,7 @@ function routedBy(onward: string, back: string, graph = COUNCIL): Graph {
   return graphWith(graph.nodes, edges);
 }
 
-/** Goes on, with the override where there is one, up to the next pause or the end; the critic scores so. */
+/** Continues with the override, if there is one, up to the next pause or the end. The critic gives this score. */
 function goneOn(story: Story, score: number, override?: StateOverride): Story {
   const decided = override === undefined ? story.whenDecided(APPROVE) : story.whenModified(override);
   return playOut(decided, (node, { plan }) => (plan.node(node).role === 'critic' ? scored(node, score) : wrote(node)));
@@ -27,7 +27,7 @@ function goneOn(story: Story, score: number, override?: StateOverride): Story {
 const nextOf = ({ run }: Story): readonly string[] | undefined => pauseOf(run)?.nextNodes;
 const times = ({ progress }: RunState): number => progress.scores['judge'] ?? 0;
 
-/** The council paused after the critic's n-th score, those before it 4. */
+/** The council paused after the critic's n-th score. The earlier scores are 4. */
 function judged(count: number, score: number, graph = COUNCIL): Story {
   let story = given(graph, { godMode: true });
   while (times(story.run) < count) story = goneOn(story, times(story.run) === count - 1 ? score : 4);
@@ -35,7 +35,7 @@ function judged(count: number, score: number, graph = COUNCIL): Story {
 }
 
 describe("A critic's fifth score", () => {
-  it('counts as approve whatever it is', () => {
+  it('counts as approve, even if it is low', () => {
     const story = judged(5, 4);
     expect(nextOf(story)).to.deep.equal(['polish']);
     expect(story.run.progress.shown).to.include({ score: 4, verdict: 'approve' });

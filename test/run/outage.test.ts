@@ -11,25 +11,25 @@ const BUDGET_MS = 120_000;
 const chain = graphOf('plan -> write; write -> judge?');
 const claim = { type: 'ClaimRun', reason: 'recovered' } as const;
 
-/** What the actor reports of a node's call, by the rules for retries. */
+/** The command by which the actor reports a failed call, by the rules for retries. */
 function reported(node: string, outcome: StepOutcome, maxAttempts = 4): When {
   return (run: RunState) =>
     reportOf(attemptOf(run, node), outcome, { maxAttempts, random: 0.5, prices: { priceOf: () => null } });
 }
 
-/** The server of a node's model is out. */
+/** The server of a node's model is unreachable. */
 function wentOut(node: string, { retryAfterMs = 0, outageMs = BUDGET_MS, maxAttempts = 4 } = {}): When {
   const failure: StepFailure = { kind: 'unavailable', message: 'Loading', retryable: true, outageMs, retryAfterMs };
   return reported(node, { kind: 'failed', failure }, maxAttempts);
 }
 
-/** The server of a node's model is there, and too busy. */
+/** The server of a node's model answers that it is too busy. */
 function refused(node: string): When {
   const failure: StepFailure = { kind: 'rate_limited', message: 'Slow down', retryable: true };
   return reported(node, { kind: 'failed', failure });
 }
 
-/** A story that goes on after a time, in seconds. */
+/** A story that continues after a time, in seconds. */
 function after(seconds: number): string {
   return new Date(Date.parse(START) + seconds * 1000).toISOString();
 }

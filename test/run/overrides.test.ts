@@ -25,14 +25,14 @@ import { drawsOf, named, outputOf, randomGraph } from '../support/random-history
 const HISTORIES = process.env['SOAK'] === undefined ? 5 : 400;
 const APPROVE = { action: 'approve', modifiedState: null } as const;
 
-/** A run paused before the nodes that follow these commands, everything before approved. */
+/** A run paused after these commands, with all earlier pauses approved. */
 function pausedAfter(graph: Graph, ...commands: readonly When[]): Story {
   return commands.reduce((story: Story, command) => goneOn(story).when(command), given(graph, { godMode: true }));
 }
 
 const goneOn = (story: Story): Story => (story.run.phase.status === 'paused' ? story.whenDecided(APPROVE) : story);
 
-/** Lets agents write and critics score 9, every pause approved, until the run has ended. */
+/** Plays the run to its end: agents write, critics score 9, and every pause is approved. */
 function toTheEnd(story: Story): RunState {
   let played = story;
   while (!isFinished(played.run)) {
@@ -43,7 +43,7 @@ function toTheEnd(story: Story): RunState {
   return played.run;
 }
 
-/** Everything that the God Mode state shows of a run, as it can be sent back. */
+/** The complete God Mode state of a run, in the form in which a client can send it back. */
 function shownState(run: RunState): StateOverride {
   const session = pauseViewOf(run);
   if (session === null) throw new Error('Not in God Mode');
@@ -104,7 +104,7 @@ describe('An edit of the draft', () => {
     expect(edited.whenAll(scored('k', 9), wrote('b')).run.progress.shown.draft).to.equal('## B\nby b');
   });
 
-  it('goes back with the branch that a human sends back', () => {
+  it('returns with a branch that a human sends back', () => {
     const graph = graphOf(`
       s -> left, right
       left -> deep

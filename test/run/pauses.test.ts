@@ -25,7 +25,7 @@ function judged(score = 5): Story {
   return resumed(resumed(given(council, godMode)).when(wrote('write', 'Draft'))).when(scored('judge', score, 'Longer'));
 }
 
-/** The fork paused before the join, or before its branches. */
+/** The forking graph, paused before the join or before its branches. */
 const branched = (): Story => resumed(given(fork, godMode)).when(wrote('plan', 'Plan'));
 const joining = (): Story => resumed(branched()).whenAll(wrote('left', 'L'), wrote('right', 'R'));
 
@@ -140,7 +140,7 @@ describe('A decision', () => {
 });
 
 describe('An override', () => {
-  /** The state the next node works in, under an override. */
+  /** The state in which the next node works after an override. */
   const after = (override: StateOverride): RunState => judged().whenModified(override).run;
 
   it("of the topic changes the council's topic, not the requested one", () => {

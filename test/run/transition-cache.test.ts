@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { TransitionCache } from '../../src/run/transition-cache.js';
 
-/** A state of a graph of so many nodes: one region each, those of the number's bits active. */
+/** A state of a graph with this many nodes: a region for each, active if its bit in the number is set. */
 function stateOf(number: number, nodes: number): { readonly value: { readonly running: Record<string, string> } } {
   const region = (at: number): [string, string] => [`n${at}`, (number >> at) % 2 === 1 ? 'active' : 'idle'];
   return { value: { running: Object.fromEntries(Array.from({ length: nodes }, (_, at) => region(at))) } };
@@ -12,7 +12,7 @@ describe('The transition cache of a chart', () => {
     [3, 1_000],
     [200, 20],
   ] as const) {
-    it(`is bounded for a graph of ${nodes} nodes, and returns what it keeps`, () => {
+    it(`is bounded for a graph of ${nodes} nodes, and returns the states that it holds`, () => {
       const cache = new TransitionCache<ReturnType<typeof stateOf>>();
       let [chars, count] = [0, 0];
       for (let number = 0; number < 5_000; number += 1) {

@@ -22,7 +22,7 @@ import { tempDir } from '../support/temp-dir.js';
 
 const { sha256 } = nodeSystem();
 
-/** An invented version 0, in which a draft was a bare text and a pause did not tell the iteration. */
+/** An invented version 0, in which a draft was a bare text and a pause had no iteration. */
 const UPCASTS: readonly Upcast[] = [
   {
     type: 'NodeCompleted',
@@ -77,7 +77,7 @@ describe('A record of an older version', () => {
     for await (const event of readChecked(log, runId, { sha256 })) events.push(event);
     return events;
   };
-  /** What is folded, but for dates and hashes, which are those of the record. */
+  /** The folded state without dates and hashes, which depend on the record. */
   const told = (run: RunState | null | undefined): unknown =>
     run === null || run === undefined ? null : answerOf(run);
   const folded = (events: readonly RunEvent[]): RunState | null =>

@@ -15,9 +15,9 @@ import { playOut, retold, scored, underWay, wrote } from '../support/given.js';
 import { GOLDEN, eventIn } from '../support/golden.js';
 
 /**
- * Recorded by the version whose branches waited for every branch that could reach their node in any way, also by an edge
- * that leads back; whose overrides reached every branch; and that showed a critic's verdict where it no longer counted.
- * Each line of a `.shown` file is what that version showed after the event of the same line.
+ * Histories that an older version recorded. In it, branches waited for every branch that could reach their node, also
+ * by an edge that leads back; overrides changed every branch; and it showed a critic's verdict where that no longer
+ * counted. Each line of a `.shown` file is the state that this version showed after the event of the same line.
  */
 const FOLDER = new URL('waiting-branches/', GOLDEN);
 const { sha256 } = nodeSystem();
@@ -108,7 +108,7 @@ function shownOf(run: RunState): string {
   });
 }
 
-/** What was on the log after each append before the end: the events of one append have the same time. */
+/** The record after each append except the last. The events of one append have the same time. */
 function unfinishedBeginnings(events: readonly RunEvent[]): readonly (readonly RunEvent[])[] {
   return events
     .map((_, index) => events.slice(0, index + 1))
@@ -116,7 +116,7 @@ function unfinishedBeginnings(events: readonly RunEvent[]): readonly (readonly R
     .filter((begun) => !/^Run(Completed|Failed)$/.test(begun.at(-1)?.type ?? ''));
 }
 
-/** Another instance takes the run over, its critics approve, a human approves every pause. */
+/** Plays the run to its end at another instance: critics approve, and a human approves every pause. */
 function playedOn(left: Story): Story {
   let story = left;
   if (left.run.phase.status !== 'paused') {

@@ -22,7 +22,9 @@ import type { RunRecord } from './record.js';
 import { Draws, uuidOf } from './scheduler.js';
 
 const { sha256 } = nodeSystem();
-/** Longest wait for an answer before a client asks again, perhaps at another instance, in milliseconds. */
+/**
+ * How long a client waits for an answer before it repeats the request, perhaps at another instance, in milliseconds.
+ */
 const PATIENCE_MS = 4_000;
 
 /** A value, an error, or null if there is no answer and so the outcome is unknown. */
@@ -45,7 +47,7 @@ export class Clients {
   readonly #cancelling = new Set<string>();
   readonly #cancelled = new Set<string>();
   readonly #decided: Decided[] = [];
-  /** Watched runs with the revision shown last, and whether the life of the instance lasts. */
+  /** Watched runs, with the last revision shown and whether the instance still has the same life. */
   readonly #watched: { readonly runId: string; readonly isAlive: () => boolean; seq: number; hasEnded: boolean }[] = [];
 
   constructor(world: World) {
@@ -95,18 +97,18 @@ export class Clients {
     }
   }
 
-  /** From now on every pause is decided within a while. */
+  /** Decides every pause from now on, within a bounded time. */
   tidy(): void {
     const { scheduler, records, plan } = this.#world;
     let round = 0;
-    // What has a deadline ends by that, unless clocks were set by hours.
+    // A pause with a deadline ends by itself, unless a clock was set by hours.
     const hasJumps = plan.faults.some(({ kind }) => kind === 'clock-ahead' || kind === 'clock-back');
     const look = (): void => {
       round += 1;
       for (const record of records.values()) {
         if (record.state?.phase.status !== 'paused' || (!hasJumps && record.hasDeadline)) continue;
         const slot = round % plan.rates.length;
-        // Two of those who decide, and then two of those to whom it is escalated.
+        // Two approvers, and two of those to whom the pause escalates.
         for (const actor of ['cat', round % 2 === 1 ? 'bob' : 'dan']) {
           const keyHash = sha256(`${record.runId} tidy ${round} ${actor}`);
           void this.#decide(record, { slot, action: 'approve', actor, keyHash, expectedSeq: null });
@@ -117,7 +119,7 @@ export class Clients {
     look();
   }
 
-  /** What was acknowledged is there, once. */
+  /** Checks that everything acknowledged is recorded, once. */
   check(): void {
     const world = this.#world;
     for (const runId of this.#started) {
@@ -146,7 +148,7 @@ export class Clients {
       const isTold = hasEnded && seq === last - 1;
       world.must(
         !isAlive() || isTold,
-        'whoever watches is told the end',
+        'every watcher receives the end',
         () => `a watcher of ${runId} was told ${seq + 1} of ${last} events`,
       );
     }
@@ -156,8 +158,8 @@ export class Clients {
     const events = this.#world.records.get(runId)?.events ?? [];
     const own = this.#recordedWith(runId, keyHash);
     const type = answer.status === 'paused' ? 'VoteCast' : 'GateDecided';
-    // Who has said the same before is answered the same, and nothing more is recorded; so another instance, asked with
-    // the same key but with no pause named when the next is open, takes it as said about that.
+    // A repeated vote gets the earlier answer, and the log records nothing. So another instance does not know its key:
+    // if the request names no pause and the next one is open, the instance takes it as a vote on that.
     const isSaid = events.some((event) => event.type === 'VoteCast' && event.data.actor === actor);
     const isThere = isRecorded ? own.length === 1 && own[0]?.type === type : type === 'VoteCast' && isSaid;
     this.#world.must(
@@ -260,7 +262,7 @@ export class Clients {
     this.#world.answered(answer.value, 'a poll');
   }
 
-  /** Watches a run and leaves at once. */
+  /** Watches a run and disconnects at once. */
   async #glance(slot: number, runId: string): Promise<void> {
     const leaving = new AbortController();
     const watcher = { onState: () => undefined, signal: leaving.signal };
@@ -268,7 +270,7 @@ export class Clients {
     leaving.abort();
   }
 
-  /** All that was recorded before counts. */
+  /** Everything recorded before the request must be in the list. */
   async #list(slot: number): Promise<void> {
     const world = this.#world;
     this.#glances += 1;
@@ -285,7 +287,7 @@ export class Clients {
     for (const each of answer.value) world.answered(each, 'a list');
   }
 
-  /** By its states and by its events. */
+  /** Watches a run by its states and by its events. */
   async #watch(slot: number, runId: string): Promise<void> {
     const world = this.#world;
     const instance = world.instances[slot];
@@ -303,7 +305,7 @@ export class Clients {
       onState: (run) => {
         world.must(
           states.seq === -1 || run.head.seq === states.seq || run.head.seq === states.seq + 1,
-          'whoever watches is told everything',
+          'every watcher receives all events',
           () => `${run.head.seq} after ${states.seq}`,
         );
         world.shown(runId, run.head, 'a watcher');
@@ -321,7 +323,7 @@ export class Clients {
       onEvent: (event) => {
         world.must(
           event.seq === events.seq + 1,
-          'whoever watches is told everything',
+          'every watcher receives all events',
           () => `event ${event.seq} after ${events.seq}`,
         );
         world.shown(runId, event, 'a feed');
@@ -352,7 +354,7 @@ export class Clients {
         ? { action, modifiedState: { current_draft: 'By a human' } }
         : { action, modifiedState: null };
     const request = { caller, comment: null, keyHash, bodyHash: sha256(action), expectedSeq, choose: () => choice };
-    // A vote that says nothing new is answered and not recorded, so its key is not known later.
+    // A repeated vote is answered but not recorded, so another instance does not know its key later.
     const isKnown = this.#recordedWith(runId, keyHash).length > 0;
     const isRepeated = isKnown && this.#decided.some((each) => each.keyHash === keyHash);
     const answer = await this.#ask(slot, (engine) => engine.registry.decidePause(runId, request));
@@ -367,7 +369,7 @@ export class Clients {
     this.#mustNotBe(!isRefusal && !isOfLog(error), error);
   }
 
-  /** Asks with the same key until there is an answer. */
+  /** Repeats a request with the same key until there is an answer. */
   async #insist<T>(slot: number, work: (engine: Context) => Promise<T>, onAnswer: () => void): Promise<void> {
     const { scheduler, plan, draws } = this.#world;
     for (let tries = 0; ; tries += 1) {
@@ -378,7 +380,7 @@ export class Clients {
     }
   }
 
-  /** Asks once. Returns null if no answer comes in time. */
+  /** Sends a request once. Returns null if no answer comes in time. */
   async #ask<T>(slot: number, work: (engine: Context) => Promise<T>): Promise<Answer<T>> {
     const { scheduler, instances } = this.#world;
     const late = new Promise<null>((resolve) => scheduler.after(PATIENCE_MS, null, () => resolve(null)));

@@ -1,4 +1,4 @@
-/** Does the faults of a plan to the instances of a history and to their model, and mends them in the end. */
+/** Injects the faults of a plan into the instances of a history and their model, and repairs them at the end. */
 import type { Fault, FaultKind, Plan } from './faults.js';
 import { appendFaultOf, DEADLY } from './faults.js';
 import type { Instance } from './instance.js';
@@ -8,48 +8,48 @@ export interface FaultInjectionDeps {
   readonly plan: Plan;
   readonly scheduler: Scheduler;
   readonly instances: readonly Instance[];
-  /** Something went wrong that no fault explains. */
+  /** Called when something fails that no fault explains. */
   readonly onFault: (what: string, error: unknown) => void;
 }
 
 export class FaultInjection {
-  /** Everything was mended: nothing more is done. */
+  /** Whether everything was repaired: then no more faults are injected. */
   isMended = false;
-  /** How often each was done. */
+  /** How often each fault was injected. */
   readonly injected: Partial<Record<FaultKind, number>> = {};
   readonly #deps: FaultInjectionDeps;
   #modelFault: { readonly kind: FaultKind; readonly untilMs: number } | null = null;
-  /** Instances that something was done to for which others may take them for dead. */
+  /** Instances with a fault after which others may suspect them. */
   readonly #deadly = new Set<number>();
 
   constructor(deps: FaultInjectionDeps) {
     this.#deps = deps;
   }
 
-  /** Does each in its time. */
+  /** Injects each fault at its time. */
   begin(): void {
     const { plan, scheduler } = this.#deps;
     for (const fault of plan.faults) scheduler.at(fault.atMs, null, () => this.#inject(fault));
   }
 
-  /** Whether nothing is left to be done, and what was done is over. */
+  /** Whether all faults were injected and are over. */
   get areOver(): boolean {
     const { plan, scheduler } = this.#deps;
     return plan.faults.every(({ atMs, forMs }) => atMs + forMs <= scheduler.nowMs);
   }
 
-  /** The fault of the model at this moment; null: it is well. */
+  /** The current fault of the model, or null if it has none. */
   get ofModel(): FaultKind | null {
     const fault = this.#modelFault;
     return fault !== null && fault.untilMs > this.#deps.scheduler.nowMs ? fault.kind : null;
   }
 
-  /** Whether others may take an instance for dead. */
+  /** Whether other instances may suspect an instance. */
   mayBeDead(slot: number): boolean {
     return this.#deadly.has(slot);
   }
 
-  /** Whether what was done explains that a run has failed by its council or its instances. */
+  /** Whether an injected fault explains that a run failed because of its council or its instances. */
   explains(kind: 'node_failed' | 'takeover_limit'): boolean {
     const had = (...kinds: readonly FaultKind[]): boolean => kinds.some((each) => this.injected[each] !== undefined);
     switch (kind) {
@@ -60,7 +60,7 @@ export class FaultInjection {
     }
   }
 
-  /** Nothing is broken from now on. */
+  /** Repairs all faults and injects no more. */
   mend(): void {
     const { instances } = this.#deps;
     this.isMended = true;

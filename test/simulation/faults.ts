@@ -34,7 +34,7 @@ export const FAULT_KINDS = [
   'stop',
   /** The process stops running for a while. */
   'freeze',
-  /** Nothing passes between the instance and the log. */
+  /** The instance cannot reach the log. */
   'partition',
   'slow-log',
   /** Subscriptions deliver nothing, but the log answers. */
@@ -80,7 +80,7 @@ export interface Request {
   readonly kind: 'start' | 'twin' | 'cancel' | 'fork' | 'poll' | 'watch' | 'list';
   readonly atMs: number;
   readonly slot: number;
-  /** Number of the run: of a fork that of the new one. */
+  /** Number of the run; for a fork, of the new run. */
   readonly run: number;
   /** Number of the run that is forked. */
   readonly parent: number;
@@ -91,7 +91,7 @@ export interface PlannedRun {
   readonly godMode: boolean;
   /** Whether its nodes may search the web and documents. */
   readonly hasTools: boolean;
-  /** Node executions at which it is ended. */
+  /** Limit of node executions. */
   readonly budget: number;
 }
 
@@ -129,7 +129,7 @@ export interface Plan {
 
 const NODE = { timeoutMs: 1_500, maxAttempts: 3 };
 const QUORUM = { by: ['ann', 'bob', 'cat'], quorum: 2 };
-/** The built-in council without its prompts, which would only make records longer. */
+/** The built-in council without its prompts, to keep records short. */
 const FIXED = fixedGraph(NODE);
 const LINE = 'one -> two; two -> three';
 
@@ -161,7 +161,7 @@ export const GRAPHS: Readonly<Record<string, Graph>> = {
   ...BRIEF_GRAPHS,
 };
 
-/** The pace of wide plans. */
+/** The durations of wide plans. */
 export const WIDE: Pace = {
   cluster: { heartbeatMs: 1_000, suspectAfterMs: 6_000 },
   ...{ latencyMs: 1_500, modelMs: 900, decisionMs: 4_000, mendedMs: 12_000 },
@@ -170,7 +170,7 @@ export const WIDE: Pace = {
 /** Most bugs need one run and one or two faults, so nine of ten plans are brief and the tenth is wide. */
 export function planOf(seed: number): Plan {
   const plan = seed % 10 === 0 ? widePlanOf(seed) : briefPlanOf(seed);
-  // Separate draws, so that the rest of the plan does not depend on them.
+  // Uses separate draws, so that the rest of the plan does not depend on them.
   const draws = new Draws(seed + 29);
   const runs = plan.runs.map((run) => ({ ...run, hasTools: draws.chance(TOOLS_SHARE) }));
   return { ...plan, runs, requests: [...plan.requests, ...listsOf(plan, new Draws(seed + 31))] };
@@ -201,7 +201,7 @@ function widePlanOf(seed: number): Plan {
   const slot = (): number => draws.whole(0, slots - 1);
   const { runs, requests } = requestsOf(draws, slot);
   const faults = Array.from({ length: draws.whole(0, 7) }, (): Fault => {
-    // Faults of appends find most, above all of the append that starts a run.
+    // Faults of appends find most bugs, above all those of the append that starts a run.
     const isAtAppend = draws.chance(0.35);
     const kind = draws.pick<FaultKind>(isAtAppend ? AT_APPENDS : FAULT_KINDS);
     const met = isAtAppend && draws.chance(0.4) ? requests[draws.whole(0, requests.length - 1)] : undefined;

@@ -1,21 +1,22 @@
 /**
- * What must hold in the end: whatever instance is asked, its lists, polls and verifications are the fold of the log; and
- * what clients were answered on the way is kept.
+ * Checks at the end of a history: at every instance, lists, polls and verifications equal the fold of the log, and all
+ * earlier answers to clients still hold.
  */
 import type { RunSummary } from '../../src/projections/run-summary.js';
 import type { World } from './history.js';
 import { isOfLog } from './instance.js';
 
-/** Asks each instance; rejects when one does not answer at all. */
+/** Queries each instance; rejects if one does not answer. */
 export async function checkAnswers(world: World): Promise<void> {
   const { instances, records, scheduler, plan } = world;
   for (const instance of instances) {
     const { engine } = instance;
     if (engine === null) throw new Error('an instance is down');
-    // A slow line may take longer than a question waits.
+    // On a slow line an answer may take longer than the query waits.
     const again = <T>(ask: () => Promise<T>): Promise<T> =>
       ask().catch((error: unknown) => (isOfLog(error) ? again(ask) : Promise.reject(error)));
-    // Whoever has just thawed is fenced until its next heartbeat; that it never is ready ends the history too.
+    // An instance that has just thawed is fenced until its next heartbeat. If it never becomes ready, the history fails
+    // too.
     while (!(await again(() => engine.readiness.isReady())))
       await new Promise<void>((resolve) => scheduler.after(500, null, resolve));
     const list = await again(() => engine.queries.list({ limit: 100, offset: 0 }));
@@ -45,7 +46,7 @@ export async function checkAnswers(world: World): Promise<void> {
   world.clients.check();
 }
 
-/** What is answered of a run is what its last event has led to. */
+/** Checks that the answers about a run equal the state after its last event. */
 function checkHead(world: World, summary: RunSummary, by: string): void {
   world.answered(summary, by);
   const events = world.records.get(summary.id)?.events.length;

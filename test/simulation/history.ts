@@ -34,11 +34,11 @@ export interface Outcome {
 
 /** Time in which every run must end after the repair, in virtual milliseconds. */
 const LIVENESS_MS = 240_000;
-/** Many times the turns of a history that ends. */
+/** Limit of turns: many times those of a history that ends. */
 const MAX_TURNS = 100_000;
 /** Time in which views and watchers must catch up after the last run ended. */
 const SETTLING_MS = 10_000;
-/** Time after that in which a left-over timer would fire. */
+/** Time after that in which a forgotten timer would fire. */
 const TRAILING_MS = 250;
 
 /** Plays a history. A broken invariant is part of the outcome, not a rejection. */
@@ -118,7 +118,7 @@ export class World {
     for (const each of instances) each.start();
     faults.begin();
     clients.begin();
-    // It does not wait for decisions that never come.
+    // The history does not wait for decisions that no client makes.
     await this.#until(() => clients.areDone && (this.#haveAllEnded || this.#doAllWait), plan.pace.mendedMs);
     if (this.#isBroken()) return;
     faults.mend();

@@ -1,4 +1,4 @@
-/** An instance: the engine of `src/app`, life after life, on one folder. */
+/** An instance: the engine of `src/app` on one folder, started again after each end. */
 import type { Context } from '../../src/app/context.js';
 import { openContext } from '../../src/app/context.js';
 import type { ContextDeps, ContextOverrides } from '../../src/app/context-deps.js';
@@ -42,7 +42,7 @@ export class Instance implements Line {
   appending = 0;
   /** Writes of its stored views after which it dies. */
   deathsAtRows = 0;
-  /** After the repair it does not die any more. */
+  /** After the repair the instance does not die any more. */
   isMended = false;
   readonly armed: AppendFault[] = [];
   process: Process | null = null;
@@ -115,7 +115,7 @@ export class Instance implements Line {
     this.watched.clear();
   }
 
-  /** What follows begins on another machine: without views, and not knowing who was here before. */
+  /** Starts the next life on another machine: without views and without the ids of earlier instances. */
   loseFolder(): void {
     this.views = new StoredViews();
     this.#predecessors.length = 0;
@@ -132,7 +132,7 @@ export class Instance implements Line {
     this.die();
   }
 
-  /** What a request is answered by this life; 'gone' when the process dies before. */
+  /** This life's answer to a request, or 'gone' if the process dies before. */
   ask<T>(work: (engine: Context) => Promise<T>): Promise<T | 'gone'> {
     const { engine } = this;
     if (engine === null) return Promise.resolve('gone');
@@ -181,7 +181,7 @@ export class Instance implements Line {
     const unfinished = await engine.recovery.unfinished();
     await engine.recovery.check(unfinished);
     engine.recovery.recover(unfinished);
-    // A service that reads for long opens its port meanwhile, so that it can be stopped before; then it recovers too late.
+    // A service that reads for a long time opens its port meanwhile, so it can be stopped before it recovers runs.
     if (this.#stopping !== process) this.engine = engine;
   }
 
@@ -211,7 +211,7 @@ export class Instance implements Line {
   }
 }
 
-/** What a log that cannot be reached may make of any call. */
+/** Whether an error is one that any call may throw while the log is unreachable. */
 export function isOfLog(error: unknown): boolean {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
   return typeof code === 'string' && LOG_FAULTS.has(code);
@@ -219,6 +219,6 @@ export function isOfLog(error: unknown): boolean {
 
 const LOG_FAULTS: ReadonlySet<string> = new Set([
   ...['log.unavailable', 'log.outcome-unknown', 'log.closed', 'log.dropped', 'service.stopping'],
-  // The views may be behind for as long as the log is.
+  // The views may be behind as long as the log is unreachable.
   'views.behind',
 ]);

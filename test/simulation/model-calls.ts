@@ -1,4 +1,4 @@
-/** What models are called for, and what must hold when they are: of every call by any instance of a history. */
+/** Checks every call to a model by any instance of a history. */
 import type { ModelRequest } from '../../src/models/port.js';
 import { runStream } from '../../src/run/events.js';
 import type { FrontierNode } from '../../src/run/state.js';
@@ -22,9 +22,9 @@ interface UnderWay {
 
 export class ModelCalls {
   readonly #deps: ModelCallsDeps;
-  /** Calls under way, by instance, run, step and attempt. */
+  /** Calls in flight, by instance, run, step and attempt. */
   readonly #calling = new Set<string>();
-  /** Texts that were given as answers and are recorded of no run. */
+  /** Answers of models that no run has recorded. */
   readonly #drafts = new Set<string>();
   #written = 0;
 
@@ -32,18 +32,21 @@ export class ModelCalls {
     this.#deps = deps;
   }
 
-  /** A text that no other call is given. */
+  /** A text that no other call gets. */
   nextDraft(): string {
     this.#written += 1;
     return `Draft ${this.#written}`;
   }
 
-  /** Whether a recorded draft is one that a model has given; each is recorded once. */
+  /** Whether a recorded draft is an answer of a model. Each answer may be recorded once. */
   takeDraft(text: string): boolean {
     return this.#drafts.delete(text);
   }
 
-  /** A call is made only for a step under way here, whose start is recorded and whose result is not known here. */
+  /**
+   * Checks that a call is for a step in flight at this instance, whose start is recorded and whose result this instance
+   * does not know.
+   */
   begun(instance: Instance, request: ModelRequest): CallUnderWay {
     const { must, toolCalls } = this.#deps;
     const { topic, label } = request.promptInput;
@@ -76,7 +79,7 @@ export class ModelCalls {
     };
   }
 
-  /** The attempt that a model is called for; null: there is none here. */
+  /** The attempt for which a model is called, or null if this instance has none. */
   #underWay({ opening }: Instance, { promptInput: { topic, label } }: ModelRequest): UnderWay | null {
     for (const [runId, record] of this.#deps.records) {
       const run = opening?.registry.live(runId) ?? null;

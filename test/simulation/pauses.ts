@@ -1,4 +1,7 @@
-/** Exactly one decision for each pause: by enough of its approvers, who say the same, or by its deadline in due time. */
+/**
+ * Checks that each pause has exactly one decision: by enough of its approvers with the same choice, or by its deadline
+ * when it has passed.
+ */
 import type { GateDecidedData, VoteCastData } from '../../src/generated/schemas.js';
 import type { RunEvent } from '../../src/run/events.js';
 import type { RunState } from '../../src/run/state.js';
@@ -8,9 +11,9 @@ interface OpenPause {
   readonly pausedMs: number;
   readonly quorum: number;
   readonly deadlineMs: number | null;
-  /** Null: anybody. */
+  /** The approvers, or null if every user may decide. */
   readonly by: readonly string[] | null;
-  /** Who has said the same, one after the other, and what. */
+  /** The voters with the same choice, in order, and the choice. */
   readonly approvers: ReadonlySet<string | null>;
   readonly choice: string | null;
 }
@@ -62,7 +65,7 @@ export class Pauses {
     this.#must(deadlineMs !== null && afterMs >= deadlineMs, `the deadline passes after ${afterMs} ms`);
   }
 
-  /** The pause with what one more approver has said. */
+  /** The pause after one more vote. */
   #with(open: OpenPause, said: GateDecidedData | VoteCastData, isVote: boolean): OpenPause {
     const actor = said.actor ?? null;
     this.#must(open.by === null || open.by.includes(actor ?? ''), `${actor} is no approver`);

@@ -1,7 +1,7 @@
 /**
- * Plays histories by their seeds and counts. As a program: `node dist/test/simulation/play.js FROM TO`
- * plays them in this order; one that fails is shrunk and printed, and ends the program with 1. With a parent it reports
- * to that.
+ * Plays histories by their seeds and counts faults and events. As a program, `node dist/test/simulation/play.js FROM
+ * TO` plays the seeds in order. It shrinks and prints the first that fails, and exits with code 1. As a child process
+ * it reports to its parent instead.
  */
 import { pathToFileURL } from 'node:url';
 import type { FaultKind } from './faults.js';
@@ -9,7 +9,7 @@ import { planOf } from './faults.js';
 import { playHistory } from './history.js';
 import { shrunk, told } from './shrink.js';
 
-/** What came of some histories. */
+/** The result of some histories. */
 export interface Tally {
   histories: number;
   events: number;
@@ -21,7 +21,7 @@ export interface Tally {
 }
 
 export interface PlayOptions {
-  /** Asked before each history, whether to go on. */
+  /** Called before each history: whether to play it. */
   readonly goesOn?: () => boolean;
   readonly isShrunk?: boolean;
 }
@@ -42,7 +42,7 @@ export async function playSeeds(from: number, to: number, options: PlayOptions =
   return tally;
 }
 
-/** Adds what came of others. */
+/** Adds another result. */
 export function add(
   tally: Tally,
   { histories, events, turns, virtualMs, injected, failure }: Tally | Readonly<Tally>,
@@ -61,7 +61,7 @@ function isKind(text: string): text is FaultKind {
   return text !== '';
 }
 
-/** One line that says it all. */
+/** The result in one line. */
 export function summaryLine(
   seeds: string,
   { histories, events, injected, virtualMs, turns, failure }: Tally,
@@ -77,7 +77,7 @@ export function summaryLine(
 
 async function main(from: number, to: number): Promise<void> {
   const startedMs = performance.now();
-  // The soak starts this in several processes and shrinks a failure itself.
+  // The soak test starts this program in several processes, and shrinks a failure itself.
   const tally = await playSeeds(from, to, { isShrunk: process.send === undefined });
   if (process.send !== undefined) process.send({ tally });
   else process.stdout.write(`${summaryLine(`${from} to ${to}`, tally, performance.now() - startedMs)}\n`);

@@ -1,6 +1,6 @@
 /**
- * What must hold of a run's record, checked at each event as it is recorded. The rules are told here a second time and
- * in other words than in `src/run`, from the recorded data alone; only hash chain and chart are those of the service.
+ * Checks a run's record at each event when it is recorded. The rules are implemented here a second time, independently
+ * of `src/run` and from the recorded data alone. Only the hash chain and the chart are those of the service.
  */
 import type { RunClaimedData, RunFailureKind, ToolCalledData } from '../../src/generated/schemas.js';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
@@ -21,19 +21,19 @@ export class Broken extends Error {
   }
 }
 
-/** What a history knows that the record does not tell. */
+/** Knowledge of the history that is not in the record. */
 export interface Witness {
-  /** Takes the text a model has given, once; false: none has given it, or it was taken before. */
+  /** Marks a model's answer as recorded. Returns false if no model gave it, or it was recorded before. */
   takeDraft(text: string): boolean;
-  /** Whether anything has happened that may fail a run so. */
+  /** Whether a fault or request explains this failure of a run. */
   explains(kind: RunFailureKind): boolean;
-  /** Whether a tool has found this for a query. */
+  /** Whether a tool returned this hit for a query. */
   hasFound(query: string, place: number): boolean;
-  /** Whether others may take an instance for dead. */
+  /** Whether other instances may suspect an instance. */
   mayBeDead(instanceId: string): boolean;
 }
 
-/** What only the owner may append. */
+/** Events that only the owner may append. */
 const OWNERS_ALONE: ReadonlySet<string> = new Set([
   'RunStarted',
   'RunResumed',
@@ -55,14 +55,14 @@ export class RunRecord {
   /** The run after each event. */
   readonly states: RunState[] = [];
   readonly events: RunEvent[] = [];
-  /** By step, who recorded its result, at which revision. */
+  /** By step, the instance that recorded its result, and the revision. */
   readonly results = new Map<number, { readonly by: string; readonly seq: number }>();
   readonly attempts = new Set<string>();
-  /** By what was asked for, the attempt whose call of a tool it was. */
+  /** By query, the attempt that made the tool call. */
   readonly toolResults = new Map<string, string>();
   readonly #witness: Witness;
   readonly #replayer: RunReplayer;
-  /** By step, the attempt that was started last, unless it has failed. */
+  /** By step, the attempt that started last, unless it has failed. */
   readonly #underWay = new Map<number, number>();
   readonly #failures = new Map<number, number>();
   readonly #pauses = new Pauses((holds, detail) => this.#must(holds, 'one winner per pause', detail));
@@ -135,7 +135,7 @@ export class RunRecord {
     this.#must(isFree || isTakeover, 'one owner', `${reason} from ${this.#owner}`);
     this.#must(
       isFree || this.#witness.mayBeDead(this.#owner ?? ''),
-      'no takeover from the living',
+      'no takeover from a live owner',
       `of ${this.#owner}`,
     );
     this.#owner = writer;

@@ -169,13 +169,13 @@ export class Process {
   wallOffsetMs = 0;
   /** Number of pending timers. */
   timers = 0;
-  /** Unique in its history. */
+  /** Id of this life, unique in its history. */
   readonly life: number;
   readonly draws: Draws;
   readonly system: System;
   readonly #scheduler: Scheduler;
 
-  /** @param rate of its clocks: 1.1 is a clock that gains six minutes an hour */
+  /** @param rate speed of its clocks: 1.1 means that they gain six minutes an hour */
   constructor(scheduler: Scheduler, { seed, life, rate }: { seed: number; life: number; rate: number }) {
     this.#scheduler = scheduler;
     this.life = life;

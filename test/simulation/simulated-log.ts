@@ -1,6 +1,6 @@
 /**
- * One event log for several processes, which keeps the promises of `src/eventlog/port.ts` and no more: calls take time, and
- * each line to it can be cut, lose calls or answers, and repeat events.
+ * One event log for several processes, which guarantees only what `src/eventlog/port.ts` requires: calls take time, and
+ * the line of each process to it can be cut, lose calls or answers, and repeat events.
  */
 import {
   AppendOutcomeUnknown,
@@ -108,7 +108,7 @@ export type AppendFault =
   /** The process dies before it is sent, or after it is recorded. */
   | 'dies-before'
   | 'dies-after'
-  /** Is acknowledged but not recorded, which no log may do. */
+  /** The log acknowledges it but does not record it. No real log may do this. */
   | 'forgotten';
 
 /** The line of an instance to the log, with its faults. */
@@ -127,9 +127,9 @@ export interface Line {
   repeats: number;
   /** Appends to runs that wait for an answer. */
   appending: number;
-  /** Called when the log shows the process that a stream has so many events. */
+  /** Called when the log shows the process that a stream has this many events. */
   told(stream: string, events: number): void;
-  /** The same for a read, which may be for a watcher. */
+  /** As `onShown`, for a read, which may be for a watcher. */
   hasRead(stream: string, events: number): void;
   takeFault(): AppendFault | null;
   /** Ends the process, unless it has ended. */
@@ -151,7 +151,7 @@ export function openLine(
   const wayMs = (): number =>
     draws.latencyMs(longestMs) + (line.slowUntilMs > scheduler.nowMs ? 1_000 * draws.random() : 0);
 
-  /** Reads the storage, as of the question or of the answer. */
+  /** Reads the storage at the time of the call or at the time of the answer. */
   function ask<T>(question: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       if (isClosed) return reject(new LogClosed());

@@ -1,4 +1,7 @@
-/** The stored views without SQLite and thread: rows that survive a process, written with their checkpoint. */
+/**
+ * The stored views without SQLite and without a thread: rows that survive a process, written together with their
+ * checkpoint.
+ */
 import { ServiceStopping } from '../../src/errors.js';
 import type { Position } from '../../src/eventlog/port.js';
 import type { Corruption } from '../../src/projections/corrupt-runs.js';
@@ -28,13 +31,13 @@ export function openStoredViews(
       });
     });
   const unanswered = new Set<(error: Error) => void>();
-  /** Refuses the unanswered questions, as the end of a thread does. */
+  /** Rejects the unanswered queries, as the end of a thread does. */
   const close = async (): Promise<void> => {
     await ask(() => undefined);
     for (const reject of unanswered) reject(new ServiceStopping());
     await new Promise<void>((resolve) => process.after(0, resolve));
   };
-  /** Answers as of the question or of the answer. */
+  /** Reads at the time of the query or at the time of the answer. */
   const ask = <T>(question: () => T): Promise<T> =>
     new Promise((resolve, reject) => {
       unanswered.add(reject);

@@ -11,7 +11,7 @@ import { shrunk } from './shrink.js';
 
 /** Seeds of `npm test`. */
 const SEEDS = { from: 1, to: 2_000 };
-/** Most turns of a history on average. Seconds would depend on the machine. */
+/** Limit of turns per history on average: a limit in seconds would depend on the machine. */
 const MAX_TURNS = 200;
 /** Other seeds that found a fault which no smaller test covers. */
 const FOUND = {
@@ -110,7 +110,7 @@ function played(from: number, to: number): Promise<Tally> {
     const child = fork(program, [String(from), String(to)]);
     child.on('message', (message: { readonly tally?: Tally }) => message.tally !== undefined && resolve(message.tally));
     child.on('error', reject);
-    // Its message comes before.
+    // The child sends its message before it disconnects.
     child.on('disconnect', () => reject(new Error(`The simulation of seeds ${from} to ${to} has died`)));
   });
 }

@@ -13,7 +13,7 @@ const MAX_AT_ONCE = 3;
 export class ToolCalls {
   readonly #must: (holds: boolean, invariant: string, detail: () => string) => void;
   readonly #made = new Set<string>();
-  /** The place of each query's result. */
+  /** The place of the result, by query. */
   readonly #places = new Map<string, number>();
   #asked = 0;
 

@@ -91,7 +91,7 @@ describe('A retry', () => {
 });
 
 describe('A semaphore', () => {
-  it('grants its permits, then in order, and refuses one more than may wait', async () => {
+  it('grants free permits at once and later ones in order, and refuses one task more than may wait', async () => {
     const permits = semaphore(1, { maxWaiting: 2, full: () => new Error('full') });
     const entered: number[] = [];
     const release = await permits.acquire();

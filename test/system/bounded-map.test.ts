@@ -20,7 +20,7 @@ describe('BoundedMap', () => {
     ]);
   });
 
-  it('drops nothing while entries are deleted in time', () => {
+  it('drops nothing if the caller deletes entries before the limit is reached', () => {
     const map = new BoundedMap<string, number>(2);
     map.set('a', 1).set('b', 2).delete('a');
     expect([...map.set('c', 3).keys()]).to.deep.equal(['b', 'c']);

@@ -28,7 +28,7 @@ describe('A broadcast', () => {
     expect(received).to.deep.equal(['a1', 'b1', 'a2', 'b2']);
   });
 
-  it('delivers nothing to a listener that left, or came, while the item is delivered', () => {
+  it('delivers an item to no listener that is added or removed during its delivery', () => {
     const broadcast = new Broadcast<number>();
     const received: string[] = [];
     let leave = (): void => undefined;

@@ -14,9 +14,9 @@ import { untilTrue } from '../support/until-true.js';
 
 const MAX_IN_ALL = 1_000_000;
 const TEXT = 'x'.repeat(20_000);
-/** How much faster each connection is sent more; event streams and sockets by turns. */
+/** Messages per round for each connection, alternately an event stream and a socket. */
 const WEIGHTS = [6, 5, 4, 3];
-/** More than it takes to fill what the machine itself holds for a connection. */
+/** More rounds than fill the buffers of the operating system. */
 const MAX_ROUNDS = 2_000;
 
 type Kind = 'stream' | 'socket';
@@ -27,7 +27,7 @@ describe('Unsent bytes of event streams and sockets', () => {
     const bound = new UnsentBytes({ maxInAll: MAX_IN_ALL });
     const known = new Set<Reader>();
     const cut: { readonly reader: Reader; readonly kind: Kind }[] = [];
-    /** The limit, with a record of the readers it counts and cuts off. */
+    /** The limit, which also records the readers that it counts and cuts off. */
     const boundOf = (kind: Kind): Pick<UnsentBytes, 'grew' | 'forget'> => ({
       forget: (reader) => bound.forget(reader),
       grew(reader) {

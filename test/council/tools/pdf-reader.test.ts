@@ -9,7 +9,7 @@ import { documentId, markOf, memoryChunks } from '../../support/memory-chunks.js
 const TREES = { filename: 'trees.pdf', pages: ['Oaks grow slowly.', 'Elms are tall. Oaks too.', 'Nothing here.'] };
 const signal = new AbortController().signal;
 
-/** A search that finds these, whatever it is asked. */
+/** A search that returns these chunks for every query. */
 const finding = (...passages: readonly Partial<FoundChunk>[]) =>
   pdfReader({
     hasChunks: () => true,
@@ -74,7 +74,7 @@ describe('The PDF reader', () => {
     );
   });
 
-  it('returns a text that is no longer in the prompt', async () => {
+  it('returns a text whose length does not change in the prompt', async () => {
     const found = await finding({ text: '<topic'.repeat(2_000) }).run({ query: 'x' }, { signal, maxBytes: 5_000 });
     if (!found.isFound) throw new Error(found.fault);
     const shown = section('tool_result', '', found.text);
@@ -102,7 +102,7 @@ describe('The PDF reader', () => {
 });
 
 describe('The toolbox', () => {
-  it('has the tools with a source, and offers the reader while there are chunks', () => {
+  it('lists the tools that have a source, and the reader only while there are chunks', () => {
     const web = { name: 'web', search: async () => ({ isFound: true as const, results: [] }) };
     expect(toolbox([]).isAvailable('webSearch')).to.equal(false);
     const withoutChunks = toolbox([webSearch(web), pdfReader(memoryChunks([]))]);

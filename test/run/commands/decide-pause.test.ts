@@ -20,7 +20,7 @@ const fork = graphOf(`
   left, right -> meet
 `);
 
-describe('Decisions that meet', () => {
+describe('Concurrent decisions', () => {
   let dir: TempDir;
   let engine: TestEngine;
 
@@ -125,7 +125,7 @@ describe('Decisions that meet', () => {
     await model.called(2);
     for (const call of [...model.held]) call.release();
     for (const runId of [first, second]) await pausedBefore(engine, runId, 'two');
-    // A place is free again: a new run starts at once.
+    // A slot is free again, so a new run starts at once.
     const third = await startGodRun(engine, line);
     await pausedBefore(engine, third, 'one');
   });

@@ -36,7 +36,7 @@ describe('retryInMs', () => {
     expect(retryInMs(failure, { failures: 1, maxAttempts: 1, random: 0 })).to.equal(null);
   });
 
-  it('does not retry a failure that would repeat', () => {
+  it('does not retry a permanent failure', () => {
     const failure: StepFailure = { kind: 'draft_too_large', message: 'Too large', retryable: false, retryAfterMs: 10 };
     expect(retryInMs(failure, { failures: 1, maxAttempts: 4, random: 0.5 })).to.equal(null);
   });

@@ -23,7 +23,7 @@ function paused(runId: string, afterMs: number | null): RunState {
   return begun(runRequest(runId, { graph: { ...LINE, approvals }, godMode: true })).run;
 }
 
-/** An event of this instance, and one of another. */
+/** The metadata of an event of this instance, and of an event of another. */
 const OWN = { metadata: { instanceId: 'me' } };
 const FOREIGN = { metadata: { instanceId: 'other' } };
 
@@ -67,7 +67,7 @@ describe('Deadlines of pauses', () => {
     await deadlines.stop();
     expect(system.timers()).to.equal(0);
   });
-  /** Time goes by in steps, and what is called back comes to its end. */
+  /** Advances the time in steps, and lets the callbacks finish. */
   const pass10 = async (ms: number): Promise<void> => {
     for (let step = 0; step < 10; step += 1) {
       system.advance(ms / 10);
@@ -87,7 +87,7 @@ describe('Deadlines of pauses', () => {
     expect(system.timers()).to.equal(0);
   });
 
-  it('are kept if they are further ahead than the longest timer', async () => {
+  it('are kept if they are further away than the longest timer', async () => {
     deadlines.onRunFolded(OWN, paused('later', 40 * DAY));
     for (let day = 0; day < 40; day += 1) system.advance(DAY - 10);
     await turn();
@@ -153,7 +153,7 @@ describe('Deadlines of pauses', () => {
 describe('A run that its deadline resumes', () => {
   it('waits for a free slot', async () => {
     const dir = tempDir();
-    // Soon looked at again.
+    // Checks again soon.
     const system = passingSystem([MINUTE, 1_000]);
     let aheadMs = 0;
     const now = (): string => new Date(Date.parse(nodeSystem().now()) + aheadMs).toISOString();
@@ -165,7 +165,7 @@ describe('A run that its deadline resumes', () => {
     await engine.registry.start(runRequest(busy));
     await model.called(1);
     aheadMs = 2 * DAY;
-    // It has been tried: whatever is asked now comes after.
+    // The deadline has been tried, so the next check comes after it.
     expect(await engine.registry.passDeadline(waiting)).to.be.a('string');
     await pausedBefore(engine, waiting, 'one');
     await engine.registry.cancel(busy);

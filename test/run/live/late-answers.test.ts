@@ -16,7 +16,9 @@ import { scriptedModel } from '../../support/scripted-model.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { untilTrue } from '../../support/until-true.js';
 
-/** The first append to a run is made and its answer is lost; the second try is answered when a test says so. */
+/**
+ * A log that records the first append to a run and loses the answer. It answers the second try when `answers` resolves.
+ */
 function lateLog(log: EventLog, runId: string, answers: Promise<void>): EventLog {
   let tries = 0;
   return changedLog(log, {
@@ -31,7 +33,7 @@ function lateLog(log: EventLog, runId: string, answers: Promise<void>): EventLog
   });
 }
 
-/** An answer of the log that a test holds back. */
+/** An answer of the log that a test delays. */
 function heldAnswer() {
   let [ask, give] = [(): void => undefined, (): void => undefined];
   const isAskedFor = new Promise<void>((resolve) => (ask = resolve));
@@ -59,7 +61,7 @@ describe('A start that the log acknowledges late', () => {
     engine = await openTestEngine({ path: dir.path, model, maxActiveRuns: 2, decorate });
     const graph = graphOf('only');
     const starting = engine.registry.start(runRequest(runId, { graph, godMode: true }));
-    // It is recorded and paused, though its client has not been told.
+    // The run is recorded and paused, although its client has no answer yet.
     await untilTrue(async () => (await engine.queries.find(runId))?.status === 'paused');
     await engine.registry.decidePause(runId, decision('approve'));
     await model.called(1);
@@ -74,7 +76,7 @@ describe('A start that the log acknowledges late', () => {
     for (const each of nextIds) expect(engine.registry.live(each)).to.not.equal(null);
   });
 
-  /** A run is cancelled once it is recorded; then its start is answered. */
+  /** Cancels a run as soon as it is recorded, then lets the log answer its start. */
   const expectNoCall = async (late: typeof lateLog): Promise<void> => {
     const runId = nodeSystem().uuid();
     let answer = (): void => undefined;
@@ -172,7 +174,7 @@ describe('A start that the log acknowledges late', () => {
         async append(stream, events, expected) {
           const appended = await log.append(stream, events, expected);
           if (expected === 'none') await start.given();
-          // As if another instance had cancelled it: nobody is told.
+          // As if another instance had cancelled it, before the subscription delivers that.
           if (events[0]?.type === 'RunFailed')
             throw new RevisionConflict({ stream, expected, actual: appended.revision });
           return appended;
@@ -188,7 +190,7 @@ describe('A start that the log acknowledges late', () => {
     expect(model.requests).to.have.length(0);
   });
 
-  it('begins no waiting call while the acknowledgement of a cancellation is awaited', async () => {
+  it('begins no queued model call while a cancellation is not acknowledged yet', async () => {
     const { uuid } = nodeSystem();
     const [first, second] = [uuid(), uuid()];
     let answer = (): void => undefined;

@@ -8,7 +8,7 @@ import { rejectionOf } from '../../support/rejection.js';
 
 const RUN = begun(runRequest('one')).run;
 
-/** A run whose last event stands at a revision. */
+/** A run whose last event has this revision. */
 function runAt(seq: number, runId = 'one'): RunState {
   return { ...RUN, runId, head: { seq, id: idOf(seq), hash: '' } };
 }
@@ -56,7 +56,7 @@ describe('An append of this instance that the subscription delivers', () => {
     });
   });
 
-  it('is forgotten if it was not made', async () => {
+  it('is forgotten if it failed', async () => {
     const own = new OwnAppends();
     const refused = new Error('refused');
     expect(await rejectionOf(own.during(append, () => Promise.reject(refused)))).to.equal(refused);
@@ -64,7 +64,7 @@ describe('An append of this instance that the subscription delivers', () => {
     expect(own.size).to.equal(0);
   });
 
-  it('is forgotten if more runs have appends under way than are remembered', async () => {
+  it('is forgotten if more runs have appends in flight than the limit', async () => {
     const own = new OwnAppends(2);
     for (const runId of ['one', 'two', 'three']) {
       await own.during({ before: null, events: eventsAt(0), after: runAt(0, runId) }, acknowledged);

@@ -79,13 +79,13 @@ describe('A takeover', () => {
     expect(attemptOf(again.run, 'plan')).to.include({ attempt: 4, delayMs: 5_000 });
   });
 
-  it('of a released run may happen any number of times', () => {
+  it('of a released run is possible any number of times', () => {
     let story = given(chain);
     for (let times = 1; times <= 20; times += 1) story = story.when(claim('handover'), `owner ${times}`);
     expect(wholeOf(story.run)).to.include({ status: 'running', takeovers: 0, epoch: 21 });
   });
 
-  it('from a dead owner happens five times without a completed step; the sixth fails the run', () => {
+  it('from a dead owner is possible five times without a completed step; the sixth fails the run', () => {
     let story = given(chain);
     for (let times = 1; times <= 5; times += 1) story = story.when(claim('recovered'));
     expect(wholeOf(story.run)).to.include({ status: 'running', takeovers: 5, epoch: 6 });

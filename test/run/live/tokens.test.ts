@@ -3,7 +3,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Token } from '../../../src/run/live/tokens.js';
 import { TokenBus } from '../../../src/run/live/tokens.js';
 
-/** Everybody is told at once. */
 const FROM = { node: 'n', step: 1, attempt: 1 };
 
 const logger = { error: () => undefined };
@@ -19,7 +18,7 @@ describe('The token bus', () => {
     expect(bus.sinkFor('two', FROM)).to.equal(null);
   });
 
-  it('tells a late listener how much of a turn it has missed', async () => {
+  it('shows a late listener how much of a turn it has missed', async () => {
     const bus = new TokenBus({ logger });
     const heard: (string | number)[] = [];
     bus.subscribe('one', () => undefined);
