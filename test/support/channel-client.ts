@@ -50,7 +50,7 @@ export function openChannel(url: string, path: string, headers: Readonly<Record<
   return { socket, told, until, closed };
 }
 
-/** The status and body an upgrade is refused with. */
+/** The status and body of a refused upgrade. */
 export function refusedUpgrade(
   url: string,
   path: string,

@@ -13,9 +13,9 @@ export interface ChildExit {
 
 export interface Child {
   readonly pid: number | undefined;
-  /** Lines it has printed so far. */
+  /** Lines on standard output so far. */
   readonly lines: readonly string[];
-  /** Its standard error so far. */
+  /** Text on standard error so far. */
   complaint(): string;
   /** Resolves when a condition on the lines holds; rejects with standard error if the process ends before. */
   waitFor(condition: (lines: readonly string[]) => boolean): Promise<void>;

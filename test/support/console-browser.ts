@@ -13,9 +13,9 @@ export interface PageOptions {
   /** Default: 800. */
   readonly height?: number;
   readonly isDark?: boolean;
-  /** Whether answers of 400 and above are part of the test: browsers write each to their console. */
+  /** Whether the test expects answers of 400 and above, each of which browsers write to their console. */
   readonly expectsRefusals?: boolean;
-  /** Shares cookies and storage with an earlier page. Default: a person of its own. */
+  /** Shares cookies and storage with an earlier page. Default: its own. */
   readonly context?: BrowserContext;
 }
 
@@ -32,10 +32,10 @@ const LOOKS = [
   { name: 'at a desk in the light', width: 1280, height: 800, colorScheme: 'light' },
 ] as const;
 
-/** Whether tests that look at everything run: they take a minute. */
+/** Whether the tests of every page run: they take a minute. */
 export const IS_SOAK = process.env['SOAK'] !== undefined;
 
-/** A block of tests in a browser, skipped where none is installed; nothing that it wrote to its console may be an error. */
+/** A block of tests in a browser, skipped if none is installed. An error on the browser's console fails the test. */
 export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser) => void): void {
   describe(title, () => {
     if (CHROMIUM === null) {
@@ -99,13 +99,17 @@ async function tellPages(contexts: readonly BrowserContext[]): Promise<void> {
   }
 }
 
-/** Resolves once a page shows what it asked for: streams stay open, so a network at rest cannot be waited for. */
+/**
+ * Resolves once a page shows the data that it requested. Streams stay open, so a test cannot wait for an idle network.
+ */
 export async function settled(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).first().waitFor();
   await page.locator('.skeleton').first().waitFor({ state: 'detached' });
 }
 
-/** What is wrong with a page as it is shown: on a phone in the dark, and in the soak at a desk in the light. */
+/**
+ * The faults of a page as shown: on a phone in the dark theme, and in the soak test on a desktop in the light theme.
+ */
 export async function faultsIn(page: Page): Promise<readonly string[]> {
   const found: string[] = [];
   for (const { name, width, height, colorScheme } of IS_SOAK ? LOOKS : LOOKS.slice(0, 1)) {
@@ -118,10 +122,13 @@ export async function faultsIn(page: Page): Promise<readonly string[]> {
   return found;
 }
 
-/** Read, not imported: only pages run it, and its smallest form is half of what it says of itself. */
+/** Read as text, not imported, because only pages run it. The minified file is half as large. */
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe finds on a page that is serious: rule, and where. All else stays in the page: it is a thousand times as much. */
+/**
+ * The serious faults that axe finds on a page: rule and place. The rest of its result, a thousand times as large, stays
+ * in the page.
+ */
 async function seriousFaults(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
   return await page.evaluate<string[]>(`axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>

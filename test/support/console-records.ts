@@ -21,14 +21,14 @@ export function goldenRecords(): ReadonlyMap<string, readonly RunEvent[]> {
   return new Map(readGolden().map(({ name, lines }) => [name, lines.map(runEventIn)]));
 }
 
-/** A history by its name, computed by today's code. */
+/** A history by its name, computed by the current code. */
 export function history(name: string): readonly RunEvent[] {
   const events = goldenHistories().get(name);
   if (events === undefined) throw new Error(`There is no history "${name}"`);
   return events;
 }
 
-/** A run of at least so many events, cut there: rounds of rework with a failed attempt each. */
+/** A run cut after this many events: rounds of rework, each with a failed attempt. */
 export function longHistory(length: number): readonly RunEvent[] {
   const graph = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish');
   let story = given(graph, { limits: { maxIterations: length, maxNodeExecutions: length } });
@@ -38,7 +38,7 @@ export function longHistory(length: number): readonly RunEvent[] {
   return story.events.slice(0, length);
 }
 
-/** A completed run of exactly so many events, some seconds apart, whose id is that of the stories. */
+/** A completed run of exactly this many events, some seconds apart, with the id of the stories. */
 export function longRun(length: number): readonly RunEvent[] {
   const graph = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish');
   const limits = { maxIterations: length, maxNodeExecutions: length };

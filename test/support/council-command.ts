@@ -16,32 +16,32 @@ import { eventStoreEnvironment } from './test-event-store.js';
 export const COUNCIL = fileURLToPath(new URL('../../../src/cli/council.mjs', import.meta.url));
 
 export interface Given {
-  /** Beside PATH and a DATA_DIR of the bench's own. */
+  /** Environment in addition to PATH and the DATA_DIR of the bench. */
   readonly env?: Readonly<Record<string, string>>;
   /** All of its standard input. */
   readonly input?: string;
 }
 
-/** A place to type `council run` at: a folder of its own, and an end of all that was started there. */
+/** Runs `council` commands in a new folder, and ends everything that it started. */
 export interface CouncilBench {
   readonly path: string;
-  /** The data directory of its commands, not yet made. */
+  /** The data directory of its commands, not created yet. */
   readonly dataDir: string;
-  /** Starts `council run` as a process; its input is left open when none is given. */
+  /** Starts `council run` as a process. Without an input, standard input stays open. */
   start(words: readonly string[], given?: Given): Child;
-  /** Runs it to its end, in this process; its input is empty when none is given. */
+  /** Runs `council run` to its end in this process. Default input: empty. */
   run(words: readonly string[], given?: Given): Promise<ChildExit>;
-  /** Runs any `council` command but `serve` to its end, in this process; its input is empty when none is given. */
+  /** Runs any `council` command but `serve` to its end in this process. Default input: empty. */
   council(words: readonly string[], given?: Given): Promise<ChildExit>;
-  /** Runs any `council` command as a process, to its end; its input is empty when none is given. */
+  /** Runs any `council` command to its end as a process. Default input: empty. */
   command(words: readonly string[], given?: Given): Promise<ChildExit>;
   /** Starts any program in the environment of the commands. */
   program(command: string, words: readonly string[], given?: Given): Child;
-  /** Copies a folder under a name into the bench's own; returns its path. */
+  /** Copies a folder into the folder of the bench under a name. Returns its path. */
   copied(folder: string, name: string): string;
   /** Writes a file; returns its path. */
   written(name: string, text: string): string;
-  /** A blueprint's file: the poet writes, the reader improves; two pauses. */
+  /** Writes a file with a blueprint: the poet writes, the reader improves; two pauses. */
   pair(): string;
   /** Ends everything and removes the folder. */
   clear(): Promise<void>;
@@ -53,7 +53,7 @@ export function councilBench(): CouncilBench {
   const dataDir = join(dir.path, 'data');
   const environment = { DATA_DIR: dataDir, ...eventStoreEnvironment(dataDir) };
   const program: CouncilBench['program'] = (command, words, { env = {}, input } = {}) => {
-    // What another folder holds is the embedded log, where the test names no server.
+    // Another folder holds an embedded log, unless the test names a server.
     const own = env['DATA_DIR'] === undefined ? environment : {};
     const all = { PATH: process.env['PATH'], ...own, ...env };
     const child = startChild(command, words, all, input ?? null);
@@ -136,7 +136,7 @@ export function councilKeys(words: readonly string[], env: Readonly<Record<strin
   return commandHere(['keys', ...words], { env });
 }
 
-/** What `--json` has printed. */
+/** The output of `--json`. */
 export function resultIn({ stdout }: Pick<ChildExit, 'stdout'>): RunResult {
   const value: unknown = JSON.parse(stdout);
   if (schemaCheck('run-result.json')(value)) return value;

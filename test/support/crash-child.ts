@@ -1,6 +1,6 @@
 /**
- * A process that runs councils on a folder and, at a chosen point of one of them, kills itself without a word, as a
- * power cut would. Takes a CrashPlan as its argument; prints each accepted run on a line.
+ * A process that runs councils on a folder and kills itself at a chosen point of one run, as a power cut would. Takes a
+ * CrashPlan as its argument; prints each accepted run on a line.
  */
 import { writeSync } from 'node:fs';
 import type { Graph } from '../../src/generated/schemas.js';
@@ -28,7 +28,7 @@ export interface CrashPlan {
   readonly runIds: readonly string[];
   /** Runs this graph in God Mode and approves every pause; absent: the fixed graph. */
   readonly godModeGraph?: Graph;
-  /** Where it does not come past, it runs all councils to their end and stops. */
+  /** If it never reaches this point, it runs all councils to their end and stops. */
   readonly crash: { readonly boundary: Boundary; readonly ordinal: number; readonly runId: string };
 }
 
@@ -50,7 +50,7 @@ function mortalLog(log: EventLog): EventLog {
       const ordinal = lastSeqs.push((expected === 'none' ? -1 : expected) + events.length) - 1;
       dieAt('append unsent', ordinal);
       const appending = log.append(stream, events, expected);
-      // The log hands its batch over in the next turn: from then on the kill meets the write somewhere.
+      // The log hands its batch to its thread in the next turn. After that, the kill hits the write at any point.
       setImmediate(() => setImmediate(() => dieAt('append sent', ordinal)));
       const appended = await appending;
       dieAt('append durable', ordinal);

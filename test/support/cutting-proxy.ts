@@ -1,9 +1,9 @@
-/** A line to a service that breaks in the middle of whatever it answers. */
+/** A proxy before a service that cuts connections in the middle of an answer. */
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 
 export interface CuttingProxy {
-  /** Where the service is reached through it, as http. */
+  /** URL of the service through the proxy. */
   readonly url: string;
   /** Connections so far, and those of them that were cut. */
   readonly connections: number;
@@ -11,7 +11,9 @@ export interface CuttingProxy {
   close(): Promise<void>;
 }
 
-/** @param bytesFor after how many bytes of the service's answer a connection is cut; asked once a connection */
+/**
+ * @param bytesFor returns the number of bytes of the answer after which a connection is cut; called once per connection
+ */
 export async function openCuttingProxy(serviceUrl: string, bytesFor: () => number): Promise<CuttingProxy> {
   const { port, hostname } = new URL(serviceUrl);
   const open = new Set<Socket>();

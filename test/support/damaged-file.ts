@@ -9,7 +9,7 @@ export const PAGE = 4_096;
 
 type Bytes = Buffer<ArrayBuffer>;
 
-/** What damage does to some bytes of a file. */
+/** A way to change some bytes of a file. */
 const KINDS = {
   zeroes: (bytes: Bytes) => bytes.fill(0),
   'random bytes': (bytes: Bytes, random: () => number) => bytes.forEach((_, at) => (bytes[at] = random() * 256)),
@@ -38,7 +38,7 @@ export function cut(length: number): Damage {
   return { title: `cut to ${length}`, apply: (file) => file.subarray(0, length) };
 }
 
-/** Some bytes in each way in the soak, else in one of them, which alternates. */
+/** Changes bytes in each way in the soak test, otherwise in one way, which alternates. */
 function ways(at: number, [from, to]: readonly [number, number]): readonly Damage[] {
   return (IS_SOAK ? BOTH : [BOTH[at % 2] ?? 'zeroes']).map((kind) => overwritten(kind, from, to));
 }
@@ -50,7 +50,7 @@ export function pagesOf(size: number, every: number): readonly Damage[] {
   );
 }
 
-/** Ranges of pages, and cuts at the end of a page: at the end of each in the soak. */
+/** Ranges of pages, and cuts at the end of a page: of every page in the soak test. */
 export function rangesOf(size: number): readonly Damage[] {
   const half = Math.floor(size / PAGE / 2) * PAGE;
   const cuts = IS_SOAK ? Array.from({ length: size / PAGE }, (_, page) => page * PAGE) : [0, half, size - PAGE];
@@ -60,11 +60,11 @@ export function rangesOf(size: number): readonly Damage[] {
     [0, size],
     [half, half + 3 * PAGE],
   ] as const;
-  // The other way round in a file of an odd number of pages.
+  // The number of pages also selects the way, so that files of different sizes get different damage.
   return [...ranges.flatMap((range, at) => ways(at + size / PAGE, range)), ...cuts.map(cut)];
 }
 
-/** Damages a view that the service has open. Another connection's write has the service read its pages again. */
+/** Damages a view that the service has open. A write by another connection makes the service read its pages again. */
 export function damageOpen(file: string, apply: Damage['apply'], random: () => number): void {
   const database = new DatabaseSync(file);
   database.exec(`PRAGMA busy_timeout = 10000; INSERT OR REPLACE INTO meta VALUES ('touched', '');
@@ -80,7 +80,10 @@ export interface WhileOpen {
   readonly check: (service: RunningService, title: string) => Promise<unknown>;
 }
 
-/** Damages a view again and again while a service has it open: another service on a whole file after unmet damage. */
+/**
+ * Damages a view again and again while a service has it open. If the service does not meet the damage, continues with
+ * another service on an intact file.
+ */
 export async function damageWhileOpen(
   damages: readonly Damage[],
   { file, seed, withService, check }: WhileOpen,

@@ -1,19 +1,19 @@
-/** An embedded log changed behind everybody's back, on disk, while nothing has it open. */
+/** Changes the file of an embedded log while no process has it open. */
 import { DatabaseSync } from '@photostructure/sqlite';
 import { join } from 'node:path';
 
-/** Puts another piece in the place of one in an event's data. */
+/** Replaces a piece of an event's data. */
 export function damageEvent(dataDir: string, eventId: string, [piece, other]: readonly [string, string]): void {
   const [from, to] = [quoted(piece), quoted(other)];
   change(join(dataDir, 'log.sqlite'), `UPDATE events SET data = replace(data, ${from}, ${to}) WHERE id = '${eventId}'`);
 }
 
-/** Takes an event out. */
+/** Deletes an event. */
 export function dropEvent(dataDir: string, eventId: string): void {
   change(join(dataDir, 'log.sqlite'), `DELETE FROM events WHERE id = '${eventId}'`);
 }
 
-/** Gives the events of each of two runs out as those of the other. */
+/** Swaps the streams of two runs. */
 export function swapRecords(dataDir: string, [one, other]: readonly [string, string]): void {
   const names = [`run-${one}`, `run-${other}`].map(quoted);
   const rename = (from: string, to: string): string => `UPDATE streams SET name = ${to} WHERE name = ${from};`;
@@ -21,7 +21,7 @@ export function swapRecords(dataDir: string, [one, other]: readonly [string, str
   change(join(dataDir, 'log.sqlite'), rename(first, "'-'") + rename(second, first) + rename("'-'", second));
 }
 
-/** Puts another piece in the place of one in what is stored of a run for the history. */
+/** Replaces a piece of a run's stored view. */
 export function changeView(dataDir: string, runId: string, [piece, other]: readonly [string, string]): void {
   const [from, to] = [quoted(piece), quoted(other)];
   const file = join(dataDir, 'views', 'views.sqlite');
@@ -38,7 +38,7 @@ export function changeViews(dataDir: string, sql: string): void {
   change(join(dataDir, 'views', 'views.sqlite'), sql);
 }
 
-/** Without prepared statements: one that is not collected yet keeps the file locked past the closing. */
+/** Uses no prepared statements: one that is not garbage-collected yet keeps the file locked after `close`. */
 function change(file: string, sql: string): void {
   const database = new DatabaseSync(file);
   database.exec(`PRAGMA busy_timeout = 10000; ${sql}`);

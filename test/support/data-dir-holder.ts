@@ -1,4 +1,7 @@
-/** A process that holds a data directory until a kill: `node data-dir-holder.js PATH`. Prints `held`, or the error. */
+/**
+ * A process that holds a data directory until it is killed: `node data-dir-holder.js PATH`. Prints `held`, or the
+ * error.
+ */
 import { hostname } from 'node:os';
 import { argv, pid, stdout } from 'node:process';
 import { nodeSystem } from '../../src/system/system.js';

@@ -1,8 +1,8 @@
-/** Holds messages of sockets and streams against the service's AsyncAPI document. */
+/** Checks messages of sockets and streams against the service's AsyncAPI document. */
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
-/** Throws when a message is none of those that the document has for a channel, or more than one. */
+/** Throws unless a message matches exactly one message of its channel in the document. */
 export type Described = (channel: string, message: unknown) => void;
 
 type Json = Record<string, unknown>;

@@ -1,4 +1,4 @@
-/** Holds the answers of a service against its OpenAPI document. */
+/** Checks the answers of a service against its OpenAPI document. */
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Reply } from './rest-client.js';
@@ -17,10 +17,10 @@ interface Asked {
   readonly path: string;
 }
 
-/** Throws when the answer is not as a document says; what no operation answers is not looked at. */
+/** Throws if an answer differs from the document. Ignores answers that belong to no operation. */
 export type Documented = (asked: Asked, reply: Reply) => void;
 
-/** All services of one build have the same document: it is asked for once. */
+/** Requested once, because all services of one build have the same document. */
 let known: Promise<Documented> | null = null;
 
 /** The check of responses against the document of a service at `url`, which is read with these headers. */
@@ -40,7 +40,7 @@ async function read(url: string, headers: Readonly<Record<string, string>>): Pro
   const ajv = new Ajv2020({ ...lax, code: { optimize: false } });
   ajv.addSchema(document, 'document');
   const validators = new Map<string, ValidateFunction>();
-  // Words come before ids.
+  // Fixed path parts take precedence over ids.
   const templates = Object.keys(document.paths)
     .sort((a, b) => a.split('{').length - b.split('{').length)
     .map((template) => [template, patternOf(template)] as const);
@@ -78,10 +78,12 @@ async function read(url: string, headers: Readonly<Record<string, string>>): Pro
   };
 }
 
-/** A target or headers that are too long: refused before a route is looked for. */
+/** Statuses for a target or headers that are too long: the service refuses them before it looks for a route. */
 const TOO_LONG = 431;
 
-/** What a status is documented under. Only faults, and what no route has seen, may be under nothing but `default`. */
+/**
+ * The key under which a status is documented. Only faults, and answers from before the routes, may have only `default`.
+ */
 function keyOf(responses: Operation['responses'], status: number, told: string): string {
   if (String(status) in responses) return String(status);
   if (status >= 500 || status === TOO_LONG) return 'default';
@@ -98,7 +100,7 @@ function valuesIn(text: string, type: string): readonly unknown[] {
   return texts.map((each): unknown => JSON.parse(each));
 }
 
-/** What the paths of a template look like. */
+/** Matches the paths of a template. */
 function patternOf(template: string): RegExp {
   return new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}/?$`);
 }

@@ -22,7 +22,7 @@ interface Security {
 const OWNER_PASSWORD = 'owner';
 const PADDING = Buffer.from('28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a', 'hex');
 const ID = Buffer.from('0123456789abcdef');
-/** Everything but printing is forbidden. */
+/** Permission bits that allow printing only. */
 const PERMISSIONS = -3_904;
 
 /** A page of these lines, encrypted. */
@@ -118,7 +118,7 @@ function sealed(content: Buffer, key: Buffer, cipher: Cipher): Buffer {
   return Buffer.concat([vector, aes.update(content), aes.final()]);
 }
 
-/** The owner's entry: the user's password under the owner's. */
+/** The owner's entry: the user's password, encrypted with the owner's. */
 function rounds(owner: Buffer, user: Buffer, revision: number, length: number): Buffer {
   let hash = md5(owner);
   if (revision > 2) for (let round = 0; round < 50; round += 1) hash = md5(hash);
@@ -126,7 +126,7 @@ function rounds(owner: Buffer, user: Buffer, revision: number, length: number): 
   return revision === 2 ? rc4(key, user) : rounded(key, user, (each, index) => each ^ index);
 }
 
-/** Twenty rounds of RC4, the key another one in each. */
+/** Twenty rounds of RC4, each with another key. */
 function rounded(key: Buffer, data: Buffer, change: (byte: number, round: number) => number): Buffer {
   let result = data;
   for (let round = 0; round < 20; round += 1) result = rc4(Buffer.from(key.map((byte) => change(byte, round))), result);
@@ -155,7 +155,7 @@ function md5(...parts: readonly Buffer[]): Buffer {
   return createHash('md5').update(Buffer.concat(parts)).digest();
 }
 
-/** Written out: the system's own no longer offers it. */
+/** Implemented here, because Node no longer offers it. */
 function rc4(key: Buffer, data: Buffer): Buffer {
   const state = Uint8Array.from({ length: 256 }, (_, index) => index);
   const at = (index: number): number => state[index & 255] ?? 0;

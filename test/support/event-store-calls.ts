@@ -58,7 +58,7 @@ export type ReadKind = 'stream' | 'all' | 'subscription';
 /** The fate of each call. A missing function means success. */
 export interface Script {
   append?: (asked: AskedAppend) => AppendFate | Promise<AppendFate>;
-  /** `from`: place among all events from which a read of all, or a subscription, was asked for. */
+  /** `from`: index of the event from which a read of all, or a subscription, starts. */
   read?: (kind: ReadKind, from: number) => ReadFate;
   /** The port of the leader, or null if this node leads. */
   leaderPort?: number | null;
@@ -96,7 +96,7 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
       if (elsewhere === null) void write(askedIn(messages), answer);
       else answer(elsewhere);
     };
-    // A call that was cut off ends too, perhaps between its messages, and says that it is cancelled a turn later.
+    // A call that was cut off also ends, perhaps between its messages, and reports a turn later that it is cancelled.
     call.on('end', () => setImmediate(answerCall));
   }
 
@@ -142,7 +142,7 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
     return leaderPort !== null && call.metadata.get('requires-leader')[0] === 'true' ? notLeader(leaderPort) : null;
   }
 
-  /** Waits where the client does not read. */
+  /** Waits while the client does not read. */
   async function send(call: ServerWritableStream<ReadReq, ReadResp>, answers: AsyncIterable<ReadResp>): Promise<void> {
     try {
       for await (const answer of answers) {
@@ -181,7 +181,7 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
   async function* allAnswers(request: ReadReq): AsyncIterable<ReadResp> {
     const isWanted = filterIn(request);
     let left = countIn(request);
-    // Reads are inclusive: from one before.
+    // Server reads include their start, so this one starts one event earlier.
     const from = Math.max(0, placeIn(request) - 1);
     for await (const found of isBackwards(request) ? storage.allBackwards() : storage.allForwards(from)) {
       if (!isWanted(found)) continue;
@@ -269,7 +269,7 @@ function placeIn(request: ReadReq): number {
   return Number(request.getOptions()?.getAll()?.getPosition()?.getCommitPosition() ?? 0);
 }
 
-/** Whether an event is asked for, by its stream or its type; with no filter every one is. */
+/** Whether an event matches a filter, by its stream or its type. Without a filter, every event does. */
 function filterIn(request: ReadReq): (found: ServerEvent) => boolean {
   const filter = request.getOptions()?.getFilter();
   const [ofStream, ofType] = [filter?.getStreamIdentifier(), filter?.getEventType()];

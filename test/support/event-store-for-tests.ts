@@ -1,7 +1,7 @@
 /**
- * Puts the tests of the service on EventStoreDB: `mocha --require` of this file. On the server that EVENTSTORE_URL
- * names, or on a fake one in a process of its own. The processes that run tests are started after it, with the same
- * server in their environment.
+ * Runs the tests of the service on EventStoreDB: load it by `mocha --require`. It uses the server that EVENTSTORE_URL
+ * names, or a fake server in another process. The processes that run tests are started after it, with the same server
+ * in their environment.
  */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -18,7 +18,7 @@ export interface AskedAppend {
   readonly expected: ExpectedRevision | 'any';
 }
 
-/** Where an event stands: the fake's commit and prepare positions are equal, as a real server's mostly are. */
+/** The position of an event: commit and prepare positions are equal, as mostly on a real server. */
 export interface Placed {
   readonly revision: number;
   readonly ordinal: number;
@@ -175,7 +175,7 @@ export function gossipAnswer(members: readonly Member[]): gossipPb.ClusterInfo {
   return info;
 }
 
-/** A call's end with a status of its own; `exception` names it in a trailer. */
+/** The end of a call with a status; `exception` names the error in a trailer. */
 export function serviceError(
   code: status,
   details: string,

@@ -12,7 +12,7 @@ export interface ServerEvent {
 
 export interface ServerStorage {
   append(asked: AskedAppend): Promise<Placed>;
-  /** A stream's events, but for those its `$maxCount` has made invisible. */
+  /** A stream's events, without those that its `$maxCount` hides. */
   streamEvents(stream: string, range: { from: number | null; backwards: boolean }): AsyncIterable<ServerEvent>;
   allForwards(afterOrdinal: number): AsyncIterable<ServerEvent>;
   allBackwards(): AsyncIterable<ServerEvent>;
@@ -20,10 +20,10 @@ export interface ServerStorage {
   close(): Promise<void>;
 }
 
-/** Stands before every stream's name in the file, and before types like `$metadata`: none may begin with `$` there. */
+/** Prefix of stream names in the file, and of types such as `$metadata`, because none may begin with `$` there. */
 const MARK = '_';
 
-/** Events of one look backwards. */
+/** Events per page when reading backwards. */
 const BACKWARDS_PAGE = 64;
 
 /** Opens the storage in a file of its own, created when missing. */
@@ -96,7 +96,7 @@ function nameOf({ stream }: RecordedEvent): string {
   return stream.slice(MARK.length);
 }
 
-/** The embedded log's positions are its ordinals, written with 16 digits. */
+/** The embedded log's positions are ordinals with 16 digits. */
 function positionOf(ordinal: number): Position | null {
   return ordinal === 0 ? null : (String(ordinal).padStart(16, '0') as Position);
 }

@@ -3,16 +3,16 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { get } from 'node:http';
 
 export interface StreamedEvent {
-  /** Empty: it has none. */
+  /** Empty if the event has none. */
   readonly id: string;
   readonly event: string;
   readonly data: string;
 }
 
 export interface EventStreamClient {
-  /** The events that came whole. */
+  /** The complete events so far. */
   readonly events: readonly StreamedEvent[];
-  /** Everything else that came, such as comments. */
+  /** All other text so far, such as comments. */
   readonly others: readonly string[];
   /** Resolves with the answer's head; rejects when there is none. */
   readonly answered: Promise<{ readonly status: number; readonly headers: IncomingHttpHeaders }>;
@@ -22,7 +22,7 @@ export interface EventStreamClient {
   pause(): Promise<void>;
   resume(): void;
   leave(): void;
-  /** Resolves once nothing more comes: `ended` by the service, or `cut` in the middle of the answer. */
+  /** Resolves at the end of the stream: `ended` by the service, or `cut` in the middle of the answer. */
   readonly over: Promise<'ended' | 'cut'>;
 }
 

@@ -36,7 +36,7 @@ export interface FailingSyncs {
   readonly env: Readonly<Record<string, string>>;
   /** Makes every later sync fail. */
   begin(): void;
-  /** Files whose sync was tried after that, in order. */
+  /** Files whose sync was tried and failed, in order. */
   tried(): readonly string[];
 }
 

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 
 export interface FakeDns {
   readonly port: number;
-  /** What every name means from now on; IPv4 addresses. */
+  /** Sets the IPv4 addresses of every name. */
   pointTo(...addresses: readonly string[]): void;
   stop(): void;
 }
@@ -26,7 +26,7 @@ export async function startFakeDns(): Promise<FakeDns> {
   };
 }
 
-/** The question again, and A records that refer to its name (RFC 1035, section 4). */
+/** The answer: the question, and A records that refer to its name (RFC 1035, section 4). */
 function answerTo(query: Buffer, addresses: readonly string[]): Buffer {
   const header = Buffer.from(query.subarray(0, 12));
   header.writeUInt16BE(0x8180, 2);

@@ -1,8 +1,8 @@
-/** A server that speaks Gemini's batchEmbedContents and OpenAI's embeddings, well or badly, by a script. */
+/** A server for Gemini's batchEmbedContents and OpenAI's embeddings. A script sets its answers and faults. */
 import { DIMENSIONS } from '../../src/embeddings/port.js';
 import { fakeServer, sends, type FakeServer, type Reply, type Script } from './fake-server.js';
 
-/** What of a request body tests look at. */
+/** The fields of a request body that tests read. */
 export interface EmbeddingRequest {
   /** Of Gemini's batches. */
   readonly requests?: readonly {
@@ -15,7 +15,7 @@ export interface EmbeddingRequest {
   /** Of Gemini's single text. */
   readonly content?: { readonly parts: readonly { readonly text: string }[] };
   readonly taskType?: string;
-  /** Of OpenAI's alone. */
+  /** Only in requests to OpenAI. */
   readonly input?: readonly string[];
   readonly dimensions: number;
 }
@@ -26,7 +26,7 @@ export function fakeEmbeddings(
   return fakeServer(script);
 }
 
-/** Numbers that follow from a text, of no particular length. */
+/** A vector that is computed from a text; its length is not normalized. */
 export function numbersOf(text: string): readonly number[] {
   return Array.from({ length: DIMENSIONS }, (_, at) => ((text.length * 31 + at * 7) % 13) - 5);
 }

@@ -1,5 +1,5 @@
 /**
- * The fake EventStoreDB as a process, to be killed and started again: `node fake-event-store-process.js FILE [PORT]`.
+ * The fake EventStoreDB as a process that tests kill and start again: `node fake-event-store-process.js FILE [PORT]`.
  * Prints `listening on URL`.
  */
 import { argv, stdout } from 'node:process';

@@ -1,6 +1,6 @@
 /**
- * A server that speaks EventStoreDB's protocol over real gRPC, well or badly, by a script. Its storage is an embedded
- * log, so that what it has acknowledged survives whatever happens to it.
+ * A server with EventStoreDB's protocol over real gRPC. A script sets its faults. It stores events in an embedded log,
+ * so that acknowledged events survive a kill.
  */
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
@@ -19,17 +19,17 @@ export interface FakeEventStore extends Pick<Calls, 'endSubscriptions' | 'subscr
   /** Connection string of this node. */
   readonly url: string;
   readonly port: number;
-  /** Goes by another script from now on. */
+  /** Replaces the script. */
   behave(script: Script): void;
   /** Connections open now. */
   connections(): number;
-  /** Connections there have been. */
+  /** Number of connections so far. */
   connectionsEver(): number;
   /** Resets every connection. */
   reset(): void;
-  /** Resets every connection and takes no new one, as a process that was killed. */
+  /** Resets every connection and accepts no new one, as a killed process does. */
   kill(): Promise<void>;
-  /** Takes connections again, at the same port. */
+  /** Accepts connections again at the same port. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -43,7 +43,7 @@ export async function fakeEventStore(file: string, atPort = 0): Promise<FakeEven
   const reset = (): void => sockets.forEach((socket) => socket.resetAndDestroy());
   const calls = serverCalls({ storage, script: () => script, reset });
 
-  // As 23.10 does: any more calls on a socket wait without an answer.
+  // As in 23.10: further calls on a socket wait without an answer.
   const limits = { 'grpc.max_receive_message_length': 4 * 1024 * 1024, 'grpc.max_concurrent_streams': 100 };
   const server = new Server(limits);
   server.addService(StreamsService, { read: calls.read, append: calls.append });

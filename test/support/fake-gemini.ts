@@ -1,4 +1,4 @@
-/** A server that speaks Gemini's generateContent, well or badly, by a script. */
+/** A server for Gemini's generateContent. A script sets its answers and faults. */
 import type { Call, FakeServer, Reply, Script } from './fake-server.js';
 import { fakeServer, sends } from './fake-server.js';
 
@@ -9,7 +9,7 @@ export type GeminiReply = Reply;
 export type GeminiScript = Script<GeminiRequest>;
 export type FakeGemini = FakeServer<GeminiRequest>;
 
-/** A part of a content, as far as tests look at it. */
+/** The fields of a content's part that tests read. */
 export interface GeminiPart {
   readonly text: string;
   readonly functionCall?: { readonly name: string; readonly args: object };
@@ -17,7 +17,7 @@ export interface GeminiPart {
   readonly thoughtSignature?: string;
 }
 
-/** What of a request body tests look at. */
+/** The fields of a request body that tests read. */
 export interface GeminiRequest {
   readonly contents: readonly { readonly role: string; readonly parts: readonly GeminiPart[] }[];
   readonly tools?: readonly { readonly functionDeclarations: readonly { readonly name: string }[] }[];
@@ -65,7 +65,7 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An error as Google's APIs put it. */
+/** An error in the form of Google's APIs. */
 export function refuses(status: number, { message = 'No.', details, headers = {} }: Refusal = {}): GeminiReply {
   return (response) => {
     response.writeHead(status, { 'Content-Type': 'application/json', ...headers });

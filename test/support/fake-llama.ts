@@ -1,6 +1,6 @@
 /**
- * A server like llama.cpp's: it enforces an answer schema by a grammar that knows no bounds of numbers, has one slot, and
- * answers 503 while its model loads. What it writes where a grammar leaves the choice is the worst that fits.
+ * A server like llama.cpp's: it enforces an answer schema by a grammar that ignores bounds of numbers, has one slot,
+ * and answers 503 while its model loads. Where the grammar leaves a choice, it writes the worst valid text.
  */
 import type { OpenAiRequest } from './fake-openai.js';
 import { isCritique, refuses, says } from './fake-openai.js';
@@ -8,16 +8,16 @@ import type { FakeServer, Reply } from './fake-server.js';
 import { fakeServer } from './fake-server.js';
 
 export interface FakeLlama extends FakeServer<OpenAiRequest> {
-  /** The most answers it was ever at work on at once. */
+  /** The highest number of answers that it computed at the same time. */
   mostAtOnce(): number;
 }
 
 export interface LlamaTraits {
-  /** Requests that meet it while it loads its model. */
+  /** Number of requests that it answers as if its model were loading. */
   readonly loading?: number;
-  /** Whether a schema beside tools is refused; else the grammar keeps the model from calling any. */
+  /** Whether it refuses a schema together with tools. Otherwise its grammar prevents tool calls. */
   readonly refusesSchemaBesideTools?: boolean;
-  /** What goes before every answer that no grammar rules. */
+  /** Text before every answer without a grammar. */
   readonly thoughts?: string;
 }
 
@@ -36,7 +36,7 @@ export async function fakeLlama(traits: LlamaTraits = {}): Promise<FakeLlama> {
   return { ...server, mostAtOnce: slot.mostAtOnce };
 }
 
-/** Takes requests at once and works on one after the other. */
+/** Accepts requests at once and handles them one after the other. */
 function oneSlot() {
   const waiting: (() => void)[] = [];
   let [working, most] = [0, 0];
@@ -62,7 +62,7 @@ function oneSlot() {
   };
 }
 
-/** The least expected value that a grammar made of the schema lets through. */
+/** The least useful value that the grammar of the schema allows. */
 function byGrammar(schema: unknown): unknown {
   const { enum: choices, type, properties } = readSchema(schema);
   if (choices !== undefined) return choices.at(-1);

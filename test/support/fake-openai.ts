@@ -1,10 +1,10 @@
-/** A server that speaks OpenAI's chat completions, well or badly, by a script. */
+/** A server for OpenAI's chat completions. A script sets its answers and faults. */
 import type { FakeServer, Reply, Script } from './fake-server.js';
 import { fakeServer, sends, streams } from './fake-server.js';
 
 export type FakeOpenAi = FakeServer<OpenAiRequest>;
 
-/** What of a request body tests look at. */
+/** The fields of a request body that tests read. */
 export interface OpenAiRequest {
   readonly model: string;
   readonly messages: readonly OpenAiMessage[];
@@ -56,7 +56,7 @@ export function says(content: unknown, finishReason: string | null = 'stop'): Re
   return answers({ role: 'assistant', content }, finishReason);
 }
 
-/** One whole answer that calls tools: names and arguments, as JSON text or as they are. */
+/** One complete answer that calls tools: names, and arguments as JSON text or as values. */
 export function calls(...wanted: readonly (readonly [name: string, given: unknown])[]): Reply {
   const toolCalls = wanted.map(([name, given], index) => ({
     id: `id_${index}`,
@@ -83,7 +83,7 @@ export function saysInPieces(pieces: readonly string[]): Reply {
   ]);
 }
 
-/** An error as the vendor puts it. */
+/** An error in OpenAI's form. */
 export function refuses(
   status: number,
   { message = 'No.', code = null, headers = {} }: { message?: string; code?: string | null; headers?: object } = {},

@@ -1,4 +1,4 @@
-/** A Gemini that looks things up in documents before it drafts, and embeds texts by the words in them. */
+/** A fake Gemini that searches documents before it writes a draft, and computes vectors from the words of a text. */
 import type { ProviderSettings } from '../../src/config-providers.js';
 import { offlineVector } from '../../src/embeddings/offline.js';
 import type { EmbeddingRequest } from './fake-embeddings.js';

@@ -1,9 +1,9 @@
-/** A model's or a search engine's server that answers well or badly, by a script. */
+/** A server of a model or search engine. A script sets its answers and faults. */
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 
-/** One request as it came over the wire. */
+/** One received request. */
 export interface Call<Body> {
   readonly method: string;
   readonly path: string;
@@ -13,7 +13,7 @@ export interface Call<Body> {
   readonly atMs: number;
 }
 
-/** Answers one request, or does not. */
+/** Answers one request, or leaves it without an answer. */
 export type Reply = (response: ServerResponse) => void;
 
 /** Chooses the reply to a call; `index` counts all calls from 0. */
@@ -24,22 +24,24 @@ export interface FakeServer<Body> {
   readonly url: string;
   /** Every call so far, oldest first. */
   readonly calls: readonly Call<Body>[];
-  /** How many callers have gone before their answer was complete. */
+  /** Number of callers that disconnected before their answer was complete. */
   abandoned(): number;
   /** Calls that are neither answered nor abandoned. */
   open(): number;
-  /** Replies by another script from now on: a function, or a list used up in order whose last reply stays. */
+  /** Replaces the script: a function, or a list of replies in order, whose last one repeats. */
   answerBy(script: Script<Body> | readonly Reply[]): void;
   /** Resolves once a condition on this server holds. */
   until(condition: () => boolean): Promise<void>;
-  /** Goes as a process does that is killed: connections are reset, new ones refused. */
+  /** Resets connections and refuses new ones, as a killed process does. */
   goAway(): Promise<void>;
-  /** Comes back where it was. */
+  /** Accepts connections again at the same port. */
   comeBack(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts a server on a free port that answers by a script. `Body` is what its callers send, taken at their word. */
+/**
+ * Starts a server on a free port that answers by a script. `Body` is the type of its requests, which it does not check.
+ */
 export async function fakeServer<Body>(script: Script<Body> | readonly Reply[]): Promise<FakeServer<Body>> {
   const calls: Call<Body>[] = [];
   const checks = new Set<() => void>();
@@ -100,7 +102,7 @@ export async function fakeServer<Body>(script: Script<Body> | readonly Reply[]):
   };
 }
 
-/** Any body with status 200: text as it is, other values as JSON. */
+/** Any body with status 200: text unchanged, other values as JSON. */
 export function sends(body: unknown): Reply {
   return (response) => {
     response.writeHead(200, { 'Content-Type': 'application/json' });
@@ -113,7 +115,7 @@ export function answersStatus(status: number, text = ''): Reply {
   return (response) => response.writeHead(status).end(text);
 }
 
-/** Server-sent events, each of this data: text as it is, other values as JSON. */
+/** Server-sent events with these data: text unchanged, other values as JSON. */
 export function streams(events: readonly unknown[], { ends = true }: { readonly ends?: boolean } = {}): Reply {
   return (response) => {
     response.writeHead(200, { 'Content-Type': 'text/event-stream' });
@@ -124,7 +126,7 @@ export function streams(events: readonly unknown[], { ends = true }: { readonly 
   };
 }
 
-/** Takes the request and never answers. */
+/** Reads the request and never answers. */
 export const hangs: Reply = () => undefined;
 
 /** Starts an answer and never ends it. */

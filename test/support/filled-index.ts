@@ -13,7 +13,7 @@ export async function filledIndex(index: SearchIndex, texts: readonly string[]):
   }
 }
 
-/** Opens an index whose file must not fail. */
+/** Opens an index, and throws if its file fails. */
 export function openSoundIndex(options: SearchIndexOptions): Promise<SearchIndex> {
   const fail = (error: unknown): never => {
     throw error;

@@ -1,6 +1,6 @@
 /**
- * given(graph).recorded(facts).when(command).then(...facts): the domain under test without a log. Facts are sealed as
- * for an append and moved through the chart; every state is frozen, and compared with the plain fold, on the way.
+ * given(graph).recorded(facts).when(command).then(...facts): the domain under test without a log. It seals facts as for
+ * an append and applies them to the chart. It freezes every state and compares it with the plain fold.
  */
 import { expect } from 'chai';
 import { isDeepStrictEqual } from 'node:util';
@@ -36,7 +36,7 @@ import { deepFreeze } from './deep-freeze.js';
 import { manualSystem } from './manual-system.js';
 import { runRequest } from './open-engine.js';
 
-/** Properties of a run, with default values for missing ones. */
+/** Properties of a run; missing ones have default values. */
 export interface Given {
   readonly godMode?: boolean;
   readonly topic?: string;
@@ -115,7 +115,7 @@ export class Story {
     return this.#told.latest;
   }
 
-  /** Decides a command, as the named instance would at a time, and records what it leads to then. */
+  /** Decides a command at the named instance and time, and records its facts. */
   when(command: When, instanceId = 'one', at = START): Story {
     const { facts, snapshot, assignments } = decide(this.chart, this.snapshot, {
       command: typeof command === 'function' ? command(this.run) : command,
@@ -191,7 +191,10 @@ export class Story {
   }
 }
 
-/** Expects two folds of the same events to tell the same. Most parts of both are the events' own, and not looked into. */
+/**
+ * Expects two folds of the same events to be equal. Compares most parts by identity, because both come from the same
+ * events.
+ */
 function expectSame(run: RunState, other: RunState): void {
   // Plans differ in identity; only their graphs can be compared.
   const told = ({ plan, ...rest }: RunState) => ({ ...rest, graph: plan.graph });
@@ -206,7 +209,7 @@ export function plainly(run: RunState): string {
 
 const START = '2026-01-01T00:00:00.000Z';
 
-/** Hashes are short and tell what they were made of, so that a test can look for it. */
+/** Its hashes are short and contain their input, so that a test can check it. */
 function contextOf(instanceId: string): DecisionContext {
   return {
     at: START,
@@ -260,9 +263,9 @@ function at({ node, step, attempt }: Pick<FrontierNode, 'node' | 'step' | 'attem
 // Graphs
 
 /**
- * A graph from lines such as `plan -> left, right` (linear edges) and `judge? -approve-> writer` (a conditional one);
- * `?` behind a name makes a critic. Nodes stand in the order of their first mention, the first is the entry; a line
- * without an arrow only mentions. Labels are the names with a capital.
+ * A graph from lines such as `plan -> left, right` (linear edges) and `judge? -approve-> writer` (a conditional edge).
+ * A name with `?` is a critic. Nodes are in the order of their first mention, and the first is the entry. A line
+ * without an arrow only adds nodes. Labels are the capitalized names.
  */
 export function graphOf(text: string, fields: Partial<GraphNode> = {}): Graph {
   const lines = text.split(/[\n;]/).map((line) => line.trim());
@@ -290,7 +293,7 @@ export function graphOf(text: string, fields: Partial<GraphNode> = {}): Graph {
   );
 }
 
-/** A graph of nodes that are plain where nothing is said about them; the first is the entry. */
+/** A graph of nodes with default values for missing fields; the first is the entry. */
 export function graphWith(
   nodes: readonly (Partial<GraphNode> & { readonly id: string })[],
   edges: Graph['edges'],
@@ -367,7 +370,7 @@ export function failed(
 
 export function attemptOf(run: RunState, node: string): FrontierNode {
   const found = run.progress.frontier.find((each) => each.active && each.node === node);
-  if (found === undefined) throw new Error(`Node "${node}" is not under way: ${underWay(run).join(', ') || 'none is'}`);
+  if (found === undefined) throw new Error(`Node "${node}" is not active: ${underWay(run).join(', ') || 'none is'}`);
   return found;
 }
 
@@ -384,7 +387,7 @@ export function looked(node: string, hits: ToolCalledData['hits'] = []): When {
   };
 }
 
-/** Arbitrary fields of a tool's answer. */
+/** Default fields of a tool's answer. */
 const TOOL_CALL = {
   round: 1,
   tool: 'pdf_reader',
@@ -408,11 +411,11 @@ export function toolCalled(
 export interface Decision {
   readonly action?: 'approve' | 'modify' | 'reject';
   readonly modifiedState?: StateOverride;
-  /** Where the last node goes under an override that made it route again. */
+  /** The new route of the last node, if an override routed it again. */
   readonly reroute?: readonly string[];
 }
 
-/** A human's decision on the open pause, in the form that was recorded before decisions named the rule of their override. */
+/** A human's decision on the open pause, recorded without an `overrideVersion`, as older versions did. */
 export function pauseDecided(run: RunState, { action = 'approve', modifiedState, reroute }: Decision = {}): RunFact {
   const pause = pauseOf(run);
   if (pause === null) throw new Error(`Run "${run.runId}" is ${run.phase.status}, not paused`);
@@ -441,7 +444,7 @@ export function resumed(story: Story, decision: Decision = {}): Story {
   const { run } = story;
   const epoch = run.ownership.epoch + 1;
   const decided = pauseDecided(run, decision);
-  if (decided.type !== 'GateDecided') throw new Error('A decision was asked for');
+  if (decided.type !== 'GateDecided') throw new Error('The first fact must be GateDecided');
   const { gate, nextNodes } = decided.data;
   const started = nextNodes.map((node, index) =>
     nodeStarted({ node, step: run.progress.steps + 1 + index, attempt: 1 }),

@@ -1,4 +1,4 @@
-/** Runs in God Mode, and what their clients do with them over REST. */
+/** Runs in God Mode, and requests of their clients. */
 import { nodeSystem } from '../../src/system/system.js';
 import type { Context } from '../../src/app/context.js';
 import type { GodModeState, Graph } from '../../src/generated/schemas.js';
@@ -32,7 +32,7 @@ export async function pausedBefore(engine: Context, runId: string, ...nodes: rea
   return pauseOf(paused)?.seq ?? -1;
 }
 
-/** Approves every pause of a run, each with a key of its own, until the run has ended. */
+/** Approves every pause of a run, each with a new Idempotency-Key, until the run has ended. */
 export async function approveAll(engine: Pick<Context, 'views' | 'registry'>, runId: string): Promise<RunState> {
   for (let last = 0; ;) {
     const run = await runWhen(engine, runId, (each) => isFinished(each) || (openPauseOf(each)?.number ?? 0) > last);
@@ -43,7 +43,7 @@ export async function approveAll(engine: Pick<Context, 'views' | 'registry'>, ru
   }
 }
 
-/** Spoils the record of a run that is paused: an event that does not follow from the one before it. */
+/** Makes the record of a paused run corrupt: appends an event whose hash does not follow. */
 export async function spoil({ log }: Pick<Context, 'log'>, runId: string): Promise<void> {
   let head = -1;
   for await (const { revision } of log.readStream(runStream(runId))) head = revision;
@@ -51,7 +51,7 @@ export async function spoil({ log }: Pick<Context, 'log'>, runId: string): Promi
   await log.append(runStream(runId), [event], head);
 }
 
-/** A plain decision as the registry takes it. */
+/** A plain decision request for the registry. */
 export function decision(action: 'approve' | 'reject', fields: Partial<DecisionRequest> = {}): DecisionRequest {
   const choose = () => ({ action, modifiedState: null });
   return { caller: ANYONE, comment: null, keyHash: null, bodyHash: action, expectedSeq: null, choose, ...fields };

@@ -1,4 +1,4 @@
-/** Histories for test/golden/: every kind of thing that can happen to a run, recorded alike each time. */
+/** Histories for test/golden/: every kind of event, recorded the same each time. */
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import type { Approvals, GateChoice, Graph, RunRequestedData } from '../../src/generated/schemas.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
@@ -22,7 +22,7 @@ import type { When } from './given.js';
 import { broke, graphOf, looked, scored, wrote } from './given.js';
 import { manualSystem } from './manual-system.js';
 
-/** A run while it is recorded: a second passes before each append. */
+/** Records a run. A second passes before each append. */
 class Recording {
   readonly events: RunEvent[] = [];
   readonly #system: ReturnType<typeof manualSystem>;
@@ -64,7 +64,7 @@ class Recording {
     return this;
   }
 
-  /** Time passes until the open pause's deadline. */
+  /** Advances the time to the deadline of the open pause. */
   due(ms: number): this {
     this.#system.advance(ms);
     this.#record(passDeadline(this.#chart, this.#at(), this.#context('one')), 'one');
@@ -213,7 +213,7 @@ function branchesRun(seed: number): Recording {
   return run.when(wrote('polish'));
 }
 
-/** A draft is changed, then a score, by which the last node is routed again. */
+/** A human changes a draft, then a score, which routes the last node again. */
 function modifiedRun(seed: number): Recording {
   return recording(seed, COUNCIL, true)
     .decided({ action: 'modify', modifiedState: null })
@@ -227,7 +227,10 @@ function modifiedRun(seed: number): Recording {
     .when(wrote('polish'));
 }
 
-/** Drafts of single branches, of all about to run, and of none but the one whose turn it is; the rest is sent as shown. */
+/**
+ * A human changes drafts of single branches, of all branches about to run, and of the next branch only, and sends the
+ * rest as shown.
+ */
 function branchesModified(seed: number): Recording {
   return recording(seed, UNEVEN, true)
     .decided(APPROVE)
@@ -256,7 +259,7 @@ function branchesModified(seed: number): Recording {
 
 const named = (actor: string): Caller => ({ actor, scopes: new Set(['approve']) });
 
-/** Two must say the same: one thinks otherwise on the way; then one is enough to reject. */
+/** Two approvers must agree, and one of them changes the vote; later one is enough to reject. */
 function quorumRun(seed: number): Recording {
   const mine: GateChoice = { action: 'modify', modifiedState: { current_draft: 'Mine' } };
   return recording(
@@ -292,7 +295,7 @@ function deadlineRun(seed: number): Recording {
     .when(wrote('polish'));
 }
 
-/** A critic that never approves: its fifth score is corrected, to no avail, then a human asks for rework. */
+/** A critic that never approves: a human corrects its fifth score without effect, then asks for rework. */
 function lastSay(seed: number): Recording {
   const run = recording(seed, COUNCIL, true);
   const round = (score: number) =>
@@ -314,7 +317,7 @@ function toolRun(seed: number): Recording {
     .when(wrote('polish', 'Oaks [dddddddd:2], elms [dddddddd:7]'));
 }
 
-/** Waits for room, loses its owner, is handed over. */
+/** A run that waits for a slot, loses its owner and is handed over. */
 function takenRun(seed: number): Recording {
   return new Recording(requested(seed, BRANCHES, false), { seed, claim: false })
     .when({ type: 'ClaimRun', reason: 'started' })

@@ -1,4 +1,4 @@
-/** The files of test/golden/, and the answers that go with them. */
+/** The files of test/golden/ and their answers. */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
@@ -32,7 +32,7 @@ export function eventIn(line: string): ExportedEvent {
   return JSON.parse(line) as ExportedEvent;
 }
 
-/** What clients see of a run, and its state, as one line: only what every later version must show too. */
+/** A run as clients see it, and its state, as one line: only fields that every later version must show too. */
 export function answerOf(run: RunState): string {
   const { seq } = run.head;
   const { status } = run.phase;

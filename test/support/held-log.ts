@@ -1,7 +1,7 @@
 import type { EventLog } from '../../src/eventlog/port.js';
 import { changedLog } from './changed-log.js';
 
-/** A log whose subscriptions deliver nothing while it is held. */
+/** A log whose subscriptions deliver nothing while a test holds it. */
 export interface HeldLog {
   decorate(log: EventLog): EventLog;
   hold(): void;

@@ -7,7 +7,7 @@ import { seededRandom } from './seeded-random.js';
 export interface HostilePdf {
   readonly name: string;
   readonly bytes: Buffer;
-  /** The only verdict there may be; none where more than one is right. */
+  /** The only allowed result; absent if several are allowed. */
   readonly reason?: string;
 }
 
@@ -30,7 +30,7 @@ export function hostilePdfs(): readonly HostilePdf[] {
   return [...bombs(), ...loops(), ...depths(), ...counts(), ...lies(), ...encrypted()];
 }
 
-/** Files that were sound before they were cut, and before bytes, numbers or objects of theirs were changed. */
+/** Valid files that were cut, or whose bytes, numbers or objects were changed. */
 export function mutatedPdfs(seed: number, count: number): readonly HostilePdf[] {
   const random = seededRandom(seed);
   const sound = [
@@ -95,7 +95,7 @@ function bombs(): readonly HostilePdf[] {
   ];
 }
 
-/** One whose bytes take long to make: they are made when they are asked for. */
+/** A file whose bytes are computed only when they are needed, because that takes long. */
 function made(name: string, make: () => Buffer): HostilePdf {
   let bytes: Buffer | null = null;
   return {
@@ -229,7 +229,7 @@ function flipped(base: Buffer, random: Random): Buffer {
   return bytes;
 }
 
-/** Some of its numbers are others: references, lengths, offsets, counts. */
+/** Changes some of its numbers: references, lengths, offsets, counts. */
 function renumbered(base: Buffer, random: Random): Buffer {
   const share = random() * 0.1;
   const text = base.toString('latin1').slice(9);
@@ -240,7 +240,7 @@ function renumbered(base: Buffer, random: Random): Buffer {
   );
 }
 
-/** A piece of it stands somewhere else once more. */
+/** Copies a piece of it to another place. */
 function repeated(base: Buffer, random: Random): Buffer {
   const [from, length, to] = [random() * base.length, random() * 2_000, 9 + random() * (base.length - 9)].map(
     Math.floor,

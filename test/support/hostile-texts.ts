@@ -1,4 +1,4 @@
-/** Texts that mean something to Mermaid, HTML or a terminal; each was parsed by Mermaid 11 as a label once, by hand. */
+/** Texts with a meaning in Mermaid, HTML or a terminal. Mermaid 11 accepted each as a label in a manual check. */
 export function hostileTexts(): readonly string[] {
   return [
     '"]; click n0 "javascript:alert(1)"',

@@ -4,13 +4,13 @@ import ts from 'typescript';
 
 /** One import, export-from, `import()` or `import('…')` type of a file. */
 export interface Import {
-  /** As the source spells it: `./port.js`, `node:fs`, `koa`. */
+  /** The specifier in the source: `./port.js`, `node:fs`, `koa`. */
   readonly specifier: string;
-  /** Path below src without its ending for a file of ours, otherwise null. Leaves src when it begins with `..`. */
+  /** Path below src without its ending, or null for a package. It begins with `..` for a file outside src. */
   readonly target: string | null;
-  /** Gone at run time. */
+  /** Whether it is a type import, which does not exist at run time. */
   readonly isType: boolean;
-  /** An `import()`: loaded when it is come to. */
+  /** Whether it is an `import()`, which loads only when it is executed. */
   readonly isLazy: boolean;
 }
 
@@ -49,7 +49,7 @@ function isTypeImport(node: ImportDeclaration): boolean {
   return node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword;
 }
 
-/** Files that import each other in a circle, one circle for each way back; each begins with its first name. */
+/** Import cycles: one for each import that closes a cycle. Each begins with its first name in alphabetical order. */
 export function circlesIn(graph: ImportGraph): readonly (readonly string[])[] {
   const circles = new Map<string, readonly string[]>();
   const done = new Set<string>();
@@ -73,7 +73,7 @@ function fromFirstName(circle: readonly string[]): readonly string[] {
   return [...circle.slice(at), ...circle.slice(0, at)];
 }
 
-/** What a file loads at run time, itself included, with the way it is reached: `run/actor → log/chain`. */
+/** The files that a file loads at run time, itself included, each with its path: `run/actor → log/chain`. */
 export function loadedBy(file: string, graph: ImportGraph): ReadonlyMap<string, string> {
   const ways = new Map([[file, file]]);
   for (const [each, way] of ways) {
@@ -84,7 +84,7 @@ export function loadedBy(file: string, graph: ImportGraph): ReadonlyMap<string, 
   return ways;
 }
 
-/** Packages that a file loads at once: all but what waits behind an `import()`. As the sources spell them. */
+/** Packages that a file loads at once: all except those behind an `import()`, by their specifiers. */
 export function packagesAtOnce(file: string, graph: ImportGraph): readonly string[] {
   const files = new Set([file]);
   const packages = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * A process that ingests a file and, at a chosen point, kills itself without a word, as a power cut would. Takes an
- * IngestPlan as its argument; prints the outcome as a line of JSON.
+ * A process that ingests a file and kills itself at a chosen point, as a power cut would. Takes an IngestPlan as its
+ * argument; prints the outcome as a line of JSON.
  */
 import { readFileSync, writeSync } from 'node:fs';
 import type { Config } from '../../src/config.js';
@@ -16,13 +16,13 @@ export type IngestBoundary = 'append unsent' | 'append sent' | 'append durable';
 export interface IngestPlan {
   readonly path: string;
   readonly file: string;
-  /** Of the document: hash of the file's bytes. */
+  /** Id of the document: hash of the file's bytes. */
   readonly id: string;
   readonly filename: string;
-  /** The file's text as JSON, so that no life extracts it again. */
+  /** The file's text as JSON, so that no process has to extract it again. */
   readonly textFile: string;
   readonly embeddings: Config['embeddings'];
-  /** Null: ingests the file. `ordinal` counts the appends here, from 0. */
+  /** Where to die, or null to ingest the file. `ordinal` counts the appends here, from 0. */
   readonly crash: { readonly boundary: IngestBoundary; readonly ordinal: number } | null;
 }
 
@@ -40,7 +40,7 @@ function mortalLog(log: EventLog): EventLog {
       const ordinal = (appends += 1);
       dieAt('append unsent', ordinal);
       const appending = log.append(stream, events, expected);
-      // The log hands its batch over in the next turn: from then on the kill meets the write somewhere.
+      // The log hands its batch to its thread in the next turn. After that, the kill hits the write at any point.
       setImmediate(() => setImmediate(() => dieAt('append sent', ordinal)));
       const appended = await appending;
       dieAt('append durable', ordinal);

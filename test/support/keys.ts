@@ -1,4 +1,4 @@
-/** Keys of a service, for tests that come with one. */
+/** API keys, for tests of a service that needs them. */
 import type { Scope } from '../../src/generated/schemas.js';
 import { documentedAt } from './documented.js';
 import type { RestClient } from './rest-client.js';
@@ -11,19 +11,19 @@ export function bearer(key: string): { readonly Authorization: string } {
   return { Authorization: `Bearer ${key}` };
 }
 
-/** A client that comes with a key. */
+/** A client that sends a key. */
 export function restWith(url: string, key: string): RestClient {
   return restClient(url, bearer(key));
 }
 
-/** Adds the first key of a service: from now on it is closed. */
+/** Adds the first key of a service. From then on every request needs a key. */
 export async function addFirstKey(url: string, scopes: readonly Scope[] = ALL_SCOPES, name = 'first'): Promise<string> {
-  // Shown to everybody this last time.
+  // Reads the OpenAPI document while that needs no key.
   await documentedAt(url);
   return await addKey(restClient(url), { name, scopes });
 }
 
-/** Adds a key; its text. */
+/** Adds a key. Returns its text. */
 export async function addKey(
   by: RestClient,
   request: { readonly name: string; readonly scopes: readonly Scope[]; readonly expires_in?: string },

@@ -7,11 +7,11 @@ const CHILD = fileURLToPath(new URL('./crash-child.js', import.meta.url));
 export interface ChildEnd {
   readonly signal: NodeJS.Signals | null;
   readonly code: number | null;
-  /** Runs it has accepted. */
+  /** Ids of the runs that it has accepted. */
   readonly accepted: readonly string[];
 }
 
-/** Runs a crash child until it ends, one way or the other. */
+/** Runs a crash child until it ends or kills itself. */
 export async function killedChild(plan: CrashPlan): Promise<ChildEnd> {
   const child = startChild(process.execPath, [CHILD, JSON.stringify(plan)]);
   const { code, signal, stderr } = await child.exit;

@@ -1,7 +1,7 @@
 import { nodeSystem } from '../../src/system/system.js';
 import { wait } from '../../src/system/async/deadline.js';
 
-/** Pause between two requests in milliseconds, so that the requests are no load themselves. */
+/** Wait between two requests in milliseconds, so that the requests themselves cause little load. */
 const PAUSE_MS = 20;
 
 /** Sends requests one after the other until the signal. Returns the duration of each in milliseconds. */

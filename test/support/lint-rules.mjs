@@ -1,11 +1,11 @@
-/** Rules of this house that oxlint has no rule for. */
+/** Rules of this project that oxlint does not have. */
 const rule = (create) => ({ create: (context) => create((node, message) => context.report({ node, message })) });
 
 const noForcedType = rule((report) => ({
   TSAsExpression({ expression }) {
     // `x as unknown as T`
     if (expression.type === 'TSAsExpression' && expression.typeAnnotation.type === 'TSUnknownKeyword')
-      report(expression, 'Narrow with a check or a schema: "as unknown as" hides whatever is wrong.');
+      report(expression, 'Narrow with a check or a schema: "as unknown as" hides type errors.');
   },
 }));
 

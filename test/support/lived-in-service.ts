@@ -23,9 +23,9 @@ import { pdfWith } from './upload-client.js';
 export const NOW = '2026-03-12T09:30:00.000Z';
 
 export interface LivedInService extends RunningService {
-  /** Keys of those who use it; `eve` may read alone. */
+  /** Keys of its users; `eve` may only read. */
   readonly keys: { readonly ann: string; readonly ben: string; readonly eve: string };
-  /** Ids of what is looked at. */
+  /** Ids of the runs that tests and screenshots show. */
   readonly runs: {
     readonly built: string;
     readonly guided: string;
@@ -36,7 +36,7 @@ export interface LivedInService extends RunningService {
   };
   readonly blueprint: string;
   readonly document: string;
-  /** Continues the draft of the live run, which its listeners receive. */
+  /** Continues the draft of the live run; its listeners receive the new text. */
   write(): void;
 }
 
@@ -123,7 +123,7 @@ const PAPERS: readonly (readonly [string, readonly string[]])[] = [
   ['Map of the river bank (scan).pdf', []],
 ];
 
-/** @param seed of what is random in it */
+/** @param seed of its random values */
 export async function startLivedInService(seed = 1): Promise<LivedInService> {
   const story = storyOf(seed);
   const service = await startService({ system: story.system, model: storyModel(story) });
@@ -150,7 +150,7 @@ interface Town {
   readonly story: Story;
   readonly ann: CouncilClient;
   readonly ben: CouncilClient;
-  /** Resolves once a run's drafts are listened to. */
+  /** Resolves once a run has a listener for its drafts. */
   listenTo(runId: string): Promise<void>;
 }
 
@@ -262,7 +262,7 @@ async function fillRuns({ story, ann, ben, listenTo }: Town): Promise<LivedInSer
   await (await ben.runs.start({ topic: 'Free coffee for volunteers' })).result();
   story.at(-0.02);
   const live = await ann.runs.start({ topic: LIVE_TOPIC });
-  // A draft is sent on while it is written to those alone who listened before.
+  // Only clients that listened before the call began receive its draft while it is written.
   await listenTo(live.id);
   story.letWrite();
   await story.isHeld;
@@ -301,7 +301,7 @@ async function pauseIn(run: Run, nth: number): Promise<ReturnType<Run['pauseAt']
   return run.pauseAt(await pauseOf(run, nth));
 }
 
-/** `seq` of a run's pause, counted from 0; waits for it. */
+/** Waits for a pause of a run, counted from 0. Returns its `seq`. */
 async function pauseOf(run: Run, nth: number): Promise<number> {
   let seen = 0;
   for await (const { type, seq } of run.events()) {
@@ -314,15 +314,15 @@ async function pauseOf(run: Run, nth: number): Promise<number> {
 
 interface Story {
   readonly system: System;
-  /** Lets the time be so many hours before it is looked at. */
+  /** Sets the clock to this many hours before the time of the screenshots. */
   at(hours: number): void;
   pass(ms: number): void;
   /** A number in [0, 1). */
   random(): number;
   approveAll(run: Run): Promise<void>;
-  /** Resolves once a call to the model stays without an answer. */
+  /** Resolves once a call to the model is held. */
   readonly isHeld: Promise<void>;
-  /** @param write called whenever what is held is to write on */
+  /** @param write called when the held call must write more text */
   hold(write: () => void): void;
   write(): void;
   /** Resolves when the live run may begin. */
@@ -366,7 +366,7 @@ function uuidOf(text: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** The offline model, for whose answers time goes by; of one topic the second draft stays in the middle. */
+/** The offline model, whose answers advance the clock. For one topic it stops in the middle of the second draft. */
 function storyModel(story: Story): LanguageModel {
   const offline = offlineModel({ system: story.system });
   let stumbles = 1;

@@ -1,7 +1,7 @@
 /**
- * A process that appends to a log as fast as it can: `node log-writer.js FILE WRITERS`; with 0 writers it has it open and
- * does no more. Prints `open`, then a line `STREAM REVISION ID` for each acknowledged event, and once the log fails
- * `failed CODE` for what it answered: to the append under way, to one more, to a ping.
+ * A process that appends to a log as fast as it can: `node log-writer.js FILE WRITERS`. With 0 writers it only keeps
+ * the log open. Prints `open`, then a line `STREAM REVISION ID` for each acknowledged event. When the log fails, prints
+ * `failed CODE` for the append in flight, for one more append and for a ping.
  */
 import { randomUUID } from 'node:crypto';
 import { argv, stdout } from 'node:process';
@@ -44,7 +44,7 @@ function codeOf(error: unknown): string {
   return error instanceof CouncilError ? error.code : String(error);
 }
 
-/** Pipes are written at once on the systems this runs on, so that a line printed survives the process. */
+/** Writes to pipes are synchronous on the systems of these tests, so a printed line survives the process. */
 function say(line: string): void {
   stdout.write(`${line}\n`);
 }

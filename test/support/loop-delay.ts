@@ -1,11 +1,11 @@
-/** How late the event loop is: what a timer that is due has to wait. */
+/** Measures how late the event loop is: how long a due timer waits. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** Time between the timer's firings in milliseconds. Node counts it in: an idle loop would show this much. */
 const RESOLUTION_MS = 1;
 
 export interface LoopDelay {
-  /** Ends the watching; the 99th percentile in milliseconds, without the timer's own interval. */
+  /** Ends the measurement. Returns the 99th percentile in milliseconds, without the timer's own interval. */
   p99Ms(): number;
 }
 

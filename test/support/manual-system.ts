@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import type { System } from '../../src/system/system.js';
 import { seededRandom } from './seeded-random.js';
 
-/** A System whose time stands still until a test moves it. */
+/** A System whose time changes only when a test advances it. */
 export interface ManualSystem extends System {
-  /** Moves both clocks on and calls back what falls due, in the order of its due times. */
+  /** Advances both clocks and calls the due timers in order. */
   advance(ms: number): void;
   /** Sets the wall clock alone, also backwards. */
   setNow(iso: string): void;
-  /** How many timers are set and neither due nor cancelled. */
+  /** Number of pending timers. */
   timers(): number;
 }
 
@@ -17,7 +17,9 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** Starts at 2026-01-01T00:00:00.000Z; ids count up from 1 and carry the seed, randomness follows from the seed. */
+/**
+ * Starts at 2026-01-01T00:00:00.000Z. Ids count from 1 and contain the seed, which also determines the random numbers.
+ */
 export function manualSystem(seed = 1): ManualSystem {
   const timers = new Set<Timer>();
   let elapsedMs = 0;

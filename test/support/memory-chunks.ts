@@ -1,21 +1,21 @@
-/** A search over a handful of passages in memory: the more words of the query a passage holds, the nearer it is. */
+/** A search over a few chunks in memory. A chunk with more words of the query ranks higher. */
 import { createHash } from 'node:crypto';
 import type { FoundChunk, ChunkSearch } from '../../src/search/document-search.js';
 
-/** Pages of one document, in order; each is one passage. */
+/** Pages of one document, in order; each is one chunk. */
 export interface MemoryDocument {
   readonly filename: string;
   readonly pages: readonly string[];
 }
 
-/** Id of a document, as made of its content. */
+/** Id of a document, computed from its content. */
 export function documentId({ filename, pages }: MemoryDocument): string {
   return createHash('sha256')
     .update([filename, ...pages].join('\n'))
     .digest('hex');
 }
 
-/** How drafts cite a page of it. */
+/** The citation mark of one of its pages. */
 export function markOf(document: MemoryDocument, page: number): string {
   return `[${documentId(document).slice(0, 8)}:${page}]`;
 }

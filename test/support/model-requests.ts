@@ -1,4 +1,4 @@
-/** What models are asked in tests, and how their failures are looked at. */
+/** Requests to models in tests, and checks of their failures. */
 import { expect } from 'chai';
 import { ModelFailed } from '../../src/errors.js';
 import type { ModelRequest } from '../../src/models/port.js';
@@ -27,7 +27,7 @@ export const TOOLS: NonNullable<ModelRequest['tools']> = [
   },
 ];
 
-/** What `says()` of a fake server reports as its cost. */
+/** The usage that `says()` of a fake server reports. */
 export const SPENT = {
   inputTokens: 11,
   cachedInputTokens: null,
@@ -36,7 +36,7 @@ export const SPENT = {
   reasoningTokens: null,
 };
 
-/** How a call failed: briefly, and with nothing in it of the prompt or of other texts that are not to be shown. */
+/** The failure of a call. Expects a short message without the prompt and without the given secrets. */
 export async function modelFailureOf(call: Promise<unknown>, ...hidden: readonly string[]): Promise<ModelFailed> {
   const error = await rejectionOf(call);
   if (!(error instanceof ModelFailed)) throw error;

@@ -32,9 +32,9 @@ export interface OpenEngineOptions {
   readonly maxModelCalls?: number;
   readonly modelOutageMs?: number;
   readonly system?: System;
-  /** Set where several engines share a log. */
+  /** Cluster settings, if several engines share a log. */
   readonly cluster?: ClusterSettings;
-  /** Opens its log. Default: the embedded one in the folder. */
+  /** Opens its log. Default: the embedded log in the folder. */
   readonly openLog?: ContextOverrides['openLog'];
   /** Wraps its log. */
   readonly decorate?: (log: EventLog) => EventLog;

@@ -1,34 +1,34 @@
-/** PDFs with known text, written by hand: every byte of them is the test's. Lengths are points, y from the page's top. */
+/** Writes PDFs with known text, byte by byte. Lengths are in points; y counts from the top of the page. */
 import { deflateSync } from 'node:zlib';
 
 /** Text on a page, in one drawing operation. */
 export interface PlacedText {
   readonly text: string;
   readonly x: number;
-  /** Of the baseline, from the top. */
+  /** Distance of the baseline from the top. */
   readonly y: number;
   /** Default 10. */
   readonly size?: number;
   /** Counter-clockwise, in degrees. Default 0. */
   readonly angle?: number;
-  /** Helvetica by name with Latin text, or a font of any characters, each half an em wide, CJK a whole one. Default any. */
+  /** Helvetica for Latin text, or a font for any characters, half an em wide, CJK one em. Default: any. */
   readonly font?: 'helvetica' | 'any';
 }
 
 export interface PdfOptions {
   /** Whether page contents are deflated. Default true. */
   readonly isCompressed?: boolean;
-  /** Points a unit of the contents, as programs that draw in pixels have it. Default 1. */
+  /** Points per unit of the contents, as in files of programs that draw in pixels. Default 1. */
   readonly unit?: number;
   /** Whether fonts have size 1 and the text matrix scales them. Default false. */
   readonly isScaledByMatrix?: boolean;
   /** Annotations of each page: the entries of their dictionaries. */
   readonly annotations?: readonly (readonly string[])[];
-  /** Entries of the catalog; `FIELDS` stands for the references of all widgets. */
+  /** Entries of the catalog; `FIELDS` is replaced by the references of all widgets. */
   readonly catalog?: string;
-  /** More objects. `OBJECT_0` in dictionaries stands for the reference of the first. */
+  /** More objects. `OBJECT_0` in dictionaries is replaced by the reference of the first. */
   readonly objects?: readonly (string | Buffer)[];
-  /** Entries the trailer has beside Root and Size. */
+  /** Entries of the trailer besides Root and Size. */
   readonly trailer?: string;
 }
 
@@ -162,7 +162,7 @@ interface AnyFont {
   readonly toUnicode: string;
 }
 
-/** Codes from 1 in the order of the characters, with the map that says what they stand for. */
+/** Codes from 1 in the order of the characters, with their ToUnicode map. */
 function anyFont(texts: readonly string[]): AnyFont {
   const codes = new Map([...new Set(texts.flatMap((text) => [...text]))].map((each, index) => [each, index + 1]));
   const widths = [...codes].map(([each, code]) => `${code} [${isWide(each) ? 1000 : 500}]`).join(' ');

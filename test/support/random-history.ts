@@ -1,4 +1,4 @@
-/** Random histories of random graphs: what properties of runs are tried on. */
+/** Random histories of random graphs, for tests of properties of runs. */
 import { OverrideRefused } from '../../src/run/override.js';
 import type { Graph, NodeOutput } from '../../src/generated/schemas.js';
 import type { RunState } from '../../src/run/state.js';
@@ -7,7 +7,7 @@ import type { Story } from './given.js';
 import { attemptOf, completed, failed, given, graphWith, looked, resumed, underWay } from './given.js';
 import { seededRandom } from './seeded-random.js';
 
-/** Draws that follow from a seed. */
+/** Random draws that a seed determines. */
 export function drawsOf(seed: number) {
   const random = seededRandom(seed);
   const below = (limit: number): number => Math.floor(random() * limit);
@@ -16,7 +16,7 @@ export function drawsOf(seed: number) {
 
 type Draws = ReturnType<typeof drawsOf>;
 
-/** A graph of up to seven nodes: forks, loops, joins and loose ends as they fall. */
+/** A random graph of up to seven nodes, with forks, loops, joins and dead ends. */
 export function randomGraph({ below, chance }: Draws): Graph {
   const ids = Array.from({ length: 1 + below(7) }, (_, index) => `n${index}`);
   const nodes = ids.map((id) => ({ id, role: chance(0.35) ? ('critic' as const) : ('agent' as const) }));
@@ -39,14 +39,14 @@ export function randomGraph({ below, chance }: Draws): Graph {
   return graphWith(nodes, edges);
 }
 
-/** What a step makes of its node: it follows from the step's number alone, so that the order of ends changes nothing. */
+/** The output of a step. Only the step's number determines it, so the order in which steps end changes nothing. */
 export function outputOf(run: RunState, node: string, step: number): NodeOutput {
   return run.plan.node(node).role === 'critic'
     ? { score: (step * 7) % 11, feedback: `Feedback ${step}` }
     : { draft: `Draft ${step} by ${node}` };
 }
 
-/** One random thing that happens to an unfinished run. */
+/** One random command on an unfinished run. */
 function anotherEvent(story: Story, draws: Draws): Story {
   const { run } = story;
   if (run.phase.status === 'pending') return story.when({ type: 'ClaimRun', reason: 'started' });
@@ -63,7 +63,7 @@ function anotherEvent(story: Story, draws: Draws): Story {
   return story.when(completed(at, outputOf(run, at.node, at.step)));
 }
 
-/** A decision as it was recorded before, or under the rule of today: what leads nowhere then is approved instead. */
+/** A decision in the old or the current recorded form. If it is refused, approves instead. */
 function decided(story: Story, draws: Draws): Story {
   const { chance, below } = draws;
   const decision = randomDecision(draws);
@@ -95,7 +95,7 @@ function randomDecision({ below, chance }: Draws): Parameters<typeof resumed>[1]
   return { action: 'modify', modifiedState };
 }
 
-/** A whole random history; the harness checks the fold against the chart, on frozen states, at every event. */
+/** A complete random history. At every event, the harness compares the fold with the chart, on frozen states. */
 export function randomStory(seed: number): Story {
   const draws = drawsOf(seed);
   let story = given(randomGraph(draws), { godMode: draws.chance(0.3), pending: draws.chance(0.2) });
@@ -103,7 +103,7 @@ export function randomStory(seed: number): Story {
   return story;
 }
 
-/** Says which seed a failure came from. */
+/** Adds the seed to the error of a failure. */
 export function named<T>(seed: number, act: () => T): T {
   try {
     return act();

@@ -1,4 +1,4 @@
-/** Requests made from an OpenAPI document at random: some as it says, most with something wrong about them. */
+/** Random requests from an OpenAPI document: some valid, most with an error. */
 import { hostileTexts } from './hostile-texts.js';
 import { choicesBy } from './seeded-random.js';
 
@@ -8,11 +8,11 @@ export interface RandomRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | null;
-  /** Whether an answer of success may go on for as long as somebody reads. */
+  /** Whether a successful answer is a stream without an end. */
   readonly isStream: boolean;
 }
 
-/** A document, as far as requests follow from it. */
+/** The parts of a document that requests are generated from. */
 export interface RequestDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
@@ -48,11 +48,11 @@ interface Schema {
 
 export interface RandomRequestOptions {
   readonly random: () => number;
-  /** Texts that mean something to the service, by what they are an id of: the name of their parameter. */
+  /** Valid ids, by the name of their parameter. */
   readonly ids: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Numbers, texts and other values at the edges of what is taken, and past them. */
+/** Numbers, texts and other values at the limits of valid values and beyond. */
 const ODD: readonly unknown[] = [
   ...[null, true, false, 0, -1, 1.5, 1e308, -0, 2 ** 53, 1e21, '', ' ', '0', 'null', 'true', '-0', '1e3', '0x10'],
   ...['NaN', '\u0000', '\ud800', '../..', '%', '*', "' OR 1=1 --", '"', 'a'.repeat(300), 'é'.repeat(2_000)],
@@ -76,16 +76,16 @@ const HEADERS: readonly (readonly [string, readonly string[]])[] = [
   ['X-Forwarded-For', ['1.1.1.1, x', '']],
   ['traceparent', ['00-0-0-0', 'x']],
 ];
-/** Deepest that values are made. */
+/** Deepest nesting of generated values. */
 const MAX_DEPTH = 8;
 
-/** What makes requests to the operations of a document, each time another. */
+/** A function that makes a new random request to an operation of a document at each call. */
 export function randomRequests(document: RequestDocument, { random, ids }: RandomRequestOptions): () => RandomRequest {
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   );
   const { below, happens, oneOf } = choicesBy(random);
-  /** No null and nothing undefined among the values. */
+  /** The values without null and undefined. */
   const odd = (): unknown => ODD[below(ODD.length)];
   const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
@@ -158,7 +158,7 @@ export function randomRequests(document: RequestDocument, { random, ids }: Rando
     return type === 'multipart/form-data' ? formOf(headers) : { headers, body: jsonOf(schema) };
   }
 
-  /** Text of a value, now and then with a byte that is another, or an end that is missing. */
+  /** Text of a value, sometimes with a changed byte or a missing end. */
   function jsonOf(schema: Schema): string | Uint8Array {
     if (happens(0.05)) return oneOf(ODD_BODIES);
     const whole = Buffer.from(asText(happens(0.05) ? odd() : valueOf(schema)));
@@ -202,7 +202,7 @@ export function randomRequests(document: RequestDocument, { random, ids }: Rando
   };
 }
 
-/** As a part of an address; half a character has none of its own. */
+/** Encoded as a part of a URL. An unpaired surrogate has no encoding. */
 function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }

@@ -1,38 +1,38 @@
-/** Clients of the sockets made at random: some as the protocol has them, most with something wrong about them. */
+/** Random WebSocket clients: some follow the protocol, most make an error. */
 import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { hostileTexts } from './hostile-texts.js';
 import { openSocket } from './raw-exchange.js';
 import { choicesBy } from './seeded-random.js';
 
-/** What a client sends, and how it goes. */
+/** The messages of a client, and how it disconnects. */
 export interface RandomSocket {
   /** With its query. */
   readonly path: string;
   readonly handshake: string;
-  /** Written one after the other once the handshake is answered; a number waits for so many turns of the event loop. */
+  /** Written in order after the handshake; a number waits for this many turns of the event loop. */
   readonly writes: readonly (Buffer | number)[];
-  /** How it leaves: with a closing frame, by ending its side, without a word, or it only waits to be closed. */
+  /** How it disconnects: with a closing frame, by ending its side, or by destroying the connection. */
   readonly leaves: 'closes' | 'ends' | 'vanishes';
-  /** The codes of closing frames that it sends: a service answers with the same. */
+  /** The codes of its closing frames; the service answers with the same code. */
   readonly codes: readonly number[];
 }
 
-/** What came back. */
+/** The answers of the service. */
 export interface SocketStory {
-  /** Of the answer to the handshake; null: none came. */
+  /** Status of the answer to the handshake, or null if none came. */
   readonly status: number | null;
-  /** Of an answer that refuses it. */
+  /** Body of an answer that refuses the handshake. */
   readonly body: string;
   readonly texts: readonly string[];
   readonly otherFrames: readonly number[];
-  /** The code of the service's closing frame; null: none came. */
+  /** The code of the service's closing frame, or null if none came. */
   readonly code: number | null;
 }
 
 const [CONTINUED, TEXT, BINARY, CLOSE, PING, PONG] = [0, 1, 2, 8, 9, 10];
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
-/** Answers to that key (RFC 6455, section 1.3). */
+/** The accept value for that key (RFC 6455, section 1.3). */
 const ACCEPT = createHash('sha1').update(`${KEY}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
 const ODD_HEADERS = [
   ...['Sec-WebSocket-Protocol: chat, x', 'Sec-WebSocket-Extensions: permessage-deflate', 'Origin: null'],
@@ -52,7 +52,7 @@ const QUERIES = [
   ...['?events=all&from=999999999', '?events=all&since=2026-13-45', '??', '?events=all#from=1'],
 ];
 
-/** What makes clients, each time another; `ids` are those of runs. */
+/** A function that makes a new random client at each call; `ids` are ids of runs. */
 export function randomSockets({
   random,
   ids,
@@ -160,7 +160,7 @@ export async function playSocket(url: string, { handshake, writes, leaves }: Ran
     socket.once('close', resolve);
   });
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  // A service may have closed before all is written.
+  // The service may close before everything is written.
   socket.on('error', () => socket.destroy());
   socket.write(handshake, 'latin1');
   await answered;
@@ -190,7 +190,7 @@ interface FrameOptions {
 function frame(opcode: number, payload: Buffer, options: FrameOptions = {}): Buffer {
   const { isLast = true, isMasked = true, reserved = 0 } = options;
   const header = headerOf({ opcode, isLast, reserved, isMasked }, payload.length);
-  // A mask of zeros leaves the payload as it is.
+  // A mask of zeros leaves the payload unchanged.
   return Buffer.concat(isMasked ? [header, Buffer.alloc(4), payload] : [header, payload]);
 }
 
@@ -250,7 +250,7 @@ class FrameReader implements SocketStory {
     if (end < 0) return false;
     const head = this.#rest.subarray(0, end).toString('latin1');
     this.status = Number(head.split(' ')[1]);
-    if (this.status === 101 && !head.includes(ACCEPT)) throw new Error(`The handshake is not answered: ${head}`);
+    if (this.status === 101 && !head.includes(ACCEPT)) throw new Error(`The handshake has a wrong answer: ${head}`);
     this.#rest = this.#rest.subarray(end + 4);
     return true;
   }

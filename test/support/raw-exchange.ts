@@ -1,4 +1,4 @@
-/** Bytes to a server and back, for requests that no client library would send. */
+/** Exchanges raw bytes with a server, for requests that no client library sends. */
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
@@ -12,8 +12,8 @@ export interface RawReply {
 }
 
 /**
- * Writes all of a request before it reads any of the reply, as simple clients do, and reads until the server closes
- * the connection.
+ * Writes the complete request before it reads the reply, as simple clients do. Reads until the server closes the
+ * connection.
  */
 export async function rawExchange(url: string, parts: Iterable<string | Buffer>): Promise<RawReply> {
   const socket = await openSocket(url);
@@ -29,7 +29,7 @@ export async function openSocket(url: string): Promise<Socket> {
   return socket;
 }
 
-/** What comes until the server closes the connection; rejects when it is reset. */
+/** The reply until the server closes the connection. Rejects if the connection is reset. */
 export async function readReply(socket: Socket): Promise<RawReply> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));

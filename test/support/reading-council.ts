@@ -1,4 +1,4 @@
-/** A council of one agent that looks things up in uploaded documents, and what came of its runs. */
+/** A council of one agent that searches uploaded documents, and the results of its runs. */
 import type { RunFacts } from '../../src/generated/schemas.js';
 import type { FakeProvider } from './fake-provider.js';
 import { isOver, restClient } from './rest-client.js';
@@ -11,12 +11,12 @@ export const READING_COUNCIL = {
 
 type Hits = RunFacts['ToolCalled']['hits'];
 
-/** What an agent has read. */
+/** The tool call of an agent, and its result. */
 export interface Reading {
   readonly hits: Hits | undefined;
-  /** Why its call failed; null: it has not, undefined: there was none. */
+  /** Why its tool call failed, or null if it succeeded, or undefined if it made none. */
   readonly error: string | null | undefined;
-  /** What it was given, at its last start. */
+  /** Its tools as recorded at its last start. */
   readonly tools: readonly string[];
   /** The prompt of its model. */
   readonly told: string;
@@ -28,14 +28,14 @@ export async function saveReadingCouncil(url: string): Promise<void> {
   rest.read(await rest.post('/api/councils/', READING_COUNCIL), 201, 'blueprint.json');
 }
 
-/** Starts a run of it. @returns the run's id */
+/** Starts a run of the council. @returns the run's id */
 export async function startReading(url: string): Promise<string> {
   const rest = restClient(url);
   const reply = await rest.post('/api/councils/readers/run', { input_topic: 'How do oaks grow?' });
   return rest.read(reply, 202, 'run-start.json').run_id;
 }
 
-/** Awaits the end of a run of it. */
+/** Waits for the end of a run of the council. */
 export async function readingOf(url: string, runId: string, provider: FakeProvider): Promise<Reading> {
   const rest = restClient(url);
   const run = await rest.until(runId, isOver);
@@ -47,7 +47,7 @@ export async function readingOf(url: string, runId: string, provider: FakeProvid
   return { hits: called?.hits, error: called?.error, tools, told: provider.results().at(-1) ?? '' };
 }
 
-/** Starts a run and awaits its end. */
+/** Starts a run and waits for its end. */
 export async function read(url: string, provider: FakeProvider): Promise<Reading> {
   return await readingOf(url, await startReading(url), provider);
 }

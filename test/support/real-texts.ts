@@ -1,7 +1,7 @@
 /**
- * Real texts to search in: what the packages in node_modules come with, cut as pages of documents are. READMEs, change
- * logs and licences first, which are English prose; then declarations and programs, whose comments are. What is found
- * near is judged on these: vectors of random numbers are all equally far from each other, as those of texts never are.
+ * Real texts to search in, from the packages in node_modules, cut like pages of documents: first READMEs, change logs
+ * and licences, which are English prose, then declarations and programs with their comments. Tests measure recall on
+ * these, because random vectors all have the same distance from each other, and vectors of texts do not.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,11 +10,11 @@ import { chunk } from '../../src/documents/chunk.js';
 
 const MODULES = fileURLToPath(new URL('../../../node_modules', import.meta.url));
 const KINDS = [/(?:\.md|licen[cs]e[^/]*)$/i, /\.d\.ts$/, /\.[cm]?js$/];
-/** UTF-16 units of a file that are read, and that a passage has at least. */
+/** Most UTF-16 units read of a file, and fewest of a chunk. */
 const FILE_UNITS = 400_000;
 const SHORTEST = 200;
 
-/** So many different passages, or all there are; always the same ones while the packages are. */
+/** This many different chunks, or all that exist; always the same for the same packages. */
 export function realChunks(limit: number): readonly string[] {
   const found = new Set<string>();
   const files = filesUnder(MODULES);
@@ -28,11 +28,11 @@ export function realChunks(limit: number): readonly string[] {
   return [...found].slice(0, limit);
 }
 
-/** So many queries as somebody would put them: 3 to 12 words in a row out of one of the passages. */
-export function realQueries(passages: readonly string[], count: number, random: () => number): readonly string[] {
+/** This many queries, each of 3 to 12 consecutive words of a chunk. */
+export function realQueries(chunks: readonly string[], count: number, random: () => number): readonly string[] {
   const pick = (bound: number): number => Math.floor(random() * bound);
   return Array.from({ length: count }, () => {
-    const words = (passages[pick(passages.length)] ?? '').match(/[\p{L}\p{N}'-]+/gu) ?? [];
+    const words = (chunks[pick(chunks.length)] ?? '').match(/[\p{L}\p{N}'-]+/gu) ?? [];
     const from = pick(Math.max(1, words.length - 12));
     return words.slice(from, from + 3 + pick(10)).join(' ');
   });

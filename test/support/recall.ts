@@ -1,4 +1,4 @@
-/** How much of what is nearest a search finds: its best ten against the ten that all exact scores put first. */
+/** Measures the recall of a search: its best ten against the best ten by exact scores. */
 import { normalised } from '../../src/embeddings/port.js';
 import { topK } from '../../src/search/top-k.js';
 import { offlineVector } from '../../src/embeddings/offline.js';
@@ -7,8 +7,8 @@ import type { SearchIndex } from '../../src/search/index-client.js';
 const NEAREST = 10;
 
 /**
- * Recall@10 of the vector ranking, 0 to 1, over an index that holds these texts, chunk by chunk in their order and
- * with offline vectors. What ties with the tenth counts as found.
+ * Recall@10 of the vector ranking, 0 to 1, over an index that holds these texts, chunk by chunk in their order and with
+ * offline vectors. A chunk with the same score as the tenth counts as found.
  */
 export async function recallOf(index: SearchIndex, texts: readonly string[], queries: readonly string[]) {
   const vectors = texts.map(offlineVector);

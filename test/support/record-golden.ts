@@ -1,7 +1,7 @@
 /**
- * Records the histories of test/golden/ that are not there yet: `npm run build && node dist/test/support/record-golden.js`.
- * A file that is there is never written again: what a version has recorded, every later one must fold. When the schema
- * version is raised, the same histories are recorded under its number, beside the old ones.
+ * Records the missing histories of test/golden/: `npm run build && node dist/test/support/record-golden.js`. It never
+ * overwrites a file, because every later version must fold the events that a version has recorded. After a change of
+ * the schema version, it records the same histories again under the new number.
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { exportLine } from '../../src/audit/export.js';

@@ -1,4 +1,4 @@
-/** Runs' records, and what must hold of every one of them whatever happened to the processes that wrote it. */
+/** Records of runs, and the checks that every record must pass, also after crashes. */
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import type { EventLog } from '../../src/eventlog/port.js';
@@ -31,7 +31,10 @@ function isOf<T extends RunFactType>(
   return event.type === type;
 }
 
-/** The chain is whole, the chart bears the events out, no step ends twice, each claim has its own epoch. */
+/**
+ * Checks a run's record: its hash chain is intact, its chart allows every event, no step ends twice, and each claim has
+ * a new epoch.
+ */
 export async function checkRecord(log: EventLog, runId: string): Promise<readonly RunEvent[]> {
   const events = await recordOf(log, runId);
   let previous = GENESIS_HASH;

@@ -1,4 +1,7 @@
-/** A client of the REST edge: each answer must be as the OpenAPI document says, and is typed by the schema it is read by. */
+/**
+ * A client of the REST API. It checks each answer against the OpenAPI document, and returns it with the type of a
+ * schema.
+ */
 import { expect } from 'chai';
 import type { Problem, RunResult } from '../../src/generated/schemas.js';
 import type { Described, SchemaName } from '../../src/api/schemas.js';
@@ -14,12 +17,12 @@ export interface Reply {
 
 export interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Text and bytes go as they are, other values as JSON with their media type. */
+  /** Body: text and bytes unchanged, other values as JSON with its media type. */
   readonly body?: unknown;
 }
 
 export interface RestClient {
-  /** @throws when the answer is not as documented */
+  /** @throws when the answer differs from the document */
   send(method: string, path: string, sent?: Sent): Promise<Reply>;
   get(path: string): Promise<Reply>;
   post(path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Reply>;
@@ -30,11 +33,11 @@ export interface RestClient {
   /** Id of a new run of the fixed graph. */
   start(topic?: string): Promise<string>;
   poll(runId: string): Promise<RunResult>;
-  /** Polls until a run is as wanted. */
+  /** Polls until a run meets a condition. */
   until(runId: string, isWanted: (run: RunResult) => boolean): Promise<RunResult>;
 }
 
-/** @param always headers of each request that names no others of their names */
+/** @param always default headers of each request */
 export function restClient(url: string, always: Readonly<Record<string, string>> = {}): RestClient {
   async function send(method: string, path: string, { headers = {}, body }: Sent = {}): Promise<Reply> {
     const isRaw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;

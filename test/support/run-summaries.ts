@@ -1,7 +1,7 @@
-/** Runs as the stored history has them. */
+/** Runs as rows of the stored history. */
 import type { RunSummary } from '../../src/projections/run-summary.js';
 
-/** A running run of the built-in council, but for these fields. */
+/** A running run of the built-in council, with these fields changed. */
 export function summaryWith(id: string, fields: Partial<RunSummary> = {}): RunSummary {
   return {
     id,

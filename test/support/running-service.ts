@@ -31,9 +31,9 @@ export interface RunningService {
   /** `http://127.0.0.1:PORT`, no trailing slash. */
   readonly url: string;
   readonly dataDir: string;
-  /** Its engine, for calls that bypass HTTP. */
+  /** Its context, for calls that bypass HTTP. */
   readonly engine: Context;
-  /** Logged lines that are no errors. */
+  /** Logged lines that are not errors. */
   readonly lines: readonly { readonly msg: string }[];
   /** Logged errors. */
   readonly faults: readonly object[];

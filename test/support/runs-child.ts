@@ -1,6 +1,6 @@
 /**
- * A process that runs councils on a folder as fast as it can, so many at once, until it is killed:
- * `node runs-child.js FOLDER AT_ONCE`. Prints the id of each run once its end is acknowledged. Nobody watches them.
+ * A process that runs councils on a folder as fast as it can, so many at once, until it is killed: `node runs-child.js
+ * FOLDER AT_ONCE`. Prints the id of each run once its end is acknowledged. No client watches the runs.
  */
 import { writeSync } from 'node:fs';
 import { argv } from 'node:process';

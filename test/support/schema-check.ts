@@ -1,4 +1,4 @@
-/** What the schemas say, by their compiler: tests hold answers to them, which the service itself need not. */
+/** Checks values against the schemas, compiled by Ajv. Tests check answers, which the service itself does not. */
 import { readdirSync } from 'node:fs';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -11,7 +11,7 @@ const FOLDER = new URL('../../../schemas/', import.meta.url);
 const compilers = new Map<boolean, Ajv2020>();
 
 /**
- * Whether a value is as a schema says; compiled once.
+ * Whether a value matches a schema. Compiles each schema once.
  *
  * @param allErrors whether all errors are reported, or only the first
  */
@@ -23,7 +23,7 @@ export function schemaCheck<N extends SchemaName>(name: N, allErrors = true): Va
 
 function compilerOf(allErrors: boolean): Ajv2020 {
   const rules = { strict: true, allowUnionTypes: true, ownProperties: true };
-  // What it writes is used some times only: to make that shorter takes a third of the time.
+  // Skips the optimization of the generated code, which takes a third of the time and is used only a few times.
   const quickly = { validateFormats: false, validateSchema: false, code: { optimize: false } };
   const compiler = new Ajv2020({ ...rules, ...quickly, allErrors });
   compiler.addKeyword('x-data-by-type');

@@ -22,7 +22,7 @@ export interface ScriptedModel extends LanguageModel {
   readonly requests: readonly ModelRequest[];
   /** Held calls not yet settled, oldest first. */
   readonly held: readonly HeldCall[];
-  /** Resolves once this many requests have come in all. */
+  /** Resolves once this many requests have come in total. */
   called(times: number): Promise<void>;
 }
 
@@ -109,7 +109,7 @@ function answerOf(text: string): ModelAnswer {
   return { text, usage: { inputTokens: 10, outputTokens: 5 } };
 }
 
-/** An answer that calls tools: each entry a name and its arguments, as a value or as the model's own text. */
+/** An answer that calls tools: each entry has a name and its arguments, as a value or as the text of the model. */
 export function asks(...calls: readonly (readonly [name: string, given: unknown])[]): Reply {
   return {
     text: '',

@@ -1,6 +1,6 @@
 import { elementAt } from '../../src/system/element.js';
 
-/** Numbers in [0, 1) that follow from a seed alone (mulberry32). */
+/** Numbers in [0, 1) that a seed determines (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -11,9 +11,9 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** Choices by such numbers. */
+/** Random choices that a seed determines. */
 export interface Choices {
-  /** A whole number from 0 to below a count. */
+  /** A whole number from 0 to `count` - 1. */
   below(count: number): number;
   happens(chance: number): boolean;
   /** One of some values, none of them undefined. */

@@ -8,7 +8,7 @@ const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 /** The flags of `npm start`. */
 const FLAGS = ['--max-semi-space-size=64'];
 
-/** Longest duration of a stop before SIGKILL. */
+/** Time for a stop, after which the test sends SIGKILL. */
 const DEADLINE_MS = 30_000;
 
 export interface ServiceProcess {

@@ -1,11 +1,13 @@
-/** One log under several engines of this process, each with a line of its own that a test can cut and mend. */
+/**
+ * One log for several engines of this process. Each engine has its own line to it, which a test can cut and repair.
+ */
 import { join } from 'node:path';
 import { AppendOutcomeUnknown, LogUnavailable, SubscriptionDropped } from '../../src/eventlog/errors.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog, Position } from '../../src/eventlog/port.js';
 import { changedLog } from './changed-log.js';
 
-/** `up`: as ever; `down`: refuses; `lossy`: does what it is asked and loses the answer; `silent`: answers nothing at all. */
+/** `up`: works; `down`: refuses calls; `lossy`: executes a call and loses the answer; `silent`: answers no call. */
 export type LineState = 'up' | 'down' | 'lossy' | 'silent';
 
 export interface LogLine {

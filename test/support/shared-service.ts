@@ -1,4 +1,4 @@
-/** One service for the tests of a block, which only differ in the model. */
+/** One service for the tests of a block, which differ only in the model. */
 import type { LanguageModel } from '../../src/models/port.js';
 import { RunFinished } from '../../src/run/errors.js';
 import type { RunningService, ServiceOverrides } from './running-service.js';

@@ -1,4 +1,4 @@
-/** A disk of its own that is soon full: a file system in memory, for which a test must be root on Linux. */
+/** A small disk that a test can fill: a file system in memory, which needs root on Linux. */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, rmSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,15 +7,15 @@ import { tempDir } from './temp-dir.js';
 
 export interface SmallDisk {
   readonly path: string;
-  /** Leaves this many bytes free, to a page. */
+  /** Fills the disk except this many bytes, rounded to a page. */
   fill(freeBytes?: number): void;
-  /** Takes away what fills it. */
+  /** Removes the filling. */
   clear(): void;
-  /** Takes the disk away; what has files open there keeps them. */
+  /** Unmounts the disk; a process with open files there keeps them. */
   remove(): void;
 }
 
-/** Defines tests that need such disks; where none can be had it says so in one line. */
+/** Defines tests that need such disks, or prints a line if none can be created. */
 export function onSmallDisks(define: () => void): void {
   if (isMounted(tempDir(), 4096)) define();
   else process.stderr.write('Not tried here: what a full disk does (only root may mount one)\n');
@@ -38,7 +38,7 @@ export function smallDisk(bytes: number): SmallDisk {
   };
 }
 
-/** @param stays whether it is left there; else it is a trial */
+/** @param stays whether the disk stays mounted; if not, this is only a test */
 function isMounted(dir: TempDir, bytes: number, stays = false): boolean {
   const options = ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', dir.path];
   const isThere = process.platform === 'linux' && spawnSync('mount', options).status === 0;
@@ -48,7 +48,7 @@ function isMounted(dir: TempDir, bytes: number, stays = false): boolean {
   return isThere;
 }
 
-/** Writes until there is no room; returns how much. */
+/** Writes until the disk is full. Returns the number of bytes. */
 function filled(path: string): number {
   const file = openSync(path, 'w');
   const page = Buffer.alloc(4096, 1);

@@ -1,4 +1,4 @@
-/** A folder of a test's own, removed after it. */
+/** A new folder for a test, which removes it afterwards. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
 /**
- * Commands on runs, one after the other, in one process on a terminal: `node terminal-commands.js COMMANDS`, where COMMANDS
- * is JSON, each with its words and what is different in its environment. After each comes a line with END and its exit code.
+ * Executes `council` commands one after the other, in one process on a terminal: `node terminal-commands.js COMMANDS`,
+ * where COMMANDS is JSON: the words of each command and the changes of its environment. After each command it prints a
+ * line with END and the exit code.
  */
 import { fileURLToPath } from 'node:url';
 import { COMMANDS } from '../../src/cli/command-table.js';

@@ -1,4 +1,4 @@
-/** A certificate that signs itself, for localhost and tests alone, and its key. Valid for a hundred years. */
+/** A self-signed certificate for localhost, only for tests, and its key. Valid for a hundred years. */
 export const CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBjDCCATOgAwIBAgIUX96tm9KWzyikAkifIv8YTjUSkwgwCgYIKoZIzj0EAwIw
 EDEOMAwGA1UEAwwFdGVzdHMwIBcNMjYxMTIyMTEyMzE0WhgPMjEyNjEwMjkxMTIz

@@ -1,4 +1,4 @@
-/** Uploads files to the service, as forms that a browser sends or that none would. */
+/** Uploads files to the service, in valid and in invalid forms. */
 import { createHash } from 'node:crypto';
 import type { UploadResult } from '../../src/generated/schemas.js';
 import { linesAt, pdfOf } from './pdf-writer.js';
@@ -19,12 +19,12 @@ export async function sendForm(url: string, form: FormData): Promise<Reply> {
   return { status: reply.status, headers: reply.headers, text: await reply.text() };
 }
 
-/** Sends a file that is taken. */
+/** Sends a file that the service must accept. */
 export async function uploaded(url: string, bytes: Uint8Array, filename?: string): Promise<UploadResult> {
   return restClient(url).read(await upload(url, bytes, filename), 200, 'upload-result.json');
 }
 
-/** Id of a document: hash of its bytes. */
+/** Id of a document: hash of the file's bytes. */
 export function idOf(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
@@ -34,12 +34,12 @@ export function pdfWith(...pages: readonly (readonly string[])[]): Buffer {
   return pdfOf(pages.map((lines) => linesAt(lines, { x: 50, y: 60 })));
 }
 
-/** Another file with the same text, which is had once: a comment stands behind its end. */
+/** Another file with the same text: adds a comment after the end of the PDF. */
 export function copyOf(pdf: Buffer, comment: string): Buffer {
   return Buffer.concat([pdf, Buffer.from(`% ${comment}\n`)]);
 }
 
-/** One part of a form, as bytes; heads as they are given. */
+/** One part of a form as bytes, with these headers unchanged. */
 export function partOf(heads: readonly string[], content: string | Uint8Array): Buffer {
   return Buffer.concat([Buffer.from([...heads, '', ''].join('\r\n')), Buffer.from(content), Buffer.from('\r\n')]);
 }
