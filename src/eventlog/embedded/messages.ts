@@ -57,7 +57,7 @@ export type LogReady =
       readonly isHeld: boolean;
     };
 
-/** What the thread serves, one call after the other. Its errors have a `FaultCode` as `code`. */
+/** What the thread (worker.ts) serves, one call after the other. Its errors have a `FaultCode` as `code`. */
 export interface ServedLog {
   append(batch: readonly StoredAppend[]): {
     readonly outcomes: readonly AppendOutcome[];
