@@ -441,7 +441,7 @@ describe('An unusable setting', () => {
       const child = startChild(process.execPath, [MAIN], { PORT: '0', DATA_DIR: dir.path, ...environment });
       expect(await child.ended).to.equal(2);
       expect(child.lines).to.deep.equal([]);
-      const [line = '', ...rest] = child.complaint().split('\n');
+      const [line = '', ...rest] = child.stderrText().split('\n');
       expect(line).to.match(says).and.not.include(KEY);
       expect(rest).to.deep.equal(['']);
     });

@@ -19,7 +19,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { changedLog } from '../support/changed-log.js';
 import { manualSystem } from '../support/manual-system.js';
 import { readerOf } from '../support/reader-of.js';
-import { openStoryLog, recordedStory, tell } from '../support/story-log.js';
+import { openStoryLog, recordedStory, appendStory } from '../support/story-log.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
@@ -78,7 +78,7 @@ describe('The background check of records', () => {
   it('ends with the service even if the views never catch up with the log', async () => {
     const runId = uuid();
     const story = await recordedStory();
-    await tell(log, runId, story, 0, story.length);
+    await appendStory(log, runId, story, 0, story.length);
     const corruptRuns = new CorruptRuns({
       known: [],
       store: stored.saveCorrupt,

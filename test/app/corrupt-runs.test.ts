@@ -324,7 +324,7 @@ describe('A run that is found corrupt while clients watch it', () => {
     expect(await plain.closed).to.equal(1011);
     expect(await rich.closed).to.equal(1011);
     expect(await stream.over).to.equal('cut');
-    expect(plain.told.map(({ event }) => event)).to.deep.equal(['connected', 'node_active', 'run_paused']);
+    expect(plain.messages.map(({ event }) => event)).to.deep.equal(['connected', 'node_active', 'run_paused']);
     await service.stop();
   });
 });

@@ -117,6 +117,8 @@ describe('The process on EventStoreDB', () => {
 
     const second = start();
     expect(await second.ended).to.equal(1);
-    expect(second.complaint()).to.match(new RegExp(`^Cannot use the data directory ".*": process ${first.pid} .*\\n$`));
+    expect(second.stderrText()).to.match(
+      new RegExp(`^Cannot use the data directory ".*": process ${first.pid} .*\\n$`),
+    );
   });
 });

@@ -225,7 +225,7 @@ describe('A council on Gemini', () => {
       child.signal('SIGTERM');
       expect(await child.ended).to.equal(0);
       const shown = [completed, failed].map((run) => JSON.stringify(run));
-      expect([...child.lines, child.complaint(), ...shown].join('\n')).not.to.include(KEY);
+      expect([...child.lines, child.stderrText(), ...shown].join('\n')).not.to.include(KEY);
       for (const file of readdirSync(dir.path, { recursive: true, encoding: 'utf8' })) {
         if (/\.(?:sqlite|sqlite-wal|json)$/.test(file)) {
           expect(readFileSync(join(dir.path, file)).includes(KEY), file).to.equal(false);

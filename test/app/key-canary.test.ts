@@ -45,7 +45,7 @@ describe('A secret that grants access to the service', () => {
     const channel = openChannel(url, `/ws/council/${runId}?events=all&ticket=${ticket}`);
     await rest.until(runId, isOver);
     await channel.closed;
-    answers.push(JSON.stringify(channel.told), (await refusedUpgrade(url, `/ws/x?ticket=${ticket}`)).body);
+    answers.push(JSON.stringify(channel.messages), (await refusedUpgrade(url, `/ws/x?ticket=${ticket}`)).body);
     for (const path of ['/api/keys', '/api/keys/events', '/api/session', '/api/runs/', `/api/runs/${runId}/events`]) {
       await asked(bearer(key), 'GET', path);
     }

@@ -14,7 +14,7 @@ import { checkRecord, factsOf } from '../support/record-of.js';
 import { allFinished } from '../support/run-when.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
-import { wholeOf } from '../support/whole-run.js';
+import { flatState } from '../support/whole-run.js';
 
 /** The smallest jitter. */
 const system = { ...nodeSystem(), random: () => 0 };
@@ -54,7 +54,7 @@ describe("A council on a server like llama.cpp's", () => {
   it('gets a score from 0 to 10, although the grammar of the server ignores the bounds of numbers', async () => {
     await open();
     const { run, events } = await ended(await start());
-    expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'A draft.' });
+    expect(flatState(run)).to.include({ status: 'completed', finalDraft: 'A draft.' });
     expect(run?.progress.shown.score).to.equal(10);
     expect(factsOf(events, 'NodeFailed')).to.deep.equal([]);
     expect(server.calls).to.have.length(3);
@@ -63,7 +63,7 @@ describe("A council on a server like llama.cpp's", () => {
   it('removes thoughts from drafts, and asks a critic again with a schema if the prompt alone fails', async () => {
     await open({ thoughts: 'Let me think. {"score": 3, "feedback": "no"}\n</think>\n\n' });
     const { run } = await ended(await start(READER));
-    expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'A draft.' });
+    expect(flatState(run)).to.include({ status: 'completed', finalDraft: 'A draft.' });
     const critiques = server.calls.filter(({ body }) => body.messages[0]?.content?.includes('"score" is a number'));
     expect(critiques.map(({ body }) => [body.tools !== undefined, body.response_format !== undefined])).to.deep.equal([
       [true, true],
@@ -75,7 +75,7 @@ describe("A council on a server like llama.cpp's", () => {
   it('waits while the server loads its model and loses no run', async () => {
     await open({ loading: 2 });
     const { run, events } = await ended(await start());
-    expect(wholeOf(run)).to.include({ status: 'completed' });
+    expect(flatState(run)).to.include({ status: 'completed' });
     expect(factsOf(events, 'NodeFailed').map(({ kind }) => kind)).to.contain('unavailable');
   });
 

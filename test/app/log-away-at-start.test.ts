@@ -83,7 +83,7 @@ describe('A service that starts while the server of its log is away', () => {
       for (const query of ['', '?events=all']) {
         const channel = openChannel(url, `/ws/council/${NO_RUN}${query}`);
         expect(await channel.closed).to.equal(1013);
-        expect(channel.told).to.deep.equal([]);
+        expect(channel.messages).to.deep.equal([]);
       }
       await come();
       await untilTrue(async () => (await fetch(`${url}/api/health/ready`)).status === 200);
@@ -92,7 +92,7 @@ describe('A service that starts while the server of its log is away', () => {
       expect(told()).to.deep.equal([AWAY, BACK]);
       expect(child.lines.filter((line) => READY_LINE.test(line))).to.have.length(1);
       expect(child.lines.join('\n')).not.to.include('"stack"');
-      expect(child.complaint()).to.equal('');
+      expect(child.stderrText()).to.equal('');
     });
   }
 
@@ -104,7 +104,7 @@ describe('A service that starts while the server of its log is away', () => {
     expect((await fetch(`${url}/api/runs`)).status).to.equal(503);
     await server.restart();
     expect(await child.ended).to.equal(2);
-    expect(child.complaint().trim().split('\n')).to.have.length(1);
-    expect(child.complaint()).to.include('HOST="0.0.0.0"');
+    expect(child.stderrText().trim().split('\n')).to.have.length(1);
+    expect(child.stderrText()).to.include('HOST="0.0.0.0"');
   });
 });

@@ -3,8 +3,8 @@ import { openChannel } from '../support/channel-client.js';
 import { openEventStream } from '../support/event-stream-client.js';
 import { graphOf } from '../support/given.js';
 import { pausedBefore, startGodRun } from '../support/god-run.js';
-import type { LeavingLog } from '../support/leaving-log.js';
-import { leavingLog } from '../support/leaving-log.js';
+import type { InterruptibleLog } from '../support/interruptible-log.js';
+import { interruptibleLog } from '../support/interruptible-log.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
@@ -18,11 +18,11 @@ const MOST_READS = 12;
 
 describe('A service whose log becomes unreachable while a client opens a stream', () => {
   let service: RunningService;
-  let log: LeavingLog;
+  let log: InterruptibleLog;
   const runs: Record<string, string> = {};
 
   before(async () => {
-    log = leavingLog();
+    log = interruptibleLog();
     // The model never answers the calls of one run, and answers all others at once.
     const model = scriptedModel(({ prompt }) =>
       prompt.includes('held') ? 'hold' : { text: '{"score": 9, "feedback": "fine"}' },
@@ -35,14 +35,14 @@ describe('A service whose log becomes unreachable while a client opens a stream'
     runs['paused'] = await startGodRun(service.engine, graphOf('one -> two'));
     await pausedBefore(service.engine, runs['paused'], 'one');
   });
-  afterEach(() => log.comeBack());
+  afterEach(() => log.recover());
   after(() => service.stop());
 
   for (const which of ['live', 'finished', 'paused']) {
     for (const query of ['', '?events=all']) {
       it(`closes the socket${query} of a ${which} run with 1013, before any message`, async () => {
         for (let reads = 0; reads <= MOST_READS; reads += 1) {
-          log.leaveAfter(reads);
+          log.failAfter(reads);
           const channel = openChannel(service.url, `/ws/council/${runs[which]}${query}`);
           const first = await Promise.race([channel.closed, channel.until(() => true).catch(() => channel.closed)]);
           if (typeof first !== 'number') {
@@ -51,7 +51,7 @@ describe('A service whose log becomes unreachable while a client opens a stream'
             return;
           }
           expect(first).to.equal(1013);
-          expect(channel.told).to.deep.equal([]);
+          expect(channel.messages).to.deep.equal([]);
         }
         throw new Error('The socket never said anything');
       });
@@ -59,7 +59,7 @@ describe('A service whose log becomes unreachable while a client opens a stream'
 
     it(`answers the event stream of a ${which} run with 503 and Retry-After, never with an empty 200`, async () => {
       for (let reads = 0; reads <= MOST_READS; reads += 1) {
-        log.leaveAfter(reads);
+        log.failAfter(reads);
         const stream = openEventStream(service.url, `/api/runs/${runs[which]}/stream`);
         const { status, headers } = await stream.answered;
         if (status === 200) {
@@ -86,7 +86,7 @@ describe('A service whose log becomes unreachable while a client opens a stream'
       expect(whole.status).to.equal(200);
       const statuses: number[] = [];
       for (let reads = 0; reads <= MOST_READS; reads += 1) {
-        log.leaveAfter(reads);
+        log.failAfter(reads);
         const reply = await ask();
         statuses.push(reply.status);
         if (reply.status !== 503) expect(reply).to.deep.equal(whole);
@@ -99,10 +99,10 @@ describe('A service whose log becomes unreachable while a client opens a stream'
   it('answers 503, not an empty stream, to a client that has all events of a live run', async () => {
     const head = (await restClient(service.url).get(`/api/runs/${runs['live']}/events`)).headers.get('ETag') ?? '';
     const after = head.replaceAll('"', '');
-    log.leaveAfter(0);
+    log.failAfter(0);
     const stream = openEventStream(service.url, `/api/runs/${runs['live']}/stream`, { 'Last-Event-ID': after });
     expect((await stream.answered).status).to.equal(503);
-    log.comeBack();
+    log.recover();
     const again = openEventStream(service.url, `/api/runs/${runs['live']}/stream`, { 'Last-Event-ID': after });
     expect((await again.answered).status).to.equal(200);
     again.leave();
@@ -112,13 +112,13 @@ describe('A service whose log becomes unreachable while a client opens a stream'
     it(`answers ${path} with 503 and Retry-After, or with what it has read`, async () => {
       let isAnswered = false;
       for (let reads = 0; reads <= MOST_READS && !isAnswered; reads += 1) {
-        log.leaveAfter(reads);
+        log.failAfter(reads);
         const stream = openEventStream(service.url, path);
         const { status, headers } = await stream.answered;
         isAnswered = status === 200;
         if (isAnswered) {
           expect(reads, 'reads before the answer').to.be.greaterThan(0);
-          log.comeBack();
+          log.recover();
           if (!path.includes('head')) await stream.until(() => true);
           stream.leave();
         } else {

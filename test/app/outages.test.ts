@@ -14,7 +14,7 @@ import { checkRecord, factsOf } from '../support/record-of.js';
 import { allFinished, runWhen } from '../support/run-when.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
-import { wholeOf } from '../support/whole-run.js';
+import { flatState } from '../support/whole-run.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { openLog } from '../../src/eventlog/open.js';
 import { failureOf } from '../../src/run/state.js';
@@ -161,7 +161,7 @@ describe("A model server's outage", () => {
     const engine = await open({ system: nodeSystem() });
     const [cancelled, kept] = [await start(engine), await start(engine)];
     await Promise.all([cancelled, kept].map((runId) => waitsItOut(engine, runId)));
-    expect(wholeOf(await engine.registry.cancel(cancelled))).to.include({ status: 'failed' });
+    expect(flatState(await engine.registry.cancel(cancelled))).to.include({ status: 'failed' });
     await server.comeBack();
     const [run] = await allFinished(engine, [kept]);
     expect(run?.phase.status).to.equal('completed');

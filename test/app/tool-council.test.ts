@@ -32,7 +32,7 @@ import { allFinished } from '../support/run-when.js';
 import { asks, scriptedModel } from '../support/scripted-model.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
-import { wholeOf } from '../support/whole-run.js';
+import { flatState } from '../support/whole-run.js';
 import { finalDraftOf } from '../../src/run/state.js';
 
 /** The least jitter. */
@@ -89,7 +89,7 @@ describe('A council with tools', () => {
         says(draft),
       ]);
       const { run, events } = await runToItsEnd(await open(gemini(), { chunkSearch: memoryChunks([TREES]) }), 'plan');
-      expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: draft });
+      expect(flatState(run)).to.include({ status: 'completed', finalDraft: draft });
       expect(factsOf(events, 'NodeStarted')[0]?.tools).to.deep.equal(['pdfReader']);
       const [call] = factsOf(events, 'ToolCalled');
       expect(call).to.deep.include({ step: 1, node: 'plan', attempt: 1, round: 1, tool: 'pdf_reader', error: null });
@@ -179,7 +179,7 @@ describe('A council with tools', () => {
     const second = await open(model, { chunkSearch });
     await second.recover();
     const [run] = await allFinished(second, [runId]);
-    expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'Done.' });
+    expect(flatState(run)).to.include({ status: 'completed', finalDraft: 'Done.' });
     const events = await checkRecord(second.log, runId);
     expect(factsOf(events, 'ToolCalled').map(({ step, attempt }) => [step, attempt])).to.deep.equal([
       [1, 1],
@@ -234,7 +234,7 @@ describe('A council with tools', () => {
         const runId = system.uuid();
         await at.registry.start(runRequest(runId));
         const [run] = await allFinished(at, [runId]);
-        expect(wholeOf(run)).to.include({ status: 'completed', iterationCount: 2, finalDraft: 'Draft 3' });
+        expect(flatState(run)).to.include({ status: 'completed', iterationCount: 2, finalDraft: 'Draft 3' });
         expect(run?.progress.shown.score).to.equal(9);
         const events = await checkRecord(at.log, runId);
         expect(factsOf(events, 'NodeStarted')[1]).to.include({ attempt: 2, delayMs: 1000, model: 'model-x' });

@@ -10,7 +10,7 @@ import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { recordOf } from '../support/record-of.js';
 import { allFinished } from '../support/run-when.js';
 import { tempDir } from '../support/temp-dir.js';
-import { wholeOf } from '../support/whole-run.js';
+import { flatState } from '../support/whole-run.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const { sha256, uuid } = nodeSystem();
@@ -51,7 +51,7 @@ describe('The verification of an export', () => {
     expect(firstDifference).to.equal(null);
     expect(events).to.equal(lines.length);
     expect(headHash).to.equal((JSON.parse(lines.at(-1) ?? '') as ExportedEvent).hash);
-    expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'Draft 4' });
+    expect(flatState(run)).to.include({ status: 'completed', finalDraft: 'Draft 4' });
   });
 
   it('finds every changed byte and names its event', async () => {

@@ -66,7 +66,7 @@ describe('council run in this process', () => {
 
   it('cancels the run on SIGINT, and unlocks the folder', async () => {
     const slow = bench.start([TOPIC, '--json'], { env: { OFFLINE_LATENCY_MS: '60000' } });
-    await slow.untilTold(/master_agent/);
+    await slow.waitForStderr(/master_agent/);
     slow.signal('SIGINT');
     const ended = await slow.exit;
     expect(ended.code).to.equal(1);

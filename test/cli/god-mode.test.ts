@@ -50,7 +50,7 @@ describe('council run --god', () => {
 
   it('cancels a paused run on SIGINT', async () => {
     const waiting = bench.start(['The sea', '--god', '--blueprint', bench.pair()]);
-    await waiting.untilTold(/reject or edit/);
+    await waiting.waitForStderr(/reject or edit/);
     waiting.signal('SIGINT');
     const ended = await waiting.exit;
     expect(ended).to.include({ code: 1, stdout: '' });
@@ -78,8 +78,8 @@ describe('council run --god', () => {
     const editor = bench.written('editor.sh', 'echo open >&2; sleep 1\n');
     const words = ['The sea', '--god', '--blueprint', bench.pair()];
     const editing = bench.start(words, { env: { EDITOR: `sh ${editor}` } });
-    editing.tell('edit\n');
-    await editing.untilTold(/^open$/m);
+    editing.writeInput('edit\n');
+    await editing.waitForStderr(/^open$/m);
     editing.signal('SIGINT');
     const ended = await editing.exit;
     expect(ended).to.include({ code: 1, stdout: '' });

@@ -38,11 +38,11 @@ function onTerminal(): void {
     const editor = bench.written('editor.sh', 'printf "Your draft? " >&2; read -r draft; echo "$draft" > "$1"\n');
     const god = typed(['The sea', '--god', '--blueprint', bench.pair()], { EDITOR: `sh ${editor}` });
     await shows(god, 'reject or edit');
-    god.tell('approve\n');
+    god.writeInput('approve\n');
     await shows(god, 'Paused before reader');
-    god.tell('edit\n');
+    god.writeInput('edit\n');
     await god.waitFor((lines) => lines.some((line) => line.includes('edit')));
-    god.tell('The sea is deep.\n');
+    god.writeInput('The sea is deep.\n');
     const { code, stdout } = await god.exit;
     expect(code, stdout).to.equal(0);
     expect(stdout).to.include('Your draft? ');
@@ -52,7 +52,7 @@ function onTerminal(): void {
   it('cancels the run on Ctrl-C', async () => {
     const slow = typed(['The sea'], { OFFLINE_LATENCY_MS: '60000' });
     await shows(slow, 'here, on the offline model');
-    slow.tell('\x03');
+    slow.writeInput('\x03');
     const { code, stdout } = await slow.exit;
     expect(code, stdout).to.equal(1);
     expect(stdout).to.match(/\r\x1b\[KFailed after .*: Cancelled by the user/);

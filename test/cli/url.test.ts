@@ -66,7 +66,7 @@ describe('council run --url', () => {
   it('cancels the run at the service on SIGINT', async () => {
     service = await startService();
     const waiting = bench.start(['The sea', '--god', '--json', '--blueprint', bench.pair(), '--url', service.url]);
-    await waiting.untilTold(/reject or edit/);
+    await waiting.waitForStderr(/reject or edit/);
     waiting.signal('SIGINT');
     const ended = await waiting.exit;
     expect(ended.code).to.equal(1);
@@ -78,10 +78,10 @@ describe('council run --url', () => {
     const dataDir = join(bench.path, 'service');
     service = await startService({ dataDir });
     const waiting = bench.start(['The sea', '--god', '--blueprint', bench.pair(), '--url', service.url]);
-    await waiting.untilTold(/reject or edit/);
+    await waiting.waitForStderr(/reject or edit/);
     await service.stop();
     service = await startService({ dataDir, port: Number(new URL(service.url).port) });
-    waiting.tell('approve\napprove\n');
+    waiting.writeInput('approve\napprove\n');
     const ended = await waiting.exit;
     expect(ended.code, ended.stderr).to.equal(0);
     expect(ended.stderr).to.include('Paused before reader');
@@ -98,12 +98,12 @@ describe('council run --url', () => {
   it('says that the connection is lost, and ends soon if it cannot cancel the run', async () => {
     service = await startService();
     const waiting = bench.start(['The sea', '--god', '--blueprint', bench.pair(), '--url', service.url]);
-    await waiting.untilTold(/reject or edit/);
-    waiting.tell('approve\n');
-    await waiting.untilTold(/before reader[^]*reject or edit/);
+    await waiting.waitForStderr(/reject or edit/);
+    waiting.writeInput('approve\n');
+    await waiting.waitForStderr(/before reader[^]*reject or edit/);
     await service.stop();
-    waiting.tell('approve\n');
-    await waiting.untilTold(/Connection to the service lost/);
+    waiting.writeInput('approve\n');
+    await waiting.waitForStderr(/Connection to the service lost/);
     const cancelledMs = Date.now();
     waiting.signal('SIGINT');
     const ended = await waiting.exit;
@@ -117,7 +117,7 @@ describe('council run --url', () => {
     service = await startService({ model: offlineModel({ latencyMs: 60_000, system: nodeSystem() }) });
     spoilt = await spoiltService(service.url, ({ url }) => (url?.endsWith('/cancel') === true ? 'hang' : 'pass'));
     const silent = bench.start([TOPIC, '--url', spoilt.url]);
-    await silent.untilTold(/master_agent/);
+    await silent.waitForStderr(/master_agent/);
     const cancelledMs = Date.now();
     silent.signal('SIGTERM');
     const ended = await silent.exit;

@@ -71,7 +71,7 @@ describe('council run with wrong words or settings', () => {
   it('names the address of an unreachable EVENTSTORE_URL without the password, and ends at Ctrl-C', async () => {
     const env = { EVENTSTORE_URL: 'esdb://admin:changeit@127.0.0.1:1?tls=false' };
     const started = bench.start(['x'], { env, input: '' });
-    await started.untilTold(/cannot be reached.*127\.0\.0\.1:1/);
+    await started.waitForStderr(/cannot be reached.*127\.0\.0\.1:1/);
     started.signal('SIGINT');
     const { code, stderr } = await started.exit;
     expect(code).to.equal(1);

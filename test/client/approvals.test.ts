@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { ApprovalChange } from '../../src/client/client.js';
 import { CouncilClient } from '../../src/client/client.js';
-import { hurriedSystem } from '../support/client-system.js';
+import { systemWithoutBackoff } from '../support/client-system.js';
 import type { Reply } from '../support/fake-server.js';
 import { fakeServer, resets } from '../support/fake-server.js';
 import { instantModel } from '../support/instant-model.js';
@@ -17,7 +17,7 @@ describe("The client's inbox", () => {
 
   before(async () => {
     service = await startService({ model: instantModel() });
-    council = new CouncilClient({ url: service.url, system: hurriedSystem() });
+    council = new CouncilClient({ url: service.url, system: systemWithoutBackoff() });
     ({ id: blueprint } = await council.blueprints.create({ name: 'One', nodes: [{ id: 'write' }] }));
   });
   after(() => service.stop());
@@ -70,7 +70,7 @@ describe("The client's inbox", () => {
       resets,
       told('event: waiting\ndata: []\n\n'),
     ]);
-    const changes = new CouncilClient({ url: server.url, system: hurriedSystem() }).approvals
+    const changes = new CouncilClient({ url: server.url, system: systemWithoutBackoff() }).approvals
       .watch({ mine: true })
       [Symbol.asyncIterator]();
     expect(await next(changes)).to.deep.equal({ type: 'gone', run_id: NO_RUN, expected_seq: 3 });

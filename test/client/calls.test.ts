@@ -5,7 +5,7 @@ import type { BlueprintCreate } from '../../src/generated/schemas.js';
 import { present } from '../../src/system/element.js';
 import { spoiltService } from '../cli/spoilt-service.js';
 import { allOf } from '../support/all-of.js';
-import { hurriedSystem } from '../support/client-system.js';
+import { systemWithoutBackoff } from '../support/client-system.js';
 import type { FakeServer, Reply } from '../support/fake-server.js';
 import { answersStatus, endsMidBody, fakeServer, resets, sends } from '../support/fake-server.js';
 import { instantModel } from '../support/instant-model.js';
@@ -27,7 +27,7 @@ describe('The client', () => {
 
   before(async () => {
     service = await startService({ model: instantModel() });
-    council = new CouncilClient({ url: `${service.url}/`, system: hurriedSystem() });
+    council = new CouncilClient({ url: `${service.url}/`, system: systemWithoutBackoff() });
   });
   after(() => service.stop());
 
@@ -194,7 +194,9 @@ describe('The client', () => {
       return 'lose';
     });
     const before = await allOf(council.runs.list());
-    const run = await new CouncilClient({ url: spoilt.url, system: hurriedSystem() }).runs.start({ topic: 'Seas' });
+    const run = await new CouncilClient({ url: spoilt.url, system: systemWithoutBackoff() }).runs.start({
+      topic: 'Seas',
+    });
     await spoilt.stop();
     const after = await allOf(council.runs.list());
     expect(after).to.have.lengthOf(before.length + 1);
@@ -210,7 +212,7 @@ describe('The client', () => {
       isLost = true;
       return 'lose';
     });
-    const client = new CouncilClient({ url: spoilt.url, system: hurriedSystem() });
+    const client = new CouncilClient({ url: spoilt.url, system: systemWithoutBackoff() });
     expect(await client.run(pause.runId).cancel()).to.include({ status: 'failed', error: 'Cancelled by the user' });
     await spoilt.stop();
     const run = await council.runs.start({ topic: 'Trees' });
@@ -223,7 +225,7 @@ describe('A call of the client', () => {
   let server: FakeServer<unknown>;
   const client = async (replies: readonly Reply[], key?: string): Promise<CouncilClient> => {
     server = await fakeServer(replies);
-    return new CouncilClient({ url: server.url, key, system: hurriedSystem() });
+    return new CouncilClient({ url: server.url, key, system: systemWithoutBackoff() });
   };
   afterEach(() => server.stop());
 

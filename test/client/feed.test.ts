@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { FeedEvent } from '../../src/client/client.js';
 import { CouncilClient } from '../../src/client/client.js';
 import { allOf } from '../support/all-of.js';
-import { hurriedSystem } from '../support/client-system.js';
+import { systemWithoutBackoff } from '../support/client-system.js';
 import { openCuttingProxy } from '../support/cutting-proxy.js';
 import type { Reply } from '../support/fake-server.js';
 import { answersStatus, fakeServer } from '../support/fake-server.js';
@@ -23,7 +23,7 @@ describe(`The client's feed of all runs (SEED=${SEED})`, () => {
 
   before(async () => {
     service = await startService({ model: instantModel() });
-    council = new CouncilClient({ url: service.url, system: hurriedSystem() });
+    council = new CouncilClient({ url: service.url, system: systemWithoutBackoff() });
     const runs = await Promise.all(['Trees', 'Seas', 'Hills'].map((topic) => council.runs.start({ topic })));
     await Promise.all(runs.map((run) => run.result()));
     ids = runs.map(({ id }) => id);
@@ -35,7 +35,7 @@ describe(`The client's feed of all runs (SEED=${SEED})`, () => {
 
   it('yields every event of every run once and in order, over broken connections', async () => {
     const proxy = await openCuttingProxy(service.url, () => 1 + Math.floor(random() * MAX_PIECE_BYTES));
-    const through = new CouncilClient({ url: proxy.url, system: hurriedSystem() });
+    const through = new CouncilClient({ url: proxy.url, system: systemWithoutBackoff() });
     const events = await recorded();
     const told: FeedEvent[] = [];
     for await (const event of through.feed()) if (told.push(event) === events.length) break;
@@ -81,7 +81,7 @@ describe(`The client's feed of all runs (SEED=${SEED})`, () => {
       told('id: 9\n\n'),
       answersStatus(409, '{"detail":"It is of another log"}'),
     ]);
-    const stream = new CouncilClient({ url: server.url, system: hurriedSystem() }).feed({ from: 'head' });
+    const stream = new CouncilClient({ url: server.url, system: systemWithoutBackoff() }).feed({ from: 'head' });
     expect(await rejectionOf(allOf(stream))).to.include({ name: 'ConflictError', detail: 'It is of another log' });
     expect(server.calls.map(({ path, headers }) => [path, headers['last-event-id']])).to.deep.equal([
       ['/api/feed?from=head', undefined],

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { CouncilClient, ForbiddenError, NotFoundError, UnauthorizedError } from '../../src/client/client.js';
-import { hurriedSystem } from '../support/client-system.js';
+import { systemWithoutBackoff } from '../support/client-system.js';
 import { instantModel } from '../support/instant-model.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { RunningService } from '../support/running-service.js';
@@ -9,7 +9,7 @@ import { startService } from '../support/running-service.js';
 describe('The client of a service with keys', () => {
   let service: RunningService;
   const clientOf = (key?: string): CouncilClient =>
-    new CouncilClient({ url: service.url, key, system: hurriedSystem() });
+    new CouncilClient({ url: service.url, key, system: systemWithoutBackoff() });
   let admin: CouncilClient;
 
   before(async () => {

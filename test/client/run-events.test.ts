@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClientSystem, RunEvent } from '../../src/client/client.js';
 import { CouncilClient, ServerError, UnreachableError } from '../../src/client/client.js';
 import { allOf } from '../support/all-of.js';
-import { hurriedSystem } from '../support/client-system.js';
+import { systemWithoutBackoff } from '../support/client-system.js';
 import type { CuttingProxy } from '../support/cutting-proxy.js';
 import { openCuttingProxy } from '../support/cutting-proxy.js';
 import type { FakeServer, Reply } from '../support/fake-server.js';
@@ -33,7 +33,7 @@ describe(`The client's stream of a run (SEED=${SEED})`, () => {
 
   before(async () => {
     service = await startService({ model: instantModel() });
-    council = new CouncilClient({ url: service.url, system: hurriedSystem() });
+    council = new CouncilClient({ url: service.url, system: systemWithoutBackoff() });
   });
   after(() => service.stop());
 
@@ -49,7 +49,7 @@ describe(`The client's stream of a run (SEED=${SEED})`, () => {
 
   it(`yields exactly the events of the export, over ${CUTS} broken connections`, async () => {
     const proxy: CuttingProxy = await openCuttingProxy(service.url, () => 1 + Math.floor(random() * MAX_PIECE_BYTES));
-    const through = new CouncilClient({ url: proxy.url, system: hurriedSystem() });
+    const through = new CouncilClient({ url: proxy.url, system: systemWithoutBackoff() });
     while (proxy.cuts < CUTS) {
       const { id } = await council.runs.start({ topic: 'Trees' });
       const followed = await Promise.all(Array.from({ length: 4 }, () => allOf(through.run(id).events())));
@@ -130,7 +130,7 @@ describe("The client's stream from a faulty service", () => {
 
   const followed = async (
     replies: readonly Reply[],
-    system: ClientSystem = hurriedSystem(),
+    system: ClientSystem = systemWithoutBackoff(),
   ): Promise<readonly unknown[]> => {
     server = await fakeServer(replies);
     return await allOf(new CouncilClient({ url: server.url, system }).run(NO_RUN).events());
@@ -207,7 +207,7 @@ describe("The client's stream from a faulty service", () => {
   it('waits for Retry-After, or else for a random and growing time', async () => {
     const waits: number[] = [];
     const system: ClientSystem = {
-      ...hurriedSystem(),
+      ...systemWithoutBackoff(),
       random: () => 0.5,
       after: (delayMs, callBack) => {
         if (delayMs === 60_000) return () => undefined;
@@ -268,7 +268,7 @@ describe("The client's stream from a faulty service", () => {
   it('fails when the service is unreachable for longer than the configured time', async () => {
     server = await fakeServer([told(blocks(0)), resets]);
     let nowMs = 0;
-    const system = { ...hurriedSystem(), monotonicMs: () => (nowMs += 10_000) };
+    const system = { ...systemWithoutBackoff(), monotonicMs: () => (nowMs += 10_000) };
     const waits: number[] = [];
     const retry = { streamMs: 35_000, onWait: ({ failures }: { failures: number }) => void waits.push(failures) };
     const client = new CouncilClient({ url: server.url, system, retry });
@@ -281,7 +281,7 @@ describe("The client's stream from a faulty service", () => {
 
 /** An environment that counts active timers. */
 function countedTimers(): { readonly system: ClientSystem; open(): number } {
-  const host = hurriedSystem();
+  const host = systemWithoutBackoff();
   const running = new Set<object>();
   return {
     system: {

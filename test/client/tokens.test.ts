@@ -4,7 +4,7 @@ import { WebSocket } from 'ws';
 import type { LiveMessage } from '../../src/client/client.js';
 import { CouncilClient, NotFoundError, UnauthorizedError } from '../../src/client/client.js';
 import { allOf } from '../support/all-of.js';
-import { hurriedSystem } from '../support/client-system.js';
+import { systemWithoutBackoff } from '../support/client-system.js';
 import type { CuttingProxy } from '../support/cutting-proxy.js';
 import { openCuttingProxy } from '../support/cutting-proxy.js';
 import { graphOf } from '../support/given.js';
@@ -35,7 +35,7 @@ describe("The client's tokens of a run", () => {
     }
   }
   const clientOf = (url: string, key?: string): CouncilClient =>
-    new CouncilClient({ url, key, webSocket: CountedSocket, system: hurriedSystem() });
+    new CouncilClient({ url, key, webSocket: CountedSocket, system: systemWithoutBackoff() });
 
   beforeEach(async () => {
     [connections, proxy] = [0, null];

@@ -6,7 +6,7 @@ import type { LanguageModel } from '../../src/models/port.js';
 import { appendRecord, longRun } from '../support/console-records.js';
 import { IS_SOAK, describeInBrowser } from '../support/console-browser.js';
 import { RUN_ID } from '../support/given.js';
-import { spoil } from '../support/god-run.js';
+import { corruptRecord } from '../support/god-run.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { runWhen } from '../support/run-when.js';
@@ -164,7 +164,7 @@ describeInBrowser('The page of a run', (browser) => {
     const page = await browser.open(urlOf('00000000-0000-4000-8000-00000000dead'), { expectsRefusals: true });
     await page.getByRole('heading', { level: 1, name: 'Run not found' }).waitFor();
     const run = await pausedRun();
-    await spoil(service.engine, run.id);
+    await corruptRecord(service.engine, run.id);
     await page.goto(urlOf(run.id));
     await page.getByRole('alert').getByText('The record of this run is damaged').waitFor();
     await page.getByText('is invalid:').waitFor();

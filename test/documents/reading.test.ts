@@ -67,10 +67,10 @@ describe('Agents that read uploaded documents', () => {
       [idOf(TREES), 1, 0],
       [idOf(STONES), 2, 1],
     ]);
-    expect(first.told)
+    expect(first.lastResult)
       .to.include('Oaks grow slowly in the shade.')
       .and.include(`[${idOf(TREES).slice(0, 8)}:1]`);
-    expect(first.told).to.include('document="Bäume.pdf"');
+    expect(first.lastResult).to.include('document="Bäume.pdf"');
     for (const isDeleted of [false, true, 'passages.sqlite', 'views.sqlite'] as const) {
       await service.stop();
       if (isDeleted === true) rmSync(join(dir.path, 'views'), { recursive: true });

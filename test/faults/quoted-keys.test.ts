@@ -119,7 +119,7 @@ onEmbeddedLog(() =>
           const stream = openEventStream(url, `/api/runs/${runId}/stream`);
           const run = await rest.until(runId, isOver);
           await Promise.all([channel.closed, stream.over]);
-          told.push(JSON.stringify([run, channel.told, stream.events]));
+          told.push(JSON.stringify([run, channel.messages, stream.events]));
           await tellAll(runId);
           return run;
         };

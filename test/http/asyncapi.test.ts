@@ -105,7 +105,7 @@ describe('GET /api/asyncapi.json', () => {
     const unknown = openChannel(service.url, `/ws/council/${NO_RUN}`);
     await Promise.all([plain.closed, rich.closed, stream.over, unknown.closed]);
 
-    const received = [...plain.told, ...unknown.told];
+    const received = [...plain.messages, ...unknown.messages];
     expect(names(received)).to.include.members([
       'connected',
       'node_active',
@@ -114,8 +114,8 @@ describe('GET /api/asyncapi.json', () => {
       'run_complete',
     ]);
     for (const message of received) expectDescribed('run', message);
-    expect(names(rich.told)).to.include.members(['run_event', 'node_start', 'node_complete', 'run_complete']);
-    for (const message of rich.told) expectDescribed('runInFull', message);
+    expect(names(rich.messages)).to.include.members(['run_event', 'node_start', 'node_complete', 'run_complete']);
+    for (const message of rich.messages) expectDescribed('runInFull', message);
     expect(stream.events.map(({ event }) => event)).to.include.members(['RunRequested', 'GateDecided', 'RunCompleted']);
     for (const { data } of stream.events) expectDescribed('runEvents', JSON.parse(data));
     const feed = openEventStream(service.url, '/api/feed');

@@ -9,7 +9,7 @@ import { openCuttingProxy } from '../support/cutting-proxy.js';
 import type { EventStreamClient } from '../support/event-stream-client.js';
 import { openEventStream } from '../support/event-stream-client.js';
 import { graphOf } from '../support/given.js';
-import { pausedBefore, spoil, startGodRun } from '../support/god-run.js';
+import { pausedBefore, corruptRecord, startGodRun } from '../support/god-run.js';
 import { instantModel } from '../support/instant-model.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
@@ -250,7 +250,7 @@ describe('A feed', () => {
     const stream = openEventStream(service.url, '/api/feed');
     await stream.until(({ event }) => event === 'RunReleased');
     const shown = stream.events.length;
-    await spoil(service.engine, runId);
+    await corruptRecord(service.engine, runId);
     const other = await rest.start();
     await rest.until(other, isOver);
     await stream.until(({ event }) => event === 'RunCompleted');

@@ -3,7 +3,7 @@ import type { Approval, ApprovalGone } from '../../src/generated/schemas.js';
 import { schemaCheck } from '../support/schema-check.js';
 import type { StreamedEvent } from '../support/event-stream-client.js';
 import { openEventStream } from '../support/event-stream-client.js';
-import { approvePath, pausedBefore, spoil } from '../support/god-run.js';
+import { approvePath, pausedBefore, corruptRecord } from '../support/god-run.js';
 import { addFirstKey, addKey, bearer, restWith } from '../support/keys.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
@@ -132,7 +132,7 @@ describe('The inbox', () => {
   it('omits a run with a corrupt record', async () => {
     await saved('pair');
     const runId = await paused('pair');
-    await spoil(service.engine, runId);
+    await corruptRecord(service.engine, runId);
     expect(await list()).to.deep.equal([]);
   });
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { HistoryRecord } from '../../src/generated/schemas.js';
 import { graphOf } from '../support/given.js';
-import { pausedBefore, spoil, startGodRun } from '../support/god-run.js';
+import { pausedBefore, corruptRecord, startGodRun } from '../support/god-run.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
 import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -151,7 +151,7 @@ describe('GET /api/runs/ with filters', () => {
     const damaged = await startGodRun(service.engine, graphOf('one -> two'), 'Damaged trees');
     await pausedBefore(service.engine, damaged, 'one');
     expect(await listed({ q: 'damaged', status: 'paused' })).to.deep.equal([damaged]);
-    await spoil(service.engine, damaged);
+    await corruptRecord(service.engine, damaged);
     rest.problem(await rest.get(`/api/runs/${damaged}/state`), 500);
     expect(await listed({ q: 'damaged', status: 'paused' })).to.deep.equal([]);
     const [row] = rest.read(await rest.get('/api/runs/?q=damaged&status=failed'), 200, LIST);

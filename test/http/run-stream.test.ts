@@ -5,7 +5,7 @@ import type { LanguageModel } from '../../src/models/port.js';
 import type { EventStreamClient } from '../support/event-stream-client.js';
 import { openEventStream } from '../support/event-stream-client.js';
 import { graphOf } from '../support/given.js';
-import { pausedBefore, spoil, startGodRun } from '../support/god-run.js';
+import { pausedBefore, corruptRecord, startGodRun } from '../support/god-run.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -125,7 +125,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
     await pausedBefore(service.engine, runId, 'one');
     const stream = follow(runId);
     await stream.until(({ event }) => event === 'RunReleased');
-    await spoil(service.engine, runId);
+    await corruptRecord(service.engine, runId);
     expect(await stream.over).to.equal('cut');
     expect(stream.events.at(-1)?.event).to.equal('RunReleased');
     rest.problem(await rest.get(path(runId)), 500);

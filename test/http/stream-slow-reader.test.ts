@@ -158,7 +158,7 @@ describe('A client of the rich stream that does not read', () => {
     expect(await feedLive(await watched())).to.be.lessThan(1_000);
     channel.socket.resume();
     expect(await channel.closed).to.equal(4408);
-    const seqs = channel.told.filter(({ event }) => event === 'run_event').map(({ seq }) => seq);
+    const seqs = channel.messages.filter(({ event }) => event === 'run_event').map(({ seq }) => seq);
     expect(seqs).to.deep.equal(Array.from(seqs, (_, index) => index));
   });
 
@@ -199,7 +199,7 @@ describe('A client of the rich stream that does not read', () => {
     channel.socket.resume();
     await fed;
     expect(await channel.closed).to.equal(1000);
-    expect(channel.told.filter(({ event }) => event === 'run_event')).to.have.length(MANY + 1);
+    expect(channel.messages.filter(({ event }) => event === 'run_event')).to.have.length(MANY + 1);
   });
 
   it('delays recorded events without a disconnection on an event stream', async () => {

@@ -3,7 +3,7 @@ import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/
 import type { FakeAnthropic } from '../support/fake-anthropic.js';
 import { fakeAnthropic, refuses, says, saysInPieces, streamsEvents } from '../support/fake-anthropic.js';
 import type { Reply } from '../support/fake-server.js';
-import { modelFailureOf, REQUEST, SPENT, TOOLS } from '../support/model-requests.js';
+import { modelFailureOf, REQUEST, REPORTED_USAGE, TOOLS } from '../support/model-requests.js';
 import { modelAt } from '../support/provider-models.js';
 
 const KEY = 'sk-ant-secret-key-of-this-test';
@@ -23,7 +23,7 @@ describe('Anthropic', () => {
 
   it('is asked by its messages, with the key in its header and nowhere else', async () => {
     const request = { model: 'claude-sonnet-4-5', temperature: 0.5, maxOutputTokens: 99 };
-    expect(await ask(request)).to.deep.equal({ text: 'A draft', usage: SPENT });
+    expect(await ask(request)).to.deep.equal({ text: 'A draft', usage: REPORTED_USAGE });
     const [call] = server.calls;
     expect(call).to.include({ method: 'POST', path: '/v1/messages' });
     expect(call?.headers).to.include({ 'x-api-key': KEY, 'anthropic-version': '2023-06-01' });
@@ -64,7 +64,10 @@ describe('Anthropic', () => {
   it('streams, and is the same answer', async () => {
     server.answerBy([saysInPieces(['A ', 'dräft'])]);
     const heard: string[] = [];
-    expect(await ask({ onToken: (text) => void heard.push(text) })).to.deep.equal({ text: 'A dräft', usage: SPENT });
+    expect(await ask({ onToken: (text) => void heard.push(text) })).to.deep.equal({
+      text: 'A dräft',
+      usage: REPORTED_USAGE,
+    });
     expect(heard.join('')).to.equal('A dräft');
     expect(server.calls[0]?.body.stream).to.equal(true);
   });

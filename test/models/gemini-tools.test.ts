@@ -4,7 +4,7 @@ import { modelAt as providerModelAt } from '../support/provider-models.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/port.js';
 import type { FakeGemini, GeminiReply } from '../support/fake-gemini.js';
 import { fakeGemini, refuses, says, streams } from '../support/fake-gemini.js';
-import { modelFailureOf, REQUEST, SPENT, TOOLS } from '../support/model-requests.js';
+import { modelFailureOf, REQUEST, REPORTED_USAGE, TOOLS } from '../support/model-requests.js';
 import { rejectionOf } from '../support/rejection.js';
 
 const CALLS = [
@@ -139,7 +139,7 @@ describe('Gemini with tools', () => {
           { ...piece([{ text: '' }], { finishReason: 'STOP' }), usageMetadata: USAGE },
         ]),
       ]);
-      expect(await ask({ onToken })).to.deep.equal({ text: 'A dräft', usage: SPENT });
+      expect(await ask({ onToken })).to.deep.equal({ text: 'A dräft', usage: REPORTED_USAGE });
       expect(heard.join('')).to.equal('A dräft');
       expect(server.calls[0]?.path).to.equal('/v1beta/models/gemini-x:streamGenerateContent?alt=sse');
     });

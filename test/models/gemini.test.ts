@@ -16,7 +16,7 @@ import {
   saysSlowly,
   sends,
 } from '../support/fake-gemini.js';
-import { modelFailureOf, REQUEST, SPENT } from '../support/model-requests.js';
+import { modelFailureOf, REQUEST, REPORTED_USAGE } from '../support/model-requests.js';
 import { rejectionOf } from '../support/rejection.js';
 
 const KEY = 'AIza-secret-key-of-this-test';
@@ -152,7 +152,7 @@ describe('Gemini', () => {
     for (const [title, usageMetadata, usage] of usages) {
       it(`has a usage that ${title}`, async () => {
         server.answerBy([sends({ candidates: [{ content: { parts: [{ text: 'x' }] } }], usageMetadata })]);
-        expect((await ask()).usage).to.deep.equal({ ...SPENT, ...usage });
+        expect((await ask()).usage).to.deep.equal({ ...REPORTED_USAGE, ...usage });
       });
     }
   });
@@ -207,14 +207,14 @@ describe('Gemini', () => {
         const failure = await failureOn(reply);
         const { usage, ...named } = failure.data;
         expect(named).to.deep.equal({ kind, retryable });
-        expect(usage ?? SPENT).to.deep.equal(SPENT);
+        expect(usage ?? REPORTED_USAGE).to.deep.equal(REPORTED_USAGE);
         expect(failure.message).to.include('"gemini-x"');
       });
     }
   });
 
   it('counts what an answer in vain has cost', async () => {
-    expect((await failureOn(says('Half a', 'MAX_TOKENS'))).data.usage).to.deep.equal(SPENT);
+    expect((await failureOn(says('Half a', 'MAX_TOKENS'))).data.usage).to.deep.equal(REPORTED_USAGE);
     expect((await failureOn(sends({ candidates: [] }))).data.usage).to.equal(undefined);
   });
 

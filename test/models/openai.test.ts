@@ -18,7 +18,7 @@ import {
   sends,
   streams,
 } from '../support/fake-server.js';
-import { modelFailureOf, REQUEST, SPENT, TOOLS } from '../support/model-requests.js';
+import { modelFailureOf, REQUEST, REPORTED_USAGE, TOOLS } from '../support/model-requests.js';
 import { rejectionOf } from '../support/rejection.js';
 
 const KEY = 'sk-secret-key-of-this-test';
@@ -46,7 +46,7 @@ describe('An OpenAI-compatible server', () => {
 
   describe('request', () => {
     it('goes to chat completions with the key as a bearer token and nowhere else', async () => {
-      expect(await ask()).to.deep.equal({ text: 'A draft', usage: SPENT });
+      expect(await ask()).to.deep.equal({ text: 'A draft', usage: REPORTED_USAGE });
       const [call] = server.calls;
       expect(call).to.include({ method: 'POST', path: '/v1/chat/completions' });
       expect(call?.headers.authorization).to.equal(`Bearer ${KEY}`);
@@ -135,7 +135,7 @@ describe('An OpenAI-compatible server', () => {
       ]);
       const exchanges = asked.map((call, index) => ({ call, result: `result ${index}` }));
       const second = await ask({ tools: TOOLS, rounds: [{ text: first.text, exchanges }] });
-      expect(second).to.deep.equal({ text: 'Done', usage: SPENT });
+      expect(second).to.deep.equal({ text: 'Done', usage: REPORTED_USAGE });
       const [, , assistant, ...results] = server.calls[1]?.body.messages ?? [];
       expect(assistant?.content).to.equal(null);
       expect(assistant?.tool_calls?.map((call) => call.function.arguments)).to.deep.equal(['{"query":"oaks"}', '{}']);
@@ -219,7 +219,7 @@ describe('An OpenAI-compatible server', () => {
     it('reports no usage where the server sends none or no count', async () => {
       const message = { content: 'x' };
       server.answerBy([sends({ choices: [{ message }], usage: { prompt_tokens: '11', completion_tokens: -1 } })]);
-      expect((await ask()).usage).to.deep.equal({ ...SPENT, inputTokens: null, outputTokens: null });
+      expect((await ask()).usage).to.deep.equal({ ...REPORTED_USAGE, inputTokens: null, outputTokens: null });
     });
   });
 
@@ -248,13 +248,13 @@ describe('An OpenAI-compatible server', () => {
         const failure = await failureOn(reply);
         const { usage, ...named } = failure.data;
         expect(named).to.deep.equal({ kind, retryable });
-        expect(usage ?? SPENT).to.deep.equal(SPENT);
+        expect(usage ?? REPORTED_USAGE).to.deep.equal(REPORTED_USAGE);
         expect(failure.message).to.include('"model-x"');
       });
     }
 
     it('counts what it has cost', async () => {
-      expect((await failureOn(says('Half a', 'length'))).data.usage).to.deep.equal(SPENT);
+      expect((await failureOn(says('Half a', 'length'))).data.usage).to.deep.equal(REPORTED_USAGE);
     });
   });
 
@@ -392,7 +392,7 @@ describe('An OpenAI-compatible server', () => {
 
     it('is heard as it comes, and is the same answer', async () => {
       server.answerBy([saysInPieces(['A ', 'drä', 'ft'])]);
-      expect(await ask({ onToken })).to.deep.equal({ text: 'A dräft', usage: SPENT });
+      expect(await ask({ onToken })).to.deep.equal({ text: 'A dräft', usage: REPORTED_USAGE });
       expect(heard).to.deep.equal(['A ', 'drä', 'ft']);
       expect(server.calls[0]?.body).to.deep.include({ stream: true, stream_options: { include_usage: true } });
     });

@@ -14,7 +14,7 @@ import { openViews } from '../../src/projections/views/views-client.js';
 import { changedLog } from '../support/changed-log.js';
 import { rejectionOf } from '../support/rejection.js';
 import { seededRandom } from '../support/seeded-random.js';
-import { openStoryLog, recordedStory, tell } from '../support/story-log.js';
+import { openStoryLog, recordedStory, appendStory } from '../support/story-log.js';
 import { readerOf } from '../support/reader-of.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -71,7 +71,7 @@ describe('Projector', () => {
 
   async function tellWhole(runs: number): Promise<readonly string[]> {
     const runIds = Array.from({ length: runs }, uuid);
-    await Promise.all(runIds.map((runId) => tell(log, runId, story, 0, story.length)));
+    await Promise.all(runIds.map((runId) => appendStory(log, runId, story, 0, story.length)));
     return runIds;
   }
 
@@ -88,7 +88,7 @@ describe('Projector', () => {
     const runs = Array.from({ length: 30 }, async () => {
       const runId = uuid();
       for (let seq = 0; seq < story.length; seq += 3) {
-        const { position } = await tell(log, runId, story, seq, seq + 3);
+        const { position } = await appendStory(log, runId, story, seq, seq + 3);
         await projector.waitFor(position);
         expect(await history.find(runId)).not.to.equal(null);
       }
@@ -195,7 +195,7 @@ describe('Projector', () => {
     expect(await left).to.be.instanceOf(ServiceStopping);
     expect(await rejectionOf(projector.waitFor(beyond, leaving.signal))).to.be.instanceOf(ServiceStopping);
     await projector.waitFor(before, leaving.signal);
-    await projector.waitFor((await tell(log, runId, story, 0, 3)).position);
+    await projector.waitFor((await appendStory(log, runId, story, 0, 3)).position);
   });
 
   it('rejects waits during and after its stop', async () => {

@@ -16,7 +16,7 @@ import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { recordOf } from '../support/record-of.js';
 import { runWhen } from '../support/run-when.js';
 import { seededRandom } from '../support/seeded-random.js';
-import { openStoryLog, recordedStory, storyReader, tell } from '../support/story-log.js';
+import { openStoryLog, recordedStory, storyReader, appendStory } from '../support/story-log.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import type { RunState } from '../../src/run/state.js';
@@ -69,12 +69,12 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     const views = new RunsInMemory(storyReader(slow));
     const runId = uuid();
     let recorded = 1 + pick(4);
-    await tell(log, runId, story, 0, recorded);
+    await appendStory(log, runId, story, 0, recorded);
     const recording = async (): Promise<void> => {
       while (recorded < story.length) {
         await idle(pick(4));
         const to = Math.min(story.length, recorded + 1 + pick(3));
-        await tell(log, runId, story, recorded, to);
+        await appendStory(log, runId, story, recorded, to);
         recorded = to;
       }
     };
@@ -115,7 +115,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
 
   it('gives watchers every state if the run is evicted between its loading and its watching', async () => {
     const runId = uuid();
-    await tell(log, runId, story, 0, story.length);
+    await appendStory(log, runId, story, 0, story.length);
     const events = await recordOf(log, runId);
     const [begun, ...rest] = events;
     const start = foldNext(runId, null, present(begun, 'the request'));
@@ -157,7 +157,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
   it('keeps a finished run in memory until its last watcher leaves', async () => {
     const views = new RunsInMemory(storyReader(log));
     const runId = uuid();
-    await tell(log, runId, story, 0, story.length);
+    await appendStory(log, runId, story, 0, story.length);
     const [first, second] = [new AbortController(), new AbortController()];
     await views.watch(runId, { onState: () => undefined, signal: first.signal });
     await views.watch(runId, { onState: () => undefined, signal: second.signal });
@@ -171,7 +171,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
   it('keeps nothing for a watcher that leaves while the run is loaded', async () => {
     const views = new RunsInMemory(storyReader(log));
     const runId = uuid();
-    await tell(log, runId, story, 0, story.length);
+    await appendStory(log, runId, story, 0, story.length);
     const leaving = new AbortController();
     const told: unknown[] = [];
     const watching = views.watch(runId, { onState: (run) => told.push(run), signal: leaving.signal });
@@ -184,14 +184,14 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
   it('calls no watcher that has left', async () => {
     const views = new RunsInMemory(storyReader(log));
     const runId = uuid();
-    await tell(log, runId, story, 0, 4);
+    await appendStory(log, runId, story, 0, 4);
     const events = await recordOf(log, runId);
     for (const event of events) await views.apply(runId, event);
     const leaving = new AbortController();
     const told: number[] = [];
     await views.watch(runId, { onState: ({ head }) => told.push(head.seq), signal: leaving.signal });
     leaving.abort();
-    await tell(log, runId, story, 4, 6);
+    await appendStory(log, runId, story, 4, 6);
     for (const event of await recordOf(log, runId)) await views.apply(runId, event);
     expect(told).to.deep.equal([3]);
   });
@@ -243,7 +243,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     length: number,
   ): Promise<readonly { id: string; events: readonly RunEvent[] }[]> {
     const told = uuid();
-    await tell(log, told, story, 0, length);
+    await appendStory(log, told, story, 0, length);
     const events = await recordOf(log, told);
     return Array.from({ length: count }, () => {
       const id = uuid();
@@ -254,7 +254,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
   it('skips events that it has folded already', async () => {
     const views = new RunsInMemory(storyReader(log));
     const runId = uuid();
-    await tell(log, runId, story, 0, 8);
+    await appendStory(log, runId, story, 0, 8);
     const events = await recordOf(log, runId);
     for (const event of [...events, ...events.slice(2), ...events])
       expect((await views.apply(runId, event))?.head.seq).to.be.at.least(event.seq);

@@ -14,7 +14,7 @@ import type { RunFact } from '../../src/run/events.js';
 import { buildForkRequest } from '../../src/run/fork.js';
 import { openPauseOf, pauseOf } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
-import { begun, given, graphOf, inShort, pauseDecided, RUN_ID, scored, wrote } from '../support/given.js';
+import { begun, given, graphOf, shortText, pauseDecided, RUN_ID, scored, wrote } from '../support/given.js';
 import { manualSystem } from '../support/manual-system.js';
 import { runRequest } from '../support/open-engine.js';
 
@@ -98,7 +98,7 @@ describe('The approvers of a pause', () => {
     const judged = decided(decided(story, APPROVE, eve).when(wrote('write')), APPROVE, eve).when(scored('judge', 3));
     const pass: GateChoice = { action: 'modify', modifiedState: { critic_score: 9 } };
     expect(() => decided(judged, pass, eve)).to.throw(NotApprover);
-    expect(decided(judged, pass, ben).facts.map(inShort)).to.include('NodeStarted polish 3.1');
+    expect(decided(judged, pass, ben).facts.map(shortText)).to.include('NodeStarted polish 3.1');
   });
 
   it('of several nodes satisfy the strictest combination of their rules', () => {

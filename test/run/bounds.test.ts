@@ -3,7 +3,7 @@ import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES, jsonBytes 
 import type { Story } from '../support/given.js';
 import { attemptOf, given, graphOf, playOut, resumed, scored, wrote } from '../support/given.js';
 import { failureOf } from '../../src/run/state.js';
-import { wholeOf } from '../support/whole-run.js';
+import { flatState } from '../support/whole-run.js';
 
 const ring = graphOf('a -> b; b -> a');
 
@@ -26,7 +26,7 @@ describe('Node executions', () => {
     const { run } = playOut(given(graphOf('a -> b; b -> c'), { limits: { maxNodeExecutions: 3 } }), (node) =>
       wrote(node),
     );
-    expect(wholeOf(run)).to.include({ status: 'completed', steps: 3 });
+    expect(flatState(run)).to.include({ status: 'completed', steps: 3 });
   });
 
   it('count every node of a frontier before it starts', () => {
@@ -83,7 +83,7 @@ describe('A joined draft', () => {
 
   it('beyond 128 KiB fails a run in God Mode before it pauses', () => {
     const { run } = resumed(resumed(given(graph, { godMode: true })).when(wrote('plan'))).whenAll(...tooLarge.slice(1));
-    expect(wholeOf(run)).to.include({ status: 'failed', pauses: 2 });
+    expect(flatState(run)).to.include({ status: 'failed', pauses: 2 });
     expect(failureOf(run)?.kind).to.equal('draft_too_large');
   });
 
@@ -173,7 +173,7 @@ describe('A node without a route', () => {
         'RunFailed no_route: No outgoing edge of node "judge" holds: route rework, score 7.5',
       );
     expect(failureOf(story.run)?.node).to.equal('judge');
-    expect(wholeOf(story.run)).to.deep.include({ status: 'failed', iterationCount: 1 });
+    expect(flatState(story.run)).to.deep.include({ status: 'failed', iterationCount: 1 });
     expect(story.run.progress.shown).to.include({ score: 7.5, draft: 'by write' });
   });
 

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import type { Branch } from '../../src/run/branch.js';
 import { EMPTY_BRANCH, joinBranches } from '../../src/run/branch.js';
 import type { Story, When } from '../support/given.js';
-import { attemptOf, broke, given, graphOf, playOut, resumed, scored, underWay, wrote } from '../support/given.js';
+import { attemptOf, broke, given, graphOf, playOut, resumed, scored, activeNodes, wrote } from '../support/given.js';
 import { failureOf, finalDraftOf, pauseOf } from '../../src/run/state.js';
-import { wholeOf } from '../support/whole-run.js';
+import { flatState } from '../support/whole-run.js';
 
 const draftOf = ({ run }: Story): string | null => finalDraftOf(run);
 
@@ -33,7 +33,7 @@ describe('Branches inside a rework loop', () => {
     const [start, ...others] = council.nodes;
     for (const order of ordersOf(others)) {
       const nodes = start === undefined ? [...order] : [start, ...order];
-      expect(underWay(given({ ...council, nodes }).when(wrote('start')).run)).to.deep.equal(['a', 'b']);
+      expect(activeNodes(given({ ...council, nodes }).when(wrote('start')).run)).to.deep.equal(['a', 'b']);
     }
   });
 
@@ -52,7 +52,7 @@ describe('Branches inside a rework loop', () => {
       story = playOut(resumed(story), (node) => (node === 'judge' ? scored(node, scores.shift() ?? 9) : wrote(node)));
     }
     expect(pauses).to.deep.equal(['plan', 'a,b', 'judge', 'plan', 'a,b', 'judge', 'end']);
-    expect(wholeOf(story.run)).to.include({ status: 'completed', finalDraft: 'by end' });
+    expect(flatState(story.run)).to.include({ status: 'completed', finalDraft: 'by end' });
   });
 
   it('of an inner loop join before the outer loop continues', () => {
@@ -68,10 +68,10 @@ describe('Branches inside a rework loop', () => {
     const frontiers: string[] = [];
     const scores: Record<string, number[]> = { inner: [2, 9, 9], outer: [1, 9] };
     const { run } = playOut(given(nested), (node, state) => {
-      if (attemptOf(state, node).step === state.progress.steps) frontiers.push(underWay(state).join());
+      if (attemptOf(state, node).step === state.progress.steps) frontiers.push(activeNodes(state).join());
       return node in scores ? scored(node, scores[node]?.shift() ?? 9) : wrote(node);
     });
-    expect(wholeOf(run)).to.include({ status: 'completed' });
+    expect(flatState(run)).to.include({ status: 'completed' });
     expect(frontiers.filter((frontier) => frontier === 'b')).to.have.length(3);
   });
 
@@ -82,11 +82,11 @@ describe('Branches inside a rework loop', () => {
       judge? -approve-> last
     `);
     const first = given(graph).when(wrote('plan', 'P1'));
-    expect(underWay(first.run)).to.deep.equal(['aside', 'judge']);
+    expect(activeNodes(first.run)).to.deep.equal(['aside', 'judge']);
     const second = first.whenAll(wrote('aside', 'A1'), scored('judge', 1), wrote('plan', 'P2'));
-    expect(underWay(second.run)).to.deep.equal(['aside', 'judge']);
+    expect(activeNodes(second.run)).to.deep.equal(['aside', 'judge']);
     const { run } = second.whenAll(wrote('aside', 'A2'), scored('judge', 9), wrote('last', 'L'));
-    expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: '## Aside\nA2\n\n## Last\nL' });
+    expect(flatState(run)).to.include({ status: 'completed', finalDraft: '## Aside\nA2\n\n## Last\nL' });
   });
 });
 
@@ -99,7 +99,7 @@ describe('A fork', () => {
 
   it('makes a branch wait for a longer one at their join', () => {
     const story = given(graph).whenAll(wrote('plan'), wrote('left'), wrote('right'));
-    expect(underWay(story.run)).to.deep.equal(['deep']);
+    expect(activeNodes(story.run)).to.deep.equal(['deep']);
     expect(story.run.progress.arrivals.map(({ node }) => node)).to.deep.equal(['meet']);
     story.when(wrote('deep')).then('NodeCompleted deep 4.1 -> meet', 'NodeStarted meet 5.1');
   });
@@ -148,7 +148,7 @@ describe('A frontier', () => {
         .whenAll(...order),
     );
     for (const { run } of ends) {
-      expect(wholeOf(run)).to.include({ finalDraft: '## A\nby a\n\n## B\nby b', iterationCount: 3 });
+      expect(flatState(run)).to.include({ finalDraft: '## A\nby a\n\n## B\nby b', iterationCount: 3 });
       expect(run.progress.shown).to.include({ score: 4, verdict: 'rework' });
     }
   });
@@ -260,7 +260,7 @@ describe('A join', () => {
     `);
     const first = given(loop).whenAll(wrote('a'), wrote('b'), scored('k', 3), wrote('e'));
     const story = first.whenAll(scored('k', 9), wrote('c'));
-    expect(underWay(story.run)).to.deep.equal(['d']);
+    expect(activeNodes(story.run)).to.deep.equal(['d']);
     expect(inputOf(story, 'd')).to.include({ score: 9, verdict: 'approve' });
   });
 
@@ -306,9 +306,9 @@ describe('Nested forks', () => {
 
   it('join the inner branches first, then the outer, each under its own labels', () => {
     const inner = given(graph).whenAll(wrote('plan'), wrote('left'), wrote('right'));
-    expect(underWay(inner.run)).to.deep.equal(['one', 'two', 'long']);
+    expect(activeNodes(inner.run)).to.deep.equal(['one', 'two', 'long']);
     const middle = inner.whenAll(wrote('one'), wrote('two'), wrote('long'));
-    expect(underWay(middle.run)).to.deep.equal(['inner']);
+    expect(activeNodes(middle.run)).to.deep.equal(['inner']);
     expect(inputOf(middle, 'inner').draft).to.equal('## One\nby one\n\n## Two\nby two');
     const outer = middle.when(wrote('inner', 'Both'));
     expect(inputOf(outer, 'outer').draft).to.equal('## Inner\nBoth\n\n## Long\nby long');
@@ -353,7 +353,9 @@ describe('Nested forks', () => {
       three, meet -> end
     `);
     const story = given(across).whenAll(wrote('plan'), wrote('left'), wrote('right'), wrote('one'), wrote('two'));
-    expect(underWay(story.run)).to.deep.equal(['three', 'meet'].filter((node) => underWay(story.run).includes(node)));
+    expect(activeNodes(story.run)).to.deep.equal(
+      ['three', 'meet'].filter((node) => activeNodes(story.run).includes(node)),
+    );
     expect(inputOf(story, 'meet').draft).to.equal('## One\nby one\n\n## Right\nby right');
     const end = story.whenAll(wrote('meet'), wrote('three'));
     expect(inputOf(end, 'end').draft).to.equal('## Three\nby three\n\n## Meet\nby meet');
@@ -407,7 +409,7 @@ describe('Waiting branches', () => {
     const story = given(graph)
       .whenAll(wrote('plan'), wrote('draft', 'D1'), wrote('notes', 'N'), scored('judge', 1))
       .whenAll(wrote('draft', 'D2'), scored('judge', 9));
-    expect(underWay(story.run)).to.deep.equal(['meet']);
+    expect(activeNodes(story.run)).to.deep.equal(['meet']);
     expect(inputOf(story, 'meet')).to.include({ draft: '## Draft\nD2\n\n## Notes\nN', score: 9 });
   });
 
@@ -419,12 +421,12 @@ describe('Waiting branches', () => {
       b -> d
     `);
     const sent = given(graph).whenAll(wrote('a', 'A1'), wrote('b', 'B1'), scored('k', 3), wrote('a', 'A2'));
-    expect(underWay(sent.run)).to.deep.equal(['b', 'k']);
+    expect(activeNodes(sent.run)).to.deep.equal(['b', 'k']);
     expect(sent.run.progress.arrivals.map(({ node, branch }) => [node, branch.draft])).to.deep.equal([['d', 'B1']]);
     const judged = sent.whenAll(wrote('b', 'B2'), scored('k', 9));
     expect(inputOf(judged, 'd')).to.include({ draft: '## B\nB2', score: 9 });
     const { run } = judged.when(wrote('d', 'D'));
-    expect(wholeOf(run)).to.include({ status: 'completed', finalDraft: 'D' });
+    expect(flatState(run)).to.include({ status: 'completed', finalDraft: 'D' });
     expect(run.progress.shown).to.include({ score: 9, verdict: 'approve' });
   });
 
@@ -451,7 +453,7 @@ describe('Waiting branches', () => {
 describe('A failing branch', () => {
   it('fails the run while others are in flight', () => {
     const story = given(graphOf('plan -> a, b, c')).whenAll(wrote('plan'), wrote('a'), broke('b'));
-    expect(wholeOf(story.run)).to.include({ status: 'failed', activeNode: 'c' });
+    expect(flatState(story.run)).to.include({ status: 'failed', activeNode: 'c' });
     expect(failureOf(story.run)?.node).to.equal('b');
   });
 });

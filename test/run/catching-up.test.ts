@@ -8,7 +8,7 @@ import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
-import { wholeOf } from '../support/whole-run.js';
+import { flatState } from '../support/whole-run.js';
 
 describe('A live run that reads an event which its chart does not allow', () => {
   it('reports a fault, records nothing more and keeps the process alive', async () => {
@@ -27,7 +27,10 @@ describe('A live run that reads an event which its chart does not allow', () => 
     model.held[0]?.release('Too late');
     await untilTrue(() => engine.faults.length > 0);
     expect(engine.faults[0]).to.have.property('err').that.is.instanceOf(TransitionRefused);
-    expect(wholeOf(await foldRun(engine.log, runId, system))).to.include({ seq: run.head.seq + 1, status: 'running' });
+    expect(flatState(await foldRun(engine.log, runId, system))).to.include({
+      seq: run.head.seq + 1,
+      status: 'running',
+    });
     // XState would throw an error of its actor as an uncaught exception in a later turn.
     await engine.stop();
     dir.remove();

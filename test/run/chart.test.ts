@@ -12,15 +12,15 @@ import {
   graphWith,
   nodeStarted,
   pauseDecided,
-  plainly,
+  stateText,
   playOut,
   RUN_ID,
   toolCalled,
-  underWay,
+  activeNodes,
   wrote,
 } from '../support/given.js';
 import { finalDraftOf } from '../../src/run/state.js';
-import { wholeOf } from '../support/whole-run.js';
+import { flatState } from '../support/whole-run.js';
 
 const graphs: readonly (readonly [kind: string, graph: Graph])[] = [
   ['that never forks', graphOf('a -> b')],
@@ -158,13 +158,13 @@ for (const [kind, graph] of graphs) {
 
     it("keeps the snapshot when it refuses an event, and names the run's state", () => {
       const { active } = stories;
-      const before = plainly(active.run);
+      const before = stateText(active.run);
       const resume = factsOn(graph).RunResumed;
       expect(() => active.recorded(resume)).to.throw(
         TransitionRefused,
         `Run "${RUN_ID}" is running: RunResumed (seq 4) cannot follow seq 3`,
       );
-      expect(plainly(active.run)).to.equal(before);
+      expect(stateText(active.run)).to.equal(before);
     });
 
     it('refuses an event that is not the next one', () => {
@@ -246,7 +246,7 @@ describe('Odd node ids', () => {
     const edges = ODD_IDS.map((id) => link('start', id));
     const graph = graphWith([{ id: 'start' }, ...ODD_IDS.map((id) => ({ id }))], edges);
     const front = given(graph).when(wrote('start'));
-    expect(underWay(front.run)).to.deep.equal(ODD_IDS);
+    expect(activeNodes(front.run)).to.deep.equal(ODD_IDS);
     const { run } = playOut(front, (node) => wrote(node));
     expect(finalDraftOf(run)?.split('\n\n## ')).to.have.length(ODD_IDS.length);
   });
@@ -260,7 +260,7 @@ describe('Odd node ids', () => {
       const { run } = playOut(given(graph), (node, { progress: { frontier: front } }) =>
         node === id ? () => completed(front[0] ?? { step: 0, attempt: 0 }, { score: 1, feedback: 'f' }) : wrote(node),
       );
-      expect(wholeOf(run)).to.include({ status: 'completed', iterationCount: 6 });
+      expect(flatState(run)).to.include({ status: 'completed', iterationCount: 6 });
       expect(Object.entries(run.progress.scores)).to.deep.equal([[id, 5]]);
     });
   }

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { OverrideRefused } from '../../src/run/override.js';
 import type { StateOverride } from '../../src/generated/schemas.js';
 import type { Story } from '../support/given.js';
-import { attemptOf, given, graphOf, scored, underWay, wrote } from '../support/given.js';
+import { attemptOf, given, graphOf, scored, activeNodes, wrote } from '../support/given.js';
 import { pauseOf } from '../../src/run/state.js';
-import { wholeOf } from '../support/whole-run.js';
+import { flatState } from '../support/whole-run.js';
 
 const council = graphOf(`
   write -> judge?
@@ -30,14 +30,14 @@ describe('A decision on a pause', () => {
     const story = paused()
       .whenDecided(approve)
       .then('GateDecided 1 approve', 'RunClaimed resumed 2 by one', 'RunResumed 1', 'NodeStarted write 1.1');
-    expect(wholeOf(story.run)).to.include({ status: 'running', owner: 'one', epoch: 2, resumedBy: 'approve' });
+    expect(flatState(story.run)).to.include({ status: 'running', owner: 'one', epoch: 2, resumedBy: 'approve' });
   });
 
   it('to reject fails the run and claims nothing', () => {
     const story = paused()
       .whenDecided(reject)
       .then('GateDecided 1 reject', 'RunFailed rejected: Rejected by the user in God Mode');
-    expect(wholeOf(story.run)).to.include({ status: 'failed', owner: null, pause: null });
+    expect(flatState(story.run)).to.include({ status: 'failed', owner: null, pause: null });
   });
 
   it('records the pause and the shown draft', () => {
@@ -87,7 +87,7 @@ describe('The route after an override', () => {
   ] as const) {
     it(`of ${what} after ${score} goes to ${next}`, () => {
       const story = judged(score).whenDecided(modify(override));
-      expect(underWay(story.run)).to.deep.equal([next]);
+      expect(activeNodes(story.run)).to.deep.equal([next]);
       const { nextNodes, route } = decided(story);
       expect(nextNodes).to.deep.equal([next]);
       if (what === 'the same score' || what === 'the draft alone') expect(route).to.equal(null);

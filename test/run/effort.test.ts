@@ -4,7 +4,7 @@ import { usageOf } from '../../src/run/effort.js';
 import { refusedRunFacts } from '../../src/run/request.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story, When } from '../support/given.js';
-import { attemptOf, broke, failed, given, graphOf, looked, RUN_ID, scored, wrote } from '../support/given.js';
+import { attemptOf, broke, failed, given, graphOf, usedTool, RUN_ID, scored, wrote } from '../support/given.js';
 import { runRequest } from '../support/open-engine.js';
 
 const council = graphOf('write -> judge?; judge -approve-> polish; judge -rework-> write');
@@ -27,7 +27,7 @@ describe('The effort of a run', () => {
   });
 
   it('counts the metered calls beside the sums', () => {
-    const first = given(council).when(told('write', { inputTokens: 0, outputTokens: 0 }));
+    const first = given(council).when(wroteWithUsage('write', { inputTokens: 0, outputTokens: 0 }));
     expect(costOf(first)).to.include({ calls: 2, toldCalls: 0, inputTokens: null, outputTokens: null });
     const second = first.when(scored('judge', 9));
     expect(costOf(second)).to.include({ calls: 3, toldCalls: 1, inputTokens: 10, outputTokens: 5 });
@@ -53,7 +53,7 @@ describe('The effort of a run', () => {
   });
 
   it('counts one call for each round of tools', () => {
-    const story = given(council).whenAll(looked('write'), looked('write'), wrote('write'));
+    const story = given(council).whenAll(usedTool('write'), usedTool('write'), wrote('write'));
     expect(costOf(story)).to.include({ calls: 3, toldCalls: 2, inputTokens: 10 });
   });
 
@@ -104,7 +104,7 @@ describe('The effort of a run', () => {
 });
 
 /** Ends the node's active attempt with a draft and the usage that its provider reported. */
-function told(node: string, usage: { readonly inputTokens: number; readonly outputTokens: number }): When {
+function wroteWithUsage(node: string, usage: { readonly inputTokens: number; readonly outputTokens: number }): When {
   return (run) => {
     const { step, attempt } = attemptOf(run, node);
     return { type: 'CompleteNode', result: { step, attempt, output: { draft: 'Draft' }, usage, durationMs: 7 } };

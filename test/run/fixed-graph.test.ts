@@ -3,7 +3,7 @@ import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { promptInputFor } from '../../src/run/node-start.js';
 import type { Story } from '../support/given.js';
 import { attemptOf, broke, given, scored, wrote } from '../support/given.js';
-import { wholeOf } from '../support/whole-run.js';
+import { flatState } from '../support/whole-run.js';
 
 const graph = fixedGraph({ timeoutMs: 1_000, maxAttempts: 4 });
 const MASTER = 'master_agent';
@@ -28,7 +28,7 @@ describe('The fixed graph', () => {
 
   it('records only the request while there is no slot', () => {
     const waiting = given(graph, { pending: true }).then('RunRequested');
-    expect(wholeOf(waiting.run)).to.include({ status: 'pending', activeNode: null, owner: null });
+    expect(flatState(waiting.run)).to.include({ status: 'pending', activeNode: null, owner: null });
     waiting
       .when({ type: 'ClaimRun', reason: 'started' })
       .then('RunClaimed started 1 by one', 'RunStarted 1', 'NodeStarted master_agent 1.1');
@@ -69,7 +69,7 @@ describe('The fixed graph', () => {
   it('shows the node that started last, and "done" after completion', () => {
     const shown = [council(), scoredSoFar(6), scoredSoFar(8), scoredSoFar(8).when(wrote(WRITER))];
     expect(shown.map(({ run }) => run.progress.activeNode)).to.deep.equal([MASTER, MASTER, WRITER, 'done']);
-    expect(wholeOf(scoredSoFar(8).when(broke(WRITER)).run)).to.include({ status: 'failed', activeNode: WRITER });
+    expect(flatState(scoredSoFar(8).when(broke(WRITER)).run)).to.include({ status: 'failed', activeNode: WRITER });
   });
 
   it('gives the master the draft and all feedback, oldest first', () => {

@@ -6,7 +6,7 @@ import { evolve, firstState } from '../../src/run/evolve.js';
 import type { RunState } from '../../src/run/state.js';
 import { failureOf, finalDraftOf, isFinished } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
-import { attemptOf, completed, given, plainly, underWay } from '../support/given.js';
+import { attemptOf, completed, given, stateText, activeNodes } from '../support/given.js';
 import { drawsOf, named, outputOf, randomGraph, randomStory } from '../support/random-history.js';
 
 /** Number of histories for each property; a soak test tries many more. */
@@ -41,7 +41,7 @@ describe('The fold over random histories', () => {
   it('gives the same state from events as text', () => {
     for (const { run, events } of stories) {
       const readBack = JSON.parse(JSON.stringify(events)) as readonly RunEvent[];
-      expect(plainly(foldOf(readBack))).to.equal(plainly(run));
+      expect(stateText(foldOf(readBack))).to.equal(stateText(run));
     }
   });
 
@@ -77,7 +77,7 @@ describe('A frontier over random graphs', () => {
 function playedOut(graph: Graph, pick: (limit: number) => number): Story {
   let story = given(graph);
   while (!isFinished(story.run)) {
-    const active = underWay(story.run);
+    const active = activeNodes(story.run);
     const at = attemptOf(story.run, active[pick(active.length)] ?? '');
     story = story.when(completed(at, outputOf(story.run, at.node, at.step)));
   }

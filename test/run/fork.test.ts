@@ -18,14 +18,14 @@ import {
   completed,
   given,
   graphOf,
-  inShort,
-  looked,
+  shortText,
+  usedTool,
   scored,
-  underWay,
+  activeNodes,
   wrote,
 } from '../support/given.js';
 import { drawsOf, named, outputOf, randomGraph, randomStory } from '../support/random-history.js';
-import { wholeOf } from '../support/whole-run.js';
+import { flatState } from '../support/whole-run.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const HISTORIES = IS_SOAK ? 200 : 4;
@@ -75,7 +75,7 @@ function undecidedPoints(): readonly RunState[] {
   const hit = { document: '4f2a9c01'.padEnd(64, '0'), page: 1, chunk: 0, score: 1 };
   const played = given(graph, { godMode: true })
     .whenModified({ input_topic: 'Rivers' })
-    .whenAll(looked('write', [hit]), wrote('write'))
+    .whenAll(usedTool('write', [hit]), wrote('write'))
     .whenDecided(APPROVED)
     .whenAll(wrote('aside'), scored('judge', 2))
     .whenDecided(APPROVED);
@@ -110,7 +110,7 @@ function outstandingIn(run: RunState): readonly number[] {
 function playedToTheEnd(story: Story): Story {
   let played = story;
   while (!isFinished(played.run)) {
-    const [node] = underWay(played.run);
+    const [node] = activeNodes(played.run);
     if (node === undefined) {
       played = played.whenDecided(APPROVED);
     } else {
@@ -219,24 +219,24 @@ describe('A fork', () => {
     const parent = given(COUNCIL).when(broke('write', 5)).when(broke('write'));
     expect(failureOf(parent.run)?.kind).to.equal('node_failed');
     const fork = begun(requestAt(after(parent, 'NodeFailed')));
-    expect(fork.facts.map(inShort).at(-1)).to.equal('NodeStarted write 1.1');
+    expect(fork.facts.map(shortText).at(-1)).to.equal('NodeStarted write 1.1');
     expect(fork.run.progress.frontier[0]?.failures).to.equal(0);
   });
 
   it('repeats a node that was using tools', () => {
     const hit = { document: 'd'.repeat(64), page: 3, chunk: 1, score: 0.5 };
-    const fork = begun(requestAt(given(COUNCIL).when(looked('write', [hit])).run));
-    expect(fork.facts.map(inShort).at(-1)).to.equal('NodeStarted write 1.1');
+    const fork = begun(requestAt(given(COUNCIL).when(usedTool('write', [hit])).run));
+    expect(fork.facts.map(shortText).at(-1)).to.equal('NodeStarted write 1.1');
     expect(fork.run.progress.sources).to.deep.equal(['dddddddd:3']);
   });
 
   it('of a half-done frontier runs only the missing nodes, then joins all', () => {
     const parent = given(DIAMOND).whenAll(wrote('plan'), wrote('right'));
     const fork = begun(requestAt(parent.run));
-    expect(underWay(fork.run)).to.deep.equal(['left']);
+    expect(activeNodes(fork.run)).to.deep.equal(['left']);
     const joined = fork.whenAll(wrote('left'), wrote('meet'));
     expect(joined.run.progress.frontier[0]?.branch.draftFrom).to.equal('4');
-    expect(wholeOf(joined.run)).to.include({ status: 'completed', iterationCount: 4 });
+    expect(flatState(joined.run)).to.include({ status: 'completed', iterationCount: 4 });
     expect(endOf(joined)).to.deep.equal(endOf(parent.whenAll(wrote('left'), wrote('meet'))));
   });
 
@@ -246,7 +246,7 @@ describe('A fork', () => {
       type === 'NodeStarted' && data.node === 'left' ? [seq] : [],
     );
     const fork = begun(requestAt(statesOf(parent.events)[leftStarted ?? -1] ?? parent.run));
-    expect(underWay(fork.run)).to.deep.equal(['left', 'right']);
+    expect(activeNodes(fork.run)).to.deep.equal(['left', 'right']);
   });
 
   describe('at a human decision', () => {
@@ -259,7 +259,7 @@ describe('A fork', () => {
         for (const type of ['GateDecided', 'RunClaimed'] as const) {
           for (const changes of [{}, { override: {} }, { nodes: [{ id: 'judge' }] }]) {
             const { run } = begun(requestAt(after(parent, type), changes));
-            expect(underWay(run)).to.deep.equal(['judge']);
+            expect(activeNodes(run)).to.deep.equal(['judge']);
             expect(run.progress.shown.draft).to.equal(parent.run.progress.shown.draft);
           }
         }
@@ -306,7 +306,7 @@ describe('A fork', () => {
       expect(raised.limits).to.deep.equal({ ...stopped.run.request.limits, maxNodeExecutions: 4 });
       expect(raised.changes).to.include({ maxNodeExecutions: true });
       const more = begun(raised);
-      expect(underWay(more.run)).to.deep.equal(['judge']);
+      expect(activeNodes(more.run)).to.deep.equal(['judge']);
       expect(failureOf(more.when(scored('judge', 9)).run)?.error).to.include('limit of 4');
     });
   });
@@ -318,7 +318,7 @@ describe('A fork', () => {
     expect(failureOf(begun(requestAt(point)).run)).to.deep.equal(failureOf(parent.run));
     expect(planFork(begun(requestAt(point)).facts)).to.deep.equal({ reusedResults: 2, nextNodes: [] });
     const shown = requestAt(point, { override: { route_decision: 'approve' } });
-    expect(underWay(begun(shown).run)).to.deep.equal(['polish']);
+    expect(activeNodes(begun(shown).run)).to.deep.equal(['polish']);
     const elsewhere = (): unknown => requestAt(point, { override: { critic_score: 2 } });
     expect(elsewhere).to.throw(OverrideRefused);
   });
@@ -329,13 +329,13 @@ describe('The changes of a fork', () => {
 
   it('can replace the topic', () => {
     const { run } = begun(requestAt(atJudge.run, { inputTopic: 'Another' }));
-    expect(wholeOf(run)).to.include({ requestedTopic: 'Another', inputTopic: 'Another' });
+    expect(flatState(run)).to.include({ requestedTopic: 'Another', inputTopic: 'Another' });
   });
 
   it('route the last node again if it was the only one of its frontier', () => {
     const point = after(atJudge.when(scored('judge', 9)), 'NodeCompleted');
-    expect(underWay(begun(requestAt(point)).run)).to.deep.equal(['polish']);
-    expect(underWay(begun(requestAt(point, { override: { critic_score: 3 } })).run)).to.deep.equal(['write']);
+    expect(activeNodes(begun(requestAt(point)).run)).to.deep.equal(['polish']);
+    expect(activeNodes(begun(requestAt(point, { override: { critic_score: 3 } })).run)).to.deep.equal(['write']);
   });
 
   it("of nodes make a new graph and keep the parent's", () => {

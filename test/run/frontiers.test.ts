@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
-import { attemptOf, completed, given, underWay } from '../support/given.js';
+import { attemptOf, completed, given, activeNodes } from '../support/given.js';
 import { drawsOf, named, outputOf, randomGraph } from '../support/random-history.js';
 
 const GRAPHS = process.env['SOAK'] === undefined ? 15 : 600;
@@ -15,7 +15,7 @@ function played(seed: number, look: (run: RunState) => void): Story {
   const draws = drawsOf(seed);
   let story = given(randomGraph(draws), { godMode: draws.chance(0.5) });
   while (!isFinished(story.run)) {
-    const active = underWay(story.run);
+    const active = activeNodes(story.run);
     if (active.length > 0 && active.length === story.run.progress.frontier.length) look(story.run);
     const at = active.length === 0 ? null : attemptOf(story.run, active[draws.below(active.length)] ?? '');
     story =

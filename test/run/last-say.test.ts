@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import type { Graph, StateOverride } from '../../src/generated/schemas.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
-import { given, graphOf, graphWith, playOut, scored, underWay, wrote } from '../support/given.js';
+import { given, graphOf, graphWith, playOut, scored, activeNodes, wrote } from '../support/given.js';
 import { pauseOf } from '../../src/run/state.js';
-import { wholeOf } from '../support/whole-run.js';
+import { flatState } from '../support/whole-run.js';
 
 const APPROVE = { action: 'approve', modifiedState: null } as const;
 const COUNCIL = graphOf('write -> judge?; judge? -rework-> write; judge? -approve-> polish');
@@ -50,10 +50,10 @@ describe("A critic's fifth score", () => {
       [4, 9],
     ] as const) {
       const story = judged(5, given).whenModified({ critic_score: corrected });
-      expect(underWay(story.run)).to.deep.equal(['polish']);
+      expect(activeNodes(story.run)).to.deep.equal(['polish']);
       expect(story.run.progress.shown).to.include({ score: corrected, verdict: 'approve' });
     }
-    expect(underWay(judged(4, 9).whenModified({ critic_score: 3 }).run)).to.deep.equal(['write']);
+    expect(activeNodes(judged(4, 9).whenModified({ critic_score: 3 }).run)).to.deep.equal(['write']);
   });
 
   it('leads back only when a human asks for rework', () => {
@@ -64,7 +64,7 @@ describe("A critic's fifth score", () => {
       expect(nextOf(sent)).to.deep.equal(['judge']);
       story = goneOn(sent, score);
       expect(nextOf(story)).to.deep.equal(['polish']);
-      expect(underWay(story.whenModified({ critic_score: 2 }).run)).to.deep.equal(['polish']);
+      expect(activeNodes(story.whenModified({ critic_score: 2 }).run)).to.deep.equal(['polish']);
     }
     expect(times(story.run)).to.equal(8);
   });
@@ -76,10 +76,10 @@ describe('Expressions over the score', () => {
   it('do not lead back by a corrected score from the fifth on', () => {
     for (const corrected of [1, 8.5]) {
       const story = judged(5, 9, expressive).whenModified({ critic_score: corrected });
-      expect(underWay(story.run)).to.deep.equal(['polish']);
+      expect(activeNodes(story.run)).to.deep.equal(['polish']);
       expect(story.run.progress.shown.score).to.equal(corrected);
     }
-    expect(underWay(judged(4, 9, expressive).whenModified({ critic_score: 1 }).run)).to.deep.equal(['write']);
+    expect(activeNodes(judged(4, 9, expressive).whenModified({ critic_score: 1 }).run)).to.deep.equal(['write']);
   });
 
   it('may lead to another critic that can lead back', () => {
@@ -90,13 +90,13 @@ describe('Expressions over the score', () => {
       { id: '4', source: 'second', target: 'write', condition: 'score < 8' },
       { id: '5', source: 'second', target: 'polish', condition: 'score >= 8' },
     ]);
-    expect(underWay(judged(5, 4, nested).whenModified({ critic_score: 9 }).run)).to.deep.equal(['second']);
+    expect(activeNodes(judged(5, 4, nested).whenModified({ critic_score: 9 }).run)).to.deep.equal(['second']);
   });
 
   it('do not lead back through another node', () => {
     const graph = graphOf('write -> judge?; judge? -rework-> notes; notes -> write; judge? -approve-> polish');
     const story = judged(5, 9, routedBy('score >= 8', 'score < 8', graph)).whenModified({ critic_score: 1 });
-    expect(underWay(story.run)).to.deep.equal(['polish']);
+    expect(activeNodes(story.run)).to.deep.equal(['polish']);
   });
 
   it('do not lead back behind a later node', () => {
@@ -122,7 +122,7 @@ describe('A run whose critic never approves', () => {
         const { score, verdict } = story.run.progress.shown;
         story = goneOn(story, 4, { critic_score: score, route_decision: verdict });
       }
-      expect(wholeOf(story.run)).to.deep.include({
+      expect(flatState(story.run)).to.deep.include({
         status: 'completed',
         finalDraft: 'by polish',
         scores: { judge: 5 },

@@ -4,7 +4,7 @@ import type { RunState } from '../../src/run/state.js';
 import { reportOf } from '../../src/run/live/attempts.js';
 import type { Story, When } from '../support/given.js';
 import { attemptOf, given, graphOf, scored, wrote } from '../support/given.js';
-import { wholeOf } from '../support/whole-run.js';
+import { flatState } from '../support/whole-run.js';
 
 const START = '2026-01-01T00:00:00.000Z';
 const BUDGET_MS = 120_000;
@@ -65,9 +65,9 @@ describe('An outage of a model', () => {
   it('does not count takeovers until its budget has ended', () => {
     let story = given(chain).when(wentOut('plan'));
     for (let restarts = 1; restarts <= 10; restarts += 1) story = story.when(claim, 'two', after(restarts));
-    expect(wholeOf(story.run)).to.include({ status: 'running', takeovers: 0 });
+    expect(flatState(story.run)).to.include({ status: 'running', takeovers: 0 });
     for (let restarts = 1; restarts <= 5; restarts += 1) story = story.when(claim, 'two', after(120 + restarts));
-    expect(wholeOf(story.run)).to.include({ status: 'running', takeovers: 5 });
+    expect(flatState(story.run)).to.include({ status: 'running', takeovers: 5 });
     story
       .when(claim, 'two', after(126))
       .then('RunClaimed recovered 17 by two', 'RunFailed takeover_limit: Taken over 6 times without a completed step');
@@ -99,6 +99,6 @@ describe('An outage of a model', () => {
       .whenDecided({ action: 'approve', modifiedState: null })
       .when(wentOut('judge'))
       .when(scored('judge', 9));
-    expect(wholeOf(paused.run)).to.include({ status: 'paused', pauses: 2 });
+    expect(flatState(paused.run)).to.include({ status: 'paused', pauses: 2 });
   });
 });

@@ -14,10 +14,10 @@ import {
   completed,
   given,
   graphOf,
-  inShort,
+  shortText,
   playOut,
   scored,
-  underWay,
+  activeNodes,
   wrote,
 } from '../support/given.js';
 import { drawsOf, named, outputOf, randomGraph } from '../support/random-history.js';
@@ -93,7 +93,7 @@ describe('An edit of the draft', () => {
   it("gets the critic's node as author if the draft is shared", () => {
     const graph = graphOf('s -> k?, b; k? -> k2?; k2?, b -> meet');
     const edited = pausedAfter(graph, wrote('s'), scored('k', 9), wrote('b')).whenModified({ current_draft: 'X' });
-    expect(underWay(edited.run)).to.deep.equal(['k2']);
+    expect(activeNodes(edited.run)).to.deep.equal(['k2']);
     expect(edited.when(scored('k2', 9)).run.progress.shown.draft).to.equal('## K2\nX\n\n## B\nby b');
   });
 
@@ -116,7 +116,7 @@ describe('An edit of the draft', () => {
     const paused = pausedAfter(graph, wrote('s'), wrote('left'), wrote('right'), wrote('deep'), scored('judge', 9));
     expect(pauseOf(paused.run)?.nextNodes).to.deep.equal(['meet']);
     const sent = paused.whenModified({ current_draft: 'X', route_decision: 'rework' });
-    expect(underWay(sent.run)).to.deep.equal(['left']);
+    expect(activeNodes(sent.run)).to.deep.equal(['left']);
     expect(attemptOf(sent.run, 'left').branch.draft).to.equal('X');
     expect(sent.run.progress.arrivals.map(({ node, branch }) => [node, branch.draft])).to.deep.equal([
       ['meet', 'by right'],
@@ -237,7 +237,7 @@ describe('Sending the shown state back', () => {
         const played = (decide: (story: Story) => Story): Story => {
           let story = given(randomGraph(drawsOf(seed)), { godMode: true });
           while (!isFinished(story.run)) {
-            const [node] = underWay(story.run);
+            const [node] = activeNodes(story.run);
             const at = node === undefined ? null : attemptOf(story.run, node);
             story = at === null ? decide(story) : story.when(completed(at, outputOf(story.run, at.node, at.step)));
           }
@@ -246,7 +246,7 @@ describe('Sending the shown state back', () => {
         const approved = played((story) => story.whenDecided(APPROVE));
         const sentBack = played((story) => story.whenModified(shownState(story.run)));
         const told = ({ events }: Story): readonly string[] =>
-          events.filter(({ type }) => type !== 'GateDecided').map(inShort);
+          events.filter(({ type }) => type !== 'GateDecided').map(shortText);
         expect(told(sentBack)).to.deep.equal(told(approved));
         expect(sentBack.run.progress.shown).to.deep.equal(approved.run.progress.shown);
       });
@@ -259,7 +259,7 @@ describe('Sending the shown state back', () => {
         const draws = drawsOf(seed);
         let story = given(randomGraph(draws), { godMode: true });
         while (!isFinished(story.run)) {
-          const [node] = underWay(story.run);
+          const [node] = activeNodes(story.run);
           if (node === undefined) {
             const next = pauseOf(story.run)?.nextNodes ?? [];
             const { arrivals, ended } = story.run.progress;

@@ -4,9 +4,9 @@ import type { StateOverride } from '../../src/generated/schemas.js';
 import { branchInto } from '../../src/run/frontier.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Decision, Story } from '../support/given.js';
-import { attemptOf, given, graphOf, pauseDecided, resumed, scored, underWay, wrote } from '../support/given.js';
+import { attemptOf, given, graphOf, pauseDecided, resumed, scored, activeNodes, wrote } from '../support/given.js';
 import { finalDraftOf, pauseOf } from '../../src/run/state.js';
-import { wholeOf } from '../support/whole-run.js';
+import { flatState } from '../support/whole-run.js';
 
 const council = graphOf(`
   write -> judge?
@@ -44,7 +44,7 @@ describe('A run in God Mode', () => {
       'RunPaused 1 before write',
       'RunReleased paused 1 by one',
     );
-    expect(wholeOf(story.run)).to.include({
+    expect(flatState(story.run)).to.include({
       status: 'paused',
       activeNode: 'write',
       owner: null,
@@ -65,7 +65,7 @@ describe('A run in God Mode', () => {
 
   it('pauses before every node, each result with its pause in one append', () => {
     const first = resumed(given(council, godMode));
-    expect(wholeOf(first.run)).to.include({
+    expect(flatState(first.run)).to.include({
       status: 'running',
       activeNode: 'write',
       pause: null,
@@ -87,8 +87,8 @@ describe('A run in God Mode', () => {
       'RunPaused 2 before left right',
       'RunReleased paused 2 by one',
     );
-    expect(wholeOf(story.run)).to.include({ status: 'paused', activeNode: 'left' });
-    expect(underWay(resumed(story).run)).to.deep.equal(['left', 'right']);
+    expect(flatState(story.run)).to.include({ status: 'paused', activeNode: 'left' });
+    expect(activeNodes(resumed(story).run)).to.deep.equal(['left', 'right']);
   });
 
   it('shows the branch that the waiting node will work on', () => {
@@ -122,10 +122,10 @@ describe('A decision', () => {
   it('keeps the run paused until it resumes, and records its action', () => {
     const paused = judged();
     const decided = paused.recorded(pauseDecided(paused.run, { action: 'approve' }));
-    expect(wholeOf(decided.run)).to.include({ status: 'paused', seq: paused.run.head.seq + 1 });
+    expect(flatState(decided.run)).to.include({ status: 'paused', seq: paused.run.head.seq + 1 });
     expect(pauseOf(decided.run)).to.deep.equal({ ...pauseOf(paused.run), decision: 'approve' });
-    expect(wholeOf(resumed(paused).run)).to.include({ status: 'running', pause: null, resumedBy: 'approve' });
-    expect(wholeOf(resumed(paused, modify({})).run)).to.include({ pause: null, resumedBy: 'modify' });
+    expect(flatState(resumed(paused).run)).to.include({ status: 'running', pause: null, resumedBy: 'approve' });
+    expect(flatState(resumed(paused, modify({})).run)).to.include({ pause: null, resumedBy: 'modify' });
   });
 
   for (const action of ['approve', 'reject'] as const) {
@@ -144,7 +144,7 @@ describe('An override', () => {
   const after = (override: StateOverride): RunState => judged().whenModified(override).run;
 
   it("of the topic changes the council's topic, not the requested one", () => {
-    expect(wholeOf(after({ input_topic: 'Rivers' }))).to.include({ inputTopic: 'Rivers', requestedTopic: 'The sea' });
+    expect(flatState(after({ input_topic: 'Rivers' }))).to.include({ inputTopic: 'Rivers', requestedTopic: 'The sea' });
   });
 
   it('of the draft reaches the next node, null too', () => {
@@ -203,7 +203,7 @@ describe('A new route after an override', () => {
     const paused = resumed(given(graph, godMode)).when(scored('judge', 9));
     expect(pauseOf(paused.run)?.nextNodes).to.deep.equal(['last']);
     const story = resumed(paused, modify({ critic_score: 1 }, ['left', 'right']));
-    expect(underWay(story.run)).to.deep.equal(['left', 'right']);
+    expect(activeNodes(story.run)).to.deep.equal(['left', 'right']);
     const joined = resumed(story.whenAll(wrote('left', 'L'), wrote('right', 'R')));
     expect(attemptOf(joined.run, 'meet').branch.draft).to.equal('## Left\nL\n\n## Right\nR');
   });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { renderPrompt } from '../../src/council/prompt.js';
 import { promptInputFor } from '../../src/run/node-start.js';
 import { TransitionRefused } from '../../src/run/machine.js';
-import { attemptOf, broke, given, graphOf, looked, toolCalled, wrote } from '../support/given.js';
+import { attemptOf, broke, given, graphOf, usedTool, toolCalled, wrote } from '../support/given.js';
 
 const ID = '4f2a9c01'.padEnd(64, '0');
 const page = (number: number) => ({ document: ID, page: number, chunk: number, score: 0.5 });
@@ -10,7 +10,7 @@ const reading = { tools: { webSearch: true, pdfReader: true } };
 
 describe('A call of a tool', () => {
   it('is recorded for the attempt in flight and starts no node', () => {
-    const story = given(graphOf('plan -> write', reading)).when(looked('plan', [page(3)]));
+    const story = given(graphOf('plan -> write', reading)).when(usedTool('plan', [page(3)]));
     story.then('ToolCalled plan 1.1 pdf_reader');
     expect(story.run.progress.sources).to.deep.equal(['4f2a9c01:3']);
     story.when(wrote('plan')).then('NodeCompleted plan 1.1 -> write', 'NodeStarted write 2.1');
@@ -18,7 +18,7 @@ describe('A call of a tool', () => {
 
   it('has no effect for another attempt than the one in flight', () => {
     const story = given(graphOf('plan -> write', reading));
-    const late = looked('plan');
+    const late = usedTool('plan');
     const command = typeof late === 'function' ? late(story.run) : late;
     story.when(broke('plan', 100)).when(command).then();
     story.when(wrote('plan')).when(command).then();
@@ -28,21 +28,21 @@ describe('A call of a tool', () => {
   it('belongs to its branch while others are in flight', () => {
     const story = given(graphOf('split -> left, right', reading)).whenAll(
       wrote('split'),
-      looked('left', [page(1)]),
-      looked('right', [page(2)]),
-      looked('left'),
+      usedTool('left', [page(1)]),
+      usedTool('right', [page(2)]),
+      usedTool('left'),
       wrote('left'),
     );
-    story.when(looked('right', [page(1)])).then('ToolCalled right 3.1 pdf_reader');
+    story.when(usedTool('right', [page(1)])).then('ToolCalled right 3.1 pdf_reader');
     expect(story.run.progress.sources).to.deep.equal(['4f2a9c01:1', '4f2a9c01:2']);
     expect(() => story.recorded(toolCalled({ node: 'left', step: 2, attempt: 1 }))).to.throw(TransitionRefused);
   });
 
   it('of a lost attempt is repeated by the next, and both are recorded', () => {
     const story = given(graphOf('plan', reading))
-      .when(looked('plan', [page(3)]))
+      .when(usedTool('plan', [page(3)]))
       .when({ type: 'ClaimRun', reason: 'recovered' }, 'two')
-      .when(looked('plan', [page(3)]));
+      .when(usedTool('plan', [page(3)]));
     expect(story.events.filter(({ type }) => type === 'ToolCalled').map(({ data }) => data)).to.have.nested.property(
       '[1].attempt',
       2,
@@ -68,7 +68,7 @@ describe('The tools of a node', () => {
 describe('A completed run', () => {
   const ended = (draft: string, pages: readonly number[]) =>
     given(graphOf('plan', reading))
-      .when(looked('plan', pages.map(page)))
+      .when(usedTool('plan', pages.map(page)))
       .when(wrote('plan', draft)).facts[1];
 
   it('lists the marks of pages that no tool returned', () => {

@@ -11,7 +11,7 @@ import { failureOf, finalDraftOf, isFinished, openPauseOf } from '../../src/run/
 import { assertRunEvent } from '../../src/run/stream.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { Story } from '../support/given.js';
-import { playOut, retold, scored, underWay, wrote } from '../support/given.js';
+import { playOut, storyOfRecord, scored, activeNodes, wrote } from '../support/given.js';
 import { GOLDEN, eventIn } from '../support/golden.js';
 
 /**
@@ -50,7 +50,7 @@ describe('Runs recorded while branches in a loop waited for each other', () => {
 
     it(`continue from every append to an end that verifies: ${name}`, async () => {
       for (const left of unfinishedBeginnings(events)) {
-        const { run, events: all } = playedOn(retold(left));
+        const { run, events: all } = playedOn(storyOfRecord(left));
         expect(run.phase.status, `from event ${left.length}`).to.equal('completed');
         expect((await verified(all)).firstDifference).to.equal(null);
       }
@@ -102,7 +102,7 @@ function shownOf(run: RunState): string {
     score: shown.score,
     draft: shown.draft,
     nextNodes: openPauseOf(run)?.nextNodes ?? [],
-    active: underWay(run),
+    active: activeNodes(run),
     finalDraft: finalDraftOf(run),
     error: failureOf(run)?.error ?? null,
   });

@@ -17,7 +17,7 @@ import type { Request } from './faults.js';
 import { GRAPHS, withTools } from './faults.js';
 import type { World } from './history.js';
 import { isOfLog } from './instance.js';
-import { Broken } from './record.js';
+import { InvariantBroken } from './record.js';
 import type { RunRecord } from './record.js';
 import { Draws, uuidOf } from './scheduler.js';
 
@@ -411,7 +411,7 @@ export class Clients {
   #mustNotBe(isWrong: boolean, error: unknown): void {
     if (isWrong)
       this.#world.broke(
-        new Broken(
+        new InvariantBroken(
           'no request refused without a cause',
           error instanceof Error ? (error.stack ?? error.message) : String(error),
         ),

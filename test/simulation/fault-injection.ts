@@ -1,6 +1,6 @@
 /** Injects the faults of a plan into the instances of a history and their model, and repairs them at the end. */
 import type { Fault, FaultKind, Plan } from './faults.js';
-import { appendFaultOf, DEADLY } from './faults.js';
+import { appendFaultOf, TAKEOVER_FAULTS } from './faults.js';
 import type { Instance } from './instance.js';
 import type { Scheduler } from './scheduler.js';
 
@@ -56,7 +56,7 @@ export class FaultInjection {
       case 'node_failed':
         return had('model-unavailable', 'model-hangs', 'model-nonsense', 'model-refuses', 'freeze');
       case 'takeover_limit':
-        return had(...DEADLY);
+        return had(...TAKEOVER_FAULTS);
     }
   }
 
@@ -79,8 +79,8 @@ export class FaultInjection {
     const instance = instances[slot];
     if (instance === undefined) return;
     this.injected[kind] = (this.injected[kind] ?? 0) + 1;
-    if (DEADLY.has(kind)) this.#deadly.add(slot);
-    const untilMs = Math.min(scheduler.nowMs + forMs, plan.pace.mendedMs);
+    if (TAKEOVER_FAULTS.has(kind)) this.#deadly.add(slot);
+    const untilMs = Math.min(scheduler.nowMs + forMs, plan.pace.repairedMs);
     const again = (): void => void scheduler.at(untilMs, null, () => instance.start());
     const append = appendFaultOf(kind);
     if (append !== null) return void instance.armed.push(append);

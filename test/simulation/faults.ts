@@ -54,7 +54,7 @@ export const FAULT_KINDS = [
 export type FaultKind = (typeof FAULT_KINDS)[number] | 'append-forgotten';
 
 /** Faults after which another instance may take over. */
-export const DEADLY: ReadonlySet<FaultKind> = new Set<FaultKind>([
+export const TAKEOVER_FAULTS: ReadonlySet<FaultKind> = new Set<FaultKind>([
   ...(['crash', 'crash-without-folder', 'stop', 'freeze', 'partition', 'slow-log'] as const),
   ...(['append-dies-after', 'append-dies-before', 'crash-at-rows'] as const),
 ]);
@@ -106,7 +106,7 @@ export interface Pace {
   /** Longest delay of a late decision. */
   readonly decisionMs: number;
   /** Time of the repair, when all faults end. */
-  readonly mendedMs: number;
+  readonly repairedMs: number;
 }
 
 /** A complete plan: it always gives the same history. */
@@ -164,7 +164,7 @@ export const GRAPHS: Readonly<Record<string, Graph>> = {
 /** The durations of wide plans. */
 export const WIDE: Pace = {
   cluster: { heartbeatMs: 1_000, suspectAfterMs: 6_000 },
-  ...{ latencyMs: 1_500, modelMs: 900, decisionMs: 4_000, mendedMs: 12_000 },
+  ...{ latencyMs: 1_500, modelMs: 900, decisionMs: 4_000, repairedMs: 12_000 },
 };
 
 /** Most bugs need one run and one or two faults, so nine of ten plans are brief and the tenth is wide. */
@@ -263,13 +263,13 @@ function briefPlanOf(seed: number): Plan {
   const slot = (): number => draws.whole(0, slots - 1);
   const { runs, requests } = briefRequestsOf(draws, slot);
   const faults = Array.from({ length: draws.whole(1, 4) }, () => briefFaultOf(draws, requests, slot));
-  const isDeadly = faults.some(({ kind }) => DEADLY.has(kind));
+  const isDeadly = faults.some(({ kind }) => TAKEOVER_FAULTS.has(kind));
   return {
     ...{ seed, isVerified: draws.chance(0.2), rates, isCluster, runs, requests, faults },
     pace: {
       cluster: { heartbeatMs: 1_250, suspectAfterMs: 4_000 },
       ...{ latencyMs: 400, modelMs: 300, decisionMs: 1_000 },
-      mendedMs: isDeadly && draws.chance(0.5) ? MENDED_MS.late : MENDED_MS.soon,
+      repairedMs: isDeadly && draws.chance(0.5) ? MENDED_MS.late : MENDED_MS.soon,
     },
     // With one slot the second run waits for the first.
     maxActiveRuns: draws.chance(runs.length > 1 ? 0.5 : 0.1) ? 1 : 100,

@@ -13,7 +13,7 @@ import type { FaultKind, Plan } from './faults.js';
 import { checkAnswers } from './final-answers.js';
 import { Instance } from './instance.js';
 import { ModelCalls } from './model-calls.js';
-import { Broken, RunRecord } from './record.js';
+import { InvariantBroken, RunRecord } from './record.js';
 import { Draws, Scheduler } from './scheduler.js';
 import type { Process } from './scheduler.js';
 import { simulatedModel } from './simulated-model.js';
@@ -23,7 +23,7 @@ import { Storage } from './simulated-log.js';
 
 export interface Outcome {
   /** The broken invariant, or null if all held. */
-  readonly broken: Broken | null;
+  readonly broken: InvariantBroken | null;
   readonly injected: Readonly<Partial<Record<FaultKind, number>>>;
   readonly events: number;
   readonly turns: number;
@@ -47,7 +47,7 @@ export async function playHistory(
   { isTraced = false }: { readonly isTraced?: boolean } = {},
 ): Promise<Outcome> {
   const world = new World(plan, isTraced);
-  const onUnhandled = (error: unknown): void => world.broke(new Broken('no error unhandled', String(error)));
+  const onUnhandled = (error: unknown): void => world.broke(new InvariantBroken('no error unhandled', String(error)));
   process.on('unhandledRejection', onUnhandled);
   try {
     await world.play();
@@ -66,7 +66,7 @@ export class World {
   readonly records = new Map<string, RunRecord>();
   readonly clients: Clients;
   readonly faults: FaultInjection;
-  #broken: Broken | null = null;
+  #broken: InvariantBroken | null = null;
   readonly #trace: ReturnType<typeof createHash> | null;
   readonly #toolCalls = new ToolCalls((...told) => this.must(...told));
   readonly #modelCalls: ModelCalls;
@@ -76,12 +76,13 @@ export class World {
     this.draws = new Draws(plan.seed + 7);
     this.storage = new Storage(
       (event) => this.#recorded(event),
-      (what) => this.broke(new Broken('every run ends once faults stop', `an append goes round in circles: ${what}`)),
+      (what) =>
+        this.broke(new InvariantBroken('every run ends once faults stop', `an append goes round in circles: ${what}`)),
     );
     const model = (life: Process, instance: Instance): LanguageModel => this.#model(life, instance);
     const tools = (life: Process, instance: Instance): ReturnType<typeof simulatedTools> => this.#tools(life, instance);
     const onFault = (what: string, error: unknown): void =>
-      this.broke(new Broken('no fault without a cause', `${what}: ${String(error)}`));
+      this.broke(new InvariantBroken('no fault without a cause', `${what}: ${String(error)}`));
     const onStopped = (timers: number): void =>
       this.must(timers === 0, 'who has stopped does nothing more', () => `${timers} timers are left`);
     const { scheduler, storage } = this;
@@ -96,12 +97,12 @@ export class World {
   }
 
   /** Records the first broken invariant, which ends the history. */
-  broke(broken: Broken): void {
+  broke(broken: InvariantBroken): void {
     this.#broken ??= broken;
   }
 
   must(holds: boolean, invariant: string, detail: () => string): void {
-    if (!holds) this.broke(new Broken(invariant, detail()));
+    if (!holds) this.broke(new InvariantBroken(invariant, detail()));
   }
 
   outcome(): Outcome {
@@ -119,7 +120,7 @@ export class World {
     faults.begin();
     clients.begin();
     // The history does not wait for decisions that no client makes.
-    await this.#until(() => clients.areDone && (this.#haveAllEnded || this.#doAllWait), plan.pace.mendedMs);
+    await this.#until(() => clients.areDone && (this.#haveAllEnded || this.#doAllWait), plan.pace.repairedMs);
     if (this.#isBroken()) return;
     faults.mend();
     clients.tidy();
@@ -134,7 +135,7 @@ export class World {
     let isChecked = false;
     checkAnswers(this).then(
       () => (isChecked = true),
-      (error: unknown) => this.broke(new Broken('views equal the fold', String(error))),
+      (error: unknown) => this.broke(new InvariantBroken('views equal the fold', String(error))),
     );
     const isAnswered = await this.#until(() => isChecked, scheduler.nowMs + LIVENESS_MS);
     this.must(isAnswered, 'views equal the fold', () => 'questions are not answered');
@@ -226,7 +227,7 @@ export class World {
     try {
       record.take(event);
     } catch (error) {
-      this.broke(error instanceof Broken ? error : new Broken('legal prefix', String(error)));
+      this.broke(error instanceof InvariantBroken ? error : new InvariantBroken('legal prefix', String(error)));
       return;
     }
     if (event.type === 'RunPaused') this.clients.paused(record);

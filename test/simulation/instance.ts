@@ -66,13 +66,13 @@ export class Instance implements Line {
     this.isAlone = !deps.plan.isCluster;
   }
 
-  told(stream: string, events: number): void {
+  onShown(stream: string, events: number): void {
     this.known.set(stream, Math.max(events, this.known.get(stream) ?? 0));
   }
 
   /** Does not count reads for a watcher: the owner of a run does not see them. */
-  hasRead(stream: string, events: number): void {
-    if (!this.watched.has(stream)) this.told(stream, events);
+  onRead(stream: string, events: number): void {
+    if (!this.watched.has(stream)) this.onShown(stream, events);
   }
 
   /** Ends its subscriptions. */

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import type { FaultKind } from './faults.js';
 import { planOf } from './faults.js';
 import { playHistory } from './history.js';
-import { shrunk, told } from './shrink.js';
+import { shrinkPlan, planText } from './shrink.js';
 
 /** The result of some histories. */
 export interface Tally {
@@ -35,7 +35,7 @@ export async function playSeeds(from: number, to: number, options: PlayOptions =
     const { broken, injected, events, turns, virtualMs } = await playHistory(plan);
     add(tally, { histories: 1, events, turns, virtualMs, injected, failure: null });
     if (broken === null) continue;
-    const least = isShrunk ? told(await shrunk(plan, broken.invariant)) : told(plan);
+    const least = isShrunk ? planText(await shrinkPlan(plan, broken.invariant)) : planText(plan);
     tally.failure = { seed, invariant: broken.invariant, text: `${broken.message}\n${least}` };
     return tally;
   }

@@ -13,7 +13,7 @@ import { Pauses } from './pauses.js';
 import { runEventOf } from '../../src/run/stream.js';
 
 /** An invariant does not hold. */
-export class Broken extends Error {
+export class InvariantBroken extends Error {
   readonly invariant: string;
   constructor(invariant: string, detail: string) {
     super(`${invariant}: ${detail}`);
@@ -22,7 +22,7 @@ export class Broken extends Error {
 }
 
 /** Knowledge of the history that is not in the record. */
-export interface Witness {
+export interface HistoryKnowledge {
   /** Marks a model's answer as recorded. Returns false if no model gave it, or it was recorded before. */
   takeDraft(text: string): boolean;
   /** Whether a fault or request explains this failure of a run. */
@@ -60,7 +60,7 @@ export class RunRecord {
   readonly attempts = new Set<string>();
   /** By query, the attempt that made the tool call. */
   readonly toolResults = new Map<string, string>();
-  readonly #witness: Witness;
+  readonly #witness: HistoryKnowledge;
   readonly #replayer: RunReplayer;
   /** By step, the attempt that started last, unless it has failed. */
   readonly #underWay = new Map<number, number>();
@@ -71,7 +71,7 @@ export class RunRecord {
   #takeovers = 0;
   #steps = 0;
 
-  constructor(runId: string, witness: Witness) {
+  constructor(runId: string, witness: HistoryKnowledge) {
     this.runId = runId;
     this.#witness = witness;
     this.#replayer = new RunReplayer(runId, { charts, sha256 });
@@ -98,7 +98,7 @@ export class RunRecord {
     return type === 'RunCompleted' || type === 'RunFailed';
   }
 
-  /** @throws {Broken} */
+  /** @throws {InvariantBroken} */
   take(recorded: RecordedEvent): void {
     this.#must(!this.hasEnded, 'one terminal event', `${recorded.type} follows the end`);
     const event = runEventOf(recorded);
@@ -112,7 +112,7 @@ export class RunRecord {
     try {
       this.#replayer.take(event);
     } catch (error) {
-      throw new Broken('legal prefix', `run ${this.runId} at ${event.seq}: ${String(error)}`);
+      throw new InvariantBroken('legal prefix', `run ${this.runId} at ${event.seq}: ${String(error)}`);
     }
     const run = this.#replayer.replay?.snapshot.context.run;
     if (run !== undefined) this.states.push(run);
@@ -212,6 +212,6 @@ export class RunRecord {
   }
 
   #must(holds: boolean, invariant: string, detail: string): void {
-    if (!holds) throw new Broken(invariant, `run ${this.runId}, event ${this.events.length}: ${detail}`);
+    if (!holds) throw new InvariantBroken(invariant, `run ${this.runId}, event ${this.events.length}: ${detail}`);
   }
 }

@@ -3,7 +3,7 @@ import type { Plan } from './faults.js';
 import { playHistory } from './history.js';
 
 /** Removes one entry after the other, from the last to the first, until none can be removed. */
-export async function shrunk(plan: Plan, invariant: string): Promise<Plan> {
+export async function shrinkPlan(plan: Plan, invariant: string): Promise<Plan> {
   const fails = async (smaller: Plan): Promise<boolean> => (await playHistory(smaller)).broken?.invariant === invariant;
   let least = plan;
   for (let before: Plan | null = null; before !== least;) {
@@ -28,7 +28,7 @@ function without(plan: Plan, list: 'faults' | 'requests'): readonly ((from: Plan
 }
 
 /** A plan as readable text. */
-export function told({
+export function planText({
   seed,
   rates,
   isCluster,
@@ -43,7 +43,7 @@ export function told({
   const at = (ms: number): string => `${ms.toFixed(0).padStart(6)} ms`;
   return [
     `seed ${seed}: ${rates.length} ${isCluster ? 'instances' : 'instance alone'}, clocks ${rates.map((rate) => rate.toFixed(3)).join(' ')}`,
-    `at most ${maxActiveRuns} runs, ${maxModelCalls} calls, outages of ${modelOutageMs} ms, all is mended at ${pace.mendedMs} ms`,
+    `at most ${maxActiveRuns} runs, ${maxModelCalls} calls, outages of ${modelOutageMs} ms, all is mended at ${pace.repairedMs} ms`,
     ...runs.map(
       ({ graph, godMode, hasTools, budget }, run) =>
         `run ${run}: ${graph}${godMode ? ', God Mode' : ''}${hasTools ? ', tools' : ''}, ${budget} steps`,

@@ -128,9 +128,9 @@ export interface Line {
   /** Appends to runs that wait for an answer. */
   appending: number;
   /** Called when the log shows the process that a stream has this many events. */
-  told(stream: string, events: number): void;
+  onShown(stream: string, events: number): void;
   /** As `onShown`, for a read, which may be for a watcher. */
-  hasRead(stream: string, events: number): void;
+  onRead(stream: string, events: number): void;
   takeFault(): AppendFault | null;
   /** Ends the process, unless it has ended. */
   end(process: Process): void;
@@ -190,7 +190,7 @@ export function openLine(
         const { length } = storage.stream(stream);
         process.after(wayMs(), () => {
           giveUp();
-          line.told(stream, length);
+          line.onShown(stream, length);
           answer();
         });
       });
@@ -262,7 +262,7 @@ export function openLine(
         const size = Math.min(left, draws.whole(4, 60));
         const page = await ask(() => pageOf(storage.stream(stream), { at, step, size }));
         const last = page.at(-1);
-        if (last !== undefined) line.hasRead(stream, last.revision + 1);
+        if (last !== undefined) line.onRead(stream, last.revision + 1);
         yield* page;
         if (last === undefined || page.length < size) return;
         at = last.revision + step;

@@ -7,7 +7,7 @@ import type { Plan } from './faults.js';
 import { playHistory } from './history.js';
 import type { Tally } from './play.js';
 import { add, playSeeds, summaryLine } from './play.js';
-import { shrunk } from './shrink.js';
+import { shrinkPlan } from './shrink.js';
 
 /** Seeds of `npm test`. */
 const SEEDS = { from: 1, to: 2_000 };
@@ -74,7 +74,7 @@ describe('The engine in virtual time', () => {
     const bad = { ...plan, faults: [...plan.faults, forgets, ...planOf(31).faults] };
     const { broken } = await playHistory(bad);
     expect(broken?.invariant).to.equal('no acknowledged event lost');
-    const least = await shrunk(bad, 'no acknowledged event lost');
+    const least = await shrinkPlan(bad, 'no acknowledged event lost');
     expect(least.faults).to.deep.equal([forgets]);
     expect(least.requests).to.have.length(1);
   });

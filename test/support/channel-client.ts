@@ -1,16 +1,16 @@
 /** A client of the channel that keeps all messages and waits for conditions. */
 import { WebSocket } from 'ws';
 
-export interface Told {
+export interface ChannelMessage {
   readonly event: string;
   readonly [field: string]: unknown;
 }
 
 export interface ChannelClient {
   readonly socket: WebSocket;
-  readonly told: readonly Told[];
+  readonly messages: readonly ChannelMessage[];
   /** Resolves with the first matching message, past or future; rejects if the socket closes before. */
-  until(fits: (message: Told) => boolean): Promise<Told>;
+  until(fits: (message: ChannelMessage) => boolean): Promise<ChannelMessage>;
   /** Resolves with the close code. */
   readonly closed: Promise<number>;
 }
@@ -18,13 +18,13 @@ export interface ChannelClient {
 /** Connects to a run's channel; `url` is the service's, as http. */
 export function openChannel(url: string, path: string, headers: Readonly<Record<string, string>> = {}): ChannelClient {
   const socket = new WebSocket(`${url.replace(/^http/, 'ws')}${path}`, { headers });
-  const told: Told[] = [];
+  const messages: ChannelMessage[] = [];
   const waiting = new Set<() => void>();
   const check = (): void => waiting.forEach((each) => each());
   let isClosed = false;
   socket.on('message', (data: Buffer) => {
-    const message = JSON.parse(data.toString('utf8')) as Told;
-    told.push(message);
+    const message = JSON.parse(data.toString('utf8')) as ChannelMessage;
+    messages.push(message);
     check();
   });
   const closed = new Promise<number>((resolve) => {
@@ -35,19 +35,19 @@ export function openChannel(url: string, path: string, headers: Readonly<Record<
       check();
     });
   });
-  const until = (fits: (message: Told) => boolean): Promise<Told> =>
+  const until = (fits: (message: ChannelMessage) => boolean): Promise<ChannelMessage> =>
     new Promise((resolve, reject) => {
       const look = (): void => {
-        const found = told.find(fits);
+        const found = messages.find(fits);
         if (found === undefined && !isClosed) return;
         waiting.delete(look);
-        if (found === undefined) reject(new Error(`The channel closed after ${JSON.stringify(told)}`));
+        if (found === undefined) reject(new Error(`The channel closed after ${JSON.stringify(messages)}`));
         else resolve(found);
       };
       waiting.add(look);
       look();
     });
-  return { socket, told, until, closed };
+  return { socket, messages: messages, until, closed };
 }
 
 /** The status and body of a refused upgrade. */

@@ -16,13 +16,13 @@ export interface Child {
   /** Lines on standard output so far. */
   readonly lines: readonly string[];
   /** Text on standard error so far. */
-  complaint(): string;
+  stderrText(): string;
   /** Resolves when a condition on the lines holds; rejects with standard error if the process ends before. */
   waitFor(condition: (lines: readonly string[]) => boolean): Promise<void>;
   /** Resolves with standard error when it matches; rejects if the process ends before. */
-  untilTold(fits: RegExp): Promise<string>;
+  waitForStderr(fits: RegExp): Promise<string>;
   /** Writes to its open standard input. */
-  tell(input: string): void;
+  writeInput(input: string): void;
   /** Sends a signal. */
   signal(name: NodeJS.Signals): void;
   /** Sends SIGKILL; resolves when the process has ended and its last line is read. */
@@ -42,7 +42,7 @@ export function startChild(
 ): Child {
   const child = spawn(command, args, { env });
   const lines: string[] = [];
-  const told = { stdout: '', stderr: '' };
+  const output = { stdout: '', stderr: '' };
   const looks = new Set<() => void>();
   const look = (): void => {
     for (const each of looks) each();
@@ -51,15 +51,15 @@ export function startChild(
     lines.push(line);
     look();
   });
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (told.stdout += text));
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    told.stderr += text;
+    output.stderr += text;
     look();
   });
   // It may end before it has read everything.
   child.stdin.on('error', () => undefined);
   if (input !== null) child.stdin.end(input);
-  const exit = exitOf(child, told);
+  const exit = exitOf(child, output);
   const until = (holds: () => boolean): Promise<void> =>
     new Promise((resolve, reject) => {
       const check = (): void => {
@@ -74,13 +74,13 @@ export function startChild(
   return {
     pid: child.pid,
     lines,
-    complaint: () => told.stderr,
+    stderrText: () => output.stderr,
     waitFor: (condition) => until(() => condition(lines)),
-    untilTold: async (fits) => {
-      await until(() => fits.test(told.stderr));
-      return told.stderr;
+    waitForStderr: async (fits) => {
+      await until(() => fits.test(output.stderr));
+      return output.stderr;
     },
-    tell: (text) => void child.stdin.write(text),
+    writeInput: (text) => void child.stdin.write(text),
     signal: (name) => void child.kill(name),
     kill: async () => {
       child.kill('SIGKILL');
@@ -94,10 +94,10 @@ export function startChild(
 /** Waits for `close`, which comes when the pipes are read to their end. */
 function exitOf(
   child: ChildProcessWithoutNullStreams,
-  told: { readonly stdout: string; readonly stderr: string },
+  output: { readonly stdout: string; readonly stderr: string },
 ): Promise<ChildExit> {
   return new Promise((resolve, reject) => {
     child.on('error', reject);
-    child.on('close', (code, signal) => resolve({ code, signal, ...told }));
+    child.on('close', (code, signal) => resolve({ code, signal, ...output }));
   });
 }

@@ -66,20 +66,24 @@ export function begun(requested: RunRequestedData, { pending = false }: Pick<Giv
 }
 
 /** A run from recorded events of any version. */
-export function retold(events: readonly RunEvent[]): Story {
+export function storyOfRecord(events: readonly RunEvent[]): Story {
   const [first] = events;
   if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
   const deps = { system: manualSystem(2), instanceId: 'one' };
   return storyOf(compileChart(first.data.graph), events, { latest: [], deps });
 }
 
-function storyOf(chart: Chart, [first, ...rest]: readonly RunEvent[], told: Pick<Told, 'latest' | 'deps'>): Story {
+function storyOf(
+  chart: Chart,
+  [first, ...rest]: readonly RunEvent[],
+  state: Pick<StoryState, 'latest' | 'deps'>,
+): Story {
   if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
   const start = { snapshot: chart.first(deepFreeze(first)), fold: deepFreeze(firstState(first)) };
-  return new Story(chart, { events: [first], ...told, ...start }).followedBy(rest);
+  return new Story(chart, { events: [first], ...state, ...start }).followedBy(rest);
 }
 
-interface Told {
+interface StoryState {
   readonly events: readonly RunEvent[];
   readonly snapshot: RunSnapshot;
   /** The state as the plain fold has it, without the chart. */
@@ -92,27 +96,27 @@ interface Told {
 /** A run's story. Each step returns a new story, so that one beginning can have many ends. */
 export class Story {
   readonly chart: Chart;
-  readonly #told: Told;
+  readonly #state: StoryState;
 
-  constructor(chart: Chart, told: Told) {
+  constructor(chart: Chart, state: StoryState) {
     this.chart = chart;
-    this.#told = told;
+    this.#state = state;
   }
 
   get run(): RunState {
-    return this.#told.snapshot.context.run;
+    return this.#state.snapshot.context.run;
   }
 
   get snapshot(): RunSnapshot {
-    return this.#told.snapshot;
+    return this.#state.snapshot;
   }
 
   get events(): readonly RunEvent[] {
-    return this.#told.events;
+    return this.#state.events;
   }
 
   get facts(): readonly RunFact[] {
-    return this.#told.latest;
+    return this.#state.latest;
   }
 
   /** Decides a command at the named instance and time, and records its facts. */
@@ -121,11 +125,11 @@ export class Story {
       command: typeof command === 'function' ? command(this.run) : command,
       context: { ...contextOf(instanceId), at },
     });
-    this.#told.deps.system.setNow(at);
+    this.#state.deps.system.setNow(at);
     const story = this.recorded(...facts);
-    const foreseen = facts.length === 0 ? snapshot : asRecorded(snapshot, story.events.at(-1));
-    expect(foreseen.value).to.deep.equal(story.snapshot.value);
-    expectSame(foreseen.context.run, story.run);
+    const decided = facts.length === 0 ? snapshot : asRecorded(snapshot, story.events.at(-1));
+    expect(decided.value).to.deep.equal(story.snapshot.value);
+    expectSame(decided.context.run, story.run);
     const started = facts.flatMap((fact) => (fact.type === 'NodeStarted' ? [callOf(fact.data)] : []));
     expect([...assignments.keys()]).to.deep.equal(started);
     for (const each of story.run.progress.frontier) {
@@ -151,7 +155,7 @@ export class Story {
 
   /** The same story at a later time. */
   at(time: string): this {
-    this.#told.deps.system.setNow(time);
+    this.#state.deps.system.setNow(time);
     return this;
   }
 
@@ -167,19 +171,19 @@ export class Story {
 
   /** Records facts in one append. */
   recorded(...facts: readonly RunFact[]): Story {
-    const { deps } = this.#told;
+    const { deps } = this.#state;
     const { recorded } = sealAppend(deps, factsAfter(this.run.head, this.run.runId, facts));
-    return new Story(this.chart, { ...this.#told, latest: facts }).followedBy(recorded);
+    return new Story(this.chart, { ...this.#state, latest: facts }).followedBy(recorded);
   }
 
-  /** Expects the facts of the last append, each in short (see {@link inShort}). */
+  /** Expects the facts of the last append, each in short (see {@link shortText}). */
   then(...facts: readonly string[]): this {
-    expect(this.facts.map(inShort)).to.deep.equal(facts);
+    expect(this.facts.map(shortText)).to.deep.equal(facts);
     return this;
   }
 
   followedBy(events: readonly RunEvent[]): Story {
-    let { snapshot, fold } = this.#told;
+    let { snapshot, fold } = this.#state;
     for (const event of events) {
       deepFreeze(event);
       snapshot = this.chart.next(snapshot, event);
@@ -187,7 +191,7 @@ export class Story {
       deepFreeze(snapshot.context.run);
       expectSame(snapshot.context.run, fold);
     }
-    return new Story(this.chart, { ...this.#told, snapshot, fold, events: [...this.#told.events, ...events] });
+    return new Story(this.chart, { ...this.#state, snapshot, fold, events: [...this.#state.events, ...events] });
   }
 }
 
@@ -197,13 +201,13 @@ export class Story {
  */
 function expectSame(run: RunState, other: RunState): void {
   // Plans differ in identity; only their graphs can be compared.
-  const told = ({ plan, ...rest }: RunState) => ({ ...rest, graph: plan.graph });
-  const isSame = isDeepStrictEqual(told(run), told(other));
-  if (!isSame) expect(plainly(run)).to.equal(plainly(other));
+  const withoutPlan = ({ plan, ...rest }: RunState) => ({ ...rest, graph: plan.graph });
+  const isSame = isDeepStrictEqual(withoutPlan(run), withoutPlan(other));
+  if (!isSame) expect(stateText(run)).to.equal(stateText(other));
 }
 
 /** A state as JSON text. */
-export function plainly(run: RunState): string {
+export function stateText(run: RunState): string {
   return JSON.stringify(run);
 }
 
@@ -222,7 +226,7 @@ function contextOf(instanceId: string): DecisionContext {
 }
 
 /** A fact in a few words: what happened, to whom, and where it leads. Steps are written `step.attempt`. */
-export function inShort(fact: RunFact): string {
+export function shortText(fact: RunFact): string {
   switch (fact.type) {
     case 'RunClaimed':
     case 'RunReleased':
@@ -347,10 +351,10 @@ export function playOut(
   isOver: (run: RunState) => boolean = () => false,
 ): Story {
   let played = story;
-  for (let node = underWay(story.run)[0]; node !== undefined && played.run.phase.status === 'running';) {
+  for (let node = activeNodes(story.run)[0]; node !== undefined && played.run.phase.status === 'running';) {
     if (isOver(played.run)) break;
     played = played.when(next(node, played.run));
-    node = underWay(played.run)[0];
+    node = activeNodes(played.run)[0];
   }
   return played;
 }
@@ -370,17 +374,17 @@ export function failed(
 
 export function attemptOf(run: RunState, node: string): FrontierNode {
   const found = run.progress.frontier.find((each) => each.active && each.node === node);
-  if (found === undefined) throw new Error(`Node "${node}" is not active: ${underWay(run).join(', ') || 'none is'}`);
+  if (found === undefined) throw new Error(`Node "${node}" is not active: ${activeNodes(run).join(', ') || 'none is'}`);
   return found;
 }
 
 /** Active nodes, in the order of the frontier. */
-export function underWay(run: RunState): readonly string[] {
+export function activeNodes(run: RunState): readonly string[] {
   return run.progress.frontier.filter((each) => each.active).map((each) => each.node);
 }
 
 /** A tool answers the node's active attempt. */
-export function looked(node: string, hits: ToolCalledData['hits'] = []): When {
+export function usedTool(node: string, hits: ToolCalledData['hits'] = []): When {
   return (run) => {
     const { step, attempt } = attemptOf(run, node);
     return { type: 'RecordToolCall', call: { step, attempt, ...TOOL_CALL, hits } };

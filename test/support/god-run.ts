@@ -44,7 +44,7 @@ export async function approveAll(engine: Pick<Context, 'views' | 'registry'>, ru
 }
 
 /** Makes the record of a paused run corrupt: appends an event whose hash does not follow. */
-export async function spoil({ log }: Pick<Context, 'log'>, runId: string): Promise<void> {
+export async function corruptRecord({ log }: Pick<Context, 'log'>, runId: string): Promise<void> {
   let head = -1;
   for await (const { revision } of log.readStream(runStream(runId))) head = revision;
   const event = { id: nodeSystem().uuid(), type: 'RunFailed', data: '{}', metadata: { occurredAt: '', hash: '' } };

@@ -19,7 +19,7 @@ import { openPauseOf } from '../../src/run/state.js';
 import type { DecisionContext } from '../../src/run/pending-events.js';
 import type { ToolName } from '../../src/models/port.js';
 import type { When } from './given.js';
-import { broke, graphOf, looked, scored, wrote } from './given.js';
+import { broke, graphOf, usedTool, scored, wrote } from './given.js';
 import { manualSystem } from './manual-system.js';
 
 /** Records a run. A second passes before each append. */
@@ -310,9 +310,9 @@ function toolRun(seed: number): Recording {
   const document = 'd'.repeat(64);
   const hits = [1, 2].map((page) => ({ document, page, chunk: page, score: 0.5 }));
   return recording(seed, READER)
-    .when(looked('read', hits))
+    .when(usedTool('read', hits))
     .when(broke('read', 100))
-    .when(looked('read', [{ url: 'http://127.0.0.1/trees', title: 'Trees', score: null }]))
+    .when(usedTool('read', [{ url: 'http://127.0.0.1/trees', title: 'Trees', score: null }]))
     .when(wrote('read', 'Oaks [dddddddd:2], elms [dddddddd:7]'))
     .when(wrote('polish', 'Oaks [dddddddd:2], elms [dddddddd:7]'));
 }

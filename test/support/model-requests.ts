@@ -28,7 +28,7 @@ export const TOOLS: NonNullable<ModelRequest['tools']> = [
 ];
 
 /** The usage that `says()` of a fake server reports. */
-export const SPENT = {
+export const REPORTED_USAGE = {
   inputTokens: 11,
   cachedInputTokens: null,
   cacheWriteTokens: null,

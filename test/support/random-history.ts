@@ -4,7 +4,7 @@ import type { Graph, NodeOutput } from '../../src/generated/schemas.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished, pauseOf } from '../../src/run/state.js';
 import type { Story } from './given.js';
-import { attemptOf, completed, failed, given, graphWith, looked, resumed, underWay } from './given.js';
+import { attemptOf, completed, failed, given, graphWith, usedTool, resumed, activeNodes } from './given.js';
 import { seededRandom } from './seeded-random.js';
 
 /** Random draws that a seed determines. */
@@ -56,9 +56,9 @@ function anotherEvent(story: Story, draws: Draws): Story {
     return story.when({ type: 'ClaimRun', reason: run.ownership.owner === null ? 'handover' : 'recovered' }, 'two');
   }
   if (draws.chance(0.05)) return story.when({ type: 'ReleaseRun' });
-  const active = underWay(run);
+  const active = activeNodes(run);
   const at = attemptOf(run, active[draws.below(active.length)] ?? '');
-  if (draws.chance(0.2)) return story.when(looked(at.node, [page(draws.below(9))]));
+  if (draws.chance(0.2)) return story.when(usedTool(at.node, [page(draws.below(9))]));
   if (draws.chance(0.1)) return story.when(failed(at, draws.chance(0.9) ? 5 : null));
   return story.when(completed(at, outputOf(run, at.node, at.step)));
 }

@@ -19,7 +19,7 @@ export interface Reading {
   /** Its tools as recorded at its last start. */
   readonly tools: readonly string[];
   /** The prompt of its model. */
-  readonly told: string;
+  readonly lastResult: string;
 }
 
 /** Saves the council, whose runs `read` starts. */
@@ -44,7 +44,7 @@ export async function readingOf(url: string, runId: string, provider: FakeProvid
   const dataOf = (type: string): unknown => events.findLast((event) => event.type === type)?.data;
   const called = dataOf('ToolCalled') as RunFacts['ToolCalled'] | undefined;
   const { tools } = dataOf('NodeStarted') as RunFacts['NodeStarted'];
-  return { hits: called?.hits, error: called?.error, tools, told: provider.results().at(-1) ?? '' };
+  return { hits: called?.hits, error: called?.error, tools, lastResult: provider.results().at(-1) ?? '' };
 }
 
 /** Starts a run and waits for its end. */

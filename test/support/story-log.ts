@@ -39,17 +39,17 @@ export function openStoryLog(path: string): Promise<EventLog> {
 }
 
 /** Appends a part of a story to a run, with new event ids. */
-export function tell(
+export function appendStory(
   log: EventLog,
   runId: string,
   story: readonly NewEvent[],
   from: number,
   to: number,
 ): Promise<Appended> {
-  const told = story[0]?.metadata['$correlationId'] ?? '';
+  const recordedId = story[0]?.metadata['$correlationId'] ?? '';
   const events = story
     .slice(from, to)
-    .map((event) => ({ ...event, id: nodeSystem().uuid(), data: event.data.replaceAll(told, runId) }));
+    .map((event) => ({ ...event, id: nodeSystem().uuid(), data: event.data.replaceAll(recordedId, runId) }));
   return log.append(runStream(runId), events, from === 0 ? 'none' : from - 1);
 }
 

@@ -2,7 +2,7 @@ import type { RunState } from '../../src/run/state.js';
 import { completedAtOf, failureOf, finalDraftOf, pauseOf } from '../../src/run/state.js';
 
 /** A run's state without its request as one flat record; empty if there is no run. */
-export function wholeOf(run: RunState | null | undefined): object {
+export function flatState(run: RunState | null | undefined): object {
   if (run === null || run === undefined) return {};
   return {
     runId: run.runId,

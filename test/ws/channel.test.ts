@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Told } from '../support/channel-client.js';
+import type { ChannelMessage } from '../support/channel-client.js';
 import { openChannel, refusedUpgrade } from '../support/channel-client.js';
 import { rawExchange } from '../support/raw-exchange.js';
 import type { RunningService } from '../support/running-service.js';
@@ -55,13 +55,13 @@ describe('WebSocket /ws/council/{run_id}', () => {
     for (const [index, answer] of answers.entries()) (await nextHeld(index + 1)).release(answer);
 
     expect(await channel.closed).to.equal(1000);
-    const active = (node: string, iteration: number | null): Told => ({
+    const active = (node: string, iteration: number | null): ChannelMessage => ({
       event: 'node_active',
       run_id: runId,
       node,
       iteration,
     });
-    expect(channel.told).to.deep.equal([
+    expect(channel.messages).to.deep.equal([
       { event: 'connected', run_id: runId, status: 'running' },
       active('master_agent', null),
       active('critic_agent', 1),
@@ -79,9 +79,9 @@ describe('WebSocket /ws/council/{run_id}', () => {
     await openChannel(service.url, `/ws/council/${runId}`).closed;
     const late = openChannel(service.url, `/ws/council/${runId}/`);
     expect(await late.closed).to.equal(1000);
-    expect(late.told.map((message) => message.event)).to.deep.equal(['connected', 'node_active', 'run_complete']);
-    expect(late.told[0]).to.deep.equal({ event: 'connected', run_id: runId, status: 'completed' });
-    expect(late.told[1]).to.deep.equal({ event: 'node_active', run_id: runId, node: 'done', iteration: 1 });
+    expect(late.messages.map((message) => message.event)).to.deep.equal(['connected', 'node_active', 'run_complete']);
+    expect(late.messages[0]).to.deep.equal({ event: 'connected', run_id: runId, status: 'completed' });
+    expect(late.messages[1]).to.deep.equal({ event: 'node_active', run_id: runId, node: 'done', iteration: 1 });
   });
 
   it('reports a failure with the same error as the poll', async () => {
@@ -91,7 +91,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     expect(await channel.closed).to.equal(1000);
     const { error } = await poll(runId);
     expect(error).to.be.a('string').that.includes('The model has left');
-    expect(channel.told.at(-1)).to.deep.equal({ event: 'run_failed', run_id: runId, error });
+    expect(channel.messages.at(-1)).to.deep.equal({ event: 'run_failed', run_id: runId, error });
   });
 
   it('sends a cancellation to all clients of the run', async () => {
@@ -103,7 +103,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     for (const channel of channels) {
       expect(await channel.closed).to.equal(1000);
       const last = { event: 'run_failed', run_id: runId, error: 'Cancelled by the user' };
-      expect(channel.told.at(-1)).to.deep.equal(last);
+      expect(channel.messages.at(-1)).to.deep.equal(last);
     }
   });
 
@@ -120,9 +120,9 @@ describe('WebSocket /ws/council/{run_id}', () => {
     for (const id of ['11111111-1111-4111-8111-111111111111', '%00', '%zz', 'a'.repeat(3000), 'run']) {
       const channel = openChannel(service.url, `/ws/council/${id}`);
       expect(await channel.closed).to.equal(1000);
-      expect(channel.told).to.have.length(1);
-      expect(channel.told[0]).to.have.property('event', 'error');
-      expect(channel.told[0]).to.have.property('message').that.includes('not found');
+      expect(channel.messages).to.have.length(1);
+      expect(channel.messages[0]).to.have.property('event', 'error');
+      expect(channel.messages[0]).to.have.property('message').that.includes('not found');
     }
   });
 
@@ -135,7 +135,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
     channel.socket.send('x'.repeat(4096));
     channel.socket.send('x'.repeat(4097));
     expect(await channel.closed).to.equal(1009);
-    expect(channel.told).to.have.length(2);
+    expect(channel.messages).to.have.length(2);
     expect((await poll(runId)).status).to.equal('running');
   });
 
@@ -189,7 +189,7 @@ describe('WebSocket /ws/council/{run_id}', () => {
       run_id: second,
       status: 'pending',
     });
-    expect(channel.told).to.have.length(1);
+    expect(channel.messages).to.have.length(1);
     await fetch(`${service.url}/api/councils/run/${first}/cancel`, { method: 'POST' });
     await channel.until((message) => message.event === 'node_active');
     await fetch(`${service.url}/api/councils/run/${second}/cancel`, { method: 'POST' });

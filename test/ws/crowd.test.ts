@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { elementAt } from '../../src/system/element.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
-import type { Told } from '../support/channel-client.js';
+import type { ChannelMessage } from '../support/channel-client.js';
 import { openChannel } from '../support/channel-client.js';
 import { openEventStream } from '../support/event-stream-client.js';
 import { startGodRun } from '../support/god-run.js';
@@ -28,8 +28,8 @@ describe('A crowd of clients of one run', () => {
   afterEach(() => service.stop());
 
   const pausedRun = (): Promise<string> => startGodRun(service.engine, GRAPH);
-  const isPause = ({ event, type }: Told): boolean => event === 'run_paused' || type === 'RunReleased';
-  const isEnd = ({ event }: Told): boolean => event === 'run_failed';
+  const isPause = ({ event, type }: ChannelMessage): boolean => event === 'run_paused' || type === 'RunReleased';
+  const isEnd = ({ event }: ChannelMessage): boolean => event === 'run_failed';
 
   it('receives every event once before its sockets close, while other clients connect and leave', async () => {
     const runId = await pausedRun();
@@ -49,13 +49,13 @@ describe('A crowd of clients of one run', () => {
     for (const each of [...channels, ...rich, ...late]) {
       if (lost.includes(each)) continue;
       expect(await each.closed).to.equal(1000);
-      expect(each.told.filter(isEnd)).to.have.length(1);
-      expect(each.told.at(-1)?.event).to.equal('run_failed');
+      expect(each.messages.filter(isEnd)).to.have.length(1);
+      expect(each.messages.at(-1)?.event).to.equal('run_failed');
     }
     const page = await rest.get(`/api/runs/${runId}/events?limit=1000`);
     const { events } = rest.read(page, 200, 'run-events-page.json');
     const seqs = events.map(({ seq }) => seq);
-    for (const { told } of [...rich.slice(0, -1), ...late.slice(1)])
+    for (const { messages: told } of [...rich.slice(0, -1), ...late.slice(1)])
       expect(told.filter(({ event }) => event === 'run_event').map(({ seq }) => seq)).to.deep.equal(seqs);
     for (const stream of streams) {
       expect(await stream.over).to.equal('ended');

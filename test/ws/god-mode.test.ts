@@ -44,7 +44,7 @@ describe('The channel of a run in God Mode', () => {
 
   it('sends each pause and each decision in order, to the end', async () => {
     const client = channel();
-    const pauses = () => client.told.filter(({ event }) => event === 'run_paused').length;
+    const pauses = () => client.messages.filter(({ event }) => event === 'run_paused').length;
     for (const [index, [action, override]] of (
       [
         ['approve', null],
@@ -56,7 +56,7 @@ describe('The channel of a run in God Mode', () => {
       await decide(action, override);
     }
     expect(await client.closed).to.equal(1000);
-    expect(client.told).to.deep.equal([
+    expect(client.messages).to.deep.equal([
       { event: 'connected', run_id: runId, status: 'paused' },
       active('write', null),
       paused('write', null, null, null),
@@ -84,7 +84,7 @@ describe('The channel of a run in God Mode', () => {
     await pausedBefore(service.engine, runId, 'judge');
     const late = channel();
     await late.until(({ event }) => event === 'run_paused');
-    expect(late.told).to.deep.equal([
+    expect(late.messages).to.deep.equal([
       { event: 'connected', run_id: runId, status: 'paused' },
       active('judge', 1),
       paused('judge', 'Draft 1 by Write', null, 1),
@@ -97,7 +97,7 @@ describe('The channel of a run in God Mode', () => {
     await decide('reject');
     expect(await client.closed).to.equal(1000);
     const error = 'Rejected by the user in God Mode';
-    expect(client.told.slice(3)).to.deep.equal([{ event: 'run_failed', run_id: runId, error }]);
+    expect(client.messages.slice(3)).to.deep.equal([{ event: 'run_failed', run_id: runId, error }]);
   });
 
   it('reports the cancellation of a paused run, which then refuses approvals', async () => {
@@ -105,7 +105,11 @@ describe('The channel of a run in God Mode', () => {
     await client.until(({ event }) => event === 'run_paused');
     rest.read(await rest.post(`/api/councils/run/${runId}/cancel`), 200, 'run-result.json');
     expect(await client.closed).to.equal(1000);
-    expect(client.told.at(-1)).to.deep.equal({ event: 'run_failed', run_id: runId, error: 'Cancelled by the user' });
+    expect(client.messages.at(-1)).to.deep.equal({
+      event: 'run_failed',
+      run_id: runId,
+      error: 'Cancelled by the user',
+    });
     rest.problem(await rest.post(approvePath(runId), { action: 'approve' }), 400);
   });
 });

@@ -77,7 +77,7 @@ describe(`Random sockets (SEED=${SEED})`, () => {
     const last = stream.events.at(-1);
     expect(stream.events.map(({ id }) => Number(id))).to.deep.equal(stream.events.map((_, seq) => seq));
     expect(last?.event).to.equal('RunCompleted');
-    expect(beside[1]?.told.filter(({ event }) => event === 'run_event')).to.have.length(stream.events.length);
+    expect(beside[1]?.messages.filter(({ event }) => event === 'run_event')).to.have.length(stream.events.length);
     expect(service.faults).to.deep.equal([]);
     // Some sockets must succeed, and some must be refused.
     for (const code of [1000, 1002, 1009]) expect(codes.get(code), String(code)).to.be.above(SOCKETS / 200);

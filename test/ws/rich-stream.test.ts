@@ -3,9 +3,9 @@ import { graphOf } from '../support/given.js';
 import type { RichMessage } from '../../src/generated/schemas.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { schemaCheck } from '../support/schema-check.js';
-import type { ChannelClient, Told } from '../support/channel-client.js';
+import type { ChannelClient, ChannelMessage } from '../support/channel-client.js';
 import { openChannel, refusedUpgrade } from '../support/channel-client.js';
-import { pausedBefore, spoil, startGodRun } from '../support/god-run.js';
+import { pausedBefore, corruptRecord, startGodRun } from '../support/god-run.js';
 import { recordOf } from '../support/record-of.js';
 import { NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -32,7 +32,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     return runId;
   };
   /** The events in the messages, which must equal the log after a position. */
-  const expectRecord = async (runId: string, told: readonly Told[], after = -1): Promise<void> => {
+  const expectRecord = async (runId: string, told: readonly ChannelMessage[], after = -1): Promise<void> => {
     const record = await recordOf(service.engine.log, runId);
     const events = told.filter(({ event }) => event === 'run_event');
     expect(events).to.deep.equal(
@@ -52,12 +52,17 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
       model.held[0]?.release(answer);
     }
     expect(await channel.closed).to.equal(1000);
-    await expectRecord(runId, channel.told);
-    expect(channel.told[0]).to.deep.equal({ event: 'connected', run_id: runId, status: 'running' });
-    const node = (event: string, name: string, iteration: number | null, score: number | null = null): Told => ({
+    await expectRecord(runId, channel.messages);
+    expect(channel.messages[0]).to.deep.equal({ event: 'connected', run_id: runId, status: 'running' });
+    const node = (
+      event: string,
+      name: string,
+      iteration: number | null,
+      score: number | null = null,
+    ): ChannelMessage => ({
       ...{ event, run_id: runId, node: name, iteration, score },
     });
-    expect(channel.told.slice(1).filter(({ event }) => event !== 'run_event')).to.deep.equal([
+    expect(channel.messages.slice(1).filter(({ event }) => event !== 'run_event')).to.deep.equal([
       node('node_start', 'master_agent', null),
       node('node_complete', 'master_agent', null),
       node('node_start', 'critic_agent', 1),
@@ -66,7 +71,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
       node('node_complete', 'writer_agent', 1),
       { event: 'run_complete', run_id: runId, final_draft: 'Final', critic_score: 9, iteration_count: 1 },
     ]);
-    expectBesideTheirEvents(channel.told);
+    expectBesideTheirEvents(channel.messages);
   });
 
   it('sends messages that match their schema', async () => {
@@ -81,7 +86,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
       'node_complete',
       'token',
     ] satisfies RichMessage['event'][]);
-    for (const message of channel.told) expect(validate(message), message.event).to.equal(rich.has(message.event));
+    for (const message of channel.messages) expect(validate(message), message.event).to.equal(rich.has(message.event));
   });
 
   it('sends all events of a finished run', async () => {
@@ -89,8 +94,8 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     const runId = await finished();
     const late = follow(runId);
     expect(await late.closed).to.equal(1000);
-    expect(late.told[0]).to.deep.equal({ event: 'connected', run_id: runId, status: 'completed' });
-    await expectRecord(runId, late.told);
+    expect(late.messages[0]).to.deep.equal({ event: 'connected', run_id: runId, status: 'completed' });
+    await expectRecord(runId, late.messages);
   });
 
   it('resumes after any event, also the last, without a gap or a repeat', async () => {
@@ -102,11 +107,11 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     for (let after = -1; after < length + 2; after += 1) {
       const channel = follow(runId, `&from=${after}`);
       expect(await channel.closed).to.equal(1000);
-      await expectRecord(runId, channel.told, after);
+      await expectRecord(runId, channel.messages, after);
       // After the last event the service sends only the end.
-      const next = whole.told.findIndex(({ seq }) => seq === after + 1);
-      const rest = whole.told.slice(next);
-      expect(channel.told.slice(1), `from=${after}`).to.deep.equal(rest);
+      const next = whole.messages.findIndex(({ seq }) => seq === after + 1);
+      const rest = whole.messages.slice(next);
+      expect(channel.messages.slice(1), `from=${after}`).to.deep.equal(rest);
     }
   });
 
@@ -119,14 +124,14 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     }
     const plain = openChannel(service.url, `/ws/council/${runId}?from=x&events=some`);
     expect(await plain.closed).to.equal(1000);
-    expect(plain.told.map(({ event }) => event)).to.deep.equal(['connected', 'node_active', 'run_complete']);
+    expect(plain.messages.map(({ event }) => event)).to.deep.equal(['connected', 'node_active', 'run_complete']);
   });
 
   it('sends an error for an unknown run and closes with 1000', async () => {
     await serve(scriptedModel());
     const channel = follow(NO_RUN);
     expect(await channel.closed).to.equal(1000);
-    expect(channel.told).to.deep.equal([{ event: 'error', message: `Run ${NO_RUN} not found` }]);
+    expect(channel.messages).to.deep.equal([{ event: 'error', message: `Run ${NO_RUN} not found` }]);
   });
 
   it('reports a failure at the end', async () => {
@@ -135,7 +140,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     const channel = follow(runId);
     expect(await channel.closed).to.equal(1000);
     const { error } = await restClient(service.url).poll(runId);
-    expect(channel.told.at(-1)).to.deep.equal({ event: 'run_failed', run_id: runId, error });
+    expect(channel.messages.at(-1)).to.deep.equal({ event: 'run_failed', run_id: runId, error });
   });
 
   it('sends tokens between the start of their node and its completion, and records none', async () => {
@@ -148,18 +153,19 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     model.held[0]?.release('Nobody hears this');
     const channel = follow(runId);
     expect(await channel.closed).to.equal(1000);
-    for (const [index, { event, node, step }] of channel.told.entries()) {
+    for (const [index, { event, node, step }] of channel.messages.entries()) {
       if (event !== 'token') continue;
-      const before = channel.told.slice(0, index);
-      const isOf = (message: Told, name: string): boolean => message.event === name && message['node'] === node;
+      const before = channel.messages.slice(0, index);
+      const isOf = (message: ChannelMessage, name: string): boolean =>
+        message.event === name && message['node'] === node;
       expect(before.filter((each) => isOf(each, 'node_start')).length).to.be.greaterThan(
         before.filter((each) => isOf(each, 'node_complete')).length,
       );
       expect(step).to.be.a('number');
     }
-    const last = channel.told.filter(({ event, node }) => event === 'token' && node === 'writer_agent');
+    const last = channel.messages.filter(({ event, node }) => event === 'token' && node === 'writer_agent');
     expect(last.map(({ text }) => text).join('')).to.equal('{"score": 8, "feedback": "Go on"}');
-    await expectRecord(runId, channel.told);
+    await expectRecord(runId, channel.messages);
   });
 
   it('closes with 1011 on a corrupt record, also for a new client', async () => {
@@ -168,9 +174,9 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     await pausedBefore(service.engine, runId, 'one');
     const channel = follow(runId);
     await channel.until(({ type }) => type === 'RunReleased');
-    await spoil(service.engine, runId);
+    await corruptRecord(service.engine, runId);
     expect(await channel.closed).to.equal(1011);
-    expect(channel.told.some(({ type }) => type === 'RunFailed')).to.equal(false);
+    expect(channel.messages.some(({ type }) => type === 'RunFailed')).to.equal(false);
     expect(await follow(runId).closed).to.equal(1011);
     expect(service.faults).not.to.deep.equal([]);
   });
@@ -186,7 +192,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
 });
 
 /** Checks that each node_start and node_complete follows its event and precedes the next one. */
-function expectBesideTheirEvents(told: readonly Told[]): void {
+function expectBesideTheirEvents(told: readonly ChannelMessage[]): void {
   const types = { node_start: 'NodeStarted', node_complete: 'NodeCompleted', run_complete: 'RunCompleted' };
   told.forEach(({ event }, index) => {
     const type = Object.entries(types).find(([name]) => name === event)?.[1];

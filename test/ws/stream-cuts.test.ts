@@ -71,7 +71,7 @@ describe(`A run's stream over connections that break (SEED=${SEED})`, () => {
   async function overSocket(runId: string, known: number): Promise<Piece> {
     const channel = openChannel(proxy.url, `/ws/council/${runId}?events=all&from=${known}`);
     const code = await channel.closed;
-    const told = channel.told.filter(({ event }) => event === 'run_event');
+    const told = channel.messages.filter(({ event }) => event === 'run_event');
     const events = told.map(({ seq, id, type, at, data, hash }) => ({ seq: Number(seq), id, type, at, data, hash }));
     return { events, isLast: code === 1000 };
   }

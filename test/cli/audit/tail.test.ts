@@ -11,7 +11,7 @@ import type { CouncilBench } from '../../support/council-command.js';
 import { COUNCIL, councilBench } from '../../support/council-command.js';
 import { openCuttingProxy } from '../../support/cutting-proxy.js';
 import { graphOf } from '../../support/given.js';
-import { approveAll, pausedBefore, spoil, startGodRun } from '../../support/god-run.js';
+import { approveAll, pausedBefore, corruptRecord, startGodRun } from '../../support/god-run.js';
 import { rejectionOf } from '../../support/rejection.js';
 import { isOver, restClient } from '../../support/rest-client.js';
 import type { RunningService } from '../../support/running-service.js';
@@ -93,7 +93,7 @@ describe(`council tail (SEED=${SEED})`, () => {
     const seq = await pausedBefore(service.engine, runId, 'write');
     const following = tail(runId, '--url', service.url);
     await following.waitFor((lines) => lines.length > seq);
-    await spoil(service.engine, runId);
+    await corruptRecord(service.engine, runId);
     const ended = await following.exit;
     expect(ended.code, ended.stderr).to.equal(1);
     expect(ended.stderr).to.include('damaged');

@@ -1,8 +1,18 @@
 import { expect } from 'chai';
 import type { Story } from '../../support/given.js';
-import { attemptOf, broke, completed, failed, given, graphOf, scored, underWay, wrote } from '../../support/given.js';
+import {
+  attemptOf,
+  broke,
+  completed,
+  failed,
+  given,
+  graphOf,
+  scored,
+  activeNodes,
+  wrote,
+} from '../../support/given.js';
 import { completedAtOf, failureOf } from '../../../src/run/state.js';
-import { wholeOf } from '../../support/whole-run.js';
+import { flatState } from '../../support/whole-run.js';
 
 const chain = graphOf('plan -> write; write -> polish');
 const fork = graphOf('plan -> left, right; left, right -> meet');
@@ -82,13 +92,13 @@ describe('A takeover', () => {
   it('of a released run is possible any number of times', () => {
     let story = given(chain);
     for (let times = 1; times <= 20; times += 1) story = story.when(claim('handover'), `owner ${times}`);
-    expect(wholeOf(story.run)).to.include({ status: 'running', takeovers: 0, epoch: 21 });
+    expect(flatState(story.run)).to.include({ status: 'running', takeovers: 0, epoch: 21 });
   });
 
   it('from a dead owner is possible five times without a completed step; the sixth fails the run', () => {
     let story = given(chain);
     for (let times = 1; times <= 5; times += 1) story = story.when(claim('recovered'));
-    expect(wholeOf(story.run)).to.include({ status: 'running', takeovers: 5, epoch: 6 });
+    expect(flatState(story.run)).to.include({ status: 'running', takeovers: 5, epoch: 6 });
     story
       .when(claim('recovered'))
       .then('RunClaimed recovered 7 by one', 'RunFailed takeover_limit: Taken over 6 times without a completed step');
@@ -100,7 +110,7 @@ describe('A takeover', () => {
     story = story.when(wrote('plan'));
     expect(story.run.ownership.takeovers).to.equal(0);
     for (let times = 1; times <= 5; times += 1) story = story.when(claim('recovered'));
-    expect(wholeOf(story.run)).to.include({ status: 'running', takeovers: 5 });
+    expect(flatState(story.run)).to.include({ status: 'running', takeovers: 5 });
   });
 
   it('is not counted from zero after a failed attempt', () => {
@@ -118,7 +128,7 @@ describe('A takeover', () => {
 describe('A release', () => {
   it('lets any instance take the run, with its outstanding steps', () => {
     const released = given(fork).when(wrote('plan')).when(release).then('RunReleased shutdown 1 by one');
-    expect(wholeOf(released.run)).to.include({ status: 'running', owner: null });
+    expect(flatState(released.run)).to.include({ status: 'running', owner: null });
     released
       .when(claim('handover'), 'two')
       .then('RunClaimed handover 2 by two', 'NodeStarted left 2.2', 'NodeStarted right 3.2');
@@ -147,7 +157,7 @@ describe('A cancel', () => {
   for (const [state, story] of unfinished) {
     it(`fails a run that is ${state}`, () => {
       const cancelled = story().when(cancel).then('RunFailed cancelled: Cancelled by the user');
-      expect(wholeOf(cancelled.run)).to.include({ status: 'failed', owner: null, pause: null });
+      expect(flatState(cancelled.run)).to.include({ status: 'failed', owner: null, pause: null });
       expect(completedAtOf(cancelled.run)).to.equal(cancelled.events.at(-1)?.at);
     });
   }
@@ -197,13 +207,13 @@ describe('A failed attempt', () => {
 
   it('counts neither as an execution nor as a draft nor as a score', () => {
     const story = given(graphOf('judge?')).whenAll(broke('judge', 1), broke('judge', 1));
-    expect(wholeOf(story.run)).to.deep.include({ steps: 1, iterationCount: 0, scores: {} });
+    expect(flatState(story.run)).to.deep.include({ steps: 1, iterationCount: 0, scores: {} });
   });
 
   it('in one branch does not affect the others and makes its node the one started last', () => {
     const retried = given(fork).when(wrote('plan')).when(broke('left', 20));
     retried.then('NodeFailed left 2.1: The model is ill', 'NodeStarted left 2.2 after 20 ms');
-    expect(underWay(retried.run)).to.deep.equal(['left', 'right']);
+    expect(activeNodes(retried.run)).to.deep.equal(['left', 'right']);
     expect(retried.run.progress.activeNode).to.equal('left');
     retried
       .when(wrote('right'))

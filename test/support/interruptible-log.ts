@@ -3,14 +3,14 @@ import type { EventLog } from '../../src/eventlog/port.js';
 import { changedLog } from './changed-log.js';
 
 /** A log whose reads fail, at once or after some more reads. Open subscriptions continue. */
-export interface LeavingLog {
+export interface InterruptibleLog {
   decorate(log: EventLog): EventLog;
   /** @param reads the number of reads that still succeed */
-  leaveAfter(reads: number): void;
-  comeBack(): void;
+  failAfter(reads: number): void;
+  recover(): void;
 }
 
-export function leavingLog(): LeavingLog {
+export function interruptibleLog(): InterruptibleLog {
   let left = Number.POSITIVE_INFINITY;
   const count = (): void => {
     if (left <= 0) throw new LogUnavailable();
@@ -36,7 +36,7 @@ export function leavingLog(): LeavingLog {
           await log.ping();
         },
       }),
-    leaveAfter: (reads) => void (left = reads),
-    comeBack: () => void (left = Number.POSITIVE_INFINITY),
+    failAfter: (reads) => void (left = reads),
+    recover: () => void (left = Number.POSITIVE_INFINITY),
   };
 }
