@@ -2,6 +2,7 @@
 import type { Context } from '../../src/app/context.js';
 import { openContext } from '../../src/app/context.js';
 import type { ContextDeps, ContextOverrides } from '../../src/app/context-deps.js';
+import { ServiceStopping } from '../../src/errors.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { chartCache } from '../../src/run/machine.js';
 import type { Plan } from './faults.js';
@@ -98,7 +99,8 @@ export class Instance implements Line {
     const process = new Process(scheduler, { seed: plan.seed, life: this.index * 1_000 + this.#lives, rate });
     this.process = process;
     this.#boot(process).catch((error: unknown) => {
-      if (this.process === process) onFault('an instance cannot start', error);
+      const isStopped = this.#stopping === process && error instanceof ServiceStopping;
+      if (this.process === process && !isStopped) onFault('an instance cannot start', error);
     });
   }
 
@@ -124,6 +126,8 @@ export class Instance implements Line {
   /** Ends a life like SIGTERM; resolves when it has ended. */
   async stop(): Promise<void> {
     const { process, opening } = this;
+    // A second signal ends a stopping process at once; here the first stop continues.
+    if (process !== null && this.#stopping === process) return;
     this.#stopping = process;
     this.engine = null;
     await opening?.stop();
