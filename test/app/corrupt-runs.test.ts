@@ -72,7 +72,7 @@ onEmbeddedLog(() =>
       return runId;
     };
     const firstDone = async (runId: string): Promise<string> =>
-      (await recordOf(service.engine.log, runId)).find(({ type }) => type === 'NodeCompleted')?.id ?? '';
+      (await recordOf(service.context.log, runId)).find(({ type }) => type === 'NodeCompleted')?.id ?? '';
     const restart = async (between: () => void = () => undefined): Promise<void> => {
       await service.stop();
       between();
@@ -177,12 +177,12 @@ onEmbeddedLog(() =>
         const held = { maxActiveRuns: 1 };
         const model = scriptedModel(() => 'hold');
         await serve(model, held);
-        const paused = await startGodRun(service.engine, graphOf('write'));
-        await pausedBefore(service.engine, paused, 'write');
+        const paused = await startGodRun(service.context, graphOf('write'));
+        await pausedBefore(service.context, paused, 'write');
         await rest.start();
         const pending = await rest.start();
         const requested = await Promise.all(
-          [paused, pending].map(async (runId) => (await recordOf(service.engine.log, runId))[0]?.id ?? ''),
+          [paused, pending].map(async (runId) => (await recordOf(service.context.log, runId))[0]?.id ?? ''),
         );
         await service.stop();
         damageEvent(dir.path, requested[0] ?? '', ['The sea', 'The bay']);
@@ -198,9 +198,9 @@ onEmbeddedLog(() =>
 
     it('is found when a human decides its pause', async () => {
       await serve();
-      const runId = await startGodRun(service.engine, graphOf('write -> judge?'));
-      await pausedBefore(service.engine, runId, 'write');
-      const [requested] = await recordOf(service.engine.log, runId);
+      const runId = await startGodRun(service.context, graphOf('write -> judge?'));
+      await pausedBefore(service.context, runId, 'write');
+      const [requested] = await recordOf(service.context.log, runId);
       await restart(() => damageEvent(dir.path, requested?.id ?? '', ['The sea', 'The bay']));
       const reply = await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
       expect(rest.problem(reply, 500).detail).to.include(DETAIL);
@@ -240,11 +240,11 @@ onEmbeddedLog(() =>
         await serve();
         const dropped: string[] = [];
         for (const _ of asked) {
-          const runId = await startGodRun(service.engine, graphOf('write'));
-          await pausedBefore(service.engine, runId, 'write');
+          const runId = await startGodRun(service.context, graphOf('write'));
+          await pausedBefore(service.context, runId, 'write');
           await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
           await rest.until(runId, isOver);
-          const recorded = await recordOf(service.engine.log, runId);
+          const recorded = await recordOf(service.context.log, runId);
           const paused = recorded.findIndex(({ type }) => type === 'RunReleased');
           cut.push({ runId, paused });
           dropped.push(...recorded.slice(paused + 1).map(({ id }) => id));
@@ -258,7 +258,7 @@ onEmbeddedLog(() =>
         it(`is found to have lost its end when it ${how}, and nothing is appended to it`, async () => {
           const { runId = '', paused = -1 } = cut[at] ?? {};
           expect(await ask(runId)).to.be.oneOf([500, 1011]);
-          expect(await recordOf(service.engine.log, runId)).to.have.length(paused + 1);
+          expect(await recordOf(service.context.log, runId)).to.have.length(paused + 1);
           await expectRefusedEverywhere(runId);
         });
       }
@@ -266,19 +266,19 @@ onEmbeddedLog(() =>
 
     it('can be neither decided nor cancelled after its lost end is found', async () => {
       await serve();
-      const runId = await startGodRun(service.engine, graphOf('write -> judge?'));
-      await pausedBefore(service.engine, runId, 'write');
-      const released = (await recordOf(service.engine.log, runId)).at(-1);
+      const runId = await startGodRun(service.context, graphOf('write -> judge?'));
+      await pausedBefore(service.context, runId, 'write');
+      const released = (await recordOf(service.context.log, runId)).at(-1);
       // Another event follows in the log. No position is missing at the end, so the service does not rebuild the views.
       await finished();
       await restart(() => dropEvent(dir.path, released?.id ?? ''));
       await rest.get(`/api/runs/${runId}/verify`);
-      const left = (await recordOf(service.engine.log, runId)).length;
+      const left = (await recordOf(service.context.log, runId)).length;
       const decided = await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
       expect(rest.problem(decided, 500).detail).to.include(DETAIL);
       const cancelled = await rest.post(`/api/councils/run/${runId}/cancel`, {});
       expect(rest.problem(cancelled, 500).detail).to.include(DETAIL);
-      expect(await recordOf(service.engine.log, runId)).to.have.length(left);
+      expect(await recordOf(service.context.log, runId)).to.have.length(left);
       await expectRefusedEverywhere(runId);
     });
 
@@ -310,9 +310,9 @@ describe('A run that is found corrupt while clients watch it', () => {
           },
         }),
     });
-    const { engine, url } = service;
-    const runId = await startGodRun(engine, graphOf('write'));
-    await pausedBefore(engine, runId, 'write');
+    const { context, url } = service;
+    const runId = await startGodRun(context, graphOf('write'));
+    await pausedBefore(context, runId, 'write');
     const plain = openChannel(url, `/ws/council/${runId}`);
     const rich = openChannel(url, `/ws/council/${runId}?events=all`);
     const stream = openEventStream(url, `/api/runs/${runId}/stream`);
@@ -320,7 +320,7 @@ describe('A run that is found corrupt while clients watch it', () => {
     await rich.until(({ type }) => type === 'RunReleased');
     await stream.until(({ event }) => event === 'RunReleased');
     isSpoilt = true;
-    expect((await engine.audits.verify(runId))?.firstDifference).to.have.property('seq', 0);
+    expect((await context.audits.verify(runId))?.firstDifference).to.have.property('seq', 0);
     expect(await plain.closed).to.equal(1011);
     expect(await rich.closed).to.equal(1011);
     expect(await stream.over).to.equal('cut');

@@ -32,8 +32,8 @@ describe('A service whose log becomes unreachable while a client opens a stream'
     runs['live'] = await rest.start('held');
     runs['finished'] = await rest.start('short');
     await rest.until(runs['finished'], isOver);
-    runs['paused'] = await startGodRun(service.engine, graphOf('one -> two'));
-    await pausedBefore(service.engine, runs['paused'], 'one');
+    runs['paused'] = await startGodRun(service.context, graphOf('one -> two'));
+    await pausedBefore(service.context, runs['paused'], 'one');
   });
   afterEach(() => log.recover());
   after(() => service.stop());

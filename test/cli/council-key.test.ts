@@ -14,7 +14,7 @@ describe('The council commands against a service with keys', () => {
     bench = councilBench();
     service = await startService();
     const added = async (name: string, scopes: readonly Scope[]): Promise<string> =>
-      (await service.engine.authenticator.keys.add({ name, scopes, expiresAt: null }, { actor: null })).text;
+      (await service.context.authenticator.keys.add({ name, scopes, expiresAt: null }, { actor: null })).text;
     keys = {
       ann: await added('ann', ['admin', 'read', 'run', 'approve', 'author']),
       eve: await added('eve', ['read']),

@@ -57,8 +57,8 @@ describe('council run --url', () => {
     const ended = await bench.run(words, { env: { EDITOR: `sh ${editor}` }, input: 'approve Go on.\nedit\n' });
     expect(ended.code, ended.stderr).to.equal(0);
     expect(ended.stdout).to.include('The sea is deep.');
-    const [run] = await service.engine.queries.list({ limit: 1, offset: 0 });
-    const decided = factsOf(await recordOf(service.engine.log, run?.id ?? ''), 'GateDecided');
+    const [run] = await service.context.queries.list({ limit: 1, offset: 0 });
+    const decided = factsOf(await recordOf(service.context.log, run?.id ?? ''), 'GateDecided');
     expect(decided.map(({ comment }) => comment)).to.deep.equal(['Go on.', null]);
     expect(JSON.parse((await restClient(service.url).get('/api/councils/')).text)).to.deep.equal([]);
   });

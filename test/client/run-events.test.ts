@@ -42,8 +42,8 @@ describe(`The client's stream of a run (SEED=${SEED})`, () => {
     return rest.read(await rest.get(`/api/runs/${runId}/events?limit=1000`), 200, 'run-events-page.json').events;
   };
   const pausedRun = async (): Promise<string> => {
-    const runId = await startGodRun(service.engine, graphOf('write -> polish'));
-    await pausedBefore(service.engine, runId, 'write');
+    const runId = await startGodRun(service.context, graphOf('write -> polish'));
+    await pausedBefore(service.context, runId, 'write');
     return runId;
   };
 
@@ -85,7 +85,7 @@ describe(`The client's stream of a run (SEED=${SEED})`, () => {
     const runId = await pausedRun();
     const watched = Array.from({ length: WATCHERS }, () => allOf(council.run(runId).events()));
     const results = Array.from({ length: WATCHERS }, () => council.run(runId).result());
-    await approveAll(service.engine, runId);
+    await approveAll(service.context, runId);
     const recorded = await exported(runId);
     for (const events of await Promise.all(watched)) expect(events).to.deep.equal(recorded);
     for (const { status } of await Promise.all(results)) expect(status).to.equal('completed');

@@ -50,8 +50,8 @@ describe("The client's tokens of a run", () => {
   const followed = async (
     client: CouncilClient,
   ): Promise<{ readonly id: string; readonly told: Promise<readonly LiveMessage[]> }> => {
-    const id = await startGodRun(service.engine, graphOf('write -> polish'));
-    await pausedBefore(service.engine, id, 'write');
+    const id = await startGodRun(service.context, graphOf('write -> polish'));
+    await pausedBefore(service.context, id, 'write');
     const told = allOf(client.run(id).tokens());
     await untilTrue(() => connections > 0);
     return { id, told };
@@ -59,7 +59,7 @@ describe("The client's tokens of a run", () => {
 
   it('build the drafts while models write them, from the connection to the end of the run', async () => {
     const { id, told } = await followed(clientOf(service.url));
-    await approveAll(service.engine, id);
+    await approveAll(service.context, id);
     const drafts = new Map<string, string>();
     const started: string[] = [];
     for (const message of await told) {
@@ -76,7 +76,7 @@ describe("The client's tokens of a run", () => {
     const { id, told } = await followed(clientOf(proxy.url));
     await (await clientOf(service.url).run(id).pause())?.approve();
     await untilTrue(() => connections > 1);
-    await approveAll(service.engine, id);
+    await approveAll(service.context, id);
     const started = (await told).filter(({ event }) => event === 'node_start').map(({ node }) => node);
     // The run may end while the connection is cut.
     expect(started).to.deep.equal(['write', 'polish'].slice(0, started.length)).and.include('write');
@@ -85,7 +85,7 @@ describe("The client's tokens of a run", () => {
   it('are sent to a client with a key, and refused with the reason without one', async () => {
     const { key } = await clientOf(service.url).keys.add({ name: 'ann', scopes: ['admin', 'read'] });
     const { id, told } = await followed(clientOf(service.url, key));
-    await approveAll(service.engine, id);
+    await approveAll(service.context, id);
     expect(await told).to.not.deep.equal([]);
     const [stranger, ann] = [clientOf(service.url), clientOf(service.url, key)];
     expect(await rejectionOf(allOf(stranger.run(id).tokens()))).to.be.instanceOf(UnauthorizedError);
@@ -93,7 +93,7 @@ describe("The client's tokens of a run", () => {
   });
 
   it('end when their signal aborts, and remove their listeners', async () => {
-    const id = await startGodRun(service.engine, graphOf('write'));
+    const id = await startGodRun(service.context, graphOf('write'));
     const abort = new AbortController();
     const told = allOf(clientOf(service.url).run(id).tokens({ signal: abort.signal }));
     await untilTrue(() => connections > 0);

@@ -47,7 +47,7 @@ async function paused({ rest, service }: God, topic: string, blueprint: object =
   const { id } = rest.read(saved, 201, 'blueprint.json');
   const reply = await rest.post(`/api/councils/${id}/run`, { input_topic: topic, god_mode: true });
   const { run_id: runId } = rest.read(reply, 202, 'run-start.json');
-  await pausedBefore(service().engine, runId, 'poet');
+  await pausedBefore(service().context, runId, 'poet');
   return runId;
 }
 
@@ -89,7 +89,7 @@ describeInBrowser('The inbox', (browser) => {
     return page;
   };
   const decisionsOn = async (runId: string): Promise<readonly GateDecidedData[]> =>
-    factsOf(await recordOf(service.engine.log, runId), 'GateDecided');
+    factsOf(await recordOf(service.context.log, runId), 'GateDecided');
 
   it('decides a run in God Mode to its end by keyboard', async () => {
     const page = await openAs('ann');

@@ -30,7 +30,7 @@ describeInBrowser('The page of a run', (browser) => {
   before(async () => {
     service = await startService({ model: currentModel(() => model) });
     council = new CouncilClient({ url: service.url });
-    await appendRecord(service.engine.log, longRun(1_000));
+    await appendRecord(service.context.log, longRun(1_000));
   });
   beforeEach(() => {
     model = scriptedModel();
@@ -164,7 +164,7 @@ describeInBrowser('The page of a run', (browser) => {
     const page = await browser.open(urlOf('00000000-0000-4000-8000-00000000dead'), { expectsRefusals: true });
     await page.getByRole('heading', { level: 1, name: 'Run not found' }).waitFor();
     const run = await pausedRun();
-    await corruptRecord(service.engine, run.id);
+    await corruptRecord(service.context, run.id);
     await page.goto(urlOf(run.id));
     await page.getByRole('alert').getByText('The record of this run is damaged').waitFor();
     await page.getByText('is invalid:').waitFor();
@@ -173,7 +173,7 @@ describeInBrowser('The page of a run', (browser) => {
   async function pausedRun() {
     const blueprint = await council.blueprints.create(BLUEPRINT);
     const run = await council.runs.start({ topic: 'The sea', blueprint, godMode: true });
-    await runWhen(service.engine, run.id, ({ phase }) => phase.status === 'paused');
+    await runWhen(service.context, run.id, ({ phase }) => phase.status === 'paused');
     return run;
   }
 });

@@ -46,7 +46,7 @@ describe('Documents with a corrupt record', () => {
     rest.read(await rest.get('/api/documents'), 200, 'document-list.json');
   const recordOf = async (id: string): Promise<readonly RecordedEvent[]> => {
     const events: RecordedEvent[] = [];
-    for await (const event of service.engine.log.readStream(`document-${id}`)) events.push(event);
+    for await (const event of service.context.log.readStream(`document-${id}`)) events.push(event);
     return events;
   };
   const idAt = async (id: string, seq: number): Promise<string> => (await recordOf(id)).at(seq)?.id ?? '';

@@ -93,7 +93,7 @@ describe('/api/documents', () => {
     it('reports a document with a corrupt record, and accepts it again after a deletion', async () => {
       const id = idOf(FILES[0]?.bytes ?? Buffer.alloc(0));
       const ids: string[] = [];
-      for await (const event of service.engine.log.readStream(`document-${id}`)) ids.push(event.id);
+      for await (const event of service.context.log.readStream(`document-${id}`)) ids.push(event.id);
       await service.stop();
       damageEvent(dir.path, ids[1] ?? '', ['The one.', 'The ten.']);
       rmSync(join(dir.path, 'views'), { recursive: true });

@@ -105,7 +105,7 @@ describe('An upload during an outage', () => {
       provider.answerBy(provider.usual);
       expect((await uploaded(service.url, PDF)).message).to.equal('1 chunk of trees.pdf ingested');
       const types: string[] = [];
-      for await (const { type } of service.engine.log.readStream(`document-${idOf(PDF)}`)) types.push(type);
+      for await (const { type } of service.context.log.readStream(`document-${idOf(PDF)}`)) types.push(type);
       expect(types).to.deep.equal(['DocumentReceived', 'ChunksAdded', 'ChunksEmbedded', 'DocumentIngested']);
       await service.stop();
     });
@@ -116,7 +116,7 @@ describe('An upload during an outage', () => {
     const service = await startService({ embeddings: provider.embeddings() });
     provider.answerBy([answersStatus(401)]);
     const file = { id: idOf(PDF), filename: 'trees.pdf', bytes: PDF.length, read: () => Promise.resolve(PDF) };
-    const ingest = (): Promise<unknown> => service.engine.documents.ingest(file);
+    const ingest = (): Promise<unknown> => service.context.documents.ingest(file);
     const failures = await Promise.all([1, 2, 3, 4].map(() => rejectionOf(ingest())));
     for (const failure of failures) expect(failure).to.be.instanceOf(ModelFailed);
     expect(provider.calls).to.have.length(1);

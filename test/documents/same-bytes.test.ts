@@ -61,7 +61,7 @@ describe('Uploads of the same bytes', () => {
       expect(new Set(results.map(({ chunks_ingested: chunks }) => chunks))).to.deep.equal(new Set([100]));
       expect(results.filter(({ message }) => !message.startsWith('Nothing was added'))).to.have.lengthOf(1);
       expect(provider.embedded()).to.have.lengthOf(100);
-      expect(await typesOf(service.engine.log)).to.deep.equal([
+      expect(await typesOf(service.context.log)).to.deep.equal([
         ...['DocumentReceived', 'ChunksAdded', 'ChunksEmbedded', 'ChunksEmbedded', 'DocumentIngested'],
       ]);
       const rest = restClient(service.url);

@@ -108,7 +108,7 @@ describe('POST /api/councils/upload-pdf', () => {
       expect(message).to.include(' x.pdf ').and.not.to.match(/[/\\]/);
       const listed = rest.read(await rest.get('/api/documents'), 200, 'document-list.json');
       expect(listed.find(({ id }) => id === idOf(bytes))?.filename).to.equal('x.pdf');
-      const stored = service.engine.log.readStream(documentStream(idOf(bytes)), { max: 1 });
+      const stored = service.context.log.readStream(documentStream(idOf(bytes)), { max: 1 });
       for await (const { data } of stored) expect(JSON.parse(data)).to.include({ filename: 'x.pdf' });
     });
   }

@@ -58,7 +58,7 @@ onEmbeddedLog(() =>
       writeFileSync(file, bytes.fill(0, from, (from ?? 0) + PAGE_BYTES), { flag: 'r+' });
     };
     const eventsOf = async (id: string): Promise<readonly string[]> =>
-      (await recordOf(service.engine.log, id)).map((event) => event.id).toReversed();
+      (await recordOf(service.context.log, id)).map((event) => event.id).toReversed();
 
     it('is logged once with the run that reads it, and does not affect other runs', async () => {
       await serve();

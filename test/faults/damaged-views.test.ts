@@ -59,8 +59,8 @@ onEmbeddedLog(() =>
       const rest = restClient(service.url);
       const ids: string[] = [];
       for (let run = 0; run < runs; run += 1) ids.push(await rest.start(topicOf(run, words)));
-      const paused = await startGodRun(service.engine, graphOf('write'));
-      await pausedBefore(service.engine, paused, 'write');
+      const paused = await startGodRun(service.context, graphOf('write'));
+      await pausedBefore(service.context, paused, 'write');
       for (const id of ids) await rest.until(id, isOver);
       for (const id of ['one', 'two']) {
         rest.read(await rest.post('/api/councils/', { id, name: id, nodes: [{ id: 'a' }] }), 201, 'blueprint.json');

@@ -97,7 +97,7 @@ onEmbeddedLogs(() =>
       disk.clear();
       for (const id of ids) {
         expect((await rest.until(id, isOver)).status).to.equal('completed');
-        await checkRecord(service.engine.log, id);
+        await checkRecord(service.context.log, id);
       }
       expect(await listed()).to.deep.equal([...ids].sort());
       const told = [...service.lines.map(({ msg }) => msg), ...service.faults.map((fault) => JSON.stringify(fault))];

@@ -31,7 +31,7 @@ describe('With keys, who did it', () => {
   const started = async (by: RestClient): Promise<string> => {
     const body = { input_topic: 'The sea', god_mode: true, actor: 'eve' };
     const { run_id: runId } = by.read(await by.post(`${path}/run`, body), 202, 'run-start.json');
-    await pausedBefore(service.engine, runId, 'one');
+    await pausedBefore(service.context, runId, 'one');
     return runId;
   };
 
@@ -50,7 +50,7 @@ describe('With keys, who did it', () => {
     const forked = await ben.post(`/api/runs/${runId}/fork`, { at: 0, actor: 'eve' });
     const { run_id: forkId } = ben.read(forked, 202, 'run-start.json');
     ben.read(await ben.post(`/api/councils/run/${runId}/cancel`, { actor: 'eve' }), 200, 'run-result.json');
-    const { log } = service.engine;
+    const { log } = service.context;
     expect(factsOf(await recordOf(log, forkId), 'RunRequested')[0]).to.include({ actor: 'ben' });
     expect(factsOf(await recordOf(log, runId), 'RunFailed')[0]).to.include({ kind: 'cancelled', actor: 'ben' });
   });

@@ -86,7 +86,7 @@ describe('Approvals of a blueprint', () => {
     const { id } = await saved(rest, { by: ['ann'] });
     const started = await rest.post(`/api/councils/${id}/run`, { input_topic: 'The sea', god_mode: true });
     const { run_id: runId } = rest.read(started, 202, 'run-start.json');
-    await pausedBefore(service.engine, runId, 'one');
+    await pausedBefore(service.context, runId, 'one');
     for (const action of ['approve', 'reject']) {
       const { detail } = rest.problem(await rest.post(approvePath(runId), { action, expected_seq: 99 }), 403);
       expect(detail).to.include('the service has no keys');
@@ -145,7 +145,7 @@ describe('A pause that asks for approvers', () => {
     expect(warnings).to.deep.equal([]);
     const reply = await client.post(`/api/councils/${id}/run`, { input_topic: 'The sea', god_mode: true });
     const { run_id: runId } = client.read(reply, 202, 'run-start.json');
-    await pausedBefore(service.engine, runId, 'one');
+    await pausedBefore(service.context, runId, 'one');
     return runId;
   };
   const send = (client: RestClient, runId: string, body: object, headers = {}): Promise<Reply> =>
@@ -165,11 +165,11 @@ describe('A pause that asks for approvers', () => {
     by.ben.problem(await send(by.ben, runId, { ...approve, expected_seq: 99 }), 409);
     by.eve.problem(await send(by.eve, runId, { action: 'dance' }), 422);
     expect(await said(by.eve, runId, approve)).to.equal('running');
-    await pausedBefore(service.engine, runId, 'two');
+    await pausedBefore(service.context, runId, 'two');
     expect(await said(by.ben, runId, { action: 'reject' })).to.equal('failed');
     by.ann.problem(await send(by.ann, runId, approve), 400);
     expect(await stateOf(by.ann, runId)).not.to.have.property('approvals');
-    const decided = factsOf(await checkRecord(service.engine.log, runId), 'GateDecided');
+    const decided = factsOf(await checkRecord(service.context.log, runId), 'GateDecided');
     expect(decided.map(({ actor }) => actor)).to.deep.equal(['eve', 'ben']);
   });
 
@@ -185,8 +185,8 @@ describe('A pause that asks for approvers', () => {
     expect(vote).to.include({ actor: 'ann', action: 'approve', comment: 'Fine.' });
     expect(await by.ben.poll(runId)).to.include({ status: 'paused', paused: true });
     expect(await said(by.ben, runId, { ...approve, expected_seq: seq })).to.equal('running');
-    await pausedBefore(service.engine, runId, 'two');
-    const events = await checkRecord(service.engine.log, runId);
+    await pausedBefore(service.context, runId, 'two');
+    const events = await checkRecord(service.context.log, runId);
     expect(factsOf(events, 'VoteCast')).to.have.lengthOf(1);
     expect(factsOf(events, 'VoteCast')[0]).to.include({
       gate: 1,

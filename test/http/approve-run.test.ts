@@ -49,7 +49,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
   });
   beforeEach(async () => {
     model = scriptedModel(councilScript([5, 9]));
-    runId = await startGodRun(service.engine, council);
+    runId = await startGodRun(service.context, council);
   });
   afterEach(async () => {
     // A run that continues would call the model of the next test.
@@ -61,7 +61,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
   const send = (body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Reply> =>
     rest.post(approvePath(runId), body, headers);
   const approve = async (): Promise<void> => void rest.read(await send({ action: 'approve' }), 200, 'run-result.json');
-  const pausesBefore = (...nodes: readonly string[]): Promise<number> => pausedBefore(service.engine, runId, ...nodes);
+  const pausesBefore = (...nodes: readonly string[]): Promise<number> => pausedBefore(service.context, runId, ...nodes);
   /** Approves until the run waits for the decision after the critic's first score, 5. */
   const judged = async (): Promise<void> => {
     await approve();
@@ -90,7 +90,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     rest.read(await send({ action: 'approve', comment, actor: 'eve' }), 200, 'run-result.json');
     await pausesBefore('judge');
     rest.read(await send({ action: 'reject', comment: null }), 200, 'run-result.json');
-    const decided = factsOf(await recordOf(service.engine.log, runId), 'GateDecided');
+    const decided = factsOf(await recordOf(service.context.log, runId), 'GateDecided');
     expect(decided.map(({ actor, comment: said }) => ({ actor, said }))).to.deep.equal([
       { actor: null, said: comment },
       { actor: null, said: null },
@@ -148,7 +148,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     const sent = { input_topic: 7, colour: 'blue', constructor: { prototype: {} } };
     rest.read(await send({ action: 'approve', modified_state: sent }), 200, 'run-result.json');
     await pausesBefore('judge');
-    const [decided] = factsOf(await recordOf(service.engine.log, runId), 'GateDecided');
+    const [decided] = factsOf(await recordOf(service.context.log, runId), 'GateDecided');
     expect(decided).to.deep.include({ action: 'approve', modifiedState: sent });
     expect(model.requests[0]?.promptInput.topic).to.equal('The sea');
   });
@@ -273,7 +273,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     expect(statuses.every((status) => [200, 400, 409].includes(status))).to.equal(true);
     await pausesBefore('judge');
     expect(model.requests).to.have.length(1);
-    expect(factsOf(await recordOf(service.engine.log, runId), 'GateDecided')).to.have.length(1);
+    expect(factsOf(await recordOf(service.context.log, runId), 'GateDecided')).to.have.length(1);
   });
 
   describe('with an Idempotency-Key', () => {
@@ -307,7 +307,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       await pausesBefore('judge');
       const { sha256 } = nodeSystem();
       const sent = { action: 'approve', modified_state: null };
-      await service.engine.registry.decidePause(
+      await service.context.registry.decidePause(
         runId,
         decision('approve', { keyHash: sha256('old'), bodyHash: sha256(canonical(sent)) }),
       );
@@ -330,7 +330,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
 
     it('means another decision on another run', async () => {
       await keyed({ action: 'approve' });
-      const other = await startGodRun(service.engine, council);
+      const other = await startGodRun(service.context, council);
       const reply = await rest.post(approvePath(other), { action: 'reject' }, { 'Idempotency-Key': 'k' });
       expect(rest.read(reply, 200, 'run-result.json').status).to.equal('failed');
     });
@@ -341,10 +341,10 @@ describe('A paused run after a restart', () => {
   it('stays paused, keeps its answers, and continues when it is approved', async () => {
     const dir = tempDir();
     const first = await startService({ model: scriptedModel(councilScript([9])), dataDir: dir.path });
-    const runId = await startGodRun(first.engine, council);
+    const runId = await startGodRun(first.context, council);
     const key = { 'Idempotency-Key': 'k' };
     await restClient(first.url).post(approvePath(runId), { action: 'approve' }, key);
-    await pausedBefore(first.engine, runId, 'judge');
+    await pausedBefore(first.context, runId, 'judge');
     const shown = await stateOf(restClient(first.url), runId);
     await first.stop();
 
@@ -359,7 +359,7 @@ describe('A paused run after a restart', () => {
       expect(await stateOf(rest, runId)).to.deep.equal(shown);
       expect(model.requests).to.have.length(0);
       rest.read(await rest.post(approvePath(runId), { action: 'approve' }), 200, 'run-result.json');
-      await pausedBefore(second.engine, runId, 'polish');
+      await pausedBefore(second.context, runId, 'polish');
       expect(model.requests.map(({ promptInput }) => promptInput.label)).to.deep.equal(['Judge']);
     } finally {
       await second.stop();

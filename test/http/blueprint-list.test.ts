@@ -36,7 +36,7 @@ describe('A list of large blueprints', () => {
     rest = restClient(service.url);
     const nodes = [{ id: 'a', systemPrompt: 'p'.repeat(250_000) }];
     for (let at = 0; at < MANY; at += 1) {
-      await service.engine.blueprints.create({ id: `large-${at}`, name: 'Large', nodes });
+      await service.context.blueprints.create({ id: `large-${at}`, name: 'Large', nodes });
     }
   });
   beforeEach(() => {

@@ -56,7 +56,7 @@ describe('GET /api/councils/{blueprint_id}/versions', () => {
       [0, 'ann', null],
     ]);
     let previous = GENESIS_HASH;
-    for await (const event of service.engine.log.readStream(blueprintStream('plain'))) {
+    for await (const event of service.context.log.readStream(blueprintStream('plain'))) {
       const exported = exportedOf(event);
       expect(checkLink(previous, exported, nodeSystem().sha256)).to.equal(true);
       expect(found[2 - exported.seq]).to.include({ hash: exported.hash, at: exported.at });

@@ -214,7 +214,7 @@ describe('Blueprints over REST', () => {
     expect(changed.roles[1]).to.deep.equal({ node: 'b', role: 'agent' });
     expect(await get(made.id)).to.deep.equal(changed);
     expect((await list())[0]).to.deep.equal(changed);
-    for await (const { data } of service.engine.log.readStream(blueprintStream(made.id))) {
+    for await (const { data } of service.context.log.readStream(blueprintStream(made.id))) {
       expect(JSON.parse(data)).to.have.property('blueprint').that.does.not.have.property('roles');
     }
   });
@@ -414,7 +414,7 @@ describe('A blueprint whose record is corrupt', () => {
       const { id } = rest.read(await rest.post(COUNCILS, PLAIN), 201, 'blueprint.json');
       const event = { id: nodeSystem().uuid(), type: 'BlueprintUpdated', metadata: {} };
       const data = JSON.stringify({ blueprint: { id } });
-      await service.engine.log.append(blueprintStream(id), [{ ...event, data }], 0);
+      await service.context.log.append(blueprintStream(id), [{ ...event, data }], 0);
       for (const reply of [
         await rest.get(`${COUNCILS}${id}`),
         await rest.send('PUT', `${COUNCILS}${id}`, { body: { name: 'New' } }),
@@ -440,7 +440,7 @@ describe('A blueprint whose record is corrupt', () => {
         for (const id of ['plain', 'other'])
           author.read(await author.post(COUNCILS, { ...PLAIN, id }), 201, 'blueprint.json');
         await author.send('PUT', `${COUNCILS}plain`, { body: { name: 'As saved' } });
-        const saved = await lastEvent(first.engine.log, blueprintStream('plain'));
+        const saved = await lastEvent(first.context.log, blueprintStream('plain'));
         await first.stop();
         damageEvent(dir.path, saved?.id ?? '', ['As saved', 'As forged']);
         if (views === 'deleted') rmSync(join(dir.path, 'views'), { recursive: true });

@@ -245,12 +245,12 @@ describe('A feed', () => {
   it('omits a run with a corrupt record and sends the others', async () => {
     const service = await startService({ model: instantModel() });
     const rest = restClient(service.url);
-    const runId = await startGodRun(service.engine, graphOf('one -> two'));
-    await pausedBefore(service.engine, runId, 'one');
+    const runId = await startGodRun(service.context, graphOf('one -> two'));
+    await pausedBefore(service.context, runId, 'one');
     const stream = openEventStream(service.url, '/api/feed');
     await stream.until(({ event }) => event === 'RunReleased');
     const shown = stream.events.length;
-    await corruptRecord(service.engine, runId);
+    await corruptRecord(service.context, runId);
     const other = await rest.start();
     await rest.until(other, isOver);
     await stream.until(({ event }) => event === 'RunCompleted');
@@ -367,9 +367,9 @@ describe(`A feed of one log on two instances (SEED=${SEED})`, () => {
 });
 
 /** The events of all runs in the log, in the form in which the feed must send them. */
-async function recorded({ engine }: RunningService): Promise<readonly (Shown & { readonly data: object })[]> {
+async function recorded({ context }: RunningService): Promise<readonly (Shown & { readonly data: object })[]> {
   const all = [];
-  for await (const event of engine.log.readAll(null, { categories: ['run'] })) {
+  for await (const event of context.log.readAll(null, { categories: ['run'] })) {
     const { revision: seq, id, type, metadata } = event;
     const runId = runIdOf(event.stream) ?? expect.fail(event.stream);
     const data = JSON.parse(event.data) as object;

@@ -31,7 +31,7 @@ describe('GET /api/runs/{run_id}/state', () => {
   };
   /** The states after each event of a type. */
   const statesAfter = async (runId: string, type: RunEvent['type']): Promise<readonly FoldedRun[]> => {
-    const events = (await recordOf(service.engine.log, runId)).filter((event) => event.type === type);
+    const events = (await recordOf(service.context.log, runId)).filter((event) => event.type === type);
     return Promise.all(events.map(({ seq }) => stateAt(runId, seq)));
   };
 
@@ -39,7 +39,7 @@ describe('GET /api/runs/{run_id}/state', () => {
     await serve([5, 9]);
     const runId = await rest.start();
     await rest.until(runId, isOver);
-    const events = await recordOf(service.engine.log, runId);
+    const events = await recordOf(service.context.log, runId);
     for (const { seq } of events) {
       const state = await stateAt(runId, seq);
       expect(Object.keys(state)).to.deep.equal(FIELDS);
@@ -67,13 +67,13 @@ describe('GET /api/runs/{run_id}/state', () => {
 
   it('returns the state at a pause, after the decision, and at the end', async () => {
     await serve([9]);
-    const runId = await startGodRun(service.engine, graphOf('write -> judge?; judge? -approve-> polish'));
-    await pausedBefore(service.engine, runId, 'write');
+    const runId = await startGodRun(service.context, graphOf('write -> judge?; judge? -approve-> polish'));
+    await pausedBefore(service.context, runId, 'write');
     const paused = await stateAt(runId);
     expect(paused).to.deep.include({ status: 'paused', active_node: 'write', paused: true, next_nodes: ['write'] });
     const modified = { action: 'modify', modified_state: { input_topic: 'Lakes', feedback_history: ['Shorter.'] } };
     rest.read(await rest.post(approvePath(runId), modified), 200, 'run-result.json');
-    await pausedBefore(service.engine, runId, 'judge');
+    await pausedBefore(service.context, runId, 'judge');
     rest.read(await rest.post(approvePath(runId), { action: 'reject' }), 200, 'run-result.json');
 
     expect(await stateAt(runId, paused.seq)).to.deep.equal(paused);

@@ -29,7 +29,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     await rest.until(runId, isOver);
     return runId;
   };
-  const record = (runId: string): Promise<readonly RunEvent[]> => checkRecord(service.engine.log, runId);
+  const record = (runId: string): Promise<readonly RunEvent[]> => checkRecord(service.context.log, runId);
   /** The revision of the n-th event of a type in the run, counted from 1. */
   const seqOf = async (runId: string, type: RunEvent['type'], count: number): Promise<number> =>
     (await record(runId)).filter((event) => event.type === type)[count - 1]?.seq ?? -1;
@@ -175,7 +175,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     const parent = '00000000-0000-4000-8000-00000000000c';
     const requested = runRequest(parent, { graph: graphOf('a -> b; b -> a') });
     const limits = { ...requested.limits, maxNodeExecutions: 4 };
-    await service.engine.registry.start({ ...requested, limits });
+    await service.context.registry.start({ ...requested, limits });
     expect((await rest.until(parent, isOver)).error).to.include('limit of 4');
     const at = await seqOf(parent, 'NodeCompleted', 4);
     for (const query of ['', '?dry_run=1']) {
@@ -241,7 +241,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     const parent = await finished();
     const last = (await record(parent)).length - 1;
     const forged = { id: '00000000-0000-4000-8000-0000000000ff', type: 'RunReleased', data: '{}', metadata: {} };
-    await service.engine.log.append(runStream(parent), [forged], last);
+    await service.context.log.append(runStream(parent), [forged], last);
     expect(rest.problem(await rest.post(forkPath(parent), { at: 1 }), 500).detail).to.include('damaged');
   });
 
@@ -249,7 +249,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     const graph = graphOf('plan -> a, b, c, d, e; a, b, c, d, e -> meet');
     await serve(({ promptInput }) => ({ text: promptInput.label.repeat(promptInput.label === 'Plan' ? 1 : 120_000) }));
     const parent = '00000000-0000-4000-8000-00000000000b';
-    await service.engine.registry.start(runRequest(parent, { graph }));
+    await service.context.registry.start(runRequest(parent, { graph }));
     await rest.until(parent, isOver);
     const at = await seqOf(parent, 'NodeCompleted', 6);
     for (const query of ['', '?dry_run=1']) {

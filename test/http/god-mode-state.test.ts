@@ -37,8 +37,8 @@ describe('GET /api/councils/run/{run_id}/state', () => {
 
   it('shows a new run before its first node', async () => {
     await serve(councilScript([5]));
-    const runId = await startGodRun(service.engine, council);
-    const events = await recordOf(service.engine.log, runId);
+    const runId = await startGodRun(service.context, council);
+    const events = await recordOf(service.context.log, runId);
     const paused = events.find(({ type }) => type === 'RunPaused');
     const [requested] = events;
     expect(await stateOf(rest, runId)).to.deep.equal({
@@ -68,10 +68,10 @@ describe('GET /api/councils/run/{run_id}/state', () => {
 
   it('shows a run that is running, with nothing to decide', async () => {
     await serve(() => 'hold');
-    const runId = await startGodRun(service.engine, council);
+    const runId = await startGodRun(service.context, council);
     await approve(runId);
     await model.called(1);
-    const head = (await recordOf(service.engine.log, runId)).length - 1;
+    const head = (await recordOf(service.context.log, runId)).length - 1;
     expect(await stateOf(rest, runId)).to.deep.include({
       paused: false,
       next_nodes: [],
@@ -83,20 +83,20 @@ describe('GET /api/councils/run/{run_id}/state', () => {
 
   it('remains available after the end', async () => {
     await serve(councilScript([9]));
-    const done = await startGodRun(service.engine, council);
+    const done = await startGodRun(service.context, council);
     for (const node of ['write', 'judge', 'polish']) {
-      await pausedBefore(service.engine, done, node);
+      await pausedBefore(service.context, done, node);
       await approve(done);
     }
     await rest.until(done, isOver);
-    const rejected = await startGodRun(service.engine, council);
+    const rejected = await startGodRun(service.context, council);
     await rest.post(approvePath(rejected), { action: 'reject' });
     for (const [runId, activeNode, draft] of [
       [done, 'done', 'Draft 2 by Polish'],
       [rejected, 'write', null],
     ] as const) {
       const state = await stateOf(rest, runId);
-      const seq = (await recordOf(service.engine.log, runId)).length - 1;
+      const seq = (await recordOf(service.context.log, runId)).length - 1;
       expect(state).to.deep.include({ paused: false, next_nodes: [], allowed_actions: [], paused_at: null, seq });
       expect(state.current_state).to.include({ active_node: activeNode, current_draft: draft });
       expect(state).not.to.have.property('branches');
@@ -105,9 +105,9 @@ describe('GET /api/councils/run/{run_id}/state', () => {
 
   it('shows every branch while several are live', async () => {
     await serve(({ promptInput }) => ({ text: `by ${promptInput.label}` }));
-    const runId = await startGodRun(service.engine, fork);
+    const runId = await startGodRun(service.context, fork);
     await approve(runId);
-    await pausedBefore(service.engine, runId, 'left', 'right');
+    await pausedBefore(service.context, runId, 'left', 'right');
     const parted = await stateOf(rest, runId);
     expect(parted.next_nodes).to.deep.equal(['left', 'right']);
     expect(parted.branches).to.deep.equal([
@@ -115,7 +115,7 @@ describe('GET /api/councils/run/{run_id}/state', () => {
       { node: 'right', current_draft: 'by Plan' },
     ]);
     await approve(runId);
-    await pausedBefore(service.engine, runId, 'extra');
+    await pausedBefore(service.context, runId, 'extra');
     const waiting = await stateOf(rest, runId);
     expect(waiting.current_state.current_draft).to.equal('by Left');
     expect(waiting.branches).to.deep.equal([
@@ -123,7 +123,7 @@ describe('GET /api/councils/run/{run_id}/state', () => {
       { node: 'meet', current_draft: 'by Right' },
     ]);
     await approve(runId);
-    await pausedBefore(service.engine, runId, 'meet');
+    await pausedBefore(service.context, runId, 'meet');
     expect(await stateOf(rest, runId)).not.to.have.property('branches');
   });
 

@@ -90,7 +90,7 @@ describe('An Idempotency-Key', () => {
     const { sha256 } = nodeSystem();
     const body = { input_topic: 'Trees', god_mode: false, x: null };
     const runId = keyedRunId({ method: 'POST', path: START, key: 'k-8' }, sha256);
-    await service.engine.registry.start({
+    await service.context.registry.start({
       ...runRequest(runId),
       keyHash: sha256('k-8'),
       bodyHash: sha256(canonical(body)),

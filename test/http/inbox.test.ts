@@ -37,7 +37,7 @@ describe('The inbox', () => {
   const paused = async (blueprint: string, topic = 'The sea', by = rest): Promise<string> => {
     const reply = await by.post(`/api/councils/${blueprint}/run`, { input_topic: topic, god_mode: true });
     const { run_id: runId } = by.read(reply, 202, 'run-start.json');
-    await pausedBefore(service.engine, runId, 'poet');
+    await pausedBefore(service.context, runId, 'poet');
     return runId;
   };
   const list = async (query = '', by = rest): Promise<Approval[]> =>
@@ -96,7 +96,7 @@ describe('The inbox', () => {
     const runId = await paused('pair');
     const [before] = await list();
     await rest.post(approvePath(runId), { action: 'approve' });
-    await pausedBefore(service.engine, runId, 'reader');
+    await pausedBefore(service.context, runId, 'reader');
     const [after] = await list();
     expect(after?.draft_preview).to.be.a('string');
     expect(after?.changes).to.deep.include({ action: 'approve' });
@@ -109,7 +109,7 @@ describe('The inbox', () => {
     await saved('slow', { nodes });
     const started = await rest.post('/api/councils/slow/run', { input_topic: 'The sea', god_mode: true });
     const { run_id: runId } = rest.read(started, 202, 'run-start.json');
-    await pausedBefore(service.engine, runId, 'reader');
+    await pausedBefore(service.context, runId, 'reader');
     const [item] = await list();
     expect(item).to.deep.include({ run_id: runId, changes: null });
   });
@@ -132,7 +132,7 @@ describe('The inbox', () => {
   it('omits a run with a corrupt record', async () => {
     await saved('pair');
     const runId = await paused('pair');
-    await corruptRecord(service.engine, runId);
+    await corruptRecord(service.context, runId);
     expect(await list()).to.deep.equal([]);
   });
 
@@ -189,7 +189,7 @@ describe('The inbox', () => {
         admin,
       );
       const runId = await paused('late', 'Late', admin);
-      const seq = await pausedBefore(service.engine, runId, 'poet');
+      const seq = await pausedBefore(service.context, runId, 'poet');
       const [anns, cats] = mine;
       const gone = anns && goneIn(await anns.until(told('gone', runId)));
       expect(gone).to.deep.include({ expected_seq: seq, outcome: 'escalated', actor: null });
@@ -283,7 +283,7 @@ describe('An inbox with many pauses', () => {
       const { id } = admin.read(saving, 201, 'blueprint.json');
       const reply = await admin.post(`/api/councils/${id}/run`, { input_topic: 'The sea', god_mode: true });
       const { run_id: runId } = admin.read(reply, 202, 'run-start.json');
-      await pausedBefore(service.engine, runId, 'poet');
+      await pausedBefore(service.context, runId, 'poet');
       return runId;
     };
     const late = { by: ['ann'], deadline: { after_ms: 1, then: { escalate: ['bob'] } } };

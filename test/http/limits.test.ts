@@ -127,7 +127,7 @@ describe('A service with keys and limits', () => {
     service = await limited({ MAX_REQUESTS_PER_SECOND: '1', MAX_REQUEST_BURST: '3' });
     ask = (key, path = '/api/runs', init = {}) =>
       fetch(service.url + path, { ...init, headers: { Authorization: `Bearer ${key}` } });
-    const { keys: store } = service.engine.authenticator;
+    const { keys: store } = service.context.authenticator;
     const added = async (name: string, scopes: readonly Scope[]): Promise<string> =>
       (await store.add({ name, scopes, expiresAt: null }, { actor: null })).text;
     keys = { ann: await added('ann', ['admin', 'read']), bob: await added('bob', ['read']) };

@@ -38,14 +38,14 @@ describe('An override over REST', () => {
     decide(runId, { action: 'modify', modified_state: state });
   /** Starts a run and approves its pauses until it waits before these nodes. */
   const waiting = async (graph: Graph, ...nodes: readonly string[]): Promise<string> => {
-    const runId = await startGodRun(service.engine, graph);
+    const runId = await startGodRun(service.context, graph);
     await goOn(runId, nodes.join());
     return runId;
   };
   /** Approves until the run waits before these nodes, or to its end. */
   const goOn = async (runId: string, until = '', how = approve): Promise<void> => {
     for (let last = -1; ;) {
-      const run = await runWhen(service.engine, runId, (each) => {
+      const run = await runWhen(service.context, runId, (each) => {
         return finalDraftOf(each) !== null || failureOf(each) !== null || (openPauseOf(each)?.seq ?? -1) > last;
       });
       const pause = openPauseOf(run);
@@ -58,7 +58,7 @@ describe('An override over REST', () => {
   const finalOf = async (runId: string): Promise<string | null> => {
     await goOn(runId);
     const run = await rest.until(runId, isOver);
-    await checkRecord(service.engine.log, runId);
+    await checkRecord(service.context.log, runId);
     return run.final_draft;
   };
   const shownIn = ({ current_state: current, branches }: GodModeState): object => ({
@@ -107,10 +107,10 @@ describe('An override over REST', () => {
   });
 
   it('with the branches that the state shows changes nothing', async () => {
-    const runId = await startGodRun(service.engine, JOINED);
+    const runId = await startGodRun(service.context, JOINED);
     await goOn(runId, '', async (id) => modify(id, shownIn(await stateOf(rest, id))));
     expect(await finalOf(runId)).to.equal('by Meet');
-    const started = factsOf(await checkRecord(service.engine.log, runId), 'NodeStarted');
+    const started = factsOf(await checkRecord(service.context.log, runId), 'NodeStarted');
     expect(started.map(({ node }) => node)).to.deep.equal(['s', 'a', 'b', 'c', 'meet']);
   });
 });

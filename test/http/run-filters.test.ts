@@ -148,10 +148,10 @@ describe('GET /api/runs/ with filters', () => {
   });
 
   it('counts a corrupt run as failed, as it shows it', async () => {
-    const damaged = await startGodRun(service.engine, graphOf('one -> two'), 'Damaged trees');
-    await pausedBefore(service.engine, damaged, 'one');
+    const damaged = await startGodRun(service.context, graphOf('one -> two'), 'Damaged trees');
+    await pausedBefore(service.context, damaged, 'one');
     expect(await listed({ q: 'damaged', status: 'paused' })).to.deep.equal([damaged]);
-    await corruptRecord(service.engine, damaged);
+    await corruptRecord(service.context, damaged);
     rest.problem(await rest.get(`/api/runs/${damaged}/state`), 500);
     expect(await listed({ q: 'damaged', status: 'paused' })).to.deep.equal([]);
     const [row] = rest.read(await rest.get('/api/runs/?q=damaged&status=failed'), 200, LIST);

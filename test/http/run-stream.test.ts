@@ -113,7 +113,7 @@ describe('GET /api/runs/{run_id}/stream', () => {
     const head = await rest.send('HEAD', path(runId));
     expect([head.status, head.text]).to.deep.equal([200, '']);
     expect(head.headers.get('Content-Type')).to.equal('text/event-stream; charset=utf-8');
-    await untilTrue(() => service.engine.feed.size === 0);
+    await untilTrue(() => service.context.feed.size === 0);
     const options = await rest.send('OPTIONS', path(runId));
     expect([options.status, options.headers.get('Allow')]).to.deep.equal([204, 'GET, HEAD, OPTIONS']);
     rest.problem(await rest.post(path(runId)), 405);
@@ -121,11 +121,11 @@ describe('GET /api/runs/{run_id}/stream', () => {
 
   it('breaks off at a corrupt event, and answers 500 for a corrupt record', async () => {
     await serveAlone(scriptedModel(councilScript([8])));
-    const runId = await startGodRun(service.engine, graphOf('one -> two'));
-    await pausedBefore(service.engine, runId, 'one');
+    const runId = await startGodRun(service.context, graphOf('one -> two'));
+    await pausedBefore(service.context, runId, 'one');
     const stream = follow(runId);
     await stream.until(({ event }) => event === 'RunReleased');
-    await corruptRecord(service.engine, runId);
+    await corruptRecord(service.context, runId);
     expect(await stream.over).to.equal('cut');
     expect(stream.events.at(-1)?.event).to.equal('RunReleased');
     rest.problem(await rest.get(path(runId)), 500);
@@ -136,9 +136,9 @@ describe('GET /api/runs/{run_id}/stream', () => {
     await serveAlone(scriptedModel(() => 'hold'));
     const stream = follow(await rest.start());
     await stream.until(({ event }) => event === 'NodeStarted');
-    expect(service.engine.feed.size).to.equal(1);
+    expect(service.context.feed.size).to.equal(1);
     stream.leave();
-    await untilTrue(() => service.engine.feed.size === 0);
+    await untilTrue(() => service.context.feed.size === 0);
   });
 
   it('ends when the service stops', async () => {

@@ -55,12 +55,12 @@ describe('GET /api/runs/{run_id}/verify', () => {
   };
 
   it('verifies completed, waiting and cancelled runs, and returns their heads', async () => {
-    const paused = await startGodRun(service.engine, graphOf('write -> judge?'));
-    await pausedBefore(service.engine, paused, 'write');
-    const cancelled = await startGodRun(service.engine, graphOf('write'));
-    await service.engine.registry.cancel(cancelled);
+    const paused = await startGodRun(service.context, graphOf('write -> judge?'));
+    await pausedBefore(service.context, paused, 'write');
+    const cancelled = await startGodRun(service.context, graphOf('write'));
+    await service.context.registry.cancel(cancelled);
     for (const runId of [await finished(), paused, cancelled]) {
-      const events = await recordOf(service.engine.log, runId);
+      const events = await recordOf(service.context.log, runId);
       const head = { events: events.length, head_hash: events.at(-1)?.hash };
       expect(await verify(runId)).to.deep.equal({ run_id: runId, ...head, ...NONE });
     }
@@ -83,7 +83,7 @@ describe('GET /api/runs/{run_id}/verify', () => {
   onEmbeddedLog(() => {
     it('finds a changed byte, and names the event', async () => {
       const [changed, sound] = [await finished(), await finished()];
-      const event = (await recordOf(service.engine.log, changed)).find(({ type }) => type === 'NodeCompleted');
+      const event = (await recordOf(service.context.log, changed)).find(({ type }) => type === 'NodeCompleted');
       await whileStopped(() => damageEvent(dir.path, event?.id ?? '', ['Draft 1', 'Draft 7']));
       const found = await verify(changed);
       expect(found).to.include({ valid: false, events: event?.seq });
@@ -95,8 +95,8 @@ describe('GET /api/runs/{run_id}/verify', () => {
       const [holed, cut] = [await finished(), await finished()];
       await finished();
       const [hole, tail] = [
-        (await recordOf(service.engine.log, holed))[4],
-        (await recordOf(service.engine.log, cut)).at(-1),
+        (await recordOf(service.context.log, holed))[4],
+        (await recordOf(service.context.log, cut)).at(-1),
       ];
       await whileStopped(() => [hole, tail].forEach((event) => dropEvent(dir.path, event?.id ?? '')));
       expect((await verify(holed)).first_difference).to.have.property('seq', hole?.seq);
@@ -114,7 +114,7 @@ describe('GET /api/runs/{run_id}/verify', () => {
       const answers = (): Promise<readonly string[]> =>
         Promise.all(paths.map(async (path) => (await rest.get(path)).text));
       const shown = await answers();
-      const { seq = -1 } = (await recordOf(service.engine.log, runId)).at(-1) ?? {};
+      const { seq = -1 } = (await recordOf(service.context.log, runId)).at(-1) ?? {};
       const where = `WHERE id = '${runId}'`;
       const changed = (field: string, value: string): string =>
         `UPDATE runs SET summary = json_set(summary, '$.${field}', ${value}) ${where}`;
@@ -140,7 +140,7 @@ describe('GET /api/runs/{run_id}/verify', () => {
   });
 
   it('checks the event of the parent after which a fork continues', async () => {
-    const { log } = service.engine;
+    const { log } = service.context;
     const parent = await finished();
     const at = 5;
     const hash = (await recordOf(log, parent))[at]?.hash ?? '';

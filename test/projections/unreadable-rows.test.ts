@@ -108,7 +108,7 @@ onEmbeddedLog(() =>
 
     it('of a run with a corrupt record is shown as failed after the rebuild, and after a further start', async () => {
       const runId = await finished();
-      const [requested] = await recordOf(service.engine.log, runId);
+      const [requested] = await recordOf(service.context.log, runId);
       await whileStopped(() => {
         damageEvent(dir.path, requested?.id ?? '', ['Trees', 'Bears']);
         changeViews(dir.path, `UPDATE runs SET summary = '${NO_JSON}' WHERE id = '${runId}'`);
@@ -133,9 +133,9 @@ onEmbeddedLog(() =>
       const model = scriptedModel(() => 'hold');
       await service.stop();
       await serve(model);
-      const [running, paused] = [await rest.start(), await startGodRun(service.engine, graphOf('write'))];
+      const [running, paused] = [await rest.start(), await startGodRun(service.context, graphOf('write'))];
       await model.called(1);
-      await pausedBefore(service.engine, paused, 'write');
+      await pausedBefore(service.context, paused, 'write');
       await whileStopped(() => changeViews(dir.path, `UPDATE runs SET summary = '${NO_JSON}'`));
       expect(isOver(await rest.until(running, isOver))).to.equal(true);
       expect(await rest.poll(paused)).to.include({ status: 'paused' });
@@ -147,10 +147,10 @@ onEmbeddedLog(() =>
       const model = scriptedModel(() => 'hold');
       await service.stop();
       await serve(model);
-      const [ended, running] = [await service.engine.recovery.unfinished(), await rest.start()];
-      const paused = await startGodRun(service.engine, graphOf('write'));
+      const [ended, running] = [await service.context.recovery.unfinished(), await rest.start()];
+      const paused = await startGodRun(service.context, graphOf('write'));
       await model.called(1);
-      await pausedBefore(service.engine, paused, 'write');
+      await pausedBefore(service.context, paused, 'write');
       expect(ended).to.deep.equal([]);
       await whileStopped(() => changeViews(dir.path, `UPDATE runs SET summary = json_set(summary, '$.seq', 999)`));
       expect(await rest.until(running, isOver)).to.include({ status: 'completed' });
@@ -164,7 +164,7 @@ onEmbeddedLog(() =>
 
     it('of a corrupt run leaves the run corrupt', async () => {
       const runId = await finished();
-      const [requested] = await recordOf(service.engine.log, runId);
+      const [requested] = await recordOf(service.context.log, runId);
       await whileStopped(() => damageEvent(dir.path, requested?.id ?? '', ['Trees', 'Bears']));
       rest.problem(await rest.get(`/api/runs/${runId}/events`), 500);
       await whileStopped(() => changeViews(dir.path, `UPDATE damaged SET damage = '${NO_JSON}'`));

@@ -32,7 +32,7 @@ export interface RunningService {
   readonly url: string;
   readonly dataDir: string;
   /** Its context, for calls that bypass HTTP. */
-  readonly engine: Context;
+  readonly context: Context;
   /** Logged lines that are not errors. */
   readonly lines: readonly { readonly msg: string }[];
   /** Logged errors. */
@@ -88,5 +88,12 @@ export async function startService({
     dataDir.release();
     dir?.remove();
   };
-  return { url: service.url, engine: service.context, dataDir: path, lines, faults, stop: () => (stopping ??= stop()) };
+  return {
+    url: service.url,
+    context: service.context,
+    dataDir: path,
+    lines,
+    faults,
+    stop: () => (stopping ??= stop()),
+  };
 }

@@ -37,12 +37,12 @@ export function sharedService(overrides: ServiceOverrides = {}): SharedService {
 }
 
 /** Active runs would call the model of the next test. */
-async function cancelAll({ engine }: RunningService): Promise<void> {
-  const runs = await engine.queries.list({ limit: 200, offset: 0 });
+async function cancelAll({ context }: RunningService): Promise<void> {
+  const runs = await context.queries.list({ limit: 200, offset: 0 });
   const open = runs.filter(({ status }) => status !== 'completed' && status !== 'failed');
   await Promise.all(
     open.map(({ id }) =>
-      engine.registry.cancel(id).catch((error: unknown) => {
+      context.registry.cancel(id).catch((error: unknown) => {
         if (!(error instanceof RunFinished)) throw error;
       }),
     ),

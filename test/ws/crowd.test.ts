@@ -27,7 +27,7 @@ describe('A crowd of clients of one run', () => {
   });
   afterEach(() => service.stop());
 
-  const pausedRun = (): Promise<string> => startGodRun(service.engine, GRAPH);
+  const pausedRun = (): Promise<string> => startGodRun(service.context, GRAPH);
   const isPause = ({ event, type }: ChannelMessage): boolean => event === 'run_paused' || type === 'RunReleased';
   const isEnd = ({ event }: ChannelMessage): boolean => event === 'run_failed';
 
@@ -43,7 +43,7 @@ describe('A crowd of clients of one run', () => {
 
     const lost = [channels, rich].map((each) => elementAt(each, CROWD - 1));
     for (const { socket } of lost) socket.terminate();
-    await service.engine.registry.cancel(runId);
+    await service.context.registry.cancel(runId);
     const late = [path, `${path}?events=all`].map((each) => openChannel(service.url, each));
 
     for (const each of [...channels, ...rich, ...late]) {

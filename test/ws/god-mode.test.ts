@@ -22,7 +22,7 @@ describe('The channel of a run in God Mode', () => {
   beforeEach(async () => {
     service = await startService({ model: scriptedModel(councilScript([5])) });
     rest = restClient(service.url);
-    runId = await startGodRun(service.engine, council);
+    runId = await startGodRun(service.context, council);
   });
   afterEach(() => service.stop());
 
@@ -81,7 +81,7 @@ describe('The channel of a run in God Mode', () => {
 
   it('sends a late joiner the pause', async () => {
     await decide('approve');
-    await pausedBefore(service.engine, runId, 'judge');
+    await pausedBefore(service.context, runId, 'judge');
     const late = channel();
     await late.until(({ event }) => event === 'run_paused');
     expect(late.messages).to.deep.equal([

@@ -33,12 +33,12 @@ const collectGarbage = runInNewContext('gc') as () => void;
 
 describe(`Random sockets (SEED=${SEED})`, () => {
   let service: RunningService;
-  let engine: Context;
+  let context: Context;
   let expectDescribed: Described;
 
   before(async () => {
     service = await startService({ model: instantModel() });
-    ({ engine } = service);
+    ({ context } = service);
     expectDescribed = describedIn(await (await fetch(`${service.url}/api/asyncapi.json`)).json());
   });
   after(() => service.stop());
@@ -47,8 +47,8 @@ describe(`Random sockets (SEED=${SEED})`, () => {
     const rest = restClient(service.url);
     const finished = await rest.start();
     await rest.until(finished, isOver);
-    const runId = await startGodRun(engine, graphOf('write'));
-    await pausedBefore(engine, runId, 'write');
+    const runId = await startGodRun(context, graphOf('write'));
+    await pausedBefore(context, runId, 'write');
     const beside = [openChannel(service.url, `/ws/council/${runId}`), openChannel(service.url, richPath(runId))];
     const stream = openEventStream(service.url, `/api/runs/${runId}/stream`);
     const heaps: number[] = [];
@@ -71,7 +71,7 @@ describe(`Random sockets (SEED=${SEED})`, () => {
     };
     await Promise.all(Array.from({ length: CLIENTS }, client));
 
-    await engine.registry.decidePause(runId, decision('approve'));
+    await context.registry.decidePause(runId, decision('approve'));
     for (const each of beside) expect(await each.closed).to.equal(1000);
     await stream.over;
     const last = stream.events.at(-1);

@@ -33,7 +33,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
   };
   /** The events in the messages, which must equal the log after a position. */
   const expectRecord = async (runId: string, told: readonly ChannelMessage[], after = -1): Promise<void> => {
-    const record = await recordOf(service.engine.log, runId);
+    const record = await recordOf(service.context.log, runId);
     const events = told.filter(({ event }) => event === 'run_event');
     expect(events).to.deep.equal(
       record.slice(after + 1).map((event) => ({ event: 'run_event', run_id: runId, ...event })),
@@ -103,7 +103,7 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     const runId = await finished();
     const whole = follow(runId);
     await whole.closed;
-    const { length } = await recordOf(service.engine.log, runId);
+    const { length } = await recordOf(service.context.log, runId);
     for (let after = -1; after < length + 2; after += 1) {
       const channel = follow(runId, `&from=${after}`);
       expect(await channel.closed).to.equal(1000);
@@ -170,11 +170,11 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
 
   it('closes with 1011 on a corrupt record, also for a new client', async () => {
     await serveAlone(scriptedModel(councilScript([8])));
-    const runId = await startGodRun(service.engine, graphOf('one -> two'));
-    await pausedBefore(service.engine, runId, 'one');
+    const runId = await startGodRun(service.context, graphOf('one -> two'));
+    await pausedBefore(service.context, runId, 'one');
     const channel = follow(runId);
     await channel.until(({ type }) => type === 'RunReleased');
-    await corruptRecord(service.engine, runId);
+    await corruptRecord(service.context, runId);
     expect(await channel.closed).to.equal(1011);
     expect(channel.messages.some(({ type }) => type === 'RunFailed')).to.equal(false);
     expect(await follow(runId).closed).to.equal(1011);

@@ -31,7 +31,7 @@ describe('The exit code of the commands on the record of a run', () => {
     const rest = restClient(spoilt.url);
     corruptId = await rest.start('Trees');
     await rest.until(corruptId, isOver);
-    const [, , , , written] = await recordOf(spoilt.engine.log, corruptId);
+    const [, , , , written] = await recordOf(spoilt.context.log, corruptId);
     await spoilt.stop();
     damageEvent(corruptDir, written?.id ?? '', ['In short', 'In brief']);
     service = await startService({ dataDir: join(bench.path, 'service'), eventStore: null });

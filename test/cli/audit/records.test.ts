@@ -39,8 +39,8 @@ describe('The commands on the record of a run, at a service and in its folder', 
     rest = restClient(service.url);
     runId = await rest.start(TOPIC);
     await rest.until(runId, isOver);
-    pausedId = await startGodRun(service.engine, graphOf('write -> judge?; judge -approve-> polish'));
-    await pausedBefore(service.engine, pausedId, 'write');
+    pausedId = await startGodRun(service.context, graphOf('write -> judge?; judge -approve-> polish'));
+    await pausedBefore(service.context, pausedId, 'write');
     const words = ['fork', runId, '--at', '6', '--topic', 'Shrubs', '--set', 'critic_score=8', '--url', service.url];
     const forked = await bench.council([...words, '--model', 'writer_agent=other']);
     expect(forked.code, forked.stderr).to.equal(0);

@@ -44,12 +44,12 @@ describe(`council tail (SEED=${SEED})`, () => {
 
   it('shows events as the service records them, and ends with the run', async () => {
     service = await startService({ eventStore: null });
-    const runId = await startGodRun(service.engine, PAIR);
-    const seq = await pausedBefore(service.engine, runId, 'write');
+    const runId = await startGodRun(service.context, PAIR);
+    const seq = await pausedBefore(service.context, runId, 'write');
     const following = tail(runId, '--url', service.url);
     await following.waitFor((lines) => lines.length === seq + 2);
     expect(following.lines[seq]).to.match(/RunPaused .*before write$/);
-    await approveAll(service.engine, runId);
+    await approveAll(service.context, runId);
     const { code, stdout, stderr } = await following.exit;
     expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
     expect(stdout).to.match(/RunCompleted [^\n]*\n$/);
@@ -74,13 +74,13 @@ describe(`council tail (SEED=${SEED})`, () => {
   it('continues after the last event when the service restarts', async () => {
     const dataDir = join(bench.path, 'service');
     service = await startService({ dataDir, eventStore: null });
-    const runId = await startGodRun(service.engine, PAIR);
-    await pausedBefore(service.engine, runId, 'write');
+    const runId = await startGodRun(service.context, PAIR);
+    await pausedBefore(service.context, runId, 'write');
     const following = tail(runId, '--json', '--url', service.url);
     await following.waitFor((lines) => lines.length > 3);
     await service.stop();
     service = await startService({ dataDir, eventStore: null, port: Number(new URL(service.url).port) });
-    await approveAll(service.engine, runId);
+    await approveAll(service.context, runId);
     const ended = await following.exit;
     expect(ended.code, ended.stderr).to.equal(0);
     expect(ended.stdout).to.equal(await exported(runId));
@@ -89,11 +89,11 @@ describe(`council tail (SEED=${SEED})`, () => {
 
   it('exits 1 with the reason if the record becomes corrupt meanwhile', async () => {
     service = await startService({ eventStore: null });
-    const runId = await startGodRun(service.engine, PAIR);
-    const seq = await pausedBefore(service.engine, runId, 'write');
+    const runId = await startGodRun(service.context, PAIR);
+    const seq = await pausedBefore(service.context, runId, 'write');
     const following = tail(runId, '--url', service.url);
     await following.waitFor((lines) => lines.length > seq);
-    await corruptRecord(service.engine, runId);
+    await corruptRecord(service.context, runId);
     const ended = await following.exit;
     expect(ended.code, ended.stderr).to.equal(1);
     expect(ended.stderr).to.include('damaged');
@@ -101,8 +101,8 @@ describe(`council tail (SEED=${SEED})`, () => {
 
   it('gives up on a service that is unreachable for half a minute', async () => {
     service = await startService({ eventStore: null });
-    const runId = await startGodRun(service.engine, PAIR);
-    const paused = await pausedBefore(service.engine, runId, 'write');
+    const runId = await startGodRun(service.context, PAIR);
+    const paused = await pausedBefore(service.context, runId, 'write');
     const system = nodeSystem();
     // This clock runs 100 times as fast: half a minute takes 300 ms.
     const hasty = { ...system, monotonicMs: () => 100 * system.monotonicMs() };
@@ -174,7 +174,7 @@ describe(`council tail (SEED=${SEED})`, () => {
     await rest.until(runId, isOver);
     const ended = await tail(runId, '--json', '--url', service.url).exit;
     expect(ended).to.include({ code: 0, stdout: await exported(runId), stderr: '' });
-    const waiting = await startGodRun(service.engine, PAIR);
+    const waiting = await startGodRun(service.context, PAIR);
     const following = tail(waiting, '--url', service.url);
     await following.waitFor((lines) => lines.length > 3);
     following.signal('SIGINT');
