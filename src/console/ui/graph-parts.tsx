@@ -64,8 +64,8 @@ function NodeWords({ label, about = '', state = 'idle', times = 0, fault = null 
   const { sign, word } = STATES[state];
   return (
     <>
-      <span class="graph-label">{label}</span>
-      {about !== '' && <span class="graph-about">{about}</span>}
+      <span class="graph-label clip">{label}</span>
+      {about !== '' && <span class="graph-about clip">{about}</span>}
       {word !== '' && <span class="unseen">{word}</span>}
       {sign !== '' && (
         <span class="graph-sign" aria-hidden="true">
@@ -73,7 +73,7 @@ function NodeWords({ label, about = '', state = 'idle', times = 0, fault = null 
         </span>
       )}
       {times > 1 && <span class="graph-times">{times}×</span>}
-      {fault !== null && <span class="graph-fault">{fault}</span>}
+      {fault !== null && <span class="graph-fault clamp">{fault}</span>}
     </>
   );
 }
@@ -118,7 +118,7 @@ export function EdgeLabel(props: EdgeProps) {
 
 function EdgeChip({ edge, words, isSelected, onSelect, text }: EdgeProps & { readonly text: string }) {
   const { id, label, isLastTaken = false, fault = null } = edge;
-  const look = classes('graph-chip', isLastTaken && 'last', fault !== null && 'faulty');
+  const look = classes('graph-chip clip', isLastTaken && 'last', fault !== null && 'faulty');
   const shared = { class: look.join(' '), title: fault ?? label ?? undefined };
   if (onSelect === undefined) return <span {...shared}>{text}</span>;
   return (
@@ -127,7 +127,7 @@ function EdgeChip({ edge, words, isSelected, onSelect, text }: EdgeProps & { rea
         {text === '' ? '→' : text}
       </button>
       {fault !== null && (
-        <span class="graph-fault" aria-hidden="true">
+        <span class="graph-fault clamp" aria-hidden="true">
           {fault}
         </span>
       )}

@@ -136,7 +136,7 @@ export function Findings({ editor }: { readonly editor: Editor }) {
   const isValid = editor.isValid.value;
   const fault = editor.checkFault.value;
   return (
-    <section class="editor-findings" aria-label="Problems">
+    <section class="editor-findings stack close" aria-label="Problems">
       <div class="row" role="status">
         {fault !== null && <span class="small muted">Not checked: {errorText(fault)}</span>}
         {fault === null && isValid === true && <Badge tone="good">Valid</Badge>}
@@ -144,7 +144,7 @@ export function Findings({ editor }: { readonly editor: Editor }) {
         {fault === null && isValid === null && <Badge>{editor.mayEdit ? 'Checking' : 'Saved version'}</Badge>}
       </div>
       {found.length > 0 && (
-        <ul>
+        <ul class="stack close">
           {found.map((finding, index) => (
             <li key={index}>
               <FindingLine {...{ editor, finding }} />

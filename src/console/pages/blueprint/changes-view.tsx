@@ -18,7 +18,7 @@ export function Changes({ changes }: { readonly changes: readonly PartChange[] }
             <strong class="break">{name}</strong>
           </div>
           {how === 'changed' ? (
-            <dl>
+            <dl class="stack close">
               {fields.map((change) => (
                 <div key={change.field}>
                   <dt class="small muted break">{change.field}</dt>

@@ -84,7 +84,7 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
       />
       <p class="small muted">Select a node or an edge to change it.</p>
       {editor.mayEdit && (
-        <ul class="small muted keys" aria-label="Shortcuts in the graph">
+        <ul class="small muted keys stack tight" aria-label="Shortcuts in the graph">
           <li>
             <kbd>N</kbd> adds a node, <kbd>Delete</kbd> deletes the selection
           </li>

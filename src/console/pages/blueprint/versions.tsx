@@ -37,7 +37,7 @@ export function Versions({ editor, id }: VersionsProps) {
       {({ found, isComplete }) => (
         <div class="versions">
           <div class="stack">
-            <ol class="version-list" aria-label="Versions">
+            <ol class="version-list stack tight" aria-label="Versions">
               {found.map((version) => (
                 <VersionLine key={version.seq} version={version} isChosen={version === chosenOf(found)} />
               ))}

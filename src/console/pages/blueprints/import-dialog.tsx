@@ -82,7 +82,7 @@ function Preview({
           ))}
         </ul>
       )}
-      <ul class="import-parts marked" aria-label="Nodes">
+      <ul class="import-parts marked stack close" aria-label="Nodes">
         {draft.nodes.map(({ id, label = id, type, model, systemPrompt = '', tools }, at) => (
           <li key={at}>
             <strong class="break">{label}</strong>

@@ -113,7 +113,7 @@ function Found({ id, page, chunks }: FoundProps) {
   }
   const target = numberIn('chunk');
   return (
-    <ol class="chunks">
+    <ol class="chunks stack">
       {chunks.map((each) => (
         <Chunk
           key={each.chunk}

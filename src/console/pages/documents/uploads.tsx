@@ -51,7 +51,7 @@ export function UploadCard({ uploads }: { readonly uploads: Uploads }) {
 export function UploadLines({ uploads }: { readonly uploads: Uploads }) {
   if (uploads.list.value.length === 0) return null;
   return (
-    <ul class="uploads" aria-label="Uploads">
+    <ul class="uploads stack close" aria-label="Uploads">
       {uploads.list.value.map((each) => (
         <UploadLine key={each.id} upload={each} />
       ))}

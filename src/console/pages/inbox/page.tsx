@@ -184,7 +184,7 @@ const HELP = [
 function Help({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Shortcuts" onClose={onClose} foot={<Button onClick={onClose}>Close</Button>}>
-      <dl class="inbox-keys">
+      <dl class="inbox-keys stack close">
         {HELP.map(([key, what]) => (
           <div key={key}>
             <dt>

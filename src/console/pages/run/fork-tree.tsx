@@ -65,7 +65,7 @@ interface LineProps {
 function Line({ line: [first, ...rest], forks, self, parent }: LineProps) {
   if (first === undefined) return null;
   return (
-    <ul class="fork-tree">
+    <ul class="fork-tree stack close">
       <li>
         <Member run={first} isSelf={first.id === self} parent={parent} />
         {rest.length > 0 ? (
@@ -81,7 +81,7 @@ function Line({ line: [first, ...rest], forks, self, parent }: LineProps) {
 function Forks({ forks, parent }: { readonly forks: readonly Fork[]; readonly parent: string }) {
   if (forks.length === 0) return null;
   return (
-    <ul class="fork-tree">
+    <ul class="fork-tree stack close">
       {forks.map((fork) => (
         <li key={fork.id}>
           <Member run={fork} isSelf={false} parent={parent} />

@@ -220,7 +220,7 @@ function ToolCall({ store, call }: { readonly store: RunStore; readonly call: Ca
       </p>
       {error !== null && <p class="notice bad break">{error}</p>}
       {hits.length > 0 && (
-        <ol>
+        <ol class="stack tight">
           {hits.map((hit, index) => (
             <li key={index} class="break">
               <Hit {...{ store, hit }} />
