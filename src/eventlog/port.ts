@@ -242,7 +242,8 @@ function hasEqualIds(events: readonly NewEvent[]): boolean {
 }
 
 function checkSize(stream: string, events: readonly NewEvent[], metadata: readonly string[]): void {
-  const texts = [...metadata, ...events.flatMap(({ type, data }) => [type, data])];
-  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  let bytes = 0;
+  for (const text of metadata) bytes += Buffer.byteLength(text);
+  for (const { type, data } of events) bytes += Buffer.byteLength(type) + Buffer.byteLength(data);
   if (bytes > MAX_APPEND_BYTES) throw new AppendTooLarge({ stream, bytes, limit: MAX_APPEND_BYTES });
 }

@@ -67,18 +67,18 @@ export class History {
   }
 
   /** Puts a run's newest summary; waits while too many rows are unwritten. */
-  async put(summary: RunSummary): Promise<void> {
-    await this.#put(this.#runs, summary);
+  put(summary: RunSummary): Promise<void> {
+    return this.#put(this.#runs, summary);
   }
 
   /** Puts a blueprint's newest record; waits while too many rows are unwritten. */
-  async putBlueprint(row: BlueprintRow): Promise<void> {
-    await this.#put(this.#blueprints, row);
+  putBlueprint(row: BlueprintRow): Promise<void> {
+    return this.#put(this.#blueprints, row);
   }
 
   /** Puts a document's newest record; waits while too many rows are unwritten. */
-  async putDocument(row: DocumentRow): Promise<void> {
-    await this.#put(this.#documents, row);
+  putDocument(row: DocumentRow): Promise<void> {
+    return this.#put(this.#documents, row);
   }
 
   /** A run's row, or null if there is none or the stored rows are lost: then the caller reads the log. */

@@ -127,13 +127,16 @@ function sumOf(before: number | null, tokens: number | null): number | null {
 
 /** What a run has cost in all, and by model, as it is recorded. */
 export function usageOf({ models }: RunEffort): RunTotals {
-  const { model: _, ...totals } = recordedEffort(models.reduce(withChange, noneOf('')));
-  return { ...totals, byModel: models.map(recordedEffort) };
+  const { calls, repeatedCalls, toldCalls, inputTokens, outputTokens } = recordedEffort(
+    models.reduce(withChange, noneOf('')),
+  );
+  return { calls, repeatedCalls, toldCalls, inputTokens, outputTokens, byModel: models.map(recordedEffort) };
 }
 
 /** Events call the metered calls `toldCalls`. */
-function recordedEffort({ meteredCalls: toldCalls, ...rest }: ModelEffort): ModelTotals {
-  return { ...rest, toldCalls };
+function recordedEffort(effort: ModelEffort): ModelTotals {
+  const { model, calls, repeatedCalls, meteredCalls: toldCalls, inputTokens, outputTokens } = effort;
+  return { model, calls, repeatedCalls, toldCalls, inputTokens, outputTokens };
 }
 
 function modelEffort({ toldCalls: meteredCalls, ...rest }: ModelTotals): ModelEffort {
