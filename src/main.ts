@@ -10,7 +10,7 @@ import { DataDirHeld, isWriteFailed } from './eventlog/errors.js';
 import { routedModel } from './models/providers.js';
 import type { Service } from './app/service.js';
 import type { Logger } from './system/logger.js';
-import { endAsKilled, onSignals } from './system/signals.js';
+import { killProcess, onSignals } from './system/signals.js';
 import { searchProvider } from './websearch/provider.js';
 
 /** Exit codes: a fault, an unusable setting. */
@@ -62,7 +62,7 @@ async function main(): Promise<void> {
 /** Ends the process because the log accepts nothing more. */
 function endWithLog(error: unknown, logger: Logger): void {
   logger.error({ err: error }, 'the event log failed: stopping the service');
-  if (isWriteFailed(error)) endAsKilled();
+  if (isWriteFailed(error)) killProcess();
   endFaulty();
 }
 

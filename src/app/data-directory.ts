@@ -73,7 +73,7 @@ const STORAGE_FAILURES: ReadonlySet<string> = new Set([
 const OTHERS = 0o077;
 
 /** Makes all files and folders that this process creates from now on private to its user (modes 0600 and 0700). */
-export function keepPrivate(): void {
+export function makeFilesPrivate(): void {
   process.umask(OTHERS);
 }
 
@@ -88,7 +88,7 @@ export function keepPrivate(): void {
 export function openDataDirectory(folder: string, holder: Holder): DataDirectory {
   const path = resolve(folder);
   const [viewsDir, tmpDir] = [join(path, 'views'), join(path, 'tmp')];
-  keepPrivate();
+  makeFilesPrivate();
   try {
     createFolder(path);
     const isExposed = process.platform !== 'win32' && (statSync(path).mode & OTHERS) !== 0;

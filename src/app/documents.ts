@@ -152,7 +152,7 @@ export class Documents implements EventConsumer {
   }
 
   /** Resolves once the document can be found here; rejects when the signal is aborted before. */
-  reached({ position }: Ingested, signal: AbortSignal): Promise<void> {
+  waitUntilSearchable({ position }: Ingested, signal: AbortSignal): Promise<void> {
     return this.#waitFor(position, signal);
   }
 

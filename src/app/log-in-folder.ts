@@ -25,7 +25,7 @@ export interface LogInFolderDeps {
  * @throws {ConfigInvalid} if it holds a key that the server's log lacks, or cannot be read and so may hold one: the service
  *   would no longer ask for that key
  */
-export async function noticeOfLog(file: string, { system, url, keys }: LogInFolderDeps): Promise<string | null> {
+export async function unusedLogWarning(file: string, { system, url, keys }: LogInFolderDeps): Promise<string | null> {
   if (!existsSync(file)) return null;
   const refusal = (accepted: string): ConfigInvalid =>
     new ConfigInvalid({ variable: 'EVENTSTORE_URL', value: withoutSecrets(url), accepted });

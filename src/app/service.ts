@@ -67,7 +67,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
     announce();
   };
   const opening = openChecked(config, { ...deps, onLogAway, consumers: [runEnds(edge.limits)] }, address);
-  const context = await stopOnError({ stop: async () => shut(server) }, () => opening);
+  const context = await stopOnError({ stop: async () => closeServer(server) }, () => opening);
   const started = { stop: () => stopService({ server, channels: null, context }) };
   const checking = checkedRuns(context);
   await stopOnError(started, () => settledWithin(checking, { system, maxMs: MAX_START_MS }));
@@ -227,7 +227,7 @@ interface StopParts {
   readonly context: Context;
 }
 
-function shut(server: Server): void {
+function closeServer(server: Server): void {
   server.close();
   server.closeAllConnections();
 }

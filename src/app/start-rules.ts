@@ -37,7 +37,7 @@ async function warnOfUnusedLog({ eventStore }: AuthConfig, keys: KeyStore, deps:
   if (eventStore === null) return;
   const { dataDir, system, logger } = deps;
   // Loaded only if EVENTSTORE_URL is set.
-  const { noticeOfLog } = await import('./log-in-folder.js');
+  const { unusedLogWarning: noticeOfLog } = await import('./log-in-folder.js');
   const notice = await noticeOfLog(dataDir.logFile, { system, url: eventStore.url, keys: keys.list() });
   if (notice !== null) logger.warn({}, notice);
 }

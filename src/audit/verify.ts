@@ -133,7 +133,7 @@ export interface VerifyDeps extends ReplayDeps {
 export function verifyRecord(runId: string, events: AsyncIterable<ExportedEvent>, deps: VerifyDeps): Promise<Verified> {
   return replayed(runId, deps, async (replayer, taken) => {
     for await (const event of events) {
-      replayer.take(event);
+      replayer.apply(event);
       taken();
     }
   });
@@ -146,7 +146,7 @@ export function verifyStored(
 ): Promise<Verified> {
   return replayed(runId, deps, async (replayer, taken) => {
     for await (const event of readChecked(log, runId, deps)) {
-      replayer.takeChecked(event);
+      replayer.applyChecked(event);
       taken();
     }
   });

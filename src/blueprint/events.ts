@@ -2,7 +2,7 @@
 import { BlueprintCorrupt } from './errors.js';
 import type { Blueprint, BlueprintFacts, BlueprintRecord, RecordedEdge, SavedEdge } from '../generated/schemas.js';
 import type { RecordedEvent } from '../eventlog/port.js';
-import { misfitOf } from '../eventsourcing/event-data.js';
+import { whyInvalid } from '../eventsourcing/event-data.js';
 import { blueprintEvents } from '../generated/recorded-events.js';
 import { rolesOf } from '../council/roles.js';
 import { defaultEdgeId, isTooLong } from './record.js';
@@ -80,7 +80,7 @@ function parseRecord({ type, data, stream, revision }: Source): Blueprint {
   const blueprintId = blueprintIdOf(stream) ?? stream;
   try {
     const saved = parseSaved(data);
-    if (!holdsRecord(saved)) throw new Error(misfitOf({ type, data: saved }, blueprintEvents) ?? 'it has no record');
+    if (!holdsRecord(saved)) throw new Error(whyInvalid({ type, data: saved }, blueprintEvents) ?? 'it has no record');
     if (saved.blueprint.id !== blueprintId) throw new Error(`it holds the record of "${saved.blueprint.id}"`);
     return blueprintOf(saved.blueprint);
   } catch (cause) {

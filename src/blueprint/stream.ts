@@ -123,11 +123,11 @@ export async function blueprintVersions(
     const blueprint = checkedBlueprint(linked, sha256);
     if (blueprint === undefined) continue;
     if (blueprint === null) {
-      deleted = savedBy(event);
+      deleted = saveInfo(event);
       continue;
     }
     if (versions.length === limit || chars >= PAGE_CHARS) return { versions, hasMore: true };
-    versions.push({ ...savedBy(event), hash: hashOf(event), deleted, ...blueprint });
+    versions.push({ ...saveInfo(event), hash: hashOf(event), deleted, ...blueprint });
     chars += event.data.length;
     deleted = null;
   }
@@ -135,7 +135,7 @@ export async function blueprintVersions(
 }
 
 /** Revision, time and author of a save. The time is empty if another program wrote the event. */
-function savedBy({ revision: seq, data, metadata }: RecordedEvent): Pick<BlueprintVersion, 'seq' | 'at' | 'actor'> {
+function saveInfo({ revision: seq, data, metadata }: RecordedEvent): Pick<BlueprintVersion, 'seq' | 'at' | 'actor'> {
   const actor = fieldOf(JSON.parse(data), 'actor');
   return { seq, at: metadata['occurredAt'] ?? '', actor: typeof actor === 'string' ? actor : null };
 }

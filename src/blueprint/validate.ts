@@ -59,14 +59,17 @@ function edgeIssues({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {
     const missing = (['source', 'target'] as const).filter((end) => !ids.has(edge[end]));
     const ends = missing.map((end) => {
       const verb = end === 'source' ? 'comes from' : 'leads to';
-      return fault(`edges[${index}].${end}`, `Edge ${named(edge.id)} ${verb} ${named(edge[end])}, which is no node`);
+      return fault(
+        `edges[${index}].${end}`,
+        `Edge ${quotedId(edge.id)} ${verb} ${quotedId(edge[end])}, which is no node`,
+      );
     });
     return [...ends, ...conditionIssues(edge, `edges[${index}].condition`)];
   });
 }
 
 function conditionIssues({ id, type, condition }: SavedEdge, path: string): readonly GraphIssue[] {
-  const edge = `Edge ${named(id)}`;
+  const edge = `Edge ${quotedId(id)}`;
   if (type === 'linear') {
     return condition === null ? [] : [warning(path, `${edge} is linear, not conditional: its condition is ignored`)];
   }
@@ -74,11 +77,11 @@ function conditionIssues({ id, type, condition }: SavedEdge, path: string): read
   try {
     const { word } = parseCondition(condition);
     if (word === null || VERDICTS.includes(word)) return [];
-    return [warning(path, `${edge} has the condition ${named(word)}, but critics route only approve or rework`)];
+    return [warning(path, `${edge} has the condition ${quotedId(word)}, but critics route only approve or rework`)];
   } catch (error) {
     if (!(error instanceof ConditionInvalid)) throw error;
     const { position, reason } = error.data;
-    return [fault(path, `The condition of edge ${named(id)} cannot be read at position ${position}: ${reason}`)];
+    return [fault(path, `The condition of edge ${quotedId(id)} cannot be read at position ${position}: ${reason}`)];
   }
 }
 
@@ -91,9 +94,9 @@ function entryIssues(graph: CouncilGraph): readonly GraphIssue[] {
   return nodes.flatMap(({ id }, index) => {
     if (reached.has(id)) return [];
     const why = targets.has(id)
-      ? `cannot be reached from the entry ${named(entry.id)}`
-      : `has no incoming edge and comes after the entry ${named(entry.id)}: no run reaches it`;
-    return [warning(`nodes[${index}]`, `Node ${named(id)} ${why}`, id)];
+      ? `cannot be reached from the entry ${quotedId(entry.id)}`
+      : `has no incoming edge and comes after the entry ${quotedId(entry.id)}: no run reaches it`;
+    return [warning(`nodes[${index}]`, `Node ${quotedId(id)} ${why}`, id)];
   });
 }
 
@@ -117,7 +120,7 @@ function cycleIssues({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {
     const round = isTrap ? cycle : cycleOf(id, forced);
     if (round === null) return;
     for (const each of round) reported.add(each);
-    const names = [...round].slice(0, 5).map(named).join(', ') + (round.size > 5 ? ' and others' : '');
+    const names = [...round].slice(0, 5).map(quotedId).join(', ') + (round.size > 5 ? ' and others' : '');
     const path = `nodes[${index}]`;
     if (isTrap) issues.push(fault(path, `No edge leads out of the cycle of ${names}`, id));
     else
@@ -141,9 +144,13 @@ function directionIssues(graph: CouncilGraph): readonly GraphIssue[] {
     ({ id, target, index }) => {
       if (reported.has(target)) return [];
       cycleOf(target, ways)?.forEach((each) => reported.add(each));
-      const cycle = `a cycle that is entered at ${named(target)} and elsewhere`;
+      const cycle = `a cycle that is entered at ${quotedId(target)} and elsewhere`;
       return [
-        warning(`edges[${index}]`, `Edge ${named(id)} leads back in ${cycle}, by the order of the nodes alone`, target),
+        warning(
+          `edges[${index}]`,
+          `Edge ${quotedId(id)} leads back in ${cycle}, by the order of the nodes alone`,
+          target,
+        ),
       ];
     },
   );
@@ -159,7 +166,7 @@ export function warning(path: string, message: string, node: string | null = nul
 }
 
 /** An id in quotes. A long one is cut, because ids of edges have no limit. */
-function named(id: string): string {
+function quotedId(id: string): string {
   const characters = [...id.slice(0, 300)];
   return characters.length <= 128 ? `"${id}"` : `"${characters.slice(0, 127).join('')}…"`;
 }

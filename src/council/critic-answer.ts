@@ -86,9 +86,9 @@ function endOfObject(text: string, begin: number): number | null {
   return null;
 }
 
-/** The object in a text, whose JSON may have the two faults of `mended`. */
+/** The object in a text, whose JSON may have the two faults of `repaired`. */
 function parseObject(json: string): object | null {
-  return parse(json) ?? parse(mended(json));
+  return parse(json) ?? parse(repaired(json));
 }
 
 function parse(json: string): object | null {
@@ -101,7 +101,7 @@ function parse(json: string): object | null {
 }
 
 /** JSON with raw line breaks in its strings escaped, and without commas before a closing bracket. */
-function mended(json: string): string {
+function repaired(json: string): string {
   return json.replace(STRINGS_AND_COMMAS, (token) => {
     if (token.startsWith(',')) return '';
     return token.replace(/\r?\n|\r/g, '\\n').replaceAll('\t', '\\t');

@@ -2,7 +2,7 @@
 import type { System } from '../system/system.js';
 import { documentEvents } from '../generated/recorded-events.js';
 import type { DocumentFacts } from '../generated/schemas.js';
-import { misfitOf } from '../eventsourcing/event-data.js';
+import { whyInvalid } from '../eventsourcing/event-data.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { exportedOf } from '../eventsourcing/hash-chain.js';
 import { readVerified } from '../eventsourcing/hash-chain.js';
@@ -67,7 +67,7 @@ export function readDocument(
 
 /** @throws {Error} when it is no event of a document, or its data does not fit the schema of its type */
 function assertDocumentEvent(event: ExportedEvent): asserts event is ExportedEvent & DocumentEvent {
-  const misfit = misfitOf(event, documentEvents);
+  const misfit = whyInvalid(event, documentEvents);
   if (misfit !== null) throw new Error(misfit);
 }
 

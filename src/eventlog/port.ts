@@ -9,7 +9,7 @@ import { AppendInvalid, AppendTooLarge } from './errors.js';
 export type Position = string & { readonly brand: 'Position' };
 
 /** A position from its text, such as a stored checkpoint; the text must come from a log. */
-export function keptPosition(text: string): Position {
+export function positionFromText(text: string): Position {
   return text as Position;
 }
 
@@ -77,7 +77,7 @@ export type Followed =
   | { readonly kind: 'checkpoint'; readonly position: Position };
 
 /** The position that a subscriber has reached with a delivery, or null for `caughtUp`. */
-export function reachedBy(followed: Followed): Position | null {
+export function reachedPosition(followed: Followed): Position | null {
   if (followed.kind === 'caughtUp') return null;
   return followed.kind === 'event' ? followed.event.position : followed.position;
 }

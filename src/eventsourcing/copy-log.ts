@@ -60,7 +60,7 @@ export async function copyLog(from: EventLog, to: EventLog, options: CopyOptions
     if (!there.has(stream)) there.set(stream, await endOf(to, stream));
     const missing = missingOf(batch, there.get(stream) ?? null);
     if (missing.length > 0) await append(to, missing, options);
-    for (const event of batch) ends.set(stream, follow(ends.get(stream), event, options.sha256));
+    for (const event of batch) ends.set(stream, streamEndAfter(ends.get(stream), event, options.sha256));
     found += batch.length - missing.length;
     const before = events;
     events += batch.length;
@@ -121,7 +121,7 @@ export function newEventOf({ id, type, data, metadata }: RecordedEvent): NewEven
 }
 
 /** @throws {CopyRefused} when the event does not follow, by its revision and its hash */
-function follow(before: StreamEnd | undefined, event: RecordedEvent, sha256: CopyOptions['sha256']): StreamEnd {
+function streamEndAfter(before: StreamEnd | undefined, event: RecordedEvent, sha256: CopyOptions['sha256']): StreamEnd {
   const exported = exportedOf(event);
   if (event.revision !== (before?.revision ?? -1) + 1) throw refused(event, 'an event before it is missing');
   if (!checkLink(before?.hash ?? GENESIS_HASH, exported, sha256)) {
@@ -140,7 +140,7 @@ async function verifyCopy(
   for await (const event of to.readAll(null)) {
     if (isSkipped?.(event.stream) === true) continue;
     if (!ends.has(event.stream)) throw refused(event, 'the target holds a stream that the source does not have');
-    copied.set(event.stream, follow(copied.get(event.stream), event, sha256));
+    copied.set(event.stream, streamEndAfter(copied.get(event.stream), event, sha256));
   }
   for (const [stream, end] of ends) {
     if (copied.get(stream)?.hash === end.hash) continue;

@@ -6,7 +6,7 @@ import type { EventValidator } from '../generated/recorded-events.js';
  * Why an event is invalid for its stream: an unknown type, or data that fails the schema of its type, or null if it is
  * valid.
  */
-export function misfitOf(
+export function whyInvalid(
   { type, data }: { readonly type: string; readonly data: unknown },
   validators: Readonly<Record<string, EventValidator<unknown>>>,
 ): string | null {

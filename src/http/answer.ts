@@ -23,7 +23,7 @@ const MAX_DRAIN_MS = 30_000;
 
 export interface SendingDeps {
   readonly system: Pick<System, 'after'>;
-  readonly unsent: Pick<UnsentBytes, 'grew' | 'forget'>;
+  readonly unsent: Pick<UnsentBytes, 'update' | 'forget'>;
 }
 
 /** Sends an answer. Its unsent bytes count against the limit of all connections. */
@@ -55,7 +55,7 @@ function countUnsent(response: ServerResponse, unsent: SendingDeps['unsent']): v
   if (response.writableLength === 0) return;
   const reader = { unsentBytes: () => response.writableLength, cutOff: () => response.destroy() };
   response.once('close', () => unsent.forget(reader));
-  unsent.grew(reader);
+  unsent.update(reader);
 }
 
 function isChunked(body: object): body is AsyncIterable<string | Buffer> {

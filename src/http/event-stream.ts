@@ -128,7 +128,7 @@ export class EventSink {
     if (this.#isEnded || this.#response.destroyed) return Promise.resolve();
     this.#put(event);
     if (this.#queuedBytes > MAX_QUEUED_BYTES) this.#response.destroy();
-    else this.#http.unsent.grew(this.#reader);
+    else this.#http.unsent.update(this.#reader);
     if (this.#isTaken) return Promise.resolve();
     return new Promise((resolve) => this.#onTaken.push(resolve));
   }

@@ -71,7 +71,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
     /** Reads and checks a document's whole record, or null if it is unknown. */
     verify(documentId: string): Promise<DocumentCheck | null>;
     ingest(file: UploadedFile): Promise<Ingested>;
-    reached(ingested: Ingested, signal: AbortSignal): Promise<void>;
+    waitUntilSearchable(ingested: Ingested, signal: AbortSignal): Promise<void>;
     remove(documentId: string, actor: string | null): Promise<void>;
   };
   readonly documentList: DocumentList;
@@ -87,7 +87,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly providers: () => readonly ProviderRecord[];
   readonly limits: Limits;
   /** The bound on unsent bytes of all connections. */
-  readonly unsent: Pick<UnsentBytes, 'grew' | 'forget'>;
+  readonly unsent: Pick<UnsentBytes, 'update' | 'forget'>;
   readonly system: System;
   readonly nodeDefaults: NodeDefaults;
   /** Name of the offline model, whatever the default provider is. */

@@ -3,7 +3,7 @@ import type { EventValidators } from '../generated/recorded-events.js';
 import { keyEvents, sessionEvents, ticketEvents } from '../generated/recorded-events.js';
 import type { KeyFacts, SessionFacts, TicketFacts } from '../generated/schemas.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
-import { misfitOf } from '../eventsourcing/event-data.js';
+import { whyInvalid } from '../eventsourcing/event-data.js';
 import type { ExportedEvent, SealedEvent } from '../eventsourcing/hash-chain.js';
 import { exportedOf, readVerified } from '../eventsourcing/hash-chain.js';
 import type { System } from '../system/system.js';
@@ -48,7 +48,7 @@ export const ticketEventReader = readerOf<TicketFacts>(ticketEvents);
 function readerOf<Facts>(validators: EventValidators<Facts>): EventReader<SealedEvent<FactOf<Facts>>> {
   type Event = SealedEvent<FactOf<Facts>>;
   function assertEvent(event: ExportedEvent): asserts event is ExportedEvent & Event {
-    const misfit = misfitOf(event, validators);
+    const misfit = whyInvalid(event, validators);
     if (misfit !== null) throw new Error(misfit);
   }
   const eventOf = (recorded: RecordedEvent): ExportedEvent & Event => {

@@ -4,7 +4,7 @@
  */
 import type { System } from '../system/system.js';
 import type { Position } from '../eventlog/port.js';
-import { keptPosition } from '../eventlog/port.js';
+import { positionFromText } from '../eventlog/port.js';
 
 export interface FeedCursors {
   of(position: Position): string;
@@ -27,7 +27,7 @@ export function feedCursors(identity: string, sha256: System['sha256']): FeedCur
       const [, ofLog, check, position] = FORM.exec(cursor) ?? [];
       if (ofLog === undefined || position === undefined || check !== checkOf(ofLog, position)) return 'unreadable';
       // The hash proves that it is a position of a log.
-      return ofLog === log ? { position: keptPosition(position) } : 'elsewhere';
+      return ofLog === log ? { position: positionFromText(position) } : 'elsewhere';
     },
   };
 }

@@ -9,13 +9,13 @@ import { MAX_DRAFT_BYTES } from '../graph/limits.js';
 import { noRoute } from '../graph/routing.js';
 import type { NodeCompletedData, NodeFailedData, RunFailedData, ToolCalledData } from '../generated/schemas.js';
 import { isTooLarge } from './branch.js';
-import { branchAtEnd, branchInto, branchShown, nextFrontier, notYetStarted } from './frontier.js';
+import { branchAtEnd, branchInto, branchShown, nextFrontier, unstartedNodes } from './frontier.js';
 import { usageOf } from './effort.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionContext } from './pending-events.js';
 import { PendingEvents } from './pending-events.js';
 import { routeOf } from './node-route.js';
-import { startAgain, startNode } from './node-start.js';
+import { startNextAttempt, startNode } from './node-start.js';
 import { afterOutput } from './output.js';
 import { conditionFacts } from './output.js';
 import type { FrontierNode, RunState } from './state.js';
@@ -98,7 +98,7 @@ function resumeWork(pending: PendingEvents, others: readonly string[]): void {
   if (stuck !== undefined) {
     failWithoutRoute(pending, stuck.node, conditionFacts(stuck.branch, run.progress.iterationCount));
   } else if (outstanding.length > 0) {
-    for (const each of outstanding) startAgain(pending, each, delayLeft(each, context.at));
+    for (const each of outstanding) startNextAttempt(pending, each, delayLeft(each, context.at));
     startFrontier(pending, others);
   } else if (run.progress.isApproved) {
     scheduleNext(pending, nextFrontier(run));
@@ -110,7 +110,7 @@ function resumeWork(pending: PendingEvents, others: readonly string[]): void {
 /** The nodes still to start if the run was forked while its frontier started. */
 function missingStarts(run: RunState): readonly string[] {
   return run.progress.frontier.length > 0 && run.progress.frontier.every((each) => each.active)
-    ? notYetStarted(run)
+    ? unstartedNodes(run)
     : [];
 }
 
@@ -155,9 +155,9 @@ function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>,
     data: { node: at.node, ...model, ...failure, ...(fallbackTo !== null && { fallbackTo }) },
   });
   if (retryInMs !== null) {
-    startAgain(pending, at, retryInMs);
+    startNextAttempt(pending, at, retryInMs);
   } else if (fallbackTo !== null) {
-    startAgain(pending, { ...at, model: fallbackTo }, 0);
+    startNextAttempt(pending, { ...at, model: fallbackTo }, 0);
   } else {
     fail(pending, { kind: 'node_failed', error: `Node "${at.node}": ${failure.message}`, node: at.node });
   }

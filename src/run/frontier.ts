@@ -14,10 +14,10 @@ import { labelOf } from './state.js';
  * earlier rule fold the same.
  */
 export function nextFrontier({ plan, progress }: RunState): readonly string[] {
-  return reachedFirst(plan, progress.arrivals);
+  return readyNodes(plan, progress.arrivals);
 }
 
-function reachedFirst(plan: Plan, arrivals: readonly Arrival[]): readonly string[] {
+function readyNodes(plan: Plan, arrivals: readonly Arrival[]): readonly string[] {
   const reached = [...new Set([...arrivals].sort((a, b) => a.order - b.order).map((each) => each.node))];
   return reached.filter((node) => !reached.some((other) => other !== node && plan.canStillReach(other, node)));
 }
@@ -26,10 +26,10 @@ function reachedFirst(plan: Plan, arrivals: readonly Arrival[]): readonly string
  * Nodes of the current frontier without a recorded start, in a fork from the middle of a frontier's start. No node of the
  * frontier may have ended: its arrivals would count as part of the frontier.
  */
-export function notYetStarted({ plan, progress }: RunState): readonly string[] {
+export function unstartedNodes({ plan, progress }: RunState): readonly string[] {
   const { frontier, arrivals } = progress;
   const started = frontier.map(({ node, step, branch }) => ({ node, from: step, order: -1, branch }));
-  const complete = reachedFirst(plan, [...started, ...arrivals]);
+  const complete = readyNodes(plan, [...started, ...arrivals]);
   return complete.filter((node) => !frontier.some((each) => each.node === node));
 }
 
@@ -37,7 +37,7 @@ export function notYetStarted({ plan, progress }: RunState): readonly string[] {
 export function nodesAhead(run: RunState): readonly string[] {
   const outstanding = run.progress.frontier.filter((each) => isOutstanding(run, each));
   if (outstanding.length === 0) return nextFrontier(run);
-  const others = outstanding.length === run.progress.frontier.length ? notYetStarted(run) : [];
+  const others = outstanding.length === run.progress.frontier.length ? unstartedNodes(run) : [];
   return [...outstanding.map(({ node }) => node), ...others];
 }
 

@@ -105,7 +105,7 @@ function applyDecision(
 }
 
 /** The facts that the deadline of the open pause leads to; none if it has no deadline or the deadline has not passed. */
-export function passDeadline(chart: Chart, snapshot: RunSnapshot, context: DecisionContext): readonly RunFact[] {
+export function applyDeadline(chart: Chart, snapshot: RunSnapshot, context: DecisionContext): readonly RunFact[] {
   const { run } = snapshot.context;
   const pause = openPauseOf(run);
   const deadline = pause === null ? null : (ruleAt(run, pause)?.deadline ?? null);

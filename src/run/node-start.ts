@@ -8,7 +8,7 @@ import { callOf } from './pending-events.js';
 import type { FrontierNode, RunState } from './state.js';
 
 /** Records the start of a step's next attempt. */
-export function startAgain(pending: PendingEvents, at: FrontierNode, delayMs: number): void {
+export function startNextAttempt(pending: PendingEvents, at: FrontierNode, delayMs: number): void {
   startNode(pending, { ...at, attempt: at.attempt + 1 }, delayMs);
 }
 

@@ -63,7 +63,7 @@ export class RunReplayer {
   }
 
   /** Applies the next event. @throws {RunCorrupt} when its hash or the chart does not allow it; the replay stays as it is */
-  take(event: ExportedEvent): void {
+  apply(event: ExportedEvent): void {
     this.#take(event, () => {
       assertFollows(this.#runId, { hash: this.#hash }, { event, sha256: this.#deps.sha256 });
       const current = upcast(event, this.#deps.upcasts);
@@ -77,7 +77,7 @@ export class RunReplayer {
    *
    * @throws {RunCorrupt} when the chart does not allow it; the replay stays as it is
    */
-  takeChecked(event: RunEvent): void {
+  applyChecked(event: RunEvent): void {
     this.#take(event, () => currentEvent(this.#runId, event, this.#deps.upcasts));
   }
 
@@ -118,7 +118,7 @@ export async function replayRun(
   deps.corruptRuns?.assertNotCorrupt(runId);
   const replayer = new RunReplayer(runId, deps);
   try {
-    for await (const event of readChecked(log, runId, { sha256: deps.sha256 })) replayer.takeChecked(event);
+    for await (const event of readChecked(log, runId, { sha256: deps.sha256 })) replayer.applyChecked(event);
     return replayer.replay;
   } catch (error) {
     if (error instanceof RunCorrupt) deps.corruptRuns?.mark(error);

@@ -2,7 +2,7 @@
 import type { System } from '../system/system.js';
 import { RunCorrupt } from './errors.js';
 import { runEvents } from '../generated/recorded-events.js';
-import { misfitOf } from '../eventsourcing/event-data.js';
+import { whyInvalid } from '../eventsourcing/event-data.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { GENESIS_HASH, SCHEMA_VERSION, exportedOf } from '../eventsourcing/hash-chain.js';
 import type { VerifiedRange } from '../eventsourcing/hash-chain.js';
@@ -37,7 +37,7 @@ export function runEventOf(recorded: RecordedEvent): RunEvent {
 
 /** @throws {Error} when it is not an event of a run, or its data does not fit the schema of its type */
 export function assertRunEvent(event: ExportedEvent): asserts event is ExportedEvent & RunEvent {
-  const misfit = misfitOf(event, runEvents);
+  const misfit = whyInvalid(event, runEvents);
   if (misfit !== null) throw new Error(misfit);
 }
 

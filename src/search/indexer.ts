@@ -6,7 +6,7 @@
 import type { System } from '../system/system.js';
 import { CouncilError } from '../errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import { keptPosition } from '../eventlog/port.js';
+import { positionFromText } from '../eventlog/port.js';
 import { wait } from '../system/async/deadline.js';
 import { REST_MS } from '../system/derived-file.js';
 import { isDecisive } from '../documents/events.js';
@@ -177,7 +177,7 @@ export class SearchIndexer {
   async #opened(): Promise<SearchIndex> {
     if (this.#index !== null) return this.#index;
     const index = await this.#options.open(() => this.#onIndexLost());
-    this.#resume(index.checkpoint === null ? this.#emptyUntil : keptPosition(index.checkpoint));
+    this.#resume(index.checkpoint === null ? this.#emptyUntil : positionFromText(index.checkpoint));
     index.incomplete.forEach(this.#options.onIncomplete);
     return (this.#index = index);
   }

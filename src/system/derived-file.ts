@@ -57,7 +57,7 @@ export class DerivedFile<Thread extends { close(): Promise<void> }> {
       if (cause instanceof ServiceStopping) throw cause;
       const harmless = cause instanceof CallFailed ? this.#options.harmless(cause) : null;
       if (harmless !== null) throw harmless;
-      this.#lose(thread, cause);
+      this.#onFailure(thread, cause);
       throw this.#options.lost({ cause });
     }
   }
@@ -77,7 +77,7 @@ export class DerivedFile<Thread extends { close(): Promise<void> }> {
   }
 
   /** Recreates the file. Of several calls that one failure ends, only the first does. */
-  #lose(failed: Thread, cause: unknown): void {
+  #onFailure(failed: Thread, cause: unknown): void {
     if (this.#thread !== failed) return;
     this.#thread = null;
     this.#options.onLost(cause);

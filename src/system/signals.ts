@@ -19,6 +19,6 @@ export function onSignals(system: Pick<System, 'monotonicMs'>, first: () => void
 }
 
 /** Kills this process at once, so that no thread closes its files. */
-export function endAsKilled(): void {
+export function killProcess(): void {
   process.kill(process.pid, 'SIGKILL');
 }

@@ -24,7 +24,7 @@ export interface Peer {
 
 export interface SendQueueOptions {
   readonly system: Pick<System, 'after'>;
-  readonly unsent: Pick<UnsentBytes, 'grew' | 'forget'>;
+  readonly unsent: Pick<UnsentBytes, 'update' | 'forget'>;
 }
 
 /** The send queue that all sockets of the service share. */
@@ -59,7 +59,7 @@ export class SendQueue {
     }
     connection.uncork();
     if (socket.bufferedAmount > MAX_UNSENT_BYTES) this.#cutOff(socket);
-    else if (socket.bufferedAmount > 0 || this.#readers.has(socket)) this.#unsent.grew(this.#readerOf(socket));
+    else if (socket.bufferedAmount > 0 || this.#readers.has(socket)) this.#unsent.update(this.#readerOf(socket));
     return isOpen(socket);
   }
 

@@ -64,7 +64,7 @@ describe('A request that cannot be served', () => {
         search: always,
         verify: always,
         ingest: always,
-        reached: always,
+        waitUntilSearchable: always,
         remove: always,
       },
       documentList: always,

@@ -93,7 +93,7 @@ describe('A client of the rich stream that does not read', () => {
           search: never,
           verify: never,
           ingest: never,
-          reached: never,
+          waitUntilSearchable: never,
           remove: never,
         },
         documentList: never,

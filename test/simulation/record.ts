@@ -110,7 +110,7 @@ export class RunRecord {
 
   #replay(event: RunEvent): void {
     try {
-      this.#replayer.take(event);
+      this.#replayer.apply(event);
     } catch (error) {
       throw new InvariantBroken('legal prefix', `run ${this.runId} at ${event.seq}: ${String(error)}`);
     }

@@ -19,7 +19,7 @@ import { ANYONE } from '../../src/keys/caller.js';
 import type { RunCommand } from '../../src/run/decide.js';
 import { decide } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
-import { effectiveChoice, factsOfDecision, passDeadline } from '../../src/run/human-decision.js';
+import { effectiveChoice, factsOfDecision, applyDeadline } from '../../src/run/human-decision.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import { asRecorded } from '../../src/run/live/actor.js';
 import { callOf } from '../../src/run/pending-events.js';
@@ -150,7 +150,7 @@ export class Story {
   /** Checks the deadline of the open pause at a time. */
   whenDue(at: string): Story {
     const context = { ...contextOf('one'), at };
-    return this.at(at).recorded(...passDeadline(this.chart, this.snapshot, context));
+    return this.at(at).recorded(...applyDeadline(this.chart, this.snapshot, context));
   }
 
   /** The same story at a later time. */

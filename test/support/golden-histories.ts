@@ -10,7 +10,7 @@ import { sealAppend } from '../../src/eventsourcing/handle-command.js';
 import { factsAfter, foldNext } from '../../src/run/stream.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { buildForkRequest } from '../../src/run/fork.js';
-import { effectiveChoice, factsOfDecision, passDeadline } from '../../src/run/human-decision.js';
+import { effectiveChoice, factsOfDecision, applyDeadline } from '../../src/run/human-decision.js';
 import type { Chart, RunSnapshot } from '../../src/run/machine.js';
 import { compileChart } from '../../src/run/machine.js';
 import { buildRunRequest, firstFacts } from '../../src/run/request.js';
@@ -67,7 +67,7 @@ class Recording {
   /** Advances the time to the deadline of the open pause. */
   due(ms: number): this {
     this.#system.advance(ms);
-    this.#record(passDeadline(this.#chart, this.#at(), this.#context('one')), 'one');
+    this.#record(applyDeadline(this.#chart, this.#at(), this.#context('one')), 'one');
     return this;
   }
 

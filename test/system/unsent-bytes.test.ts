@@ -28,9 +28,9 @@ describe('Unsent bytes of event streams and sockets', () => {
     const known = new Set<Reader>();
     const cut: { readonly reader: Reader; readonly kind: Kind }[] = [];
     /** The limit, which also records the readers that it counts and cuts off. */
-    const boundOf = (kind: Kind): Pick<UnsentBytes, 'grew' | 'forget'> => ({
+    const boundOf = (kind: Kind): Pick<UnsentBytes, 'update' | 'forget'> => ({
       forget: (reader) => bound.forget(reader),
-      grew(reader) {
+      update(reader) {
         const cutOff = reader.cutOff.bind(reader);
         if (!known.has(reader))
           reader.cutOff = () => {
@@ -39,7 +39,7 @@ describe('Unsent bytes of event streams and sockets', () => {
             cutOff();
           };
         known.add(reader);
-        bound.grew(reader);
+        bound.update(reader);
       },
     });
     const sends: ((text: string) => void)[] = [];

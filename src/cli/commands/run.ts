@@ -9,7 +9,7 @@ import { DataDirHeld, isWriteFailed } from '../../eventlog/errors.js';
 import type { RunResult } from '../../generated/schemas.js';
 import { openSchemas } from '../../api/schemas.js';
 import { routedModel } from '../../models/providers.js';
-import { endAsKilled } from '../../system/signals.js';
+import { killProcess } from '../../system/signals.js';
 import { searchProvider } from '../../websearch/provider.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
 import { openApprovalPrompt, editText } from '../terminal/approval-prompt.js';
@@ -133,7 +133,7 @@ async function openEmbeddedDriver(
   });
   const onLogBroken = (error: unknown): void => {
     notify(`The event log failed: ${String(error)}`);
-    if (isWriteFailed(error)) endAsKilled();
+    if (isWriteFailed(error)) killProcess();
     here.exit(EXIT.failed);
   };
   const webSearch = searchProvider(config.webSearch);

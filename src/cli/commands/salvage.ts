@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { keepPrivate } from '../../app/data-directory.js';
+import { makeFilesPrivate } from '../../app/data-directory.js';
 import { newEventOf } from '../../eventsourcing/copy-log.js';
 import { openEmbeddedLog } from '../../eventlog/embedded/log.js';
 import { knownHead } from '../../eventlog/embedded/head-file.js';
@@ -61,7 +61,7 @@ interface SalvageOptions {
 
 async function salvageLog(log: ReadOnlyLog, { target, last, say }: SalvageOptions): Promise<number> {
   const { chains, unreadable } = chainsOf(log, last);
-  keepPrivate();
+  makeFilesPrivate();
   mkdirSync(join(target, '..'), { recursive: true });
   const events = await copied(log, { last, chains, target });
   log.assertUnchanged();

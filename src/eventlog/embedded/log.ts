@@ -160,7 +160,7 @@ class EmbeddedLog implements EventLog {
   async ping(): Promise<void> {
     this.#checkOpen();
     await this.#read(() => this.#thread.call('ping'));
-    this.#noteRoom(true);
+    this.#reportRoom(true);
     if (this.#corrupt !== null) throw this.#corrupt;
   }
 
@@ -185,7 +185,7 @@ class EmbeddedLog implements EventLog {
   async #write(batch: readonly CheckedAppend[]): Promise<readonly AppendOutcome[]> {
     const appends = batch.map(({ stream, expected, rows }) => ({ stream, expected, rows }));
     const { outcomes, isFull } = await this.#answered(this.#thread.call('append', appends));
-    this.#noteRoom(!isFull);
+    this.#reportRoom(!isFull);
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.kind !== 'written') continue;
       this.#head = outcome.position;
@@ -263,7 +263,7 @@ class EmbeddedLog implements EventLog {
     return fault;
   }
 
-  #noteRoom(hasRoom: boolean): void {
+  #reportRoom(hasRoom: boolean): void {
     if (this.#isFull !== hasRoom) return;
     this.#isFull = !hasRoom;
     this.#options.onFull?.(this.#isFull);

@@ -32,7 +32,7 @@ type AllQuery = Extract<PageQuery, { of: 'all' }>;
 
 /** Answers page queries over an open log file. */
 export function pageReader(database: DatabaseSyncInstance): (query: PageQuery) => Page {
-  const prepare = (sql: string): Read => reading(() => database.prepare(sql, { returnArrays: true }));
+  const prepare = (sql: string): Read => preparedRead(() => database.prepare(sql, { returnArrays: true }));
   const all = prepare(`${ALL} ORDER BY e.position LIMIT ?`);
   const some = prepare(`${ALL} AND ${CATEGORY} IN (SELECT value FROM json_each(?)) ORDER BY e.position LIMIT ?`);
   const forwards = prepare(`${STREAM} AND e.revision >= ? ORDER BY e.revision LIMIT ?`);
@@ -64,7 +64,7 @@ type Row = readonly unknown[];
 type Read = (...parameters: (string | number)[]) => Iterable<Row>;
 
 /** A statement that has failed once fails on its next use too, with any parameters, so it is prepared again. */
-function reading(prepare: () => StatementSyncInstance): Read {
+function preparedRead(prepare: () => StatementSyncInstance): Read {
   let statement = prepare();
   return function* rows(...parameters) {
     try {

@@ -43,14 +43,14 @@ export interface ReadOnlyLog extends Pick<EventLog, 'readStream'> {
  * @throws {LogUnreadable} it is missing, cannot be read or is not a log
  */
 export function openLogReadOnly(file: string): ReadOnlyLog {
-  const opened = explained(file, () => open(file));
+  const opened = withFileInError(file, () => open(file));
   const { database, fingerprint, folder } = opened;
   const read = pageReader(database);
-  const page = (query: PageQuery): Page => explained(file, () => read(query));
+  const page = (query: PageQuery): Page => withFileInError(file, () => read(query));
   return {
     readStream: (stream, range = {}) => streamPages(page, stream, range),
-    end: () => explained(file, () => endOf(database)),
-    streams: () => explained(file, () => streamsOf(database)),
+    end: () => withFileInError(file, () => endOf(database)),
+    streams: () => withFileInError(file, () => streamsOf(database)),
     salvage: salvageOf(database),
     faults: () => faultsOf(database, 10),
     assertUnchanged() {
@@ -140,7 +140,7 @@ function uriOf(file: string, query: string): string {
 }
 
 /** Runs an action on a file; an error names the file. */
-function explained<T>(file: string, act: () => T): T {
+function withFileInError<T>(file: string, act: () => T): T {
   try {
     return act();
   } catch (error) {

@@ -1,7 +1,7 @@
 /** Subscriptions: stored events after a position, then live ones, joined without gap or repetition. */
 import { SubscriptionDropped } from '../errors.js';
 import type { Followed, Position, RecordedEvent, SubscribeOptions } from '../port.js';
-import { categoryOf, isOfTypes, reachedBy } from '../port.js';
+import { categoryOf, isOfTypes, reachedPosition } from '../port.js';
 import type { LiveFeed } from './live-feed.js';
 import type { Page } from './messages.js';
 import { ordinalOf, positionOf } from './messages.js';
@@ -33,7 +33,7 @@ export async function* follow(
     for await (const batch of batches(log, after, options)) {
       for (const followed of batch) {
         if (options.signal.aborted) return;
-        last = reachedBy(followed) ?? last;
+        last = reachedPosition(followed) ?? last;
         yield followed;
       }
     }

@@ -50,7 +50,7 @@ export function addressIn(url: string): Address {
   const { discover, user, password, hosts, options = '' } = FORM.exec(url.trim())?.groups ?? {};
   if (hosts === undefined) throw new Error('it does not have the form esdb://user:password@host:port?option=value');
   const given = new Map(options.split('&').map(named));
-  const textOf = (name: string): string | undefined => given.get(flat(name));
+  const textOf = (name: string): string | undefined => given.get(normalizedName(name));
   const numberOf = (name: keyof typeof DEFAULTS): number => {
     const number = Number(textOf(name) ?? DEFAULTS[name]);
     if (!Number.isInteger(number)) throw new Error(`${name} is not a whole number`);
@@ -79,10 +79,10 @@ export function addressIn(url: string): Address {
 
 function named(option: string): readonly [string, string] {
   const [name = '', ...value] = option.split('=');
-  return [flat(name), decodeURIComponent(value.join('='))];
+  return [normalizedName(name), decodeURIComponent(value.join('='))];
 }
 
-function flat(name: string): string {
+function normalizedName(name: string): string {
   return name.trim().toLowerCase().replace(/[_-]/g, '');
 }
 

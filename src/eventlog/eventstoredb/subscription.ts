@@ -2,7 +2,7 @@
 import { LogClosed, LogDenied, LogUnavailable, SubscriptionDropped } from '../errors.js';
 import { wait } from '../../system/async/deadline.js';
 import type { AllRange, Followed, Position, RecordedEvent, SubscribeOptions } from '../port.js';
-import { isOfTypes, reachedBy } from '../port.js';
+import { isOfTypes, reachedPosition } from '../port.js';
 import { isDenied, isTooSlow } from './clients.js';
 import type { Delivered } from './collected.js';
 import { Collected } from './collected.js';
@@ -71,7 +71,7 @@ async function* upToNewest(
   const options = { ...(categories && { categories }), signal: waiting.signal };
   for await (const followed of follow(reader, { after: rest.after, begin }, options)) {
     if (followed.kind === 'caughtUp') return;
-    rest.after = reachedBy(followed);
+    rest.after = reachedPosition(followed);
     if (followed.kind === 'event') {
       rest.left -= 1;
       waiting.pause();
@@ -112,7 +112,7 @@ export async function* follow(
         if (signal.aborted) return;
         const followed = followedIn(delivered, { reader, progress, options });
         if (followed === null) continue;
-        last = reachedBy(followed) ?? last;
+        last = reachedPosition(followed) ?? last;
         yield followed;
       }
     }

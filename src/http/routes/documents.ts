@@ -69,7 +69,7 @@ async function ingest(http: HttpContext, upload: Upload, actor: string | null): 
   const ingested = await http.documents.ingest({ ...upload, actor });
   const late = new AbortController();
   try {
-    await http.withinDeadline(http.documents.reached(ingested, late.signal), notSearchableYet);
+    await http.withinDeadline(http.documents.waitUntilSearchable(ingested, late.signal), notSearchableYet);
   } finally {
     late.abort();
   }

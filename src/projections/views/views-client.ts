@@ -1,7 +1,7 @@
 /** The stored views on the main thread: calls to their worker, which recreates the file after a failure. */
 import { dirname } from 'node:path';
 import type { Position } from '../../eventlog/port.js';
-import { keptPosition, LogUnreadable } from '../../eventlog/port.js';
+import { positionFromText, LogUnreadable } from '../../eventlog/port.js';
 import { DerivedFile, REST_MS } from '../../system/derived-file.js';
 import type { System } from '../../system/system.js';
 import { WorkerRpc } from '../../system/worker-rpc.js';
@@ -73,7 +73,7 @@ export async function openViews(options: ViewsOptions, deps: ViewsDeps): Promise
   }
   const views = derivedFile(thread, options, deps);
   return {
-    checkpoint: ready.checkpoint === null ? null : keptPosition(ready.checkpoint),
+    checkpoint: ready.checkpoint === null ? null : positionFromText(ready.checkpoint),
     corruptRuns: ready.corruptRuns,
     get isOpen() {
       return views.isOpen;

@@ -27,7 +27,7 @@ export async function cancelRun(runId: string, actor: string | null, deps: Cance
 /** @returns the cancelled run, or null if its actor has stopped meanwhile */
 async function cancelLive(actor: RunActor, command: RunCommand): Promise<RunState | null> {
   const facts = await actor.send(command);
-  if (facts?.length === 0) throw tooLate(actor.run);
+  if (facts?.length === 0) throw finishedError(actor.run);
   return facts === null ? null : actor.run;
 }
 
@@ -39,13 +39,13 @@ function cancelAtRest(runId: string, command: RunCommand, { runs, liveRuns }: Ca
       if (liveRuns.has(runId)) return null;
       if (replayed === null) throw new RunUnknown({ runId });
       const { facts } = decide(replayed.chart, replayed.snapshot, { command, context: runs.decisionContext() });
-      if (facts.length === 0) throw tooLate(replayed.snapshot.context.run);
+      if (facts.length === 0) throw finishedError(replayed.snapshot.context.run);
       return { replayed, facts };
     },
     append: async (cancelled) => cancelled && (await runs.append(runId, cancelled.replayed, cancelled.facts)),
   });
 }
 
-function tooLate({ runId, phase }: RunState): RunFinished {
+function finishedError({ runId, phase }: RunState): RunFinished {
   return new RunFinished({ runId, status: phase.status, action: 'cancel' });
 }

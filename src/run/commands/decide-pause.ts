@@ -12,7 +12,14 @@ import type { Admission } from '../live/admission.js';
 import type { LiveRuns } from '../live/live-runs.js';
 import type { AppendBase, RunRepository } from '../live/run-repository.js';
 import type { DecisionOutcome } from '../human-decision.js';
-import { VOTED, assertApprover, effectiveChoice, factsOfDecision, outcomeOf, passDeadline } from '../human-decision.js';
+import {
+  VOTED,
+  assertApprover,
+  effectiveChoice,
+  factsOfDecision,
+  outcomeOf,
+  applyDeadline,
+} from '../human-decision.js';
 import type { DecisionContext } from '../pending-events.js';
 import type { KeyedDecision, RunPause, RunState } from '../state.js';
 import { openPauseOf } from '../state.js';
@@ -94,13 +101,13 @@ export class PauseDecisions {
    * @returns the deadline of the pause that is open afterwards, ISO 8601, or null if there is none; a deadline that has
    *   passed could not be applied, because no slot is free
    */
-  async passDeadline(runId: string): Promise<string | null> {
+  async applyDeadline(runId: string): Promise<string | null> {
     const { runs } = this.#deps;
     return await handleCommand({
       read: () => this.#loadDue(runId),
       decide(replayed) {
         const context = runs.decisionContext();
-        const facts = replayed === null ? [] : passDeadline(replayed.chart, replayed.snapshot, context);
+        const facts = replayed === null ? [] : applyDeadline(replayed.chart, replayed.snapshot, context);
         return { replayed, facts, at: context.at };
       },
       append: async ({ replayed, facts, at }) => {

@@ -38,7 +38,7 @@ export class Claims {
 
   /** Resolves when this instance has no append without a claim in flight to the run, with whether it had to wait. */
   appendsSettled(runId: string): Promise<boolean> {
-    return this.#appending.none(runId);
+    return this.#appending.untilZero(runId);
   }
 
   /** Returns whether another event was recorded since the claim began, and forgets it. */

@@ -42,7 +42,7 @@ export interface DeadlinesOptions {
   };
   readonly registry: {
     /** Applies a deadline that has passed; resolves with the run's next open deadline, or null if it has none. */
-    passDeadline(runId: string): Promise<string | null>;
+    applyDeadline(runId: string): Promise<string | null>;
   };
   /** Runs whose deadlines are not applied. */
   readonly corruptRuns: { has(runId: string): boolean };
@@ -171,7 +171,7 @@ export class Deadlines {
     if (corruptRuns.has(runId)) return;
     const retryMs = this.#nowMs() + RETRY_MS;
     try {
-      const deadline = await registry.passDeadline(runId);
+      const deadline = await registry.applyDeadline(runId);
       if (deadline !== null) this.#schedulePause({ runId, deadline }, retryMs);
     } catch (error) {
       if (this.#isStopped) return;

@@ -129,8 +129,8 @@ export class RunRegistry {
    * @returns the deadline of the pause that is open afterwards, ISO 8601, or null if there is none; see
    *   commands/decide-pause.ts
    */
-  passDeadline(runId: string): Promise<string | null> {
-    return this.#tasks.track(this.#pauses.passDeadline(runId));
+  applyDeadline(runId: string): Promise<string | null> {
+    return this.#tasks.track(this.#pauses.applyDeadline(runId));
   }
 
   /** Queues runs without a live owner, pending ones and orphans, in the order given. */

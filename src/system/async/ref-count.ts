@@ -20,7 +20,7 @@ export class RefCount {
   }
 
   /** Resolves once the count of a name is 0, with whether it had to wait. */
-  none(name: string): Promise<boolean> {
+  untilZero(name: string): Promise<boolean> {
     if (this.of(name) === 0) return Promise.resolve(false);
     return new Promise((resolve) => {
       const waiting = this.#waiting.get(name);

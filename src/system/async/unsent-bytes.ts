@@ -23,7 +23,7 @@ export class UnsentBytes {
   }
 
   /** Counts a reader's new bytes. While the total exceeds the limit, cuts off the reader with the most unsent bytes. */
-  grew(reader: Reader): void {
+  update(reader: Reader): void {
     this.#count(reader);
     while (this.#total > this.#maxInAll && this.#recount() > this.#maxInAll) this.#cutOffSlowest();
   }

@@ -58,7 +58,7 @@ describe('Deadlines of pauses', () => {
           return stored.filter(({ runId }) => !gone.has(runId)).slice(0, max);
         },
       },
-      registry: { passDeadline: (runId) => pass(runId) },
+      registry: { applyDeadline: (runId) => pass(runId) },
       corruptRuns: { has: () => false },
       logger: { error: (fields) => void faults.push(fields) },
     });
@@ -166,7 +166,7 @@ describe('A run that its deadline resumes', () => {
     await model.called(1);
     aheadMs = 2 * DAY;
     // The deadline has been tried, so the next check comes after it.
-    expect(await engine.registry.passDeadline(waiting)).to.be.a('string');
+    expect(await engine.registry.applyDeadline(waiting)).to.be.a('string');
     await pausedBefore(engine, waiting, 'one');
     await engine.registry.cancel(busy);
     await model.called(2);
