@@ -1,5 +1,6 @@
 /** A run as poll and history show it: one flat record, derived from the fold alone. */
-import type { ExecutionMode, RunTotals } from '../generated/schemas.js';
+import type { ExecutionMode } from '../generated/schemas.js';
+import type { UsageTotals } from '../run/effort.js';
 import { usageOf } from '../run/effort.js';
 import type { RunState, RunStatus } from '../run/state.js';
 import type { ApproverRule } from '../run/approvals.js';
@@ -47,8 +48,8 @@ export interface RunSummary {
   readonly approvers: ApproverRule | null;
   /** Time in pauses, in milliseconds, or null while it is paused. */
   readonly waitedMs: number | null;
-  /** The token usage, or null if it is unknown. */
-  readonly usage: RunTotals | null;
+  /** The tokens and the cost, or null if they are unknown. */
+  readonly usage: UsageTotals | null;
   /** The state that a human decides on, or null without God Mode. */
   readonly session: { readonly nextNodes: readonly string[]; readonly currentDraft: string | null } | null;
 }
@@ -83,9 +84,17 @@ function isUsage(value: unknown): boolean {
 }
 
 function areCounts(value: unknown): boolean {
-  const counts = ['calls', 'repeatedCalls', 'toldCalls'].every((field) => Number.isInteger(fieldOf(value, field)));
-  return counts && ['inputTokens', 'outputTokens'].every((field) => isNullOr('number', fieldOf(value, field)));
+  return (
+    COUNTS.every((field) => Number.isInteger(fieldOf(value, field))) &&
+    SUMS.every((field) => isNullOr('number', fieldOf(value, field)))
+  );
 }
+
+const COUNTS: readonly (keyof UsageTotals)[] = ['calls', 'repeatedCalls', 'toldCalls', 'pricedCalls'];
+const SUMS: readonly (keyof UsageTotals)[] = [
+  ...(['inputTokens', 'outputTokens', 'cachedInputTokens', 'reasoningTokens'] as const),
+  'costUsd',
+];
 
 function isSession(value: unknown): boolean {
   if (value === null) return true;

@@ -132,7 +132,36 @@ describe('A council of many providers', () => {
     const [completed] = dataOf(events, 'NodeCompleted');
     expect(completed?.dropped).to.deep.equal(['temperature']);
     // 11 tokens in at 2.5 dollars a million, 7 out at 15.
-    expect(completed?.costUsd).to.be.closeTo((11 * 2.5 + 7 * 15) / 1e6, 1e-12);
+    const costUsd = (11 * 2.5 + 7 * 15) / 1e6;
+    expect(completed?.costUsd).to.be.closeTo(costUsd, 1e-12);
     expect(dataOf(events, 'RunRequested')[0]?.pricesHash).to.match(/^[0-9a-f]{64}$/);
+    const { usage } = rest.read(await rest.get(`/api/runs/${runId}`), 200, 'history-record.json');
+    expect(usage?.cost_usd).to.be.closeTo(costUsd, 1e-12);
+    expect(usage).to.include({ calls: 1, unpriced_calls: 0, unmetered_calls: 0 });
+    expect(usage?.by_model.map(({ model, cost_usd: cost }) => [model, cost])).to.deep.equal([
+      ['openai/gpt-5.4', usage?.cost_usd],
+    ]);
+  });
+
+  it('shows the cost of a run without the calls that have no price', async () => {
+    const nodes = [
+      { id: 'a', label: 'A', model: 'openai/gpt-5.4' },
+      { id: 'b', label: 'B', model: 'openai/of-unknown-price' },
+      { id: 'c', label: 'C', model: 'offline' },
+    ];
+    const edges = [
+      { source: 'a', target: 'b' },
+      { source: 'b', target: 'c' },
+    ];
+    rest.read(await rest.post('/api/councils/', { id: 'mixed', name: 'Mixed', nodes, edges }), 201, 'blueprint.json');
+    const started = await rest.post('/api/councils/mixed/run', { input_topic: 'Oaks' });
+    const { usage } = await rest.until(rest.read(started, 202, 'run-start.json').run_id, isOver);
+    expect(usage).to.include({ calls: 3, unmetered_calls: 0, unpriced_calls: 1 });
+    const costs = usage?.by_model.map((each) => [each.model, each.cost_usd, each.unpriced_calls]);
+    expect(costs).to.deep.equal([
+      ['openai/gpt-5.4', usage?.cost_usd, 0],
+      ['openai/of-unknown-price', null, 1],
+      ['offline/offline-1', 0, 0],
+    ]);
   });
 });

@@ -50,12 +50,19 @@ describe('GET /api/runs/{run_id}', () => {
     const { events } = rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json');
     const calls = events.filter(({ type }) => type === 'NodeStarted').length;
     const tokens = { input_tokens: 10 * calls, output_tokens: 5 * calls };
-    const cost = { ...tokens, calls, repeated_calls: 0, unmetered_calls: 0 };
+    const unknown = { cached_input_tokens: null, reasoning_tokens: null, cost_usd: null };
+    const cost = { ...tokens, ...unknown, calls, repeated_calls: 0, unmetered_calls: 0, unpriced_calls: calls };
     expect(usage).to.deep.equal({ ...cost, by_model: [{ model: 'scripted-1', ...cost }] });
     expect(waitedMs).to.equal(0);
     const held = await recordOf(await rest.start('Held'));
     expect(held).to.include({ duration_ms: null, waited_ms: 0 });
-    expect(held.usage).to.include({ input_tokens: null, output_tokens: null, calls: 1, unmetered_calls: 1 });
+    expect(held.usage).to.include({
+      input_tokens: null,
+      output_tokens: null,
+      calls: 1,
+      unmetered_calls: 1,
+      unpriced_calls: 1,
+    });
   });
 
   it('counts the time in pauses once they have ended', async () => {

@@ -24,7 +24,8 @@ describe('GET /api/councils/run/{run_id}', () => {
 
   it('shows a completed run with its draft, score and iterations', async () => {
     const runId = await rest.start();
-    expect(await rest.until(runId, isOver)).to.deep.equal({
+    const { usage, ...result } = await rest.until(runId, isOver);
+    expect(result).to.deep.equal({
       run_id: runId,
       status: 'completed',
       final_draft: 'Draft by Writer',
@@ -35,6 +36,8 @@ describe('GET /api/councils/run/{run_id}', () => {
       next_nodes: null,
       current_draft: null,
     });
+    const record = rest.read(await rest.get(`/api/runs/${runId}`), 200, 'history-record.json');
+    expect(usage).to.deep.equal(record.usage).and.to.include({ calls: 3, input_tokens: 30 });
   });
 
   it('shows a running run without results', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { summaryOf } from '../../src/projections/run-summary.js';
+import { isRunSummary, summaryOf } from '../../src/projections/run-summary.js';
 import type { Story } from '../support/given.js';
 import { broke, given, graphOf, pauseDecided, resumed, RUN_ID, scored, wrote } from '../support/given.js';
 
@@ -10,7 +10,10 @@ const council = graphOf(`
 `);
 const AT = '2026-01-01T00:00:00.000Z';
 
-const NO_CALLS = { calls: 0, repeatedCalls: 0, toldCalls: 0, inputTokens: null, outputTokens: null };
+const NO_CALLS = {
+  ...{ calls: 0, repeatedCalls: 0, toldCalls: 0, inputTokens: null, outputTokens: null },
+  ...{ cachedInputTokens: null, reasoningTokens: null, costUsd: null, pricedCalls: 0 },
+};
 
 const paused = (): Story => given(council, { godMode: true });
 
@@ -120,5 +123,23 @@ describe('summaryOf', () => {
       activeNode: 'left',
       session: { nextNodes: ['left', 'right'], currentDraft: 'P' },
     });
+  });
+});
+
+describe('isRunSummary', () => {
+  const summary = summaryOf(given(council).when(wrote('write')).run);
+
+  it('accepts a summary, and one whose usage is unknown', () => {
+    expect(isRunSummary(JSON.parse(JSON.stringify(summary)))).to.equal(true);
+    expect(isRunSummary({ ...summary, usage: null })).to.equal(true);
+  });
+
+  it('refuses a usage that lacks one of its totals, also of a model', () => {
+    for (const field of Object.keys(NO_CALLS)) {
+      const { usage } = summary;
+      expect(isRunSummary({ ...summary, usage: { ...usage, [field]: undefined } }), field).to.equal(false);
+      const byModel = usage?.byModel.map((each) => ({ ...each, [field]: 'many' }));
+      expect(isRunSummary({ ...summary, usage: { ...usage, byModel } }), `${field} of a model`).to.equal(false);
+    }
   });
 });

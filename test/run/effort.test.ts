@@ -1,21 +1,24 @@
 import { expect } from 'chai';
-import type { RunTotals } from '../../src/generated/schemas.js';
-import { usageOf } from '../../src/run/effort.js';
+import type { NodeUsage } from '../../src/generated/schemas.js';
+import type { UsageTotals } from '../../src/run/effort.js';
+import { effortAfter, NO_EFFORT, usageOf } from '../../src/run/effort.js';
 import { refusedRunFacts } from '../../src/run/request.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story, When } from '../support/given.js';
 import { attemptOf, broke, failed, given, graphOf, usedTool, RUN_ID, scored, wrote } from '../support/given.js';
 import { runRequest } from '../support/open-engine.js';
+import { spent } from '../support/usage.js';
 
 const council = graphOf('write -> judge?; judge -approve-> polish; judge -rework-> write');
 const START = Date.parse('2026-01-01T00:00:00.000Z');
 
 describe('The effort of a run', () => {
-  const costOf = ({ run }: Story): RunTotals => usageOf(run.effort);
+  const costOf = ({ run }: Story): UsageTotals => usageOf(run.effort);
 
   it('starts with no calls and unknown tokens', () => {
     expect(usageOf(given(council, { pending: true }).run.effort)).to.deep.equal({
       ...{ calls: 0, repeatedCalls: 0, toldCalls: 0, inputTokens: null, outputTokens: null },
+      ...{ cachedInputTokens: null, reasoningTokens: null, costUsd: null, pricedCalls: 0 },
       byModel: [],
     });
   });
@@ -27,7 +30,7 @@ describe('The effort of a run', () => {
   });
 
   it('counts the metered calls beside the sums', () => {
-    const first = given(council).when(wroteWithUsage('write', { inputTokens: 0, outputTokens: 0 }));
+    const first = given(council).when(endedWith('write', { inputTokens: 0, outputTokens: 0 }));
     expect(costOf(first)).to.include({ calls: 2, toldCalls: 0, inputTokens: null, outputTokens: null });
     const second = first.when(scored('judge', 9));
     expect(costOf(second)).to.include({ calls: 3, toldCalls: 1, inputTokens: 10, outputTokens: 5 });
@@ -52,6 +55,62 @@ describe('The effort of a run', () => {
     expect(costOf(lost)).to.include({ calls: 3, repeatedCalls: 1, toldCalls: 1, inputTokens: 10 });
   });
 
+  it('sums the cached and the reasoning tokens of the calls that report them', () => {
+    const first = given(council).when(endedWith('write', { ...spent(10, 5), cachedInputTokens: 4 }));
+    expect(costOf(first)).to.include({ cachedInputTokens: 4, reasoningTokens: null });
+    const second = first.when(endedWith('judge', { ...spent(10, 5), cachedInputTokens: 2, reasoningTokens: 3 }));
+    expect(costOf(second)).to.include({ inputTokens: 20, cachedInputTokens: 6, reasoningTokens: 3 });
+  });
+
+  it('takes 0 tokens for unknown only in events that record no cached tokens', () => {
+    const older = given(council).when(endedWith('write', { inputTokens: 7, outputTokens: 0 }));
+    expect(costOf(older)).to.include({ inputTokens: 7, outputTokens: null, toldCalls: 1 });
+    const newer = given(council).when(endedWith('write', { ...spent(7, 0), cachedInputTokens: 0 }));
+    expect(costOf(newer)).to.include({ inputTokens: 7, outputTokens: 0, cachedInputTokens: 0, toldCalls: 1 });
+  });
+
+  it('sums the known costs, failed calls among them, and counts the calls that have one', () => {
+    const first = given(council).when(endedWith('write', spent(10, 5), null));
+    expect(costOf(first)).to.include({ costUsd: null, pricedCalls: 0, toldCalls: 1 });
+    const free = first.when(endedWith('judge', spent(10, 5), 0));
+    expect(costOf(free)).to.include({ costUsd: 0, pricedCalls: 1 });
+    const paid = given(council)
+      .when((run: RunState) => {
+        const command = failed(attemptOf(run, 'write'), 100);
+        if (command.type !== 'FailNode') return command;
+        return { ...command, failure: { ...command.failure, usage: spent(7, 1), costUsd: 0.25 } };
+      })
+      .when(endedWith('write', spent(10, 5), 0.5));
+    expect(costOf(paid)).to.include({ costUsd: 0.75, pricedCalls: 2, calls: 3, repeatedCalls: 1 });
+    expect(costOf(paid).byModel.map(({ model, costUsd }) => [model, costUsd])).to.deep.equal([['model-1', 0.75]]);
+  });
+
+  it('keeps the costs of calls that ended before an instance was lost', () => {
+    const before = given(council).when(endedWith('write', spent(10, 5), 0.5));
+    const lost = before
+      .when({ type: 'ClaimRun', reason: 'recovered' }, 'two')
+      .when(endedWith('judge', spent(10, 5), 0.25));
+    expect(costOf(lost)).to.include({ costUsd: 0.75, pricedCalls: 2, repeatedCalls: 1 });
+  });
+
+  it('counts the cost of an attempt for each of its rounds of tools', () => {
+    const story = given(council).whenAll(usedTool('write'), endedWith('write', spent(20, 5), 0.5));
+    expect(costOf(story)).to.include({ costUsd: 0.5, pricedCalls: 2, calls: 3 });
+  });
+
+  it('comes from the calls, also if the event that ends the run lacks their cost', () => {
+    const { events } = given(graphOf('write -> judge?')).whenAll(
+      endedWith('write', spent(10, 5), 0.5),
+      endedWith('judge', spent(10, 5), 0.25),
+    );
+    const older = { calls: 2, repeatedCalls: 0, toldCalls: 2, inputTokens: 20, outputTokens: 10, byModel: [] };
+    const effort = events.reduce((before, event) => {
+      const isEnd = event.type === 'RunCompleted';
+      return effortAfter(before, isEnd ? { ...event, data: { ...event.data, usage: older } } : event, null);
+    }, NO_EFFORT);
+    expect(usageOf(effort)).to.include({ costUsd: 0.75, pricedCalls: 2, inputTokens: 20 });
+  });
+
   it('counts one call for each round of tools', () => {
     const story = given(council).whenAll(usedTool('write'), usedTool('write'), wrote('write'));
     expect(costOf(story)).to.include({ calls: 3, toldCalls: 2, inputTokens: 10 });
@@ -65,7 +124,8 @@ describe('The effort of a run', () => {
     const graph = graphOf('write -> judge?');
     const nodes = graph.nodes.map((node) => (node.id === 'judge' ? { ...node, model: 'model-2' } : node));
     const mixed = given({ ...graph, nodes }).whenAll(wrote('write'), scored('judge', 9));
-    const one = { calls: 1, repeatedCalls: 0, toldCalls: 1, inputTokens: 10, outputTokens: 5 };
+    const tokens = { inputTokens: 10, outputTokens: 5, cachedInputTokens: null, reasoningTokens: null };
+    const one = { calls: 1, repeatedCalls: 0, toldCalls: 1, ...tokens, costUsd: null, pricedCalls: 0 };
     expect(usageOf(mixed.run.effort).byModel).to.deep.equal([
       { model: 'model-1', ...one },
       { model: 'model-2', ...one },
@@ -103,10 +163,12 @@ describe('The effort of a run', () => {
   });
 });
 
-/** Ends the node's active attempt with a draft and the usage that its provider reported. */
-function wroteWithUsage(node: string, usage: { readonly inputTokens: number; readonly outputTokens: number }): When {
+/** Ends the node's active attempt with a result, and the usage and cost of its call. */
+function endedWith(node: string, usage: NodeUsage, costUsd?: number | null): When {
   return (run) => {
     const { step, attempt } = attemptOf(run, node);
-    return { type: 'CompleteNode', result: { step, attempt, output: { draft: 'Draft' }, usage, durationMs: 7 } };
+    const output = node === 'judge' ? { score: 9, feedback: 'Good' } : { draft: 'Draft' };
+    const cost = costUsd === undefined ? {} : { costUsd };
+    return { type: 'CompleteNode', result: { step, attempt, output, usage, ...cost, durationMs: 7 } };
   };
 }

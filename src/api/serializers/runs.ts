@@ -10,11 +10,11 @@ import type {
   RunRequestedData,
   RunResult,
   RunStart,
-  RunTotals,
+  RunUsage,
   Verification,
-  ModelTotals,
 } from '../../generated/schemas.js';
 import type { RunSummary } from '../../projections/run-summary.js';
+import type { UsageTotals } from '../../run/effort.js';
 
 import type { ForkPlan } from '../../run/fork.js';
 import type { DecisionOutcome } from '../../run/human-decision.js';
@@ -48,6 +48,7 @@ export function runResult(run: RunSummary): RunResult {
     paused: session === null ? null : run.status === 'paused',
     next_nodes: session === null ? null : [...session.nextNodes],
     current_draft: session === null ? null : session.currentDraft,
+    usage: usageIn(run),
   };
 }
 
@@ -131,24 +132,26 @@ export function historyRecord(run: RunSummary): HistoryRecord {
     completed_at: run.completedAt,
     duration_ms: run.completedAt === null ? null : Date.parse(run.completedAt) - Date.parse(run.createdAt),
     waited_ms: run.waitedMs,
-    usage: run.usage === null ? null : usage(run.usage),
+    usage: usageIn(run),
   };
 }
 
-function usage({ byModel, ...total }: RunTotals): NonNullable<HistoryRecord['usage']> {
-  return {
-    ...counts(total),
-    by_model: byModel.map((each) => ({ model: each.model, ...counts(each) })),
-  };
+function usageIn({ usage }: RunSummary): RunUsage | null {
+  if (usage === null) return null;
+  return { ...totals(usage), by_model: usage.byModel.map((each) => ({ model: each.model, ...totals(each) })) };
 }
 
-function counts({ calls, repeatedCalls, toldCalls, inputTokens, outputTokens }: Omit<ModelTotals, 'model'>) {
+function totals(usage: Omit<UsageTotals, 'byModel'>): Omit<RunUsage, 'by_model'> {
   return {
-    input_tokens: inputTokens,
-    output_tokens: outputTokens,
-    calls,
-    repeated_calls: repeatedCalls,
-    unmetered_calls: calls - toldCalls,
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    cached_input_tokens: usage.cachedInputTokens,
+    reasoning_tokens: usage.reasoningTokens,
+    cost_usd: usage.costUsd,
+    calls: usage.calls,
+    repeated_calls: usage.repeatedCalls,
+    unmetered_calls: usage.calls - usage.toldCalls,
+    unpriced_calls: usage.calls - usage.pricedCalls,
   };
 }
 
