@@ -17,9 +17,9 @@ const { sha256 } = nodeSystem();
 const SEEDS = Array.from({ length: 60 }, (_, index) => 20260200 + index);
 
 async function genealogy({ events }: Story): Promise<Genealogy> {
-  const told = await genealogyOf(RUN_ID, each(events), { sha256, canonical });
-  if (told === null) throw new Error('There are no events');
-  return told;
+  const result = await genealogyOf(RUN_ID, each(events), { sha256, canonical });
+  if (result === null) throw new Error('There are no events');
+  return result;
 }
 
 async function* each(events: readonly RunEvent[]) {
@@ -31,8 +31,8 @@ const LABEL = '(?:[\\p{L}\\p{N} ,…]|#\\d+;|<br/>)*';
 const BOX = `\\w+(?:\\[|\\[\\[|\\[/|\\[\\(|\\(|\\(\\[|\\{\\{|>)"${LABEL}"(?:\\]|\\]\\]|/\\]|\\)\\]|\\)|\\]\\)|\\}\\})`;
 const LINE = new RegExp(`^(?:flowchart TD|  (?:${BOX}|\\w+ (?:-->|-\\.->|==>) \\w+)|)$`, 'u');
 
-function expectDrawn(told: Genealogy): void {
-  const lines = genealogyDiagram(told).split('\n');
+function expectDrawn(result: Genealogy): void {
+  const lines = genealogyDiagram(result).split('\n');
   for (const line of lines) expect(line).to.match(LINE);
   const boxes = lines.flatMap((line) => /^ {2}(\w+)\W*"/.exec(line)?.[1] ?? []);
   expect(new Set(boxes).size, 'names').to.equal(boxes.length);
@@ -48,10 +48,10 @@ describe('A genealogy', () => {
     let joined = 0;
     for (const seed of SEEDS) {
       const story = randomStory(seed);
-      const told = await genealogy(story);
-      const seqs = new Map([...told.drafts, ...told.feedback].map(({ id, seq }) => [id, seq]));
-      expect(seqs.size, `seed ${seed}`).to.equal(told.drafts.length + told.feedback.length);
-      for (const { id, seq, parents } of told.drafts) {
+      const result = await genealogy(story);
+      const seqs = new Map([...result.drafts, ...result.feedback].map(({ id, seq }) => [id, seq]));
+      expect(seqs.size, `seed ${seed}`).to.equal(result.drafts.length + result.feedback.length);
+      for (const { id, seq, parents } of result.drafts) {
         for (const parent of [...parents.drafts, ...parents.feedback]) {
           expect(seqs.get(parent), `${seed}: ${parent} of ${id}`).to.be.a('number').and.at.most(seq);
         }
@@ -59,15 +59,15 @@ describe('A genealogy', () => {
       const written = story.events.flatMap(({ type, data, seq }) =>
         type === 'NodeCompleted' && 'draft' in data.output ? [`${seq} ${sha256(data.output.draft)}`] : [],
       );
-      const drafts = told.drafts.filter(({ kind }) => kind === 'written');
+      const drafts = result.drafts.filter(({ kind }) => kind === 'written');
       expect(drafts.map(({ seq, hash }) => `${seq} ${hash}`)).to.deep.equal(written);
-      joined += told.drafts.filter(({ kind }) => kind === 'joined').length;
+      joined += result.drafts.filter(({ kind }) => kind === 'joined').length;
       if (finalDraftOf(story.run) !== null) {
-        const final = told.drafts.find(({ id }) => id === told.outcome?.final_draft);
+        const final = result.drafts.find(({ id }) => id === result.outcome?.final_draft);
         expect(final?.hash, `seed ${seed}`).to.equal(sha256(finalDraftOf(story.run) ?? ''));
       }
       expect(stateValueOf(story.run, compileChart(story.run.plan.graph))).to.deep.equal(story.snapshot.value);
-      expectDrawn(told);
+      expectDrawn(result);
     }
     expect(joined).to.be.greaterThan(10);
   });
@@ -81,10 +81,10 @@ describe('A genealogy', () => {
         wrote(text, text),
         scored(`${text}?`, 9.5, text),
       );
-      const told = await genealogy(story);
-      expect(told.failures).to.have.lengthOf(1);
-      expectDrawn(told);
-      expect(genealogyDiagram(told)).not.to.match(/direction/i);
+      const result = await genealogy(story);
+      expect(result.failures).to.have.lengthOf(1);
+      expectDrawn(result);
+      expect(genealogyDiagram(result)).not.to.match(/direction/i);
     }
   });
 });

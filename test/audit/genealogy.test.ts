@@ -18,9 +18,9 @@ const isGenealogy = schemaCheck('genealogy.json');
 async function genealogy(events: readonly ExportedEvent[]): Promise<Genealogy> {
   const [first] = events;
   const runId = first !== undefined && 'runId' in first.data ? String(first.data.runId) : '';
-  const told = await genealogyOf(runId, runEvents(events), { sha256, canonical });
-  if (told === null || !isGenealogy(told)) throw new Error(JSON.stringify(isGenealogy.errors));
-  return told;
+  const result = await genealogyOf(runId, runEvents(events), { sha256, canonical });
+  if (result === null || !isGenealogy(result)) throw new Error(JSON.stringify(isGenealogy.errors));
+  return result;
 }
 
 async function* runEvents(events: readonly ExportedEvent[]) {
@@ -53,25 +53,30 @@ describe('Genealogy', () => {
   });
 
   it('shows which draft and feedback led to which draft in the fixed graph, and all scores', async () => {
-    const told = await golden('fixed-graph');
-    expect(lineage(told)).to.deep.equal({
+    const result = await golden('fixed-graph');
+    expect(lineage(result)).to.deep.equal({
       d4: 'written master_agent < ',
       d8: 'written master_agent < d4 f6',
       d12: 'written writer_agent < d8 f6 f10',
     });
-    expect(scoresIn(told)).to.deep.equal(['6 critic_agent 6.5 on d4', '10 critic_agent 8 on d8']);
-    const [first, second, last] = told.drafts;
+    expect(scoresIn(result)).to.deep.equal(['6 critic_agent 6.5 on d4', '10 critic_agent 8 on d8']);
+    const [first, second, last] = result.drafts;
     expect(first).to.deep.include({ hash: sha256('First draft'), characters: 11, first_line: 'First draft', step: 1 });
     expect(first?.scores).to.deep.equal([{ seq: 6, node: 'critic_agent', score: 6.5 }]);
     expect([first, second, last].map((each) => each?.iteration)).to.deep.equal([1, 2, 2]);
-    expect(told.feedback[0]).to.deep.include({ id: 'f6', node: 'critic_agent', draft: 'd4', first_line: 'More depth' });
-    expect(told.outcome).to.deep.include({ seq: 13, status: 'completed', final_draft: 'd12', critic_score: 8 });
-    expect(told).to.deep.include({ parent: null, decisions: [], failures: [], seq: 13 });
+    expect(result.feedback[0]).to.deep.include({
+      id: 'f6',
+      node: 'critic_agent',
+      draft: 'd4',
+      first_line: 'More depth',
+    });
+    expect(result.outcome).to.deep.include({ seq: 13, status: 'completed', final_draft: 'd12', critic_score: 8 });
+    expect(result).to.deep.include({ parent: null, decisions: [], failures: [], seq: 13 });
   });
 
   it('shows joined drafts of branches, drafts of loops, and failed attempts', async () => {
-    const told = await golden('branches');
-    expect(lineage(told)).to.deep.equal({
+    const result = await golden('branches');
+    expect(lineage(result)).to.deep.equal({
       d4: 'written plan < ',
       d7: 'written right < d4',
       d10: 'written left < d4',
@@ -84,22 +89,22 @@ describe('Genealogy', () => {
       d28: 'written meet < d27 f12 f16 f26',
       d32: 'written polish < d28 f12 f16 f26 f30',
     });
-    expect(scoresIn(told)).to.deep.equal([
+    expect(scoresIn(result)).to.deep.equal([
       '12 check 4 on d10',
       '16 judge 4 on d14',
       '26 check 9 on d24',
       '30 judge 9 on d28',
     ]);
-    expect(told.failures.map(({ seq, node, attempt }) => `${seq} ${node} ${attempt}`)).to.deep.equal([
+    expect(result.failures.map(({ seq, node, attempt }) => `${seq} ${node} ${attempt}`)).to.deep.equal([
       '8 left 1',
       '22 left 1',
     ]);
-    expect(told.drafts.find(({ id }) => id === 'd10')).to.include({ attempt: 2 });
+    expect(result.drafts.find(({ id }) => id === 'd10')).to.include({ attempt: 2 });
   });
 
   it('shows the votes for a decision, and whether a deadline decided', async () => {
-    const told = await golden('god-quorum');
-    const decisions = told.decisions.map(({ action, actor, votes }) => [
+    const result = await golden('god-quorum');
+    const decisions = result.decisions.map(({ action, actor, votes }) => [
       action,
       actor,
       votes.map((vote) => vote.actor),
@@ -116,14 +121,14 @@ describe('Genealogy', () => {
   });
 
   it('shows the state at a pause and the changes of a human, with drafts and feedback', async () => {
-    const told = await golden('god-modify');
-    expect(lineage(told)).to.deep.equal({
+    const result = await golden('god-modify');
+    expect(lineage(result)).to.deep.equal({
       d9: 'written write < ',
       d12: 'human - < d9',
       d23: 'written polish < d12 f19',
     });
-    expect(scoresIn(told)).to.deep.equal(['16 judge 3 on d12', '19 - 8 on d12']);
-    const [first, second, third] = told.decisions;
+    expect(scoresIn(result)).to.deep.equal(['16 judge 3 on d12', '19 - 8 on d12']);
+    const [first, second, third] = result.decisions;
     expect(first).to.deep.include({ seq: 5, answers: 3, action: 'modify', changes: [] });
     expect(second?.shown).to.deep.include({ draft: 'd9', draft_hash: sha256('by write'), next_nodes: ['judge'] });
     expect(second?.changes).to.deep.equal([
@@ -140,8 +145,8 @@ describe('Genealogy', () => {
   });
 
   it('shows which drafts an override of branches replaces, and omits unchanged ones', async () => {
-    const told = await golden('god-modify-branches');
-    expect(lineage(told)).to.deep.equal({
+    const result = await golden('god-modify-branches');
+    expect(lineage(result)).to.deep.equal({
       d9: 'written plan < ',
       d12: 'human - < d9',
       'd12.1': 'human - < d9',
@@ -155,7 +160,7 @@ describe('Genealogy', () => {
       d34: 'written meet < d30 f23',
       d35: 'joined - < d20 d34',
     });
-    expect(told.decisions.map(({ changes }) => changes)).to.deep.equal([
+    expect(result.decisions.map(({ changes }) => changes)).to.deep.equal([
       [],
       [
         { field: 'current_draft', from: 'd9', to: 'd12.1' },
@@ -253,15 +258,15 @@ describe('Genealogy', () => {
       .when(wrote('plan'))
       .whenDecided({ action: 'modify', modifiedState: { current_draft: 'Mine' } })
       .whenAll(wrote('left'), wrote('right'));
-    const told = await genealogy(story.events);
-    expect(lineage(told)).to.deep.equal({
+    const result = await genealogy(story.events);
+    expect(lineage(result)).to.deep.equal({
       d9: 'written plan < ',
       d12: 'human - < d9',
       d17: 'written left < d12',
       d18: 'written right < d12',
       d19: 'joined - < d17 d18',
     });
-    expect(told.outcome).to.include({ final_draft: 'd19' });
+    expect(result.outcome).to.include({ final_draft: 'd19' });
   });
 
   it('shows a join at a pause once, and the draft by which a human replaced it', async () => {
@@ -289,9 +294,9 @@ describe('Genealogy', () => {
     const large = 'ä'.repeat(20_000);
     const story = playOut(given(graph), (node) => (node === 'judge' ? scored('judge', 2) : wrote('write', large)));
     expect(failureOf(story.run)?.kind).to.equal('execution_limit');
-    const told = await genealogy(story.events);
-    expect(told.drafts).to.have.lengthOf(25);
-    expect(told.drafts[0]).to.include({ characters: 20_000, first_line: 'ä'.repeat(120) });
-    expect(JSON.stringify(told).length).to.be.below(40_000);
+    const result = await genealogy(story.events);
+    expect(result.drafts).to.have.lengthOf(25);
+    expect(result.drafts[0]).to.include({ characters: 20_000, first_line: 'ä'.repeat(120) });
+    expect(JSON.stringify(result).length).to.be.below(40_000);
   });
 });

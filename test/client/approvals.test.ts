@@ -60,15 +60,15 @@ describe("The client's inbox", () => {
   });
 
   it('asks for the pauses of the key, skips unknown changes, and rejects a malformed pause', async () => {
-    const told =
+    const eventStream =
       (text: string): Reply =>
       (response) =>
         response.writeHead(200, { 'Content-Type': 'text/event-stream' }).end(text);
     const data = JSON.stringify({ run_id: NO_RUN, expected_seq: 3 });
     const server = await fakeServer([
-      told(`id: 1\nevent: moved\ndata: {}\n\nid: 2\nevent: gone\ndata: ${data}\n\n`),
+      eventStream(`id: 1\nevent: moved\ndata: {}\n\nid: 2\nevent: gone\ndata: ${data}\n\n`),
       resets,
-      told('event: waiting\ndata: []\n\n'),
+      eventStream('event: waiting\ndata: []\n\n'),
     ]);
     const changes = new CouncilClient({ url: server.url, system: systemWithoutBackoff() }).approvals
       .watch({ mine: true })

@@ -37,22 +37,22 @@ describe(`The client's feed of all runs (SEED=${SEED})`, () => {
     const proxy = await openCuttingProxy(service.url, () => 1 + Math.floor(random() * MAX_PIECE_BYTES));
     const through = new CouncilClient({ url: proxy.url, system: systemWithoutBackoff() });
     const events = await recorded();
-    const told: FeedEvent[] = [];
-    for await (const event of through.feed()) if (told.push(event) === events.length) break;
+    const received: FeedEvent[] = [];
+    for await (const event of through.feed()) if (received.push(event) === events.length) break;
     await proxy.close();
     expect(proxy.cuts).to.be.greaterThan(1);
-    const byRun = ids.flatMap((id) => told.filter(({ run_id: runId }) => runId === id));
+    const byRun = ids.flatMap((id) => received.filter(({ run_id: runId }) => runId === id));
     expect(byRun.map(({ seq, id, type, at, data, hash }) => ({ seq, id, type, at, data, hash }))).to.deep.equal(events);
   });
 
   it('continues after its cursor, in the same stream or a new one', async () => {
     const events = await recorded();
     const stream = council.feed();
-    const told: FeedEvent[] = [];
-    for await (const event of stream) if (told.push(event) === 5) break;
-    for await (const event of stream) if (told.push(event) === 9) break;
-    for await (const event of council.feed({ from: stream.cursor })) if (told.push(event) === events.length) break;
-    expect(new Set(told.map(({ id }) => id))).to.have.property('size', events.length);
+    const received: FeedEvent[] = [];
+    for await (const event of stream) if (received.push(event) === 5) break;
+    for await (const event of stream) if (received.push(event) === 9) break;
+    for await (const event of council.feed({ from: stream.cursor })) if (received.push(event) === events.length) break;
+    expect(new Set(received.map(({ id }) => id))).to.have.property('size', events.length);
   });
 
   it('yields only the requested types, or only new events', async () => {
@@ -62,23 +62,23 @@ describe(`The client's feed of all runs (SEED=${SEED})`, () => {
     }
     expect(ended.toSorted()).to.deep.equal(ids.toSorted());
     // Starts runs until the feed yields one, because a feed does not report when it begins.
-    const told = new AbortController();
+    const delivered = new AbortController();
     const coming = (async () => {
       for await (const { data } of council.feed({ from: 'head', types: ['RunRequested'] })) return data;
       return null;
-    })().finally(() => told.abort());
-    while (!told.signal.aborted) await (await council.runs.start({ topic: 'New' })).result();
+    })().finally(() => delivered.abort());
+    while (!delivered.signal.aborted) await (await council.runs.start({ topic: 'New' })).result();
     expect(await coming).to.include({ inputTopic: 'New' });
   });
 
   it('updates its cursor from an id without an event', async () => {
-    const told =
+    const eventStream =
       (text: string): Reply =>
       (response) =>
         response.writeHead(200, { 'Content-Type': 'text/event-stream' }).end(text);
     const server = await fakeServer([
-      told('retry: 1000\n\nid: 7\ndata: {"run_id":"x","seq":0,"type":"RunRequested","data":{}}\n\n'),
-      told('id: 9\n\n'),
+      eventStream('retry: 1000\n\nid: 7\ndata: {"run_id":"x","seq":0,"type":"RunRequested","data":{}}\n\n'),
+      eventStream('id: 9\n\n'),
       answersStatus(409, '{"detail":"It is of another log"}'),
     ]);
     const stream = new CouncilClient({ url: server.url, system: systemWithoutBackoff() }).feed({ from: 'head' });

@@ -53,8 +53,9 @@ describe('Documents with a corrupt record', () => {
   const found = async (): Promise<readonly string[]> => documentsIn((await read(service.url, provider)).hits);
   const remove = async (id: string): Promise<number> => (await rest.send('DELETE', `/api/documents/${id}`)).status;
   /** Waits until the background check after a start has found the corrupt documents. */
-  const untilTold = (): Promise<void> => untilTrue(async () => (await list()).some(({ error }) => error === DETAIL));
-  const expectTold = async (id: string): Promise<void> => {
+  const untilReported = (): Promise<void> =>
+    untilTrue(async () => (await list()).some(({ error }) => error === DETAIL));
+  const expectReported = async (id: string): Promise<void> => {
     expect(rest.problem(await rest.get(`/api/documents/${id}`), 500).detail).to.include(DETAIL);
     const listed = await list();
     expect(listed.find((each) => each.id === id)).to.include({ error: DETAIL });
@@ -107,22 +108,22 @@ describe('Documents with a corrupt record', () => {
       expect(await found()).to.deep.equal([trees, stones].sort());
       const changed = await idAt(trees, 1);
       await whileStopped(() => damageEvent(dir.path, changed, ['Oaks grow', 'Oaks glow']));
-      await untilTold();
+      await untilReported();
       expect(service.faults).to.have.length(1);
-      await expectTold(trees);
+      await expectReported(trees);
       expect((await verify(trees)).first_difference).to.have.property('seq', 1);
       expect(await verify(stones)).to.include(NONE);
       expect(await found()).to.deep.equal([stones]);
       await whileStopped(() => undefined);
-      await untilTold();
-      await expectTold(trees);
+      await untilReported();
+      await expectReported(trees);
     });
 
     it('a corrupt document can be deleted and uploaded again, and then only verify reports the corruption', async () => {
       const changed = await idAt(trees, 1);
       await whileStopped(() => damageEvent(dir.path, changed, ['Oaks grow', 'Oaks glow']));
-      await untilTold();
-      await expectTold(trees);
+      await untilReported();
+      await expectReported(trees);
       expect(rest.problem(await upload(service.url, TREES), 500).detail).to.include(DETAIL);
       expect(await remove(trees)).to.equal(204);
       rest.problem(await rest.get(`/api/documents/${trees}`), 404);
@@ -142,8 +143,8 @@ describe('Documents with a corrupt record', () => {
     it('a document whose data is not JSON can be deleted', async () => {
       const last = await idAt(trees, -1);
       await whileStopped(() => damageEvent(dir.path, last, ['{', '[']));
-      await untilTold();
-      await expectTold(trees);
+      await untilReported();
+      await expectReported(trees);
       expect(await remove(trees)).to.equal(204);
       expect(await remove(trees)).to.equal(404);
       expect((await list()).map(({ id }) => id)).to.deep.equal([stones]);
@@ -206,7 +207,7 @@ describe('Documents with a corrupt record', () => {
     expect(await found()).to.deep.equal([trees, stones].sort());
     isSpoilt = true;
     expect((await verify(trees)).valid).to.equal(false);
-    await expectTold(trees);
+    await expectReported(trees);
     expect(await found()).to.deep.equal([stones]);
   });
 });

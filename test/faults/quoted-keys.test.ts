@@ -62,20 +62,20 @@ onEmbeddedLog(() =>
   describe('A key that a failing server quotes', () => {
     let bench: CouncilBench;
     /** Every text that the service has sent or written. */
-    let told: string[];
+    let output: string[];
 
     beforeEach(() => {
       bench = councilBench();
-      told = [];
+      output = [];
     });
     afterEach(() => bench.clear());
 
-    const ran = ({ stdout, stderr }: Pick<ChildExit, 'stdout' | 'stderr'>): void => void told.push(stdout, stderr);
+    const ran = ({ stdout, stderr }: Pick<ChildExit, 'stdout' | 'stderr'>): void => void output.push(stdout, stderr);
     const expectNoCanary = (): void => {
       for (const file of readdirSync(bench.path, { recursive: true, withFileTypes: true }))
-        if (file.isFile()) told.push(readFileSync(join(file.parentPath, file.name), 'latin1'));
+        if (file.isFile()) output.push(readFileSync(join(file.parentPath, file.name), 'latin1'));
       for (const canary of CANARIES)
-        expect(told.filter((text) => text.includes(canary)).map((text) => around(text, canary))).to.deep.equal([]);
+        expect(output.filter((text) => text.includes(canary)).map((text) => around(text, canary))).to.deep.equal([]);
     };
     const startService = (environment: Readonly<Record<string, string>>): Child =>
       startChild(process.execPath, [MAIN], {
@@ -119,20 +119,20 @@ onEmbeddedLog(() =>
           const stream = openEventStream(url, `/api/runs/${runId}/stream`);
           const run = await rest.until(runId, isOver);
           await Promise.all([channel.closed, stream.over]);
-          told.push(JSON.stringify([run, channel.messages, stream.events]));
+          output.push(JSON.stringify([run, channel.messages, stream.events]));
           await tellAll(runId);
           return run;
         };
         const tellAll = async (runId: string): Promise<void> => {
           const of = ['', '/events', '/state', '/verify', '/genealogy', '/chart', '/prompt?step=1'];
-          for (const path of of) told.push((await rest.get(`/api/runs/${runId}${path}`)).text);
+          for (const path of of) output.push((await rest.get(`/api/runs/${runId}${path}`)).text);
           const lines = { headers: { Accept: 'application/x-ndjson' } };
           const { text } = await rest.send('GET', `/api/runs/${runId}/events`, lines);
           const events = text
             .split('\n')
             .slice(0, -1)
             .map((line): unknown => JSON.parse(line));
-          told.push(text, inScript({ id: runId, sharedAt: '', events }));
+          output.push(text, inScript({ id: runId, sharedAt: '', events }));
         };
         const tellByCommand = async ({ run_id: runId }: RunResult): Promise<void> => {
           for (const command of ['events', 'state', 'verify', 'export'])
@@ -143,15 +143,15 @@ onEmbeddedLog(() =>
         expect(failed[1]?.error).to.include('answered 401 (check GEMINI_API_KEY)');
         const done = await Promise.all(searches.map((_, index) => runOf(`searches-${index}`)));
         expect(done.filter(({ status: is }) => is !== 'completed')).to.deep.equal([]);
-        expect(told.join('')).to.include('refused the request (401)');
+        expect(output.join('')).to.include('refused the request (401)');
         for (const run of [failed[1], failed.at(-1), done[1]]) if (run !== undefined) await tellByCommand(run);
         const uploaded = await upload(url, pdfWith(['Trees grow.']));
         expect(uploaded.status).to.equal(503);
-        told.push(uploaded.text);
+        output.push(uploaded.text);
         await Promise.all([gemini.goAway(), tavily.goAway()]);
         expect((await runOf('refused')).error).to.include('refused');
         for (const path of ['/api/runs/', '/api/health/ready', '/api/councils', '/api/documents', '/api/approvals'])
-          told.push((await rest.get(path)).text);
+          output.push((await rest.get(path)).text);
         child.signal('SIGTERM');
         ran(await child.exit);
         expect(gemini.calls.every(({ headers }) => headers['x-goog-api-key'] === GEMINI)).to.equal(true);
@@ -221,9 +221,9 @@ onEmbeddedLog(() =>
         await list();
         child.signal('SIGTERM');
         ran(await child.exit);
-        const told = inspect(await refusalOf(at(port)), { depth: null });
-        expect(told).to.include('No such user');
-        for (const canary of CANARIES) expect(told).not.to.include(canary);
+        const output = inspect(await refusalOf(at(port)), { depth: null });
+        expect(output).to.include('No such user');
+        for (const canary of CANARIES) expect(output).not.to.include(canary);
         expectNoCanary();
       } finally {
         await child.kill();

@@ -58,7 +58,7 @@ describe('The source of a request', () => {
   const runs = async (): Promise<number> => (JSON.parse((await rest.get('/api/runs/')).text) as unknown[]).length;
 
   /** Requests that would change something. */
-  const marks = (): readonly (readonly [method: string, path: string, headers: Sent, body: string | Buffer])[] => [
+  const mutations = (): readonly (readonly [method: string, path: string, headers: Sent, body: string | Buffer])[] => [
     ['POST', START, { 'Content-Type': 'application/json' }, '{"input_topic":"Trees"}'],
     ['POST', START, { 'Content-Type': 'text/plain' }, '{"input_topic":"Trees"}'],
     ['POST', UPLOAD, { 'Content-Type': FORM_TYPE }, FORM],
@@ -70,7 +70,7 @@ describe('The source of a request', () => {
     ['DELETE', '/api/councils/kept', {}, ''],
     ['DELETE', `/api/documents/${'0'.repeat(64)}`, {}, ''],
   ];
-  const expectNoMark = async (runsBefore: number): Promise<void> => {
+  const expectNoEffect = async (runsBefore: number): Promise<void> => {
     expect(await runs()).to.equal(runsBefore);
     expect((await rest.poll(runId)).status).to.equal('running');
     expect(JSON.parse((await rest.get('/api/documents')).text)).to.deep.equal([]);
@@ -89,12 +89,12 @@ describe('The source of a request', () => {
     it(`is refused with 403, without effect, for ${what}`, async () => {
       const before = await runs();
       const sent = 'Origin' in headers && headers.Origin === 'own' ? { ...headers, Origin: service.url } : headers;
-      for (const [method, path, others, body] of marks()) {
+      for (const [method, path, others, body] of mutations()) {
         const reply = await ask(method, path, { ...others, ...sent }, body);
         expect(reply.status, `${method} ${path}`).to.equal(403);
         expect(detailOf(reply)).to.include('CORS_ORIGINS');
       }
-      await expectNoMark(before);
+      await expectNoEffect(before);
     });
   }
 
@@ -153,7 +153,7 @@ describe('The source of a request', () => {
         ['GET', '/api/runs/', {}, ''],
         ['GET', '/api/openapi.json', {}, ''],
         ['OPTIONS', '/api/runs/', {}, ''],
-        ...marks(),
+        ...mutations(),
       ] as const) {
         const reply = await ask(method, path, { ...others, Host: host, Origin: `http://${host}` }, body);
         expect(reply.status, `${method} ${path} of ${host}`).to.equal(421);
@@ -165,7 +165,7 @@ describe('The source of a request', () => {
         expect(JSON.parse(refused.body)).to.have.property('detail').that.includes('ALLOWED_HOSTS');
       }
     }
-    await expectNoMark(before);
+    await expectNoEffect(before);
   });
 
   it('may have each loopback name as Host, with any port and in any case', async () => {

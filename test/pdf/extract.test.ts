@@ -123,7 +123,7 @@ describe('Extraction in child processes', () => {
     );
     const form = '/AcroForm << /Fields [] /XFA 7 0 R >> /NeedsRendering true';
     const portfolio = '/Collection << /Type /Collection /View /D >>';
-    const told = async (pages: number, catalog: string): Promise<string> => {
+    const outcomeOf = async (pages: number, catalog: string): Promise<string> => {
       const file = pdfOf(
         Array.from({ length: pages }, () => advice),
         { catalog },
@@ -132,14 +132,14 @@ describe('Extraction in child processes', () => {
         .extract(() => Promise.resolve(file))
         .then(({ pages: read }) => `${read.length} pages`, reasonIn);
     };
-    expect(await told(1, form)).to.equal('xfa-form');
-    expect(await told(1, portfolio)).to.equal('portfolio');
-    expect(await told(2, form)).to.equal('2 pages');
-    expect(await told(2, portfolio)).to.equal('2 pages');
+    expect(await outcomeOf(1, form)).to.equal('xfa-form');
+    expect(await outcomeOf(1, portfolio)).to.equal('portfolio');
+    expect(await outcomeOf(2, form)).to.equal('2 pages');
+    expect(await outcomeOf(2, portfolio)).to.equal('2 pages');
   });
 
   it('reads an XFA form or a portfolio whose only page has more text than a placeholder', async () => {
-    const told = async (units: number, catalog: string): Promise<string> => {
+    const outcomeOf = async (units: number, catalog: string): Promise<string> => {
       const lines = Array.from({ length: Math.ceil(units / 50) }, () => 'x'.repeat(49));
       const file = pdfOf([linesAt(lines, { x: 50, y: 50 })], { catalog });
       return await extractor()
@@ -148,27 +148,27 @@ describe('Extraction in child processes', () => {
     };
     const form = '/AcroForm << /Fields [] /XFA 7 0 R >> /NeedsRendering true';
     const portfolio = '/Collection << /Type /Collection /View /D >>';
-    expect(await told(1_000, form)).to.equal('xfa-form');
-    expect(await told(1_500, form)).to.equal('1 pages');
-    expect(await told(300, portfolio)).to.equal('portfolio');
-    expect(await told(500, portfolio)).to.equal('1 pages');
+    expect(await outcomeOf(1_000, form)).to.equal('xfa-form');
+    expect(await outcomeOf(1_500, form)).to.equal('1 pages');
+    expect(await outcomeOf(300, portfolio)).to.equal('portfolio');
+    expect(await outcomeOf(500, portfolio)).to.equal('1 pages');
   });
 
   it('limits concurrent extractions, queues more in order, and refuses one more when the queue is full', async () => {
     const busy = extractor({ maxChildren: 1, maxWaiting: 2 });
-    const [read, told]: [number[], string[]] = [[], []];
+    const [read, outcomes]: [number[], string[]] = [[], []];
     // Only the first needs a child process. The others are read in order too, and refused because they are not PDFs.
     const work = [SOUND, NO_PDF, NO_PDF].map(async (bytes, index) => {
       const reading = busy.extract(() => {
         read.push(index);
         return Promise.resolve(bytes);
       });
-      told.push(await reading.then(({ pages }) => `${pages.length} pages`, reasonIn));
+      outcomes.push(await reading.then(({ pages }) => `${pages.length} pages`, reasonIn));
     });
     expect(await rejectionOf(busy.extract(() => Promise.resolve(NO_PDF)))).to.be.instanceOf(ExtractionBusy);
     await Promise.all(work);
     expect(read).to.deep.equal([0, 1, 2]);
-    expect(told).to.deep.equal(['2 pages', 'not-a-pdf', 'not-a-pdf']);
+    expect(outcomes).to.deep.equal(['2 pages', 'not-a-pdf', 'not-a-pdf']);
     expect(reasonIn(await rejectionOf(busy.extract(() => Promise.resolve(NO_PDF))))).to.equal('not-a-pdf');
   });
 

@@ -91,12 +91,12 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
         await idle(pick(3));
       }
     };
-    const told: number[][] = [];
+    const notified: number[][] = [];
     const watching = async (): Promise<void> => {
       const seqs: number[] = [];
       const leaving = new AbortController();
       const leavesEarly = random() < 0.3;
-      told.push(seqs);
+      notified.push(seqs);
       await idle(pick(40));
       let end = (): void => undefined;
       const ended = new Promise<void>((resolve) => (end = resolve));
@@ -109,7 +109,7 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
       leaving.abort();
     };
     await Promise.all([recording(), folding(), watching(), watching(), watching(), watching()]);
-    for (const seqs of told) expect(seqs).to.deep.equal(seqs.map((_, index) => (seqs[0] ?? 0) + index));
+    for (const seqs of notified) expect(seqs).to.deep.equal(seqs.map((_, index) => (seqs[0] ?? 0) + index));
     expect(views.size).to.equal(0);
   }
 
@@ -127,9 +127,9 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
       };
       // A run without watchers leaves memory with its next event.
       const views = new RunsInMemory(reader, { bounds: { runs: 0, text: 0 } });
-      const told: number[] = [];
+      const notified: number[] = [];
       const watching = views.watch(runId, {
-        onState: ({ head }) => told.push(head.seq),
+        onState: ({ head }) => notified.push(head.seq),
         signal: new AbortController().signal,
       });
       for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
@@ -142,8 +142,8 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
         recorded += 1;
         await views.apply(runId, event);
       }
-      expect(told.at(-1), `${turns} turns`).to.equal(4);
-      expect(told, `${turns} turns`).to.deep.equal(told.map((_, index) => (told[0] ?? 0) + index));
+      expect(notified.at(-1), `${turns} turns`).to.equal(4);
+      expect(notified, `${turns} turns`).to.deep.equal(notified.map((_, index) => (notified[0] ?? 0) + index));
     }
   });
 
@@ -173,11 +173,11 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     const runId = uuid();
     await appendStory(log, runId, story, 0, story.length);
     const leaving = new AbortController();
-    const told: unknown[] = [];
-    const watching = views.watch(runId, { onState: (run) => told.push(run), signal: leaving.signal });
+    const notified: unknown[] = [];
+    const watching = views.watch(runId, { onState: (run) => notified.push(run), signal: leaving.signal });
     leaving.abort();
     expect(await watching).to.equal(true);
-    expect(told).to.deep.equal([]);
+    expect(notified).to.deep.equal([]);
     expect(views.size).to.equal(0);
   });
 
@@ -188,12 +188,12 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     const events = await recordOf(log, runId);
     for (const event of events) await views.apply(runId, event);
     const leaving = new AbortController();
-    const told: number[] = [];
-    await views.watch(runId, { onState: ({ head }) => told.push(head.seq), signal: leaving.signal });
+    const notified: number[] = [];
+    await views.watch(runId, { onState: ({ head }) => notified.push(head.seq), signal: leaving.signal });
     leaving.abort();
     await appendStory(log, runId, story, 4, 6);
     for (const event of await recordOf(log, runId)) await views.apply(runId, event);
-    expect(told).to.deep.equal([3]);
+    expect(notified).to.deep.equal([3]);
   });
 
   it('evicts a paused run, and gives a later watcher every state that follows', async () => {
@@ -205,13 +205,13 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     await engine.queries.list({ limit: 1, offset: 0 });
     expect(engine.views.size).to.equal(0);
 
-    const told: string[] = [];
+    const notified: string[] = [];
     const watching = new AbortController();
-    await engine.views.watch(runId, { onState: ({ phase }) => told.push(phase.status), signal: watching.signal });
+    await engine.views.watch(runId, { onState: ({ phase }) => notified.push(phase.status), signal: watching.signal });
     expect(engine.views.size).to.equal(1);
     await engine.registry.cancel(runId);
     await runWhen(engine, runId, isFinished);
-    expect(told).to.deep.equal(['paused', 'failed']);
+    expect(notified).to.deep.equal(['paused', 'failed']);
     watching.abort();
     expect(engine.views.size).to.equal(0);
     await engine.stop();
@@ -242,12 +242,12 @@ describe(`RunsInMemory (SEED=${SEED})`, () => {
     count: number,
     length: number,
   ): Promise<readonly { id: string; events: readonly RunEvent[] }[]> {
-    const told = uuid();
-    await appendStory(log, told, story, 0, length);
-    const events = await recordOf(log, told);
+    const templateId = uuid();
+    await appendStory(log, templateId, story, 0, length);
+    const events = await recordOf(log, templateId);
     return Array.from({ length: count }, () => {
       const id = uuid();
-      return { id, events: JSON.parse(JSON.stringify(events).replaceAll(told, id)) as readonly RunEvent[] };
+      return { id, events: JSON.parse(JSON.stringify(events).replaceAll(templateId, id)) as readonly RunEvent[] };
     });
   }
 

@@ -1,4 +1,4 @@
-/** Lays out a graph with dagre. Loads as a chunk of its own: see `ui/chunks.ts`. */
+/** Lays out a graph with dagre. Loads as a separate chunk: see `ui/chunks.ts`. */
 import type { PlacedBox, Way } from '@dagrejs/dagre';
 import { Graph, layout } from '@dagrejs/dagre';
 import type { Direction, EdgeToPlace, NodeToPlace, PlacedEdge, Places, Point } from './placement.js';

@@ -1,4 +1,4 @@
-/** Parses Markdown with markdown-it. Loads as a chunk of its own: see `ui/chunks.ts`. */
+/** Parses Markdown with markdown-it. Loads as a separate chunk: see `ui/chunks.ts`. */
 import type { Token } from 'markdown-it';
 import MarkdownIt from 'markdown-it';
 import footnotes from 'markdown-it-footnote';

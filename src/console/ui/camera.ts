@@ -17,7 +17,7 @@ const CLICK = 4;
 
 export interface CameraOptions {
   readonly drawing: Box;
-  /** Default: a state of its own. */
+  /** Default: a separate state. */
   readonly camera?: CameraState | undefined;
   readonly grows?: boolean | undefined;
   /** The part to show first if the drawing is too large. */
