@@ -31,6 +31,8 @@ export interface Effort {
   readonly warmUpSeconds: number;
   readonly engineSeconds: number;
   readonly restSeconds: number;
+  /** How long runs are started in the http-models part. */
+  readonly httpSeconds: number;
   /** Turns of each contestant at each number of concurrent runs, and the processor time of a turn. */
   readonly contestRounds: number;
   readonly contestSeconds: number;
@@ -57,6 +59,7 @@ export const FULL_EFFORT: Effort = {
   warmUpSeconds: 1,
   engineSeconds: 4,
   restSeconds: 6,
+  httpSeconds: 8,
   contestRounds: 5,
   contestSeconds: 3,
   memoryRuns: 10_000,
@@ -74,6 +77,7 @@ export const QUICK_EFFORT: Effort = {
   warmUpSeconds: 0.1,
   engineSeconds: 0.4,
   restSeconds: 0.5,
+  httpSeconds: 0.5,
   contestRounds: 1,
   contestSeconds: 0.4,
   memoryRuns: 100,

@@ -56,3 +56,14 @@ export function residentMb(pid: number, field: 'VmRSS' | 'VmHWM'): number | null
     return null;
   }
 }
+
+/** Processor time of all threads of a process so far, in steps of 10 ms, or null on a system without /proc. */
+export function processorMs(pid: number): number | null {
+  try {
+    // The name, in brackets, may hold spaces: proc(5).
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+    return (Number(fields[11]) + Number(fields[12])) * 10;
+  } catch {
+    return null;
+  }
+}

@@ -7,6 +7,7 @@ import { enginePart } from './engine.js';
 import { eventStorePart } from './event-store.js';
 import type { Effort, Figure, Part } from './figure.js';
 import { FULL_EFFORT, QUICK_EFFORT, unmeasured } from './figure.js';
+import { httpModelsPart } from './http-models.js';
 import { listsPart } from './lists.js';
 import { machineLine } from './machine.js';
 import { memoryPart } from './memory.js';
@@ -15,7 +16,7 @@ import { searchPart } from './search.js';
 import { startUpPart } from './start-up.js';
 import { tableOf } from './table.js';
 
-const PARTS = [enginePart, restPart, startUpPart, memoryPart, searchPart, listsPart];
+const PARTS = [enginePart, restPart, httpModelsPart, startUpPart, memoryPart, searchPart, listsPart];
 
 const { values } = parseArgs({
   options: {

@@ -32,7 +32,7 @@ export async function restLoad({ url, clients, pollMs, goesOn }: RestClients): P
 }
 
 /** Sends a POST with a JSON body, or a GET if `body` is null. Returns the JSON value of the response. */
-function exchange(agent: Agent, url: string, body: string | null): Promise<unknown> {
+export function exchange(agent: Agent, url: string, body: string | null): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const method = body === null ? 'GET' : 'POST';
     const headers =
