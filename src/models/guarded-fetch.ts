@@ -5,7 +5,6 @@
  */
 import { createParser } from 'eventsource-parser';
 import type { Dispatcher } from 'undici';
-import { request as send } from 'undici';
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
 import { BodyTooLarge, fieldOf } from '../system/untrusted.js';
@@ -13,6 +12,8 @@ import type { FaultKind } from './failed-exchange.js';
 import { errorMessageOf, hintOfConnection, kindOfConnection, kindOfRefusal, redact } from './failed-exchange.js';
 import { callAborted } from './port.js';
 import { requestedWaitMs } from './retry-after.js';
+import type { HttpAnswer } from './transport.js';
+import { firstCharacter, post } from './transport.js';
 
 /** A provider's server, for requests and the messages of failures. */
 export interface ModelServer {
@@ -106,9 +107,10 @@ export function guardedFetch(options: GuardedFetchOptions): GuardedFetch {
       const body = typeof init?.body === 'string' ? init.body : '';
       const form: AnswerForm = wantsStream(address, body) ? 'stream' : 'whole';
       try {
-        const response = call.received ?? (await exchange(address, { ...init, body }, { call, options }));
-        call.received = null;
-        return await readable(response, form, { call, wire: options.wire });
+        if (call.received !== null) return received(call.received, { call, wire: options.wire });
+        // The packages send a record of names in lower case.
+        const answer = await accepted(address, { ...init, body }, { call, options });
+        return await readable(answer, form, { call, wire: options.wire });
       } catch (error) {
         throw failureOf(error, call, options.server);
       }
@@ -121,85 +123,66 @@ function wantsStream(url: string, body: string): boolean {
   return url.includes(':streamGenerateContent') || body.includes('"stream":true');
 }
 
-interface Exchange {
-  readonly call: ServerCall;
-  readonly options: GuardedFetchOptions;
-}
-
-type Answer = Dispatcher.ResponseData | NonNullable<ServerCall['received']>;
-
-async function exchange(
+/** The answer to a request that the server accepts. @throws {ModelFailed} for a refusal */
+async function accepted(
   url: string,
   { headers, body }: { readonly headers?: RequestInit['headers']; readonly body: string },
-  { call, options: { server, transport, now } }: Exchange,
-): Promise<Answer> {
-  const sent = new Headers(headers);
-  for (const [name, value] of Object.entries(server.headers)) {
-    if (value === null) sent.delete(name);
-    else sent.set(name, value);
-  }
-  const { signal } = call;
-  const response = await send(url, {
-    method: 'POST',
-    headers: Object.fromEntries(sent),
-    body,
-    signal,
-    dispatcher: transport,
-  });
-  if (response.statusCode >= 200 && response.statusCode < 300) return response;
-  const said = await textOf(bounded(response.body, MAX_ERROR_BYTES)).catch(() => '');
-  throw refusal(response, said, { call, server, now });
+  { call, options: { server, transport, now } }: { readonly call: ServerCall; readonly options: GuardedFetchOptions },
+): Promise<HttpAnswer> {
+  const all = new Map<string, unknown>([...Object.entries(headers ?? {}), ...Object.entries(server.headers)]);
+  const sent = Object.fromEntries([...all].filter((each): each is [string, string] => typeof each[1] === 'string'));
+  const answer = await post(url, { headers: sent, body, signal: call.signal, transport });
+  if (answer.isSuccess) return answer;
+  throw refusal(answer, await answer.text().catch(() => ''), { call, server, now });
+}
+
+interface Reading {
+  readonly call: ServerCall;
+  readonly wire: WireReading;
 }
 
 /** The answer for the package: one JSON value, or events that each hold one, in the form that was asked for. */
-async function readable(
-  answer: Answer,
-  form: AnswerForm,
-  { call, wire }: { readonly call: ServerCall; readonly wire: WireReading },
-): Promise<Response> {
-  const { first, all } = await beginning(bounded(bodyOf(answer), MAX_ANSWER_BYTES));
-  const came: AnswerForm = first === '' ? form : EVENT_STARTS.has(first) ? 'stream' : 'whole';
-  if (came !== form) {
-    call.received = { form: came, text: await textOf(all) };
-    throw new OtherForm(came);
+async function readable(answer: HttpAnswer, form: AnswerForm, reading: Reading): Promise<Response> {
+  if (form === 'stream' && formOf(await answer.firstCharacter()) !== 'whole') {
+    return streamed(answer.chunks(), reading);
   }
-  if (form === 'stream') {
-    const events = ReadableStream.from(encodedEvents(all, { call, wire }));
-    return new Response(events, { headers: { 'content-type': 'text/event-stream' } });
-  }
-  const body = wire.whole(jsonIn(await textOf(all), call), call);
-  return new Response(JSON.stringify(body), { headers: { 'content-type': 'application/json' } });
+  const text = await answer.text();
+  const came = formOf(firstCharacter(text)) ?? form;
+  if (came === form) return whole(text, reading);
+  reading.call.received = { form: came, text };
+  throw new OtherForm(came);
 }
 
-function bodyOf(answer: Answer): AsyncIterable<Uint8Array> {
-  if ('body' in answer) return answer.body;
-  return bytesOf(answer.text);
+/** An answer that came in the form that is now asked for. */
+function received({ form, text }: NonNullable<ServerCall['received']>, reading: Reading): Response {
+  reading.call.received = null;
+  return form === 'whole' ? whole(text, reading) : streamed([Buffer.from(text)], reading);
 }
 
-async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
-  yield Buffer.from(text);
+/** The content type need not be believed: an event stream begins with a name of its fields, or with a comment. */
+function formOf(first: string): AnswerForm | null {
+  if (first === '') return null;
+  return 'deir:'.includes(first) ? 'stream' : 'whole';
 }
 
-/** Reads up to the first character that is no space, so that the content type need not be believed. */
-async function beginning(
-  chunks: AsyncIterable<Uint8Array>,
-): Promise<{ readonly first: string; readonly all: AsyncIterable<Uint8Array> }> {
-  const iterator = chunks[Symbol.asyncIterator]();
-  const read: Uint8Array[] = [];
-  let first = '';
-  while (first === '') {
-    const next = await iterator.next();
-    if (next.done === true) break;
-    read.push(next.value);
-    first = Buffer.from(next.value).toString('latin1').replace('\u00EF\u00BB\u00BF', '').trimStart().slice(0, 1);
-  }
-  const rest = { [Symbol.asyncIterator]: () => iterator };
-  return { first, all: joined(read, rest) };
+function streamed(chunks: AsyncIterable<Buffer> | Iterable<Buffer>, reading: Reading): Response {
+  const events = ReadableStream.from(encodedEvents(chunks, reading));
+  return new Response(events, { headers: { 'content-type': 'text/event-stream' } });
 }
 
-async function* joined(read: readonly Uint8Array[], rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield* read;
-  yield* rest;
+function whole(text: string, { call, wire }: Reading): Response {
+  return ofBytes(Buffer.from(JSON.stringify(wire.whole(jsonIn(text, call), call))));
+}
+
+/** A response as far as the packages read one. A web stream around the bytes costs ten times as much. */
+function ofBytes(bytes: Uint8Array): Response {
+  const unread = [bytes];
+  const reader = {
+    read: () => Promise.resolve({ done: unread.length === 0, value: unread.pop() }),
+    cancel: () => Promise.resolve(),
+    releaseLock: () => undefined,
+  };
+  return Object.defineProperty(new Response(), 'body', { value: { getReader: () => reader } });
 }
 
 /** A JSON value, or `[DONE]` after it, which some servers send after a whole answer too. */
@@ -212,8 +195,8 @@ function jsonIn(text: string, { purpose }: ServerCall): unknown {
 }
 
 async function* encodedEvents(
-  chunks: AsyncIterable<Uint8Array>,
-  { call, wire }: { readonly call: ServerCall; readonly wire: WireReading },
+  chunks: AsyncIterable<Buffer> | Iterable<Buffer>,
+  { call, wire }: Reading,
 ): AsyncGenerator<Uint8Array> {
   let isEnded = false;
   for await (const data of eventsIn(chunks)) {
@@ -233,7 +216,7 @@ async function* encodedEvents(
 }
 
 /** The data of each event; the last one counts without its empty line, which several servers leave out. */
-async function* eventsIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+async function* eventsIn(chunks: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let came: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => came.push(data) });
@@ -246,46 +229,22 @@ async function* eventsIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<stri
   yield* feed(`${decoder.decode()}\n\n`);
 }
 
-async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
-  const read: Uint8Array[] = [];
-  for await (const chunk of chunks) read.push(chunk);
-  return new TextDecoder().decode(Buffer.concat(read));
-}
-
-async function* bounded(chunks: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
-  for await (const chunk of chunks) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw new BodyTooLarge(`More than ${maxBytes} bytes came`);
-    yield chunk;
-  }
-}
-
-/** Largest answer in bytes. A draft takes 128 KiB; a stream adds some 200 bytes per token; 100 vectors are 6 MiB. */
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-
-/** First characters of an event stream: of its fields, and of a comment. */
-const EVENT_STARTS: ReadonlySet<string> = new Set(['d', 'e', 'i', 'r', ':']);
-
-/** Most bytes read of the body of an error status. */
-const MAX_ERROR_BYTES = 64 * 1024;
-
 function refusal(
-  { statusCode, headers }: Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>,
+  { status, headers }: HttpAnswer,
   said: string,
   { call, server, now }: { readonly call: ServerCall; readonly server: ModelServer; readonly now: System['now'] },
 ): ModelFailed {
-  if (statusCode >= 300 && statusCode < 400) {
+  if (status >= 300 && status < 400) {
     return failed(call.purpose, 'it answered with a redirect', { kind: 'redirected', retryable: false });
   }
   const body = parsed(said);
-  const fault = (server.kindOf ?? kindOfRefusal)(statusCode, body ?? said);
+  const fault = (server.kindOf ?? kindOfRefusal)(status, body ?? said);
   const hint = server.hints.get(fault.kind);
   const words = redact(errorMessageOf(body), call.hidden);
   const waitMs = requestedWaitMs(headers, body, now());
-  const why = `it answered ${statusCode}${hint === undefined ? '' : ` (${hint})`}${words === '' ? '' : `: ${words}`}`;
+  const why = `it answered ${status}${hint === undefined ? '' : ` (${hint})`}${words === '' ? '' : `: ${words}`}`;
   const failure = failed(call.purpose, why, { ...fault, ...(waitMs !== null && { retryAfterMs: waitMs }) });
-  return new RequestRefused(failure, { status: statusCode, said });
+  return new RequestRefused(failure, { status, said });
 }
 
 /** The failure behind whatever ended a request. */

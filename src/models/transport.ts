@@ -1,10 +1,17 @@
-/** The HTTP connections to providers. */
+/** HTTP requests to providers over connections that are kept alive. */
 import type { Dispatcher } from 'undici';
-import { Agent, EnvHttpProxyAgent } from 'undici';
+import { Agent, EnvHttpProxyAgent, util } from 'undici';
 import type { ProxySettings } from '../config.js';
+import { BodyTooLarge } from '../system/untrusted.js';
 
 /** Time to connect, in milliseconds. The time for an answer is the caller's, by its signal. */
 const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Largest answer in bytes. A draft takes 128 KiB; a stream adds some 200 bytes per token; 100 vectors are 6 MiB. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+
+/** Most bytes read of the body of an error status. */
+const MAX_ERROR_BYTES = 64 * 1024;
 
 export const NO_PROXIES: ProxySettings = { http: null, https: null, none: '' };
 
@@ -14,4 +21,142 @@ export function modelTransport({ http, https, none }: ProxySettings): Dispatcher
   if (http === null && https === null) return new Agent(options);
   // An empty text keeps the package from reading the environment.
   return new EnvHttpProxyAgent({ ...options, httpProxy: http ?? '', httpsProxy: https ?? '', noProxy: none });
+}
+
+export interface HttpPost {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** Closes the connection, also while the answer comes. */
+  readonly signal: AbortSignal;
+  readonly transport: Dispatcher;
+}
+
+/** Sends a request. Resolves when the head of the answer is there; follows no redirect. Rejects with undici's errors. */
+export function post(url: string, { headers, body, signal, transport }: HttpPost): Promise<HttpAnswer> {
+  const { origin, pathname, search } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const answer = new HttpAnswer(signal, resolve, reject);
+    transport.dispatch({ origin, path: pathname + search, method: 'POST', headers, body }, answer);
+  });
+}
+
+/** An answer as it comes. Reading it by undici's streams costs three times as much. */
+export class HttpAnswer implements Dispatcher.DispatchHandlers {
+  readonly #signal: AbortSignal;
+  readonly #onHead: (answer: HttpAnswer) => void;
+  readonly #onFailure: (error: Error) => void;
+  readonly #onAbort = (): void => this.#fail(new Error('The request was aborted'));
+  #rawHeaders: Buffer[] = [];
+  #status = 0;
+  /** What has come and is not read. */
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+  #isComplete = false;
+  #error: Error | null = null;
+  /** Closes the connection of an answer that is not complete. */
+  #close = (): void => undefined;
+  /** Wakes the reader. */
+  #wake = (): void => undefined;
+
+  constructor(signal: AbortSignal, onHead: (answer: HttpAnswer) => void, onFailure: (error: Error) => void) {
+    this.#signal = signal;
+    this.#onHead = onHead;
+    this.#onFailure = onFailure;
+    signal.addEventListener('abort', this.#onAbort);
+  }
+
+  get status(): number {
+    return this.#status;
+  }
+
+  get isSuccess(): boolean {
+    return this.#status >= 200 && this.#status < 300;
+  }
+
+  /** By names in lower case. */
+  get headers(): Readonly<Record<string, string | readonly string[]>> {
+    return util.parseHeaders(this.#rawHeaders);
+  }
+
+  /** The whole body as UTF-8. @throws {BodyTooLarge} or an error of undici */
+  async text(): Promise<string> {
+    while (!this.#isComplete) await this.#change();
+    return new TextDecoder().decode(Buffer.concat(this.#chunks));
+  }
+
+  /** The first character that is no space, so that the content type need not be believed; empty without one. */
+  async firstCharacter(): Promise<string> {
+    for (;;) {
+      const first = firstCharacter(Buffer.concat(this.#chunks).toString());
+      if (first !== '' || this.#isComplete) return first;
+      await this.#change();
+    }
+  }
+
+  /** The chunks of the body. Leaving the loop closes the connection. @throws {BodyTooLarge} or an error of undici */
+  async *chunks(): AsyncGenerator<Buffer> {
+    try {
+      while (this.#chunks.length > 0 || !this.#isComplete) {
+        const chunk = this.#chunks.shift();
+        if (chunk === undefined) await this.#change();
+        else yield chunk;
+      }
+    } finally {
+      this.#close();
+    }
+  }
+
+  /** Resolves when more of the body has come. */
+  async #change(): Promise<void> {
+    if (this.#error === null) await new Promise<void>((resolve) => (this.#wake = resolve));
+    if (this.#error !== null) throw this.#error;
+  }
+
+  onConnect(abort: () => void): void {
+    this.#close = abort;
+    if (this.#error !== null) abort();
+  }
+
+  onHeaders(status: number, headers: Buffer[]): boolean {
+    if (status < 200) return true;
+    this.#status = status;
+    this.#rawHeaders = headers;
+    this.#onHead(this);
+    return true;
+  }
+
+  onData(chunk: Buffer): boolean {
+    this.#bytes += chunk.length;
+    const maxBytes = this.isSuccess ? MAX_ANSWER_BYTES : MAX_ERROR_BYTES;
+    if (this.#bytes > maxBytes) this.#fail(new BodyTooLarge(`More than ${maxBytes} bytes came`));
+    else this.#chunks.push(chunk);
+    this.#wake();
+    return true;
+  }
+
+  onComplete(): void {
+    this.#signal.removeEventListener('abort', this.#onAbort);
+    this.#isComplete = true;
+    this.#wake();
+  }
+
+  onError(error: Error): void {
+    this.#fail(error);
+  }
+
+  #fail(error: Error): void {
+    if (this.#error !== null) return;
+    this.#error = error;
+    this.#signal.removeEventListener('abort', this.#onAbort);
+    this.#onFailure(error);
+    this.#wake();
+    this.#close();
+  }
+}
+
+export function firstCharacter(text: string): string {
+  return text
+    .replace(/^\uFEFF/, '')
+    .trimStart()
+    .slice(0, 1);
 }
