@@ -9,7 +9,7 @@ import type { Logger } from '../system/logger.js';
 import { isRecord } from '../system/untrusted.js';
 import type { ContextConfig, ContextDeps } from './context-deps.js';
 
-/** The model behind the bound on calls and the circuit breakers. */
+/** The model, wrapped by the bound on calls and the circuit breakers. */
 export function createModel(
   { maxModelCalls, modelOutageMs }: ContextConfig,
   { model, system, logger }: ContextDeps,
@@ -22,7 +22,7 @@ export function createModel(
   });
 }
 
-/** The prices that are shipped, and those of PRICES_FILE, which win. */
+/** The shipped prices. A price in PRICES_FILE replaces the shipped one. */
 export function createPrices(own: ContextConfig['prices'], sha256: (text: string) => string): PriceTable {
   const shipped: unknown = JSON.parse(readFileSync(SHIPPED_PRICES, 'utf8'));
   return priceTable(isRecord(shipped) ? shipped : {}, own, sha256);

@@ -9,7 +9,7 @@ const BUILT_IN = new Set([
 ]);
 
 /**
- * A warning for each model whose provider is known and not configured: the model would be asked of the default provider.
+ * A warning for each model whose provider is known and not configured: its runs would use the default provider.
  *
  * @param providers names of the configured ones
  */
@@ -31,7 +31,7 @@ export function modelIssues(
     return [
       warning(
         path,
-        `Provider "${provider}" is not configured: the model "${model}"${of} is asked of the default provider`,
+        `Provider "${provider}" is not configured: runs ask the default provider for the model "${model}"${of}`,
         node,
       ),
     ];

@@ -82,7 +82,7 @@ function recordOf(
   return { ...rest, updatedAt, ...council, warnings, roles: rolesOf(council) };
 }
 
-/** Everything that is wrong or odd with a council. */
+/** All faults and warnings of a council. */
 export function councilIssues(
   council: Council,
   { hasKeys, providers }: Pick<Saving, 'hasKeys' | 'providers'>,

@@ -45,7 +45,7 @@ function numberIn(text: string): number | null {
   return number === undefined ? null : Number(number.replace(',', '.'));
 }
 
-/** A missing feedback is an empty one (contract, section 5). */
+/** Missing feedback counts as empty (contract, section 5). */
 function feedbackOf(given: unknown): string | null {
   if (given === undefined || given === null) return '';
   if (typeof given === 'string') return given;
@@ -86,7 +86,7 @@ function endOfObject(text: string, begin: number): number | null {
   return null;
 }
 
-/** The object in a text, whose JSON may have the two faults of `repaired`. */
+/** The object in a JSON text. Repairs two faults, if there are any (see `repaired`). */
 function parseObject(json: string): object | null {
   return parse(json) ?? parse(repaired(json));
 }

@@ -115,7 +115,9 @@ export function thoughtFilter({ emit, retract }: ThoughtFilterSink): ThoughtFilt
   };
 }
 
-/** What a text begins with, or null if more of it must show that: a thought that a closing tag ends, or the answer. */
+/**
+ * Whether a text begins with a thought, and its closing tag, or with the answer. Null if the text is too short to tell.
+ */
 function beginningOf(text: string, hasThought: boolean) {
   const begun = text.trimStart();
   const lower = begun.slice(0, LONGEST_TAG).toLowerCase();

@@ -1,7 +1,7 @@
 /**
- * Limits of a council's work. A run records its scores, executions and takeovers in `limits` of its first event, so a
- * change of these applies to new runs only. The limits in bytes are not recorded: a change applies to all runs, and
- * changes the fold of older runs if it is that of all feedback.
+ * Limits of a council's work. A run records its limits of scores, executions and takeovers in `limits` of its first
+ * event, so a change of these applies to new runs only. It does not record the limits in bytes, so a change of these
+ * applies to all runs. A change of `MAX_ALL_FEEDBACK_BYTES` also changes the fold of older runs.
  */
 
 /** A critic's scores after which its route counts as `approve`. Each more costs two model calls. */

@@ -204,9 +204,9 @@ export function scheduleNext(pending: PendingEvents, nodes: readonly string[]): 
 }
 
 /**
- * Begins a frontier, by starting it or pausing before it; completes the run if it is empty, and fails the run if it would
- * exceed a limit. Further attempts of a step do not count again. A new limit of what the next nodes may spend, such as a
- * budget, is checked here. Any other limit is checked at the command that reaches it, as `claim` does for takeovers.
+ * Begins a frontier, by starting it or pausing before it; completes the run if it is empty, and fails the run if it
+ * would exceed a limit. Further attempts of a step do not count again. Check a new limit of the next nodes, such as a
+ * budget, here. Check any other limit in the command that reaches it, as `claim` does for takeovers.
  */
 function scheduleWithinLimits(pending: PendingEvents, next: readonly string[], begin: typeof startFrontier): void {
   const { run } = pending;

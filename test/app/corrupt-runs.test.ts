@@ -87,8 +87,8 @@ onEmbeddedLog(() =>
       expect(await rowOf(runId)).to.include({ status: 'failed', error: DETAIL });
     };
     const expectRefusedEverywhere = async (runId: string): Promise<void> => {
-      const told = ['/genealogy', '/genealogy?format=mermaid', '/chart', '/chart?at=0'];
-      const paths = ['', '/events', '/events?from=1&limit=1', '/state', '/state?at=0', ...told];
+      const derived = ['/genealogy', '/genealogy?format=mermaid', '/chart', '/chart?at=0'];
+      const paths = ['', '/events', '/events?from=1&limit=1', '/state', '/state?at=0', ...derived];
       for (const path of [`/api/councils/run/${runId}`, ...paths.map((each) => `/api/runs/${runId}${each}`)]) {
         expect(rest.problem(await rest.get(path), 500).detail, path).to.include(DETAIL);
       }
@@ -109,7 +109,7 @@ onEmbeddedLog(() =>
       ] as const;
       const runIds: string[] = [];
       let sound: string;
-      let told: HistoryRecord | undefined;
+      let soundRow: HistoryRecord | undefined;
 
       share(async () => {
         let script = councilScript([5, 9]);
@@ -120,7 +120,7 @@ onEmbeddedLog(() =>
           runIds.push(await finished());
         }
         sound = await finished();
-        told = await rowOf(sound);
+        soundRow = await rowOf(sound);
         const eventIds = await Promise.all(runIds.map(firstDone));
         await restart(() => eventIds.forEach((id) => damageEvent(dir.path, id, ['Draft 1', 'Draft 7'])));
       });
@@ -132,7 +132,7 @@ onEmbeddedLog(() =>
           await expectRefusedEverywhere(runId);
           await restart();
           await expectRefusedEverywhere(runId);
-          expect(await rowOf(sound)).to.deep.equal(told);
+          expect(await rowOf(sound)).to.deep.equal(soundRow);
         });
       }
     });

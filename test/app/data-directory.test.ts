@@ -151,7 +151,7 @@ describe('Data directory', () => {
     });
 
     it('that a file of an earlier version names, and none if the file is corrupt', () => {
-      for (const [left, told] of [
+      for (const [left, expected] of [
         ['{"instanceId":"one","hostname":"here"}', ['one']],
         ['{"instanceId":"one","hostname":"here","predecessors":7}', ['one']],
         ['{"instanceId":["one"],"hostname":"here","predecessors":["zero",1,"a b"]}', ['zero']],
@@ -159,7 +159,7 @@ describe('Data directory', () => {
         ['', []],
       ] as const) {
         writeFileSync(join(dir.path, 'instance.json'), left);
-        expect(next('here', 'two'), left).to.deep.equal(told);
+        expect(next('here', 'two'), left).to.deep.equal(expected);
       }
     });
   });

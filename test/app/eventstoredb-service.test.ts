@@ -81,12 +81,12 @@ describe('The process on EventStoreDB', () => {
     // It takes the runs of all processes that were killed before it, not only of the last one.
     for (const runId of runIds) expect(await rest.until(runId, isOver)).to.include({ status: 'completed' });
     const next = await rest.start();
-    const told = await rest.until(next, isOver);
+    const finished = await rest.until(next, isOver);
     third.signal('SIGTERM');
     expect(await third.ended).to.equal(0);
     const eventStore = { url: server.url, prefix: 'service' };
     const elsewhere = await startService({ dataDir: join(dir.path, 'elsewhere'), eventStore });
-    expect(await restClient(elsewhere.url).until(next, isOver)).to.deep.equal(told);
+    expect(await restClient(elsewhere.url).until(next, isOver)).to.deep.equal(finished);
     await elsewhere.stop();
   });
 

@@ -41,7 +41,7 @@ describe('A service that starts while the server of its log is away', () => {
   }
 
   /** Messages of the service about its event log, in order. */
-  const told = (): readonly string[] =>
+  const logMessages = (): readonly string[] =>
     child.lines
       .filter((line) => line.startsWith('{'))
       .map((line) => (JSON.parse(line) as { readonly msg: string }).msg)
@@ -89,7 +89,7 @@ describe('A service that starts while the server of its log is away', () => {
       await untilTrue(async () => (await fetch(`${url}/api/health/ready`)).status === 200);
       const rest = restClient(url);
       expect(await rest.until(await rest.start(), isOver)).to.include({ status: 'completed' });
-      expect(told()).to.deep.equal([AWAY, BACK]);
+      expect(logMessages()).to.deep.equal([AWAY, BACK]);
       expect(child.lines.filter((line) => READY_LINE.test(line))).to.have.length(1);
       expect(child.lines.join('\n')).not.to.include('"stack"');
       expect(child.stderrText()).to.equal('');

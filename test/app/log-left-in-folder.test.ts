@@ -46,7 +46,7 @@ describe('A service with EVENTSTORE_URL whose folder holds an embedded log', () 
       await service.stop();
     }
   };
-  const told = ({ lines }: RunningService): readonly string[] =>
+  const warnings = ({ lines }: RunningService): readonly string[] =>
     lines.map(({ msg }) => msg).filter((msg) => msg.includes('log.sqlite'));
 
   const addKey = (): Promise<void> =>
@@ -93,7 +93,7 @@ describe('A service with EVENTSTORE_URL whose folder holds an embedded log', () 
     expect(copied.code, copied.stderr).to.equal(0);
     await served(true, async (service) => {
       expect((await fetch(`${service.url}/api/runs`)).status).to.equal(401);
-      expect(told(service)).to.have.length(1);
+      expect(warnings(service)).to.have.length(1);
     });
   });
 
@@ -126,7 +126,7 @@ describe('A service with EVENTSTORE_URL whose folder holds an embedded log', () 
   it('shows all runs of that log again when EVENTSTORE_URL is removed after the warning', async () => {
     await twoRuns();
     for (let round = 0; round < 2; round += 1) {
-      await served(true, async (service) => void expect(told(service)).to.have.length(1));
+      await served(true, async (service) => void expect(warnings(service)).to.have.length(1));
       await served(false, async ({ url }) => {
         const rest = restClient(url);
         expect(rest.read(await rest.get('/api/runs'), 200, 'history-list.json')).to.have.length(2);
@@ -148,8 +148,8 @@ describe('A service with EVENTSTORE_URL whose folder holds an embedded log', () 
   it('starts if that log holds no keys, and warns once of its runs', async () => {
     await twoRuns();
     await served(true, async (service) => {
-      expect(told(service)).to.have.length(1);
-      expect(told(service)[0])
+      expect(warnings(service)).to.have.length(1);
+      expect(warnings(service)[0])
         .to.include('2 runs, 1 blueprint, 0 documents')
         .and.include(bench.dataDir)
         .and.include('council migrate');
@@ -157,6 +157,6 @@ describe('A service with EVENTSTORE_URL whose folder holds an embedded log', () 
   });
 
   it('logs no warning if there is no such log', async () => {
-    await served(true, async (service) => void expect(told(service)).to.deep.equal([]));
+    await served(true, async (service) => void expect(warnings(service)).to.deep.equal([]));
   });
 });

@@ -162,9 +162,9 @@ describe('The process', () => {
     expect((await fetch(`${url}/api/runs`)).status).to.equal(200);
     open.child.kill('SIGINT');
     open.child.kill('SIGINT');
-    const { stdout: told, ...end } = await open.ended;
+    const { stdout: output, ...end } = await open.ended;
     expect(end).to.include({ code: 0, signal: null });
-    const warnings = told.split('\n').filter((line) => line.includes('"level":40'));
+    const warnings = output.split('\n').filter((line) => line.includes('"level":40'));
     expect(warnings).to.have.lengthOf(1);
     expect(warnings[0]).to.include('AUTH=off');
   });

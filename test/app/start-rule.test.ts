@@ -33,8 +33,8 @@ describe('The start of a service on an address that is not loopback', () => {
 
   it('succeeds with AUTH=off, and warns once', async () => {
     const { lines } = await start({ host: '0.0.0.0', auth: 'off' });
-    const told = lines.map(({ msg }) => msg).filter((msg) => msg.includes('AUTH'));
-    expect(told).to.deep.equal(['AUTH=off: every client that reaches 0.0.0.0 may do everything without a key']);
+    const warnings = lines.map(({ msg }) => msg).filter((msg) => msg.includes('AUTH'));
+    expect(warnings).to.deep.equal(['AUTH=off: every client that reaches 0.0.0.0 may do everything without a key']);
   });
 
   it('succeeds with a key, and requests need the key with AUTH on and off', async () => {

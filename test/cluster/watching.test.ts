@@ -87,7 +87,7 @@ describe("A run's stream on an instance that does not run it", () => {
     const runId = await start();
     const { events, over, hasStarted } = follow(runId);
     await untilTrue(hasStarted);
-    const told = events.length;
+    const received = events.length;
 
     watcher.line.turn('down');
     for (const [index, answer] of ['Draft', '{"score": 9, "feedback": "fine"}'].entries()) {
@@ -96,10 +96,10 @@ describe("A run's stream on an instance that does not run it", () => {
     }
     await model.called(3);
     await untilTrue(() => watcher.faults.length > 0);
-    expect(events).to.have.length(told);
+    expect(events).to.have.length(received);
 
     watcher.line.turn('up');
-    await untilTrue(() => events.length > told);
+    await untilTrue(() => events.length > received);
     model.held[0]?.release('Final');
     await over;
     expect(events).to.deep.equal(await recordOf(shared.log, runId));

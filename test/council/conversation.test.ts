@@ -124,38 +124,38 @@ describe('A node with tools', () => {
     expect(model.requests).to.have.length(1);
   });
 
-  const faults: readonly [title: string, reply: Reply, told: string, taken: unknown][] = [
+  const faults: readonly [title: string, reply: Reply, fault: string, taken: unknown][] = [
     ['an unknown tool', asks(['rm', { path: '/' }]), 'There is no tool "rm" for you. You have: look', '{"path":"/"}'],
     ['arguments that are no JSON', asks(['look', '{"query": oa']), 'must be one JSON object', '{"query": oa'],
     ['arguments that are no object', asks(['look', '["oaks"]']), 'must be one JSON object', '["oaks"]'],
     ['arguments the tool cannot use', asks(['look', { query: 7 }]), '"query" must be a text', '{"query":7}'],
     ['arguments without end', asks(['look', { query: 'x'.repeat(9000) }]), 'must be one JSON object', undefined],
   ];
-  for (const [title, reply, told, taken] of faults) {
+  for (const [title, reply, fault, taken] of faults) {
     it(`returns a fault for ${title}, records it and continues`, async () => {
       const model = scriptedModel([reply, done]);
       const { outcome, recorded } = talk(model);
       expect((await outcome).kind).to.equal('drafted');
-      expect(resultsOf(model.requests[1])[0]).to.include(told).and.include('failed="yes"');
-      expect(recorded[0]?.error).to.include(told);
+      expect(resultsOf(model.requests[1])[0]).to.include(fault).and.include('failed="yes"');
+      expect(recorded[0]?.error).to.include(fault);
       expect(recorded[0]?.hits).to.deep.equal([]);
       if (taken !== undefined) expect(recorded[0]?.arguments).to.equal(taken);
       expect(JSON.stringify(recorded[0]).length).to.be.below(2000);
     });
   }
 
-  const troubles: readonly [title: string, run: Run, told: string][] = [
+  const troubles: readonly [title: string, run: Run, fault: string][] = [
     ['says why it failed', () => ({ isFound: false, fault: 'Closed today' }), 'Closed today'],
     ['throws', () => Promise.reject(new Error('secret path /etc')), 'The tool is out of order'],
     ['answers too much', () => ({ isFound: true, text: 'x'.repeat(25_000), hits: [HIT] }), 'The result is too long'],
   ];
-  for (const [title, run, told] of troubles) {
+  for (const [title, run, fault] of troubles) {
     it(`continues when a tool ${title}`, async () => {
       const model = scriptedModel([asks(['look', { query: 'oaks' }]), done]);
       const { outcome, recorded } = talk(model, { tool: lookTool(run) });
       expect((await outcome).kind).to.equal('drafted');
-      expect(resultsOf(model.requests[1])[0]).to.include(told).and.not.include('secret');
-      expect(recorded[0]).to.deep.include({ error: told, hits: [], arguments: { query: 'oaks' } });
+      expect(resultsOf(model.requests[1])[0]).to.include(fault).and.not.include('secret');
+      expect(recorded[0]).to.deep.include({ error: fault, hits: [], arguments: { query: 'oaks' } });
     });
   }
 

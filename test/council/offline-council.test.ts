@@ -15,17 +15,17 @@ const system = manualSystem();
 const model = offlineModel({ system });
 const nodes = fixedGraph({ timeoutMs: 1000, maxAttempts: 4 }).nodes;
 
-interface Told {
+interface InputFields {
   readonly topic: string;
   readonly draft: string | null;
   readonly feedback: readonly string[];
 }
 
-function execute(id: string, told: Told): Promise<StepOutcome> {
+function execute(id: string, fields: InputFields): Promise<StepOutcome> {
   const signal = new AbortController().signal;
   return executeStep({
     node: memberOf(id),
-    ...assigned(memberOf(id), told),
+    ...assigned(memberOf(id), fields),
     ask: (request) => model.ask(request, { signal }),
     signal,
     monotonicMs: system.monotonicMs,

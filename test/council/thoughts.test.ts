@@ -33,11 +33,11 @@ describe('Thoughts of a model', () => {
 
     it(`are removed from an answer in pieces with ${title}`, () => {
       for (let size = 1; size <= answer.length; size += 1) {
-        let told = '';
-        const filter = thoughtFilter({ emit: (piece) => (told += piece), retract: () => (told = '') });
+        let emitted = '';
+        const filter = thoughtFilter({ emit: (piece) => (emitted += piece), retract: () => (emitted = '') });
         for (let from = 0; from < answer.length; from += size) filter.push(answer.slice(from, from + size));
         filter.end();
-        expect(told, `pieces of ${size}`).to.equal(spoken);
+        expect(emitted, `pieces of ${size}`).to.equal(spoken);
       }
     });
   }
@@ -47,9 +47,9 @@ describe('Thoughts of a model', () => {
   });
 
   it('are never emitted after their opening tag', () => {
-    const told: string[] = [];
-    const filter = thoughtFilter({ emit: (piece) => told.push(piece), retract: () => told.push('(taken back)') });
+    const emitted: string[] = [];
+    const filter = thoughtFilter({ emit: (piece) => emitted.push(piece), retract: () => emitted.push('(taken back)') });
     for (const piece of ['<th', 'ink>Hm', '</thi', 'nk>', '\n', 'A ', 'draft']) filter.push(piece);
-    expect(told).to.deep.equal(['A ', 'draft']);
+    expect(emitted).to.deep.equal(['A ', 'draft']);
   });
 });

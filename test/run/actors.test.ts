@@ -74,9 +74,9 @@ describe('The actor of an event', () => {
     await engine.registry.decidePause(runId, decision('reject', { caller, comment: 'Too\nlong' }));
     const events = await checkRecord(engine.log, runId);
     expect(factsOf(events, 'GateDecided')[0]).to.deep.include({ actor: 'ben', comment: 'Too\nlong' });
-    const told = await engine.audits.genealogy(runId);
-    expect(told).to.deep.include({ actor: 'ann' });
-    expect(told?.decisions[0]).to.deep.include({ actor: 'ben', comment: 'Too\nlong' });
+    const genealogy = await engine.audits.genealogy(runId);
+    expect(genealogy).to.deep.include({ actor: 'ann' });
+    expect(genealogy?.decisions[0]).to.deep.include({ actor: 'ben', comment: 'Too\nlong' });
     const lines = events.map((event) => eventLine(event, plainly, null)).join('\n');
     expect(lines).to.include('God Mode by ann').and.include('reject of pause 1 by ben: "Too long"');
   });

@@ -227,8 +227,8 @@ describe('Verifying a record', () => {
     ] as const) {
       const [decision] = decided(story, REJECT, ben).facts;
       if (decision?.type !== 'GateDecided') throw new Error('It was not decided');
-      const told: RunFact = { ...decision, data: { ...decision.data, actor } };
-      const after = factsAfter(story.run.head, RUN_ID, [told]);
+      const forged: RunFact = { ...decision, data: { ...decision.data, actor } };
+      const after = factsAfter(story.run.head, RUN_ID, [forged]);
       const { recorded } = sealAppend({ system: manualSystem(3), instanceId: 'one' }, after);
       const events = [...story.events, ...recorded];
       const verified = await verifyRecord(RUN_ID, asyncOf(events), { charts: chartCache(), sha256 });

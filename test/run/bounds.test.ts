@@ -144,7 +144,7 @@ describe('All feedback', () => {
     const size = 12_000;
     const order: readonly string[] = ['c1', 'b1', 'c2', 'b2', 'c3', 'b3'];
     const story = order.reduce(
-      (told: Story, name) => told.when(scored(name, 1, name.padEnd(size, '.'))),
+      (before: Story, name) => before.when(scored(name, 1, name.padEnd(size, '.'))),
       given(graph).when(wrote('plan')),
     );
     const { feedback } = attemptOf(story.run, 'meet').branch;

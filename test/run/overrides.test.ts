@@ -245,9 +245,9 @@ describe('Sending the shown state back', () => {
         };
         const approved = played((story) => story.whenDecided(APPROVE));
         const sentBack = played((story) => story.whenModified(shownState(story.run)));
-        const told = ({ events }: Story): readonly string[] =>
+        const seen = ({ events }: Story): readonly string[] =>
           events.filter(({ type }) => type !== 'GateDecided').map(shortText);
-        expect(told(sentBack)).to.deep.equal(told(approved));
+        expect(seen(sentBack)).to.deep.equal(seen(approved));
         expect(sentBack.run.progress.shown).to.deep.equal(approved.run.progress.shown);
       });
     }

@@ -78,7 +78,7 @@ describe('A record of an older version', () => {
     return events;
   };
   /** The folded state without dates and hashes, which depend on the record. */
-  const told = (run: RunState | null | undefined): unknown =>
+  const withoutDates = (run: RunState | null | undefined): unknown =>
     run === null || run === undefined ? null : answerOf(run);
   const folded = (events: readonly RunEvent[]): RunState | null =>
     events.reduce<RunState | null>((run, event) => foldNext(runId, run, event, UPCASTS), null);
@@ -86,16 +86,16 @@ describe('A record of an older version', () => {
   it('folds like the current version at every event', async () => {
     const events = await readBack();
     for (let count = 1; count <= events.length; count += 1) {
-      expect(told(folded(events.slice(0, count)))).to.equal(told(folded(history.slice(0, count))));
+      expect(withoutDates(folded(events.slice(0, count)))).to.equal(withoutDates(folded(history.slice(0, count))));
     }
   });
 
   it('is replayed through its chart, from the log and from an export', async () => {
     const replayed = await replayRun(log, runId, means);
-    expect(told(replayed?.snapshot.context.run)).to.equal(told(folded(history)));
+    expect(withoutDates(replayed?.snapshot.context.run)).to.equal(withoutDates(folded(history)));
     const { firstDifference, run } = await verifyRecord(runId, readExport(runId, asyncOf(old.map(exportLine))), means);
     expect(firstDifference).to.equal(null);
-    expect(told(run)).to.equal(told(folded(history)));
+    expect(withoutDates(run)).to.equal(withoutDates(folded(history)));
   });
 
   it('is shown and hashed as recorded', async () => {

@@ -149,7 +149,7 @@ export class Clients {
       world.must(
         !isAlive() || isTold,
         'every watcher receives the end',
-        () => `a watcher of ${runId} was told ${seq + 1} of ${last} events`,
+        () => `a watcher of ${runId} received ${seq + 1} of ${last} events`,
       );
     }
   }

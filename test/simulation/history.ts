@@ -68,7 +68,7 @@ export class World {
   readonly faults: FaultInjection;
   #broken: InvariantBroken | null = null;
   readonly #trace: ReturnType<typeof createHash> | null;
-  readonly #toolCalls = new ToolCalls((...told) => this.must(...told));
+  readonly #toolCalls = new ToolCalls((...given) => this.must(...given));
   readonly #modelCalls: ModelCalls;
 
   constructor(plan: Plan, isTraced: boolean) {

@@ -99,7 +99,7 @@ export async function commandHere(
   { env = {}, input = '' }: Given,
   parts: Partial<CommandProcess> = {},
 ): Promise<ChildExit> {
-  const told = { stdout: '', stderr: '' };
+  const output = { stdout: '', stderr: '' };
   const decoder = new TextDecoder();
   const textIn = (text: string | Uint8Array): string =>
     typeof text === 'string' ? text : decoder.decode(text, { stream: true });
@@ -110,7 +110,7 @@ export async function commandHere(
     stdin: Readable.from(input === '' ? [] : [Buffer.from(input)]),
     stdout: {
       write(text, done) {
-        told.stdout += textIn(text);
+        output.stdout += textIn(text);
         done();
       },
     },
@@ -118,7 +118,7 @@ export async function commandHere(
       isTTY: false,
       columns: 80,
       write(text: string | Uint8Array) {
-        told.stderr += textIn(text);
+        output.stderr += textIn(text);
         return true;
       },
     },
@@ -128,7 +128,7 @@ export async function commandHere(
     },
     ...parts,
   });
-  return { code, signal: null, ...told };
+  return { code, signal: null, ...output };
 }
 
 /** Runs `council keys` to its end in this process. @param env all of its environment */

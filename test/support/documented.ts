@@ -64,16 +64,16 @@ async function read(url: string, headers: Readonly<Record<string, string>>): Pro
     const operation = operationAt(path, verb);
     if (operation === null) return;
     const { template, responses } = operation;
-    const told = `${method} ${path}, answered ${status}`;
-    const key = keyOf(responses, status, told);
+    const exchange = `${method} ${path}, answered ${status}`;
+    const key = keyOf(responses, status, exchange);
     const type = mediaTypeOf(headers);
     const { content } = responses[key] ?? {};
     if (content === undefined ? text !== '' : !(type in content))
-      throw new Error(`${told}: "${type}" is not documented`);
+      throw new Error(`${exchange}: "${type}" is not documented`);
     if (!type.endsWith('json') || method === 'HEAD') return;
     const validate = validatorAt(['paths', template, verb, 'responses', key, 'content', type, 'schema']);
     for (const value of valuesIn(text, type)) {
-      if (!validate(value)) throw new Error(`${told}: ${JSON.stringify([validate.errors, value])}`);
+      if (!validate(value)) throw new Error(`${exchange}: ${JSON.stringify([validate.errors, value])}`);
     }
   };
 }
@@ -84,10 +84,10 @@ const TOO_LONG = 431;
 /**
  * The key under which a status is documented. Only faults, and answers from before the routes, may have only `default`.
  */
-function keyOf(responses: Operation['responses'], status: number, told: string): string {
+function keyOf(responses: Operation['responses'], status: number, exchange: string): string {
   if (String(status) in responses) return String(status);
   if (status >= 500 || status === TOO_LONG) return 'default';
-  throw new Error(`${told}: the status is not documented`);
+  throw new Error(`${exchange}: the status is not documented`);
 }
 
 function mediaTypeOf(headers: Headers): string {

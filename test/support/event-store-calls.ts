@@ -110,8 +110,8 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
       if (refusal !== undefined) return answer(refusal(asked.stream));
       if (fate === 'silence') return;
       if (fate === 'reset') return reset();
-      const told = written(await storage.append(asked));
-      if (fate === 'answered') answer(null, told);
+      const result = written(await storage.append(asked));
+      if (fate === 'answered') answer(null, result);
       else if (fate === 'written, then reset') reset();
     } catch (error) {
       if (error instanceof RevisionConflict) answer(null, conflicting(error.data));

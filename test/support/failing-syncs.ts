@@ -16,12 +16,12 @@ const SOURCE = `
 static int sync_or_fail(long call, int fd) {
   const char *flag = getenv("SYNCS_FAIL_AT");
   if (flag == NULL || access(flag, F_OK) != 0) return (int)syscall(call, fd);
-  char link[64], path[4096] = "", told[4200];
+  char link[64], path[4096] = "", line[4200];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   if (readlink(link, path, sizeof path - 1) < 0) path[0] = 0;
-  int length = snprintf(told, sizeof told, "%s\\n", path);
+  int length = snprintf(line, sizeof line, "%s\\n", path);
   int out = open(flag, O_WRONLY | O_APPEND);
-  if (out >= 0 && write(out, told, length) < 0) abort();
+  if (out >= 0 && write(out, line, length) < 0) abort();
   if (out >= 0) close(out);
   errno = EIO;
   return -1;

@@ -8,7 +8,7 @@ export interface RandomRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | null;
-  /** Whether a successful answer is a stream without an end. */
+  /** Whether a successful answer is an endless stream. */
   readonly isStream: boolean;
 }
 
