@@ -196,6 +196,9 @@ export function verdictOf(score: number | null, passScore: number): Verdict | nu
 
 /** The newest feedback whose JSON text fits the limit: drops the oldest first. */
 export function boundedFeedback(feedback: readonly Feedback[]): readonly Feedback[] {
+  // Most lists are short: a UTF-16 code unit takes at most 6 bytes, and each item 3 more.
+  const units = feedback.reduce((sum, { text }) => sum + text.length, 0);
+  if (6 * units + 3 * feedback.length < MAX_ALL_FEEDBACK_BYTES) return feedback;
   // Each item is followed by a comma or the closing bracket.
   let bytes = 1;
   const dropped = feedback.findLastIndex(({ text }) => (bytes += jsonBytes(text) + 1) > MAX_ALL_FEEDBACK_BYTES);
