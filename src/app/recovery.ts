@@ -1,5 +1,7 @@
 /** Continues the unfinished runs after a start: of all instances, or of this process alone. */
 import type { Cluster } from '../cluster/cluster.js';
+import { ServiceStopping } from '../errors.js';
+import { LogClosed } from '../eventlog/errors.js';
 import type { EventLog } from '../eventlog/port.js';
 import type { CorruptRuns } from '../projections/corrupt-runs.js';
 import type { Projector } from '../projections/projector.js';
@@ -50,7 +52,11 @@ export class Recovery {
     documents.markHistoryDelivered();
   }
 
-  /** The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up. */
+  /**
+   * The runs that are neither finished nor paused, oldest first; resolves once the read models have caught up.
+   *
+   * @throws {ServiceStopping | LogClosed} when the context stops before
+   */
   async unfinished(): Promise<readonly UnfinishedRun[]> {
     const { cluster, history } = this.#deps;
     await this.#caughtUp;
@@ -94,4 +100,9 @@ export class Recovery {
   #withoutCorrupt(runs: readonly UnfinishedRun[]): readonly UnfinishedRun[] {
     return runs.filter(({ runId }) => !this.#deps.corruptRuns.has(runId));
   }
+}
+
+/** Whether recovery ended only because the context stopped. */
+export function isEndedByStop(error: unknown): boolean {
+  return error instanceof ServiceStopping || error instanceof LogClosed;
 }

@@ -9,7 +9,7 @@ import type { Context } from './context.js';
 import { createContext } from './context.js';
 import type { ServiceDeps } from './context-deps.js';
 import { openRecord } from './record.js';
-import { ServiceStopping } from '../errors.js';
+import { isEndedByStop } from './recovery.js';
 import { httpApp } from '../http/app.js';
 import type { EventConsumer } from '../projections/projector.js';
 import type { RunFact } from '../run/events.js';
@@ -72,7 +72,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   const checking = checkedRuns(context);
   await stopOnError(started, () => settledWithin(checking, { system, maxMs: MAX_START_MS }));
   const recovered = checking.then((unfinished) => context.recovery.recover(unfinished));
-  recovered.catch((error: unknown) => error instanceof ServiceStopping || onLogBroken(error));
+  recovered.catch((error: unknown) => isEndedByStop(error) || onLogBroken(error));
   context.registry.delayCommandsUntil(recovered);
   const channels = serveContext(server, { context, edge, config, deps });
   earlyRequests.end();

@@ -1,8 +1,8 @@
 /** An instance: the engine of `src/app` on one folder, started again after each end. */
 import type { Context } from '../../src/app/context.js';
 import { openContext } from '../../src/app/context.js';
+import { isEndedByStop } from '../../src/app/recovery.js';
 import type { ContextDeps, ContextOverrides } from '../../src/app/context-deps.js';
-import { ServiceStopping } from '../../src/errors.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { chartCache } from '../../src/run/machine.js';
 import type { Plan } from './faults.js';
@@ -99,7 +99,7 @@ export class Instance implements Line {
     const process = new Process(scheduler, { seed: plan.seed, life: this.index * 1_000 + this.#lives, rate });
     this.process = process;
     this.#boot(process).catch((error: unknown) => {
-      const isStopped = this.#stopping === process && error instanceof ServiceStopping;
+      const isStopped = this.#stopping === process && isEndedByStop(error);
       if (this.process === process && !isStopped) onFault('an instance cannot start', error);
     });
   }

@@ -151,10 +151,14 @@ export function openLine(
   const wayMs = (): number =>
     draws.latencyMs(longestMs) + (line.slowUntilMs > scheduler.nowMs ? 1_000 * draws.random() : 0);
 
+  /** Rejects the questions without an answer; of an answered one this has no effect. */
+  const unanswered = new Set<(error: Error) => void>();
+
   /** Reads the storage at the time of the call or at the time of the answer. */
   function ask<T>(question: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       if (isClosed) return reject(new LogClosed());
+      unanswered.add(reject);
       const fail = (): void => reject(new LogUnavailable());
       if (isCut()) return void process.after(wayMs(), fail);
       const answer = draws.chance(0.5) ? { value: question() } : null;
@@ -280,7 +284,9 @@ export function openLine(
     ping: () => ask(() => undefined),
     async close() {
       isClosed = true;
+      for (const reject of unanswered) reject(new LogClosed());
       await Promise.allSettled(pending);
+      await new Promise<void>((resolve) => process.after(0, resolve));
     },
   };
 }

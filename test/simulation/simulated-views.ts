@@ -31,15 +31,19 @@ export function openStoredViews(
       });
     });
   const unanswered = new Set<(error: Error) => void>();
-  /** Rejects the unanswered queries, as the end of a thread does. */
+  let isClosed = false;
+  /** Rejects the unanswered and all later queries, as the end of a thread does. */
   const close = async (): Promise<void> => {
-    await ask(() => undefined);
+    const answered = ask(() => undefined);
+    isClosed = true;
+    await answered;
     for (const reject of unanswered) reject(new ServiceStopping());
     await new Promise<void>((resolve) => process.after(0, resolve));
   };
   /** Reads at the time of the query or at the time of the answer. */
   const ask = <T>(question: () => T): Promise<T> =>
     new Promise((resolve, reject) => {
+      if (isClosed) return reject(new ServiceStopping());
       unanswered.add(reject);
       const answer = process.draws.chance(0.5) ? { value: question() } : null;
       process.after(process.draws.random(), () => {
