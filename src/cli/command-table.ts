@@ -60,6 +60,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/keys.js')).keys,
   },
   {
+    ...{ name: 'prices', words: '[MODEL...]', does: 'lists the prices of models' },
+    load: async () => (await import('./commands/prices.js')).prices,
+    onSecondSignal: null,
+  },
+  {
     ...{ name: 'migrate', words: null, does: 'copies the log in DATA_DIR to EVENTSTORE_URL' },
     load: async () => (await import('./commands/migrate.js')).migrate,
     onSecondSignal: EXIT.failed,

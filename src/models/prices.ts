@@ -18,8 +18,10 @@ export interface ModelPrice {
 export interface PriceTable {
   /** The price of a model by its full name (`provider/model`), or null if the table has none. */
   priceOf(fullName: string): ModelPrice | null;
-  /** Where the price of a model stands: the key and, of the shipped table, the date and place it was read. */
+  /** Where the price of a model comes from: its table, and the source and date that the table names, or null if it has none. */
   originOf(fullName: string): string | null;
+  /** The models with a price, in alphabetical order: full names, and names for any provider. */
+  models(): readonly string[];
   /** SHA-256 of what the table holds, lower-case hex. */
   readonly hash: string;
 }
@@ -42,7 +44,7 @@ export function priceTable(
 ): PriceTable {
   const sources: readonly Source[] = [
     ...(own === null ? [] : [{ name: 'PRICES_FILE', entries: own }]),
-    { name: 'shipped', entries: shipped },
+    { name: 'shipped table', entries: shipped },
   ];
   const find = (
     fullName: string,
@@ -64,7 +66,14 @@ export function priceTable(
       const found = find(fullName);
       if (found === null || !isRecord(found.entry)) return null;
       const { read_at: readAt, source } = found.entry;
-      return typeof readAt === 'string' && typeof source === 'string' ? `${source}, read on ${readAt}` : found.source;
+      const isDated = typeof readAt === 'string' && typeof source === 'string';
+      return isDated ? `${found.source}: ${source}, read on ${readAt}` : found.source;
+    },
+    models() {
+      const priced = sources.flatMap(({ entries }) =>
+        Object.keys(entries).filter((key) => priceIn(entries[key]) !== null),
+      );
+      return [...new Set(priced)].toSorted();
     },
     hash: sha256(JSON.stringify(sources.map(({ entries }) => sorted(entries)))),
   };
