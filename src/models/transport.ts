@@ -4,9 +4,6 @@ import { Agent, EnvHttpProxyAgent, util } from 'undici';
 import type { ProxySettings } from '../config.js';
 import { BodyTooLarge } from '../system/untrusted.js';
 
-/** Time to connect, in milliseconds. The time for an answer is the caller's, by its signal. */
-const CONNECT_TIMEOUT_MS = 10_000;
-
 /** Largest answer in bytes. A draft takes 128 KiB; a stream adds some 200 bytes per token; 100 vectors are 6 MiB. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
@@ -15,12 +12,16 @@ const MAX_ERROR_BYTES = 64 * 1024;
 
 export const NO_PROXIES: ProxySettings = { http: null, https: null, none: '' };
 
-/** A pool of connections that are kept alive; through the proxies, if there are any. */
+/**
+ * A pool of connections that are kept alive; through the proxies, if there are any: of `https:` by CONNECT, of `http:` as
+ * plain requests, because proxies forbid CONNECT to other ports than 443. Connecting may take 10 s, undici's default.
+ */
 export function modelTransport({ http, https, none }: ProxySettings): Dispatcher {
-  const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
-  if (http === null && https === null) return new Agent(options);
+  if (http === null && https === null) return new Agent();
   // An empty text keeps the package from reading the environment.
-  return new EnvHttpProxyAgent({ ...options, httpProxy: http ?? '', httpsProxy: https ?? '', noProxy: none });
+  const addresses = { httpProxy: http ?? '', httpsProxy: https ?? '', noProxy: none };
+  const options = { ...addresses, proxyTunnel: false };
+  return new EnvHttpProxyAgent(options);
 }
 
 export interface HttpPost {
@@ -36,7 +37,9 @@ export function post(url: string, { headers, body, signal, transport }: HttpPost
   const { origin, pathname, search } = new URL(url);
   return new Promise((resolve, reject) => {
     const answer = new HttpAnswer(signal, resolve, reject);
-    transport.dispatch({ origin, path: pathname + search, method: 'POST', headers, body }, answer);
+    const request = { origin, path: pathname + search, method: 'POST' as const, headers, body };
+    // The signal alone ends a call: a slow model needs more than undici's 300 s.
+    transport.dispatch({ ...request, headersTimeout: 0, bodyTimeout: 0 }, answer);
   });
 }
 
