@@ -91,10 +91,19 @@ function ended(
 ): RunEffort {
   const attempt = effort.open.find((each) => each.step === step);
   if (attempt === undefined) return effort;
-  const tokens = reportedTokens(usage);
-  const isMetered = tokens.inputTokens !== null || tokens.outputTokens !== null;
+  const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = reportedTokens(usage);
   const calls = 1 + attempt.rounds;
-  const change = { ...tokens, costUsd, meteredCalls: isMetered ? calls : 0, pricedCalls: costUsd === null ? 0 : calls };
+  const meteredCalls = inputTokens === null && outputTokens === null ? 0 : calls;
+  const pricedCalls = costUsd === null ? 0 : calls;
+  const change = {
+    meteredCalls,
+    inputTokens,
+    outputTokens,
+    cachedInputTokens,
+    reasoningTokens,
+    pricedCalls,
+    costUsd,
+  };
   const after = counted(effort, attempt, change);
   return { ...after, open: after.open.slice(0, -1) };
 }
@@ -172,26 +181,33 @@ export type UsageTotals = Required<Omit<RunTotals, 'byModel'>> & { readonly byMo
 
 /** What a run has cost in all, and by model, as it is recorded. */
 export function usageOf({ models }: RunEffort): UsageTotals {
-  return { ...totalsOf(models.reduce(withChange, noneOf(''))), byModel: models.map(modelTotalsOf) };
-}
-
-function modelTotalsOf(effort: ModelEffort): ModelUsageTotals {
-  return { ...totalsOf(effort), model: effort.model };
-}
-
-/** Names each field: a rest takes a slow path of Node 20 at each event. Events call the metered calls `toldCalls`. */
-function totalsOf(effort: ModelEffort): Omit<ModelUsageTotals, 'model'> {
-  const { calls, repeatedCalls, meteredCalls: toldCalls, inputTokens, outputTokens } = effort;
-  const { cachedInputTokens, reasoningTokens, pricedCalls, costUsd } = effort;
+  const all = modelTotalsOf(models.reduce(withChange, noneOf('')));
   return {
-    calls,
-    repeatedCalls,
-    toldCalls,
-    inputTokens,
-    outputTokens,
-    cachedInputTokens,
-    reasoningTokens,
-    pricedCalls,
-    costUsd,
+    calls: all.calls,
+    repeatedCalls: all.repeatedCalls,
+    toldCalls: all.toldCalls,
+    inputTokens: all.inputTokens,
+    outputTokens: all.outputTokens,
+    cachedInputTokens: all.cachedInputTokens,
+    reasoningTokens: all.reasoningTokens,
+    pricedCalls: all.pricedCalls,
+    costUsd: all.costUsd,
+    byModel: models.map(modelTotalsOf),
+  };
+}
+
+/** Names each field, because Node 20 is slow to spread at each event. Events call the metered calls `toldCalls`. */
+function modelTotalsOf(effort: ModelEffort): ModelUsageTotals {
+  return {
+    model: effort.model,
+    calls: effort.calls,
+    repeatedCalls: effort.repeatedCalls,
+    toldCalls: effort.meteredCalls,
+    inputTokens: effort.inputTokens,
+    outputTokens: effort.outputTokens,
+    cachedInputTokens: effort.cachedInputTokens,
+    reasoningTokens: effort.reasoningTokens,
+    pricedCalls: effort.pricedCalls,
+    costUsd: effort.costUsd,
   };
 }
