@@ -45,7 +45,15 @@ const ADAPTER = { types: [...SHARED_TYPES, 'config', 'config-providers'], node: 
 const PROVIDER_PACKAGES = [...['@ai-sdk/provider', '@ai-sdk/openai-compatible', '@ai-sdk/anthropic', '@ai-sdk/google']];
 
 /** Files that fold a run. */
-const PURE_OF_RUN = ['run/effort', 'run/events', 'run/evolve', 'run/failure-texts', 'run/pause-view', 'run/state'];
+const PURE_OF_RUN = [
+  'run/cost-text',
+  'run/effort',
+  'run/events',
+  'run/evolve',
+  'run/failure-texts',
+  'run/pause-view',
+  'run/state',
+];
 
 /** What each part may import, from the lowest layer up. The longest name that fits a file is its rule. */
 const RULES: Readonly<Record<string, Rule>> = {
@@ -147,7 +155,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   // Browsers load it: the client, and of the service only what folds and routes.
   console: {
-    ours: ['client', 'run/failure-texts'],
+    ours: ['client', 'run/cost-text', 'run/failure-texts'],
     types: ['generated'],
     node: 'none',
     npm: ['preact', '@preact/signals'],

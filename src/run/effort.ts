@@ -109,7 +109,7 @@ function ended(
 }
 
 /** The tokens of an attempt, each null if its provider does not report it. */
-export function reportedTokens(usage: NodeUsage | undefined) {
+export function reportedTokens(usage: NodeUsage | null = null) {
   const { inputTokens = null, outputTokens = null, cachedInputTokens, reasoningTokens = null } = usage ?? {};
   // Events without `cachedInputTokens` are older and record unreported tokens as 0, which no call uses.
   const isOlder = cachedInputTokens === undefined;

@@ -33,7 +33,7 @@ describe('council run in this process', () => {
       expect(drafted.stderr).to.match(/iteration 1 {2}score \d/);
     });
     expect(nodes.at(-1)).to.equal('writer_agent');
-    expect(drafted.stderr).to.match(/^Completed in .*: score 8, iterations 2$/m);
+    expect(drafted.stderr).to.match(/^Completed in .*: score 8, iterations 2, \d+ tokens in, \d+ out, \$0$/m);
     expect(drafted.stderr).to.not.match(/[\r\x1b]/);
   });
 

@@ -54,6 +54,7 @@ describeInBrowser('The comparison of two runs', (browser) => {
     expect(await row('Score').allInnerTexts()).to.deep.equal(['9', '8']);
     expect(await row('Calls').allInnerTexts()).to.deep.equal(['3', '2']);
     expect(await row('Tokens in').allInnerTexts()).to.deep.equal(['30', '20']);
+    expect(await row('Cost').allInnerTexts()).to.deep.equal(['not reported', 'not reported']);
   });
 
   it('links the event of each step', async () => {

@@ -14,6 +14,7 @@ const ROW: RunRow = {
   iterations: null,
   inputTokens: null,
   outputTokens: null,
+  costUsd: null,
   createdAt: '2026-01-01T00:00:00.000Z',
   durationMs: null,
   waitingSince: null,

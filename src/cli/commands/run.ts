@@ -6,7 +6,8 @@ import { readConfig, readCouncilKey } from '../../config.js';
 import { openDataDirectory } from '../../app/data-directory.js';
 import { ConfigInvalid } from '../../errors.js';
 import { DataDirHeld, isWriteFailed } from '../../eventlog/errors.js';
-import type { RunResult } from '../../generated/schemas.js';
+import type { RunResult, RunUsage } from '../../generated/schemas.js';
+import { costText } from '../../run/cost-text.js';
 import { openSchemas } from '../../api/schemas.js';
 import { routedModel } from '../../models/providers.js';
 import { killProcess } from '../../system/signals.js';
@@ -161,10 +162,19 @@ function promptOn(progress: Progress, { env, stdin, stderr }: CommandProcess): A
 }
 
 function outcomeOf(result: RunResult, elapsed: string): string {
-  const { status, run_id: runId, error, critic_score: score, iteration_count: iterations } = result;
-  if (status === 'failed') return `Failed after ${elapsed}: ${error ?? 'the run has no recorded reason'}`;
+  const { status, run_id: runId, error, critic_score: score, iteration_count: iterations, usage = null } = result;
+  const cost = usageText(usage);
+  if (status === 'failed') return `Failed after ${elapsed}, ${cost}: ${error ?? 'the run has no recorded reason'}`;
   if (status !== 'completed') return `Run ${runId} is ${status}: the answers have ended`;
-  return `Completed in ${elapsed}: score ${score ?? 'none'}, iterations ${iterations ?? 0}`;
+  return `Completed in ${elapsed}: score ${score ?? 'none'}, iterations ${iterations ?? 0}, ${cost}`;
+}
+
+/** Tokens and dollars. */
+function usageText(usage: RunUsage | null): string {
+  const { input_tokens: input = null, output_tokens: output = null, cost_usd: costUsd = null } = usage ?? {};
+  const isUnknown = input === null && output === null;
+  const tokens = isUnknown ? 'tokens not reported' : `${input ?? '?'} tokens in, ${output ?? '?'} out`;
+  return `${tokens}, ${costText(costUsd)}`;
 }
 
 /** Reports an error and returns the exit code: 2 for wrong words, arguments, settings or keys, else 1. */

@@ -1,5 +1,6 @@
 /** The execution trace of a run up to an event: each execution of a node, and the edges between them. */
-import type { NodeRole, NodeUsage, RunParent } from '../../generated/schemas.js';
+import type { NodeRole, RunParent } from '../../generated/schemas.js';
+import { reportedTokens } from '../../run/effort.js';
 import type { RunState } from '../../run/state.js';
 import { isFinished, labelOf } from '../../run/state.js';
 import type { Attempt, RunHistory, EventRef, RecordedPause, RouteTaken, RunEnd, Step } from './run-history.js';
@@ -22,8 +23,16 @@ export interface Execution extends Step {
   readonly backOffMs: number;
   /** Model of its last attempt. */
   readonly model: string | null;
-  /** Sum over the attempts with reported usage, or null if there are none. */
-  readonly usage: NodeUsage | null;
+  /** Sum over the attempts, or null if nothing is known of them. */
+  readonly usage: StepUsage | null;
+}
+
+/** Each null if it is unknown for all attempts. */
+export interface StepUsage {
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+  /** US dollars. */
+  readonly costUsd: number | null;
 }
 
 /** An edge from one execution to the next. */
@@ -141,15 +150,19 @@ function backOffOf({ started, delayMs, ended }: Attempt, until: string): number 
   return Math.min(delayMs, msBetween(started.at, ended?.at ?? until));
 }
 
-function usageOf(attempts: readonly Attempt[]): NodeUsage | null {
-  const usages = attempts.flatMap(({ ended }) => (ended === null || ended.how === 'lost' ? [] : (ended.usage ?? [])));
-  // Runs recorded before providers had names have 0 for unreported tokens, which no call costs.
-  const costly = usages.filter((each) => (each.inputTokens ?? 0) + (each.outputTokens ?? 0) > 0);
-  if (costly.length === 0) return null;
-  return {
-    inputTokens: costly.reduce((sum, each) => sum + (each.inputTokens ?? 0), 0),
-    outputTokens: costly.reduce((sum, each) => sum + (each.outputTokens ?? 0), 0),
-  };
+function usageOf(attempts: readonly Attempt[]): StepUsage | null {
+  const ends = attempts.flatMap(({ ended }) => (ended === null || ended.how === 'lost' ? [] : [ended]));
+  const tokens = ends.map(({ usage }) => reportedTokens(usage));
+  const inputTokens = sumOf(tokens.map((each) => each.inputTokens));
+  const outputTokens = sumOf(tokens.map((each) => each.outputTokens));
+  const costUsd = sumOf(ends.map((each) => each.costUsd));
+  const isUnknown = inputTokens === null && outputTokens === null && costUsd === null;
+  return isUnknown ? null : { inputTokens, outputTokens, costUsd };
+}
+
+/** The sum of what is known, or null if nothing is. */
+function sumOf(amounts: readonly (number | null)[]): number | null {
+  return amounts.reduce((sum, each) => (each === null ? sum : (sum ?? 0) + each), null);
 }
 
 function edgesInto(

@@ -139,9 +139,9 @@ export class HistoryBuilder {
   }
 
   #nodeCompleted(event: Of<'NodeCompleted'>): void {
-    const { step: number, output, usage, durationMs, route } = event.data;
+    const { step: number, output, usage, costUsd = null, durationMs, route } = event.data;
     const mark = eventRefOf(event);
-    const ended = { ...mark, how: 'completed', usage, durationMs } as const;
+    const ended = { ...mark, how: 'completed', usage, costUsd, durationMs } as const;
     const step = this.#changeAttempt(number, (each) => ({ ...each, ended }));
     if (step === null) return;
     const routes = [...step.routes, { ...mark, ...route, by: 'node' as const }];
@@ -149,8 +149,9 @@ export class HistoryBuilder {
   }
 
   #nodeFailed(event: Of<'NodeFailed'>): void {
-    const { step, kind, message, retryable, usage = null } = event.data;
-    const ended = { ...eventRefOf(event), how: 'failed', failure: { kind, message, retryable }, usage } as const;
+    const { step, kind, message, retryable, usage = null, costUsd = null } = event.data;
+    const failure = { kind, message, retryable };
+    const ended = { ...eventRefOf(event), how: 'failed', failure, usage, costUsd } as const;
     this.#changeAttempt(step, (each) => ({ ...each, ended }));
   }
 

@@ -35,10 +35,17 @@ export interface Attempt {
 /** How an attempt ended; `lost`: its instance stopped, and the next attempt's event shows that. */
 export type Ended = EventRef &
   (
-    | { readonly how: 'completed'; readonly usage: NodeUsage; readonly durationMs: number }
-    | { readonly how: 'failed'; readonly failure: AttemptFailure; readonly usage: NodeUsage | null }
+    | ({ readonly how: 'completed'; readonly durationMs: number } & AttemptCost)
+    | ({ readonly how: 'failed'; readonly failure: AttemptFailure } & AttemptCost)
     | { readonly how: 'lost' }
   );
+
+export interface AttemptCost {
+  /** Or null if the provider reported no tokens. */
+  readonly usage: NodeUsage | null;
+  /** US dollars, or null if they are unknown. */
+  readonly costUsd: number | null;
+}
 
 export interface AttemptFailure {
   readonly kind: string;

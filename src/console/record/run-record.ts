@@ -1,6 +1,7 @@
 /** The growing record of one run: its events, and the service's own fold of them up to any event. */
 import type { RunEvent } from '../../client/run-events.js';
-import type { GateAction, RunTotals } from '../../generated/schemas.js';
+import type { GateAction } from '../../generated/schemas.js';
+import type { UsageTotals } from '../../run/effort.js';
 import { usageOf } from '../../run/effort.js';
 import { upcast } from '../../run/events.js';
 import { evolve, firstState } from '../../run/evolve.js';
@@ -47,7 +48,7 @@ export interface RunSnapshot {
   readonly pause: PauseShown | null;
   /** The instance that owns the run, or null if none does. */
   readonly owner: string | null;
-  readonly usage: RunTotals;
+  readonly usage: UsageTotals;
   /** Time in ended pauses, in milliseconds. */
   readonly waitedMs: number;
 }

@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import type { RunEvent } from '../../../src/client/run-events.js';
 import { agoText, lengthText } from '../../../src/console/record/durations.js';
 import { excerpt, shortCount } from '../../../src/console/record/counts.js';
-import { eventText, tokenText, usageText } from '../../../src/console/record/event-text.js';
+import type { StepUsage } from '../../../src/console/record/executions.js';
+import { eventText, stepUsageText, usageText } from '../../../src/console/record/event-text.js';
 import { NO_EFFORT, usageOf } from '../../../src/run/effort.js';
 import { attemptFailureText } from '../../../src/run/failure-texts.js';
 import { present } from '../../../src/system/element.js';
@@ -109,10 +110,39 @@ describe('Counts and durations as text', () => {
     expect([0, 180_000].map(agoText)).to.deep.equal(['just now', '3 min ago']);
   });
 
-  it('state that the provider reported no token usage', () => {
-    expect(tokenText(null)).to.equal('token usage not reported');
-    expect(usageText(usageOf(NO_EFFORT))).to.equal('0 calls, token usage not reported');
-    const usage = recordOf(history('failure-after-retries')).snapshotAt(99)?.usage;
-    expect(usage === undefined ? '' : usageText(usage)).to.equal('3 calls (2 retries), token usage not reported');
+  it('name the tokens and the cost of a step, each as not reported if it is unknown', () => {
+    const usage = { inputTokens: 1_249, outputTokens: 5, costUsd: 0.0123 };
+    const textOf = (used: StepUsage | null): string | null =>
+      stepUsageText({ usage: used, state: 'done', isInherited: false });
+    expect(textOf(null)).to.equal('tokens and cost not reported');
+    expect(textOf(usage)).to.equal('1.2k tokens in, 5 out, $0.012');
+    expect(textOf({ ...usage, outputTokens: null, costUsd: null })).to.equal(
+      '1.2k tokens in, ? out, cost not reported',
+    );
+    expect(textOf({ ...usage, inputTokens: 0, costUsd: 0 })).to.equal('0 tokens in, 5 out, $0');
+    for (const step of [
+      { state: 'active', isInherited: false },
+      { state: 'done', isInherited: true },
+    ] as const) {
+      expect(stepUsageText({ ...step, usage: null })).to.equal(null);
+    }
+  });
+
+  it('name the tokens and the cost of a run, and the calls without them', () => {
+    expect(usageText(usageOf(NO_EFFORT))).to.equal('0 calls, tokens and cost not reported');
+    const failed = recordOf(history('failure-after-retries')).snapshotAt(99)?.usage;
+    expect(failed && usageText(failed)).to.equal('3 calls (2 retries), tokens and cost not reported');
+    const tokens = { inputTokens: 30, outputTokens: 15, costUsd: 0.5 };
+    const usage = { ...usageOf(NO_EFFORT), ...tokens, calls: 4, toldCalls: 4, pricedCalls: 4 };
+    expect(usageText(usage)).to.equal('4 calls, 30 tokens in, 15 out, $0.50');
+    expect(usageText({ ...usage, toldCalls: 3, pricedCalls: 3 })).to.equal(
+      '4 calls, 30 tokens in, 15 out, $0.50, not reported for 1 call',
+    );
+    expect(usageText({ ...usage, toldCalls: 3, pricedCalls: 2 })).to.equal(
+      '4 calls, 30 tokens in, 15 out, not reported for 1 call, $0.50, not reported for 2 calls',
+    );
+    expect(usageText({ ...usage, costUsd: null, pricedCalls: 0 })).to.equal(
+      '4 calls, 30 tokens in, 15 out, cost not reported',
+    );
   });
 });

@@ -4,8 +4,10 @@ import type { ExecutionTrace } from '../../../src/console/record/executions.js';
 import { traceAt } from '../../../src/console/record/executions.js';
 import type { RunState } from '../../../src/run/state.js';
 import { goldenRecords, history, recordOf } from '../../support/console-records.js';
+import { attemptOf, failed, given, graphOf } from '../../support/given.js';
 import { goldenHistories } from '../../support/golden-histories.js';
 import { named, randomStory } from '../../support/random-history.js';
+import { spent } from '../../support/usage.js';
 
 describe('The execution trace of a run', () => {
   it('lists the steps of a loop with their edges and reasons', () => {
@@ -79,7 +81,31 @@ describe('The execution trace of a run', () => {
     const [first, second] = reader?.attempts ?? [];
     expect(first?.toolCalls.map(({ hits }) => hits.length)).to.deep.equal([2]);
     expect(second?.toolCalls.map(({ tool, hits }) => [tool, hits.length])).to.have.lengthOf(1);
-    expect(reader?.usage).to.deep.equal({ inputTokens: 10, outputTokens: 5 });
+    expect(reader?.usage).to.deep.equal({ inputTokens: 10, outputTokens: 5, costUsd: null });
+  });
+
+  it('sums the known costs of all attempts of a step', () => {
+    const graph = graphOf('write -> judge?');
+    const paid = given(graph)
+      .when((run: RunState) => {
+        const command = failed(attemptOf(run, 'write'), 100);
+        if (command.type !== 'FailNode') return command;
+        return { ...command, failure: { ...command.failure, usage: spent(7, 1), costUsd: 0.25 } };
+      })
+      .when((run: RunState) => {
+        const { step, attempt } = attemptOf(run, 'write');
+        const result = {
+          step,
+          attempt,
+          output: { draft: 'Draft' },
+          usage: spent(10, null),
+          costUsd: 0.5,
+          durationMs: 7,
+        };
+        return { type: 'CompleteNode', result };
+      });
+    const [step] = ranOf(paid.events).executions;
+    expect(step?.usage).to.deep.equal({ inputTokens: 17, outputTokens: 1, costUsd: 0.75 });
   });
 
   it('names who decided a pause, and its duration', () => {

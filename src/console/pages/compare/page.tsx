@@ -5,6 +5,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { NotFoundError } from '../../../client/errors.js';
 import type { ComparedRuns } from '../../record/compare.js';
 import { lengthText } from '../../record/durations.js';
+import { dollarText } from '../../../run/cost-text.js';
 import { excerpt, shortCount } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
 import { pageUrl, query } from '../../shell/router.js';
@@ -164,6 +165,7 @@ const TOTALS: readonly (readonly [name: string, tell: (run: RunSummary) => Compo
   ['Calls', ({ now: { usage } }) => usage.calls],
   ['Tokens in', ({ now: { usage } }) => tokens(usage.inputTokens)],
   ['Tokens out', ({ now: { usage } }) => tokens(usage.outputTokens)],
+  ['Cost', ({ now: { usage } }) => (usage.costUsd === null ? 'not reported' : dollarText(usage.costUsd))],
   ['Waited for decisions', ({ now: { waitedMs } }) => (waitedMs === 0 ? '–' : lengthText(waitedMs))],
   [
     'Duration',

@@ -4,7 +4,7 @@ import { lengthText } from '../../record/durations.js';
 import type { ComparedPair, Similarity } from '../../record/compare.js';
 import type { Execution } from '../../record/executions.js';
 import { countOf } from '../../record/counts.js';
-import { eventText, executionText, tokenText } from '../../record/event-text.js';
+import { eventText, executionText, stepUsageText } from '../../record/event-text.js';
 import { pageUrl } from '../../shell/router.js';
 import type { Tone } from '../../ui/controls.js';
 import { Badge } from '../../ui/controls.js';
@@ -112,13 +112,15 @@ function Side({ name, run, execution }: SideProps) {
   );
 }
 
-function factsOf({ output, state, usage, durationMs, routes }: Execution): readonly string[] {
+function factsOf(execution: Execution): readonly string[] {
+  const { output, state, durationMs, routes } = execution;
   const next = routes.at(-1)?.next ?? [];
+  const usage = stepUsageText(execution);
   return [
     ...(output !== null && 'score' in output.value ? [`score ${output.value.score}`] : []),
     ...(state === 'done' ? [] : [executionText(state)]),
     ...(next.length === 0 ? [] : [`to ${next.join(', ')}`]),
-    ...(usage === null ? [] : [tokenText(usage)]),
+    ...(usage === null ? [] : [usage]),
     ...(durationMs === null ? [] : [lengthText(durationMs)]),
   ];
 }

@@ -4,7 +4,7 @@ import { lengthText } from '../../record/durations.js';
 import type { ExecutionTrace, Execution, ExecutionState } from '../../record/executions.js';
 import { countOf } from '../../record/counts.js';
 import { attemptFailureText } from '../../../run/failure-texts.js';
-import { argumentsText, executionText, tokenText } from '../../record/event-text.js';
+import { argumentsText, executionText, stepUsageText } from '../../record/event-text.js';
 import { pageUrl } from '../../shell/router.js';
 import type { Fact, Tone } from '../../ui/controls.js';
 import { Badge, Button, Facts } from '../../ui/controls.js';
@@ -84,7 +84,7 @@ function Details({ store, execution, trace }: DetailsProps) {
 
 /** Rows with null are hidden. */
 function factsOf({ store, execution, trace }: DetailsProps): readonly Fact[] {
-  const { step, model, startedAt, durationMs, backOffMs, usage, pause, iteration } = execution;
+  const { step, model, startedAt, durationMs, backOffMs, pause, iteration } = execution;
   const decision = trace.pauses.find((each) => each.number === pause)?.decision ?? null;
   const from = trace.edges.filter((edge) => edge.to === step && edge.from > 0);
   const nameOf = (id: number): string => trace.executions.find((each) => each.step === id)?.label ?? '';
@@ -93,7 +93,7 @@ function factsOf({ store, execution, trace }: DetailsProps): readonly Fact[] {
     ['Started', startedAt === null ? null : dateTimeText(startedAt)],
     ['Duration', durationMs === null ? null : lengthText(durationMs)],
     ['Back-off', backOffMs > 0 ? lengthText(backOffMs) : null],
-    ['Usage', usage === null ? null : tokenText(usage)],
+    ['Usage', stepUsageText(execution)],
     ['Drafts before it', iteration],
     [
       'Previous step',

@@ -18,6 +18,8 @@ export interface RunRow {
   /** Or null if no call reported token usage. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
+  /** US dollars, or null if no call has a known cost. */
+  readonly costUsd: number | null;
   readonly createdAt: string | null;
   /** Or null while the run has not ended. */
   readonly durationMs: number | null;
@@ -40,6 +42,7 @@ export function rowOf(record: HistoryRecord, waitingSince: string | null = null)
     iterations: record.iteration_count,
     inputTokens: usage?.input_tokens ?? null,
     outputTokens: usage?.output_tokens ?? null,
+    costUsd: usage?.cost_usd ?? null,
     createdAt: record.created_at,
     durationMs: record.duration_ms,
     waitingSince: record.status === 'paused' ? waitingSince : null,

@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { lengthText } from '../../record/durations.js';
 import { withoutMarks } from '../../record/plain-draft.js';
 import { excerpt, shortCount } from '../../record/counts.js';
+import { costText } from '../../../run/cost-text.js';
 import { pageUrl } from '../../shell/router.js';
 import { Badge, Status } from '../../ui/controls.js';
 import { Loading } from '../../ui/states.js';
@@ -93,7 +94,7 @@ interface LineProps extends Pick<RunTableProps, 'names' | 'hasActors' | 'chosen'
 
 function Line({ row, index, names, hasActors, chosen }: LineProps) {
   const run = row.value;
-  const { id, topic, blueprintId, score, iterations, inputTokens, outputTokens } = run;
+  const { id, topic, blueprintId, score, iterations } = run;
   const words = excerpt(withoutMarks(topic), TOPIC_CHARS);
   const isChosen = chosen.value.includes(id);
   const council = blueprintId === null ? 'Built-in' : (names.get(blueprintId) ?? blueprintId);
@@ -130,7 +131,7 @@ function Line({ row, index, names, hasActors, chosen }: LineProps) {
         {iterations ?? '–'}
       </td>
       <td role="cell" class="tokens numeric">
-        <Tokens {...{ inputTokens, outputTokens }} />
+        <Usage run={run} />
       </td>
       {hasActors && (
         <td role="cell" class="started-by clip" data-label="By" title={run.actor ?? undefined}>
@@ -169,12 +170,19 @@ function Note({ run: { waitingSince, error } }: { readonly run: RunRow }) {
   );
 }
 
-function Tokens({ inputTokens, outputTokens }: Pick<RunRow, 'inputTokens' | 'outputTokens'>) {
-  if (inputTokens === null && outputTokens === null) return <>–</>;
-  const [read, written] = [inputTokens ?? 0, outputTokens ?? 0];
+/** The tokens and the cost. A run that has not ended may report them later. */
+function Usage({ run }: { readonly run: RunRow }) {
+  const { inputTokens, outputTokens, costUsd } = run;
+  const hasTokens = inputTokens !== null || outputTokens !== null;
+  if (!hasTokens && costUsd === null) return <>{isOver(run) ? 'not reported' : '–'}</>;
   return (
-    <span>
-      {shortCount(read)} in <span class="out">{shortCount(written)} out</span>
-    </span>
+    <>
+      {hasTokens && (
+        <span>
+          {shortCount(inputTokens ?? 0)} in {shortCount(outputTokens ?? 0)} out
+        </span>
+      )}{' '}
+      <span class="cost">{costText(costUsd)}</span>
+    </>
   );
 }
