@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { FeedEvent } from '../../src/client/feed.js';
+import type { HistoryRecord } from '../../src/generated/schemas.js';
 import type { RunRow } from '../../src/console/pages/runs/run-row.js';
-import { rowAfter } from '../../src/console/pages/runs/run-row.js';
+import { rowAfter, rowOf } from '../../src/console/pages/runs/run-row.js';
 
 const ROW: RunRow = {
   id: 'run',
@@ -35,6 +36,20 @@ describe('A row of the list of runs', () => {
     const paused = rowAfter(ROW, PAUSED);
     expect(paused).to.include({ status: 'paused', waitingSince: PLACED.at, score: 6, iterations: 1 });
     expect(rowAfter(paused, RESUMED)).to.include({ status: 'running', waitingSince: null, score: 6 });
+  });
+
+  it('has the tokens and the cost of the run, null if they are unknown', () => {
+    const record: HistoryRecord = {
+      ...{ id: 'run', blueprint_id: null, actor: null, input_topic: 'The sea', status: 'running' },
+      ...{ execution_mode: 'auto-pilot', final_draft: null, critic_score: null, iteration_count: null, error: null },
+      ...{ created_at: ROW.createdAt, completed_at: null, duration_ms: null, waited_ms: 0, usage: null },
+    };
+    expect(rowOf(record)).to.include({ inputTokens: null, outputTokens: null, costUsd: null });
+    const usage = {
+      ...{ input_tokens: 30, output_tokens: 15, cached_input_tokens: 4, reasoning_tokens: null, cost_usd: 0.5 },
+      ...{ calls: 3, repeated_calls: 0, unmetered_calls: 0, unpriced_calls: 0, by_model: [] },
+    };
+    expect(rowOf({ ...record, usage })).to.include({ inputTokens: 30, outputTokens: 15, costUsd: 0.5 });
   });
 
   it('stays ended if an earlier event arrives late', () => {

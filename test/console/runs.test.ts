@@ -46,7 +46,7 @@ describeInBrowser('The first run', (browser) => {
     model.held[0]?.release('The sea, polished');
     const row = line(page, 'The sea');
     await row.getByText('completed').waitFor();
-    await row.getByRole('cell', { name: '30 in 15 out' }).waitFor();
+    await row.getByRole('cell', { name: '30 in 15 out cost not reported' }).waitFor();
     expect(await row.locator('.score').innerText()).to.equal('9');
     expect(await row.locator('.iterations').innerText()).to.equal('1');
     expect(await page.evaluate('globalThis.mark')).to.equal(1);
