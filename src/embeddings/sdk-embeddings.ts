@@ -2,9 +2,9 @@
 import type { EmbeddingModelV3 } from '@ai-sdk/provider';
 import type { ProxySettings } from '../config.js';
 import type { ProviderApi, ProviderSettings } from '../config-providers.js';
+import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
-import type { FaultKind } from '../models/failed-exchange.js';
-import { errorMessageOf, kindOfRefusal } from '../models/failed-exchange.js';
+import { errorMessageOf, kindOfRefusal, modelFailed } from '../models/failed-exchange.js';
 import type { ServerCall, WireReading } from '../models/guarded-fetch.js';
 import { guardedFetch } from '../models/guarded-fetch.js';
 import { callAborted } from '../models/port.js';
@@ -127,8 +127,7 @@ export async function providerEmbeddings(settings: ProviderSettings, deps: Embed
     texts: readonly string[],
     { kind, signal }: EmbeddingOptions,
   ): Promise<readonly Float32Array[]> => {
-    const late = (): ModelFailed =>
-      new ModelFailed(`${purpose}: none came within ${limits.timeoutMs} ms`, { kind: 'timeout', retryable: true });
+    const late = (): ModelFailed => modelFailed(`${purpose}: none came within ${limits.timeoutMs} ms`, 'timeout');
     const act = (): Promise<readonly Float32Array[]> =>
       inTime((own) => request(texts, { kind, signal: own }), { system, maxMs: limits.timeoutMs, signal, late });
     const waitMs = (error: unknown, failures: number): number | null => {
@@ -160,7 +159,7 @@ function readingOf({ vectorsIn }: EmbeddingApi): WireReading {
       const vectors = vectorsIn(body);
       if (vectors.length !== call.reading['texts']) {
         const why = `${String(call.reading['texts'])} vectors were requested, ${vectors.length} came`;
-        throw new ModelFailed(`${call.purpose}: ${why}`, { kind: 'unreadable_answer', retryable: true });
+        throw modelFailed(`${call.purpose}: ${why}`, 'unreadable_answer');
       }
       call.reading['vectors'] = vectors.map((each) => vectorIn(each, call));
       return body;
@@ -173,7 +172,7 @@ function readingOf({ vectorsIn }: EmbeddingApi): WireReading {
 /** The vector of length 1 that a server's numbers make. @throws {ModelFailed} `bad_vector` */
 function vectorIn(values: unknown, { purpose, reading }: ServerCall): Float32Array {
   const refuse = (why: string): never => {
-    throw new ModelFailed(`${purpose}: ${why}`, { kind: 'bad_vector', retryable: false });
+    throw modelFailed(`${purpose}: ${why}`, 'bad_vector');
   };
   if (!isList(values) || values.length !== DIMENSIONS) {
     const why = isList(values)
@@ -186,9 +185,9 @@ function vectorIn(values: unknown, { purpose, reading }: ServerCall): Float32Arr
 }
 
 /** Permanent failures are not retried, whatever the status: llama.cpp answers 500 to an input past its batch. */
-function kindOf(status: number, body: unknown): FaultKind {
+function kindOf(status: number, body: unknown): ModelFailureKind {
   const isTooLarge = INPUT_STATUSES.has(status) && TOO_LARGE.test(errorMessageOf(body));
-  if (status === 413 || isTooLarge) return { kind: 'input_too_large', retryable: false };
+  if (status === 413 || isTooLarge) return 'input_too_large';
   return kindOfRefusal(status, body);
 }
 

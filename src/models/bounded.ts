@@ -7,7 +7,7 @@ import type { CallOutcome, Pass } from './circuit-breaker.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import type { Outage } from './outages.js';
 import { outageWait } from './outages.js';
-import { isAnswer, isOutage } from './failed-exchange.js';
+import { isAnswer, isOutage, modelFailed } from './failed-exchange.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
 import type { ModelUse } from './fair-semaphore.js';
 import type { ProviderState } from './provider-states.js';
@@ -163,8 +163,5 @@ function askInTime(
 }
 
 function timedOut(name: string, timeoutMs: number): ModelFailed {
-  return new ModelFailed(`Cannot get an answer from model "${name}": none came within ${timeoutMs} ms`, {
-    kind: 'timeout',
-    retryable: true,
-  });
+  return modelFailed(`Cannot get an answer from model "${name}": none came within ${timeoutMs} ms`, 'timeout');
 }

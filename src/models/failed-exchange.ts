@@ -1,11 +1,24 @@
 /** Classifies failed HTTP exchanges with a model's server, the same for every provider. */
-import type { ModelFailureKind } from '../errors.js';
+import type { ModelFailureKind, ModelFault } from '../errors.js';
+import { ModelFailed } from '../errors.js';
 import { fieldOf, listOf } from '../system/untrusted.js';
 
-export interface FaultKind {
-  readonly kind: ModelFailureKind;
-  readonly retryable: boolean;
+/** A failure of this kind; the kind decides whether the call may be repeated. */
+export function modelFailed(
+  message: string,
+  kind: ModelFailureKind,
+  more: Pick<ModelFault, 'retryAfterMs'> = {},
+): ModelFailed {
+  return new ModelFailed(message, { kind, retryable: RETRYABLE.has(kind), ...more });
 }
+
+/** What may pass by itself, or come out differently. */
+const RETRYABLE: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
+  ...(['request_timeout', 'rate_limited', 'server_error', 'bad_gateway', 'unavailable', 'overloaded'] as const),
+  ...(['gateway_timeout', 'connection_refused', 'connection_lost', 'host_unknown', 'unreachable'] as const),
+  ...(['network_error', 'timeout', 'unreadable_answer', 'error_answer', 'no_candidates', 'no_choices'] as const),
+  ...(['no_text', 'empty_answer', 'thoughts_only', 'recitation', 'other', 'malformed_function_call'] as const),
+]);
 
 /**
  * The kind of failure behind a refusal. Codes in the body decide before the status: routers and filters use the status of
@@ -13,21 +26,20 @@ export interface FaultKind {
  *
  * @param body the parsed body, or its text where it is not JSON
  */
-export function kindOfRefusal(status: number, body: unknown): FaultKind {
-  const codes = codesOf(body);
+export function kindOfRefusal(status: number, body: unknown): ModelFailureKind {
   const said = typeof body === 'string' ? body : errorMessageOf(body);
-  if (codes.some((code) => QUOTA_CODES.has(code)) || (status < 500 && QUOTA_WORDS.test(said))) return QUOTA_USED_UP;
-  if (isBlocked(body)) return PROMPT_BLOCKED;
-  if (codes.includes('API_KEY_INVALID')) return UNAUTHORIZED;
-  if (codes.includes('model_not_found') || isModelUnknown(status, said)) return MODEL_UNKNOWN;
-  if (codes.includes('overloaded_error')) return OVERLOADED;
-  return STATUSES.get(status) ?? { kind: 'http_error', retryable: status >= 500 };
+  if (status < 500 && QUOTA_WORDS.test(said)) return 'quota_used_up';
+  if (isBlocked(body)) return 'prompt_blocked';
+  const named = codesOf(body).map((code) => KIND_OF_CODE.get(code));
+  const isModelUnknown = (status === 400 || status === 422) && UNKNOWN_MODEL_WORDS.test(said);
+  const kind = named.find((each) => each !== undefined) ?? (isModelUnknown ? 'model_unknown' : STATUSES.get(status));
+  return kind ?? (status >= 500 ? 'server_error' : 'http_error');
 }
 
 /** Whether an error says that a filter stopped the prompt: in its code, its inner code, or what a router adds to it. */
 export function isBlocked(body: unknown): boolean {
   const flagged = fieldOf(fieldOf(fieldOf(body, 'error'), 'metadata'), 'flagged_input');
-  return flagged !== undefined || codesOf(body).some((code) => BLOCKED_CODES.has(code));
+  return flagged !== undefined || codesOf(body).some((code) => KIND_OF_CODE.get(code) === 'prompt_blocked');
 }
 
 /** Every code that an error carries: its `code`, `type` and `status`, those of an inner error, and Google's reasons. */
@@ -38,55 +50,43 @@ function codesOf(body: unknown): readonly unknown[] {
   return [body, error, inner].flatMap((each) => [fieldOf(each, 'code'), fieldOf(each, 'type')]).concat(reasons);
 }
 
-const QUOTA_USED_UP: FaultKind = { kind: 'quota_used_up', retryable: false };
-const PROMPT_BLOCKED: FaultKind = { kind: 'prompt_blocked', retryable: false };
-const MODEL_UNKNOWN: FaultKind = { kind: 'model_unknown', retryable: false };
-const UNAUTHORIZED: FaultKind = { kind: 'unauthorized', retryable: false };
-const OVERLOADED: FaultKind = { kind: 'overloaded', retryable: true };
-
-/** OpenAI and compatible servers answer 429 for an empty account too, where waiting does not help. */
-const QUOTA_CODES: ReadonlySet<unknown> = new Set([
-  'insufficient_quota',
-  'billing_hard_limit_reached',
-  'billing_error',
+/** Codes of OpenAI, Azure, Google, Anthropic and others. OpenAI answers 429 for an empty account too. */
+const KIND_OF_CODE: ReadonlyMap<unknown, ModelFailureKind> = new Map<unknown, ModelFailureKind>([
+  ['insufficient_quota', 'quota_used_up'],
+  ['billing_hard_limit_reached', 'quota_used_up'],
+  ['billing_error', 'quota_used_up'],
+  ['API_KEY_INVALID', 'unauthorized'],
+  ['model_not_found', 'model_unknown'],
+  ['overloaded_error', 'overloaded'],
+  ['content_filter', 'prompt_blocked'],
+  ['content_policy_violation', 'prompt_blocked'],
+  ['ResponsibleAIPolicyViolation', 'prompt_blocked'],
+  ['invalid_prompt', 'prompt_blocked'],
+  ['moderation_blocked', 'prompt_blocked'],
+  ['data_inspection_failed', 'prompt_blocked'],
 ]);
 
 /** Anthropic and DeepSeek name an empty account in words alone. */
 const QUOTA_WORDS =
   /\b(?:credit balance is too low|insufficient (?:balance|credits?)|exceeded your current quota, please check your plan)\b/i;
 
-/** Codes of OpenAI, Azure and others. */
-const BLOCKED_CODES: ReadonlySet<unknown> = new Set([
-  'content_filter',
-  'content_policy_violation',
-  'ResponsibleAIPolicyViolation',
-  'invalid_prompt',
-  'moderation_blocked',
-  'data_inspection_failed',
-]);
-
-/** The kind of failure behind a connection error, by its code; null: it has none. */
-export function kindOfConnection(code: string | null): FaultKind & { readonly why: string } {
-  return CONNECTIONS.find(({ codes }) => code !== null && codes.test(code)) ?? OTHER_CONNECTION;
-}
-
 /**
- * A hint for a server that ended the TLS handshake in a way that servers of plain HTTP do; empty for other failures.
+ * The failure behind a connection error, by its code.
  *
- * @param error of the connection
- * @param setting that holds the address
+ * @param addressSetting the setting that holds the server's address
  */
-export function hintOfConnection(error: unknown, setting: string): string {
+export function connectionFault(
+  error: unknown,
+  addressSetting: string,
+): { readonly kind: ModelFailureKind; readonly why: string } {
   const code = fieldOf(error, 'code');
-  const isPlain = typeof code === 'string' && NO_TLS.test(code);
+  if (typeof code !== 'string') return { kind: OTHER[1], why: OTHER[2] };
+  const [, kind, why] = CONNECTIONS.find(([codes]) => codes.test(code)) ?? OTHER;
   // Of all resets, Node describes the connection only in that of a handshake which the server has cut off.
-  const isClosed = code === 'ECONNRESET' && error instanceof Error && 'localAddress' in error;
-  return isPlain || isClosed ? `; the server may speak plain HTTP: check ${setting}, http:// for https://` : '';
-}
-
-/** Whether a server's message says that it has no such model: routers answer that with 400. */
-export function isModelUnknown(status: number, said: string): boolean {
-  return (status === 400 || status === 422) && UNKNOWN_MODEL_WORDS.test(said);
+  const isCutOff = code === 'ECONNRESET' && error instanceof Error && 'localAddress' in error;
+  const isPlain = isCutOff || NO_TLS.test(code);
+  const hint = `; the server may speak plain HTTP: check ${addressSetting}, http:// for https://`;
+  return { kind, why: `${why} (${code})${isPlain ? hint : ''}` };
 }
 
 /**
@@ -151,53 +151,33 @@ export function redactName(name: unknown, hidden: readonly string[]): string {
 /** Most UTF-16 units quoted of a server's message: a sentence or two. */
 const MAX_WORDS_CHARS = 300;
 
-/** Retryable is what may pass by itself; of unlisted statuses those from 500 on. */
-const STATUSES: ReadonlyMap<number, FaultKind> = new Map<number, FaultKind>([
-  [400, { kind: 'bad_request', retryable: false }],
-  [401, { kind: 'unauthorized', retryable: false }],
-  [402, { kind: 'quota_used_up', retryable: false }],
-  [403, { kind: 'forbidden', retryable: false }],
-  [404, { kind: 'model_unknown', retryable: false }],
-  [408, { kind: 'request_timeout', retryable: true }],
-  [429, { kind: 'rate_limited', retryable: true }],
-  [500, { kind: 'server_error', retryable: true }],
-  [501, { kind: 'not_implemented', retryable: false }],
-  [502, { kind: 'bad_gateway', retryable: true }],
-  [503, { kind: 'unavailable', retryable: true }],
-  [504, { kind: 'gateway_timeout', retryable: true }],
+/** Of unlisted statuses those from 500 on are errors of the server. */
+const STATUSES: ReadonlyMap<number, ModelFailureKind> = new Map<number, ModelFailureKind>([
+  [400, 'bad_request'],
+  [401, 'unauthorized'],
+  [402, 'quota_used_up'],
+  [403, 'forbidden'],
+  [404, 'model_unknown'],
+  [408, 'request_timeout'],
+  [429, 'rate_limited'],
+  [501, 'not_implemented'],
+  [502, 'bad_gateway'],
+  [503, 'unavailable'],
+  [504, 'gateway_timeout'],
   // Not registered; used by Anthropic and compatible servers.
-  [529, { kind: 'overloaded', retryable: true }],
+  [529, 'overloaded'],
 ]);
 
-/** By error codes of Node, undici and OpenSSL. A bad certificate is not retryable: it will not change in time. */
-const CONNECTIONS: readonly (FaultKind & { readonly codes: RegExp; readonly why: string })[] = [
-  { codes: /^ECONNREFUSED$/, why: 'the connection was refused', kind: 'connection_refused', retryable: true },
-  {
-    codes: /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/,
-    why: 'the connection broke',
-    kind: 'connection_lost',
-    retryable: true,
-  },
-  { codes: /^(?:ENOTFOUND|EAI_\w+)$/, why: 'its host name was not found', kind: 'host_unknown', retryable: true },
-  {
-    codes: /^UND_ERR_(?:HEADERS|BODY)_TIMEOUT$/,
-    why: 'it took the request and no answer came in time',
-    kind: 'timeout',
-    retryable: true,
-  },
-  {
-    codes: /TIMEOUT|^ETIMEDOUT$|^E\w+UNREACH$/,
-    why: 'it could not be reached in time',
-    kind: 'unreachable',
-    retryable: true,
-  },
-  {
-    codes: /CERT|SSL|TLS|SIGNATURE|^EPROTO$/,
-    why: 'no trusted TLS connection came about',
-    kind: 'tls_failed',
-    retryable: false,
-  },
+/** By error codes of Node, undici and OpenSSL. */
+const CONNECTIONS: readonly (readonly [codes: RegExp, kind: ModelFailureKind, why: string])[] = [
+  [/^ECONNREFUSED$/, 'connection_refused', 'the connection was refused'],
+  [/^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, 'connection_lost', 'the connection broke'],
+  [/^(?:ENOTFOUND|EAI_\w+)$/, 'host_unknown', 'its host name was not found'],
+  [/TIMEOUT|^ETIMEDOUT$|^E\w+UNREACH$/, 'unreachable', 'it could not be reached in time'],
+  [/CERT|SSL|TLS|SIGNATURE|^EPROTO$/, 'tls_failed', 'no trusted TLS connection came about'],
 ];
+
+const OTHER = [/$/, 'network_error', 'the connection failed'] as const;
 
 /** OpenSSL has received something other than TLS. */
 const NO_TLS = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL|HTTP_REQUEST)$|^EPROTO$/;
@@ -212,8 +192,6 @@ const UNKNOWN_MODEL_WORDS = new RegExp(
   ].join('|'),
   'i',
 );
-
-const OTHER_CONNECTION = { why: 'the connection failed', kind: 'network_error', retryable: true } as const;
 
 const OUTAGES: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
   'bad_gateway',

@@ -5,11 +5,11 @@
  */
 import { createParser } from 'eventsource-parser';
 import type { Dispatcher } from 'undici';
+import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
-import { BodyTooLarge, fieldOf } from '../system/untrusted.js';
-import type { FaultKind } from './failed-exchange.js';
-import { errorMessageOf, hintOfConnection, kindOfConnection, kindOfRefusal, redact } from './failed-exchange.js';
+import { BodyTooLarge } from '../system/untrusted.js';
+import { connectionFault, errorMessageOf, kindOfRefusal, modelFailed, redact } from './failed-exchange.js';
 import { callAborted } from './port.js';
 import { requestedWaitMs } from './retry-after.js';
 import type { HttpAnswer } from './transport.js';
@@ -24,7 +24,7 @@ export interface ModelServer {
   /** What to check after a failure, by its kind; mostly a setting. */
   readonly hints: ReadonlyMap<string, string>;
   /** The kind of failure behind a refusal. Default: `kindOfRefusal`. */
-  readonly kindOf?: (status: number, body: unknown) => FaultKind;
+  readonly kindOf?: (status: number, body: unknown) => ModelFailureKind;
 }
 
 /** What one wire needs to know of answers. */
@@ -234,16 +234,14 @@ function refusal(
   said: string,
   { call, server, now }: { readonly call: ServerCall; readonly server: ModelServer; readonly now: System['now'] },
 ): ModelFailed {
-  if (status >= 300 && status < 400) {
-    return failed(call.purpose, 'it answered with a redirect', { kind: 'redirected', retryable: false });
-  }
+  if (status >= 300 && status < 400) return modelFailed(`${call.purpose}: it answered with a redirect`, 'redirected');
   const body = parsed(said);
-  const fault = (server.kindOf ?? kindOfRefusal)(status, body ?? said);
-  const hint = server.hints.get(fault.kind);
+  const kind = (server.kindOf ?? kindOfRefusal)(status, body ?? said);
+  const hint = server.hints.get(kind);
   const words = redact(errorMessageOf(body), call.hidden);
   const waitMs = requestedWaitMs(headers, body, now());
   const why = `it answered ${status}${hint === undefined ? '' : ` (${hint})`}${words === '' ? '' : `: ${words}`}`;
-  const failure = failed(call.purpose, why, { ...fault, ...(waitMs !== null && { retryAfterMs: waitMs }) });
+  const failure = modelFailed(`${call.purpose}: ${why}`, kind, waitMs === null ? {} : { retryAfterMs: waitMs });
   return new RequestRefused(failure, { status, said });
 }
 
@@ -251,22 +249,13 @@ function refusal(
 export function failureOf(error: unknown, { purpose, signal }: ServerCall, server: ModelServer): Error {
   if (signal.aborted) return callAborted(signal);
   if (error instanceof ModelFailed || error instanceof OtherForm) return error;
-  if (error instanceof BodyTooLarge) {
-    return failed(purpose, 'its answer is too large', { kind: 'answer_too_large', retryable: false });
-  }
-  const found = fieldOf(error, 'code');
-  const code = typeof found === 'string' ? found : null;
-  const { why, kind, retryable } = kindOfConnection(code);
-  const named = code === null ? why : `${why} (${code})${hintOfConnection(error, server.addressSetting)}`;
-  return failed(purpose, named, { kind, retryable });
+  if (error instanceof BodyTooLarge) return modelFailed(`${purpose}: its answer is too large`, 'answer_too_large');
+  const { why, kind } = connectionFault(error, server.addressSetting);
+  return modelFailed(`${purpose}: ${why}`, kind);
 }
 
 function unreadable(purpose: string, what: string): ModelFailed {
-  return failed(purpose, `the body of its answer ${what}`, { kind: 'unreadable_answer', retryable: true });
-}
-
-function failed(purpose: string, why: string, fault: FaultKind): ModelFailed {
-  return new ModelFailed(`${purpose}: ${why}`, fault);
+  return modelFailed(`${purpose}: the body of its answer ${what}`, 'unreadable_answer');
 }
 
 function parsed(body: string): unknown {

@@ -5,8 +5,9 @@
 import type { Dispatcher } from 'undici';
 import type { ProxySettings } from '../config.js';
 import type { ProviderSettings, Providers } from '../config-providers.js';
-import { ConfigInvalid, ModelFailed } from '../errors.js';
+import { ConfigInvalid } from '../errors.js';
 import type { System } from '../system/system.js';
+import { modelFailed } from './failed-exchange.js';
 import { OFFLINE_MODEL, offlineModel } from './offline.js';
 import type { LanguageModel, ProviderInfo } from './port.js';
 import { isUsableName, USABLE_NAMES } from './wires/gemini.js';
@@ -110,8 +111,5 @@ function assertUsable({ api, model, settings }: ProviderSettings): void {
 function settingsOf(configured: readonly ProviderSettings[], name: string): ProviderSettings {
   const found = configured.find((each) => each.name === name);
   if (found !== undefined) return found;
-  throw new ModelFailed(`Cannot ask provider "${name}": it is not configured on this instance`, {
-    kind: 'model_unusable',
-    retryable: false,
-  });
+  throw modelFailed(`Cannot ask provider "${name}": it is not configured on this instance`, 'model_unusable');
 }

@@ -99,9 +99,9 @@ function usableAnswer(
   if (calls.length > 0) return { text, calls, turn: turnOf(content, wire.turnOptions?.(call)), ...finish };
   if (text.trim() !== '') return { text, ...finish };
   const kinds = new Set(content.map(({ type }) => type));
-  if (kinds.has('tool-call')) throw unusable(call, 'it calls tools and holds no text', 'no_text', true);
-  if (kinds.has('reasoning')) throw unusable(call, 'it holds reasoning and no text', 'thoughts_only', true);
-  throw unusable(call, 'its text is empty', 'empty_answer', true);
+  if (kinds.has('tool-call')) throw unusable(call, 'it calls tools and holds no text', 'no_text');
+  if (kinds.has('reasoning')) throw unusable(call, 'it holds reasoning and no text', 'thoughts_only');
+  throw unusable(call, 'its text is empty', 'empty_answer');
 }
 
 function callsIn(
@@ -115,6 +115,6 @@ function callsIn(
   if (calls.length > 0) return calls;
   const written = callsInText(text, new Set(request.tools?.map(({ name }) => name)));
   if (written === 'malformed')
-    throw unusable(call, 'it writes a tool call that cannot be read', 'malformed_function_call', true);
+    throw unusable(call, 'it writes a tool call that cannot be read', 'malformed_function_call');
   return written.map((each, index) => ({ ...each, id: `call_${call.rounds}_${index}` }));
 }

@@ -13,5 +13,5 @@ export function failureBehind(error: unknown, call: ServerCall, server: ModelSer
     if (typeof fieldOf(each, 'code') === 'string') return failureOf(each, call, server);
   }
   if (call.signal.aborted) return callAborted(call.signal);
-  return unusable(call, 'it has another form than an answer has', 'unreadable_answer', true);
+  return unusable(call, 'it has another form than an answer has', 'unreadable_answer');
 }

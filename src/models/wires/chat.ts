@@ -3,7 +3,8 @@ import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { ModelFailed } from '../../errors.js';
 import { fieldOf, isRecord, listOf } from '../../system/untrusted.js';
 import type { ServerCall } from '../guarded-fetch.js';
-import { errorInAnswer, modelRefused, unusable } from '../unusable-answer.js';
+import { redact } from '../failed-exchange.js';
+import { errorInAnswer, unusable } from '../unusable-answer.js';
 import type { ModelUsage } from '../port.js';
 import { count, sumOf } from '../usage.js';
 import type { RequestForm, Wire, WireOptions } from './wire.js';
@@ -55,7 +56,7 @@ export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> 
 }
 
 function noChoice(call: ServerCall): ModelFailed {
-  return unusable(call, 'it holds no choice', 'no_choices', true);
+  return unusable(call, 'it holds no choice', 'no_choices');
 }
 
 /** Some filters omit the message. */
@@ -129,7 +130,7 @@ function remember(message: Readonly<Record<string, unknown>>, { reading }: Serve
 function refuseRefusal(message: Readonly<Record<string, unknown>>, call: ServerCall): void {
   const refusals = [message, ...listOf(message['content'])].map((each) => fieldOf(each, 'refusal'));
   const refusal = refusals.filter((each) => typeof each === 'string').join('');
-  if (refusal !== '') throw modelRefused(refusal, call);
+  if (refusal !== '') throw unusable(call, `the model refused: ${redact(refusal, call.hidden)}`, 'refused');
 }
 
 /** Parts that are texts of another kind count as texts; the package drops them. */

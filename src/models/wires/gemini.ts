@@ -1,8 +1,8 @@
 /** Gemini's generateContent. */
-import { ModelFailed } from '../../errors.js';
 import { fieldOf, isRecord, listOf } from '../../system/untrusted.js';
 import type { ModelUsage } from '../port.js';
-import { errorInAnswer, promptBlocked, unusable } from '../unusable-answer.js';
+import { modelFailed, redactName } from '../failed-exchange.js';
+import { errorInAnswer, unusable } from '../unusable-answer.js';
 import { count, sumOf } from '../usage.js';
 import type { ServerCall } from '../guarded-fetch.js';
 import type { Wire, WireOptions } from './wire.js';
@@ -12,7 +12,8 @@ export async function geminiWire({ baseUrl, apiKey }: WireOptions): Promise<Wire
   const read = (body: unknown, call: ServerCall): unknown => {
     if (fieldOf(body, 'error') !== undefined) throw errorInAnswer(body, call);
     const reason = fieldOf(fieldOf(body, 'promptFeedback'), 'blockReason');
-    if (isSet(reason) && finishIn(body) === undefined) throw promptBlocked(reason, call);
+    if (isSet(reason) && finishIn(body) === undefined)
+      throw unusable(call, `the prompt was blocked (${redactName(reason, call.hidden)})`, 'prompt_blocked');
     return { candidates: candidatesOf(body), usageMetadata: plainUsage(body) };
   };
   return {
@@ -24,7 +25,7 @@ export async function geminiWire({ baseUrl, apiKey }: WireOptions): Promise<Wire
     reading: {
       whole(body, call) {
         if (candidatesOf(body).length === 0) read(body, call);
-        if (candidatesOf(body).length === 0) throw unusable(call, 'it holds no candidate', 'no_candidates', true);
+        if (candidatesOf(body).length === 0) throw unusable(call, 'it holds no candidate', 'no_candidates');
         return read(body, call);
       },
       event: (event, call) => (event === null ? null : read(event, call)),
@@ -75,10 +76,8 @@ export const USABLE_NAMES = 'a name of letters, digits, "-", "_" and "."';
 
 function usableName(name: string): string {
   if (isUsableName(name)) return name;
-  throw new ModelFailed(`Cannot ask model ${JSON.stringify(name.slice(0, 128))}: wanted is ${USABLE_NAMES}`, {
-    kind: 'model_unusable',
-    retryable: false,
-  });
+  const shown = JSON.stringify(name.slice(0, 128));
+  throw modelFailed(`Cannot ask model ${shown}: wanted is ${USABLE_NAMES}`, 'model_unusable');
 }
 
 /** Thoughts are counted beside the candidates, and billed as output. */
