@@ -8,12 +8,13 @@ import type { Dispatcher } from 'undici';
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
-import { BodyTooLarge } from '../system/untrusted.js';
+import { BodyTooLarge, fieldOf } from '../system/untrusted.js';
 import { connectionFault, errorMessageOf, kindOfRefusal, modelFailed, redact } from './failed-exchange.js';
 import { callAborted } from './port.js';
 import { requestedWaitMs } from './retry-after.js';
 import type { HttpAnswer } from './transport.js';
 import { firstCharacter, post } from './transport.js';
+import { unusable } from './unusable-answer.js';
 
 /** A provider's server, for requests and the messages of failures. */
 export interface ModelServer {
@@ -252,6 +253,16 @@ export function failureOf(error: unknown, { purpose, signal }: ServerCall, serve
   if (error instanceof BodyTooLarge) return modelFailed(`${purpose}: its answer is too large`, 'answer_too_large');
   const { why, kind } = connectionFault(error, server.addressSetting);
   return modelFailed(`${purpose}: ${why}`, kind);
+}
+
+/** The failure behind what a package throws: it wraps errors of a fetch or a body; its own say that it cannot read an answer. */
+export function failureBehind(error: unknown, call: ServerCall, server: ModelServer): Error {
+  for (let each = error; each instanceof Error; each = each.cause) {
+    const isOurs = each instanceof ModelFailed || each instanceof OtherForm;
+    if (isOurs || typeof fieldOf(each, 'code') === 'string') return failureOf(each, call, server);
+  }
+  if (call.signal.aborted) return callAborted(call.signal);
+  return unusable(call, 'it has another form than an answer has', 'unreadable_answer');
 }
 
 function unreadable(purpose: string, what: string): ModelFailed {

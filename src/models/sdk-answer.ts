@@ -27,7 +27,7 @@ export type Answered = Pick<
 /** Joins the parts of a streamed answer into those of a whole one. */
 export async function joined(
   stream: ReadableStream<LanguageModelV3StreamPart>,
-  onToken: (text: string) => void,
+  onToken?: (text: string) => void,
 ): Promise<Answered> {
   const content: LanguageModelV3Content[] = [];
   let warnings: Answered['warnings'] = [];
@@ -48,7 +48,7 @@ export async function joined(
         const begun = open.get(part.id);
         if (begun === undefined) break;
         if ('delta' in part) begun.text += part.delta;
-        if (part.type === 'text-delta' && part.delta !== '') onToken(part.delta);
+        if (part.type === 'text-delta' && part.delta !== '') onToken?.(part.delta);
         if (part.providerMetadata !== undefined) begun.providerMetadata = part.providerMetadata;
         break;
       }

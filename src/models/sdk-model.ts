@@ -3,18 +3,17 @@
  * and read the answers; the policies are ours: the guarded fetch, one request per call but for another form of it, and
  * classified failures.
  */
-import type { LanguageModelV3, LanguageModelV3CallOptions } from '@ai-sdk/provider';
+import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { Dispatcher } from 'undici';
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
-import type { GuardedFetch, ModelServer, ServerCall } from './guarded-fetch.js';
-import { OtherForm, RequestRefused, guardedFetch } from './guarded-fetch.js';
+import type { AnswerForm, ModelServer, ServerCall } from './guarded-fetch.js';
+import { OtherForm, RequestRefused, failureBehind, guardedFetch } from './guarded-fetch.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
 import { callAborted } from './port.js';
 import { changedForm } from './request-form.js';
 import type { Answered, AnsweredCall } from './sdk-answer.js';
 import { answerIn, joined } from './sdk-answer.js';
-import { failureBehind } from './sdk-failure.js';
 import { optionsOf, textsOf } from './sdk-request.js';
 import type { RequestForm, Wire } from './wires/wire.js';
 import { FIRST_FORM } from './wires/wire.js';
@@ -65,7 +64,8 @@ export function sdkModel(options: SdkModelOptions): LanguageModel {
       for (;;) {
         try {
           const call = callOf(request, { name, signal });
-          const answer = await answered(modelIn(name, form), { request, form, call, guarded, server, wire });
+          guarded.begin(call);
+          const answer = await answered(modelIn(name, form), { request, form, call, server, wire });
           if (isLasting) remember(forms, name, form);
           return answer;
         } catch (error) {
@@ -116,65 +116,31 @@ function remember<T>(map: Map<string, T>, key: string, value: T): void {
 const MAX_REMEMBERED = 1000;
 
 interface Asked extends AnsweredCall {
-  readonly guarded: GuardedFetch;
   readonly server: ModelServer;
 }
 
+/** Asks once. Some servers answer in the other form than was asked for: the answer that came is read in that form. */
 async function answered(model: LanguageModelV3, asked: Asked): Promise<ModelAnswer> {
-  const { request, form } = asked;
+  const { request, form, call, server } = asked;
   const { onToken } = request;
-  if (onToken !== undefined && form.streams) return await streamedAnswer(model, asked, onToken);
-  const answer = await wholeAnswer(model, asked);
-  if (answer.text !== '') onToken?.(answer.text);
-  return answer;
-}
-
-async function wholeAnswer(model: LanguageModelV3, asked: Asked): Promise<ModelAnswer> {
-  return await inEitherForm(
-    () => asking(asked, (options) => model.doGenerate(options)),
-    () => asking(asked, async (options) => await joined((await model.doStream(options)).stream, () => undefined)),
-    asked,
-  );
-}
-
-async function streamedAnswer(
-  model: LanguageModelV3,
-  asked: Asked,
-  onToken: (text: string) => void,
-): Promise<ModelAnswer> {
-  return await inEitherForm(
-    () => asking(asked, async (options) => await joined((await model.doStream(options)).stream, onToken)),
-    async () => {
-      const whole = await asking(asked, (options) => model.doGenerate(options));
-      for (const part of whole.content) if (part.type === 'text') onToken(part.text);
-      return whole;
-    },
-    asked,
-  );
-}
-
-/** Some servers answer in the other form than was asked for; the answer that came is read again in that form. */
-async function inEitherForm(
-  wanted: () => Promise<Answered>,
-  other: () => Promise<Answered>,
-  asked: Asked,
-): Promise<ModelAnswer> {
-  const answer = await wanted().catch((error: unknown) => {
-    if (error instanceof OtherForm) return other();
-    throw error;
+  const isStreamed = onToken !== undefined && form.streams;
+  const options = { ...optionsOf(request, form), abortSignal: call.signal };
+  const read = async (as: AnswerForm, onChunk?: (text: string) => void): Promise<Answered> => {
+    try {
+      return as === 'whole'
+        ? await model.doGenerate(options)
+        : await joined((await model.doStream(options)).stream, onChunk);
+    } catch (error) {
+      throw failureBehind(error, call, server);
+    }
+  };
+  let isWhole = !isStreamed;
+  const answer = await read(isStreamed ? 'stream' : 'whole', onToken).catch((error: unknown) => {
+    if (!(error instanceof OtherForm)) throw error;
+    isWhole = true;
+    return read(error.form);
   });
-  return answerIn(answer, asked);
-}
-
-/** Makes the package's call; whatever it throws becomes the failure that lies behind it. */
-async function asking<T>(
-  { request, form, call, guarded, server }: Asked,
-  ask: (options: LanguageModelV3CallOptions) => PromiseLike<T>,
-): Promise<T> {
-  guarded.begin(call);
-  try {
-    return await ask({ ...optionsOf(request, form), abortSignal: call.signal });
-  } catch (error) {
-    throw failureBehind(error, call, server);
-  }
+  const usable = answerIn(answer, asked);
+  if (isWhole && usable.text !== '') onToken?.(usable.text);
+  return usable;
 }
