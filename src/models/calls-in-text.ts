@@ -14,20 +14,14 @@ export interface WrittenCall {
  * @returns the calls, none if the text is an answer, or `malformed` if a tag opens that holds no call
  */
 export function callsInText(text: string, names: ReadonlySet<string>): readonly WrittenCall[] | 'malformed' {
-  const tagged = [...text.matchAll(TAGGED)].map(([, json = '']) => json);
-  if (tagged.length > 0 || /<tool_call>|\[TOOL_CALLS\]/.test(text)) {
-    const written =
-      tagged.length > 0
-        ? tagged
-        : [text.slice(text.search(/<tool_call>|\[TOOL_CALLS\]/)).replace(/^(?:<tool_call>|\[TOOL_CALLS\])/, '')];
-    const calls = written.flatMap((json) => callsIn(json, names));
+  const tagged = text.split(/<tool_call>|\[TOOL_CALLS\]/).slice(1);
+  if (tagged.length > 0) {
+    const calls = tagged.flatMap((each) => callsIn(each.split('</tool_call>')[0] ?? '', names));
     return calls.length > 0 ? calls : 'malformed';
   }
   const bare = /^\s*(?:```(?:json)?\s*)?([{[][^]*[}\]])\s*(?:```)?\s*$/.exec(text)?.[1];
   return bare === undefined ? [] : callsIn(bare, names);
 }
-
-const TAGGED = /<tool_call>\s*([^]*?)\s*<\/tool_call>/g;
 
 function callsIn(json: string, names: ReadonlySet<string>): readonly WrittenCall[] {
   let value: unknown;

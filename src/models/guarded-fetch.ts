@@ -3,17 +3,17 @@
  * key would go with it; bounds the answer; classifies every failure; and hands the package an answer in the form it can
  * read. Failures have no `cause`: it may quote the server at any length, and the server the key.
  */
-import { createParser } from 'eventsource-parser';
 import type { Dispatcher } from 'undici';
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
 import { BodyTooLarge, fieldOf } from '../system/untrusted.js';
+import { parsed, readable, received } from './answer-body.js';
 import { connectionFault, errorMessageOf, kindOfRefusal, modelFailed, redact } from './failed-exchange.js';
 import { callAborted } from './port.js';
 import { requestedWaitMs } from './retry-after.js';
 import type { HttpAnswer } from './transport.js';
-import { firstCharacter, post } from './transport.js';
+import { post } from './transport.js';
 import { unusable } from './unusable-answer.js';
 
 /** A provider's server, for requests and the messages of failures. */
@@ -137,99 +137,6 @@ async function accepted(
   throw refusal(answer, await answer.text().catch(() => ''), { call, server, now });
 }
 
-interface Reading {
-  readonly call: ServerCall;
-  readonly wire: WireReading;
-}
-
-/** The answer for the package: one JSON value, or events that each hold one, in the form that was asked for. */
-async function readable(answer: HttpAnswer, form: AnswerForm, reading: Reading): Promise<Response> {
-  if (form === 'stream' && formOf(await answer.firstCharacter()) !== 'whole') {
-    return streamed(answer.chunks(), reading);
-  }
-  const text = await answer.text();
-  const came = formOf(firstCharacter(text)) ?? form;
-  if (came === form) return whole(text, reading);
-  reading.call.received = { form: came, text };
-  throw new OtherForm(came);
-}
-
-/** An answer that came in the form that is now asked for. */
-function received({ form, text }: NonNullable<ServerCall['received']>, reading: Reading): Response {
-  reading.call.received = null;
-  return form === 'whole' ? whole(text, reading) : streamed([Buffer.from(text)], reading);
-}
-
-/** The content type need not be believed: an event stream begins with a name of its fields, or with a comment. */
-function formOf(first: string): AnswerForm | null {
-  if (first === '') return null;
-  return 'deir:'.includes(first) ? 'stream' : 'whole';
-}
-
-function streamed(chunks: AsyncIterable<Buffer> | Iterable<Buffer>, reading: Reading): Response {
-  const events = ReadableStream.from(encodedEvents(chunks, reading));
-  return new Response(events, { headers: { 'content-type': 'text/event-stream' } });
-}
-
-function whole(text: string, { call, wire }: Reading): Response {
-  return ofBytes(Buffer.from(JSON.stringify(wire.whole(jsonIn(text, call), call))));
-}
-
-/** A response as far as the packages read one. A web stream around the bytes costs ten times as much. */
-function ofBytes(bytes: Uint8Array): Response {
-  const unread = [bytes];
-  const reader = {
-    read: () => Promise.resolve({ done: unread.length === 0, value: unread.pop() }),
-    cancel: () => Promise.resolve(),
-    releaseLock: () => undefined,
-  };
-  return Object.defineProperty(new Response(), 'body', { value: { getReader: () => reader } });
-}
-
-/** A JSON value, or `[DONE]` after it, which some servers send after a whole answer too. */
-function jsonIn(text: string, { purpose }: ServerCall): unknown {
-  const json = text.replace(/\s*(?:data:\s*)?\[DONE\]\s*$/, '');
-  if (json.trim() === '') throw unreadable(purpose, 'is empty');
-  const value = parsed(json);
-  if (typeof value === 'object' && value !== null) return value;
-  throw unreadable(purpose, 'is no JSON object, or cut off');
-}
-
-async function* encodedEvents(
-  chunks: AsyncIterable<Buffer> | Iterable<Buffer>,
-  { call, wire }: Reading,
-): AsyncGenerator<Uint8Array> {
-  let isEnded = false;
-  for await (const data of eventsIn(chunks)) {
-    if (data.trim() === '') continue;
-    if (data.trim() === '[DONE]') {
-      isEnded = true;
-      break;
-    }
-    const came = jsonIn(data, call);
-    isEnded ||= wire.isEnd(came);
-    const event = wire.event(came, call);
-    if (event !== null) yield Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
-  }
-  if (!isEnded) throw unreadable(call.purpose, 'broke off');
-  const last = wire.event(null, call);
-  if (last !== null) yield Buffer.from(`data: ${JSON.stringify(last)}\n\n`);
-}
-
-/** The data of each event; the last one counts without its empty line, which several servers leave out. */
-async function* eventsIn(chunks: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let came: string[] = [];
-  const parser = createParser({ onEvent: ({ data }) => came.push(data) });
-  const feed = (text: string): readonly string[] => {
-    came = [];
-    parser.feed(text);
-    return came;
-  };
-  for await (const chunk of chunks) yield* feed(decoder.decode(chunk, { stream: true }));
-  yield* feed(`${decoder.decode()}\n\n`);
-}
-
 function refusal(
   { status, headers }: HttpAnswer,
   said: string,
@@ -263,16 +170,4 @@ export function failureBehind(error: unknown, call: ServerCall, server: ModelSer
   }
   if (call.signal.aborted) return callAborted(call.signal);
   return unusable(call, 'it has another form than an answer has', 'unreadable_answer');
-}
-
-function unreadable(purpose: string, what: string): ModelFailed {
-  return modelFailed(`${purpose}: the body of its answer ${what}`, 'unreadable_answer');
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return null;
-  }
 }

@@ -89,9 +89,14 @@ export class HttpAnswer implements Dispatcher.DispatchHandlers {
 
   /** The first character that is no space, so that the content type need not be believed; empty without one. */
   async firstCharacter(): Promise<string> {
-    for (;;) {
-      const first = firstCharacter(Buffer.concat(this.#chunks).toString());
+    for (let read = 0; ;) {
+      const first = this.#chunks
+        .slice(read)
+        .map((chunk) => firstCharacter(chunk.toString()))
+        .join('')
+        .slice(0, 1);
       if (first !== '' || this.#isComplete) return first;
+      read = this.#chunks.length;
       await this.#change();
     }
   }

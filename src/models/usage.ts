@@ -1,11 +1,19 @@
 /** Token counts as providers report them: a number, or null where a provider reports none. */
-import { fieldOf } from '../system/untrusted.js';
+import { fieldOf, isRecord } from '../system/untrusted.js';
 import type { ModelUsage } from './port.js';
 
 /** A count, or null if the field holds none. */
 export function count(usage: unknown, name: string): number | null {
   const tokens = fieldOf(usage, name);
   return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : null;
+}
+
+/** A provider's usage without counts that are no numbers, for which a package would refuse the whole answer. */
+export function plainUsage(usage: unknown, isCount = (_: string): boolean => true): object | undefined {
+  if (!isRecord(usage)) return undefined;
+  return Object.fromEntries(
+    Object.entries(usage).filter(([name, value]) => !isCount(name) || typeof value === 'number'),
+  );
 }
 
 /** The sum, or null if one of the counts is unknown. */

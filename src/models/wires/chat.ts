@@ -6,7 +6,7 @@ import type { ServerCall } from '../guarded-fetch.js';
 import { redact } from '../failed-exchange.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
 import type { ModelUsage } from '../port.js';
-import { count, sumOf } from '../usage.js';
+import { count, plainUsage, sumOf } from '../usage.js';
 import type { RequestForm, Wire, WireOptions } from './wire.js';
 
 /** The package's own choice by model names is not used: a server decides by its refusals what it accepts. */
@@ -32,19 +32,15 @@ export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> 
         refuseError(body, call);
         const choices = listOf(fieldOf(body, 'choices')).slice(0, 1);
         if (!choices.some(hasMessage)) throw noChoice(call);
-        return { ...object(body), choices: choices.map((each) => wholeChoice(each, call)), usage: plainUsage(body) };
+        return readable(body, 'message', call);
       },
       event(event, call) {
-        if (event === null && !('choices' in call.reading)) throw noChoice(call);
-        if (event === null)
-          return 'finish' in call.reading ? null : { choices: [{ delta: {}, finish_reason: 'stop' }] };
-        refuseError(event, call);
-        const choices = listOf(fieldOf(event, 'choices')).slice(0, 1);
-        return {
-          ...object(event),
-          choices: choices.map((each) => streamedChoice(each, call)),
-          usage: plainUsage(event),
-        };
+        if (event !== null) {
+          refuseError(event, call);
+          return readable(event, 'delta', call);
+        }
+        if (!('choices' in call.reading)) throw noChoice(call);
+        return 'finish' in call.reading ? null : { choices: [{ delta: {}, finish_reason: 'stop' }] };
       },
       isEnd: (event) => isText(fieldOf(listOf(fieldOf(event, 'choices'))[0], 'finish_reason')),
     },
@@ -53,6 +49,14 @@ export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> 
       return Array.isArray(details) ? { openaiCompatible: { reasoning_details: details } } : undefined;
     },
   };
+}
+
+/** An answer, or an event of one, in the form that the package reads. */
+function readable(body: unknown, field: 'message' | 'delta', call: ServerCall): object {
+  const choices = listOf(fieldOf(body, 'choices')).slice(0, 1);
+  if (choices.length > 0) call.reading['choices'] = true;
+  const usage = plainUsage(fieldOf(body, 'usage'), (name) => name.endsWith('_tokens'));
+  return { ...object(body), choices: choices.map((each) => choiceIn(each, field, call)), usage };
 }
 
 function noChoice(call: ServerCall): ModelFailed {
@@ -87,36 +91,25 @@ function refuseError(body: unknown, call: ServerCall): void {
   if (error !== undefined && error !== null && error !== '') throw errorInAnswer(body, call);
 }
 
-function wholeChoice(choice: unknown, call: ServerCall): object {
-  const message = object(fieldOf(choice, 'message'));
-  const calls = listOf(message['tool_calls']).flatMap((each, index) => toolCall(each, index, call));
+/** A choice in the form that the package reads. */
+function choiceIn(choice: unknown, field: 'message' | 'delta', call: ServerCall): object {
+  const message = object(fieldOf(choice, field));
+  const given = listOf(message['tool_calls']);
+  const calls = given.flatMap((each, index) =>
+    field === 'message' ? toolCall(each, index, call) : callPiece(each, call),
+  );
   remember(message, call);
   refuseRefusal(message, call);
+  const reason = fieldOf(choice, 'finish_reason');
+  if (isText(reason)) call.reading['finish'] = reason;
   return {
-    message: {
+    [field]: {
       ...message,
       role: 'assistant',
       content: content(message['content']),
       tool_calls: calls.length > 0 ? calls : undefined,
     },
-    finish_reason: finishOf(choice, call),
-  };
-}
-
-function streamedChoice(choice: unknown, call: ServerCall): object {
-  call.reading['choices'] = true;
-  const delta = object(fieldOf(choice, 'delta'));
-  remember(delta, call);
-  refuseRefusal(delta, call);
-  const calls = listOf(delta['tool_calls']).flatMap((each) => callPiece(each, call));
-  return {
-    delta: {
-      ...delta,
-      role: 'assistant',
-      content: content(delta['content']),
-      tool_calls: calls.length > 0 ? calls : undefined,
-    },
-    finish_reason: finishOf(choice, call),
+    finish_reason: isText(reason) ? reason : null,
   };
 }
 
@@ -185,22 +178,6 @@ function argumentsOf(call: unknown): string {
   const given = fieldOf(fieldOf(call, 'function'), 'arguments');
   if (typeof given === 'string') return given;
   return isRecord(given) ? JSON.stringify(given) : '';
-}
-
-function finishOf(choice: unknown, { reading }: ServerCall): string | null {
-  const reason = fieldOf(choice, 'finish_reason');
-  if (!isText(reason)) return null;
-  reading['finish'] = reason;
-  return reason;
-}
-
-/** Without counts that are no numbers, which the package would refuse the whole answer for. */
-function plainUsage(body: unknown): unknown {
-  const usage = fieldOf(body, 'usage');
-  if (!isRecord(usage)) return undefined;
-  return Object.fromEntries(
-    Object.entries(usage).filter(([name, value]) => !name.endsWith('_tokens') || typeof value === 'number'),
-  );
 }
 
 function usageOf(raw: unknown): ModelUsage {

@@ -3,7 +3,7 @@ import { fieldOf, isRecord, listOf } from '../../system/untrusted.js';
 import type { ModelUsage } from '../port.js';
 import { modelFailed, redactName } from '../failed-exchange.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
-import { count, sumOf } from '../usage.js';
+import { count, plainUsage, sumOf } from '../usage.js';
 import type { ServerCall } from '../guarded-fetch.js';
 import type { Wire, WireOptions } from './wire.js';
 
@@ -14,7 +14,7 @@ export async function geminiWire({ baseUrl, apiKey }: WireOptions): Promise<Wire
     const reason = fieldOf(fieldOf(body, 'promptFeedback'), 'blockReason');
     if (isSet(reason) && finishIn(body) === undefined)
       throw unusable(call, `the prompt was blocked (${redactName(reason, call.hidden)})`, 'prompt_blocked');
-    return { candidates: candidatesOf(body), usageMetadata: plainUsage(body) };
+    return { candidates: candidatesOf(body), usageMetadata: plainUsage(fieldOf(body, 'usageMetadata')) };
   };
   return {
     // The package insists on a key; `headers` replaces what it sends.
@@ -49,13 +49,6 @@ function isReadable(part: unknown): boolean {
   return (
     typeof fieldOf(part, 'text') === 'string' || typeof fieldOf(fieldOf(part, 'functionCall'), 'name') === 'string'
   );
-}
-
-/** Without counts that are no numbers. */
-function plainUsage(answer: unknown): object | undefined {
-  const usage = fieldOf(answer, 'usageMetadata');
-  if (!isRecord(usage)) return undefined;
-  return Object.fromEntries(Object.entries(usage).filter(([, value]) => typeof value === 'number'));
 }
 
 function finishIn(answer: unknown): unknown {
