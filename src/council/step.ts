@@ -150,7 +150,7 @@ interface DraftListener {
 
 function withUsage({ failure }: Failed, spent: readonly ModelUsage[]): Failed {
   const usage = totalUsage(spent);
-  const isUnknown = usage.inputTokens === null && usage.outputTokens === null;
+  const isUnknown = usage.inputTokens === null && usage.outputTokens === null && usage.costUsd === undefined;
   return { kind: 'failed', failure: isUnknown ? failure : { ...failure, usage } };
 }
 

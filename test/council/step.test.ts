@@ -160,6 +160,12 @@ describe('A step whose model fails', () => {
     ).not.to.have.any.keys('usage');
   });
 
+  it('reports a cost that the provider reports without tokens', async () => {
+    const usage = { ...spent(null, null), costUsd: 0.5 };
+    const error = new ModelFailed('Cut off', { kind: 'max_tokens', retryable: false, usage });
+    expect(await failureOf(agent, { error })).to.deep.include({ kind: 'max_tokens', usage });
+  });
+
   it('reports any other error as final, with its message', async () => {
     const failure = { kind: 'model_error', message: 'x is not a function', retryable: false };
     expect(await failureOf(agent, { error: new TypeError('x is not a function') })).to.deep.equal(failure);
