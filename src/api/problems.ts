@@ -72,6 +72,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'run.votes-used-up': { status: 409 },
   'run.pause-moved': { status: 409 },
   'run.session-unknown': { status: 404 },
+  'run.budget-refused': { status: 422 },
   'run.key-reused': { status: 409 },
   'run.too-many-pending': { status: 503, retryAfterSeconds: 5 },
   'run.corrupt': { status: 500, detail: 'The record of this run is damaged' },

@@ -1,6 +1,6 @@
 /** Validates values against their schemas. Reports broken rules as FastAPI does: location, message and type. */
 import type { DefinedError, JSONType, ValidateFunction } from 'ajv/dist/2020.js';
-import type { BlueprintCreate, BlueprintUpdate, FieldError } from '../generated/schemas.js';
+import type { Budget, BlueprintCreate, BlueprintUpdate, FieldError } from '../generated/schemas.js';
 import { elementAt, isKeyOf, present } from '../system/element.js';
 import { brokenRules } from './problems.js';
 import { MAX_BLUEPRINT_BYTES, isBlueprintId, repeatedNode } from '../blueprint/record.js';
@@ -98,7 +98,8 @@ export const BODY_LIMITS = { maxBytes: MAX_BLUEPRINT_BYTES, maxDepth: 64 };
 const RESERVED_NODES: ReadonlySet<string> = new Set(['done']);
 
 /** Refuses reserved ids of blueprints and nodes, and repeated node ids. @throws {RequestRefused} 422 */
-export function assertRules({ id, nodes = [] }: Partial<BlueprintCreate> & BlueprintUpdate): void {
+export function assertRules({ id, nodes = [], budget }: Partial<BlueprintCreate> & BlueprintUpdate): void {
+  assertBudget(budget);
   const errors: FieldError[] = [];
   if (id !== undefined && !isBlueprintId(id)) {
     errors.push({ loc: ['body', 'id'], msg: `The id "${id}" is reserved`, type: 'reserved' });
@@ -113,4 +114,10 @@ export function assertRules({ id, nodes = [] }: Partial<BlueprintCreate> & Bluep
     errors.push({ loc: ['body', 'nodes', repeated, 'id'], msg: 'An earlier node has this id', type: 'duplicate' });
   }
   if (errors.length > 0) throw brokenRules(errors);
+}
+
+/** Refuses a budget without a limit. @throws {RequestRefused} 422 */
+export function assertBudget(budget: Budget | undefined): void {
+  if (budget === undefined || budget.usd !== undefined || budget.tokens !== undefined) return;
+  throw brokenRules([{ loc: ['body', 'budget'], msg: 'A budget should set usd, tokens or both', type: 'missing' }]);
 }

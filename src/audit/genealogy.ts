@@ -18,7 +18,7 @@ import type { Branch } from '../run/branch.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
 import { reusedResults } from '../run/fork.js';
-import { branchAtEnd, branchInto, partsAtEnd, partsInto } from '../run/frontier.js';
+import { branchAtBudget, branchAtEnd, branchInto, partsAtEnd, partsInto } from '../run/frontier.js';
 import type { RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import { Provenance, distinct } from './provenance.js';
@@ -193,12 +193,13 @@ class GenealogyFold {
   }
 
   #ended(event: Of<'RunCompleted'>, before: RunState): void {
-    const [parts, text] = [partsAtEnd(before), event.data.finalDraft];
+    const isAtBudget = event.data.endedBy === 'budget';
+    const [parts, text] = [isAtBudget ? [] : partsAtEnd(before), event.data.finalDraft];
     const joined = { node: null, step: null, iteration: before.progress.iterationCount };
     const isJoined = parts.length > 0 && text !== null;
     const id = isJoined
       ? this.#addJoined(event, parts, { ...joined, text })
-      : this.#provenance.draftOf(branchAtEnd(before));
+      : this.#provenance.draftOf(isAtBudget ? branchAtBudget(before) : branchAtEnd(before));
     this.#outcome = outcomeOf(event, id);
   }
 }

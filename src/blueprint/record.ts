@@ -19,7 +19,7 @@ import { inspectGraph, warningsOf } from './validate.js';
 const RESERVED_IDS: ReadonlySet<string> = new Set(['run', 'runs', 'upload-pdf', 'validate', '.', '..']);
 
 /** The client's part of a blueprint. */
-type Council = Pick<Blueprint, 'name' | 'nodes' | 'edges' | 'fallbacks' | 'approvals'>;
+type Council = Pick<Blueprint, 'name' | 'nodes' | 'edges' | 'fallbacks' | 'approvals' | 'budget'>;
 
 /** Whether a text is a blueprint id: 1 to 128 letters, digits, `-`, `_`, `.`, and not reserved. */
 export function isBlueprintId(text: string): boolean {
@@ -47,18 +47,28 @@ export function createdBlueprint(
 export function updatedBlueprint(current: Blueprint, change: BlueprintUpdate, saving: Saving): Blueprint {
   const { id, version, createdAt } = current;
   const { name = current.name, nodes = current.nodes, edges = current.edges } = change;
-  const { fallbacks = current.fallbacks, approvals = current.approvals } = change;
-  const optional = { ...(fallbacks !== undefined && { fallbacks }), ...(approvals !== undefined && { approvals }) };
-  const council = councilOf({ name, nodes, edges, ...optional });
+  const { fallbacks = current.fallbacks, approvals = current.approvals, budget = current.budget } = change;
+  const council = councilOf({ name, nodes, edges, ...given({ fallbacks, approvals, budget }) });
   return recordOf(council, { id, version: version + 1, createdAt }, saving);
 }
 
 /** A client's council with defaults. */
-export function councilOf({ name, nodes, edges = [], fallbacks, approvals }: BlueprintCreate): Council {
+export function councilOf({ name, nodes, edges = [], ...optional }: BlueprintCreate): Council {
+  return { name, nodes: nodes.map(savedNode), edges: edges.map(savedEdge), ...given(optional) };
+}
+
+type Optional = Pick<Council, 'fallbacks' | 'approvals' | 'budget'>;
+
+/** The optional parts of a council that are not undefined, and nothing else. */
+function given({
+  fallbacks,
+  approvals,
+  budget,
+}: { readonly [Name in keyof Optional]?: Optional[Name] | undefined }): Optional {
   return {
-    ...{ name, nodes: nodes.map(savedNode), edges: edges.map(savedEdge) },
     ...(fallbacks !== undefined && { fallbacks }),
     ...(approvals !== undefined && { approvals }),
+    ...(budget !== undefined && { budget }),
   };
 }
 
@@ -127,7 +137,7 @@ export function isTooLong(record: BlueprintRecord): boolean {
  * Bytes of the shortest request for a council: default values do not count. So every request within the limit can be
  * saved, and several updates cannot make a larger blueprint than one request.
  */
-export function sentBytes({ name, nodes, edges, fallbacks, approvals }: Council): number {
+export function sentBytes({ name, nodes, edges, fallbacks, approvals, budget }: Council): number {
   const plain = councilOf({
     name,
     nodes: nodes.map(({ id }) => ({ id })),
@@ -140,6 +150,7 @@ export function sentBytes({ name, nodes, edges, fallbacks, approvals }: Council)
     edges: edges.length === 0 ? undefined : edges.map((edge, at) => sentEdge(edge, plain.edges[at])),
     fallbacks,
     approvals,
+    budget,
   };
   return jsonBytes(sent);
 }

@@ -28,10 +28,23 @@ export interface Step {
   readonly signal: AbortSignal;
   /** As in System. */
   readonly monotonicMs: () => number;
+  /**
+   * Called before each call after the first; resolves when the call may be made, and rejects when the attempt no longer
+   * counts. Absent: the run has no budget.
+   */
+  readonly reserve?: (next: FurtherCall) => Promise<void>;
   /** The tools in the prompt; absent if there are none. */
   readonly kit?: ToolKit;
   /** Returns the listener to a draft while the model writes it, or null; called before each call to the model. */
   readonly tokenSink?: () => TokenSink | null;
+}
+
+/** A call that an attempt wants to make after others. */
+export interface FurtherCall {
+  readonly request: ModelRequest;
+  /** Usage of the call before, and of all calls before. */
+  readonly last: ModelUsage;
+  readonly total: ModelUsage;
 }
 
 /** Receives pieces of a draft. `turn` counts from 1; when it increases, the text of earlier turns is not part of the draft. */
@@ -43,7 +56,14 @@ export type TokenSink = (text: string, turn: number) => void;
  */
 export type AttemptFailureKind =
   | ModelFailureKind
-  | ('thoughts_only' | 'unusable_critique' | 'draft_too_large' | 'feedback_too_large' | 'model_error');
+  | (
+      | 'thoughts_only'
+      | 'unusable_critique'
+      | 'draft_too_large'
+      | 'feedback_too_large'
+      | 'budget_exceeded'
+      | 'model_error'
+    );
 
 export interface StepFailure {
   readonly kind: AttemptFailureKind;
@@ -55,12 +75,16 @@ export interface StepFailure {
   readonly outageMs?: number;
   /** The usage of the failed step; absent if unknown. */
   readonly usage?: ModelUsage;
+  /** As in StepCost. */
+  readonly lastCall?: ModelUsage;
 }
 
 /** The cost of a successful outcome. */
 interface StepCost {
   /** Sum over all calls of the step. */
   readonly usage: ModelUsage;
+  /** The usage of the last call, if `reserve` was called before it. */
+  readonly lastCall?: ModelUsage;
   /** Whole milliseconds from start to outcome, including waits for a slot or a server. */
   readonly durationMs: number;
   /** As in ModelAnswer, over all calls of the step. */
@@ -84,25 +108,45 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
   const dropped = new Set<string>();
   let finish: string | undefined;
   const listen = draftListener(step);
+  let last: ModelUsage | null = null;
+  let reserved = false;
+  const lastCall = (): { lastCall?: ModelUsage } => (reserved && last !== null ? { lastCall: last } : {});
+  const used = (usage: ModelUsage): void => {
+    last = usage;
+    spent.push(usage);
+  };
   const ask = async (request: ModelRequest): Promise<ModelAnswer> => {
     step.signal.throwIfAborted();
+    if (last !== null && step.reserve !== undefined) {
+      await step.reserve({ request, last, total: totalUsage(spent) });
+      reserved = true;
+    }
     const listener = listen(request);
-    const answer = await step.ask({ ...request, ...listener?.hooks });
+    last = UNKNOWN_USAGE;
+    const answer = await step.ask({ ...request, ...listener?.hooks }).catch((error: unknown) => {
+      if (error instanceof ModelFailed && error.data.usage !== undefined) used(error.data.usage);
+      throw error;
+    });
     step.signal.throwIfAborted();
     listener?.end();
-    spent.push(answer.usage);
+    used(answer.usage);
     answer.dropped?.forEach((each) => dropped.add(each));
     finish = answer.finish ?? finish;
     return { ...answer, text: answer.text.toWellFormed() };
   };
   try {
     const result = await STEPS[ROLES[step.promptInput.role].answer](step, ask);
-    if (result.kind === 'failed') return withUsage(result, spent);
+    if (result.kind === 'failed') return withUsage(result, spent, lastCall());
     const notes = { ...(dropped.size > 0 && { dropped: [...dropped] }), ...(finish !== undefined && { finish }) };
-    return { ...notes, usage: totalUsage(spent), durationMs: Math.round(step.monotonicMs() - startedMs), ...result };
+    return {
+      ...notes,
+      ...lastCall(),
+      usage: totalUsage(spent),
+      durationMs: Math.round(step.monotonicMs() - startedMs),
+      ...result,
+    };
   } catch (error) {
-    if (error instanceof ModelFailed && error.data.usage !== undefined) spent.push(error.data.usage);
-    return withUsage({ kind: 'failed', failure: failureOf(error, step) }, spent);
+    return withUsage({ kind: 'failed', failure: failureOf(error, step) }, spent, lastCall());
   }
 }
 
@@ -148,10 +192,13 @@ interface DraftListener {
   readonly end: () => void;
 }
 
-function withUsage({ failure }: Failed, spent: readonly ModelUsage[]): Failed {
+/** The usage of a call before its answer, or if the provider reports none. */
+const UNKNOWN_USAGE: ModelUsage = { inputTokens: null, outputTokens: null };
+
+function withUsage({ failure }: Failed, spent: readonly ModelUsage[], lastCall: Pick<StepFailure, 'lastCall'>): Failed {
   const usage = totalUsage(spent);
   const isUnknown = usage.inputTokens === null && usage.outputTokens === null && usage.costUsd === undefined;
-  return { kind: 'failed', failure: isUnknown ? failure : { ...failure, usage } };
+  return { kind: 'failed', failure: { ...failure, ...(isUnknown ? {} : { usage }), ...lastCall } };
 }
 
 /** The executor of each kind of answer. */

@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import type { ReadBody } from './body.js';
 import { brokenRules } from '../api/problems.js';
+import { assertPriced } from './budget.js';
 import type { HttpContext } from './route.js';
 import type { RouterContext } from '@koa/router';
 import { AppendOutcomeUnknown } from '../eventlog/errors.js';
@@ -131,6 +132,7 @@ async function findOrStart(
   const repeated = keyHash === null ? null : await registry.findRequest(runId, [bodyHash, sentHash]);
   if (repeated !== null) return repeated;
   const { request, failure } = await buildRequest(run);
+  assertPriced(request, start.http);
   const recorded = await startWithinLimits(start, request, () =>
     failure === null ? registry.start(request) : registry.refuse(request, failure),
   );

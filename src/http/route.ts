@@ -48,7 +48,10 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   /** Whether the service listens on a loopback address. */
   readonly isLoopback: boolean;
 
-  readonly registry: Pick<RunRegistry, 'start' | 'previewStart' | 'refuse' | 'findRequest' | 'cancel' | 'decidePause'>;
+  readonly registry: Pick<
+    RunRegistry,
+    'start' | 'previewStart' | 'refuse' | 'findRequest' | 'unpricedModel' | 'cancel' | 'decidePause'
+  >;
   readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'count' | 'record' | 'folded' | 'forkPoint'>;
   readonly feed: Pick<RunFeed, 'follow'>;
   /** The events of all runs. */

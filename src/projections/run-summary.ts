@@ -1,11 +1,20 @@
 /** A run as poll and history show it: one flat record, derived from the fold alone. */
-import type { ExecutionMode } from '../generated/schemas.js';
+import type { ExecutionMode, RunBudget } from '../generated/schemas.js';
 import type { UsageTotals } from '../run/effort.js';
 import { usageOf } from '../run/effort.js';
 import type { RunState, RunStatus } from '../run/state.js';
 import type { ApproverRule } from '../run/approvals.js';
 import { deadlineOf, ruleAt } from '../run/approvals.js';
-import { completedAtOf, failureOf, finalDraftOf, iterationShown, openPauseOf, pauseOf } from '../run/state.js';
+import type { RunSpending } from '../run/budget.js';
+import {
+  completedAtOf,
+  failureOf,
+  finalDraftOf,
+  hasSession,
+  iterationShown,
+  openPauseOf,
+  pauseOf,
+} from '../run/state.js';
 import { fieldOf } from '../system/untrusted.js';
 
 /** A page of a list. */
@@ -50,8 +59,12 @@ export interface RunSummary {
   readonly waitedMs: number | null;
   /** The tokens and the cost, or null if they are unknown. */
   readonly usage: UsageTotals | null;
-  /** The state that a human decides on, or null without God Mode. */
+  /** The state that a human decides on, or null if humans do not decide on it. */
   readonly session: { readonly nextNodes: readonly string[]; readonly currentDraft: string | null } | null;
+  /** Absent unless it is paused for its budget. */
+  readonly pauseReason?: 'budget';
+  /** The budget with what is spent of it; absent if it has none. */
+  readonly budget?: RunBudget & { readonly spentUsd: number | null; readonly spentTokens: number };
 }
 
 /** Whether a value has the form of a summary: the stored file may have been changed by other programs. */
@@ -66,7 +79,8 @@ export function isRunSummary(value: unknown): value is RunSummary {
     Number.isInteger(fieldOf(value, 'seq')) &&
     isUsage(fieldOf(value, 'usage')) &&
     areApprovers(fieldOf(value, 'approvers')) &&
-    isSession(fieldOf(value, 'session'))
+    isSession(fieldOf(value, 'session')) &&
+    isBudget(fieldOf(value, 'budget'))
   );
 }
 
@@ -99,6 +113,12 @@ const SUMS: readonly (keyof UsageTotals)[] = [
 function isSession(value: unknown): boolean {
   if (value === null) return true;
   return areTexts(fieldOf(value, 'nextNodes')) && isNullOr('string', fieldOf(value, 'currentDraft'));
+}
+
+function isBudget(value: unknown): boolean {
+  if (value === undefined) return true;
+  const areNumbers = ['usd', 'tokens', 'spentUsd'].every((field) => isNullOr('number', fieldOf(value, field)));
+  return areNumbers && typeof fieldOf(value, 'spentTokens') === 'number';
 }
 
 function areApprovers(value: unknown): boolean {
@@ -140,7 +160,13 @@ export function summaryOf(run: RunState): RunSummary {
     waitedMs: pauseOf(run) === null ? run.effort.waitedMs : null,
     usage: usageOf(run.effort),
     session: sessionOf(run),
+    ...(pauseOf(run)?.reason === 'budget' && { pauseReason: 'budget' }),
+    ...(run.spending !== null && { budget: budgetIn(run.spending) }),
   };
+}
+
+function budgetIn({ budget, spent }: RunSpending): NonNullable<RunSummary['budget']> {
+  return { ...budget, spentUsd: spent.usd, spentTokens: spent.tokens };
 }
 
 function deadlineIn(run: RunState): string | null {
@@ -155,7 +181,7 @@ function approversIn(run: RunState): ApproverRule | null {
 }
 
 function sessionOf(run: RunState): RunSummary['session'] {
-  if (!run.request.godMode) return null;
+  if (!hasSession(run)) return null;
   const pause = pauseOf(run);
   return { nextNodes: pause === null ? [] : pause.nextNodes, currentDraft: run.progress.shown.draft };
 }

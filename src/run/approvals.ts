@@ -8,12 +8,13 @@ import type { RunPause, RunState, Vote } from './state.js';
 import { openPauseOf } from './state.js';
 
 /**
- * The approval rule of a pause, or null if it has none. After an escalation, the new approvers replace the rule's, without
+ * The approval rule of a pause, or null if it has none: a pause for the budget has none. After an escalation, the new approvers replace the rule's, without
  * a deadline.
  *
  * @param chosen nodes that an override leads to instead of those shown: their rules count too
  */
 export function ruleAt({ plan }: RunState, pause: RunPause, chosen: readonly string[] = []): ApprovalRule | null {
+  if (pause.reason === 'budget') return null;
   const shown = approvalRule(plan.graph, pause.nextNodes);
   const { escalatedTo: by } = pause;
   const now = by === null ? shown : { ...(shown ?? NO_RULE), by, deadline: null };

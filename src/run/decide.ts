@@ -4,22 +4,21 @@
  */
 import type { ModelFailureKind } from '../errors.js';
 import type { ConditionFacts } from '../graph/condition.js';
-import { unknownMarks } from '../council/citations.js';
-import { MAX_DRAFT_BYTES } from '../graph/limits.js';
 import { noRoute } from '../graph/routing.js';
-import type { NodeCompletedData, NodeFailedData, RunFailedData, ToolCalledData } from '../generated/schemas.js';
+import type { CallUsage, NodeCompletedData, NodeFailedData, ToolCalledData } from '../generated/schemas.js';
 import { isTooLarge } from './branch.js';
-import { branchAtEnd, branchInto, branchShown, nextFrontier, unstartedNodes } from './frontier.js';
-import { usageOf } from './effort.js';
+import type { NextCall } from './budgeted-work.js';
+import { notYetBegun, reserveCall, startWork } from './budgeted-work.js';
+import { complete, fail, failTooLarge, pause, release } from './ends.js';
+import { branchAtEnd, branchInto, nextFrontier, unstartedNodes, stoppedSteps } from './frontier.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionContext } from './pending-events.js';
 import { PendingEvents } from './pending-events.js';
 import { routeOf } from './node-route.js';
-import { startNextAttempt, startNode } from './node-start.js';
 import { afterOutput } from './output.js';
 import { conditionFacts } from './output.js';
 import type { FrontierNode, RunState } from './state.js';
-import { delayLeft, isFinished, isFrontierDone, iterationShown, labelOf } from './state.js';
+import { attemptInFlight, delayLeft, isFinished, isFrontierDone, labelOf } from './state.js';
 
 export type RunCommand =
   /** An instance claims the run: for the first time, or from a dead or stopped owner. */
@@ -28,6 +27,8 @@ export type RunCommand =
   | { readonly type: 'RecordToolCall'; readonly call: Omit<ToolCalledData, 'node'> }
   /** An attempt has succeeded. */
   | { readonly type: 'CompleteNode'; readonly result: Omit<NodeCompletedData, 'route' | 'node'> }
+  /** A call of an attempt was answered, and the attempt asks to make another. */
+  | { readonly type: 'ReserveCall'; readonly next: NextCall }
   /** An attempt has failed. `retryInMs` is null if no further attempt follows. */
   | {
       readonly type: 'FailNode';
@@ -54,6 +55,9 @@ export function decide(
       break;
     case 'RecordToolCall':
       recordToolCall(pending, command.call);
+      break;
+    case 'ReserveCall':
+      reserveCall(pending, command.next);
       break;
     case 'CompleteNode':
       completeNode(pending, command.result);
@@ -98,8 +102,8 @@ function resumeWork(pending: PendingEvents, others: readonly string[]): void {
   if (stuck !== undefined) {
     failWithoutRoute(pending, stuck.node, conditionFacts(stuck.branch, run.progress.iterationCount));
   } else if (outstanding.length > 0) {
-    for (const each of outstanding) startNextAttempt(pending, each, delayLeft(each, context.at));
-    startFrontier(pending, others);
+    const again = outstanding.map((at) => ({ at, delayMs: delayLeft(at, context.at) }));
+    startWork(pending, { again, nodes: others });
   } else if (run.progress.isApproved) {
     scheduleNext(pending, nextFrontier(run));
   } else {
@@ -135,7 +139,7 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
       node: at.node,
       ...(at.model !== null && { model: at.model }),
       route: route ?? { next: [], reason: 'no condition holds' },
-      ...result,
+      ...withinBudget(run, result),
     },
   });
   if (route === null) {
@@ -152,15 +156,27 @@ function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>,
   const model = at.model !== null && { model: at.model };
   pending.write({
     type: 'NodeFailed',
-    data: { node: at.node, ...model, ...failure, ...(fallbackTo !== null && { fallbackTo }) },
+    data: {
+      node: at.node,
+      ...model,
+      ...withinBudget(pending.run, failure),
+      ...(fallbackTo !== null && { fallbackTo }),
+    },
   });
   if (retryInMs !== null) {
-    startNextAttempt(pending, at, retryInMs);
+    startWork(pending, { again: [{ at, delayMs: retryInMs }], nodes: [] });
   } else if (fallbackTo !== null) {
-    startNextAttempt(pending, { ...at, model: fallbackTo }, 0);
+    startWork(pending, { again: [{ at: { ...at, model: fallbackTo }, delayMs: 0 }], nodes: [] });
   } else {
     fail(pending, { kind: 'node_failed', error: `Node "${at.node}": ${failure.message}`, node: at.node });
   }
+}
+
+/** A recorded result: a run without a budget does not record the last call apart. */
+function withinBudget<T extends { readonly lastCall?: CallUsage }>({ spending }: RunState, result: T): T {
+  if (spending !== null || result.lastCall === undefined) return result;
+  const { lastCall: _, ...rest } = result;
+  return rest as T;
 }
 
 /** The full name of the model that a step asks next, or null if its failure allows none or none is left. */
@@ -183,37 +199,31 @@ const FALLS_BACK: ReadonlySet<string> = new Set<ModelFailureKind>([
   ...(['unauthorized', 'forbidden', 'quota_used_up', 'model_unknown', 'model_unusable'] as const),
 ]);
 
-/** The attempt of a report, or undefined if it is no longer in flight: late reports have no effect. */
-function attemptInFlight(
-  run: RunState,
-  report: { readonly step: number; readonly attempt: number },
-): FrontierNode | undefined {
-  return run.progress.frontier.find(
-    (each) => each.active && each.step === report.step && each.attempt === report.attempt,
-  );
-}
-
 /** Starts the next frontier, pauses before it, or completes the run. All nodes of the frontier must have ended. */
 function endFrontier(pending: PendingEvents): void {
+  const again = stoppedSteps(pending.run).map((at) => ({ at, delayMs: 0 }));
+  if (again.length > 0) return startWork(pending, { again, nodes: [] });
   scheduleWithinLimits(pending, nextFrontier(pending.run), pending.run.request.godMode ? pause : startFrontier);
 }
 
 /** Starts these nodes after a decided pause, or completes the run if there are none. */
 export function scheduleNext(pending: PendingEvents, nodes: readonly string[]): void {
+  const again = stoppedSteps(pending.run).map((at) => ({ at, delayMs: 0 }));
+  if (again.length > 0) return startWork(pending, { again, nodes: notYetBegun(pending.run, nodes) });
   scheduleWithinLimits(pending, nodes, startFrontier);
 }
 
 /**
  * Begins a frontier, by starting it or pausing before it; completes the run if it is empty, and fails the run if it
- * would exceed a limit. Further attempts of a step do not count again. Check a new limit of the next nodes, such as a
- * budget, here. Check any other limit in the command that reaches it, as `claim` does for takeovers.
+ * would exceed a limit. Further attempts of a step do not count again. Check a new limit of the next nodes here.
+ * Check any other limit in the command that reaches it, as `claim` does for takeovers.
  */
 function scheduleWithinLimits(pending: PendingEvents, next: readonly string[], begin: typeof startFrontier): void {
   const { run } = pending;
   const { maxNodeExecutions } = run.request.limits;
   const oversized = next.find((node) => isTooLarge(branchInto(run, node, run.progress.steps + 1)));
   if (next.length === 0) {
-    finish(pending);
+    complete(pending, branchAtEnd(run));
   } else if (run.progress.steps + next.length > maxNodeExecutions) {
     const beyond = `${next.length} more would pass the limit of ${maxNodeExecutions}`;
     const error = `Stopped after ${run.progress.steps} node executions: ${beyond}`;
@@ -226,57 +236,5 @@ function scheduleWithinLimits(pending: PendingEvents, next: readonly string[], b
 }
 
 function startFrontier(pending: PendingEvents, nodes: readonly string[]): void {
-  for (const node of nodes) {
-    const step = pending.run.progress.steps + 1;
-    const branch = branchInto(pending.run, node, step);
-    startNode(pending, { node, step, attempt: 1, model: null, branch }, 0);
-  }
-}
-
-function pause(pending: PendingEvents, nextNodes: readonly string[]): void {
-  const { run } = pending;
-  pending.write({
-    type: 'RunPaused',
-    data: {
-      gate: run.progress.pauses + 1,
-      nextNodes: [...nextNodes],
-      criticScore: branchShown(run, nextNodes).score,
-      iteration: run.progress.iterationCount,
-    },
-  });
-  release(pending, 'paused');
-}
-
-function release(pending: PendingEvents, reason: 'paused' | 'shutdown'): void {
-  const { epoch, owner } = pending.run.ownership;
-  if (owner === null) return;
-  pending.write({ type: 'RunReleased', data: { epoch, instanceId: owner, reason } });
-}
-
-function finish(pending: PendingEvents): void {
-  const { run } = pending;
-  const last = branchAtEnd(run);
-  if (isTooLarge(last)) return failTooLarge(pending, { place: 'at the end', node: run.progress.activeNode });
-  pending.write({
-    type: 'RunCompleted',
-    data: {
-      finalDraft: last.draft,
-      criticScore: last.score,
-      iterationCount: iterationShown(run),
-      usage: usageOf(run.effort),
-      ...unknownMarks(last.draft, run.progress.sources),
-    },
-  });
-}
-
-export function fail(pending: PendingEvents, failure: RunFailedData): void {
-  pending.write({ type: 'RunFailed', data: { usage: usageOf(pending.run.effort), ...failure } });
-}
-
-function failTooLarge(
-  pending: PendingEvents,
-  { place, node }: { readonly place: string; readonly node: string | null },
-): void {
-  const error = `The drafts joined ${place} are larger than ${MAX_DRAFT_BYTES} bytes`;
-  fail(pending, { kind: 'draft_too_large', error, node });
+  startWork(pending, { again: [], nodes });
 }

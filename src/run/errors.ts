@@ -68,6 +68,14 @@ export class SessionUnknown extends CouncilError<{ runId: string }> {
   }
 }
 
+/** The decision does not answer a pause for the budget. The pause stays open. */
+export class BudgetRefused extends CouncilError<{ runId: string; loc: readonly string[]; reason: string }> {
+  readonly code = 'run.budget-refused';
+  constructor(data: { runId: string; loc: readonly string[]; reason: string }) {
+    super(`Cannot decide on run "${data.runId}": ${data.reason}`, data);
+  }
+}
+
 /** The Idempotency-Key was sent with another body before. */
 export class KeyReused extends CouncilError<{ runId: string }> {
   readonly code = 'run.key-reused';

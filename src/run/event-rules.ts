@@ -1,9 +1,9 @@
 /** Which event may follow in which state of a run. The chart (machine.ts) is compiled from these rules. */
-import type { NodeStartedData, RunCompletedData, RunFacts } from '../generated/schemas.js';
+import type { NodeStartedData, RunCompletedData, RunFacts, RunPausedData } from '../generated/schemas.js';
 import { isDecisionAllowed, isEscalationAllowed, isVoteAllowed } from './approvals.js';
 import type { RunFactType } from './events.js';
 import { isOutstanding } from './fork-snapshot.js';
-import { branchAtEnd } from './frontier.js';
+import { branchAtBudget, branchAtEnd } from './frontier.js';
 import type { RunState } from './state.js';
 import { isFrontierDone } from './state.js';
 
@@ -33,6 +33,7 @@ export const EVENTS: Readonly<Record<RunFactType, Readonly<Partial<Record<ChartP
   RunCompleted: { running: 'completed' },
   RunFailed: { pending: 'failed', running: 'failed', paused: 'failed' },
   NodeStarted: { idle: 'active', active: 'active' },
+  CallReserved: { active: null },
   ToolCalled: { active: null },
   NodeCompleted: { active: 'idle' },
   NodeFailed: { active: 'idle' },
@@ -44,7 +45,7 @@ type Guard<T extends RunFactType> = (run: RunState, data: RunFacts[T], at: strin
 /** What an event requires of the run beyond the chart's state. Types that are not listed require nothing more. */
 const GUARDS: { readonly [T in RunFactType]?: Guard<T> } = {
   NodeStarted: isAwaited,
-  RunPaused: isFrontierDone,
+  RunPaused: mayPause,
   VoteCast: isVoteAllowed,
   PauseEscalated: (run, data, at) => isEscalationAllowed(run, at, data),
   GateDecided: (run, data, at) => isDecisionAllowed(run, at, data),
@@ -72,8 +73,17 @@ function isAwaited(run: RunState, { node, step }: NodeStartedData): boolean {
   return step === run.progress.steps + 1 && run.progress.arrivals.some((each) => each.node === node);
 }
 
-/** Whether all branches have ended and their join is the recorded result. */
-function isResult(run: RunState, { finalDraft, criticScore }: RunCompletedData): boolean {
+/** Whether no node is active. A pause for the budget also ends attempts that were cut off. */
+function mayPause(run: RunState, { reason }: RunPausedData): boolean {
+  return reason === 'budget' ? run.spending !== null : isFrontierDone(run);
+}
+
+/** Whether all branches have ended and their join is the recorded result; at the budget, whether it is the current draft. */
+function isResult(run: RunState, { finalDraft, criticScore, endedBy }: RunCompletedData): boolean {
+  if (endedBy === 'budget') {
+    const { draft, score } = branchAtBudget(run);
+    return run.spending !== null && draft !== null && finalDraft === draft && criticScore === score;
+  }
   if (!isFrontierDone(run) || run.progress.arrivals.length > 0) return false;
   const { draft, score } = branchAtEnd(run);
   return finalDraft === draft && criticScore === score;

@@ -6,15 +6,16 @@ import { planOf } from '../graph/plan.js';
 import type { GateChoice, GateDecidedData, StateOverride } from '../generated/schemas.js';
 import { withVote } from './approvals.js';
 import { EMPTY_BRANCH, humanSource } from './branch.js';
+import { spendingAfter } from './budget.js';
 import { NO_EFFORT, effortAfter } from './effort.js';
 import type { RunEvent } from './events.js';
-import { branchAtEnd, branchInto, branchShown } from './frontier.js';
+import { branchAtBudget, branchAtEnd, branchInto, branchShown } from './frontier.js';
 import { afterOutput } from './output.js';
 import { overrideState } from './override.js';
 import { overrideEveryBranch } from './override-v1.js';
 import { restoreSnapshot } from './fork-snapshot.js';
 import type { FrontierNode, KeyedDecision, Ownership, RunPause, RunProgress, RunState } from './state.js';
-import { failuresWith, isInOutage, openPauseOf, pauseOf } from './state.js';
+import { failuresWith, isInOutage, openPauseOf, pauseOf, withProgress } from './state.js';
 import { followRoute, rerouted } from './node-route.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
@@ -39,6 +40,7 @@ export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.
     progress: state === null ? newProgress(inputTopic, graph.entry) : restoreSnapshot(state, event.at),
     decisions: [],
     effort: NO_EFFORT,
+    spending: spendingAfter(null, event),
   };
 }
 
@@ -66,7 +68,8 @@ function headOf({ seq, hash, id }: RunEvent): StreamHead {
 /** The state after the next event of the run. */
 export function evolve(state: RunState, event: RunEvent): RunState {
   const effort = effortAfter(state.effort, event, openPauseOf(state)?.pausedAt ?? null);
-  return { ...applyEvent(state, event), head: headOf(event), effort };
+  const spending = spendingAfter(state.spending, event);
+  return { ...applyEvent(state, event), head: headOf(event), effort, spending };
 }
 
 function applyEvent(state: RunState, event: RunEvent): RunState {
@@ -86,6 +89,9 @@ function applyEvent(state: RunState, event: RunEvent): RunState {
     }
     case 'NodeStarted':
       return { ...state, progress: nodeStarted(state, event) };
+    case 'CallReserved':
+      // It changes the spending only.
+      return state;
     case 'ToolCalled': {
       const sources = withSources(progress.sources, event.data.hits);
       return { ...state, progress: { ...progress, sources } };
@@ -116,11 +122,12 @@ function applyEvent(state: RunState, event: RunEvent): RunState {
 }
 
 function nodeFailed(progress: RunProgress, { at: since, data }: Of<'NodeFailed'>): RunProgress {
-  const { step, outageMs, fallbackTo } = data;
+  const { step, kind, outageMs, fallbackTo } = data;
   const outage = outageMs === undefined ? null : { since, budgetMs: outageMs };
   const fail = (each: FrontierNode): FrontierNode => {
+    if (kind === 'budget_exceeded') return { ...each, active: false };
     const failures = fallbackTo === undefined ? failuresWith(each, outage !== null) : 0;
-    return { ...each, active: false, failures, outage };
+    return { ...each, active: false, model: fallbackTo ?? each.model, failures, outage };
   };
   return { ...progress, frontier: changeStep(progress, step, fail) };
 }
@@ -175,15 +182,19 @@ function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): RunState
 }
 
 function paused(state: RunState, event: Of<'RunPaused'>): RunState {
-  const { gate, nextNodes } = event.data;
+  const { gate, nextNodes, reason = null } = event.data;
   const [activeNode = null] = nextNodes;
+  // At a pause for the budget, attempts that were cut off wait to be repeated.
+  const waiting = withProgress(state, {
+    frontier: state.progress.frontier.map((each) => ({ ...each, active: false })),
+  });
   return {
     ...state,
     phase: {
       status: 'paused',
-      pause: { number: gate, nextNodes, seq: event.seq, pausedAt: event.at, ...UNDECIDED_PAUSE },
+      pause: { number: gate, nextNodes, seq: event.seq, reason, pausedAt: event.at, ...UNDECIDED_PAUSE },
     },
-    progress: { ...state.progress, activeNode, pauses: gate, shown: branchShown(state, nextNodes) },
+    progress: { ...waiting.progress, activeNode, pauses: gate, shown: branchShown(waiting, nextNodes) },
   };
 }
 
@@ -252,8 +263,9 @@ function withOverrideV1(state: RunState, override: StateOverride, { gate, route 
 }
 
 function completed(state: RunState, event: Of<'RunCompleted'>): RunState {
-  const { finalDraft, criticScore, iterationCount } = event.data;
-  const shown = { ...branchAtEnd(state), draft: finalDraft, score: criticScore };
+  const { finalDraft, criticScore, iterationCount, endedBy } = event.data;
+  const last = endedBy === 'budget' ? branchAtBudget(state) : branchAtEnd(state);
+  const shown = { ...last, draft: finalDraft, score: criticScore };
   return {
     ...state,
     phase: { status: 'completed', completedAt: event.at, finalDraft },

@@ -95,6 +95,10 @@ const ATTEMPT_FAILURES: Readonly<Record<AttemptFailureKind, FailureText>> = {
   empty_answer: EMPTY,
   thoughts_only: { what: 'The model’s answer held thoughts but no draft.', advice: OTHER_MODEL },
   unusable_critique: { what: 'The critic’s answer held no score with feedback.', advice: OTHER_MODEL },
+  budget_exceeded: {
+    what: 'The next call would pass the budget of the run.',
+    advice: 'Raise the budget of the run.',
+  },
   model_error: { what: 'The call to the model failed.', advice: READ_MESSAGE },
 };
 
@@ -113,6 +117,10 @@ const RUN_FAILURES: Readonly<Record<RunFailedData['kind'], FailureText>> = {
   execution_limit: {
     what: 'The run reached its limit of steps.',
     advice: 'Check the conditions of its loop, or raise the limit in a fork.',
+  },
+  budget_exceeded: {
+    what: 'The run stopped at its budget.',
+    advice: 'Fork it before its end with a larger budget, or start it again with one.',
   },
   takeover_limit: { what: 'Too many instances stopped while they ran it.', advice: READ_LOG },
   not_runnable: { what: 'The council cannot run.', advice: 'Correct the problems that the blueprint’s page lists.' },

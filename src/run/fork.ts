@@ -4,6 +4,7 @@ import type {
   Graph,
   GraphNode,
   NodeChange,
+  RunBudget,
   RunChanges,
   RunFold,
   RunRequestedData,
@@ -30,6 +31,8 @@ export interface ForkChanges {
   readonly nodes: readonly NodeChange[];
   /** Limit of node executions, including the parent's, or null for the parent's limit. */
   readonly maxNodeExecutions: number | null;
+  /** The new run's budget. Absent: the parent's. */
+  readonly budget?: RunBudget | undefined;
 }
 
 /** A preview of a fork. */
@@ -57,6 +60,7 @@ export function buildForkRequest(
 ): RunRequestedData {
   const changes = { ...requested, override: effectiveAt(parent, requested.override) };
   const { inputTopic, override, nodes, maxNodeExecutions } = changes;
+  const budget = changes.budget ?? parent.spending?.budget;
   const graph = changedGraph(parent.plan.graph, nodes);
   const named = changedNames(changes);
   const decided = withDecision(parent, changesAnything(named));
@@ -68,6 +72,7 @@ export function buildForkRequest(
     inputTopic: inputTopic ?? parent.request.inputTopic,
     ...frozenGraph(graph, fork.sha256),
     limits: { ...parent.request.limits, ...(maxNodeExecutions !== null && { maxNodeExecutions }) },
+    ...(budget !== undefined && { budget }),
     parent: { runId: parent.runId, at: parent.head.seq, hash: parent.head.hash },
     state: forkSnapshot(override === null ? run : overridden(run, override)),
     changes: named,

@@ -3,7 +3,7 @@ import type { Branch, Joining } from './branch.js';
 import { joinBranches, partsOfJoin } from './branch.js';
 import { isOutstanding } from './fork-snapshot.js';
 import type { Plan } from '../graph/plan.js';
-import type { Arrival, RunState } from './state.js';
+import type { Arrival, FrontierNode, RunState } from './state.js';
 import { labelOf } from './state.js';
 
 /**
@@ -65,7 +65,21 @@ export function partsAtEnd(state: RunState): readonly Branch[] {
 /** The branch that clients see at a pause: the one that the first waiting node would work on. */
 export function branchShown(state: RunState, nextNodes: readonly string[]): Branch {
   const [first] = nextNodes;
+  const begun = state.progress.frontier.find((each) => each.node === first && isOutstanding(state, each));
+  if (begun !== undefined && state.spending !== null) return begun.branch;
   return first === undefined ? state.progress.shown : branchInto(state, first, state.progress.steps + 1);
+}
+
+/** The steps that wait for the budget to allow another attempt: their last one has ended without a result. */
+export function stoppedSteps(run: RunState): readonly FrontierNode[] {
+  if (run.spending === null) return [];
+  return run.progress.frontier.filter((each) => !each.active && isOutstanding(run, each));
+}
+
+/** The result of a run that ends at its budget: the branch that clients see, or if it has no draft the first with one. */
+export function branchAtBudget({ progress }: RunState): Branch {
+  const others = [...progress.arrivals, ...progress.ended, ...progress.frontier].map(({ branch }) => branch);
+  return [progress.shown, ...others].find(({ draft }) => draft !== null) ?? progress.shown;
 }
 
 /** The run's result: the join of its ended branches, in the order of the graph's nodes. */

@@ -1,15 +1,24 @@
 /** A human's decision on a pause, as facts. The instance that accepts it claims the run in the same append. */
-import type { GateAction, GateChoice, GateDecidedData, RunResumedData, StateOverride } from '../generated/schemas.js';
+import type {
+  BudgetChange,
+  GateAction,
+  GateChoice,
+  GateDecidedData,
+  RunResumedData,
+  StateOverride,
+} from '../generated/schemas.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ApprovalRule } from '../graph/approvals.js';
 import { jsonBytes } from '../graph/limits.js';
 import type { Caller } from '../keys/caller.js';
 import { approversOf, isDue, refusalOf, ruleAt, votesFor } from './approvals.js';
 import { humanSource } from './branch.js';
-import { fail, scheduleNext } from './decide.js';
+import { scheduleNext } from './decide.js';
+import { fail } from './ends.js';
 import type { RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionContext } from './pending-events.js';
+import { budgetAfter } from './budget-decision.js';
 import { NotApprover, VotesUsedUp } from './errors.js';
 import { PendingEvents } from './pending-events.js';
 import { effectiveOverride, routeUnderOverride } from './override.js';
@@ -26,6 +35,8 @@ export type PauseDecision = SentChoice & {
   /** SHA-256 of the Idempotency-Key. */
   readonly keyHash: string | null;
   readonly bodyHash: string;
+  /** At a pause for the budget: the new totals; what is absent stays. */
+  readonly budget?: BudgetChange | undefined;
 };
 
 /** Most votes recorded at one pause, so that approvers who change their votes again and again cannot fill the log. */
@@ -52,7 +63,7 @@ export function outcomeOf(action: GateAction): DecisionOutcome {
  * The facts that a decision on the open pause leads to; only a vote before the quorum is reached. None if no pause is
  * open or this approver has cast the same vote before.
  *
- * @throws {OverrideRefused | NotApprover | VotesUsedUp}
+ * @throws {OverrideRefused | NotApprover | VotesUsedUp | BudgetRefused}
  */
 export function factsOfDecision(
   chart: Chart,
@@ -65,11 +76,12 @@ export function factsOfDecision(
   const pending = new PendingEvents(chart, snapshot, context);
   const continuation = continuationOf(run, pause, decision);
   const rule = assertApprover(run, pause, { caller: decision.caller, chosen: continuation.nextNodes });
-  const { caller, sentState, ...choice } = decision;
+  const budget = pause.reason === 'budget' ? budgetAfter(run, pause.nextNodes, { decision, context }) : null;
+  const { caller, sentState, budget: _, ...choice } = decision;
   const { actor } = caller;
-  const approvers = approversOf(pause, { ...decision, actor });
+  const approvers = approversOf(pause, { ...choice, actor });
   if (decision.action === 'reject' || approvers.size >= (rule?.quorum ?? 1)) {
-    const sent = sentState === undefined ? {} : { sentState };
+    const sent = { ...(sentState !== undefined && { sentState }), ...(budget !== null && { budget }) };
     const data = { ...choice, ...sent, actor, ...pauseReference(pending, pause), ...continuation };
     pending.write({ type: 'GateDecided', data });
     applyDecision(pending, pause, { ...continuation, failure: decision.action === 'reject' ? REJECTED : null });

@@ -1,9 +1,11 @@
 /** The start of a node's attempt, with its prompt and tools. */
 import type { RenderedPrompt } from '../council/prompt.js';
 import { renderPrompt } from '../council/prompt.js';
-import { renderedTools, toolsAsRecorded } from '../council/tools/tool.js';
+import { grantedTools, renderedTools, toolsAsRecorded } from '../council/tools/tool.js';
 import type { PromptInput } from '../models/port.js';
-import type { Assignment, PendingEvents } from './pending-events.js';
+import type { Reservation } from '../generated/schemas.js';
+import { reservationOf } from './budget.js';
+import type { Assignment, DecisionContext, PendingEvents } from './pending-events.js';
 import { callOf } from './pending-events.js';
 import type { FrontierNode, RunState } from './state.js';
 
@@ -22,6 +24,7 @@ export function startNode(
   const tools = toolsAsRecorded(run.plan.node(node).tools, context.isToolAvailable);
   const assignment = assignmentOf(run, { node, branch, tools });
   const { rendered } = assignment;
+  const name = model ?? context.fullName(run.plan.node(node).model);
   pending.assignments.set(callOf({ step, attempt }), assignment);
   pending.write({
     type: 'NodeStarted',
@@ -31,11 +34,39 @@ export function startNode(
       attempt,
       iteration: run.progress.iterationCount,
       inputHash: promptHash(rendered, context.sha256),
-      model: model ?? context.fullName(run.plan.node(node).model),
+      model: name,
       tools,
       delayMs,
+      ...(run.spending !== null && { reserved: reservationFor(run, { node, tools, model: name, rendered }, context) }),
     },
   });
+}
+
+/** What the first call of an attempt reserves. */
+export function firstReservation(
+  run: RunState,
+  { node, branch, model }: Pick<FrontierNode, 'node' | 'branch' | 'model'>,
+  context: DecisionContext,
+): Reservation {
+  const graphNode = run.plan.node(node);
+  const tools = toolsAsRecorded(graphNode.tools, context.isToolAvailable);
+  const { rendered } = assignmentOf(run, { node, branch, tools });
+  return reservationFor(run, { node, tools, model: model ?? context.fullName(graphNode.model), rendered }, context);
+}
+
+/** What determines the request of an attempt's first call. */
+interface AttemptRequest extends Pick<FrontierNode, 'node' | 'tools'> {
+  readonly model: string;
+  readonly rendered: RenderedPrompt;
+}
+
+function reservationFor(
+  run: RunState,
+  { node, tools, model, rendered }: AttemptRequest,
+  { priceOf }: DecisionContext,
+): Reservation {
+  const texts = [rendered.system, rendered.prompt];
+  return reservationOf(run.plan.node(node), { texts, tools: grantedTools(tools).length, price: priceOf(model) });
 }
 
 /** The hash of a prompt, as recorded at the start of its attempt. */

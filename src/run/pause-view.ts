@@ -5,7 +5,7 @@ import { deadlineOf, ruleAt } from './approvals.js';
 import { branchInto } from './frontier.js';
 import { isOutstanding } from './fork-snapshot.js';
 import type { FrontierNode, RunPause, RunState, Vote } from './state.js';
-import { isFinished, openPauseOf, pauseOf } from './state.js';
+import { hasSession, isFinished, openPauseOf, pauseOf } from './state.js';
 
 export interface PauseView {
   readonly run: RunState;
@@ -33,9 +33,9 @@ export interface LiveBranch {
   readonly draft: string | null;
 }
 
-/** The pause view of a run, or null if it was not started in God Mode. */
+/** The pause view of a run, or null if it has none. */
 export function pauseViewOf(run: RunState): PauseView | null {
-  if (!run.request.godMode) return null;
+  if (!hasSession(run)) return null;
   const pause = openPauseOf(run);
   const branches = isFinished(run) ? [] : liveBranches(run);
   const approvals = pause === null ? null : approvalsAt(run, pause);
@@ -53,10 +53,11 @@ export function approvalsAt(run: RunState, pause: RunPause): PauseApprovals | nu
 /** Live branches: at nodes in flight or next, in the order of the frontier, then those that wait for another branch. */
 export function liveBranches(run: RunState): readonly LiveBranch[] {
   const outstanding = run.progress.frontier.filter((each) => isOutstanding(run, each)).map(liveBranchOf);
+  const isNext = (node: string): boolean => !outstanding.some((each) => each.node === node);
   const pause = pauseOf(run);
   const next = pause === null ? [] : pause.nextNodes;
   const reached = [...run.progress.arrivals].sort((a, b) => a.order - b.order).map((each) => each.node);
-  const waiting = [...new Set([...next, ...reached])].map((node) => ({
+  const waiting = [...new Set([...next.filter(isNext), ...reached])].map((node) => ({
     node,
     draft: branchInto(run, node, run.progress.steps + 1).draft,
   }));

@@ -1,6 +1,7 @@
 /** The facts that a decision collects for one append. The chart checks each before the next is decided. */
 import type { System } from '../system/system.js';
 import type { PromptInput, ToolName } from '../models/port.js';
+import type { ModelPrice, PriceTable } from '../models/prices.js';
 import type { Toolbox } from '../council/tools/tool.js';
 import type { RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
@@ -15,6 +16,8 @@ export interface DecisionContext {
   readonly fullName: (model: string | undefined) => string;
   /** Whether a node that starts now can use a tool. */
   readonly isToolAvailable: (tool: ToolName) => boolean;
+  /** The price of a model by its full name, or null if it has none. */
+  readonly priceOf: (fullName: string) => ModelPrice | null;
   /** SHA-256 of the table of prices, recorded with a new run. */
   readonly pricesHash: string;
   readonly sha256: (text: string) => string;
@@ -32,12 +35,13 @@ export function decisionContext({
   readonly instanceId: string;
   readonly model: { readonly fullName: (model: string | undefined) => string };
   readonly tools: Toolbox;
-  readonly prices: { readonly hash: string };
+  readonly prices: Pick<PriceTable, 'hash' | 'priceOf'>;
 }): DecisionContext {
   const { sha256 } = system;
   const fullName = (name: string | undefined): string => model.fullName(name);
   const { isAvailable: isToolAvailable } = tools;
-  return { at: system.now(), instanceId, fullName, isToolAvailable, pricesHash: prices.hash, sha256 };
+  const priceOf = (name: string): ModelPrice | null => prices.priceOf(name);
+  return { at: system.now(), instanceId, fullName, isToolAvailable, priceOf, pricesHash: prices.hash, sha256 };
 }
 
 /** The facts for one append; `run` is the state after them. */

@@ -1,6 +1,6 @@
 /** Builds a run's request, the data of its first event, and the facts that are appended with it. */
 import { maxNodeExecutions, MAX_ITERATIONS, MAX_TAKEOVERS, PASS_SCORE } from '../graph/limits.js';
-import type { Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
+import type { Budget, Graph, RunBudget, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import { decide } from './decide.js';
 import { NO_EFFORT, usageOf } from './effort.js';
@@ -21,6 +21,8 @@ export interface RunParameters {
   readonly bodyHash: string;
   /** Name of the caller's key, or null if the service has no keys. */
   readonly actor: string | null;
+  /** Absent: none. */
+  readonly budget?: RunBudget | undefined;
 }
 
 /** A graph as frozen into runs, with its hash. Its canonical text is cached, because each of its runs records it. */
@@ -29,6 +31,11 @@ export function frozenGraph(
   sha256: (text: string) => string,
 ): Pick<RunParameters, 'graph' | 'graphHash'> {
   return { graph, graphHash: sha256(canonical(graph)) };
+}
+
+/** A budget as a client sends it, as recorded. */
+export function recordedBudget({ usd, tokens, on_exceeded: onExceeded = 'pause' }: Budget): RunBudget {
+  return { usd: usd ?? null, tokens: tokens ?? null, onExceeded };
 }
 
 /** Builds the data of a run's first event. A new limit of runs gets its value here, from graph/limits.ts. */
@@ -50,6 +57,7 @@ export function buildRunRequest(run: RunParameters): RunRequestedData {
       maxNodeExecutions: maxNodeExecutions(graph.nodes.length),
       maxTakeovers: MAX_TAKEOVERS,
     },
+    ...(run.budget !== undefined && { budget: run.budget }),
     parent: null,
     state: null,
     keyHash: run.keyHash,

@@ -4,6 +4,7 @@ import type { GateAction, GateChoice, Graph, RunFailedData, RunRequestedData } f
 import type { StreamHead } from '../eventsourcing/handle-command.js';
 import type { Plan } from '../graph/plan.js';
 import type { Branch } from './branch.js';
+import type { RunSpending } from './budget.js';
 import type { RunEffort } from './effort.js';
 
 /** A node of the frontier: running, or done and waiting for the others. */
@@ -11,7 +12,10 @@ export interface FrontierNode {
   readonly node: string;
   readonly step: number;
   readonly attempt: number;
-  /** Full name of the model that the attempt asks, or null before the first attempt of a forked step. */
+  /**
+   * Full name of the model that the attempt asks, after a failure of the model that the next one asks, or null before the
+   * first attempt of a forked step.
+   */
   readonly model: string | null;
   /** Failed attempts of this step; attempts lost with their instance or to an outage do not count. */
   readonly failures: number;
@@ -73,6 +77,8 @@ export interface RunPause {
   readonly nextNodes: readonly string[];
   /** Revision of its RunPaused event. */
   readonly seq: number;
+  /** `budget`: the next calls would pass the run's budget. Null: a pause of God Mode. */
+  readonly reason: 'budget' | null;
   readonly pausedAt: string;
   /** The decision, until the run resumes; null before. */
   readonly decision: GateAction | null;
@@ -96,7 +102,7 @@ export interface KeyedDecision {
 type Limits = RunRequestedData['limits'];
 
 /** Fields of the first event that a fork does not copy from its parent. */
-type OfOneRun = 'runId' | 'graph' | 'state' | 'changes' | 'keyHash' | 'actor' | 'pricesHash';
+type OfOneRun = 'runId' | 'graph' | 'state' | 'changes' | 'keyHash' | 'actor' | 'pricesHash' | 'budget';
 
 /**
  * The request, as recorded in the first event; a fork copies all of it from its parent. Fields that older events lack are
@@ -174,6 +180,8 @@ export interface RunState {
   /** Decisions and votes that were sent with an Idempotency-Key, to recognize a repeated request. */
   readonly decisions: readonly KeyedDecision[];
   readonly effort: RunEffort;
+  /** What is spent of its budget, or null if it has none. */
+  readonly spending: RunSpending | null;
 }
 
 /** The state with changed progress. */
@@ -215,6 +223,11 @@ export function openPauseOf(state: RunState): RunPause | null {
   return pause?.decision === null ? pause : null;
 }
 
+/** Whether humans decide on the run: it was started in God Mode, or has paused for its budget. */
+export function hasSession({ request, spending }: RunState): boolean {
+  return request.godMode || spending?.hasPaused === true;
+}
+
 /** When the run ended, ISO 8601, or null before. */
 export function completedAtOf({ phase }: RunState): string | null {
   return phase.status === 'completed' || phase.status === 'failed' ? phase.completedAt : null;
@@ -253,6 +266,16 @@ export function isInOutage(state: RunState, at: string): boolean {
 
 export function isFrontierDone(state: RunState): boolean {
   return state.progress.frontier.every((each) => !each.active);
+}
+
+/** The attempt of a report, or undefined if it is no longer in flight: late reports have no effect. */
+export function attemptInFlight(
+  run: RunState,
+  report: { readonly step: number; readonly attempt: number },
+): FrontierNode | undefined {
+  return run.progress.frontier.find(
+    (each) => each.active && each.step === report.step && each.attempt === report.attempt,
+  );
 }
 
 /** A node's label in one line. */

@@ -89,6 +89,7 @@ function pausedMessage(run: RunState, announced: number | null): StatusMessage {
       event: 'run_paused',
       run_id: run.runId,
       next_nodes: [...open.nextNodes],
+      ...(open.reason === 'budget' && { pause_reason: open.reason }),
       current_draft: run.progress.shown.draft,
       critic_score: run.progress.shown.score,
       iteration_count: iterationShown(run),

@@ -38,6 +38,7 @@ describe('A request that cannot be served', () => {
         previewStart: () => [],
         refuse: always,
         findRequest: always,
+        unpricedModel: () => null,
         cancel: always,
         decidePause: always,
       },

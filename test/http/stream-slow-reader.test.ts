@@ -75,6 +75,7 @@ describe('A client of the rich stream that does not read', () => {
           previewStart: never,
           refuse: never,
           findRequest: never,
+          unpricedModel: never,
           cancel: never,
           decidePause: never,
         },

@@ -55,6 +55,10 @@ function factsOn(graph: Graph): Readonly<Record<FactName, RunFact>> {
     RunResumed: { type: 'RunResumed', data: { epoch: 1, gate: 1, nextNodes: ['a'] } },
     NodeStarted: nodeStarted({ node: 'a', ...attempt }),
     'NodeStarted b': nodeStarted({ node: 'b', step: 2, attempt: 1 }),
+    CallReserved: {
+      type: 'CallReserved',
+      data: { node: 'a', ...attempt, usage, costUsd: null, reserved: { tokens: 1, usd: null } },
+    },
     ToolCalled: toolCalled({ node: 'a', ...attempt }),
     'ToolCalled b': toolCalled({ node: 'b', ...attempt }),
     NodeCompleted: { type: 'NodeCompleted', data: { ...done, node: 'a' } },
@@ -120,6 +124,7 @@ const ALLOWED: Readonly<Record<FactName, string>> = {
   RunResumed: '....d....',
   NodeStarted: '.ia......',
   'NodeStarted b': '.......s.',
+  CallReserved: '..a......',
   ToolCalled: '..a......',
   'ToolCalled b': '.........',
   NodeCompleted: '..a......',

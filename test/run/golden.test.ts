@@ -19,6 +19,8 @@ const IS_GOLDEN: Readonly<Record<RunFactType, boolean>> = {
   RunStarted: true,
   RunResumed: true,
   NodeStarted: true,
+  // Of runs with a budget, which have no golden history yet.
+  CallReserved: false,
   ToolCalled: true,
   NodeCompleted: true,
   NodeFailed: true,

@@ -55,6 +55,7 @@ describe('A run in God Mode', () => {
       number: 1,
       nextNodes: ['write'],
       seq: 3,
+      reason: null,
       pausedAt: '2026-01-01T00:00:00.000Z',
       decision: null,
       votes: [],

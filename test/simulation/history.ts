@@ -240,6 +240,7 @@ export class World {
         return this.clients.hasCancelled(runId);
       case 'rejected':
       case 'execution_limit':
+      case 'budget_exceeded':
         return true;
       case 'node_failed':
       case 'takeover_limit':

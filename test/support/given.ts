@@ -9,16 +9,19 @@ import type {
   Graph,
   GraphNode,
   NodeOutput,
+  RunBudget,
   RunLimits,
   RunRequestedData,
   StateOverride,
   ToolCalledData,
 } from '../../src/generated/schemas.js';
 import type { Caller } from '../../src/keys/caller.js';
+import type { ModelPrice } from '../../src/models/prices.js';
 import { ANYONE } from '../../src/keys/caller.js';
 import type { RunCommand } from '../../src/run/decide.js';
 import { decide } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
+import type { PauseDecision } from '../../src/run/human-decision.js';
 import { effectiveChoice, factsOfDecision, applyDeadline } from '../../src/run/human-decision.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import { asRecorded } from '../../src/run/live/actor.js';
@@ -41,6 +44,7 @@ export interface Given {
   readonly godMode?: boolean;
   readonly topic?: string;
   readonly limits?: Partial<RunLimits>;
+  readonly budget?: RunBudget;
   /** Requested, but not yet claimed. */
   readonly pending?: boolean;
 }
@@ -51,9 +55,12 @@ export type When = RunCommand | ((run: RunState) => RunCommand);
 export const RUN_ID = '00000000-0000-4000-8000-000000000001';
 
 /** A new run that, unless `pending`, instance `one` has claimed. */
-export function given(graph: Graph, { limits = {}, pending = false, ...options }: Given = {}): Story {
+export function given(graph: Graph, { limits = {}, pending = false, budget, ...options }: Given = {}): Story {
   const plain = runRequest(RUN_ID, { ...options, graph });
-  return begun({ ...plain, limits: { ...plain.limits, ...limits } }, { pending });
+  return begun(
+    { ...plain, limits: { ...plain.limits, ...limits }, ...(budget !== undefined && { budget }) },
+    { pending },
+  );
 }
 
 /** A run with this request and, unless `pending`, a claim of instance `one`. */
@@ -140,10 +147,10 @@ export class Story {
   }
 
   /** A human decides on the open pause, at the named instance. */
-  whenDecided(choice: GateChoice, instanceId = 'one', caller: Caller = ANYONE): Story {
+  whenDecided(choice: GateChoice & Pick<PauseDecision, 'budget'>, instanceId = 'one', caller: Caller = ANYONE): Story {
     const pause = openPauseOf(this.run);
     const effective = pause === null ? choice : effectiveChoice(this.run, pause, choice);
-    const decision = { ...effective, caller, comment: null, keyHash: null, bodyHash: 'b' };
+    const decision = { ...effective, budget: choice.budget, caller, comment: null, keyHash: null, bodyHash: 'b' };
     return this.recorded(...factsOfDecision(this.chart, this.snapshot, { decision, context: contextOf(instanceId) }));
   }
 
@@ -213,6 +220,11 @@ export function stateText(run: RunState): string {
 
 const START = '2026-01-01T00:00:00.000Z';
 
+/** A hundredth of a dollar a token; models whose names begin with `unpriced` have no price. */
+function priceInTests(model: string): ModelPrice | null {
+  return model.startsWith('unpriced') ? null : { input: 0.01, output: 0.01, cacheRead: null, cacheWrite: null };
+}
+
 /** Its hashes are short and contain their input, so that a test can check it. */
 function contextOf(instanceId: string): DecisionContext {
   return {
@@ -220,6 +232,7 @@ function contextOf(instanceId: string): DecisionContext {
     instanceId,
     fullName: (model) => model ?? 'model-1',
     pricesHash: 'prices',
+    priceOf: priceInTests,
     isToolAvailable: (tool) => tool === 'pdfReader',
     sha256: (text) => `sha256 of ${text.length} characters`,
   };
@@ -244,7 +257,7 @@ export function shortText(fact: RunFact): string {
     case 'NodeFailed':
       return `${fact.type} ${at(fact.data)}: ${fact.data.message}`;
     case 'RunPaused':
-      return `${fact.type} ${fact.data.gate} before ${fact.data.nextNodes.join(' ')}`;
+      return `${fact.type} ${fact.data.gate} before ${fact.data.nextNodes.join(' ')}${fact.data.reason === 'budget' ? ' for the budget' : ''}`;
     case 'VoteCast':
       return `${fact.type} ${fact.data.gate} ${fact.data.action} by ${fact.data.actor}`;
     case 'PauseEscalated':

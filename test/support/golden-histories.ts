@@ -99,7 +99,14 @@ class Recording {
     const { sha256 } = this.#system;
     const isToolAvailable = (tool: ToolName): boolean => tool === 'pdfReader';
     const fullName = (model: string | undefined): string => model ?? 'model-1';
-    const context = { instanceId, fullName, isToolAvailable, pricesHash: sha256('prices'), sha256 };
+    const context = {
+      instanceId,
+      fullName,
+      isToolAvailable,
+      pricesHash: sha256('prices'),
+      priceOf: () => null,
+      sha256,
+    };
     return { at: this.#system.now(), ...context };
   }
 }

@@ -22,6 +22,7 @@ export function approval({ run, pause, approvals, mayDecide, lastDecision }: Wai
     run_id: run.runId,
     blueprint: { id: request.blueprintId, name: request.blueprintName, hash: request.graphHash },
     input_topic: progress.inputTopic,
+    ...(pause.reason === 'budget' && { pause_reason: pause.reason }),
     next_nodes: [...pause.nextNodes],
     expected_seq: pause.seq,
     waiting_since: pause.pausedAt,

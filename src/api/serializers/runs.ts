@@ -1,8 +1,10 @@
 /** Serializers of runs: from the domain's records to the wire's snake_case names. */
 import type { RunVerification } from '../../audit/verify.js';
 import type {
+  BudgetStatus,
   FoldedRun,
   ForkPlan as ForkPlanAnswer,
+  GateAction,
   GodModeState,
   HistoryRecord,
   PauseApprovals as PauseApprovalsShown,
@@ -19,7 +21,7 @@ import type { UsageTotals } from '../../run/effort.js';
 import type { ForkPlan } from '../../run/fork.js';
 import type { DecisionOutcome } from '../../run/human-decision.js';
 import type { PauseApprovals, PauseView } from '../../run/pause-view.js';
-import type { RunState, Vote } from '../../run/state.js';
+import type { RunPause, RunState, Vote } from '../../run/state.js';
 
 /** The answer to a start. It depends only on the first event, so that a repeated request gets the same answer. */
 export function runStart({
@@ -49,7 +51,14 @@ export function runResult(run: RunSummary): RunResult {
     next_nodes: session === null ? null : [...session.nextNodes],
     current_draft: session === null ? null : session.currentDraft,
     usage: usageIn(run),
+    ...(run.pauseReason !== undefined && { pause_reason: run.pauseReason }),
+    ...(run.budget !== undefined && { budget: budgetStatus(run.budget) }),
   };
+}
+
+function budgetStatus({ usd, tokens, ...budget }: NonNullable<RunSummary['budget']>): BudgetStatus {
+  const { spentUsd, spentTokens, onExceeded } = budget;
+  return { usd, tokens, spent_usd: spentUsd, spent_tokens: spentTokens, on_exceeded: onExceeded };
 }
 
 /** The answer to a decision: only its immediate effect. */
@@ -87,11 +96,17 @@ export function godModeState({ run, pause, seq, branches, approvals }: PauseView
     },
     seq,
     paused_at: pause?.pausedAt ?? null,
-    allowed_actions: pause === null ? [] : ['approve', 'reject', 'modify'],
+    allowed_actions: actionsAt(pause),
+    ...(pause?.reason === 'budget' && { pause_reason: pause.reason }),
     blueprint: { id: request.blueprintId, name: request.blueprintName, hash: request.graphHash },
     ...(branches.length > 1 && { branches: branches.map(({ node, draft }) => ({ node, current_draft: draft })) }),
     ...(approvals !== null && { approvals: pauseApprovals(approvals, isAllowed) }),
   };
+}
+
+function actionsAt(pause: RunPause | null): GateAction[] {
+  if (pause === null) return [];
+  return pause.reason === 'budget' ? ['approve', 'reject'] : ['approve', 'reject', 'modify'];
 }
 
 /** The approvers of a pause, and their votes. */

@@ -54,6 +54,8 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data) => string>> = {
   RunStarted: ({ epoch }) => `epoch ${textOf(epoch)}`,
   RunResumed: ({ nextNodes }) => `with ${textOf(nextNodes)}`,
   NodeStarted: ({ step, attempt, model }) => `step ${textOf(step)}${again(attempt)}, ${textOf(model)}`,
+  CallReserved: ({ step, attempt, reserved }) =>
+    `step ${textOf(step)}${again(attempt)}, ${textOf(recordIn(reserved)['tokens'])} tokens for its next call`,
   ToolCalled: ({ tool, arguments: given, hits, error, durationMs }) => {
     const found = Array.isArray(hits) ? `${hits.length} hits` : '';
     return `${textOf(tool)} ${excerpt(given)}: ${error === null ? found : textOf(error)} in ${textOf(durationMs)} ms`;
@@ -70,7 +72,8 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data) => string>> = {
     const outcome = `${textOf(kind)}${again(attempt)}${retryable === true ? '' : ', not retried'}`;
     return `${outcome}: ${advice === undefined ? '' : `${advice} `}${textOf(message)}`;
   },
-  RunPaused: ({ nextNodes, gate }) => `pause ${textOf(gate)}, before ${textOf(nextNodes)}`,
+  RunPaused: ({ nextNodes, gate, reason }) =>
+    `pause ${textOf(gate)}${reason === 'budget' ? ' for the budget' : ''}, before ${textOf(nextNodes)}`,
   VoteCast: ({ action, gate, actor, comment }) =>
     `${textOf(action)} of pause ${textOf(gate)}, one vote${by(actor)}${commentText(comment)}`,
   PauseEscalated: ({ gate, to }) => `pause ${textOf(gate)}, to ${textOf(to)}`,

@@ -25,6 +25,8 @@ export function eventText(event: RunEvent): string {
       return 'The run resumed.';
     case 'NodeStarted':
       return startText(event.data);
+    case 'CallReserved':
+      return `${event.data.node} reserved ${shortCount(event.data.reserved.tokens)} tokens for its next call.`;
     case 'ToolCalled':
       return toolText(event.data);
     case 'NodeCompleted':
@@ -32,7 +34,7 @@ export function eventText(event: RunEvent): string {
     case 'NodeFailed':
       return attemptText(event.data);
     case 'RunPaused':
-      return `The run paused before ${list(event.data.nextNodes)}.`;
+      return `The run paused${event.data.reason === 'budget' ? ' for its budget' : ''} before ${list(event.data.nextNodes)}.`;
     case 'VoteCast':
       return `${actorName(event.data.actor)} voted to ${event.data.action}${commentText(event.data.comment)}.`;
     case 'PauseEscalated':

@@ -8,6 +8,7 @@ import type { ForkChanges } from '../../run/fork.js';
 import { executionLimitError, planFork, buildForkRequest } from '../../run/fork.js';
 import type { RunState } from '../../run/state.js';
 import { bodyOf } from '../body.js';
+import { assertPriced, budgetOf } from '../budget.js';
 import { assertFits, overrideOf, refuseOverride } from '../override.js';
 import type { RequestRefused } from '../../api/problems.js';
 import { brokenRules } from '../../api/problems.js';
@@ -59,6 +60,7 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
       const isDry = DRY.has(query.read(ctx).dry_run);
       const changes = changesIn(sent, http.schemas.validator('state-override.json'));
       const request = await requestFromParent(ctx, http, { sent, changes, actor: caller.actor, permits });
+      assertPriced(request, http);
       const facts = http.registry.previewStart(request);
       assertWithinExecutionLimit(request, executionLimitError(facts));
       if (isDry) return { status: 200, body: forkPlan(planFork(facts)) };
@@ -104,14 +106,14 @@ async function requestFromParent(
 }
 
 /** @throws {RequestRefused} 413, 422 */
-function changesIn({ changes = {} }: ForkRequest, isOverride: ValidateFunction<StateOverride>): ForkChanges {
+function changesIn({ budget, changes = {} }: ForkRequest, isOverride: ValidateFunction<StateOverride>): ForkChanges {
   const { input_topic: inputTopic = null, modified_state: sent = null, nodes = [] } = changes;
   const { max_node_executions: maxNodeExecutions = null } = changes;
   assertFits(sent);
   const override = sent === null ? null : overrideOf(sent, { isOverride, at: AT_OVERRIDE });
   const repeated = nodes.findIndex(({ id }, index) => nodes.slice(0, index).some((earlier) => earlier.id === id));
   if (repeated >= 0) throw brokenRules([nodeError(repeated, 'An earlier node has this id', 'duplicate')]);
-  return { inputTopic, override, nodes, maxNodeExecutions };
+  return { inputTopic, override, nodes, maxNodeExecutions, budget: budgetOf(budget) };
 }
 
 function assertKnown({ plan }: RunState, nodes: readonly NodeChange[]): void {

@@ -2,7 +2,7 @@
 import type { RouterContext } from '@koa/router';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { mayDecide } from '../../run/approvals.js';
-import { RunNotPaused, SessionUnknown } from '../../run/errors.js';
+import { BudgetRefused, RunNotPaused, SessionUnknown } from '../../run/errors.js';
 import type { ApprovalRequest, GateChoice, StateOverride } from '../../generated/schemas.js';
 import { pauseViewOf } from '../../run/pause-view.js';
 import type { Caller } from '../../keys/caller.js';
@@ -55,16 +55,23 @@ async function decide(
   http: HttpContext,
   { request, caller }: { readonly request: ReadBody<ApprovalRequest>; readonly caller: Caller },
 ): Promise<Answer> {
-  const { comment = null, expected_seq: expectedSeq = null, action } = request.value;
+  const { comment = null, expected_seq: expectedSeq = null, action, budget } = request.value;
   const { keyHash, bodyHash, sentHash } = keyed(ctx, http, { body: request, caller });
   const runId = pausableRunId(ctx);
   const choose = (): GateChoice => choiceOf(request.value, http.schemas.validator('state-override.json'));
-  const decision = { caller, comment, keyHash, bodyHash, sentHash, expectedSeq, choose };
-  const deciding = http.registry.decidePause(runId, decision).catch((error: unknown) => refuseOverride(error, AT));
+  const decision = { caller, comment, keyHash, bodyHash, sentHash, expectedSeq, budget, choose };
+  const deciding = http.registry.decidePause(runId, decision).catch(refuseDecision);
   const outcome = await http.withinDeadline(deciding, outcomeUnknown(runStream(runId)));
   const what = outcome.status === 'paused' ? 'vote cast' : 'pause decided';
   if (!outcome.isRepeated) http.log.info({ runId, action, actor: caller.actor }, what);
   return { status: 200, body: decisionResult(runId, outcome) };
+}
+
+/** @throws {RequestRefused} 422 for a decision that its pause does not allow; any other error again */
+function refuseDecision(error: unknown): never {
+  if (!(error instanceof BudgetRefused)) return refuseOverride(error, AT);
+  const { loc, reason } = error.data;
+  throw brokenRules([{ loc: ['body', ...loc], msg: reason, type: 'budget' }]);
 }
 
 /** A malformed id gets the same answer as a run that is not paused. */

@@ -9,6 +9,7 @@ import { summaryOf } from '../../projections/run-summary.js';
 import { frozenGraph, buildRunRequest } from '../../run/request.js';
 import type { BodyReader } from '../body.js';
 import { bodyOf } from '../body.js';
+import { budgetOf } from '../budget.js';
 import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn, runIdIn } from '../route.js';
 import type { BuiltRequest, RunIdentity } from '../idempotency.js';
@@ -36,8 +37,9 @@ function builtInCouncilRoute(http: HttpContext): Route {
       'A master writes, a critic scores. Below 8 the master revises; from 8 on a writer finishes. The answer comes when ' +
       'the run is recorded.',
     body: runRequestBody(http),
-    buildRequest(run, { input_topic: inputTopic, god_mode: godMode = false }) {
-      const request = buildRunRequest({ ...council, inputTopic, godMode, blueprint: null, ...run });
+    buildRequest(run, { input_topic: inputTopic, god_mode: godMode = false, budget: sent }) {
+      const budget = budgetOf(sent);
+      const request = buildRunRequest({ ...council, inputTopic, godMode, blueprint: null, budget, ...run });
       return { request, failure: null };
     },
   });
@@ -149,6 +151,7 @@ async function buildBlueprintRequest(
     inputTopic: body.input_topic,
     godMode: body.god_mode ?? false,
     blueprint: { id: blueprint.id, name: blueprint.name },
+    budget: budgetOf(body.budget, blueprint.budget),
     ...frozenGraph(compiled.graph, http.system.sha256),
   });
   return { request, failure: compiled.isRunnable ? null : compiled.failure };
@@ -187,6 +190,7 @@ function buildTrialRequest(http: HttpContext, run: RunIdentity, body: TryRequest
     inputTopic: body.input_topic,
     godMode: body.god_mode ?? false,
     blueprint: { id: null, name },
+    budget: budgetOf(body.budget),
     ...frozenGraph(graph, http.system.sha256),
   });
   return { request, failure: compiled.isRunnable ? null : compiled.failure };

@@ -4,7 +4,7 @@
  */
 import { KeyReused, PauseMoved, RunNotPaused } from '../errors.js';
 import type { Caller } from '../../keys/caller.js';
-import type { GateChoice } from '../../generated/schemas.js';
+import type { BudgetChange, GateChoice } from '../../generated/schemas.js';
 import { handleCommand } from '../../eventsourcing/handle-command.js';
 import type { RunFact } from '../events.js';
 import { claimsRun } from '../events.js';
@@ -41,6 +41,8 @@ export interface DecisionRequest {
   readonly sentHash?: string;
   /** Revision of the pause that it answers, or null to answer any open pause. */
   readonly expectedSeq: number | null;
+  /** At a pause for the budget: the new totals. */
+  readonly budget?: BudgetChange | undefined;
   /** Reads the choice; called only once the run is known to be paused. If it throws, nothing is recorded. */
   readonly choose: () => GateChoice;
 }
@@ -67,7 +69,7 @@ export class PauseDecisions {
   /**
    * Records a decision on the open pause. A repeated Idempotency-Key gets its earlier answer, whatever the run's state.
    *
-   * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | OverrideRefused} or what `choose` throws; nothing is recorded
+   * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | OverrideRefused | BudgetRefused} or what `choose` throws; nothing is recorded
    */
   async decide(runId: string, request: DecisionRequest): Promise<DecisionAnswer> {
     const { runs } = this.#deps;
@@ -193,14 +195,14 @@ function decisionOn(
     context,
   }: { readonly runId: string; readonly request: DecisionRequest; readonly context: DecisionContext },
 ): Decision {
-  const { caller, comment, keyHash, bodyHash, expectedSeq, choose } = request;
+  const { caller, comment, keyHash, bodyHash, expectedSeq, budget, choose } = request;
   const { run } = replayed.snapshot.context;
   assertApprover(run, pause, { caller });
   const choice = effectiveChoice(run, pause, choose());
   if (expectedSeq !== null && expectedSeq !== pause.seq) {
     throw new PauseMoved({ runId, expectedSeq, actualSeq: pause.seq });
   }
-  const decision = { ...choice, caller, comment, keyHash, bodyHash };
+  const decision = { ...choice, caller, comment, keyHash, bodyHash, budget };
   const facts = factsOfDecision(replayed.chart, replayed.snapshot, { decision, context });
   const isVote = facts.every(({ type }) => type === 'VoteCast');
   return {

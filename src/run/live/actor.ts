@@ -8,7 +8,7 @@ import { createActor } from 'xstate';
 import type { System } from '../../system/system.js';
 import type { Toolbox } from '../../council/tools/tool.js';
 import { grantedTools } from '../../council/tools/tool.js';
-import type { Ask } from '../../council/step.js';
+import type { Ask, FurtherCall } from '../../council/step.js';
 import { executeStep } from '../../council/step.js';
 import type { CallRecord } from '../../council/tools/call.js';
 import { LogClosed } from '../../eventlog/errors.js';
@@ -28,7 +28,8 @@ import type { RunEvent, RunFact } from '../events.js';
 import type { Chart, RunSnapshot } from '../machine.js';
 import { assignmentOf } from '../node-start.js';
 import type { FrontierNode, RunState } from '../state.js';
-import { reportOf } from './attempts.js';
+import { outputLimitOf } from '../budget.js';
+import { costed, reportOf } from './attempts.js';
 import type { OwnAppends } from './own-appends.js';
 import { currentEvent, factsAfter, readRun } from '../stream.js';
 import type { TokenBus } from './tokens.js';
@@ -227,7 +228,13 @@ export class RunActor {
     const { system, model, prices, tools, tokens } = this.#deps;
     const { signal } = call;
     const { run } = this;
-    const node = { ...run.plan.node(at.node), ...(at.model !== null && { model: at.model }) };
+    const hasBudget = run.spending !== null;
+    const graphNode = run.plan.node(at.node);
+    const node = {
+      ...graphNode,
+      ...(at.model !== null && { model: at.model }),
+      ...(hasBudget && { maxOutputTokens: outputLimitOf(graphNode) }),
+    };
     if (at.delayMs > 0) await wait(system, at.delayMs, signal);
     // Waits for the commands in flight: one whose outcome is still unknown may end the run and abort this attempt.
     const mayBegin = (): Promise<void> => this.settled();
@@ -239,6 +246,7 @@ export class RunActor {
       signal,
       monotonicMs: system.monotonicMs,
       kit: { tools: tools.granted(grantedTools(at.tools)), record: (call) => this.#record(at, call), system },
+      ...(hasBudget && { reserve: (next: FurtherCall) => this.#reserve(at, next) }),
       tokenSink: () => tokens.sinkFor(run.runId, { node: at.node, step: at.step, attempt: at.attempt }),
     });
     if (signal.aborted) return;
@@ -251,6 +259,22 @@ export class RunActor {
     const facts = await this.send({ type: 'RecordToolCall', call: { step, attempt, ...call } });
     const isRecorded = facts?.some(({ type }) => type === 'ToolCalled') ?? false;
     if (!isRecorded) throw NO_LONGER_EXECUTED;
+  }
+
+  /** Resolves when the next call of an attempt is reserved. */
+  async #reserve(at: FrontierNode, { request, last, total }: FurtherCall): Promise<void> {
+    const { prices } = this.#deps;
+    const { system, prompt, tools = [], rounds = [] } = request;
+    const said = rounds.flatMap(({ text, exchanges }) => [
+      text,
+      ...exchanges.flatMap(({ call, result }) => [call.name, call.argumentsJson, result]),
+    ]);
+    const next = {
+      ...{ step: at.step, attempt: at.attempt, texts: [system, prompt, ...said], tools: tools.length },
+      ...{ last: costed(at, last, prices), total: costed(at, total, prices) },
+    };
+    const facts = await this.send({ type: 'ReserveCall', next });
+    if (facts?.some(({ type }) => type === 'CallReserved') !== true) throw NO_LONGER_EXECUTED;
   }
 
   #failRun(error: unknown): void {

@@ -1,6 +1,6 @@
 /** The outcome of an attempt, as the command that records it, and the delay before the next attempt. */
 import type { StepFailure, StepOutcome } from '../../council/step.js';
-import type { NodeUsage } from '../../generated/schemas.js';
+import type { CallUsage } from '../../generated/schemas.js';
 import type { ModelUsage } from '../../models/port.js';
 import type { PriceTable } from '../../models/prices.js';
 import { costOf } from '../../models/prices.js';
@@ -23,10 +23,7 @@ export function reportOf(
   { maxAttempts, random, prices }: ReportOptions,
 ): RunCommand {
   const { step, attempt } = at;
-  const cost = ({ costUsd: reported, ...usage }: ModelUsage): { usage: NodeUsage; costUsd: number | null } => ({
-    usage,
-    costUsd: reported ?? costOf(usage, at.model === null ? null : prices.priceOf(at.model)),
-  });
+  const cost = (usage: ModelUsage): CallUsage => costed(at, usage, prices);
   if (outcome.kind === 'failed') {
     const { failure } = outcome;
     const { kind, message, retryable, outageMs, usage } = failure;
@@ -36,14 +33,28 @@ export function reportOf(
       ...{ step, attempt, kind, message, retryable },
       ...(outageMs !== undefined && { outageMs }),
       ...(usage !== undefined && cost(usage)),
+      ...(failure.lastCall !== undefined && { lastCall: cost(failure.lastCall) }),
     };
     return { type: 'FailNode', failure: recorded, retryInMs: waitMs };
   }
   const { usage, durationMs, dropped, finish } = outcome;
   const output =
     outcome.kind === 'drafted' ? { draft: outcome.draft } : { score: outcome.score, feedback: outcome.feedback };
-  const notes = { ...(dropped !== undefined && { dropped: [...dropped] }), ...(finish !== undefined && { finish }) };
+  const notes = {
+    ...(dropped !== undefined && { dropped: [...dropped] }),
+    ...(finish !== undefined && { finish }),
+    ...(outcome.lastCall !== undefined && { lastCall: cost(outcome.lastCall) }),
+  };
   return { type: 'CompleteNode', result: { step, attempt, output, ...cost(usage), durationMs, ...notes } };
+}
+
+/** A usage with its cost, as recorded. */
+export function costed(
+  { model }: Pick<FrontierNode, 'model'>,
+  { costUsd: reported, ...usage }: ModelUsage,
+  prices: ReportOptions['prices'],
+): CallUsage {
+  return { usage, costUsd: reported ?? costOf(usage, model === null ? null : prices.priceOf(model)) };
 }
 
 /**

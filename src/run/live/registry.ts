@@ -4,6 +4,7 @@
  */
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
 import { settledWithin } from '../../system/async/deadline.js';
+import { unpricedModel } from '../budget.js';
 import { TaskTracker } from '../../system/async/task-tracker.js';
 import { cancelRun } from '../commands/cancel.js';
 import type { DecisionAnswer, DecisionRequest } from '../commands/decide-pause.js';
@@ -92,6 +93,11 @@ export class RunRegistry {
   /** The facts that a start would record: see commands/start.ts. */
   previewStart(request: RunRequestedData): readonly RunFact[] {
     return this.#starts.preview(request);
+  }
+
+  /** The full name of a model without a price that a run with a budget in US dollars may call, or null. */
+  unpricedModel({ budget, graph }: RunRequestedData): string | null {
+    return (budget?.usd ?? null) === null ? null : unpricedModel(graph, this.#runs.decisionContext());
   }
 
   /** The recorded request of a run with the same key, or null if there is none. @throws {KeyReused} when its body differs */

@@ -1,0 +1,52 @@
+/** A human's decision on a pause for the budget. */
+import type { BudgetChange, BudgetTotals, GateAction, Reservation } from '../generated/schemas.js';
+import { amountText, exceededLimits } from './budget.js';
+import { neededAfterPause } from './budgeted-work.js';
+import { BudgetRefused } from './errors.js';
+import type { DecisionContext } from './pending-events.js';
+import type { RunState } from './state.js';
+
+interface BudgetDecision {
+  readonly action: GateAction;
+  /** The new totals; what is absent stays. */
+  readonly budget?: BudgetChange | undefined;
+}
+
+/**
+ * The run's budget after a decision, or null if the decision does not change it.
+ *
+ * @param next the nodes that wait
+ * @throws {BudgetRefused} when the decision modifies the state, or approves without a budget or with one too small
+ */
+export function budgetAfter(
+  run: RunState,
+  next: readonly string[],
+  { decision, context }: { readonly decision: BudgetDecision; readonly context: DecisionContext },
+): BudgetTotals | null {
+  const { runId, spending } = run;
+  if (decision.action === 'reject' || spending === null) return null;
+  if (decision.action === 'modify') {
+    const reason = 'Approve a pause for the budget with a larger budget, or reject it';
+    throw new BudgetRefused({ runId, loc: ['action'], reason });
+  }
+  const sent = decision.budget ?? {};
+  const { usd, tokens } = { ...spending.budget, ...sent };
+  const totals = { usd, tokens };
+  const needed = neededAfterPause({ ...run, spending }, next, context);
+  const exceeded = exceededLimits(totals, needed);
+  const isMissing = sent.usd === undefined && sent.tokens === undefined;
+  if (!isMissing && exceeded.length === 0) return totals;
+  throw new BudgetRefused({
+    runId,
+    loc: ['budget', ...(isMissing ? [] : exceeded.slice(0, 1))],
+    reason: reasonOf(totals, needed),
+  });
+}
+
+/** What the budget must be, in the limits that it has. */
+function reasonOf({ usd, tokens }: BudgetTotals, needed: Reservation): string {
+  if (usd !== null && needed.usd === null)
+    return 'A model of the next calls has no price: no budget in US dollars holds';
+  const limits = { usd: usd === null ? null : needed.usd, tokens: tokens === null ? null : needed.tokens };
+  return `The next calls need a total budget of at least ${amountText(limits)}`;
+}

@@ -1,0 +1,171 @@
+/**
+ * What a run with a budget has spent and reserved, folded from its events, and what its next calls would reserve. A call
+ * reserves its worst case when it is recorded; its usage replaces the reservation when it is answered. A call whose usage is
+ * unknown, that was cut off or whose answer was discarded counts as its reservation.
+ */
+import type { CallUsage, Graph, GraphNode, Reservation, RunBudget } from '../generated/schemas.js';
+import { edgesBySource, reachableFrom } from '../graph/traversal.js';
+import type { ModelPrice } from '../models/prices.js';
+import type { RunEvent } from './events.js';
+
+export interface RunSpending {
+  readonly budget: RunBudget;
+  /** US dollars are null if a called model has no price. */
+  readonly spent: Reservation;
+  /** The calls in flight, by step. */
+  readonly reserved: readonly CallInFlight[];
+  /** Whether the run has paused for its budget, which opens its session. */
+  readonly hasPaused: boolean;
+}
+
+interface CallInFlight {
+  readonly step: number;
+  readonly reservation: Reservation;
+}
+
+const NOTHING: Reservation = { tokens: 0, usd: 0 };
+
+/** The spending after an event, or null if the run has no budget. */
+export function spendingAfter(spending: RunSpending | null, event: RunEvent): RunSpending | null {
+  if (event.type === 'RunRequested') {
+    const { budget } = event.data;
+    return budget === undefined ? null : { budget, spent: NOTHING, reserved: [], hasPaused: false };
+  }
+  if (spending === null) return null;
+  switch (event.type) {
+    case 'NodeStarted':
+      // An attempt that was cut off has no end: the next one settles its call.
+      return withCall(withoutCall(spending, event.data.step, null), event.data);
+    case 'CallReserved':
+      return withCall(withoutCall(spending, event.data.step, event.data), event.data);
+    case 'NodeCompleted':
+    case 'NodeFailed':
+      return withoutCall(spending, event.data.step, event.data.lastCall ?? event.data);
+    case 'RunPaused':
+      return event.data.reason === 'budget' ? { ...withoutCalls(spending), hasPaused: true } : spending;
+    case 'GateDecided':
+      return { ...spending, budget: { ...spending.budget, ...event.data.budget } };
+    case 'RunCompleted':
+    case 'RunFailed':
+      return withoutCalls(spending);
+    default:
+      // Other events cost nothing.
+      return spending;
+  }
+}
+
+function withCall(
+  spending: RunSpending,
+  { step, reserved }: { readonly step: number; readonly reserved?: Reservation },
+): RunSpending {
+  if (reserved === undefined) return spending;
+  return { ...spending, reserved: [...spending.reserved, { step, reservation: reserved }] };
+}
+
+/** The spending after a step's call has ended, with its usage, or null if the call was cut off. */
+export function withoutCall(spending: RunSpending, step: number, call: Partial<CallUsage> | null): RunSpending {
+  const ended = spending.reserved.find((each) => each.step === step);
+  if (ended === undefined) return spending;
+  const reserved = spending.reserved.filter((each) => each !== ended);
+  return { ...spending, reserved, spent: sumOf([spending.spent, costOfCall(call, ended.reservation)]) };
+}
+
+function withoutCalls(spending: RunSpending): RunSpending {
+  return spending.reserved.reduce((before, { step }) => withoutCall(before, step, null), spending);
+}
+
+function costOfCall(call: Partial<CallUsage> | null, reservation: Reservation): Reservation {
+  const { usage, costUsd = null } = call ?? {};
+  const { inputTokens = null, outputTokens = null } = usage ?? {};
+  const isKnown = inputTokens !== null && outputTokens !== null;
+  // A provider may report the cost without the tokens.
+  return { tokens: isKnown ? inputTokens + outputTokens : reservation.tokens, usd: costUsd ?? reservation.usd };
+}
+
+function sumOf(amounts: readonly Reservation[]): Reservation {
+  return amounts.reduce((sum, { tokens, usd }) => ({
+    tokens: sum.tokens + tokens,
+    usd: sum.usd === null || usd === null ? null : sum.usd + usd,
+  }));
+}
+
+/** The budget that a run needs for further calls: all that is spent and reserved, and their reservations. */
+export function neededFor({ spent, reserved }: RunSpending, calls: readonly Reservation[]): Reservation {
+  return sumOf([spent, ...reserved.map(({ reservation }) => reservation), ...calls]);
+}
+
+/** The limits of a budget that are below what is needed. A cost that is unknown is above every limit. */
+export function exceededLimits(
+  { usd, tokens }: Pick<RunBudget, 'usd' | 'tokens'>,
+  needed: Reservation,
+): readonly ('usd' | 'tokens')[] {
+  return [
+    ...(usd !== null && (needed.usd === null || needed.usd > usd) ? (['usd'] as const) : []),
+    ...(tokens !== null && needed.tokens > tokens ? (['tokens'] as const) : []),
+  ];
+}
+
+/** Output limit of a node that sets none, in tokens. A run with a budget always sends the limit that it has reserved. */
+const DEFAULT_OUTPUT_TOKENS = 8_192;
+
+/** Tokens reserved for the declaration of each tool, which a request holds beside its prompt. */
+const TOKENS_PER_TOOL = 200;
+
+/** The output limit that a run with a budget sends for a node. */
+export function outputLimitOf({ maxOutputTokens = DEFAULT_OUTPUT_TOKENS }: Pick<GraphNode, 'maxOutputTokens'>): number {
+  return maxOutputTokens;
+}
+
+/** The worst case of a call. */
+export function reservationOf(
+  node: GraphNode,
+  {
+    texts,
+    tools,
+    price,
+  }: { readonly texts: readonly string[]; readonly tools: number; readonly price: ModelPrice | null },
+): Reservation {
+  const input = texts.reduce((sum, text) => sum + mostTokens(text), 0) + tools * TOKENS_PER_TOOL;
+  const output = outputLimitOf(node);
+  const usd = price === null ? null : input * price.input + output * price.output;
+  return { tokens: input + output, usd };
+}
+
+/** Letters of scripts without spaces between words, of which a model may read each as a token or more. */
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}]/gu;
+
+/** An estimate of a text's tokens: one per letter of a script without spaces, else a third of the UTF-16 units. */
+export function mostTokens(text: string): number {
+  const rest = text.replace(UNSPACED, '');
+  return Math.ceil(rest.length / 3) + [...text.matchAll(UNSPACED)].length;
+}
+
+/** The full name of a model without a price that a run of a graph may call, or null if all have one. */
+export function unpricedModel(
+  { entry, nodes, edges }: Graph,
+  {
+    fullName,
+    priceOf,
+  }: {
+    readonly fullName: (model: string | undefined) => string;
+    readonly priceOf: (fullName: string) => ModelPrice | null;
+  },
+): string | null {
+  const reached = new Set([entry, ...reachableFrom(entry, edgesBySource(edges))]);
+  const models = nodes.flatMap(({ id, model, fallbacks = [] }) => (reached.has(id) ? [model, ...fallbacks] : []));
+  return models.map((each) => fullName(each)).find((name) => priceOf(name) === null) ?? null;
+}
+
+// Texts.
+
+/** Amounts in words, for errors. Dollars are rounded up, so that a budget of the amount shown suffices. */
+export function amountText({ tokens, usd }: { readonly tokens: number | null; readonly usd: number | null }): string {
+  const dollars = usd === null ? [] : [`$${dollarsUp(usd)}`];
+  return [...dollars, ...(tokens === null ? [] : [`${tokens} tokens`])].join(' and ') || 'nothing';
+}
+
+/** US dollars rounded up to a millionth. */
+export function dollarsUp(usd: number): number {
+  return Math.ceil(usd * 1e6) / 1e6;
+}

@@ -1,0 +1,120 @@
+/** Begins attempts within the run's budget, and decides what happens if their calls would pass it. */
+import type { CallUsage, Reservation } from '../generated/schemas.js';
+import { amountText, exceededLimits, neededFor, reservationOf, withoutCall } from './budget.js';
+import type { RunSpending } from './budget.js';
+import { complete, fail, pause } from './ends.js';
+import { branchAtBudget, branchInto, stoppedSteps } from './frontier.js';
+import { firstReservation, startNextAttempt, startNode } from './node-start.js';
+import type { DecisionContext, PendingEvents } from './pending-events.js';
+import type { FrontierNode, RunState } from './state.js';
+import { attemptInFlight } from './state.js';
+
+/** Attempts to begin together: further ones of steps, and the first ones of nodes. */
+export interface Work {
+  readonly again: readonly { readonly at: FrontierNode; readonly delayMs: number }[];
+  readonly nodes: readonly string[];
+}
+
+/** Begins attempts, all of them or, if their calls would pass the budget, none. */
+export function startWork(pending: PendingEvents, work: Work): void {
+  const { run, context } = pending;
+  const { spending } = run;
+  if (spending !== null) {
+    const needed = neededToStart({ ...run, spending }, work, context);
+    if (exceededLimits(spending.budget, needed).length > 0) return stopAtBudget(pending, work, needed);
+  }
+  for (const { at, delayMs } of work.again) startNextAttempt(pending, at, delayMs);
+  startNodes(pending, work.nodes);
+}
+
+/** The budget that a run needs to begin attempts. */
+function neededToStart(run: RunWithBudget, { again, nodes }: Work, context: DecisionContext): Reservation {
+  const first = nodes.map((node, index) => {
+    return { node, branch: branchInto(run, node, run.progress.steps + 1 + index), model: null };
+  });
+  const attempts = [...again.map(({ at }) => at), ...first];
+  return neededFor(
+    run.spending,
+    attempts.map((each) => firstReservation(run, each, context)),
+  );
+}
+
+type RunWithBudget = RunState & { readonly spending: RunSpending };
+
+/** The budget that a paused run needs to begin its next attempts. */
+export function neededAfterPause(run: RunWithBudget, next: readonly string[], context: DecisionContext): Reservation {
+  const again = stoppedSteps(run).map((at) => ({ at, delayMs: 0 }));
+  return neededToStart(run, { again, nodes: notYetBegun(run, next) }, context);
+}
+
+/** The nodes among these of which no step has begun. */
+export function notYetBegun({ progress }: RunState, nodes: readonly string[]): readonly string[] {
+  return nodes.filter((node) => !progress.frontier.some((each) => each.node === node));
+}
+
+/**
+ * Does not begin attempts whose calls would pass the budget: pauses, completes or fails the run. While other nodes are
+ * active, a pause or completion waits for them: their calls are made, and may cost less than they have reserved.
+ */
+function stopAtBudget(pending: PendingEvents, { again, nodes }: Work, needed: Reservation): void {
+  const { run } = pending;
+  if (run.spending === null) return;
+  const { onExceeded } = run.spending.budget;
+  const steps = again.map(({ at }) => at.step);
+  const isWaiting = run.progress.frontier.some(({ active, step }) => active && !steps.includes(step));
+  if (onExceeded !== 'fail' && isWaiting) return;
+  const next = [...again.map(({ at }) => at.node), ...nodes];
+  const result = branchAtBudget(run);
+  if (onExceeded === 'pause') {
+    pause(pending, next, 'budget');
+  } else if (onExceeded === 'finish' && result.draft !== null) {
+    complete(pending, result, 'budget');
+  } else {
+    const error = `Stopped at the budget: ${needText(run.spending, needed)}`;
+    fail(pending, { kind: 'budget_exceeded', error, node: next[0] ?? null });
+  }
+}
+
+function needText({ spent, budget }: RunSpending, needed: Reservation): string {
+  return `${amountText(spent)} spent of ${amountText(budget)}, the next calls need ${amountText(needed)}`;
+}
+
+function startNodes(pending: PendingEvents, nodes: readonly string[]): void {
+  for (const node of nodes) {
+    const step = pending.run.progress.steps + 1;
+    const branch = branchInto(pending.run, node, step);
+    startNode(pending, { node, step, attempt: 1, model: null, branch }, 0);
+  }
+}
+
+/** Another call of an attempt in a run with a budget. */
+export interface NextCall {
+  readonly step: number;
+  readonly attempt: number;
+  /** The texts of its request. */
+  readonly texts: readonly string[];
+  /** How many tools it declares. */
+  readonly tools: number;
+  /** Usage of the call before, and of all calls of the attempt so far. */
+  readonly last: CallUsage;
+  readonly total: CallUsage;
+}
+
+/** Records that an attempt makes another call, or ends the attempt if the call would pass the budget. */
+export function reserveCall(pending: PendingEvents, { step, attempt, texts, tools, last, total }: NextCall): void {
+  const { run, context } = pending;
+  const at = attemptInFlight(run, { step, attempt });
+  if (at === undefined || run.spending === null) return;
+  const { node, model } = at;
+  const price = model === null ? null : context.priceOf(model);
+  const reserved = reservationOf(run.plan.node(node), { texts, tools, price });
+  const needed = neededFor(withoutCall(run.spending, step, last), [reserved]);
+  if (exceededLimits(run.spending.budget, needed).length === 0) {
+    pending.write({ type: 'CallReserved', data: { step, node, attempt, ...last, reserved } });
+    return;
+  }
+  const message = `Node "${node}" was stopped at the budget: ${needText(run.spending, needed)}`;
+  const failure = { kind: 'budget_exceeded', message, retryable: true, ...total, lastCall: last };
+  pending.write({ type: 'NodeFailed', data: { step, node, attempt, ...(model !== null && { model }), ...failure } });
+  stopAtBudget(pending, { again: [{ at, delayMs: 0 }], nodes: [] }, needed);
+}

@@ -1,0 +1,60 @@
+/** The events that stop a run: a pause, a release by its owner, its result or its failure. */
+import { unknownMarks } from '../council/citations.js';
+import type { RunFailedData } from '../generated/schemas.js';
+import { MAX_DRAFT_BYTES } from '../graph/limits.js';
+import type { Branch } from './branch.js';
+import { isTooLarge } from './branch.js';
+import { usageOf } from './effort.js';
+import { branchShown } from './frontier.js';
+import type { PendingEvents } from './pending-events.js';
+import { iterationShown } from './state.js';
+
+export function pause(pending: PendingEvents, nextNodes: readonly string[], reason?: 'budget'): void {
+  const { run } = pending;
+  pending.write({
+    type: 'RunPaused',
+    data: {
+      gate: run.progress.pauses + 1,
+      nextNodes: [...nextNodes],
+      criticScore: branchShown(run, nextNodes).score,
+      iteration: run.progress.iterationCount,
+      ...(reason !== undefined && { reason }),
+    },
+  });
+  release(pending, 'paused');
+}
+
+export function release(pending: PendingEvents, reason: 'paused' | 'shutdown'): void {
+  const { epoch, owner } = pending.run.ownership;
+  if (owner === null) return;
+  pending.write({ type: 'RunReleased', data: { epoch, instanceId: owner, reason } });
+}
+
+/** Completes the run with the draft of a branch. */
+export function complete(pending: PendingEvents, last: Branch, endedBy?: 'budget'): void {
+  const { run } = pending;
+  if (isTooLarge(last)) return failTooLarge(pending, { place: 'at the end', node: run.progress.activeNode });
+  pending.write({
+    type: 'RunCompleted',
+    data: {
+      finalDraft: last.draft,
+      criticScore: last.score,
+      iterationCount: iterationShown(run),
+      ...(endedBy !== undefined && { endedBy }),
+      usage: usageOf(run.effort),
+      ...unknownMarks(last.draft, run.progress.sources),
+    },
+  });
+}
+
+export function fail(pending: PendingEvents, failure: RunFailedData): void {
+  pending.write({ type: 'RunFailed', data: { usage: usageOf(pending.run.effort), ...failure } });
+}
+
+export function failTooLarge(
+  pending: PendingEvents,
+  { place, node }: { readonly place: string; readonly node: string | null },
+): void {
+  const error = `The drafts joined ${place} are larger than ${MAX_DRAFT_BYTES} bytes`;
+  fail(pending, { kind: 'draft_too_large', error, node });
+}

@@ -1,0 +1,187 @@
+import { expect } from 'chai';
+import type { BlueprintCreate } from '../../src/generated/schemas.js';
+import type { Reply, RestClient } from '../support/rest-client.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import type { ScriptedModel } from '../support/scripted-model.js';
+import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { factsOf, recordOf } from '../support/record-of.js';
+
+const BUILT_IN = '/api/councils/run';
+const topic = { input_topic: 'Trees' };
+/** The model answers each call with 15 tokens. Each call of the built-in council reserves 8,192 tokens and its prompt. */
+const ONE_CALL = 9_500;
+
+describe('The budget of a run', () => {
+  let service: RunningService;
+  let rest: RestClient;
+  let model: ScriptedModel;
+  let blueprints = 0;
+
+  before(async () => {
+    service = await startService({
+      model: {
+        ...scriptedModel(),
+        ask: (request, call) => model.ask(request, call),
+        fullName: (name = 'scripted-1') => `scripted/${name}`,
+      },
+      prices: { 'scripted/scripted-1': { input_cost_per_token: 0.001, output_cost_per_token: 0.002 } },
+    });
+    rest = restClient(service.url);
+  });
+  beforeEach(() => {
+    model = scriptedModel(councilScript([5, 9]));
+  });
+  afterEach('no fault', () => expect(service.faults).to.deep.equal([]));
+  after(() => service.stop());
+
+  const start = async (body: object, path = BUILT_IN): Promise<string> =>
+    rest.read(await rest.post(path, { ...topic, ...body }), 202, 'run-start.json').run_id;
+  const pausedRun = async (budget: object): Promise<string> => {
+    const runId = await start({ budget });
+    await rest.until(runId, ({ status }) => status === 'paused');
+    return runId;
+  };
+  const state = async (runId: string) =>
+    rest.read(await rest.get(`/api/councils/run/${runId}/state`), 200, 'god-mode-state.json');
+  const decide = (runId: string, body: object): Promise<Reply> => rest.post(`/api/councils/run/${runId}/approve`, body);
+  const saved = async (fields: Partial<BlueprintCreate>): Promise<string> => {
+    const id = `budgeted-${(blueprints += 1)}`;
+    const nodes = [{ id: 'a', maxOutputTokens: 100 }];
+    rest.read(await rest.post('/api/councils/', { id, name: 'Budgeted', nodes, ...fields }), 201, 'blueprint.json');
+    return id;
+  };
+
+  it('is recorded, and shown with what is spent of it', async () => {
+    const runId = await start({ budget: { usd: 100, tokens: 100_000 } });
+    const { budget } = await rest.until(runId, isOver);
+    expect(budget).to.deep.include({ usd: 100, tokens: 100_000, on_exceeded: 'pause', spent_tokens: 75 });
+    expect(budget?.spent_usd).to.be.closeTo(5 * 0.02, 1e-9);
+    const [requested] = await recordOf(service.context.log, runId);
+    expect(requested?.data).to.deep.include({ budget: { usd: 100, tokens: 100_000, onExceeded: 'pause' } });
+    expect(model.requests.map(({ maxOutputTokens }) => maxOutputTokens)).to.deep.equal(Array(5).fill(8_192));
+  });
+
+  it('is reserved again for the second question to a critic', async () => {
+    let questions = 0;
+    const council = councilScript([9]);
+    model = scriptedModel((request, index) => {
+      if (request.answer === 'critique' && (questions += 1) === 1) return { text: 'Hm.' };
+      return council(request, index);
+    });
+    const runId = await start({ budget: { tokens: 100_000 } });
+    const { budget } = await rest.until(runId, isOver);
+    expect(budget).to.include({ spent_tokens: 4 * 15 });
+    const events = await recordOf(service.context.log, runId);
+    const [call] = factsOf(events, 'CallReserved');
+    expect(call).to.deep.include({ node: 'critic_agent', attempt: 1, costUsd: 0.02 });
+    expect(call?.reserved.tokens).to.be.greaterThan(8_192);
+    const critique = factsOf(events, 'NodeCompleted').find(({ node }) => node === 'critic_agent');
+    expect(critique).to.deep.include({ costUsd: 0.04 });
+    expect(critique?.lastCall).to.deep.include({ costUsd: 0.02 });
+  });
+
+  it('of a request replaces that of its blueprint', async () => {
+    const id = await saved({ budget: { tokens: 10, on_exceeded: 'fail' } });
+    const failed = await rest.until(await start({}, `/api/councils/${id}/run`), isOver);
+    expect(failed).to.include({ status: 'failed' });
+    expect(failed.error).to.match(/0 tokens spent of 10 tokens, the next calls need/);
+    const own = await start({ budget: { tokens: 5_000 } }, `/api/councils/${id}/run`);
+    expect(await rest.until(own, isOver)).to.include({ status: 'completed' });
+  });
+
+  it('stays in a blueprint that is updated', async () => {
+    const id = await saved({ budget: { usd: 0.5 } });
+    const { version, budget } = rest.read(
+      await rest.send('PUT', `/api/councils/${id}`, { body: { name: 'Other' } }),
+      200,
+      'blueprint.json',
+    );
+    expect({ version, budget }).to.deep.equal({ version: 2, budget: { usd: 0.5 } });
+  });
+
+  it('is refused (422) with the place of the error', async () => {
+    const locs = async (budget: unknown, path = BUILT_IN): Promise<unknown> =>
+      rest.problem(await rest.post(path, { ...topic, budget }), 422).errors?.map(({ loc }) => loc.join('.'));
+    expect(await locs({})).to.deep.equal(['body.budget']);
+    expect(await locs({ usd: 0 })).to.deep.equal(['body.budget.usd']);
+    expect(await locs({ tokens: 0 })).to.deep.equal(['body.budget.tokens']);
+    expect(await locs({ tokens: 1.5 })).to.deep.equal(['body.budget.tokens']);
+    expect(await locs({ tokens: 1, on_exceeded: 'wait' })).to.deep.equal(['body.budget.on_exceeded']);
+    expect(await locs(7)).to.deep.equal(['body.budget']);
+    const draft = { name: 'x', nodes: [{ id: 'a' }], budget: { on_exceeded: 'fail' } };
+    rest.problem(await rest.post('/api/councils/', draft), 422);
+    rest.problem(await rest.post('/api/councils/validate', draft), 422);
+    rest.problem(await rest.post('/api/councils/try', { ...topic, nodes: [{ id: 'a' }], budget: {} }), 422);
+  });
+
+  it('in US dollars is refused (422), after an unknown blueprint (404), if a model has no price', async () => {
+    const unpriced = [{ id: 'a', fallbacks: ['model-x'] }];
+    const id = await saved({ nodes: unpriced });
+    const path = `/api/councils/${id}/run`;
+    const { errors = [] } = rest.problem(await rest.post(path, { ...topic, budget: { usd: 1 } }), 422);
+    expect(errors.map(({ loc }) => loc)).to.deep.equal([['body', 'budget', 'usd']]);
+    expect(errors[0]?.msg).to.include('scripted/model-x');
+    rest.problem(await rest.post('/api/councils/no-such/run', { ...topic, budget: { usd: 1 } }), 404);
+    const runId = await start({ budget: { tokens: 50_000 } }, path);
+    await rest.until(runId, isOver);
+    const fork = { at: 0, budget: { usd: 1 } };
+    expect(rest.problem(await rest.post(`/api/runs/${runId}/fork`, fork), 422).detail).to.include('scripted/model-x');
+  });
+
+  it('of a fork is its own or its parent’s, with nothing spent', async () => {
+    const runId = await start({ budget: { tokens: 100_000 } });
+    await rest.until(runId, isOver);
+    const forkOf = async (body: object): Promise<unknown> => {
+      const reply = await rest.post(`/api/runs/${runId}/fork`, { at: 5, ...body });
+      const forked = rest.read(reply, 202, 'run-start.json').run_id;
+      return (await rest.until(forked, isOver)).budget;
+    };
+    expect(await forkOf({})).to.deep.include({ tokens: 100_000 });
+    expect(await forkOf({ budget: { tokens: 90_000, on_exceeded: 'fail' } })).to.deep.include({
+      tokens: 90_000,
+      on_exceeded: 'fail',
+    });
+  });
+
+  it('finishes the run with the current draft', async () => {
+    const runId = await start({ budget: { tokens: ONE_CALL, on_exceeded: 'finish' } });
+    const over = await rest.until(runId, isOver);
+    expect(over).to.include({ status: 'completed' });
+    expect(over.final_draft).to.match(/^Draft \d/);
+  });
+
+  it('pauses a run of the built-in council, which an approval with a larger budget continues', async () => {
+    const runId = await pausedRun({ tokens: 100, on_exceeded: 'pause' });
+    const poll = await rest.until(runId, ({ status }) => status === 'paused');
+    expect(poll).to.deep.include({ pause_reason: 'budget', paused: true, next_nodes: ['master_agent'] });
+    const session = await state(runId);
+    expect(session).to.deep.include({ pause_reason: 'budget', allowed_actions: ['approve', 'reject'], paused: true });
+    const inbox = rest.read(await rest.get('/api/approvals?mine=1'), 200, 'approval-list.json');
+    expect(inbox.find((each) => each.run_id === runId)).to.deep.include({ pause_reason: 'budget' });
+    const approval = { action: 'approve', budget: { tokens: 200_000 }, expected_seq: session.seq };
+    rest.read(await decide(runId, approval), 200, 'run-result.json');
+    const over = await rest.until(runId, isOver);
+    expect(over).to.include({ status: 'completed' });
+    expect(over).to.not.have.property('pause_reason');
+    expect(over.budget).to.deep.include({ tokens: 200_000, spent_tokens: 75 });
+    expect(await state(runId)).to.deep.include({ paused: false, allowed_actions: [] });
+  });
+
+  it('is named by the refusal (422) of a decision, after expected_seq (409)', async () => {
+    const runId = await pausedRun({ tokens: 100 });
+    const locs = async (body: object): Promise<unknown> =>
+      rest.problem(await decide(runId, body), 422).errors?.map(({ loc }) => loc.join('.'));
+    rest.problem(await decide(runId, { action: 'approve', expected_seq: 1 }), 409);
+    expect(await locs({ action: 'approve' })).to.deep.equal(['body.budget']);
+    expect(await locs({ action: 'approve', budget: { tokens: 101 } })).to.deep.equal(['body.budget.tokens']);
+    expect(await locs({ action: 'modify', modified_state: { current_draft: 'x' } })).to.deep.equal(['body.action']);
+    const { detail } = rest.problem(await decide(runId, { action: 'approve' }), 422);
+    const [, needed = ''] = /at least (\d+) tokens/.exec(detail) ?? [];
+    rest.read(await decide(runId, { action: 'approve', budget: { tokens: Number(needed) } }), 200, 'run-result.json');
+    await rest.until(runId, ({ status }) => status === 'paused');
+    const rejection = rest.read(await decide(runId, { action: 'reject' }), 200, 'run-result.json');
+    expect(rejection).to.include({ status: 'failed' });
+  });
+});
