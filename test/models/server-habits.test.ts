@@ -12,6 +12,9 @@ import { modelAt } from '../support/provider-models.js';
 
 const NOW = '2026-01-02T03:04:05.000Z';
 
+const WHOLE = { choices: [{ message: { content: 'A draft' }, finish_reason: 'stop' }] };
+const SPACES = ' '.repeat(4_000_000);
+
 describe('Habits of OpenAI-compatible servers', () => {
   let server: FakeServer<OpenAiRequest>;
   let model: LanguageModel;
@@ -108,13 +111,10 @@ describe('Habits of OpenAI-compatible servers', () => {
       ['with a content type in another case', lines(events(piece('A draft'), end), 'Text/Event-Stream; charset=UTF-8')],
       ['with the content type of a plain text', lines(events(piece('A draft'), end), 'text/plain')],
       ['with [DONE] and no finish reason', lines(`${events(piece('A draft'))}data: [DONE]\n\n`)],
+      ['after megabytes of empty lines', lines(`${'\n'.repeat(4_000_000)}${events(piece('A draft'), end)}`)],
+      ['that is a JSON answer among megabytes of spaces', lines(`${SPACES}${JSON.stringify(WHOLE)}${SPACES}`)],
       ['with no empty line after the last event', lines(`${events(piece('A draft'))}data: ${JSON.stringify(end)}`)],
-      [
-        'that is a JSON answer followed by [DONE]',
-        lines(
-          `${JSON.stringify({ choices: [{ message: { content: 'A draft' }, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`,
-        ),
-      ],
+      ['that is a JSON answer followed by [DONE]', lines(`${JSON.stringify(WHOLE)}\n\ndata: [DONE]\n\n`)],
     ];
     for (const [title, reply] of readable) {
       it(`${title} are read, and paid once`, async () => {
