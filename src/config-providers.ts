@@ -2,8 +2,8 @@
 import type { Variable } from './config-values.js';
 import { address, modelName, oneOf, secret } from './config-values.js';
 import { ConfigInvalid } from './errors.js';
-
-export type ProviderApi = 'openai' | 'anthropic' | 'gemini';
+import type { ProviderApi } from './models/wires/wires.js';
+import { WIRES } from './models/wires/wires.js';
 
 /** A named endpoint with its own key and base URL. */
 export interface ProviderSettings {
@@ -172,7 +172,7 @@ function fileProvider(
     const value = entry[field];
     return typeof value === 'string' && value !== '' ? value : refuse(`a text in "${field}"`);
   };
-  const api = oneOf(of(text('api')), ['openai', 'anthropic', 'gemini'], 'openai');
+  const api = oneOf(of(text('api')), Object.keys(WIRES) as readonly ProviderApi[], 'openai');
   const keyEnv = entry['key_env'] === undefined ? null : text('key_env');
   const maxCalls = maxCallsIn(entry, refuse);
   return {

@@ -59,7 +59,7 @@ const PURE_OF_RUN = [
 const RULES: Readonly<Record<string, Rule>> = {
   errors: { ...PURE, ours: [] },
   'config-values': { ...PURE, ours: ['errors', 'system'] },
-  'config-providers': { ...PURE, ours: ['errors', 'config-values'] },
+  'config-providers': { ...PURE, ours: ['errors', 'config-values', 'models/wires/wires'] },
   config: { ...PURE, ours: ['errors', 'system', 'config-values', 'config-providers'], node: ['node:fs'] },
   system: {
     ...PURE,

@@ -1,14 +1,15 @@
 /** Embeddings of a provider, by its package. */
 import type { EmbeddingModelV3 } from '@ai-sdk/provider';
 import type { ProxySettings } from '../config.js';
-import type { ProviderApi, ProviderSettings } from '../config-providers.js';
+import type { ProviderSettings } from '../config-providers.js';
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import { errorMessageOf, kindOfRefusal, modelFailed } from '../models/failed-exchange.js';
-import type { ServerCall, WireReading } from '../models/guarded-fetch.js';
+import type { ServerCall, WireReading } from '../models/server-call.js';
 import { failureBehind, guardedFetch } from '../models/guarded-fetch.js';
 import { callAborted } from '../models/port.js';
-import { wireOf } from '../models/provider.js';
+import type { ProviderApi } from '../models/wires/wires.js';
+import { WIRES } from '../models/wires/wires.js';
 import { modelTransport } from '../models/transport.js';
 import { inTime } from '../system/async/deadline.js';
 import { providerWaitMs, retry } from '../system/async/retry.js';
@@ -44,8 +45,8 @@ interface EmbeddingApi {
   readonly vectorsIn: (body: unknown) => readonly unknown[];
 }
 
-const APIS: Readonly<Record<ProviderApi, EmbeddingApi | null>> = {
-  anthropic: null,
+/** The APIs that have embeddings. */
+const APIS: Readonly<Partial<Record<ProviderApi, EmbeddingApi>>> = {
   openai: {
     async model({ baseUrl, model }, fetch) {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
@@ -91,8 +92,9 @@ export async function providerEmbeddings(settings: ProviderSettings, deps: Embed
   const { limits = EMBEDDING_LIMITS, proxies, system } = deps;
   const transport = modelTransport(proxies);
   const api = APIS[settings.api];
-  if (api === null) throw new TypeError(`Cannot embed texts by provider "${settings.name}": its API has no embeddings`);
-  const { headers } = await wireOf(settings);
+  if (api === undefined)
+    throw new TypeError(`Cannot embed texts by provider "${settings.name}": its API has no embeddings`);
+  const { headers } = await WIRES[settings.api](settings);
   const { model: modelSetting, baseUrl: addressSetting } = settings.settings;
   const server = { headers, addressSetting, hints: hintsOf(settings), kindOf };
   const guarded = guardedFetch({ server, wire: readingOf(api), transport, now: system.now });

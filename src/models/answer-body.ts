@@ -2,8 +2,8 @@
 import { createParser } from 'eventsource-parser';
 import type { ModelFailed } from '../errors.js';
 import { modelFailed } from './failed-exchange.js';
-import type { AnswerForm, ServerCall, WireReading } from './guarded-fetch.js';
-import { OtherForm } from './guarded-fetch.js';
+import type { AnswerForm, ServerCall, WireReading } from './server-call.js';
+import { OtherForm } from './server-call.js';
 import type { HttpAnswer } from './transport.js';
 import { firstCharacter } from './transport.js';
 

@@ -6,6 +6,7 @@
 import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
 import { BoundedMap } from '../system/bounded-map.js';
+import type { OutageWait } from './circuit.js';
 import { Circuit, isRateLimit } from './circuit.js';
 import { isOutage } from './failed-exchange.js';
 import { callAborted } from './port.js';
@@ -19,30 +20,6 @@ export interface Pass {
   isRevoked(): boolean;
   /** Reports how the call ended; every pass needs exactly one report. */
   report(outcome: CallOutcome): void;
-}
-
-/** An outage as it is recorded of a node that waits it out. */
-export interface Outage {
-  /** When the node first met it, ISO 8601. */
-  readonly since: string;
-  /** How long the node waits for the server from then on, in milliseconds. */
-  readonly budgetMs: number;
-}
-
-/** How long a call waits an outage out. */
-export interface OutageWait {
-  readonly since: string;
-  /** End of the outage's budget, on the monotonic clock: a wall clock that is behind does not prolong it. */
-  readonly endsMs: number;
-}
-
-/** How long an outage is waited out from now on. */
-export function outageWait(
-  { since, budgetMs }: Outage,
-  { now, monotonicMs }: Pick<System, 'now' | 'monotonicMs'>,
-): OutageWait {
-  const leftMs = Math.min(budgetMs, Date.parse(since) + budgetMs - Date.parse(now()));
-  return { since, endsMs: monotonicMs() + leftMs };
 }
 
 /** Most open circuits. Model names come from blueprints; beyond, the oldest is forgotten. */

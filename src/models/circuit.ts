@@ -3,7 +3,30 @@ import type { ModelFailed } from '../errors.js';
 import type { Backoff } from '../system/async/retry.js';
 import { backoffMs, honouredMs } from '../system/async/retry.js';
 import type { System } from '../system/system.js';
-import type { OutageWait } from './circuit-breaker.js';
+
+/** An outage as it is recorded of a node that waits it out. */
+export interface Outage {
+  /** When the node first met it, ISO 8601. */
+  readonly since: string;
+  /** How long the node waits for the server from then on, in milliseconds. */
+  readonly budgetMs: number;
+}
+
+/** How long a call waits an outage out. */
+export interface OutageWait {
+  readonly since: string;
+  /** End of the outage's budget, on the monotonic clock: a wall clock that is behind does not prolong it. */
+  readonly endsMs: number;
+}
+
+/** How long an outage is waited out from now on. */
+export function outageWait(
+  { since, budgetMs }: Outage,
+  { now, monotonicMs }: Pick<System, 'now' | 'monotonicMs'>,
+): OutageWait {
+  const leftMs = Math.min(budgetMs, Date.parse(since) + budgetMs - Date.parse(now()));
+  return { since, endsMs: monotonicMs() + leftMs };
+}
 
 /** First wait between two probes, in milliseconds; doubles with each failure, up to the longest. */
 const BACKOFF: Backoff = { firstMs: 500, longestMs: 10_000 };

@@ -4,7 +4,6 @@
  * read. Failures have no `cause`: it may quote the server at any length, and the server the key.
  */
 import type { Dispatcher } from 'undici';
-import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
 import { BodyTooLarge, fieldOf } from '../system/untrusted.js';
@@ -12,74 +11,11 @@ import { parsed, readable, received } from './answer-body.js';
 import { connectionFault, errorMessageOf, kindOfRefusal, modelFailed, redact } from './failed-exchange.js';
 import { callAborted } from './port.js';
 import { requestedWaitMs } from './retry-after.js';
+import type { AnswerForm, ModelServer, ServerCall, WireReading } from './server-call.js';
+import { OtherForm, RequestRefused } from './server-call.js';
 import type { HttpAnswer } from './transport.js';
 import { post } from './transport.js';
 import { unusable } from './unusable-answer.js';
-
-/** A provider's server, for requests and the messages of failures. */
-export interface ModelServer {
-  /** Sent with each request and nowhere else; replaces what the package sends. Null values are not sent. */
-  readonly headers: Readonly<Record<string, string | null>>;
-  /** The setting that holds its address. */
-  readonly addressSetting: string;
-  /** What to check after a failure, by its kind; mostly a setting. */
-  readonly hints: ReadonlyMap<string, string>;
-  /** The kind of failure behind a refusal. Default: `kindOfRefusal`. */
-  readonly kindOf?: (status: number, body: unknown) => ModelFailureKind;
-}
-
-/** What one wire needs to know of answers. */
-export interface WireReading {
-  /** A whole answer in the form that the package reads. @throws {ModelFailed} when it holds an error */
-  whole(body: unknown, call: ServerCall): unknown;
-  /** An event of a streamed answer, likewise; null leaves it out. @throws {ModelFailed} when it holds an error */
-  event(event: unknown, call: ServerCall): unknown;
-  /** Whether this event ends the answer; a stream without such an event broke off. */
-  isEnd(event: unknown): boolean;
-}
-
-/** One model call, from its first request to its answer. */
-export interface ServerCall {
-  /** How the messages of its failures begin: what was wanted of whom. */
-  readonly purpose: string;
-  /** Texts that no message may quote: keys and prompts. */
-  readonly hidden: readonly string[];
-  readonly signal: AbortSignal;
-  /** Model rounds before this one: makes the ids of tool calls unique where the server gives none. */
-  readonly rounds: number;
-  /** Working memory of the wire's reading, per request. */
-  readonly reading: Record<string, unknown>;
-  /** An answer that came in the other form than was asked for; the package reads it again as that form. */
-  received: { readonly form: AnswerForm; readonly text: string } | null;
-}
-
-export type AnswerForm = 'whole' | 'stream';
-
-/** The server answered in this form, which was not asked for; `ServerCall.received` holds the answer. */
-export class OtherForm extends Error {
-  readonly form: AnswerForm;
-  constructor(form: AnswerForm) {
-    super(`The answer is ${form === 'whole' ? 'one JSON value' : 'a stream'}`);
-    this.form = form;
-  }
-}
-
-/** The server refused a request; another form of the request may be accepted. */
-export class RequestRefused extends ModelFailed {
-  readonly status: number;
-  /** Private, so that no logger prints it: a server may quote the key. */
-  readonly #said: string;
-  constructor(failure: ModelFailed, { status, said }: { readonly status: number; readonly said: string }) {
-    super(failure.message, failure.data);
-    this.status = status;
-    this.#said = said;
-  }
-
-  /** The server's own words, at most 64 KiB. */
-  get said(): string {
-    return this.#said;
-  }
-}
 
 export interface GuardedFetchOptions {
   readonly server: ModelServer;

@@ -4,28 +4,14 @@ import type { ProviderSettings } from '../config-providers.js';
 import type { System } from '../system/system.js';
 import type { LanguageModel } from './port.js';
 import { sdkModel } from './sdk-model.js';
-import { anthropicWire } from './wires/anthropic.js';
-import { chatWire } from './wires/chat.js';
-import { geminiWire } from './wires/gemini.js';
-import type { Wire, WireOptions } from './wires/wire.js';
-
-const WIRES: Readonly<Record<ProviderSettings['api'], (options: WireOptions) => Promise<Wire>>> = {
-  openai: chatWire,
-  anthropic: anthropicWire,
-  gemini: geminiWire,
-};
-
-/** The wire of a provider; loads the package. */
-export function wireOf({ api, baseUrl, apiKey }: ProviderSettings): Promise<Wire> {
-  return WIRES[api]({ baseUrl, apiKey });
-}
+import { WIRES } from './wires/wires.js';
 
 /** Builds the adapter of a provider, loading only the package of its wire; sends nothing. */
 export async function providerModel(
   provider: ProviderSettings,
   { transport, system }: { readonly transport: Dispatcher; readonly system: Pick<System, 'now'> },
 ): Promise<LanguageModel> {
-  const { name, apiKey, model, settings } = provider;
+  const { name, api, baseUrl, apiKey, model, settings } = provider;
   const hints = new Map([
     ['unauthorized', `check ${settings.key}`],
     ['forbidden', `check ${settings.key}`],
@@ -33,7 +19,7 @@ export async function providerModel(
     ['quota_used_up', `the account of ${settings.key} has no quota or credit left`],
     ['prompt_blocked', 'the prompt was blocked'],
   ]);
-  const wire = await wireOf(provider);
+  const wire = await WIRES[api]({ baseUrl, apiKey });
   const server = { addressSetting: settings.baseUrl, hints };
   return sdkModel({ provider: name, model, apiKey, wire, server, transport, system });
 }

@@ -1,6 +1,6 @@
 /** Which form of a request to try after a server refused one. */
 import type { SharedV3Warning } from '@ai-sdk/provider';
-import type { RequestRefused } from './guarded-fetch.js';
+import type { RequestRefused } from './server-call.js';
 import type { ModelRequest } from './port.js';
 import type { RequestForm } from './wires/wire.js';
 

@@ -2,7 +2,7 @@
 import type { ModelFailed, ModelFailureKind } from '../errors.js';
 import { fieldOf } from '../system/untrusted.js';
 import { errorMessageOf, isBlocked, kindOfRefusal, modelFailed, redact, redactName } from './failed-exchange.js';
-import type { ServerCall } from './guarded-fetch.js';
+import type { ServerCall } from './server-call.js';
 
 export function unusable({ purpose }: Pick<ServerCall, 'purpose'>, why: string, kind: ModelFailureKind): ModelFailed {
   return modelFailed(`${purpose}: its answer cannot be used: ${why}`, kind);

@@ -3,7 +3,7 @@ import { fieldOf } from '../../system/untrusted.js';
 import type { ModelUsage } from '../port.js';
 import { errorInAnswer } from '../unusable-answer.js';
 import { count, sumOf } from '../usage.js';
-import type { ServerCall } from '../guarded-fetch.js';
+import type { ServerCall } from '../server-call.js';
 import type { Wire, WireOptions } from './wire.js';
 
 export async function anthropicWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> {

@@ -2,7 +2,7 @@
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { ModelFailed } from '../../errors.js';
 import { fieldOf, isRecord, listOf } from '../../system/untrusted.js';
-import type { ServerCall } from '../guarded-fetch.js';
+import type { ServerCall } from '../server-call.js';
 import { redact } from '../failed-exchange.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
 import type { ModelUsage } from '../port.js';

@@ -4,7 +4,7 @@ import type { ModelUsage } from '../port.js';
 import { modelFailed, redactName } from '../failed-exchange.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
 import { count, plainUsage, sumOf } from '../usage.js';
-import type { ServerCall } from '../guarded-fetch.js';
+import type { ServerCall } from '../server-call.js';
 import type { Wire, WireOptions } from './wire.js';
 
 export async function geminiWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> {

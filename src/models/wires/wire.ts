@@ -1,6 +1,6 @@
 /** What a wire (chat completions, Anthropic's messages, Gemini) adds to the one adapter of all providers. */
 import type { LanguageModelV3, SharedV3ProviderOptions } from '@ai-sdk/provider';
-import type { ServerCall, WireReading } from '../guarded-fetch.js';
+import type { ServerCall, WireReading } from '../server-call.js';
 import type { ModelUsage } from '../port.js';
 
 export interface WireOptions {
