@@ -25,7 +25,7 @@ const RULES: readonly (readonly [RegExp, readonly Scope[] | null])[] = [
   [/^GET \/api\/keys$/, ['admin', 'audit']],
   [/^GET \/api\/keys\/events$/, ['audit']],
   [/^(POST|DELETE) \/api\/keys/, ['admin']],
-  [/^GET \/api\/(runs|councils|documents|approvals|feed)/, ['read']],
+  [/^GET \/api\/(runs|councils|documents|approvals|feed|providers)/, ['read']],
   [/^POST \/api\/councils\/(run|try|\{blueprint_id\}\/run)$/, ['run']],
   [/^POST \/api\/(councils\/run|runs)\/\{run_id\}\/(cancel|fork)$/, ['run']],
   [/^POST \/api\/councils\/run\/\{run_id\}\/approve$/, ['approve']],
