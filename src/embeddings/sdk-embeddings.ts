@@ -105,7 +105,7 @@ export async function providerEmbeddings(settings: ProviderSettings, deps: Embed
     texts: readonly string[],
     { kind, signal }: EmbeddingOptions,
   ): Promise<readonly Float32Array[]> {
-    const hidden = [settings.apiKey ?? '', ...texts];
+    const hidden = { key: settings.apiKey, texts };
     const call: ServerCall = {
       purpose,
       hidden,

@@ -2,6 +2,7 @@
 import type { ModelFailureKind, ModelFault } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import { fieldOf, listOf } from '../system/untrusted.js';
+import { withoutPieces } from './key-pieces.js';
 
 /** A failure of this kind; the kind decides whether the call may be repeated. */
 export function modelFailed(
@@ -131,18 +132,26 @@ export function isAnswer(kind: ModelFailureKind): boolean {
   return !isOutage(kind) && kind !== 'timeout' && kind !== 'network_error';
 }
 
+/** What no message may quote. */
+export interface Hidden {
+  /** The key of the provider, or null if it has none. No piece of it may be quoted, masked or not. */
+  readonly key: string | null;
+  /** Prompts. */
+  readonly texts: readonly string[];
+}
+
 /** A server's message on one line, bounded, with secrets replaced. */
-export function redact(said: string, hidden: readonly string[]): string {
-  const safe = hidden.reduce((text, each) => (each === '' ? text : text.replaceAll(each, '…')), said);
-  const line = safe
-    .slice(0, 4 * MAX_WORDS_CHARS)
+export function redact(said: string, { key, texts }: Hidden): string {
+  const whole = [key ?? '', ...texts].filter((each) => each !== '');
+  const safe = whole.reduce((text, each) => text.replaceAll(each, '…'), said);
+  const line = withoutPieces(safe.slice(0, 4 * MAX_WORDS_CHARS), key ?? '')
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim();
   return line.length > MAX_WORDS_CHARS ? `${line.slice(0, MAX_WORDS_CHARS)}…` : line;
 }
 
 /** A server's value that should be a short name, made safe for a message, with secrets replaced. */
-export function redactName(name: unknown, hidden: readonly string[]): string {
+export function redactName(name: unknown, hidden: Hidden): string {
   if (typeof name !== 'string') return typeof name;
   const safe = redact(name, hidden).replace(/[^\w-]/g, '?');
   return safe.slice(0, 60);

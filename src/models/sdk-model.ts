@@ -86,7 +86,7 @@ export function sdkModel(options: SdkModelOptions): LanguageModel {
   ): ServerCall {
     return {
       purpose: `Cannot get an answer from ${provider} for model "${name}"`,
-      hidden: [apiKey ?? '', ...textsOf(request)],
+      hidden: { key: apiKey, texts: textsOf(request) },
       ...{ signal, rounds: request.rounds?.length ?? 0, reading: {}, received: null },
     };
   }

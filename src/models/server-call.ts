@@ -1,6 +1,7 @@
 /** One call to a provider's server, and what its reading throws. */
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
+import type { Hidden } from './failed-exchange.js';
 
 /** A provider's server, for requests and the messages of failures. */
 export interface ModelServer {
@@ -28,8 +29,7 @@ export interface WireReading {
 export interface ServerCall {
   /** How the messages of its failures begin: what was wanted of whom. */
   readonly purpose: string;
-  /** Texts that no message may quote: keys and prompts. */
-  readonly hidden: readonly string[];
+  readonly hidden: Hidden;
   readonly signal: AbortSignal;
   /** Model rounds before this one: makes the ids of tool calls unique where the server gives none. */
   readonly rounds: number;

@@ -282,6 +282,27 @@ describe('An OpenAI-compatible server', () => {
       });
     }
 
+    it('that quotes a part of the key, plain or masked, shows nothing of it', async () => {
+      const key = 'sk-proj-9fQbV3mXw0TtLr5Yc8Nhz7Kd';
+      model = await modelAt(`${server.url}/v1`, key);
+      for (const quoted of [
+        ...[
+          'sk-proj-****************z7Kd',
+          'sk-...z7Kd',
+          'sk***Kd',
+          '•••••••z7Kd.',
+          '"sk-proj-9fQb…"',
+          '[xxxxxxxxz7Kd]',
+        ],
+        ...[key.slice(0, 20), key.slice(-8), `Bearer:${key.slice(4, 16)}/x`, `${key}${key.slice(2)}`],
+      ]) {
+        server.answerBy([refuses(401, { message: `Incorrect API key provided: ${quoted} You can find it... there.` })]);
+        const { message } = await failureOf(ask());
+        expect(message).to.include('Incorrect API key provided: ').and.include(' You can find it... there.');
+        expect(message, quoted).to.not.match(/sk-|sk\*|9fQb|mXw0|Kd/);
+      }
+    });
+
     it('429 for an empty account is not asked again', async () => {
       const failure = await failureOn(refuses(429, { code: 'insufficient_quota' }));
       expect(failure.data).to.deep.equal({ kind: 'quota_used_up', retryable: false });
