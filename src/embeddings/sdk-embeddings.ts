@@ -6,6 +6,7 @@ import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import { errorMessageOf, kindOfRefusal, modelFailed } from '../models/failed-exchange.js';
 import type { ServerCall, WireReading } from '../models/server-call.js';
+import { hintsOf } from '../models/server-call.js';
 import { failureBehind, guardedFetch } from '../models/guarded-fetch.js';
 import { callAborted } from '../models/port.js';
 import type { ProviderApi } from '../models/wires/wires.js';
@@ -96,7 +97,7 @@ export async function providerEmbeddings(settings: ProviderSettings, deps: Embed
     throw new TypeError(`Cannot embed texts by provider "${settings.name}": its API has no embeddings`);
   const { headers } = await WIRES[settings.api](settings);
   const { model: modelSetting, baseUrl: addressSetting } = settings.settings;
-  const server = { headers, addressSetting, hints: hintsOf(settings), kindOf };
+  const server = { headers, addressSetting, hints: hintsOf(settings.settings), kindOf };
   const guarded = guardedFetch({ server, wire: readingOf(api), transport, now: system.now });
   const model = await api.model(settings, guarded.fetch);
   const purpose = `Cannot get vectors of model "${settings.model}"`;
@@ -142,15 +143,6 @@ export async function providerEmbeddings(settings: ProviderSettings, deps: Embed
     }
   };
   return { model: settings.model, dimensions: DIMENSIONS, embed: inBatches(api.textsAtOnce, splittingToFit(embedAll)) };
-}
-
-function hintsOf({ settings: { key, model, baseUrl } }: ProviderSettings): ReadonlyMap<string, string> {
-  return new Map([
-    ['unauthorized', `check ${key}`],
-    ['forbidden', `check ${key}`],
-    ['model_unknown', `check ${model} and ${baseUrl}`],
-    ['not_implemented', `check ${model}`],
-  ]);
 }
 
 /** Checks the vectors before the package reads them: it would refuse a wrong one without a reason. */

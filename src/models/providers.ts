@@ -67,7 +67,7 @@ export function routedModel({ configured, default: fallback }: Providers, deps: 
   let transport: Dispatcher | null = null;
   const connect = async (settings: ProviderSettings): Promise<LanguageModel> => {
     const [{ providerModel }, { modelTransport }] = await Promise.all([
-      import('./provider.js'),
+      import('./sdk-model.js'),
       import('./transport.js'),
     ]);
     transport ??= modelTransport(deps.proxies);

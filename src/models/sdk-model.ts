@@ -5,41 +5,35 @@
  */
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { Dispatcher } from 'undici';
+import type { ProviderSettings } from '../config-providers.js';
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
 import type { AnswerForm, ModelServer, ServerCall } from './server-call.js';
 import { failureBehind, guardedFetch } from './guarded-fetch.js';
-import { OtherForm, RequestRefused } from './server-call.js';
+import { OtherForm, RequestRefused, hintsOf } from './server-call.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
 import { callAborted } from './port.js';
 import { changedForm } from './request-form.js';
 import type { Answered, AnsweredCall } from './sdk-answer.js';
 import { answerIn, joined } from './sdk-answer.js';
 import { optionsOf, textsOf } from './sdk-request.js';
-import type { RequestForm, Wire } from './wires/wire.js';
+import type { RequestForm } from './wires/wire.js';
 import { FIRST_FORM } from './wires/wire.js';
-
-export interface SdkModelOptions {
-  /** Name of the provider. */
-  readonly provider: string;
-  /** Used when a request names no model. */
-  readonly model: string;
-  /** Never quoted in a message. */
-  readonly apiKey: string | null;
-  readonly wire: Wire;
-  readonly server: Pick<ModelServer, 'addressSetting' | 'hints'>;
-  readonly transport: Dispatcher;
-  readonly system: Pick<System, 'now'>;
-}
+import { WIRES } from './wires/wires.js';
 
 /**
+ * The model of one provider. Loads the package of its wire; sends nothing.
+ *
  * One request per call, because a run records its own retries, with three exceptions within a call: a request that the
  * server refuses is put in another form; a stream that cannot be read is asked for again as a whole; an answer that came
  * in the other form is read again. The form that a server accepts is remembered per model until the process ends.
  */
-export function sdkModel(options: SdkModelOptions): LanguageModel {
-  const { provider, model: defaultModel, apiKey, wire, transport, system } = options;
-  const server: ModelServer = { ...options.server, headers: wire.headers };
+export async function providerModel(
+  { name: provider, api, baseUrl, apiKey, model: defaultModel, settings }: ProviderSettings,
+  { transport, system }: { readonly transport: Dispatcher; readonly system: Pick<System, 'now'> },
+): Promise<LanguageModel> {
+  const wire = await WIRES[api]({ baseUrl, apiKey });
+  const server = { headers: wire.headers, addressSetting: settings.baseUrl, hints: hintsOf(settings) };
   const guarded = guardedFetch({ server, wire: wire.reading, transport, now: system.now });
   const forms = new Map<string, RequestForm>();
   const models = new Map<string, LanguageModelV3>();

@@ -15,6 +15,26 @@ export interface ModelServer {
   readonly kindOf?: (status: number, body: unknown) => ModelFailureKind;
 }
 
+/**
+ * What to check after a failure of a provider's server, by its kind.
+ *
+ * @param settings the names of the settings that hold the server's key, model and address
+ */
+export function hintsOf({
+  key,
+  model,
+  baseUrl,
+}: Readonly<Record<'key' | 'model' | 'baseUrl', string>>): ModelServer['hints'] {
+  return new Map([
+    ['unauthorized', `check ${key}`],
+    ['forbidden', `check ${key}`],
+    ['model_unknown', `check ${model} and ${baseUrl}`],
+    ['not_implemented', `check ${model}`],
+    ['quota_used_up', `the account of ${key} has no quota or credit left`],
+    ['prompt_blocked', 'the prompt was blocked'],
+  ]);
+}
+
 /** What one wire needs to know of answers. */
 export interface WireReading {
   /** A whole answer in the form that the package reads. @throws {ModelFailed} when it holds an error */

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { Agent, request } from 'undici';
 import { boundedModel } from '../../src/models/bounded.js';
 import type { LanguageModel } from '../../src/models/port.js';
-import { providerModel } from '../../src/models/provider.js';
+import { providerModel } from '../../src/models/sdk-model.js';
 import { modelTransport, NO_PROXIES } from '../../src/models/transport.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { FakeOpenAi } from '../support/fake-openai.js';

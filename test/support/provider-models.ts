@@ -1,6 +1,6 @@
 /** Models of providers as tests ask them, each on a transport of its own. */
 import { Agent } from 'undici';
-import { providerModel } from '../../src/models/provider.js';
+import { providerModel } from '../../src/models/sdk-model.js';
 import type { ProviderSettings } from '../../src/config-providers.js';
 import type { LanguageModel } from '../../src/models/port.js';
 
