@@ -98,7 +98,7 @@ export async function providerEmbeddings(settings: ProviderSettings, deps: Embed
   const { headers } = await WIRES[settings.api](settings);
   const { model: modelSetting, baseUrl: addressSetting } = settings.settings;
   const server = { headers, addressSetting, hints: hintsOf(settings.settings), kindOf };
-  const guarded = guardedFetch({ server, wire: readingOf(api), transport, now: system.now });
+  const guarded = guardedFetch({ server, wire: readingOf(api), transport, system });
   const model = await api.model(settings, guarded.fetch);
   const purpose = `Cannot get vectors of model "${settings.model}"`;
 

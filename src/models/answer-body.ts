@@ -1,6 +1,7 @@
 /** The body of an answer, in the form that a provider package can read. */
 import { createParser } from 'eventsource-parser';
 import type { ModelFailed } from '../errors.js';
+import type { System } from '../system/system.js';
 import { modelFailed } from './failed-exchange.js';
 import type { AnswerForm, ServerCall, WireReading } from './server-call.js';
 import { OtherForm } from './server-call.js';
@@ -10,12 +11,16 @@ import { firstCharacter } from './transport.js';
 export interface Reading {
   readonly call: ServerCall;
   readonly wire: WireReading;
+  readonly after: System['after'];
 }
+
+/** How long the usage of a complete stream may take to follow, in milliseconds; a longer wait only delays the answer. */
+const USAGE_WAIT_MS = 1000;
 
 /** The answer for the package: one JSON value, or events that each hold one, in the form that was asked for. */
 export async function readable(answer: HttpAnswer, form: AnswerForm, reading: Reading): Promise<Response> {
   if (form === 'stream' && formOf(await answer.firstCharacter()) !== 'whole') {
-    return streamed(answer.chunks(), reading);
+    return streamed(answer.chunks(), reading, () => answer.end());
   }
   const text = await answer.text();
   const came = formOf(firstCharacter(text)) ?? form;
@@ -27,7 +32,7 @@ export async function readable(answer: HttpAnswer, form: AnswerForm, reading: Re
 /** An answer that came in the form that is now asked for. */
 export function received({ form, text }: NonNullable<ServerCall['received']>, reading: Reading): Response {
   reading.call.received = null;
-  return form === 'whole' ? whole(text, reading) : streamed([Buffer.from(text)], reading);
+  return form === 'whole' ? whole(text, reading) : streamed([Buffer.from(text)], reading, () => undefined);
 }
 
 /** The content type need not be believed: an event stream begins with a name of its fields, or with a comment. */
@@ -36,8 +41,8 @@ function formOf(first: string): AnswerForm | null {
   return 'deir:'.includes(first) ? 'stream' : 'whole';
 }
 
-function streamed(chunks: AsyncIterable<Buffer> | Iterable<Buffer>, reading: Reading): Response {
-  const events = ReadableStream.from(encodedEvents(chunks, reading));
+function streamed(chunks: Chunks, reading: Reading, end: () => void): Response {
+  const events = ReadableStream.from(encodedEvents(chunks, reading, end));
   return new Response(events, { headers: { 'content-type': 'text/event-stream' } });
 }
 
@@ -73,21 +78,35 @@ function withoutEnd(text: string): string {
     .replace(/data:$/, '');
 }
 
+type Chunks = AsyncIterable<Buffer> | Iterable<Buffer>;
+
+/** @param end ends the chunks */
 async function* encodedEvents(
-  chunks: AsyncIterable<Buffer> | Iterable<Buffer>,
-  { call, wire }: Reading,
+  chunks: Chunks,
+  { call, wire, after }: Reading,
+  end: () => void,
 ): AsyncGenerator<Uint8Array> {
   let isEnded = false;
-  for await (const data of eventsIn(chunks)) {
-    if (data.trim() === '') continue;
-    if (data.trim() === '[DONE]') {
-      isEnded = true;
-      break;
+  let cancelEnd = (): void => undefined;
+  try {
+    for await (const data of eventsIn(chunks)) {
+      if (data.trim() === '') continue;
+      if (data.trim() === '[DONE]') {
+        isEnded = true;
+        break;
+      }
+      const came = jsonIn(data, call);
+      const event = wire.event(came, call);
+      isEnded ||= wire.isEnd(came);
+      cancelEnd();
+      if (isEnded) cancelEnd = after(USAGE_WAIT_MS, end);
+      if (event !== null) yield Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
     }
-    const came = jsonIn(data, call);
-    isEnded ||= wire.isEnd(came);
-    const event = wire.event(came, call);
-    if (event !== null) yield Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
+  } catch (error) {
+    // A complete answer stays complete, whatever follows it.
+    if (!isEnded) throw error;
+  } finally {
+    cancelEnd();
   }
   if (!isEnded) throw unreadable(call.purpose, 'broke off');
   const last = wire.event(null, call);
@@ -95,7 +114,7 @@ async function* encodedEvents(
 }
 
 /** The data of each event; the last one counts without its empty line, which several servers leave out. */
-async function* eventsIn(chunks: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<string> {
+async function* eventsIn(chunks: Chunks): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let came: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => came.push(data) });

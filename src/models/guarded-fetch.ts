@@ -21,8 +21,8 @@ export interface GuardedFetchOptions {
   readonly server: ModelServer;
   readonly wire: WireReading;
   readonly transport: Dispatcher;
-  /** What time a `Retry-After` counts from. */
-  readonly now: System['now'];
+  /** A `Retry-After` counts from its time now. */
+  readonly system: Pick<System, 'now' | 'after'>;
 }
 
 export interface GuardedFetch {
@@ -42,12 +42,13 @@ export function guardedFetch(options: GuardedFetchOptions): GuardedFetch {
       if (call === undefined) throw new TypeError('Cannot send a request outside a model call');
       const address = url instanceof Request ? url.url : url.toString();
       const body = typeof init?.body === 'string' ? init.body : '';
+      const reading = { call, wire: options.wire, after: options.system.after };
       const form: AnswerForm = wantsStream(address, body) ? 'stream' : 'whole';
       try {
-        if (call.received !== null) return received(call.received, { call, wire: options.wire });
+        if (call.received !== null) return received(call.received, reading);
         // The packages send a record of names in lower case.
         const answer = await accepted(address, { ...init, body }, { call, options });
-        return await readable(answer, form, { call, wire: options.wire });
+        return await readable(answer, form, reading);
       } catch (error) {
         throw failureOf(error, call, options.server);
       }
@@ -64,13 +65,16 @@ function wantsStream(url: string, body: string): boolean {
 async function accepted(
   url: string,
   { headers, body }: { readonly headers?: RequestInit['headers']; readonly body: string },
-  { call, options: { server, transport, now } }: { readonly call: ServerCall; readonly options: GuardedFetchOptions },
+  {
+    call,
+    options: { server, transport, system },
+  }: { readonly call: ServerCall; readonly options: GuardedFetchOptions },
 ): Promise<HttpAnswer> {
   const all = new Map<string, unknown>([...Object.entries(headers ?? {}), ...Object.entries(server.headers)]);
   const sent = Object.fromEntries([...all].filter((each): each is [string, string] => typeof each[1] === 'string'));
   const answer = await post(url, { headers: sent, body, signal: call.signal, transport });
   if (answer.isSuccess) return answer;
-  throw refusal(answer, await answer.text().catch(() => ''), { call, server, now });
+  throw refusal(answer, await answer.text().catch(() => ''), { call, server, now: system.now });
 }
 
 function refusal(

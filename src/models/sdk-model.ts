@@ -6,17 +6,19 @@
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { Dispatcher } from 'undici';
 import type { ProviderSettings } from '../config-providers.js';
+import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
 import type { AnswerForm, ModelServer, ServerCall } from './server-call.js';
 import { failureBehind, guardedFetch } from './guarded-fetch.js';
 import { OtherForm, RequestRefused, hintsOf } from './server-call.js';
-import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
+import type { LanguageModel, ModelAnswer, ModelRequest, ModelUsage } from './port.js';
 import { callAborted } from './port.js';
 import { changedForm } from './request-form.js';
 import type { Answered, AnsweredCall } from './sdk-answer.js';
 import { answerIn, joined } from './sdk-answer.js';
 import { optionsOf, textsOf } from './sdk-request.js';
+import { totalUsage } from './usage.js';
 import type { RequestForm } from './wires/wire.js';
 import { FIRST_FORM } from './wires/wire.js';
 import { WIRES } from './wires/wires.js';
@@ -25,16 +27,16 @@ import { WIRES } from './wires/wires.js';
  * The model of one provider. Loads the package of its wire; sends nothing.
  *
  * One request per call, because a run records its own retries, with three exceptions within a call: a request that the
- * server refuses is put in another form; a stream that cannot be read is asked for again as a whole; an answer that came
- * in the other form is read again. The form that a server accepts is remembered per model until the process ends.
+ * server refuses is put in another form; a stream that fails is asked for again as a whole; an answer that came in the
+ * other form is read again. The form that a server accepts is remembered per model until the process ends.
  */
 export async function providerModel(
   { name: provider, api, baseUrl, apiKey, model: defaultModel, settings }: ProviderSettings,
-  { transport, system }: { readonly transport: Dispatcher; readonly system: Pick<System, 'now'> },
+  { transport, system }: { readonly transport: Dispatcher; readonly system: Pick<System, 'now' | 'after'> },
 ): Promise<LanguageModel> {
   const wire = await WIRES[api]({ baseUrl, apiKey });
   const server = { headers: wire.headers, addressSetting: settings.baseUrl, hints: hintsOf(settings) };
-  const guarded = guardedFetch({ server, wire: wire.reading, transport, now: system.now });
+  const guarded = guardedFetch({ server, wire: wire.reading, transport, system });
   const forms = new Map<string, RequestForm>();
   const models = new Map<string, LanguageModelV3>();
 
@@ -56,18 +58,20 @@ export async function providerModel(
       const name = request.model ?? defaultModel;
       let form = forms.get(name) ?? FIRST_FORM;
       let isLasting = form !== FIRST_FORM;
+      let paid: ModelUsage | null = null;
       for (;;) {
         try {
           const call = callOf(request, { name, signal });
           guarded.begin(call);
           const answer = await answered(modelIn(name, form), { request, form, call, server, wire });
           if (isLasting) remember(forms, name, form);
-          return answer;
+          return { ...answer, usage: plus(paid, answer.usage) };
         } catch (error) {
           const other = otherForm(form, request, error);
-          if (other === null) throw error;
+          if (other === null) throw withUsage(error, paid);
+          paid = usageIn(error) ?? paid;
           if (form.streams && !other.streams) request.onStart?.();
-          isLasting = !isKind(error, 'unreadable_answer');
+          isLasting = isLastingRefusal(error);
           form = other;
         }
       }
@@ -87,19 +91,41 @@ export async function providerModel(
 }
 
 /**
- * The form to try after a failure, or null. A run never fails because somebody watches it: a stream that cannot be read,
- * or a server without the address for streams (404, 405), is asked for the whole answer.
+ * The form to try after a failure, or null. A run never fails because somebody watches it: after a failure that may be
+ * the stream's own, the server is asked for the whole answer.
  */
 function otherForm(form: RequestForm, request: ModelRequest, error: unknown): RequestForm | null {
-  const isStreamed = request.onToken !== undefined && form.streams;
-  if (isStreamed && STREAM_FAULTS.some((kind) => isKind(error, kind))) return { ...form, streams: false };
-  return error instanceof RequestRefused ? changedForm(form, request, error) : null;
+  const changed = error instanceof RequestRefused ? changedForm(form, request, error) : null;
+  if (changed !== null || request.onToken === undefined || !form.streams) return changed;
+  const mayBeOfStream = error instanceof ModelFailed && !NOT_OF_STREAM.has(error.data.kind);
+  return mayBeOfStream ? { ...form, streams: false } : null;
 }
 
-const STREAM_FAULTS = ['unreadable_answer', 'model_unknown', 'http_error'];
+/** Failures that a whole answer has too. */
+const NOT_OF_STREAM: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
+  ...(['aborted', 'model_unusable', 'connection_refused', 'host_unknown', 'unreachable', 'tls_failed'] as const),
+  ...(['unauthorized', 'quota_used_up', 'rate_limited', 'prompt_blocked', 'content_filter', 'refused'] as const),
+  ...(['safety', 'blocklist', 'prohibited_content', 'spii', 'language', 'recitation', 'max_tokens'] as const),
+]);
 
-function isKind(error: unknown, kind: string): boolean {
-  return error instanceof ModelFailed && error.data.kind === kind;
+/** Whether the server refuses this form of the request for good. */
+function isLastingRefusal(error: unknown): boolean {
+  return error instanceof RequestRefused && !error.data.retryable;
+}
+
+function usageIn(error: unknown): ModelUsage | undefined {
+  return error instanceof ModelFailed ? error.data.usage : undefined;
+}
+
+/** A usage together with that of an earlier answer in the same call, which was paid for and not usable. */
+function plus(paid: ModelUsage | null, usage: ModelUsage): ModelUsage {
+  return paid === null ? usage : totalUsage([paid, usage]);
+}
+
+function withUsage(error: unknown, paid: ModelUsage | null): unknown {
+  if (paid === null || !(error instanceof ModelFailed)) return error;
+  const { usage } = error.data;
+  return new ModelFailed(error.message, { ...error.data, usage: usage === undefined ? paid : plus(paid, usage) });
 }
 
 /** Model names come from blueprints, so a map is bounded: when full it is cleared and learnt again. */

@@ -101,6 +101,12 @@ export class HttpAnswer implements Dispatcher.DispatchHandlers {
     }
   }
 
+  /** Ends the body where it is: its reader needs no more of it. */
+  end(): void {
+    this.#isComplete = true;
+    this.#wake();
+  }
+
   /** The chunks of the body. Leaving the loop closes the connection. @throws {BodyTooLarge} or an error of undici */
   async *chunks(): AsyncGenerator<Buffer> {
     try {

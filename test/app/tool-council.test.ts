@@ -298,7 +298,9 @@ describe('A council with tools', () => {
 
     it('streams an answer that an outage cut in an earlier turn, and the draft in the last', async () => {
       const whole = saysInPieces(['Whole ', 'draft']);
-      const server = await fakeOpenAi([refuses(503), cutAfter('Half '), cutAfter('<think>Half '), whole]);
+      // Every stream that fails is asked for again as a whole, which the outage refuses too.
+      const out = refuses(503);
+      const server = await fakeOpenAi([out, out, cutAfter('Half '), out, cutAfter('<think>Half '), out, whole]);
       try {
         const at = await open(openAiModel({ apiKey: null, baseUrl: server.url, model: 'model-x' }));
         const runId = system.uuid();
@@ -307,7 +309,7 @@ describe('A council with tools', () => {
         await at.registry.start(runRequest(runId, { graph: graphOf('plan') }));
         const [run] = await allFinished(at, [runId]);
         expect(run && finalDraftOf(run)).to.equal('Whole draft');
-        expect(server.calls).to.have.length(4);
+        expect(server.calls).to.have.length(7);
         const last = tokens.at(-1);
         const joined = tokens.flatMap(({ attempt, turn, text }) =>
           attempt === last?.attempt && turn === last.turn ? [text] : [],

@@ -3,10 +3,11 @@ import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/port.js';
+import type { System } from '../../src/system/system.js';
 import type { OpenAiRequest } from '../support/fake-openai.js';
 import { answers, refuses, says, USAGE } from '../support/fake-openai.js';
 import type { FakeServer, Reply } from '../support/fake-server.js';
-import { fakeServer, sends, streams } from '../support/fake-server.js';
+import { fakeServer, resets, sends, streams } from '../support/fake-server.js';
 import { modelFailureOf, REQUEST, TOOLS } from '../support/model-requests.js';
 import { modelAt } from '../support/provider-models.js';
 
@@ -137,6 +138,82 @@ describe('Habits of OpenAI-compatible servers', () => {
       expect((await ask({ onToken, onStart })).text).to.equal('A draft');
       expect(heard).to.deep.equal(['A draft']);
       expect(starts).to.equal(1);
+    });
+
+    const broken: readonly (readonly [title: string, reply: Reply])[] = [
+      ['reset before their first byte', resets],
+      [
+        'reset in the middle',
+        (response) => {
+          response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+          response.write(events(piece('Half')), () => response.socket?.resetAndDestroy());
+        },
+      ],
+      ...[403, 405, 500, 501, 503, 504].map((status) => [`refused with ${status}`, refuses(status)] as const),
+      ['redirected', (response) => response.writeHead(307, { Location: '/elsewhere' }).end()],
+      ['that end in an error', lines(events(piece('Half'), { error: { message: 'No.', code: 500 } }))],
+      ['that hold no choice', lines('data: [DONE]\n\n')],
+      ['that hold no text', lines(events(end))],
+      [
+        'that hold a message for a delta',
+        lines(events({ choices: [{ message: { content: 'A' }, finish_reason: 'stop' }] })),
+      ],
+    ];
+    for (const [title, reply] of broken) {
+      it(`${title} do not fail a run because somebody watches it`, async () => {
+        server.answerBy(({ body }) => (body.stream === true ? reply : says('A draft')));
+        expect((await ask({ onToken, onStart: () => (heard = []) })).text).to.equal('A draft');
+        expect(heard).to.deep.equal(['A draft']);
+        expect(server.calls).to.have.length(2);
+      });
+    }
+
+    it('that fail for a reason that a whole answer shares are not asked for again', async () => {
+      for (const [reply, kind] of [
+        [refuses(401), 'unauthorized'],
+        [refuses(402), 'quota_used_up'],
+        [refuses(429), 'rate_limited'],
+        [says('', 'content_filter'), 'content_filter'],
+      ] as const) {
+        const before = server.calls.length;
+        server.answerBy([reply]);
+        expect((await modelFailureOf(ask({ onToken }))).data.kind).to.equal(kind);
+        expect(server.calls).to.have.length(before + 1);
+      }
+    });
+
+    it('fail by what the whole answer says', async () => {
+      server.answerBy(({ body }) => (body.stream === true ? resets : refuses(400, { message: 'Too long' })));
+      const failure = await modelFailureOf(ask({ onToken }));
+      expect([failure.data.kind, server.calls.length]).to.deep.equal(['bad_request', 2]);
+    });
+
+    it('without a text count what they cost beside the whole answer', async () => {
+      server.answerBy(({ body }) => (body.stream === true ? lines(events({ ...end, usage: USAGE })) : says('A draft')));
+      expect((await ask({ onToken })).usage).to.include({ inputTokens: 22, outputTokens: 14 });
+    });
+
+    it('that are complete stay complete when the connection is reset after them', async () => {
+      server.answerBy([
+        (response) => {
+          response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+          response.write(events(piece('A draft'), end), () => response.socket?.resetAndDestroy());
+        },
+      ]);
+      expect((await ask({ onToken })).text).to.equal('A draft');
+      expect(server.calls).to.have.length(1);
+    });
+
+    it('that are complete end though the server keeps the connection open', async () => {
+      const after: System['after'] = (_delayMs, callback) => {
+        const timer = setImmediate(callback);
+        return () => clearImmediate(timer);
+      };
+      model = await modelAt('openai', { baseUrl: `${server.url}/v1`, apiKey: 'k', model: 'm', after });
+      server.answerBy([streams([piece('A draft'), end], { ends: false })]);
+      expect((await ask({ onToken })).text).to.equal('A draft');
+      await server.until(() => server.abandoned() === 1);
+      expect(server.calls).to.have.length(1);
     });
 
     it('that nobody asked for are read too', async () => {

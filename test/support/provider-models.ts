@@ -3,6 +3,8 @@ import { Agent } from 'undici';
 import { providerModel } from '../../src/models/sdk-model.js';
 import type { ProviderSettings } from '../../src/config-providers.js';
 import type { LanguageModel } from '../../src/models/port.js';
+import { nodeSystem } from '../../src/system/system.js';
+import type { System } from '../../src/system/system.js';
 
 const SETTINGS = {
   openai: { key: 'OPENAI_API_KEY', baseUrl: 'OPENAI_BASE_URL', model: 'OPENAI_MODEL' },
@@ -20,10 +22,11 @@ export function providerSettings(api: ProviderSettings['api'], endpoint: Endpoin
 /** The model of a provider that is named as its wire. */
 export async function modelAt(
   api: ProviderSettings['api'],
-  { now, ...endpoint }: Endpoint & { readonly now?: string },
+  { now, after, ...endpoint }: Endpoint & { readonly now?: string; readonly after?: System['after'] },
 ): Promise<LanguageModel> {
   const transport = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
-  const system = { now: () => now ?? new Date().toISOString() };
+  const node = nodeSystem();
+  const system = { now: () => now ?? node.now(), after: after ?? node.after };
   return await providerModel(providerSettings(api, endpoint), { transport, system });
 }
 
