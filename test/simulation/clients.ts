@@ -2,13 +2,13 @@
 import type { Context } from '../../src/app/context.js';
 import { LogUnavailable } from '../../src/eventlog/errors.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
-import type { GateChoice, RunRequestedData } from '../../src/generated/schemas.js';
+import type { BudgetChange, GateChoice, RunRequestedData } from '../../src/generated/schemas.js';
 import type { Caller } from '../../src/keys/caller.js';
 import { ANYONE } from '../../src/keys/caller.js';
 import type { DecisionAnswer } from '../../src/run/commands/decide-pause.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
-import { NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../src/run/errors.js';
+import { BudgetRefused, NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../src/run/errors.js';
 import { buildForkRequest } from '../../src/run/fork.js';
 import { buildRunRequest } from '../../src/run/request.js';
 import { isFinished } from '../../src/run/state.js';
@@ -26,6 +26,11 @@ const { sha256 } = nodeSystem();
  * How long a client waits for an answer before it repeats the request, perhaps at another instance, in milliseconds.
  */
 const PATIENCE_MS = 4_000;
+
+/** A budget that no run of a history reaches. */
+const AMPLE: BudgetChange = { tokens: 10_000_000, usd: 10 };
+/** Budgets of decisions. Only a pause for the budget reads them. */
+const BUDGETS: readonly (BudgetChange | undefined)[] = [AMPLE, { tokens: 30_000 }, { usd: 0.03 }, undefined];
 
 /** A value, an error, or null if there is no answer and so the outcome is unknown. */
 type Answer<T> = { readonly value: T } | { readonly error: unknown } | null;
@@ -88,8 +93,9 @@ export class Clients {
       const actor = draws.pick(['ann', 'bob', 'cat', 'dan']);
       const keyHash = sha256(`${record.runId} ${record.events.length} ${count}`);
       const expectedSeq = draws.chance(0.5) ? record.events.length - 1 : null;
+      const budget = BUDGETS[Number.parseInt(keyHash.slice(0, 4), 16) % BUDGETS.length];
       const decide = (at: number): Promise<void> =>
-        this.#decide(record, { slot: at, action, actor, keyHash, expectedSeq });
+        this.#decide(record, { slot: at, action, actor, keyHash, expectedSeq, budget });
       this.#later(atMs, () => decide(slot));
       // The client repeats its request.
       if (draws.chance(0.3))
@@ -111,7 +117,7 @@ export class Clients {
         // Two approvers, and two of those to whom the pause escalates.
         for (const actor of ['cat', round % 2 === 1 ? 'bob' : 'dan']) {
           const keyHash = sha256(`${record.runId} tidy ${round} ${actor}`);
-          void this.#decide(record, { slot, action: 'approve', actor, keyHash, expectedSeq: null });
+          void this.#decide(record, { slot, action: 'approve', actor, keyHash, expectedSeq: null, budget: AMPLE });
         }
       }
       scheduler.after(plan.pace.decisionMs / 4, null, look);
@@ -206,6 +212,7 @@ export class Clients {
     const topic = `Topic ${run}`;
     const requested = buildRunRequest({
       ...{ runId: this.#runId(run), inputTopic: topic, godMode: planned.godMode, graph },
+      budget: planned.spending,
       blueprint: planned.graph === 'fixed' ? null : { id: planned.graph, name: planned.graph },
       ...{ graphHash: sha256(canonical(graph)), keyHash: sha256(topic), bodyHash: sha256(topic), actor: null },
     });
@@ -345,15 +352,17 @@ export class Clients {
       readonly actor: string;
       readonly keyHash: string;
       readonly expectedSeq: number | null;
+      readonly budget: BudgetChange | undefined;
     },
   ): Promise<void> {
-    const { slot, action, actor, keyHash, expectedSeq } = decision;
+    const { slot, action, actor, keyHash, expectedSeq, budget } = decision;
     const caller: Caller = { ...ANYONE, actor };
     const choice: GateChoice =
       action === 'modify'
         ? { action, modifiedState: { current_draft: 'By a human' } }
         : { action, modifiedState: null };
-    const request = { caller, comment: null, keyHash, bodyHash: sha256(action), expectedSeq, choose: () => choice };
+    const decided = { comment: null, keyHash, bodyHash: sha256(action), expectedSeq, budget };
+    const request = { caller, ...decided, choose: () => choice };
     // A repeated vote is answered but not recorded, so another instance does not know its key later.
     const isKnown = this.#recordedWith(runId, keyHash).length > 0;
     const isRepeated = isKnown && this.#decided.some((each) => each.keyHash === keyHash);
@@ -366,7 +375,8 @@ export class Clients {
     const { error } = answer;
     this.#mustNotBe(isRepeated && !isOfLog(error), error);
     const isRefusal = error instanceof RunNotPaused || error instanceof PauseMoved || error instanceof NotApprover;
-    this.#mustNotBe(!isRefusal && !isOfLog(error), error);
+    const isTooLittle = error instanceof BudgetRefused && (budget !== AMPLE || action === 'modify');
+    this.#mustNotBe(!isRefusal && !isTooLittle && !isOfLog(error), error);
   }
 
   /** Repeats a request with the same key until there is an answer. */

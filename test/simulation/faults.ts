@@ -1,5 +1,5 @@
 /** The plan of a history from its seed: faults and requests. */
-import type { Graph } from '../../src/generated/schemas.js';
+import type { Graph, RunBudget } from '../../src/generated/schemas.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { graphOf } from '../support/given.js';
 import type { AppendFault } from './simulated-log.js';
@@ -25,8 +25,11 @@ const AT_APPENDS = [
   'append-dies-after',
 ] as const;
 
-/** Faults that the engine must survive. It cannot survive `append-forgotten`. */
-export const FAULT_KINDS = [
+/** Faults of the usage that the model reports: none, or more than its calls have reserved. */
+const USAGE_FAULTS = ['usage-unknown', 'usage-above'] as const;
+
+/** Faults that a plan draws. The engine must survive them. It cannot survive `append-forgotten`. */
+const DRAWN_FAULTS = [
   ...AT_APPENDS,
   /** The process dies, with or without its folder, or stops as by SIGTERM. Another one starts later. */
   'crash',
@@ -50,6 +53,9 @@ export const FAULT_KINDS = [
   'model-nonsense',
   'model-refuses',
 ] as const;
+
+/** Every fault of a plan. */
+export const FAULT_KINDS = [...DRAWN_FAULTS, ...USAGE_FAULTS] as const;
 
 export type FaultKind = (typeof FAULT_KINDS)[number] | 'append-forgotten';
 
@@ -93,6 +99,8 @@ export interface PlannedRun {
   readonly hasTools: boolean;
   /** Limit of node executions. */
   readonly budget: number;
+  /** The budget of its calls. Absent: none. */
+  readonly spending?: RunBudget | undefined;
 }
 
 /** Durations of a history in virtual milliseconds. */
@@ -172,8 +180,12 @@ export function planOf(seed: number): Plan {
   const plan = seed % 10 === 0 ? widePlanOf(seed) : briefPlanOf(seed);
   // Uses separate draws, so that the rest of the plan does not depend on them.
   const draws = new Draws(seed + 29);
-  const runs = plan.runs.map((run) => ({ ...run, hasTools: draws.chance(TOOLS_SHARE) }));
-  return { ...plan, runs, requests: [...plan.requests, ...listsOf(plan, new Draws(seed + 31))] };
+  const budgets = new Draws(seed + 37);
+  const runs = plan.runs.map((run) => {
+    return { ...run, hasTools: draws.chance(TOOLS_SHARE), spending: spendingOf(budgets) };
+  });
+  const faults = [...plan.faults, ...usageFaultsOf(plan, budgets)];
+  return { ...plan, runs, faults, requests: [...plan.requests, ...listsOf(plan, new Draws(seed + 31))] };
 }
 
 /** Up to two requests that list all runs. */
@@ -184,6 +196,26 @@ function listsOf({ rates, requests }: Plan, draws: Draws): readonly Request[] {
     return { kind: 'list', atMs, slot: draws.whole(0, rates.length - 1), run: 0, parent: 0 };
   });
 }
+
+/** US dollars of each token. */
+export const TOKEN_USD = 1e-6;
+
+/** The budget of a run: for none to three calls at once, in tokens or US dollars. */
+function spendingOf(draws: Draws): RunBudget | undefined {
+  if (!draws.chance(BUDGET_SHARE)) return undefined;
+  const tokens = draws.whole(6_000, 26_000);
+  const onExceeded = draws.pick(['pause', 'pause', 'fail', 'finish'] as const);
+  return draws.chance(0.3) ? { usd: tokens * TOKEN_USD, tokens: null, onExceeded } : { usd: null, tokens, onExceeded };
+}
+
+function usageFaultsOf({ requests }: Plan, draws: Draws): readonly Fault[] {
+  if (!draws.chance(0.3)) return [];
+  const atMs = requests[draws.whole(0, requests.length - 1)]?.atMs ?? 0;
+  return [{ kind: draws.pick(USAGE_FAULTS), atMs, slot: 0, forMs: 200 + draws.random() * 2_000 }];
+}
+
+/** Share of runs with a budget. */
+const BUDGET_SHARE = 0.3;
 
 /** Share of runs with tools. */
 const TOOLS_SHARE = 0.15;
@@ -203,7 +235,7 @@ function widePlanOf(seed: number): Plan {
   const faults = Array.from({ length: draws.whole(0, 7) }, (): Fault => {
     // Faults of appends find most bugs, above all those of the append that starts a run.
     const isAtAppend = draws.chance(0.35);
-    const kind = draws.pick<FaultKind>(isAtAppend ? AT_APPENDS : FAULT_KINDS);
+    const kind = draws.pick<FaultKind>(isAtAppend ? AT_APPENDS : DRAWN_FAULTS);
     const met = isAtAppend && draws.chance(0.4) ? requests[draws.whole(0, requests.length - 1)] : undefined;
     const forMs = 200 + draws.random() * draws.random() * 9_000;
     const { atMs, slot: at } = met ?? { atMs: draws.random() * 4_500, slot: slot() };
@@ -280,7 +312,7 @@ function briefPlanOf(seed: number): Plan {
 
 function briefFaultOf(draws: Draws, requests: readonly Request[], slot: () => number): Fault {
   const isAtAppend = draws.chance(0.45);
-  const kind = draws.pick<FaultKind>(isAtAppend ? AT_APPENDS : FAULT_KINDS);
+  const kind = draws.pick<FaultKind>(isAtAppend ? AT_APPENDS : DRAWN_FAULTS);
   const met = draws.chance(0.4) ? requests[draws.whole(0, requests.length - 1)] : undefined;
   const forMs = 200 + draws.random() * draws.random() * 6_000;
   const sinceMs = isAtAppend ? 0 : draws.random() * 100;

@@ -6,6 +6,7 @@ import type { ContextDeps, ContextOverrides } from '../../src/app/context-deps.j
 import type { LanguageModel } from '../../src/models/port.js';
 import { chartCache } from '../../src/run/machine.js';
 import type { Plan } from './faults.js';
+import { TOKEN_USD } from './faults.js';
 import { Process } from './scheduler.js';
 import type { Scheduler } from './scheduler.js';
 import type { AppendFault, Line, Storage } from './simulated-log.js';
@@ -156,7 +157,7 @@ export class Instance implements Line {
         maxActiveRuns: plan.maxActiveRuns,
         maxModelCalls: plan.maxModelCalls,
         modelOutageMs: plan.modelOutageMs,
-        prices: null,
+        prices: { 'simulated-1': { input_cost_per_token: TOKEN_USD, output_cost_per_token: TOKEN_USD } },
         proxies: { http: null, https: null, none: '' },
         cluster: plan.isCluster ? plan.pace.cluster : null,
         eventStore: { url: 'esdb://simulated', prefix: '' },

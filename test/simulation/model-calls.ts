@@ -62,6 +62,7 @@ export class ModelCalls {
     const exchanges = request.rounds?.flatMap((round) => round.exchanges) ?? [];
     const isRecorded = record.attempts.has(attempt) && record.toolCallsOf(attempt) >= exchanges.length;
     must(isRecorded, 'append before act', () => `${call} is called for and not recorded`);
+    must(isReserved(request, { record, attempt }), 'no call without a reservation', () => call);
     const result = record.results.get(at.step);
     const heard = instance.known.get(runStream(runId)) ?? 0;
     const isKnown = result !== undefined && (result.by === owner || result.seq < heard);
@@ -89,4 +90,12 @@ export class ModelCalls {
     }
     return null;
   }
+}
+
+/** Whether a call after a round of tools is reserved, if its run has a budget. */
+function isReserved(
+  { rounds = [] }: ModelRequest,
+  { record, attempt }: { readonly record: RunRecord; readonly attempt: string },
+): boolean {
+  return record.state?.spending === null || record.furtherCallsOf(attempt) >= rounds.length;
 }

@@ -2,7 +2,7 @@
  * Checks that each pause has exactly one decision: by enough of its approvers with the same choice, or by its deadline
  * when it has passed.
  */
-import type { GateDecidedData, VoteCastData } from '../../src/generated/schemas.js';
+import type { GateDecidedData, RunPausedData, VoteCastData } from '../../src/generated/schemas.js';
 import type { RunEvent } from '../../src/run/events.js';
 import type { RunState } from '../../src/run/state.js';
 
@@ -37,7 +37,7 @@ export class Pauses {
   /** @param run before the event */
   take(event: RunEvent, run: RunState | null): void {
     const { type, data } = event;
-    if (type === 'RunPaused') this.#pause(data.gate, Date.parse(event.at), run);
+    if (type === 'RunPaused') this.#pause(data, Date.parse(event.at), run);
     if (type !== 'VoteCast' && type !== 'PauseEscalated' && type !== 'GateDecided') return;
     const open = this.#open;
     if (open?.number !== data.gate) {
@@ -54,8 +54,10 @@ export class Pauses {
     }
   }
 
-  #pause(number: number, pausedMs: number, run: RunState | null): void {
-    const { quorum = 1, deadline, by = null } = run?.plan.graph.approvals ?? {};
+  #pause({ gate: number, reason }: RunPausedData, pausedMs: number, run: RunState | null): void {
+    // Any approver decides a pause for the budget.
+    const rule = reason === 'budget' ? {} : run?.plan.graph.approvals;
+    const { quorum = 1, deadline, by = null } = rule ?? {};
     const deadlineMs = deadline?.after_ms ?? null;
     this.#open = { number, pausedMs, quorum, deadlineMs, by, approvers: new Set(), choice: null };
   }

@@ -9,6 +9,7 @@ import { RunReplayer } from '../../src/run/replay.js';
 import type { RunState } from '../../src/run/state.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { RunEvent } from '../../src/run/events.js';
+import { Budgets } from './budgets.js';
 import { Pauses } from './pauses.js';
 import { runEventOf } from '../../src/run/stream.js';
 
@@ -38,6 +39,7 @@ const OWNERS_ALONE: ReadonlySet<string> = new Set([
   'RunStarted',
   'RunResumed',
   'NodeStarted',
+  'CallReserved',
   'ToolCalled',
   'NodeCompleted',
   'NodeFailed',
@@ -66,6 +68,9 @@ export class RunRecord {
   readonly #underWay = new Map<number, number>();
   readonly #failures = new Map<number, number>();
   readonly #pauses = new Pauses((holds, detail) => this.#must(holds, 'one winner per pause', detail));
+  readonly #budgets = new Budgets((holds, detail) => this.#must(holds, 'no call above the budget', detail));
+  /** By attempt, the calls that were reserved after its first. */
+  readonly #furtherCalls = new Map<string, number>();
   #owner: string | null = null;
   #epoch = 0;
   #takeovers = 0;
@@ -88,6 +93,11 @@ export class RunRecord {
     return calls;
   }
 
+  /** How many calls of an attempt were reserved after its first. */
+  furtherCallsOf(attempt: string): number {
+    return this.#furtherCalls.get(attempt) ?? 0;
+  }
+
   /** Whether the open pause ends by itself. */
   get hasDeadline(): boolean {
     return this.#pauses.hasDeadline;
@@ -104,6 +114,7 @@ export class RunRecord {
     const event = runEventOf(recorded);
     this.#replay(event);
     this.#ownership(event, recorded.metadata['instanceId'] ?? '');
+    this.#budgets.take(event);
     this.#rules(event, recorded.metadata['instanceId'] ?? '');
     this.events.push(event);
   }
@@ -160,6 +171,11 @@ export class RunRecord {
         this.#must(this.#steps <= most, 'within the budget', `step ${data.step} of ${most}`);
         return;
       }
+      case 'CallReserved': {
+        const attempt = `${data.step}.${data.attempt}`;
+        this.#furtherCalls.set(attempt, this.furtherCallsOf(attempt) + 1);
+        return;
+      }
       case 'ToolCalled':
         return this.#toolCalled(data);
       case 'NodeCompleted':
@@ -175,7 +191,7 @@ export class RunRecord {
         this.#takeovers = 0;
         return;
       case 'NodeFailed': {
-        const counts = data.outageMs === undefined;
+        const counts = data.outageMs === undefined && data.kind !== 'budget_exceeded';
         const failures = (this.#failures.get(data.step) ?? 0) + (counts ? 1 : 0);
         this.#failures.set(data.step, failures);
         this.#underWay.delete(data.step);

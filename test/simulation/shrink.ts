@@ -45,8 +45,8 @@ export function planText({
     `seed ${seed}: ${rates.length} ${isCluster ? 'instances' : 'instance alone'}, clocks ${rates.map((rate) => rate.toFixed(3)).join(' ')}`,
     `at most ${maxActiveRuns} runs, ${maxModelCalls} calls, outages of ${modelOutageMs} ms, all is mended at ${pace.repairedMs} ms`,
     ...runs.map(
-      ({ graph, godMode, hasTools, budget }, run) =>
-        `run ${run}: ${graph}${godMode ? ', God Mode' : ''}${hasTools ? ', tools' : ''}, ${budget} steps`,
+      ({ graph, godMode, hasTools, budget, spending }, run) =>
+        `run ${run}: ${graph}${godMode ? ', God Mode' : ''}${hasTools ? ', tools' : ''}, ${budget} steps${spending === undefined ? '' : `, budget ${JSON.stringify(spending)}`}`,
     ),
     ...requests.map(
       ({ kind, atMs, slot, run, parent }) =>

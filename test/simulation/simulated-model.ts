@@ -1,6 +1,6 @@
 /** A model that answers in virtual time, and is unavailable, hangs or returns nonsense during a fault. */
 import { ModelFailed } from '../../src/errors.js';
-import type { LanguageModel, ModelAnswer, ModelRequest, ToolCall } from '../../src/models/port.js';
+import type { LanguageModel, ModelAnswer, ModelRequest, ModelUsage, ToolCall } from '../../src/models/port.js';
 import { callAborted } from '../../src/models/port.js';
 import type { FaultKind } from './faults.js';
 import type { Draws, Process } from './scheduler.js';
@@ -67,11 +67,19 @@ export function simulatedModel({ process, longestMs, fault, onCall, nextDraft }:
           const reply = replyTo(request, call);
           call.ended('text' in reply && reply.calls === undefined ? reply.text : null);
           if ('error' in reply) reject(reply.error);
-          else resolve({ ...reply, usage: { inputTokens: 10, outputTokens: 5 } });
+          else resolve({ ...reply, usage: usageUnder(fault()) });
         });
         signal.addEventListener('abort', stop, { once: true });
       }),
   };
+}
+
+/** More tokens than any call of a simulated run reserves. */
+const ABOVE_RESERVATION = 20_000;
+
+function usageUnder(fault: FaultKind | null): ModelUsage {
+  if (fault === 'usage-unknown') return { inputTokens: null, outputTokens: null };
+  return { inputTokens: fault === 'usage-above' ? ABOVE_RESERVATION : 10, outputTokens: 5 };
 }
 
 function critique(score: number): string {
