@@ -82,7 +82,15 @@ const RULES: Readonly<Record<string, Rule>> = {
   graph: { ...PURE, ours: ['errors', 'system'] },
   council: {
     ...PURE,
-    ours: ['errors', 'system', 'graph', 'models/usage'],
+    ours: [
+      'errors',
+      'system',
+      'graph',
+      'models/usage',
+      'models/thoughts',
+      'models/json-in-text',
+      'models/calls-in-text',
+    ],
     types: [...SHARED_TYPES, 'models', 'search'],
   },
   run: {

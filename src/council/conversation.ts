@@ -5,7 +5,7 @@
  */
 import { utf8Bytes } from '../graph/limits.js';
 import type { ModelAnswer, ModelRequest, ToolCall, ToolRound } from '../models/port.js';
-import { withoutThoughts } from './thoughts.js';
+import { withoutThoughts } from '../models/thoughts.js';
 import type { ToolKit, ToolUsage } from './tools/call.js';
 import { toolLimitReached, callLimits, callsLeft, executeCall } from './tools/call.js';
 import { elementAt } from '../system/element.js';

@@ -1,6 +1,7 @@
 /** Reads a critic's answer. A score decides the route of a run, so an ambiguous answer is not used. */
 import { isList } from '../system/untrusted.js';
-import { withoutAnyThoughts } from './thoughts.js';
+import { jsonObjectsIn, parseObject } from '../models/json-in-text.js';
+import { withoutAnyThoughts } from '../models/thoughts.js';
 
 /** A usable answer of a critic. */
 export interface Critique {
@@ -56,61 +57,6 @@ function ownField(object: object, name: string): unknown {
   return Object.hasOwn(object, name) ? Reflect.get(object, name) : undefined;
 }
 
-/** The outermost JSON objects in a text, in order. */
-function* jsonObjectsIn(text: string): Generator<{ readonly json: string; readonly value: object }> {
-  // A brace that can begin an object: prose and formulas use braces otherwise.
-  const beginning = /\{\s*["}]/g;
-  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const begin = beginning.exec(text)?.index;
-    if (begin === undefined) return;
-    const end = endOfObject(text, begin);
-    const json = end === null ? '' : text.slice(begin, end);
-    const value = parseObject(json);
-    if (value !== null) yield { json, value };
-    beginning.lastIndex = value === null ? begin + 1 : begin + json.length;
-  }
-}
-
-/** End of the object that begins here, ignoring braces in strings, or null if it is not closed. */
-function endOfObject(text: string, begin: number): number | null {
-  let depth = 0;
-  let isInString = false;
-  for (let at = begin; at < text.length; at += 1) {
-    const sign = text[at];
-    if (isInString && sign === '\\') at += 1;
-    else if (sign === '"') isInString = !isInString;
-    else if (!isInString && sign === '{') depth += 1;
-    else if (!isInString && sign === '}') depth -= 1;
-    if (depth === 0) return at + 1;
-  }
-  return null;
-}
-
-/** The object in a JSON text. Repairs two faults, if there are any (see `repaired`). */
-function parseObject(json: string): object | null {
-  return parse(json) ?? parse(repaired(json));
-}
-
-function parse(json: string): object | null {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
-/** JSON with raw line breaks in its strings escaped, and without commas before a closing bracket. */
-function repaired(json: string): string {
-  return json.replace(STRINGS_AND_COMMAS, (token) => {
-    if (token.startsWith(',')) return '';
-    return token.replace(/\r?\n|\r/g, '\\n').replaceAll('\t', '\\t');
-  });
-}
-
-/** Strings, and commas that only space separates from a closing bracket. */
-const STRINGS_AND_COMMAS = /"[^"\\]*(?:\\[^][^"\\]*)*"|,(?=\s*[}\]])/g;
-
 /** Whether the outermost object of a valid JSON text has a key more than once; JSON.parse keeps only the last. */
 function hasDuplicateKey(json: string, key: string): boolean {
   let depth = 0;
@@ -131,6 +77,3 @@ const NUMBER = /^\s*(-?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?)\s*(?:\/\s*10)?\s*$/;
 
 /** Length of an answer that is searched for an object, in UTF-16 units. */
 const MAX_SEARCHED_CHARS = 1024 * 1024;
-
-/** Most braces to try: each may scan the rest of the text. */
-const MAX_TRIES = 20;

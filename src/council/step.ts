@@ -4,14 +4,15 @@ import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import type { GraphNode } from '../generated/schemas.js';
 import type { PromptInput, ModelAnswer, ModelRequest, ModelUsage } from '../models/port.js';
+import { callsInText } from '../models/calls-in-text.js';
 import { totalUsage } from '../models/usage.js';
 import type { RenderedPrompt } from './prompt.js';
 import { ROLES } from './roles.js';
 import type { Conversation } from './conversation.js';
 import { converse, withResults } from './conversation.js';
 import { readCritique } from './critic-answer.js';
-import type { ThoughtFilter } from './thoughts.js';
-import { thoughtFilter, withoutThoughts } from './thoughts.js';
+import type { ThoughtFilter } from '../models/thoughts.js';
+import { thoughtFilter, withoutThoughts } from '../models/thoughts.js';
 import { isLonger, jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../graph/limits.js';
 import type { ToolKit } from './tools/call.js';
 
@@ -208,14 +209,20 @@ const STEPS: Readonly<Record<ModelRequest['answer'], (step: Step, ask: Ask) => P
 };
 
 async function draft(step: Step, ask: Ask): Promise<StepResult> {
-  const { node } = step;
+  const { node, kit } = step;
   const answer = await converseWith(requestOf(step), step, ask);
   const { text, endsInThought } = withoutThoughts(answer.text);
-  if (endsInThought) {
-    const why = 'its answer ends within its thoughts: <think> is never closed';
-    return failed('thoughts_only', `Cannot use the draft of node "${node.id}": ${why}`, true);
+  const unusable = (kind: AttemptFailureKind, why: string): Failed =>
+    failed(kind, `Cannot use the draft of node "${node.id}": ${why}`, true);
+  if (endsInThought) return unusable('thoughts_only', 'its answer ends within its thoughts: <think> is never closed');
+  if (text.trim() === '') {
+    if (answer.text.trim() === '') return unusable('empty_answer', 'it is empty');
+    return unusable('thoughts_only', 'its answer holds thoughts and no text');
   }
-  if (text.trim() === '') return failed('empty_answer', `Cannot use the draft of node "${node.id}": it is empty`, true);
+  // A model may write calls after it has no more.
+  if (kit !== undefined && callsInText(text, new Set(kit.tools.map(({ name }) => name))).length > 0) {
+    return unusable('malformed_function_call', 'it is a tool call after the last one allowed');
+  }
   if (isLonger(text, MAX_DRAFT_BYTES)) return tooLarge('draft', node, text, MAX_DRAFT_BYTES);
   return { kind: 'drafted', draft: text };
 }

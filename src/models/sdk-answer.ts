@@ -115,6 +115,10 @@ function callsIn(
   if (calls.length > 0) return calls;
   const written = callsInText(text, new Set(request.tools?.map(({ name }) => name)));
   if (written === 'malformed')
-    throw unusable(call, 'it writes a tool call that cannot be read', 'malformed_function_call');
+    throw unusable(
+      call,
+      'it writes a tool call that cannot be read or names no offered tool',
+      'malformed_function_call',
+    );
   return written.map((each, index) => ({ ...each, id: `call_${call.rounds}_${index}` }));
 }

@@ -206,6 +206,15 @@ describe('A node at a limit of its tools', () => {
     expect(last?.prompt).to.include('You have no more calls: no more than 5 rounds');
   });
 
+  it('fails retryably instead of drafting a call that its last answer writes', async () => {
+    const call = { text: 'I look again.\n{"name": "look", "arguments": {"query": "oaks"}}' };
+    const { outcome } = talk(
+      scriptedModel(({ tools }) => (tools === undefined ? call : asks(['look', { query: 'oaks' }]))),
+    );
+    const ended = await outcome;
+    expect(ended.kind === 'failed' && ended.failure).to.include({ kind: 'malformed_function_call', retryable: true });
+  });
+
   it('makes eight calls and no ninth', async () => {
     const model = insatiable(100);
     const { outcome, recorded } = talk(model);

@@ -82,10 +82,12 @@ describe('A step of an agent', () => {
     const failure = await failureOf(agent, { text: '<think>Green, or perhaps' });
     expect(failure).to.include({ kind: 'thoughts_only', retryable: true });
     expect(failure.message).to.contain('node "poet"').and.not.contain('perhaps');
-    expect(await failureOf(agent, { text: '<think>Hm</think>\n' })).to.include({
-      kind: 'empty_answer',
-      retryable: true,
-    });
+  });
+
+  it('fails retryably with thoughts_only on an answer whose text all went into its thoughts', async () => {
+    const failure = await failureOf(agent, { text: '<think>Hm</think>\n' });
+    expect(failure).to.include({ kind: 'thoughts_only', retryable: true });
+    expect(failure.message).to.equal('Cannot use the draft of node "poet": its answer holds thoughts and no text');
   });
 
   for (const text of ['', ' \n\t']) {

@@ -3,10 +3,11 @@
  * and `</think>`. Some servers put the opening tag into the prompt, so that the answer lacks it.
  */
 
-/** Tags of thoughts in lower case: of DeepSeek, Qwen and others, of Seed, of Kimi, and the channel marks of gpt-oss. */
+/** Tags of thoughts in lower case: of DeepSeek, Qwen, Gemma and others, of Seed, of Kimi, and the channel marks of gpt-oss. */
 const TAGS: readonly { readonly open: string; readonly close: string }[] = [
   { open: '<think>', close: '</think>' },
   { open: '<thinking>', close: '</thinking>' },
+  { open: '<thought>', close: '</thought>' },
   { open: '<reasoning>', close: '</reasoning>' },
   { open: '<seed:think>', close: '</seed:think>' },
   { open: '◁think▷', close: '◁/think▷' },

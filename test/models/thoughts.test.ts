@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { thoughtFilter, withoutThoughts } from '../../src/council/thoughts.js';
+import { thoughtFilter, withoutThoughts } from '../../src/models/thoughts.js';
 
 const rows: readonly (readonly [title: string, answer: string, spoken: string])[] = [
   ['none', ' A draft.\n', ' A draft.\n'],
@@ -12,6 +12,7 @@ const rows: readonly (readonly [title: string, answer: string, spoken: string])[
   ['a closing tag after its thoughts', '<think>Hm</think>End by </think>.', 'End by </think>.'],
   ['another tag', '<notes>aloud</notes>', '<notes>aloud</notes>'],
   ['<thinking>', '<thinking>Hm</thinking>\nA draft.', 'A draft.'],
+  ['<thought>', '<thought>Hm</thought>\nA draft.', 'A draft.'],
   ['<reasoning>', '<reasoning>Hm <think></reasoning>A draft.', 'A draft.'],
   ['<seed:think>', '<seed:think>Hm</seed:think>A draft.', 'A draft.'],
   ['the signs of Kimi', '◁think▷Hm◁/think▷A draft.', 'A draft.'],
