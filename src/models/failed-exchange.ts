@@ -29,12 +29,20 @@ const RETRYABLE: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
  */
 export function kindOfRefusal(status: number, body: unknown): ModelFailureKind {
   const said = typeof body === 'string' ? body : errorMessageOf(body);
-  if (status < 500 && QUOTA_WORDS.test(said)) return 'quota_used_up';
+  const isEmptyAccount = status < 500 && EMPTY_ACCOUNT_WORDS.test(said);
+  const kind = isEmptyAccount ? 'quota_used_up' : (kindByCode(body) ?? kindByWords(status, said));
+  return kind ?? STATUSES.get(status) ?? (status >= 500 ? 'server_error' : 'http_error');
+}
+
+function kindByCode(body: unknown): ModelFailureKind | undefined {
   if (isBlocked(body)) return 'prompt_blocked';
   const named = codesOf(body).map((code) => KIND_OF_CODE.get(code));
-  const isModelUnknown = (status === 400 || status === 422) && UNKNOWN_MODEL_WORDS.test(said);
-  const kind = named.find((each) => each !== undefined) ?? (isModelUnknown ? 'model_unknown' : STATUSES.get(status));
-  return kind ?? (status >= 500 ? 'server_error' : 'http_error');
+  return named.includes('quota_used_up') ? 'quota_used_up' : named.find((each) => each !== undefined);
+}
+
+function kindByWords(status: number, said: string): ModelFailureKind | undefined {
+  if (status < 500 && USED_QUOTA_WORDS.test(said)) return 'quota_used_up';
+  return (status === 400 || status === 422) && UNKNOWN_MODEL_WORDS.test(said) ? 'model_unknown' : undefined;
 }
 
 /** Whether an error says that a filter stopped the prompt: in its code, its inner code, or what a router adds to it. */
@@ -43,19 +51,36 @@ export function isBlocked(body: unknown): boolean {
   return flagged !== undefined || codesOf(body).some((code) => KIND_OF_CODE.get(code) === 'prompt_blocked');
 }
 
-/** Every code that an error carries: its `code`, `type` and `status`, those of an inner error, and Google's reasons. */
+/**
+ * Every code that an error carries: its `code`, `type` and `status`, those of an inner error and of the error that a router
+ * passes on, and Google's reasons and periods of quotas.
+ */
 function codesOf(body: unknown): readonly unknown[] {
-  const error = fieldOf(body, 'error');
+  const only = listOf(body)[0] ?? body;
+  const error = fieldOf(only, 'error');
   const inner = fieldOf(error, 'innererror');
-  const reasons = listOf(fieldOf(error, 'details')).map((each) => fieldOf(each, 'reason'));
-  return [body, error, inner].flatMap((each) => [fieldOf(each, 'code'), fieldOf(each, 'type')]).concat(reasons);
+  const codes = [only, error, inner].flatMap((each) => ['code', 'type', 'status'].map((field) => fieldOf(each, field)));
+  const details = listOf(fieldOf(error, 'details'));
+  const reasons = details.map((each) => fieldOf(each, 'reason'));
+  const quotas = details.flatMap((each) => listOf(fieldOf(each, 'violations'))).map((each) => fieldOf(each, 'quotaId'));
+  const periods = quotas.map((each) => (typeof each === 'string' ? /PerDay/.exec(each)?.[0] : undefined));
+  const raw = fieldOf(fieldOf(error, 'metadata'), 'raw');
+  return [...codes, ...reasons, ...periods, ...(raw === undefined ? [] : codesOf(valueOfRaw(raw)))];
 }
 
-/** Codes of OpenAI, Azure, Google, Anthropic and others. OpenAI answers 429 for an empty account too. */
+/** Codes of OpenAI, Azure, Google, Anthropic and others. Many answer 429 for an empty account too. */
 const KIND_OF_CODE: ReadonlyMap<unknown, ModelFailureKind> = new Map<unknown, ModelFailureKind>([
   ['insufficient_quota', 'quota_used_up'],
   ['billing_hard_limit_reached', 'quota_used_up'],
+  ['billing_not_active', 'quota_used_up'],
   ['billing_error', 'quota_used_up'],
+  // Moonshot, Alibaba, Groq.
+  ['exceeded_current_quota_error', 'quota_used_up'],
+  ['Arrearage', 'quota_used_up'],
+  ['blocked_api_access', 'quota_used_up'],
+  // Google's quotas per day last longer than any budget; those per minute and all others are rate limits.
+  ['PerDay', 'quota_used_up'],
+  ['RESOURCE_EXHAUSTED', 'rate_limited'],
   ['API_KEY_INVALID', 'unauthorized'],
   ['model_not_found', 'model_unknown'],
   ['overloaded_error', 'overloaded'],
@@ -67,9 +92,20 @@ const KIND_OF_CODE: ReadonlyMap<unknown, ModelFailureKind> = new Map<unknown, Mo
   ['data_inspection_failed', 'prompt_blocked'],
 ]);
 
-/** Anthropic and DeepSeek name an empty account in words alone. */
-const QUOTA_WORDS =
-  /\b(?:credit balance is too low|insufficient (?:balance|credits?)|exceeded your current quota, please check your plan)\b/i;
+/** Anthropic, DeepSeek, xAI and Gemini's prepaid accounts name an empty account in words alone, beside codes of other failures. */
+const EMPTY_ACCOUNT_WORDS = new RegExp(
+  [
+    'credit balance is too low',
+    'insufficient (?:balance|credits?)',
+    'used all available credits',
+    'reached (?:its|your) (?:monthly spending|specified API usage) limits?',
+    'prepayment credits are depleted',
+  ].join('|'),
+  'i',
+);
+
+/** An empty account where no code says otherwise: Google says so of a limit per minute too. */
+const USED_QUOTA_WORDS = /exceeded your current quota, please check your plan/i;
 
 /**
  * The failure behind a connection error, by its code.
@@ -114,11 +150,16 @@ export function errorMessageOf(body: unknown): string {
 
 /** A router passes on what the provider said, as JSON text or plain. */
 function messageOfRaw(raw: unknown): string | undefined {
-  if (typeof raw !== 'string') return raw === undefined ? undefined : errorMessageOf(raw);
+  if (raw === undefined) return undefined;
+  return errorMessageOf(valueOfRaw(raw)) || (typeof raw === 'string' ? raw : '');
+}
+
+function valueOfRaw(raw: unknown): unknown {
+  if (typeof raw !== 'string') return raw;
   try {
-    return errorMessageOf(JSON.parse(raw)) || raw;
+    return JSON.parse(raw);
   } catch {
-    return raw;
+    return null;
   }
 }
 

@@ -1,5 +1,5 @@
 /** How long a server asks to be left alone, in whatever form it says so. */
-import { fieldOf, listOf } from '../system/untrusted.js';
+import { fieldOf, isRecord, listOf } from '../system/untrusted.js';
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
@@ -14,12 +14,21 @@ type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
  */
 export function requestedWaitMs(headers: Headers, body: unknown, now: string): number | null {
   const nowMs = Date.parse(now);
+  const error = fieldOf(listOf(body)[0] ?? body, 'error');
+  const all = { ...headersIn(error), ...headers };
   const asked = [
-    millisecondsIn(headerOf(headers, 'retry-after-ms')),
-    retryAfterMs(headerOf(headers, 'retry-after'), nowMs),
-    retryInfoMs(fieldOf(fieldOf(body, 'error'), 'details')),
+    millisecondsIn(headerOf(all, 'retry-after-ms')),
+    retryAfterMs(headerOf(all, 'retry-after'), nowMs),
+    retryInfoMs(fieldOf(error, 'details')),
   ].filter((each) => each !== null);
-  return asked.length > 0 ? Math.max(...asked) : resetMs(headers, nowMs);
+  return asked.length > 0 ? Math.max(...asked) : resetMs(all, nowMs);
+}
+
+/** OpenRouter puts the headers of a rate limit into the body: `error.metadata.headers`. */
+function headersIn(error: unknown): Headers {
+  const headers = fieldOf(fieldOf(error, 'metadata'), 'headers');
+  if (!isRecord(headers)) return {};
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]));
 }
 
 function headerOf(headers: Headers, name: string): string | null {

@@ -16,6 +16,17 @@ const NOW = '2026-01-02T03:04:05.000Z';
 const WHOLE = { choices: [{ message: { content: 'A draft' }, finish_reason: 'stop' }] };
 const SPACES = ' '.repeat(4_000_000);
 
+const refusesWith =
+  (status: number, body: unknown) =>
+  (response: ServerResponse): void => {
+    response.writeHead(status, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify(body));
+  };
+
+const raw = (body: unknown): object => ({
+  error: { message: 'Provider returned error', code: 429, metadata: { raw: JSON.stringify(body) } },
+});
+
 describe('Habits of OpenAI-compatible servers', () => {
   let server: FakeServer<OpenAiRequest>;
   let model: LanguageModel;
@@ -312,16 +323,10 @@ describe('Habits of OpenAI-compatible servers', () => {
   });
 
   describe('errors', () => {
-    const fails =
-      (status: number, body: unknown) =>
-      (response: ServerResponse): void => {
-        response.writeHead(status, { 'Content-Type': 'application/json' });
-        response.end(JSON.stringify(body));
-      };
     const rows: readonly (readonly [title: string, reply: Reply, kind: string, words: string])[] = [
       [
         "a router's, with the provider's own words",
-        fails(400, {
+        refusesWith(400, {
           error: {
             message: 'Provider returned error',
             code: 400,
@@ -332,12 +337,12 @@ describe('Habits of OpenAI-compatible servers', () => {
       ],
       [
         'a list in detail',
-        fails(422, { detail: [{ loc: ['body', 'model'], msg: 'field required', type: 'missing' }] }),
+        refusesWith(422, { detail: [{ loc: ['body', 'model'], msg: 'field required', type: 'missing' }] }),
         ...(['http_error', 'body model field required'] as const),
       ],
       [
         'no credit left',
-        fails(402, { error: { message: 'Insufficient credits', code: 402 } }),
+        refusesWith(402, { error: { message: 'Insufficient credits', code: 402 } }),
         'quota_used_up',
         'Insufficient credits',
       ],
@@ -356,6 +361,71 @@ describe('Habits of OpenAI-compatible servers', () => {
         const failure = await modelFailureOf(ask());
         expect(failure.data.kind).to.equal(kind);
         expect(failure.message).to.include(words);
+      });
+    }
+  });
+
+  describe('an empty account or a rate limit', () => {
+    const spent = 'You exceeded your current quota, please check your plan and billing details.';
+    const exhausted = { code: 429, message: spent, status: 'RESOURCE_EXHAUSTED' };
+    const quota = (quotaId: string): object => ({
+      error: {
+        ...exhausted,
+        details: [
+          { '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [{ quotaId }] },
+          { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '1.5s' },
+        ],
+      },
+    });
+    const rows: readonly (readonly [title: string, status: number, body: unknown, kind: string])[] = [
+      ["Gemini's limit per minute", 429, quota('GenerateRequestsPerMinutePerProjectPerModel-FreeTier'), 'rate_limited'],
+      ["Gemini's limit per minute in a list", 429, [quota('GenerateContentPerMinute')], 'rate_limited'],
+      ["Gemini's limit through a router", 429, raw(quota('GenerateRequestsPerMinute')), 'rate_limited'],
+      ["Gemini's limit without details", 429, { error: exhausted }, 'rate_limited'],
+      ["Gemini's limit per day", 429, quota('GenerateRequestsPerDayPerProjectPerModel-FreeTier'), 'quota_used_up'],
+      [
+        "Gemini's prepaid account",
+        429,
+        { error: { ...exhausted, message: 'Your prepayment credits are depleted. Please go to AI Studio.' } },
+        'quota_used_up',
+      ],
+      [
+        'OpenAI',
+        429,
+        { error: { message: spent, type: 'insufficient_quota', code: 'insufficient_quota' } },
+        'quota_used_up',
+      ],
+      ['OpenAI without a code', 429, { error: { message: spent, code: null } }, 'quota_used_up'],
+      ['OpenAI, not paid', 429, { error: { message: 'Not active.', code: 'billing_not_active' } }, 'quota_used_up'],
+      [
+        'xAI',
+        429,
+        {
+          code: 'Some resource has been exhausted',
+          error: 'Your team x has either used all available credits or reached its monthly spending limit.',
+        },
+        'quota_used_up',
+      ],
+      ['Moonshot', 429, { error: { message: 'Suspended.', type: 'exceeded_current_quota_error' } }, 'quota_used_up'],
+      ['Alibaba', 400, { error: { message: 'Access denied.', code: 'Arrearage' } }, 'quota_used_up'],
+      ['Groq', 400, { error: { message: 'API access blocked.', code: 'blocked_api_access' } }, 'quota_used_up'],
+      [
+        'Anthropic',
+        400,
+        {
+          type: 'error',
+          error: {
+            type: 'invalid_request_error',
+            message: 'You have reached your specified API usage limits. You will regain access on 2026-02-01.',
+          },
+        },
+        'quota_used_up',
+      ],
+    ];
+    for (const [title, status, body, kind] of rows) {
+      it(`${title}: ${kind}`, async () => {
+        server.answerBy([refusesWith(status, body)]);
+        expect((await modelFailureOf(ask())).data.kind).to.equal(kind);
       });
     }
   });
@@ -390,6 +460,18 @@ describe('Habits of OpenAI-compatible servers', () => {
         expect([kind, retryAfterMs]).to.deep.equal(['rate_limited', waitMs]);
       });
     }
+  });
+
+  it('waits as long as the headers ask that a router puts into the body of a rate limit', async () => {
+    const headers = {
+      'X-RateLimit-Limit': '20',
+      'X-RateLimit-Remaining': '0',
+      'X-RateLimit-Reset': Date.parse(NOW) + 3_500,
+    };
+    const error = { code: 429, message: 'Rate limit exceeded: free-models-per-min.', metadata: { headers } };
+    server.answerBy([refusesWith(429, { error })]);
+    const { kind, retryAfterMs } = (await modelFailureOf(ask())).data;
+    expect([kind, retryAfterMs]).to.deep.equal(['rate_limited', 3_500]);
   });
 
   describe('usage', () => {
