@@ -133,7 +133,8 @@ export class Instance implements Line {
     this.engine = null;
     await opening?.stop();
     if (this.process !== process) return;
-    this.#deps.onStopped(process?.timers ?? 0);
+    // Before the log has answered, there is nothing to stop: the process ends.
+    if (opening !== null) this.#deps.onStopped(process?.timers ?? 0);
     this.die();
   }
 
