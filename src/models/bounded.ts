@@ -12,7 +12,7 @@ import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
 import type { ModelUse } from './fair-semaphore.js';
 import type { ProviderState } from './provider-states.js';
 import { ProviderStates } from './provider-states.js';
-import { fairSemaphore } from './fair-semaphore.js';
+import { FairSemaphore } from './fair-semaphore.js';
 
 export interface BoundedModelOptions {
   /** Concurrent calls, at least 1; more wait, fairly between runs. */
@@ -65,7 +65,7 @@ export function boundedModel(
   model: LanguageModel,
   { maxCalls, outageMs, system, onOutage = () => undefined }: BoundedModelOptions,
 ): BoundedModel {
-  const semaphore = fairSemaphore(maxCalls, model.maxCalls);
+  const semaphore = new FairSemaphore(maxCalls, model.maxCalls);
   const states = new ProviderStates(model);
   const breaker = new CircuitBreaker({ outageMs, system, onOutage });
 

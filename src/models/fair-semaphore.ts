@@ -4,21 +4,6 @@
  */
 import { callAborted } from './port.js';
 
-export interface FairSemaphore {
-  /**
-   * Waits for a slot: round-robin between runs, in order within a run and model. Every `enter` needs one `leave`.
-   *
-   * @throws {ModelFailed} `aborted`, at once, when the signal aborts before a slot is free
-   */
-  enter(caller: Caller, signal: AbortSignal): Promise<void>;
-  /** Releases a model's slot, or hands it to the next waiter. */
-  leave(model: string): void;
-  /** How many wait. */
-  waiting(): number;
-  /** The models that hold a slot or wait for one. */
-  uses(): readonly ModelUse[];
-}
-
 /** How a model is called at the moment. */
 export interface ModelUse {
   readonly model: string;
@@ -36,87 +21,98 @@ export interface Caller {
   readonly model: string;
 }
 
-/** Share of the slots that the calls of one model may hold, even when nobody else waits. */
+/** Share of the slots that the calls of one model may hold, even when no other call waits. */
 const MODEL_SHARE = 3 / 4;
 
-/**
- * A semaphore with this many slots. Callers bound its queue: of a run at most the nodes of its graph wait.
- *
- * @param maxCalls slots that the calls of a provider may hold, by its name, for providers with a bound of their own
- */
-export function fairSemaphore(slots: number, maxCalls: ReadonlyMap<string, number> = new Map()): FairSemaphore {
-  const slotsOfModel = Math.ceil(slots * MODEL_SHARE);
-  let free = slots;
-  const held = new Map<string, number>();
+/** Callers bound its queue: of a run at most the nodes of its graph wait. */
+export class FairSemaphore {
+  readonly #slotsOfModel: number;
+  readonly #maxCalls: ReadonlyMap<string, number>;
+  #free: number;
+  readonly #held = new Map<string, number>();
   /** Runs in the order of their next turn, each with its waiters in the order they came. No run is without waiters. */
-  const lines: Lines = new Map();
+  readonly #queues: Queues = new Map();
 
-  const heldBy = (model: string): number => held.get(model) ?? 0;
-  const hasRoom = (model: string): boolean =>
-    free > 0 && heldBy(model) < slotsOfModel && providerHasRoom(held, model, maxCalls);
-  const take = (model: string): void => {
-    free -= 1;
-    held.set(model, heldBy(model) + 1);
-  };
-  const giveBack = (model: string): void => {
-    free += 1;
-    if (heldBy(model) === 1) held.delete(model);
-    else held.set(model, heldBy(model) - 1);
-  };
+  /** @param maxCalls slots that the calls of a provider may hold, by its name, for providers with a bound of their own */
+  constructor(slots: number, maxCalls: ReadonlyMap<string, number> = new Map()) {
+    this.#free = slots;
+    this.#slotsOfModel = Math.ceil(slots * MODEL_SHARE);
+    this.#maxCalls = maxCalls;
+  }
 
-  return {
-    enter({ runId, model }, signal) {
-      if (signal.aborted) return Promise.reject(callAborted(signal));
-      if (hasRoom(model)) {
-        take(model);
-        return Promise.resolve();
-      }
-      return new Promise((resolve, reject) => {
-        const waiter: Waiter = {
-          model,
-          admit() {
-            take(model);
-            signal.removeEventListener('abort', giveUp);
-            resolve();
-          },
-        };
-        const giveUp = (): void => {
-          withdraw(lines, runId, waiter);
-          reject(callAborted(signal));
-        };
-        signal.addEventListener('abort', giveUp, { once: true });
-        lines.set(runId, (lines.get(runId) ?? new Set()).add(waiter));
-      });
-    },
-    leave(model) {
-      giveBack(model);
-      takeNext(lines, hasRoom)?.admit();
-    },
-    waiting: () => [...lines.values()].reduce((sum, line) => sum + line.size, 0),
-    uses() {
-      const waiting = new Map<string, number>();
-      for (const line of lines.values()) {
-        for (const { model } of line) waiting.set(model, (waiting.get(model) ?? 0) + 1);
-      }
-      const models = [...new Set([...held.keys(), ...waiting.keys()])];
-      const slots = slotsOfModel;
-      return models.map((model) => ({ model, active: heldBy(model), waiting: waiting.get(model) ?? 0, slots }));
-    },
-  };
-}
+  /**
+   * Waits for a slot: round-robin between runs, in order within a run and model. Every `enter` needs one `leave`.
+   *
+   * @throws {ModelFailed} `aborted`, at once, when the signal aborts before a slot is free
+   */
+  enter({ runId, model }: Caller, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.reject(callAborted(signal));
+    if (this.#hasRoom(model)) {
+      this.#take(model);
+      return Promise.resolve();
+    }
+    return new Promise((resolve, reject) => {
+      const admit = (): void => {
+        this.#take(model);
+        signal.removeEventListener('abort', giveUp);
+        resolve();
+      };
+      const waiter = { model, admit };
+      const giveUp = (): void => {
+        withdraw(this.#queues, runId, waiter);
+        reject(callAborted(signal));
+      };
+      signal.addEventListener('abort', giveUp, { once: true });
+      this.#queues.set(runId, (this.#queues.get(runId) ?? new Set()).add(waiter));
+    });
+  }
 
-/** Whether a model's provider holds fewer slots than its own bound. */
-function providerHasRoom(
-  held: ReadonlyMap<string, number>,
-  model: string,
-  maxCalls: ReadonlyMap<string, number>,
-): boolean {
-  const provider = model.slice(0, model.indexOf('/') + 1);
-  const max = maxCalls.get(provider.slice(0, -1));
-  if (max === undefined) return true;
-  let active = 0;
-  for (const [each, count] of held) if (each.startsWith(provider)) active += count;
-  return active < max;
+  /** Releases a model's slot, or hands it to the next waiter. */
+  leave(model: string): void {
+    this.#free += 1;
+    if (this.#heldBy(model) === 1) this.#held.delete(model);
+    else this.#held.set(model, this.#heldBy(model) - 1);
+    takeNext(this.#queues, (each) => this.#hasRoom(each))?.admit();
+  }
+
+  /** How many wait. */
+  waiting(): number {
+    return [...this.#queues.values()].reduce((sum, queue) => sum + queue.size, 0);
+  }
+
+  /** The models that hold a slot or wait for one. */
+  uses(): readonly ModelUse[] {
+    const waiting = new Map<string, number>();
+    for (const queue of this.#queues.values()) {
+      for (const { model } of queue) waiting.set(model, (waiting.get(model) ?? 0) + 1);
+    }
+    const models = [...new Set([...this.#held.keys(), ...waiting.keys()])];
+    const slots = this.#slotsOfModel;
+    return models.map((model) => ({ model, active: this.#heldBy(model), waiting: waiting.get(model) ?? 0, slots }));
+  }
+
+  #heldBy(model: string): number {
+    return this.#held.get(model) ?? 0;
+  }
+
+  #take(model: string): void {
+    this.#free -= 1;
+    this.#held.set(model, this.#heldBy(model) + 1);
+  }
+
+  #hasRoom(model: string): boolean {
+    return this.#free > 0 && this.#heldBy(model) < this.#slotsOfModel && this.#providerHasRoom(model);
+  }
+
+  /** Whether a model's provider holds fewer slots than its own bound. */
+  #providerHasRoom(model: string): boolean {
+    const provider = model.slice(0, model.indexOf('/') + 1);
+    const max = this.#maxCalls.get(provider.slice(0, -1));
+    if (max === undefined) return true;
+    let active = 0;
+    for (const [each, count] of this.#held) if (each.startsWith(provider)) active += count;
+    return active < max;
+  }
 }
 
 interface Waiter {
@@ -124,24 +120,24 @@ interface Waiter {
   admit(): void;
 }
 
-type Lines = Map<string, Set<Waiter>>;
+type Queues = Map<string, Set<Waiter>>;
 
 /** Takes the first waiter with room, of the run whose turn it is; that run then goes to the end of the queue. */
-function takeNext(lines: Lines, hasRoom: (model: string) => boolean): Waiter | undefined {
-  for (const [runId, line] of lines) {
-    for (const waiter of line) {
+function takeNext(queues: Queues, hasRoom: (model: string) => boolean): Waiter | undefined {
+  for (const [runId, queue] of queues) {
+    for (const waiter of queue) {
       if (!hasRoom(waiter.model)) continue;
-      line.delete(waiter);
-      lines.delete(runId);
-      if (line.size > 0) lines.set(runId, line);
+      queue.delete(waiter);
+      queues.delete(runId);
+      if (queue.size > 0) queues.set(runId, queue);
       return waiter;
     }
   }
   return undefined;
 }
 
-function withdraw(lines: Lines, runId: string, waiter: Waiter): void {
-  const line = lines.get(runId);
-  line?.delete(waiter);
-  if (line?.size === 0) lines.delete(runId);
+function withdraw(queues: Queues, runId: string, waiter: Waiter): void {
+  const queue = queues.get(runId);
+  queue?.delete(waiter);
+  if (queue?.size === 0) queues.delete(runId);
 }
