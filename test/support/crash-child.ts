@@ -3,7 +3,7 @@
  * CrashPlan as its argument; prints each accepted run on a line.
  */
 import { writeSync } from 'node:fs';
-import type { Graph } from '../../src/generated/schemas.js';
+import type { Graph, RunBudget } from '../../src/generated/schemas.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { runStream } from '../../src/run/events.js';
 import { changedLog } from './changed-log.js';
@@ -28,6 +28,8 @@ export interface CrashPlan {
   readonly runIds: readonly string[];
   /** Runs this graph in God Mode and approves every pause; absent: the fixed graph. */
   readonly godModeGraph?: Graph;
+  /** The budget of each run, whose critics are asked twice. Absent: none. */
+  readonly budget?: RunBudget;
   /** If it never reaches this point, it runs all councils to their end and stops. */
   readonly crash: { readonly boundary: Boundary; readonly ordinal: number; readonly runId: string };
 }
@@ -62,6 +64,7 @@ function mortalLog(log: EventLog): EventLog {
 let calls = -1;
 const isOurs = (topic: string): boolean => topic === crash.runId;
 const model = countedModel(plan.callsFile, {
+  areCriticsVague: plan.budget !== undefined,
   before: ({ promptInput }) => {
     if (!isOurs(promptInput.topic)) return;
     calls += 1;
@@ -75,7 +78,8 @@ const model = countedModel(plan.callsFile, {
 const engine = await openTestEngine({ ...plan, model, decorate: mortalLog });
 await engine.recover();
 const starting = plan.runIds.map(async (runId) => {
-  await engine.registry.start(runRequest(runId, { topic: runId, ...council }));
+  const request = runRequest(runId, { topic: runId, ...council });
+  await engine.registry.start({ ...request, ...(plan.budget !== undefined && { budget: plan.budget }) });
   writeSync(1, `${runId}\n`);
   if (plan.godModeGraph !== undefined) void approveAll(engine, runId);
   if (runId !== crash.runId) return;
