@@ -6,13 +6,10 @@
 import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
 import { BoundedMap } from '../system/bounded-map.js';
-import type { OutageWait } from './circuit.js';
-import { Circuit, isRateLimit } from './circuit.js';
+import type { CallOutcome, OutageWait } from './circuit.js';
+import { Circuit } from './circuit.js';
 import { isOutage } from './failed-exchange.js';
 import { callAborted } from './port.js';
-
-/** How a call ended: the failure, or `answered`, or `unknown` if the call was cancelled or not made. */
-export type CallOutcome = 'answered' | 'unknown' | ModelFailed;
 
 /** Permission to call a model once. */
 export interface Pass {
@@ -88,11 +85,10 @@ export class CircuitBreaker {
   /** The failure with which an outage begins for a call, or null for a call that waits one out already. */
   #failureFor(circuit: Circuit | undefined, failure: ModelFailed, outage: OutageWait | null): ModelFailed | null {
     if (outage !== null) return null;
-    const { outageMs } = this.#options;
     const retryAfterMs = circuit === undefined ? failure.data.retryAfterMs : circuit.retryAfterMs;
     return new ModelFailed(failure.message, {
       ...{ kind: failure.data.kind, retryable: true },
-      outageMs: Math.round(circuit?.budgetMs(outageMs) ?? outageMs),
+      outageMs: Math.round(circuit?.budgetMs ?? this.#options.outageMs),
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     });
   }
@@ -109,7 +105,7 @@ export class CircuitBreaker {
   #circuitOf(model: string): Circuit | undefined {
     const circuit = this.#circuits.get(model);
     // The budget of a rate limit counts until the model answers.
-    if (circuit?.isForgotten !== true || isRateLimit(circuit.failure)) return circuit;
+    if (circuit?.isForgotten !== true || circuit.isLimited) return circuit;
     this.#circuits.delete(model);
     return undefined;
   }
@@ -132,6 +128,7 @@ export class CircuitBreaker {
     return {
       isRevoked: () => this.#circuits.has(model),
       report: (outcome) => {
+        this.#circuits.get(model)?.onOutcome(outcome);
         const isOut = outcome !== 'answered' && outcome !== 'unknown' && isOutage(outcome.data.kind);
         if (this.#options.outageMs > 0 && isOut) this.#open(model, outcome);
       },
@@ -145,8 +142,9 @@ export class CircuitBreaker {
       report: (outcome) => {
         circuit.endProbe();
         // A probe that hung may end when its circuit has been closed and another has opened.
-        if (this.#circuits.get(model) !== circuit) return;
-        if (outcome === 'answered') this.#close(model, circuit);
+        const current = this.#circuits.get(model);
+        if (current !== circuit) current?.onOutcome(outcome);
+        else if (outcome === 'answered') this.#close(model, circuit);
         else if (outcome === 'unknown') circuit.retryNow();
         else circuit.fail(outcome);
       },

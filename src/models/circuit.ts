@@ -3,6 +3,7 @@ import type { ModelFailed } from '../errors.js';
 import type { Backoff } from '../system/async/retry.js';
 import { backoffMs, honouredMs } from '../system/async/retry.js';
 import type { System } from '../system/system.js';
+import { isOutage } from './failed-exchange.js';
 
 /** An outage as it is recorded of a node that waits it out. */
 export interface Outage {
@@ -30,18 +31,22 @@ export function outageWait(
 
 /** First wait between two probes, in milliseconds; doubles with each failure, up to the longest. */
 const BACKOFF: Backoff = { firstMs: 500, longestMs: 10_000 };
-/** The same while the server refuses because of a rate limit (contract, section 5). */
-const RATE_LIMIT_BACKOFF: Backoff = { firstMs: 1_000, longestMs: 30_000 };
+/** The same while the server refuses because of a rate limit: jitter takes up to half, so waits begin at 1 s (contract, section 5). */
+const RATE_LIMIT_BACKOFF: Backoff = { firstMs: 2_000, longestMs: 30_000 };
 /** How long a circuit without callers stays open after its next probe was due, in milliseconds. */
 const MEMORY_MS = 10_000;
+
+/** How a call ended: the failure, or `answered`, or `unknown` if the call was cancelled or not made. */
+export type CallOutcome = 'answered' | 'unknown' | ModelFailed;
 
 type Clock = Pick<System, 'after' | 'monotonicMs' | 'random'>;
 
 /** The open circuit of one model. */
 export class Circuit {
   readonly #system: Clock;
-  /** When the budget ends that all callers share while a rate limit refuses them, on the monotonic clock. */
-  readonly #sharedEndsMs: number;
+  readonly #outageMs: number;
+  /** When a rate limit first refused a call since the model last answered, on the monotonic clock, or null if none did. */
+  #limitedMs: number | null = null;
   #failure: ModelFailed;
   /** Failures in a row. */
   #failures = 0;
@@ -64,7 +69,7 @@ export class Circuit {
    */
   constructor(failure: ModelFailed, outageMs: number, system: Clock) {
     this.#system = system;
-    this.#sharedEndsMs = system.monotonicMs() + outageMs;
+    this.#outageMs = outageMs;
     this.#failure = failure;
     this.fail(failure);
   }
@@ -86,8 +91,25 @@ export class Circuit {
   }
 
   /** The budget of an outage that begins for a caller now, in milliseconds. */
-  budgetMs(outageMs: number): number {
-    return isRateLimit(this.#failure) ? Math.max(0, this.#sharedEndsMs - this.#system.monotonicMs()) : outageMs;
+  get budgetMs(): number {
+    const leftMs = this.#sharedEndsMs - this.#system.monotonicMs();
+    return isRateLimit(this.#failure) ? Math.max(0, leftMs) : this.#outageMs;
+  }
+
+  /** When the budget ends that all callers share while a rate limit refuses them, on the monotonic clock. */
+  get #sharedEndsMs(): number {
+    return (this.#limitedMs ?? this.#system.monotonicMs()) + this.#outageMs;
+  }
+
+  /** Whether that budget counts: a rate limit has refused a call since the model last answered. */
+  get isLimited(): boolean {
+    return this.#limitedMs !== null;
+  }
+
+  /** Starts that budget at the first rate limit, and ends it at an answer. Every call's outcome is reported here. */
+  onOutcome(outcome: CallOutcome): void {
+    if (outcome === 'answered') this.#limitedMs = null;
+    else if (outcome !== 'unknown' && isRateLimit(outcome)) this.#limitedMs ??= this.#system.monotonicMs();
   }
 
   get #backoff(): Backoff {
@@ -128,7 +150,9 @@ export class Circuit {
 
   /** The server is out, still or again. */
   fail(failure: ModelFailed): void {
-    this.#failure = failure;
+    this.onOutcome(failure);
+    // A probe without an answer, such as a timeout, says less than the failure before.
+    if (isOutage(failure.data.kind)) this.#failure = failure;
     const waitMs = backoffMs(this.#backoff, this.#failures + 1);
     // At least half of the wait: with full jitter some waits would be near zero.
     const drawnMs = (waitMs * (1 + this.#system.random())) / 2;
@@ -179,6 +203,6 @@ export class Circuit {
   }
 }
 
-export function isRateLimit({ data }: ModelFailed): boolean {
+function isRateLimit({ data }: ModelFailed): boolean {
   return data.kind === 'rate_limited';
 }

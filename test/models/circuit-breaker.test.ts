@@ -114,7 +114,7 @@ describe('boundedModel: outages', () => {
       const waiting = ask({ since: 0 });
       await pass(100_000);
       for (const [index, gap] of gaps().entries()) {
-        const longestMs = Math.min(30_000, 1_000 * 2 ** index);
+        const longestMs = Math.min(30_000, 2_000 * 2 ** index);
         expect(gap, `wait ${index + 1}`).to.be.within(longestMs / 2, longestMs + 100);
       }
       reply = isUp;
@@ -145,6 +145,49 @@ describe('boundedModel: outages', () => {
         expect(data).to.deep.equal({ kind: 'rate_limited', retryable: false });
         expect(message).to.include('refused calls because of its rate limit');
       }
+    });
+
+    it('start the shared budget at the first refusal, not at the outage before it', async () => {
+      reply = () => out();
+      await failureOf(ask({ runId: 'a' }));
+      const waiting = ask({ runId: 'a', since: 0 });
+      await pass(80_000);
+      reply = () => limited();
+      await pass(20_000);
+      expect((await failureOf(ask({ runId: 'b' }))).data.outageMs).to.be.within(BUDGET_MS - 20_000, BUDGET_MS);
+      const both = [waiting, ask({ runId: 'b', since: 100 })];
+      await pass(60_000);
+      reply = isUp;
+      await pass(31_000);
+      expect((await Promise.all(both)).map(({ text }) => text)).to.deep.equal(['An answer', 'An answer']);
+    });
+
+    it('start the shared budget again after an answer to a call that began before the refusal', async () => {
+      reply = () => 'hold';
+      const before = ask({ runId: 'before' });
+      await model.called(1);
+      reply = () => limited();
+      await failureOf(ask({ runId: 'a' }));
+      const waiting = ask({ runId: 'a', since: 0 });
+      await pass(50_000);
+      model.held[0]?.release('An answer');
+      await before;
+      await pass(80_000);
+      expect((await failureOf(ask({ runId: 'b' }))).data.outageMs).to.be.within(BUDGET_MS - 80_000, BUDGET_MS - 45_000);
+      reply = isUp;
+      await pass(31_000);
+      expect((await waiting).text).to.equal('An answer');
+    });
+
+    it('stay the reason when a probe gets no answer', async () => {
+      reply = () => limited();
+      await failureOf(ask({}));
+      reply = () => 'hold';
+      const hangs = failureOf(ask({ runId: 'hangs', since: 0 }));
+      await pass(3_000);
+      model.held[0]?.fail(new ModelFailed('No answer', { kind: 'timeout', retryable: true }));
+      expect((await hangs).data.kind).to.equal('timeout');
+      expect((await failureOf(ask({ runId: 'b' }))).data).to.include({ kind: 'rate_limited', retryable: true });
     });
 
     it('have a new budget after an answer', async () => {
@@ -359,7 +402,7 @@ describe('boundedModel: outages', () => {
       model.held[0]?.fail(new ModelFailed('No answer', { kind, retryable: true }));
       await pass(50);
       expect((await looks).data).to.deep.equal({ kind, retryable: true });
-      expect((await expires).data).to.deep.equal({ kind, retryable: false });
+      expect((await expires).data).to.deep.equal({ kind: 'connection_refused', retryable: false });
       expect(madeAt).to.have.length(2);
       await pass(1_000);
       expect(model.requests.map(({ promptInput }) => promptInput.topic)).to.deep.equal(['a', 'looks', 'waits']);
