@@ -2,7 +2,7 @@
 import type { BlueprintRoles, NodeRole, SavedEdge, SavedNode } from '../generated/schemas.js';
 import type { ModelRequest, PromptInput } from '../models/port.js';
 import { conditionOrNull } from '../graph/condition.js';
-import { PASS_SCORE } from '../graph/limits.js';
+import { MAX_FEEDBACK_CHARS, PASS_SCORE } from '../graph/limits.js';
 
 type Edge = Pick<SavedEdge, 'source' | 'type' | 'condition'>;
 
@@ -11,7 +11,7 @@ const AGENT_RULE = 'Answer with the text of the draft alone, without tags, prefa
 const CRITIC_RULE =
   'Answer with one JSON object and nothing around it, no code fence: {"score": number, "feedback": string}. ' +
   `"score" is a number from 0 (useless) to 10 (could not be better); ${PASS_SCORE} or more approves the draft as it ` +
-  'stands. "feedback" says in at most 4000 characters what would raise the score.';
+  `stands. "feedback" says in at most ${MAX_FEEDBACK_CHARS} characters what would raise the score.`;
 
 /** The traits of each role: a new role goes here. */
 export const ROLES: Readonly<Record<NodeRole, RoleTraits>> = {

@@ -13,7 +13,7 @@ import { converse, withResults } from './conversation.js';
 import { readCritique } from './critic-answer.js';
 import type { ThoughtFilter } from '../models/thoughts.js';
 import { thoughtFilter, withoutThoughts } from '../models/thoughts.js';
-import { isLonger, jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../graph/limits.js';
+import { isLonger, jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_CHARS } from '../graph/limits.js';
 import type { ToolKit } from './tools/call.js';
 
 /** A call to a model; the caller has bound run, deadline and signal. */
@@ -223,7 +223,7 @@ async function draft(step: Step, ask: Ask): Promise<StepResult> {
   if (kit !== undefined && callsInText(text, new Set(kit.tools.map(({ name }) => name))).length > 0) {
     return unusable('malformed_function_call', 'it is a tool call after the last one allowed');
   }
-  if (isLonger(text, MAX_DRAFT_BYTES)) return tooLarge('draft', node, text, MAX_DRAFT_BYTES);
+  if (isLonger(text, MAX_DRAFT_BYTES)) return tooLarge(node, text);
   return { kind: 'drafted', draft: text };
 }
 
@@ -241,7 +241,7 @@ async function score(step: Step, ask: Ask): Promise<StepResult> {
   if (critique === null) {
     return failed('unusable_critique', `Cannot use the critique of node "${node.id}": ${unusableAnswer(answer)}`, true);
   }
-  return { kind: 'scored', score: critique.score, feedback: cutAtSentence(critique.feedback, MAX_FEEDBACK_BYTES) };
+  return { kind: 'scored', score: critique.score, feedback: cutAtSentence(critique.feedback, MAX_FEEDBACK_CHARS) };
 }
 
 async function converseWith(request: ModelRequest, { node, kit, signal }: Step, ask: Ask): Promise<Conversation> {
@@ -276,9 +276,9 @@ function unusableAnswer(given: string): string {
   return `the answer was ${quoted}${rest}; wanted is one JSON object with a number "score" from 0 to 10 and a string "feedback".`;
 }
 
-function tooLarge(what: 'draft' | 'feedback', node: GraphNode, text: string, limit: number): Failed {
-  const message = `Cannot take the ${what} of node "${node.id}": ${jsonBytes(text)} bytes as JSON, at most ${limit} allowed`;
-  return failed(`${what}_too_large`, message, false);
+function tooLarge(node: GraphNode, draft: string): Failed {
+  const sizes = `${jsonBytes(draft)} bytes as JSON, at most ${MAX_DRAFT_BYTES} allowed`;
+  return failed('draft_too_large', `Cannot take the draft of node "${node.id}": ${sizes}`, false);
 }
 
 function failed(kind: AttemptFailureKind, message: string, retryable: boolean): Failed {

@@ -16,7 +16,13 @@ export const MAX_TAKEOVERS = 5;
 /** Largest draft in bytes of its JSON text. An event with two drafts must fit one append. */
 export const MAX_DRAFT_BYTES = 128 * 1024;
 
-/** Largest feedback of one critic in bytes of its JSON text. */
+/**
+ * Longest feedback of one critic, in code points. Prompts name this limit, so a change of it changes the prompt hash of
+ * older runs. In JSON it takes at most 24 KB.
+ */
+export const MAX_FEEDBACK_CHARS = 4000;
+
+/** Feedback up to this size as JSON is accepted in an override even if it has more characters. */
 export const MAX_FEEDBACK_BYTES = 8 * 1024;
 
 /** Most feedback in a run's state, in bytes of its JSON text; the oldest is dropped. */

@@ -1,6 +1,6 @@
 /** The override of a run's state in a request: its size and its rules. */
 import type { ValidateFunction } from 'ajv/dist/2020.js';
-import { isLonger, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../graph/limits.js';
+import { codePoints, isLonger, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES, MAX_FEEDBACK_CHARS } from '../graph/limits.js';
 import type { FieldError, StateOverride } from '../generated/schemas.js';
 import { OverrideRefused } from '../run/override.js';
 import { brokenRules, RequestRefused } from '../api/problems.js';
@@ -45,7 +45,11 @@ function tooLongIn(
     ...branches.map(({ current_draft: own }, index) => {
       return { path: ['branches', index, 'current_draft'], text: own ?? '', limit: MAX_DRAFT_BYTES };
     }),
-    ...feedback.map((text, index) => ({ path: ['feedback_history', index], text, limit: MAX_FEEDBACK_BYTES })),
+    ...feedback.flatMap((text, index) =>
+      codePoints(text) > MAX_FEEDBACK_CHARS
+        ? [{ path: ['feedback_history', index], text, limit: MAX_FEEDBACK_BYTES }]
+        : [],
+    ),
   ];
   return texts
     .filter(({ text, limit }) => isLonger(text, limit))

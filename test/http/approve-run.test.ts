@@ -203,7 +203,7 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       current_draft: 'x'.repeat(MAX_DRAFT_BYTES - 2),
       critic_score: 10,
       iteration_count: 1000,
-      feedback_history: ['x'.repeat(8 * 1024 - 2)],
+      feedback_history: ['x'.repeat(8 * 1024 - 2), '很'.repeat(4000)],
       route_decision: 'approve',
     };
     rest.read(await send({ action: 'modify', modified_state: override }), 200, 'run-result.json');
