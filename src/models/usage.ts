@@ -9,11 +9,12 @@ export function count(usage: unknown, name: string): number | null {
 }
 
 /** A provider's usage without counts that are no numbers, for which a package would refuse the whole answer. */
-export function plainUsage(usage: unknown, isCount = (_: string): boolean => true): object | undefined {
+export function plainUsage(usage: unknown): object | undefined {
   if (!isRecord(usage)) return undefined;
-  return Object.fromEntries(
-    Object.entries(usage).filter(([name, value]) => !isCount(name) || typeof value === 'number'),
+  const counts = Object.entries(usage).map(
+    ([name, value]) => [name, isRecord(value) ? plainUsage(value) : value] as const,
   );
+  return Object.fromEntries(counts.filter(([, value]) => typeof value === 'number' || isRecord(value)));
 }
 
 /** The sum, or null if one of the counts is unknown. */

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/port.js';
 import type { FakeAnthropic } from '../support/fake-anthropic.js';
 import { fakeAnthropic, refuses, says, saysInPieces, streamsEvents } from '../support/fake-anthropic.js';
+import { sends } from '../support/fake-server.js';
 import type { Reply } from '../support/fake-server.js';
 import { modelFailureOf, REQUEST, REPORTED_USAGE, TOOLS } from '../support/model-requests.js';
 import { modelAt } from '../support/provider-models.js';
@@ -81,6 +82,49 @@ describe('Anthropic', () => {
       cacheWriteTokens: 20,
       outputTokens: 7,
     });
+  });
+
+  const plain = { type: 'text', text: 'A draft' };
+  const unknowable = { inputTokens: null, outputTokens: null };
+  const odd: readonly (readonly [title: string, reply: Reply, usage: object])[] = [
+    ['has no usage', sends({ type: 'message', content: [plain], stop_reason: 'end_turn' }), unknowable],
+    ['counts null', says('A draft', 'end_turn', { input_tokens: null, output_tokens: 7 }), { inputTokens: null }],
+    ['counts in words', says('A draft', 'end_turn', { input_tokens: '11' }), unknowable],
+    ['has a thought without a signature', says([{ type: 'thinking', thinking: 'Hm.' }, plain]), REPORTED_USAGE],
+    ['has a block of an unknown kind', says([{ type: 'future', data: [1] }, plain]), REPORTED_USAGE],
+    ['has citations of an unknown kind', says([{ ...plain, citations: [{ type: 'x' }] }]), REPORTED_USAGE],
+  ];
+  for (const [title, reply, usage] of odd) {
+    it(`is read where it ${title}; a count that is not reported is null`, async () => {
+      server.answerBy([reply]);
+      const answer = await ask();
+      expect(answer.text).to.equal('A draft');
+      expect(answer.usage).to.include(usage);
+      expect(server.calls).to.have.length(1);
+    });
+  }
+
+  it('streams without usage, with unknown events, blocks and pieces, and without message_stop', async () => {
+    const start = (index: number, block: object) => ({ type: 'content_block_start', index, content_block: block });
+    const piece = (index: number, delta: object) => ({ type: 'content_block_delta', index, delta });
+    server.answerBy([
+      streamsEvents([
+        { type: 'message_start', message: { usage: { input_tokens: 11 } } },
+        { type: 'tomorrow' },
+        start(0, { type: 'future' }),
+        piece(0, { type: 'text_delta', text: 'Not this' }),
+        { type: 'content_block_stop', index: 0 },
+        start(1, { type: 'text' }),
+        piece(1, { type: 'future_delta' }),
+        piece(1, { type: 'text_delta', text: 'A draft' }),
+        { type: 'content_block_stop', index: 1 },
+        { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+      ]),
+    ]);
+    const answer = await ask({ onToken: () => undefined });
+    expect(answer.text).to.equal('A draft');
+    expect(answer.usage).to.include({ inputTokens: 11, outputTokens: null });
+    expect(server.calls).to.have.length(1);
   });
 
   it('answers a critic in the form asked for', async () => {

@@ -207,6 +207,21 @@ describe('An OpenAI-compatible server', () => {
         sends('{"choices":[{"message":{"content":"a\\ud800b"}}]}'),
         'a\ufffdb',
       ],
+      [
+        'may hold fields of the wrong type',
+        sends({
+          ...{ id: 7, created: 'today', model: [] },
+          choices: [
+            { message: { content: 'A draft', reasoning: { text: 'Hm.' }, annotations: 1 }, finish_reason: 'stop' },
+          ],
+          usage: {
+            prompt_tokens: 11,
+            prompt_tokens_details: 'x',
+            completion_tokens_details: { reasoning_tokens: 'n' },
+          },
+        }),
+        'A draft',
+      ],
       ['may be large', says('x'.repeat(2_000_000)), 'x'.repeat(2_000_000)],
     ];
     for (const [title, reply, text] of texts) {

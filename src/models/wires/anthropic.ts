@@ -1,16 +1,15 @@
 /** Anthropic's messages. */
-import { fieldOf } from '../../system/untrusted.js';
+import { fieldOf, isList, isRecord } from '../../system/untrusted.js';
 import type { ModelUsage } from '../port.js';
 import { errorInAnswer } from '../unusable-answer.js';
-import { count, sumOf } from '../usage.js';
+import { count, plainUsage, sumOf } from '../usage.js';
 import type { ServerCall } from '../server-call.js';
 import type { Wire, WireOptions } from './wire.js';
 
 export async function anthropicWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> {
   const { createAnthropic } = await import('@ai-sdk/anthropic');
-  const refuseError = (body: unknown, call: ServerCall): unknown => {
+  const refuseError = (body: unknown, call: ServerCall): void => {
     if (fieldOf(body, 'type') === 'error') throw errorInAnswer(body, call);
-    return body;
   };
   return {
     // The package insists on a key; `headers` replaces what it sends.
@@ -18,11 +17,109 @@ export async function anthropicWire({ baseUrl, apiKey }: WireOptions): Promise<W
     model: (name, _form, fetch) => createAnthropic({ baseURL: baseUrl, apiKey: 'none', fetch })(name),
     usageOf,
     reading: {
-      whole: refuseError,
-      event: refuseError,
+      whole(body, call) {
+        refuseError(body, call);
+        const content = fieldOf(body, 'content');
+        if (!isList(content)) return body;
+        const blocks = content.flatMap((each, index) => blockIn(each, index, call));
+        return { type: 'message', content: blocks, ...stopIn(body), usage: usageIn(fieldOf(body, 'usage')) };
+      },
+      event(event, call) {
+        refuseError(event, call);
+        const read = eventIn(event, call);
+        if (fieldOf(read, 'type') === 'message_stop') call.reading['isStopped'] = true;
+        return read;
+      },
       isEnd: (event) => fieldOf(event, 'type') === 'message_stop' || isStopped(event),
     },
   };
+}
+
+/** An event in the form that the package reads; null leaves it out, and at the end adds the last event if none came. */
+function eventIn(event: unknown, call: ServerCall): unknown {
+  const type = event === null ? 'message_stop' : fieldOf(event, 'type');
+  const at = fieldOf(event, 'index');
+  const index = typeof at === 'number' ? at : 0;
+  switch (type) {
+    case 'message_start':
+      return { type, message: { usage: usageIn(fieldOf(fieldOf(event, 'message'), 'usage')) } };
+    case 'content_block_start': {
+      const [block] = blockIn(fieldOf(event, 'content_block'), index, call);
+      call.reading['isLeftOut'] = block === undefined;
+      return block === undefined ? null : { type, index, content_block: block };
+    }
+    case 'content_block_delta':
+      return call.reading['isLeftOut'] === true || !isDelta(fieldOf(event, 'delta'))
+        ? null
+        : { ...object(event), index };
+    case 'content_block_stop':
+      return call.reading['isLeftOut'] === true ? null : { type, index };
+    case 'message_delta':
+      return {
+        type,
+        delta: stopIn(fieldOf(event, 'delta')),
+        usage: { output_tokens: -1, ...plainUsage(fieldOf(event, 'usage')) },
+      };
+    case 'message_stop':
+      return call.reading['isStopped'] === true ? null : { type };
+    default:
+      return null;
+  }
+}
+
+/** A block in the form that the package reads, none for a kind that nobody asks for. */
+function blockIn(block: unknown, index: number, { rounds }: ServerCall): readonly object[] {
+  const text = (name: string): string => textOf(fieldOf(block, name)) ?? '';
+  const type = fieldOf(block, 'type');
+  switch (type) {
+    case 'text':
+      return [{ type, text: text('text') }];
+    case 'thinking':
+      return [{ type, thinking: text('thinking'), signature: text('signature') }];
+    case 'redacted_thinking':
+      return [{ type, data: text('data') }];
+    case 'tool_use': {
+      const input = fieldOf(block, 'input');
+      if (text('name') === '') return [];
+      const id = text('id') || `call_${rounds}_${index}`;
+      return [{ type, id, name: text('name'), input: isRecord(input) ? input : {} }];
+    }
+    default:
+      return [];
+  }
+}
+
+function isDelta(delta: unknown): boolean {
+  const field = DELTAS.get(fieldOf(delta, 'type'));
+  return field !== undefined && typeof fieldOf(delta, field) === 'string';
+}
+
+/** What a piece of a block carries, by its type. */
+const DELTAS: ReadonlyMap<unknown, string> = new Map<unknown, string>([
+  ['text_delta', 'text'],
+  ['thinking_delta', 'thinking'],
+  ['signature_delta', 'signature'],
+  ['input_json_delta', 'partial_json'],
+]);
+
+function stopIn(from: unknown): object {
+  return {
+    stop_reason: textOf(fieldOf(from, 'stop_reason')),
+    stop_sequence: textOf(fieldOf(from, 'stop_sequence')),
+  };
+}
+
+/** The package insists on both counts: -1 is one that the server does not report. */
+function usageIn(usage: unknown): object {
+  return { input_tokens: -1, output_tokens: -1, ...plainUsage(usage) };
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+function object(value: unknown): object {
+  return isRecord(value) ? value : {};
 }
 
 function isStopped(event: unknown): boolean {

@@ -1,7 +1,7 @@
 /** Chat completions: OpenAI's, and every server that calls itself compatible. */
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { ModelFailed } from '../../errors.js';
-import { fieldOf, isRecord, listOf } from '../../system/untrusted.js';
+import { fieldOf, isList, isRecord, listOf } from '../../system/untrusted.js';
 import type { ServerCall } from '../server-call.js';
 import { redact } from '../failed-exchange.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
@@ -55,8 +55,7 @@ export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> 
 function readable(body: unknown, field: 'message' | 'delta', call: ServerCall): object {
   const choices = listOf(fieldOf(body, 'choices')).slice(0, 1);
   if (choices.length > 0) call.reading['choices'] = true;
-  const usage = plainUsage(fieldOf(body, 'usage'), (name) => name.endsWith('_tokens'));
-  return { ...object(body), choices: choices.map((each) => choiceIn(each, field, call)), usage };
+  return { choices: choices.map((each) => choiceIn(each, field, call)), usage: plainUsage(fieldOf(body, 'usage')) };
 }
 
 function noChoice(call: ServerCall): ModelFailed {
@@ -104,9 +103,10 @@ function choiceIn(choice: unknown, field: 'message' | 'delta', call: ServerCall)
   if (isText(reason)) call.reading['finish'] = reason;
   return {
     [field]: {
-      ...message,
       role: 'assistant',
       content: content(message['content']),
+      reasoning_content: textOf(message['reasoning_content']),
+      reasoning: textOf(message['reasoning']),
       tool_calls: calls.length > 0 ? calls : undefined,
     },
     finish_reason: isText(reason) ? reason : null,
@@ -129,8 +129,9 @@ function refuseRefusal(message: Readonly<Record<string, unknown>>, call: ServerC
 /** Parts that are texts of another kind count as texts; the package drops them. */
 function content(given: unknown): unknown {
   if (given === undefined || given === null || typeof given === 'string') return given;
-  return listOf(given).flatMap((part) => {
-    if (fieldOf(part, 'type') === 'thinking') return [part];
+  return listOf(given).flatMap((part): readonly object[] => {
+    const thoughts = fieldOf(part, 'thinking');
+    if (fieldOf(part, 'type') === 'thinking' && isList(thoughts)) return [{ type: 'thinking', thinking: thoughts }];
     const text = fieldOf(part, 'text');
     return typeof text === 'string' ? [{ type: 'text', text }] : [];
   });
@@ -145,7 +146,7 @@ function toolCall(given: unknown, index: number, call: ServerCall): readonly obj
   const own = isText(id) && !ids.has(id) ? id : `call_${call.rounds}_${index}`;
   call.reading['ids'] = [...ids, own];
   const args = argumentsOf(given);
-  return [{ ...object(given), id: own, function: { name, arguments: args.trim() === '' ? '{}' : args } }];
+  return [{ ...signed(given), id: own, function: { name, arguments: args.trim() === '' ? '{}' : args } }];
 }
 
 /**
@@ -164,7 +165,7 @@ function callPiece(given: unknown, call: ServerCall): readonly object[] {
   const own = isText(id) ? id : `call_${call.rounds}_${at}`;
   const named = isText(name) && isNew ? { name } : {};
   return [
-    { ...object(given), index: at, ...(isNew && { id: own }), function: { ...named, arguments: argumentsOf(given) } },
+    { ...signed(given), index: at, ...(isNew && { id: own }), function: { ...named, arguments: argumentsOf(given) } },
   ];
 }
 
@@ -172,6 +173,12 @@ interface StreamedCall {
   /** The index that the server sent. */
   readonly sent: unknown;
   readonly id: unknown;
+}
+
+/** Gemini's thought signature of a call, which goes back with it. */
+function signed(call: unknown): object {
+  const signature = fieldOf(fieldOf(fieldOf(call, 'extra_content'), 'google'), 'thought_signature');
+  return isText(signature) ? { extra_content: { google: { thought_signature: signature } } } : {};
 }
 
 function argumentsOf(call: unknown): string {
@@ -201,6 +208,10 @@ function usageOf(raw: unknown): ModelUsage {
 
 function object(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
 function isText(value: unknown): value is string {
