@@ -286,4 +286,12 @@ describe('The messages', () => {
     expect(message).to.deep.equal({ event: 'error', message: `Run ${RUN_ID} not found` });
     expect(isChannelMessage(message)).to.equal(true);
   });
+
+  it('say that a run has paused for its budget', () => {
+    const budget = { tokens: 50, usd: null, onExceeded: 'pause' as const };
+    const paused = messagesOf(given(council, { budget })).find(({ event }) => event === 'run_paused');
+    expect(paused).to.deep.include({ next_nodes: ['write'], pause_reason: 'budget' });
+    const inGodMode = messagesOf(given(council, { godMode: true })).find(({ event }) => event === 'run_paused');
+    expect(inGodMode).to.not.have.property('pause_reason');
+  });
 });
