@@ -140,7 +140,8 @@ export function objectIn(
   if (path === null) return null;
   let value: unknown;
   try {
-    value = JSON.parse(readText(path));
+    // Editors of Windows begin a file with a byte order mark.
+    value = JSON.parse(readText(path).replace(/^\uFEFF/, ''));
   } catch (error) {
     const reason = error instanceof SyntaxError ? 'this file is not JSON' : 'this file cannot be read';
     throw new ConfigInvalid({ variable: name, value: path, accepted: `the path of a JSON file: ${reason}` });
@@ -167,20 +168,22 @@ function fileProvider(
   const unknown = Object.keys(entry).find((field) => !FILE_FIELDS.has(field));
   if (unknown !== undefined)
     refuse(`the fields ${[...FILE_FIELDS].join(', ')}, not ${JSON.stringify(unknown.slice(0, 60))}`);
-  const of = (value: string): Variable => ({ name: 'PROVIDERS_FILE', value });
+  /** How messages name a field. */
+  const nameOf = (field: string): string => `PROVIDERS_FILE.${name}.${field}`;
   const text = (field: string): string => {
     const value = entry[field];
     return typeof value === 'string' && value !== '' ? value : refuse(`a text in "${field}"`);
   };
-  const api = oneOf(of(text('api')), Object.keys(WIRES) as readonly ProviderApi[], 'openai');
+  const of = (field: string): Variable => ({ name: nameOf(field), value: text(field) });
+  const api = oneOf(of('api'), Object.keys(WIRES) as readonly ProviderApi[], 'openai');
   const keyEnv = entry['key_env'] === undefined ? null : text('key_env');
   const maxCalls = maxCallsIn(entry, refuse);
   return {
     ...{ name, api, maxCalls },
     apiKey: keyEnv === null ? null : secret(variable(keyEnv)),
-    baseUrl: withVersion(address(of(text('base_url'))) ?? '', api),
-    model: modelName(of(text('model'))) ?? '',
-    settings: { key: keyEnv ?? 'PROVIDERS_FILE', baseUrl: 'PROVIDERS_FILE', model: 'PROVIDERS_FILE' },
+    baseUrl: withVersion(address(of('base_url')) ?? '', api),
+    model: modelName(of('model')) ?? '',
+    settings: { key: keyEnv ?? nameOf('key_env'), baseUrl: nameOf('base_url'), model: nameOf('model') },
   };
 }
 

@@ -300,10 +300,19 @@ describe('Settings', () => {
         ['a built-in name', { groq: local }, /no built-in provider.*"groq"/],
         ['a wrong name', { 'A b': local }, /lower-case letters/],
         ['no model', { local: { ...local, model: undefined } }, /a text in "model"/],
-        ['an unknown API', { local: { ...local, api: 'soap' } }, /"openai", "anthropic", "gemini"/],
+        [
+          'an unknown API',
+          { local: { ...local, api: 'soap' } },
+          /^Cannot use PROVIDERS_FILE\.local\.api="soap": use "openai", "anthropic", "gemini"/,
+        ],
+        ['a wrong model', { local: { ...local, model: 'a b' } }, /^Cannot use PROVIDERS_FILE\.local\.model="a b": use/],
         ['an unknown field', { local: { ...local, apiKey: KEY } }, /not "apiKey"/],
         ['a bound of 0', { local: { ...local, max_calls: 0 } }, /"max_calls"/],
-        ['an address with credentials', { local: { ...local, base_url: 'http://a:b@c' } }, /without credentials/],
+        [
+          'an address with credentials',
+          { local: { ...local, base_url: 'http://a:b@c' } },
+          /^Cannot use PROVIDERS_FILE\.local\.base_url="\(hidden\)": use .* without credentials/,
+        ],
       ];
       for (const [title, file, words] of wrong) {
         it(`stop the start with ${title}`, () => {
@@ -313,6 +322,18 @@ describe('Settings', () => {
             .that.does.not.include(KEY);
         });
       }
+
+      it('may follow a byte order mark', () => {
+        expect(read(`\uFEFF${JSON.stringify({ local })}`).providers.default).to.equal('local');
+      });
+
+      it('are named by their fields in messages', () => {
+        expect(read({ local }).providers.configured[0]?.settings).to.deep.equal({
+          key: 'PROVIDERS_FILE.local.key_env',
+          baseUrl: 'PROVIDERS_FILE.local.base_url',
+          model: 'PROVIDERS_FILE.local.model',
+        });
+      });
 
       it('stop the start if the file cannot be read', () => {
         expect(() => readConfig({ PROVIDERS_FILE: '/no/such/file' })).to.throw(
