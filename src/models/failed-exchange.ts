@@ -223,6 +223,7 @@ const CONNECTIONS: readonly (readonly [codes: RegExp, kind: ModelFailureKind, wh
   [/^ECONNREFUSED$/, 'connection_refused', 'the connection was refused'],
   [/^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, 'connection_lost', 'the connection broke'],
   [/^(?:ENOTFOUND|EAI_\w+)$/, 'host_unknown', 'its host name was not found'],
+  [/^UND_ERR_ABORTED$/, 'unreachable', 'the proxy (HTTPS_PROXY) refused to connect to it'],
   [/TIMEOUT|^ETIMEDOUT$|^E\w+UNREACH$/, 'unreachable', 'it could not be reached in time'],
   [/CERT|SSL|TLS|SIGNATURE|^EPROTO$/, 'tls_failed', 'no trusted TLS connection came about'],
 ];

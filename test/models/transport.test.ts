@@ -66,6 +66,16 @@ describe('Requests to providers', () => {
       expect(proxy.requests).to.deep.equal([`CONNECT localhost:${port}`]);
     });
 
+    it('name the proxy when it refuses a tunnel', async () => {
+      const model = await modelAt('https://localhost:9', { ...NO_PROXIES, https: proxy.url });
+      for (const status of [407, 403, 502]) {
+        proxy.refuseTunnels(status);
+        const failure = await rejectionOf(model.ask(REQUEST, call));
+        expect(failure).to.have.nested.property('data.kind', 'unreachable');
+        expect(failure).to.have.property('message').that.includes('the proxy (HTTPS_PROXY) refused to connect to it');
+      }
+    });
+
     it('go past the proxies to the hosts of NO_PROXY', async () => {
       const model = await modelAt(server.url, { http: proxy.url, https: proxy.url, none: 'example.com,127.0.0.1' });
 

@@ -8,11 +8,14 @@ export interface FakeProxy {
   readonly url: string;
   /** Methods and targets of its requests so far. */
   readonly requests: readonly string[];
+  /** Answers CONNECT with this status from now on. */
+  refuseTunnels(status: number): void;
   stop(): Promise<void>;
 }
 
 export async function fakeProxy(): Promise<FakeProxy> {
   const requests: string[] = [];
+  let refusal = 0;
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
     const { method, headers, url = '' } = request;
@@ -26,6 +29,7 @@ export async function fakeProxy(): Promise<FakeProxy> {
   });
   server.on('connect', ({ url = '' }, socket) => {
     requests.push(`CONNECT ${url}`);
+    if (refusal > 0) return void socket.end(`HTTP/1.1 ${refusal} No\r\n\r\n`);
     const { hostname, port } = new URL(`http://${url}`);
     const target = connect(Number(port), hostname, () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n');
@@ -40,6 +44,7 @@ export async function fakeProxy(): Promise<FakeProxy> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
+    refuseTunnels: (status) => void (refusal = status),
     async stop() {
       server.close().closeAllConnections();
       await once(server, 'close');
