@@ -271,9 +271,10 @@ function requestOf({ node, promptInput, rendered }: Step): ModelRequest {
 /** The unusable answer and what is wanted, for the critic and the log. The answer is quoted as JSON, as data. */
 function unusableAnswer(given: string): string {
   const { text: answer } = withoutThoughts(given);
+  const thoughts = answer.trim() === '' && given.trim() !== '' ? ' after its thoughts' : '';
   const quoted = JSON.stringify(answer.slice(0, QUOTED_CHARS).toWellFormed());
   const rest = answer.length > QUOTED_CHARS ? ' and more' : '';
-  return `the answer was ${quoted}${rest}; wanted is one JSON object with a number "score" from 0 to 10 and a string "feedback".`;
+  return `the answer was ${quoted}${rest}${thoughts}; wanted is one JSON object with a number "score" from 0 to 10 and a string "feedback".`;
 }
 
 function tooLarge(node: GraphNode, draft: string): Failed {

@@ -12,15 +12,19 @@ export interface FoundObject {
 export function* jsonObjectsIn(text: string): Generator<FoundObject> {
   // A brace that can begin an object: prose and formulas use braces otherwise.
   const beginning = /\{\s*["}]/g;
-  for (let failures = 0; failures < MAX_FAILURES;) {
+  for (let failures = 0, objects = 0; failures < MAX_FAILURES && objects < MAX_OBJECTS;) {
     const begin = beginning.exec(text)?.index;
     if (begin === undefined) return;
     const end = endOfObject(text, begin);
     const json = end === null ? '' : text.slice(begin, end);
     const value = parseObject(json);
     beginning.lastIndex = value === null ? begin + 1 : begin + json.length;
-    if (value === null) failures += 1;
-    else yield { json, value, begin, end: beginning.lastIndex };
+    if (value === null) {
+      failures += 1;
+      continue;
+    }
+    objects += 1;
+    yield { json, value, begin, end: beginning.lastIndex };
   }
 }
 
@@ -66,3 +70,6 @@ const STRINGS_AND_COMMAS = /"[^"\\]*(?:\\[^][^"\\]*)*"|,(?=\s*[}\]])/g;
 
 /** Most braces that begin no object: each may scan the rest of the text. */
 const MAX_FAILURES = 20;
+
+/** Most objects that are found in one text. */
+const MAX_OBJECTS = 1000;

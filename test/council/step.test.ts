@@ -112,6 +112,12 @@ describe('A step of a critic', () => {
     expect(failure.message).to.contain('node "judge"').and.to.contain('"9/10, well done"');
   });
 
+  it('says that an unusable answer went into its thoughts', async () => {
+    const thoughts = { text: '<think>{"score":9,"feedback":"x"}</think>' };
+    const { message } = await failureOf(critic, thoughts, thoughts);
+    expect(message).to.contain('the answer was "" after its thoughts; wanted is one JSON object');
+  });
+
   for (const kind of ['empty_answer', 'no_text'] as const) {
     it(`asks once more after an empty call (${kind}), then fails retryably`, async () => {
       const nothing: Reply = { error: new ModelFailed('Nothing came', { kind, retryable: true }) };
