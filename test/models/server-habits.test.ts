@@ -235,7 +235,7 @@ describe('Habits of OpenAI-compatible servers', () => {
   });
 
   describe('tool calls', () => {
-    const call = (id: string | undefined, query: string): object => ({
+    const call = (id: string | undefined, query: string) => ({
       ...{ index: 0, ...(id !== undefined && { id }) },
       function: { name: 'look', arguments: JSON.stringify({ query }) },
     });
@@ -247,6 +247,47 @@ describe('Habits of OpenAI-compatible servers', () => {
       server.answerBy([streams([...deltas, { choices: [{ delta: {}, finish_reason: 'tool_calls' }] }])]);
       const { calls = [] } = await ask({ tools: TOOLS, onToken });
       expect(calls.map(({ argumentsJson }) => argumentsJson)).to.deep.equal(['{"query":"oaks"}', '{"query":"elms"}']);
+    });
+
+    const look = (id: string, query: string) => ({ index: 0, id, function: call(undefined, query).function });
+    const complete: readonly (readonly [title: string, pieces: readonly object[]])[] = [
+      ['no id', [look('', 'oaks'), look('', 'elms')]],
+      ['one id', [look('a', 'oaks'), look('a', 'elms')]],
+    ];
+    for (const [title, pieces] of complete) {
+      it(`in a stream that all carry index 0 and ${title} are told apart, in one event or in two`, async () => {
+        for (const deltas of [pieces.map((each) => [each]), [pieces]]) {
+          server.answerBy([
+            streams([
+              ...deltas.map((each) => ({ choices: [{ delta: { tool_calls: each } }] })),
+              { choices: [{ delta: {}, finish_reason: 'tool_calls' }] },
+            ]),
+          ]);
+          const { calls = [] } = await ask({ tools: TOOLS, onToken });
+          expect(calls.map(({ argumentsJson }) => argumentsJson)).to.deep.equal([
+            '{"query":"oaks"}',
+            '{"query":"elms"}',
+          ]);
+          expect(new Set(calls.map(({ id }) => id)).size).to.equal(2);
+        }
+      });
+    }
+
+    it('in a stream that repeats the name in each piece are one call', async () => {
+      for (const id of ['', 'a']) {
+        const pieces = ['{"query":', '"{oaks}"', '}'].map((args) => ({
+          ...{ index: 0, id },
+          function: { name: 'look', arguments: args },
+        }));
+        server.answerBy([
+          streams([
+            ...pieces.map((each) => ({ choices: [{ delta: { tool_calls: [each] } }] })),
+            { choices: [{ delta: {}, finish_reason: 'tool_calls' }] },
+          ]),
+        ]);
+        const { calls = [] } = await ask({ tools: TOOLS, onToken });
+        expect(calls.map(({ argumentsJson }) => argumentsJson)).to.deep.equal(['{"query":"{oaks}"}']);
+      }
     });
 
     it('that share one id are told apart', async () => {

@@ -2,6 +2,7 @@
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { ModelFailed } from '../../errors.js';
 import { fieldOf, isList, isRecord, listOf } from '../../system/untrusted.js';
+import { parsed } from '../answer-body.js';
 import type { ServerCall } from '../server-call.js';
 import { redact } from '../failed-exchange.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
@@ -150,29 +151,39 @@ function toolCall(given: unknown, index: number, call: ServerCall): readonly obj
 }
 
 /**
- * A piece of a streamed call. A server that gives every call index 0, or no index, begins a new call with a new id, or
- * with a name where it gives no ids: each gets an index of its own.
+ * A piece of a streamed call. Some servers give every call index 0 or none, and no id or one id to all: each call gets an
+ * index and an id of its own.
  */
 function callPiece(given: unknown, call: ServerCall): readonly object[] {
   const pieces = listOf(call.reading['pieces']) as readonly StreamedCall[];
-  const sent = fieldOf(given, 'index');
-  const id = fieldOf(given, 'id');
   const name = fieldOf(fieldOf(given, 'function'), 'name');
-  const last = pieces.findLast((each) => each.sent === sent);
-  const isNew = last === undefined || (isText(id) ? id !== last.id : isText(name) && sent === undefined);
-  const at = isNew ? pieces.length : pieces.indexOf(last);
-  if (isNew) call.reading['pieces'] = [...pieces, { sent, id }];
-  const own = isText(id) ? id : `call_${call.rounds}_${at}`;
-  const named = isText(name) && isNew ? { name } : {};
-  return [
-    { ...signed(given), index: at, ...(isNew && { id: own }), function: { ...named, arguments: argumentsOf(given) } },
-  ];
+  const piece = { sent: fieldOf(given, 'index'), id: fieldOf(given, 'id'), name, args: argumentsOf(given) };
+  const last = pieces.findLast((each) => each.sent === piece.sent);
+  if (last !== undefined && !isNextCall(piece, last)) {
+    last.args += piece.args;
+    return [{ ...signed(given), index: pieces.indexOf(last), function: { arguments: piece.args } }];
+  }
+  call.reading['pieces'] = [...pieces, piece];
+  const isOwn = isText(piece.id) && pieces.every(({ id }) => id !== piece.id);
+  const id = isOwn ? piece.id : `call_${call.rounds}_${pieces.length}`;
+  const named = isText(name) ? { name } : {};
+  return [{ ...signed(given), index: pieces.length, id, function: { ...named, arguments: piece.args } }];
 }
 
 interface StreamedCall {
   /** The index that the server sent. */
   readonly sent: unknown;
   readonly id: unknown;
+  readonly name: unknown;
+  /** All that came of the arguments. */
+  args: string;
+}
+
+/** Whether a piece with the index of a call begins the next one. Servers may repeat a call's name in each of its pieces. */
+function isNextCall({ sent, id, name, args }: StreamedCall, last: StreamedCall): boolean {
+  if (!isText(name)) return false;
+  if (name !== last.name || (isText(id) ? id !== last.id : sent === undefined)) return true;
+  return args.trimStart().startsWith('{') && isRecord(parsed(last.args));
 }
 
 /** Gemini's thought signature of a call, which goes back with it. */
