@@ -2,16 +2,17 @@
 import type { SharedV3Warning } from '@ai-sdk/provider';
 import type { RequestRefused } from './server-call.js';
 import type { ModelRequest } from './port.js';
+import { holdsReasoning } from './sdk-request.js';
 import type { RequestForm } from './wires/wire.js';
 
 /**
- * The form to try after a refusal (400, 422), or null if there is nothing left to change. What the message names goes
- * first; refusals of JSON often name nothing.
+ * The form to try after a refusal, or null if there is nothing left to change. What the message names goes first;
+ * refusals of JSON often name nothing. llama.cpp refuses a message that its template does not know with 500.
  */
 export function changedForm(form: RequestForm, request: ModelRequest, refusal: RequestRefused): RequestForm | null {
   const isBadRequest = refusal.status === 400 || refusal.status === 422;
-  if (!isBadRequest || NOT_OF_FORM.has(refusal.data.kind)) return null;
-  return namedChange(form, request, refusal.said) ?? nextChange(form, request);
+  if ((!isBadRequest && refusal.status !== 500) || NOT_OF_FORM.has(refusal.data.kind)) return null;
+  return namedChange(form, request, refusal.said) ?? (isBadRequest ? nextChange(form, request) : null);
 }
 
 /** Refusals that no other form avoids. */
@@ -29,9 +30,14 @@ const NAMED: readonly NamedChange[] = [
     applies: (form, request) => request.temperature !== undefined && form.temperature,
     change: { temperature: false },
   },
-  { words: /\breasoning_(?:content|details)\b/, applies: (form) => form.reasoning, change: { reasoning: false } },
   {
-    words: /\b(?:system|developer)[ -]?(?:role|message|instruction|prompt)\b|\brole ['"`]?system/i,
+    words: /\breasoning_(?:content|details)\b/,
+    applies: (form, { rounds = [] }) => form.reasoning && rounds.some(({ turn }) => holdsReasoning(turn)),
+    change: { reasoning: false },
+  },
+  {
+    words:
+      /\b(?:system|developer)[ -]?(?:role|message|instruction|prompt)\b|\brole\W{1,3}system|\broles must alternate\b|\bonly user\b.{0,30}\broles?\b/i,
     applies: (form) => form.systemRole,
     change: { systemRole: false },
   },

@@ -71,7 +71,7 @@ export async function providerModel(
           if (other === null) throw withUsage(error, paid);
           paid = usageIn(error) ?? paid;
           if (form.streams && !other.streams) request.onStart?.();
-          isLasting = isLastingRefusal(error);
+          isLasting = isLastingChange(form, other, error);
           form = other;
         }
       }
@@ -108,9 +108,9 @@ const NOT_OF_STREAM: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
   ...(['safety', 'blocklist', 'prohibited_content', 'spii', 'language', 'recitation', 'max_tokens'] as const),
 ]);
 
-/** Whether the server refuses this form of the request for good. */
-function isLastingRefusal(error: unknown): boolean {
-  return error instanceof RequestRefused && !error.data.retryable;
+/** Whether the other form is the one to try first from now on: streams may fail once, and work the next time. */
+function isLastingChange(form: RequestForm, other: RequestForm, error: unknown): boolean {
+  return form.streams === other.streams || (error instanceof RequestRefused && !error.data.retryable);
 }
 
 function usageIn(error: unknown): ModelUsage | undefined {

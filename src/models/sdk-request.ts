@@ -81,6 +81,12 @@ export function turnOf(content: readonly LanguageModelV3Content[], providerOptio
   return { content: parts, ...(providerOptions !== undefined && { providerOptions }) };
 }
 
+/** Whether a model's message holds reasoning that goes back with it. */
+export function holdsReasoning(turn: unknown): boolean {
+  if (!isTurn(turn)) return false;
+  return turn.providerOptions !== undefined || turn.content.some(({ type }) => type === 'reasoning');
+}
+
 function isTurn(turn: unknown): turn is Turn {
   return isRecord(turn) && Array.isArray(turn['content']);
 }

@@ -60,6 +60,20 @@ describe('Habits of OpenAI-compatible servers', () => {
       }
     });
 
+    it('that is empty is sent back too', async () => {
+      server.answerBy(({ body }) => {
+        const again = body.messages.find(({ role }) => role === 'assistant');
+        if (again === undefined) return answers({ ...thinks, reasoning_content: '' }, 'tool_calls');
+        const isWhole = 'reasoning_content' in again && again.reasoning_content === '';
+        return isWhole ? says('Done') : refuses(400, { message: 'Missing `reasoning_content`' });
+      });
+      for (const listens of [{}, { onToken }]) {
+        const { text, calls = [], turn } = await ask({ tools: TOOLS, ...listens });
+        const exchanges = calls.map((call) => ({ call, result: 'Old.' }));
+        expect((await ask({ tools: TOOLS, rounds: [{ text, exchanges, turn }], ...listens })).text).to.equal('Done');
+      }
+    });
+
     it('is left out for a server that refuses the field', async () => {
       server.answerBy(({ body }) => {
         const again = body.messages.find(({ role }) => role === 'assistant');
@@ -342,6 +356,23 @@ describe('Habits of OpenAI-compatible servers', () => {
       const [first] = server.calls[2]?.body.messages ?? [];
       expect(first?.content).to.equal(`${REQUEST.system}\n\n${REQUEST.prompt}`);
     });
+
+    for (const [status, message] of [
+      [500, 'Jinja Exception: System role not supported'],
+      [400, 'Conversation roles must alternate user/assistant/user/assistant/...'],
+      [400, 'Only user and assistant roles are supported!'],
+      [400, "Unexpected role: 'system'"],
+    ] as const) {
+      it(`for a system role with ${status} "${message}": its text begins the first user message, from then on`, async () => {
+        server.answerBy(({ body }) =>
+          body.messages.some(({ role }) => role === 'system') ? refuses(status, { message }) : says('A draft'),
+        );
+        for (const listens of [{}, { onToken }]) {
+          expect(await ask(listens)).to.deep.include({ text: 'A draft', dropped: ['system_role'] });
+        }
+        expect(server.calls).to.have.length(3);
+      });
+    }
 
     it('for a temperature: it is dropped, from then on, and the answer says so', async () => {
       accepts(({ temperature }) => temperature === undefined, "Unsupported value: 'temperature' does not support 0.2");

@@ -46,8 +46,14 @@ export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> 
       isEnd: (event) => isText(fieldOf(listOf(fieldOf(event, 'choices'))[0], 'finish_reason')),
     },
     turnOptions({ reading }) {
-      const details = reading['reasoningDetails'];
-      return Array.isArray(details) ? { openaiCompatible: { reasoning_details: details } } : undefined;
+      const { reasoningDetails: details, isReasoningEmpty } = reading;
+      if (!Array.isArray(details) && isReasoningEmpty !== true) return undefined;
+      return {
+        openaiCompatible: {
+          ...(Array.isArray(details) && { reasoning_details: details }),
+          ...(isReasoningEmpty === true && { reasoning_content: '' }),
+        },
+      };
     },
   };
 }
@@ -118,6 +124,9 @@ function choiceIn(choice: unknown, field: 'message' | 'delta', call: ServerCall)
 function remember(message: Readonly<Record<string, unknown>>, { reading }: ServerCall): void {
   const details = listOf(message['reasoning_details']);
   if (details.length > 0) reading['reasoningDetails'] = [...listOf(reading['reasoningDetails']), ...details];
+  // The package leaves an empty text out, and DeepSeek insists on the field.
+  const text = textOf(message['reasoning_content']);
+  if (text !== undefined) reading['isReasoningEmpty'] = text === '' && reading['isReasoningEmpty'] !== false;
 }
 
 /** A refusal stands beside the content or in one of its parts. */
