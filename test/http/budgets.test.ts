@@ -10,8 +10,6 @@ import { factsOf, recordOf } from '../support/record-of.js';
 
 const BUILT_IN = '/api/councils/run';
 const topic = { input_topic: 'Trees' };
-/** The model answers each call with 15 tokens. Each call of the built-in council reserves 8,192 tokens and its prompt. */
-const ONE_CALL = 9_500;
 
 describe('The budget of a run', () => {
   let service: RunningService;
@@ -146,10 +144,23 @@ describe('The budget of a run', () => {
   });
 
   it('finishes the run with the current draft', async () => {
-    const runId = await start({ budget: { tokens: ONE_CALL, on_exceeded: 'finish' } });
+    const id = await saved({
+      nodes: [
+        { id: 'a', maxOutputTokens: 100 },
+        { id: 'b', maxOutputTokens: 50_000 },
+      ],
+      edges: [{ source: 'a', target: 'b' }],
+      budget: { tokens: 5_000, on_exceeded: 'finish' },
+    });
+    const runId = await start({}, `/api/councils/${id}/run`);
     const over = await rest.until(runId, isOver);
-    expect(over).to.include({ status: 'completed' });
-    expect(over.final_draft).to.match(/^Draft \d/);
+    expect(over).to.include({ status: 'completed', final_draft: 'Draft 1 by a', iteration_count: 1 });
+    const end = (await recordOf(service.context.log, runId)).at(-1);
+    expect(end?.data).to.include({ endedBy: 'budget' });
+    const { outcome, drafts } = rest.read(await rest.get(`/api/runs/${runId}/genealogy`), 200, 'genealogy.json');
+    expect(drafts.map(({ id }) => id)).to.include(outcome?.final_draft);
+    const verified = rest.read(await rest.get(`/api/runs/${runId}/verify`), 200, 'verification.json');
+    expect(verified).to.include({ valid: true });
   });
 
   it('pauses a run of the built-in council, which an approval with a larger budget continues', async () => {
