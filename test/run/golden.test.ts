@@ -19,8 +19,7 @@ const IS_GOLDEN: Readonly<Record<RunFactType, boolean>> = {
   RunStarted: true,
   RunResumed: true,
   NodeStarted: true,
-  // Of runs with a budget, which have no golden history yet.
-  CallReserved: false,
+  CallReserved: true,
   ToolCalled: true,
   NodeCompleted: true,
   NodeFailed: true,

@@ -1,6 +1,6 @@
 /** Histories for test/golden/: every kind of event, recorded the same each time. */
 import { fixedGraph } from '../../src/council/fixed-graph.js';
-import type { Approvals, GateChoice, Graph, RunRequestedData } from '../../src/generated/schemas.js';
+import type { Approvals, BudgetChange, GateChoice, Graph, RunRequestedData } from '../../src/generated/schemas.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { decide } from '../../src/run/decide.js';
 import type { Caller } from '../../src/keys/caller.js';
@@ -19,7 +19,7 @@ import { openPauseOf } from '../../src/run/state.js';
 import type { DecisionContext } from '../../src/run/pending-events.js';
 import type { ToolName } from '../../src/models/port.js';
 import type { When } from './given.js';
-import { broke, graphOf, usedTool, scored, wrote } from './given.js';
+import { attemptOf, broke, graphOf, usedTool, scored, wrote } from './given.js';
 import { manualSystem } from './manual-system.js';
 
 /** Records a run. A second passes before each append. */
@@ -48,13 +48,14 @@ class Recording {
     return this;
   }
 
-  decided(choice: GateChoice, caller: Caller = ANYONE): this {
+  decided(choice: GateChoice, caller: Caller = ANYONE, budget?: BudgetChange): this {
     this.#system.advance(60_000);
     const { run } = this.#at().context;
     const pause = openPauseOf(run);
     const effective = pause === null ? choice : effectiveChoice(run, pause, choice);
     const decision = {
       ...effective,
+      budget,
       caller,
       comment: null,
       keyHash: null,
@@ -152,6 +153,7 @@ export function goldenHistories(): ReadonlyMap<string, readonly RunEvent[]> {
       .decided({ action: 'reject', modifiedState: null }),
     'tool-calls': toolRun(10),
     takeover: takenRun(11),
+    budget: budgetRun(20),
     'fork-of-branches': forked(12, branches.after('NodeCompleted', 2), { override: { feedback_history: ['Be brief'] } })
       .when(wrote('left'))
       .when(scored('check', 7))
@@ -208,6 +210,33 @@ function fixedRun(seed: number): Recording {
     .when(wrote('master_agent', 'Second draft'))
     .when(scored('critic_agent', 8))
     .when(wrote('writer_agent', 'Final text'));
+}
+
+/** A run that pauses for its budget, with a critic that is asked twice. */
+function budgetRun(seed: number): Recording {
+  const graph = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish', { maxOutputTokens: 100 });
+  const budget = { tokens: 500, usd: null, onExceeded: 'pause' as const };
+  return new Recording({ ...requested(seed, graph, false), budget }, { seed })
+    .when(wrote('write'))
+    .when(asksAgain('judge'))
+    .when(scored('judge', 3))
+    .when(broke('write', 0))
+    .decided(APPROVE, ANYONE, { tokens: 3_000 })
+    .when(wrote('write'))
+    .when(scored('judge', 9))
+    .when(wrote('polish'));
+}
+
+function asksAgain(node: string): When {
+  return (run) => {
+    const { step, attempt } = attemptOf(run, node);
+    const usage = { inputTokens: 20, cachedInputTokens: 8, outputTokens: 5 };
+    const call = { usage, costUsd: null };
+    return {
+      type: 'ReserveCall',
+      next: { step, attempt, texts: ['Score it again.'], tools: 0, last: call, total: call },
+    };
+  };
 }
 
 /** Two branches of different length, joined, sent back once as a whole. */
