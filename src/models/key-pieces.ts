@@ -23,7 +23,7 @@ function isMaskedKey(word: string, key: string): boolean {
   return parts.length > 1 && parts.some(isOfKey);
 }
 
-const MASK = /[*•●█…]+|[.#_]{2,}|x{3,}/i;
+const MASK = /[*•●█…]+|[.#_-]{2,}|x{3,}/i;
 
 /** The shortest piece of a key that is hidden without a mask beside it. Shorter ones may be words. */
 const PIECE_CHARS = 8;

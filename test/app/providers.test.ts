@@ -91,6 +91,17 @@ describe('A council of many providers', () => {
     for (const key of Object.values(KEYS)) expect(shown).not.to.include(key);
   });
 
+  it('shows and records nothing of a key that its server quotes masked', async () => {
+    const { calls, answerBy } = openai;
+    answerBy([refuses(401, { message: 'Incorrect API key provided: sk-c****enai. Find yours at x.' })]);
+    const events = await run([{ id: 'a', label: 'A', model: 'openai/gpt-x' }], []);
+    expect(calls).to.have.length(1);
+    expect(JSON.stringify(dataOf(events, 'NodeFailed'))).to.include('Incorrect API key provided: … Find yours at x.');
+    const providers = (await rest.get('/api/providers')).text;
+    expect(providers).to.include('Incorrect API key provided: … Find yours');
+    expect(JSON.stringify([events, providers, service.lines, service.faults])).to.not.match(/sk-c|enai\./);
+  });
+
   it('follows no redirect with a key', async () => {
     for (const server of [openai, anthropic, gemini]) {
       server.answerBy([(response) => response.writeHead(307, { Location: `${ollama.url}/v1/trap` }).end()]);

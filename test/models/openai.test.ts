@@ -308,6 +308,7 @@ describe('An OpenAI-compatible server', () => {
           '•••••••z7Kd.',
           '"sk-proj-9fQb…"',
           '[xxxxxxxxz7Kd]',
+          'sk-p----z7Kd',
         ],
         ...[key.slice(0, 20), key.slice(-8), `Bearer:${key.slice(4, 16)}/x`, `${key}${key.slice(2)}`],
       ]) {
