@@ -14,8 +14,11 @@ export interface Reading {
   readonly after: System['after'];
 }
 
-/** How long the usage of a complete stream may take to follow, in milliseconds; a longer wait only delays the answer. */
-const USAGE_WAIT_MS = 1000;
+/**
+ * How long the next event of a complete stream may take, in milliseconds. More delays the answer of a server that leaves
+ * the connection open; less cuts off one that sends a finish reason with every piece.
+ */
+const NEXT_EVENT_MS = 5000;
 
 /** The answer for the package: one JSON value, or events that each hold one, in the form that was asked for. */
 export async function readable(answer: HttpAnswer, form: AnswerForm, reading: Reading): Promise<Response> {
@@ -99,7 +102,7 @@ async function* encodedEvents(
       const event = wire.event(came, call);
       isEnded ||= wire.isEnd(came);
       cancelEnd();
-      if (isEnded) cancelEnd = after(USAGE_WAIT_MS, end);
+      if (isEnded) cancelEnd = after(NEXT_EVENT_MS, end);
       if (event !== null) yield Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
     }
   } catch (error) {
