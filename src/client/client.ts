@@ -99,7 +99,7 @@ function serviceUrl(text: string): string {
 }
 
 export { Pause, SeenPause } from './pause.js';
-export type { DecisionOptions } from './pause.js';
+export type { ApproveOptions, DecisionOptions } from './pause.js';
 export { Run } from './run.js';
 export type { ForkOptions, ForkPoint, PromptOptions, StateOptions } from './run.js';
 export { isTerminal } from './run-events.js';

@@ -1,5 +1,5 @@
 /** A pause of a run, and the three decisions that end it. */
-import type { GodModeState, RunResult, StateOverride } from '../generated/schemas.js';
+import type { BudgetChange, GodModeState, RunResult, StateOverride } from '../generated/schemas.js';
 import { BadRequestError, ConflictError, StalePauseError } from './errors.js';
 import type { Api, CallOptions } from './http.js';
 import { pathOf } from './http.js';
@@ -7,6 +7,11 @@ import { pathOf } from './http.js';
 export interface DecisionOptions extends CallOptions {
   /** The reason, which is recorded with the decision. */
   readonly comment?: string | undefined;
+}
+
+export interface ApproveOptions extends DecisionOptions {
+  /** At a pause for the budget: the new totals, which such an approval needs. What is absent stays. */
+  readonly budget?: BudgetChange | undefined;
 }
 
 /** A pause of a run. A decision has an effect only while the run waits at this pause. */
@@ -24,9 +29,9 @@ export class Pause {
     this.seq = seq;
   }
 
-  /** Continues the run. @throws {StalePauseError} */
-  approve(options: DecisionOptions = {}): Promise<RunResult> {
-    return this.#decide({ action: 'approve' }, options);
+  /** Continues the run. @throws {StalePauseError} @throws {InvalidError} the budget is missing or too small */
+  approve({ budget, ...options }: ApproveOptions = {}): Promise<RunResult> {
+    return this.#decide({ action: 'approve', budget }, options);
   }
 
   /** Ends the run as failed. @throws {StalePauseError} */

@@ -1,5 +1,6 @@
 /** Starts and finds runs. */
 import type {
+  Budget,
   Blueprint,
   BlueprintCreate,
   HistoryQuery,
@@ -20,6 +21,8 @@ export interface StartOptions extends CallOptions {
   readonly blueprint?: string | Pick<Blueprint, 'id'> | null | undefined;
   /** Whether the run pauses before each node for a human. Default: false. */
   readonly godMode?: boolean | undefined;
+  /** The most that the run may cost. Default: the blueprint's, or none. */
+  readonly budget?: Budget | undefined;
   /** Starts with the same idempotency key start one run. Default: a new key. */
   readonly idempotencyKey?: string | undefined;
 }
@@ -66,15 +69,16 @@ export class Runs {
    *
    * @throws {InvalidError | NotFoundError | ConflictError | TooManyRequestsError}
    */
-  async start({ topic, blueprint, godMode, ...options }: StartOptions): Promise<Run> {
+  async start({ topic, blueprint, godMode, budget, ...options }: StartOptions): Promise<Run> {
     const council = typeof blueprint === 'string' ? blueprint : blueprint?.id;
     const path = council === undefined ? pathOf('councils', 'run') : pathOf('councils', council, 'run');
-    return await this.#start(path, requestOf(topic, godMode), options);
+    return await this.#start(path, requestOf({ topic, godMode, budget }), options);
   }
 
   /** Starts a run of a blueprint that is not saved, with the offline model at each node. */
-  tryBlueprint({ topic, blueprint: { name, nodes, edges, approvals }, godMode, ...options }: TryOptions): Promise<Run> {
-    const body = { ...requestOf(topic, godMode), name, nodes, edges, approvals };
+  tryBlueprint({ topic, blueprint: council, godMode, budget, ...options }: TryOptions): Promise<Run> {
+    const { name, nodes, edges, approvals } = council;
+    const body = { ...requestOf({ topic, godMode, budget: budget ?? council.budget }), name, nodes, edges, approvals };
     return this.#start(pathOf('councils', 'try'), body, options);
   }
 
@@ -106,8 +110,12 @@ export class Runs {
   }
 }
 
-function requestOf(topic: string, godMode: boolean | undefined): RunRequest {
-  return { input_topic: topic, ...(godMode !== undefined && { god_mode: godMode }) };
+function requestOf({ topic, godMode, budget }: Pick<StartOptions, 'topic' | 'godMode' | 'budget'>): RunRequest {
+  return {
+    input_topic: topic,
+    ...(godMode !== undefined && { god_mode: godMode }),
+    ...(budget !== undefined && { budget }),
+  };
 }
 
 function queryOf({ status, blueprint, actor, from, to, q, minScore, maxScore, parent, sort, limit }: RunFilters) {

@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { CouncilClient, NotFoundError, PreconditionFailedError, StalePauseError } from '../../src/client/client.js';
+import {
+  CouncilClient,
+  InvalidError,
+  NotFoundError,
+  PreconditionFailedError,
+  StalePauseError,
+} from '../../src/client/client.js';
 import type { SeenPause } from '../../src/client/client.js';
 import type { BlueprintCreate } from '../../src/generated/schemas.js';
 import { present } from '../../src/system/element.js';
@@ -64,6 +70,14 @@ describe('The client', () => {
     const { states } = await council.blueprints.chart(blueprint.id);
     expect(states).to.have.nested.property('running.states').that.has.all.keys('idle', 'n0', 'n1');
     expect((await run.genealogy()).drafts.map(({ node }) => node)).to.deep.equal(['write', 'polish']);
+  });
+
+  it('starts a run with a budget, and approves its pause with a larger one', async () => {
+    const run = await council.runs.start({ topic: 'Trees', budget: { tokens: 100 } });
+    const pause = present(await run.pause(), 'pause');
+    expect((await rejectionOf(pause.approve())) instanceof InvalidError).to.equal(true);
+    await pause.approve({ budget: { tokens: 100_000 } });
+    expect((await run.result()).budget).to.include({ tokens: 100_000, on_exceeded: 'pause' });
   });
 
   it('decides a pause with a comment, and continues with the changed state', async () => {
