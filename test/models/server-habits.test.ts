@@ -177,6 +177,10 @@ describe('Habits of OpenAI-compatible servers', () => {
       ...[403, 405, 500, 501, 503, 504].map((status) => [`refused with ${status}`, refuses(status)] as const),
       ['redirected', (response) => response.writeHead(307, { Location: '/elsewhere' }).end()],
       ['that end in an error', lines(events(piece('Half'), { error: { message: 'No.', code: 500 } }))],
+      [
+        'that break off after "null" as a finish reason',
+        lines(events({ choices: [{ delta: { content: 'Half' }, finish_reason: 'null' }] })),
+      ],
       ['that hold no choice', lines('data: [DONE]\n\n')],
       ['that hold no text', lines(events(end))],
       [

@@ -43,7 +43,7 @@ export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> 
         if (!('choices' in call.reading)) throw noChoice(call);
         return 'finish' in call.reading ? null : { choices: [{ delta: {}, finish_reason: 'stop' }] };
       },
-      isEnd: (event) => isText(fieldOf(listOf(fieldOf(event, 'choices'))[0], 'finish_reason')),
+      isEnd: (event) => finishOf(listOf(fieldOf(event, 'choices'))[0]) !== null,
     },
     turnOptions({ reading }) {
       const { reasoningDetails: details, isReasoningEmpty } = reading;
@@ -106,8 +106,8 @@ function choiceIn(choice: unknown, field: 'message' | 'delta', call: ServerCall)
   );
   remember(message, call);
   refuseRefusal(message, call);
-  const reason = fieldOf(choice, 'finish_reason');
-  if (isText(reason)) call.reading['finish'] = reason;
+  const reason = finishOf(choice);
+  if (reason !== null) call.reading['finish'] = reason;
   return {
     [field]: {
       role: 'assistant',
@@ -116,8 +116,14 @@ function choiceIn(choice: unknown, field: 'message' | 'delta', call: ServerCall)
       reasoning: textOf(message['reasoning']),
       tool_calls: calls.length > 0 ? calls : undefined,
     },
-    finish_reason: isText(reason) ? reason : null,
+    finish_reason: reason,
   };
+}
+
+/** The finish reason, or null if there is none; some servers write "null" until there is one. */
+function finishOf(choice: unknown): string | null {
+  const reason = fieldOf(choice, 'finish_reason');
+  return isText(reason) && reason !== 'null' ? reason : null;
 }
 
 /** Some routers want the model's reasoning back in the form it came in. */
