@@ -65,8 +65,8 @@ function repaired(json: string): string {
   });
 }
 
-/** Strings, and commas that only space separates from a closing bracket. */
-const STRINGS_AND_COMMAS = /"[^"\\]*(?:\\[^][^"\\]*)*"|,(?=\s*[}\]])/g;
+/** Strings, closed or not, and commas that only space separates from a closing bracket. Linear: a string always matches. */
+const STRINGS_AND_COMMAS = /"[^"\\]*(?:\\[^][^"\\]*)*"?|,(?=\s*[}\]])/g;
 
 /** Most braces that begin no object: each may scan the rest of the text. */
 const MAX_FAILURES = 20;

@@ -101,7 +101,13 @@ describe('readCritique', () => {
   }
 
   it('refuses a long text of braces and quotes', () => {
-    for (const text of ['{"'.repeat(500_000), '{"\\"'.repeat(300_000), '{"a":'.repeat(200_000), '{}'.repeat(500_000)]) {
+    for (const text of [
+      '{"'.repeat(500_000),
+      '{"\\"'.repeat(300_000),
+      '{"a":'.repeat(200_000),
+      '{}'.repeat(500_000),
+      '\\"'.repeat(500_000),
+    ]) {
       expect(readCritique(text)).to.equal(null);
     }
   });
