@@ -49,6 +49,16 @@ export function simulatedTools({
       signal.addEventListener('abort', stop, { once: true });
     });
 
+  let drawnAtMs = Number.NaN;
+  let hasChunks = true;
+  /** Changes only with the time: a decision reads it more than once. */
+  const hasChunksNow = (): boolean => {
+    const nowMs = process.system.monotonicMs();
+    if (nowMs !== drawnAtMs) hasChunks = draws.chance(0.9);
+    drawnAtMs = nowMs;
+    return hasChunks;
+  };
+
   return {
     webSearch: {
       name: 'simulated',
@@ -60,7 +70,7 @@ export function simulatedTools({
       },
     },
     chunkSearch: {
-      hasChunks: () => draws.chance(0.9),
+      hasChunks: hasChunksNow,
       async search(query, _topK, { signal }) {
         const place = await searched(query, signal);
         if (place === null) throw new Error('The index is out');
