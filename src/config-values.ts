@@ -174,3 +174,10 @@ export function hostNames(variable: Variable): readonly string[] {
 
 /** A name or an IPv4 address, or an IPv6 address, in brackets or not. */
 const HOST_NAME = /^([\p{L}\p{N}._-]+|\[?[\da-f.]*:[\da-f.]*:[\da-f:.]*\]?)$/iu;
+
+/** URLs of proxies, each null if there is none, and the hosts that are called without one, as in `NO_PROXY`. */
+export interface ProxySettings {
+  readonly http: string | null;
+  readonly https: string | null;
+  readonly none: string;
+}

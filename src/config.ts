@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { ProviderSettings, Providers } from './config-providers.js';
 import { objectIn, providers } from './config-providers.js';
 import { ConfigInvalid } from './errors.js';
-import type { Variable } from './config-values.js';
+import type { ProxySettings, Variable } from './config-values.js';
 import {
   address,
   addresses,
@@ -92,13 +92,6 @@ export interface EventStoreSettings {
   readonly url: string;
   /** Prefix of the name of every stream. */
   readonly prefix: string;
-}
-
-/** URLs of proxies, each null if there is none, and the hosts that are called without one, as in `NO_PROXY`. */
-export interface ProxySettings {
-  readonly http: string | null;
-  readonly https: string | null;
-  readonly none: string;
 }
 
 export type WebSearchSettings =

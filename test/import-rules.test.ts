@@ -39,7 +39,11 @@ const EVERYTHING_BUT_PROGRAMS = [
 /** Deterministic code: clock, ids and network are arguments. */
 const PURE = { types: SHARED_TYPES, node: 'none', npm: [] } as const;
 /** Code with input or output behind a port. It may import the types of settings. */
-const ADAPTER = { types: [...SHARED_TYPES, 'config', 'config-providers'], node: 'any', npm: [] } as const;
+const ADAPTER = {
+  types: [...SHARED_TYPES, 'config', 'config-values', 'config-providers'],
+  node: 'any',
+  npm: [],
+} as const;
 
 /** Packages of the Vercel AI SDK. */
 const PROVIDER_PACKAGES = [...['@ai-sdk/provider', '@ai-sdk/openai-compatible', '@ai-sdk/anthropic', '@ai-sdk/google']];

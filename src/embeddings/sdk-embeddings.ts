@@ -1,6 +1,6 @@
 /** Embeddings of a provider, by its package. */
 import type { EmbeddingModelV3 } from '@ai-sdk/provider';
-import type { ProxySettings } from '../config.js';
+import type { ProxySettings } from '../config-values.js';
 import type { ProviderSettings } from '../config-providers.js';
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';

@@ -3,7 +3,7 @@
  * `fullModelName`.
  */
 import type { Dispatcher } from 'undici';
-import type { ProxySettings } from '../config.js';
+import type { ProxySettings } from '../config-values.js';
 import type { ProviderSettings, Providers } from '../config-providers.js';
 import { ConfigInvalid } from '../errors.js';
 import type { System } from '../system/system.js';

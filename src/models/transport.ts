@@ -1,7 +1,7 @@
 /** HTTP requests to providers over connections that are kept alive. */
 import type { Dispatcher } from 'undici';
 import { Agent, EnvHttpProxyAgent, util } from 'undici';
-import type { ProxySettings } from '../config.js';
+import type { ProxySettings } from '../config-values.js';
 import { BodyTooLarge } from '../system/untrusted.js';
 
 /** Largest answer in bytes. A draft takes 128 KiB; a stream adds some 200 bytes per token; 100 vectors are 6 MiB. */
