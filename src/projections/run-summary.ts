@@ -5,7 +5,7 @@ import { usageOf } from '../run/effort.js';
 import type { RunState, RunStatus } from '../run/state.js';
 import type { ApproverRule } from '../run/approvals.js';
 import { deadlineOf, ruleAt } from '../run/approvals.js';
-import type { RunSpending } from '../run/budget.js';
+import type { RunSpending } from '../run/budget/spending.js';
 import {
   completedAtOf,
   failureOf,

@@ -6,7 +6,7 @@ import { planOf } from '../graph/plan.js';
 import type { GateChoice, GateDecidedData, StateOverride } from '../generated/schemas.js';
 import { withVote } from './approvals.js';
 import { EMPTY_BRANCH, humanSource } from './branch.js';
-import { spendingAfter } from './budget.js';
+import { spendingAfter } from './budget/spending.js';
 import { NO_EFFORT, effortAfter } from './effort.js';
 import type { RunEvent } from './events.js';
 import { branchAtBudget, branchAtEnd, branchInto, branchShown } from './frontier.js';

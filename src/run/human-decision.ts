@@ -18,7 +18,7 @@ import { fail } from './ends.js';
 import type { RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionContext } from './pending-events.js';
-import { budgetAfter } from './budget-decision.js';
+import { budgetAfter } from './budget/decision.js';
 import { NotApprover, VotesUsedUp } from './errors.js';
 import { PendingEvents } from './pending-events.js';
 import { effectiveOverride, routeUnderOverride } from './override.js';

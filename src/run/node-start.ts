@@ -4,7 +4,7 @@ import { renderPrompt } from '../council/prompt.js';
 import { grantedTools, renderedTools, toolsAsRecorded } from '../council/tools/tool.js';
 import type { PromptInput } from '../models/port.js';
 import type { Reservation } from '../generated/schemas.js';
-import { reservationOf } from './budget.js';
+import { reservationOf } from './budget/spending.js';
 import type { Assignment, DecisionContext, PendingEvents } from './pending-events.js';
 import { callOf } from './pending-events.js';
 import type { FrontierNode, RunState } from './state.js';

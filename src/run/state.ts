@@ -4,7 +4,7 @@ import type { GateAction, GateChoice, Graph, RunFailedData, RunRequestedData } f
 import type { StreamHead } from '../eventsourcing/handle-command.js';
 import type { Plan } from '../graph/plan.js';
 import type { Branch } from './branch.js';
-import type { RunSpending } from './budget.js';
+import type { RunSpending } from './budget/spending.js';
 import type { RunEffort } from './effort.js';
 
 /** A node of the frontier: running, or done and waiting for the others. */

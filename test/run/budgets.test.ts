@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Graph, GraphNode, NodeOutput, NodeUsage, RunBudget } from '../../src/generated/schemas.js';
-import { mostTokens, unpricedModel } from '../../src/run/budget.js';
+import { mostTokens, unpricedModel } from '../../src/run/budget/spending.js';
 import { BudgetRefused } from '../../src/run/errors.js';
 import { buildForkRequest } from '../../src/run/fork.js';
 import { pauseViewOf } from '../../src/run/pause-view.js';

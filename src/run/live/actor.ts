@@ -28,7 +28,7 @@ import type { RunEvent, RunFact } from '../events.js';
 import type { Chart, RunSnapshot } from '../machine.js';
 import { assignmentOf } from '../node-start.js';
 import type { FrontierNode, RunState } from '../state.js';
-import { outputLimitOf } from '../budget.js';
+import { outputLimitOf } from '../budget/spending.js';
 import { costed, reportOf } from './attempts.js';
 import type { OwnAppends } from './own-appends.js';
 import { currentEvent, factsAfter, readRun } from '../stream.js';

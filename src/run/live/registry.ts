@@ -4,7 +4,7 @@
  */
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
 import { settledWithin } from '../../system/async/deadline.js';
-import { unpricedModel } from '../budget.js';
+import { unpricedModel } from '../budget/spending.js';
 import { TaskTracker } from '../../system/async/task-tracker.js';
 import { cancelRun } from '../commands/cancel.js';
 import type { DecisionAnswer, DecisionRequest } from '../commands/decide-pause.js';

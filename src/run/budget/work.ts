@@ -1,13 +1,13 @@
 /** Begins attempts within the run's budget, and decides what happens if their calls would pass it. */
-import type { CallUsage, Reservation } from '../generated/schemas.js';
-import { amountText, exceededLimits, neededFor, reservationOf, withoutCall } from './budget.js';
-import type { RunSpending } from './budget.js';
-import { complete, fail, pause } from './ends.js';
-import { branchAtBudget, branchInto, stoppedSteps } from './frontier.js';
-import { firstReservation, startNextAttempt, startNode } from './node-start.js';
-import type { DecisionContext, PendingEvents } from './pending-events.js';
-import type { FrontierNode, RunState } from './state.js';
-import { attemptInFlight } from './state.js';
+import type { CallUsage, Reservation } from '../../generated/schemas.js';
+import { amountText, exceededLimits, neededFor, reservationOf, withoutCall } from './spending.js';
+import type { RunSpending } from './spending.js';
+import { complete, fail, pause } from '../ends.js';
+import { branchAtBudget, branchInto, stoppedSteps } from '../frontier.js';
+import { firstReservation, startNextAttempt, startNode } from '../node-start.js';
+import type { DecisionContext, PendingEvents } from '../pending-events.js';
+import type { FrontierNode, RunState } from '../state.js';
+import { attemptInFlight } from '../state.js';
 
 /** Attempts to begin together: further ones of steps, and the first ones of nodes. */
 export interface Work {

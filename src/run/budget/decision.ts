@@ -1,10 +1,10 @@
 /** A human's decision on a pause for the budget. */
-import type { BudgetChange, BudgetTotals, GateAction, Reservation } from '../generated/schemas.js';
-import { amountText, exceededLimits } from './budget.js';
-import { neededAfterPause } from './budgeted-work.js';
-import { BudgetRefused } from './errors.js';
-import type { DecisionContext } from './pending-events.js';
-import type { RunState } from './state.js';
+import type { BudgetChange, BudgetTotals, GateAction, Reservation } from '../../generated/schemas.js';
+import { amountText, exceededLimits } from './spending.js';
+import { neededAfterPause } from './work.js';
+import { BudgetRefused } from '../errors.js';
+import type { DecisionContext } from '../pending-events.js';
+import type { RunState } from '../state.js';
 
 interface BudgetDecision {
   readonly action: GateAction;

@@ -3,10 +3,10 @@
  * reserves its worst case when it is recorded; its usage replaces the reservation when it is answered. A call whose usage is
  * unknown, that was cut off or whose answer was discarded counts as its reservation.
  */
-import type { CallUsage, Graph, GraphNode, Reservation, RunBudget } from '../generated/schemas.js';
-import { edgesBySource, reachableFrom } from '../graph/traversal.js';
-import type { ModelPrice } from '../models/prices.js';
-import type { RunEvent } from './events.js';
+import type { CallUsage, Graph, GraphNode, Reservation, RunBudget } from '../../generated/schemas.js';
+import { edgesBySource, reachableFrom } from '../../graph/traversal.js';
+import type { ModelPrice } from '../../models/prices.js';
+import type { RunEvent } from '../events.js';
 
 export interface RunSpending {
   readonly budget: RunBudget;
