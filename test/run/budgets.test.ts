@@ -394,6 +394,8 @@ describe('The estimate of a prompt', () => {
   it('is a third of the characters, and one for each of a script without spaces', () => {
     expect(mostTokens('x'.repeat(30))).to.equal(10);
     expect(mostTokens('评'.repeat(30))).to.equal(30);
+    // Marks, full-width letters, Bopomofo, Yi, Javanese and New Tai Lue.
+    expect(mostTokens('ー。、！Ａㄅꀀꦏᦀ'.repeat(30))).to.equal(270);
     expect(mostTokens('ab 评论 ไทย')).to.equal(2 + 5);
   });
 });

@@ -131,9 +131,12 @@ export function reservationOf(
   return { tokens: input + output, usd };
 }
 
-/** Letters of scripts without spaces between words, of which a model may read each as a token or more. */
+/**
+ * Characters of scripts without spaces between words, of which a model may read each as a token or more; with the
+ * punctuation that these scripts share, and the full-width forms.
+ */
 const UNSPACED =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}]/gu;
+  /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Bopomofo}\p{scx=Hangul}\p{scx=Yi}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}\p{scx=Tibetan}\p{scx=Javanese}\p{scx=Balinese}\p{scx=Tai_Le}\p{scx=New_Tai_Lue}\p{scx=Tai_Tham}\p{scx=Tai_Viet}\uff00-\uffef]/gu;
 
 /** An estimate of a text's tokens: one per letter of a script without spaces, else a third of the UTF-16 units. */
 export function mostTokens(text: string): number {
