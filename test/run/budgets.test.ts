@@ -181,6 +181,14 @@ describe('A call that would pass the budget', () => {
     expect(story.facts.map(({ type }) => type)).to.deep.equal(['NodeFailed', 'RunFailed']);
   });
 
+  it('fails the run with an error that counts the calls that were cut off', () => {
+    const first = firstOf(line);
+    const story = given(line, { budget: budget(first) }).when(claim, 'two');
+    expect(spent(story.run)).to.deep.include({ tokens: first });
+    const failed = story.facts.find(({ type }) => type === 'RunFailed');
+    expect(failed?.data).to.have.property('error').that.includes(`${first} tokens spent of ${first} tokens`);
+  });
+
   it('stops a whole frontier, or none of it', () => {
     const needed = secondOf(twoBranches);
     const story = given(twoBranches, { budget: budget(needed) }).when(answered('plan', 10));
@@ -216,6 +224,9 @@ describe('A further call of an attempt', () => {
     const story = given(line, { budget: budget(firstOf(line)) }).when(asksAgain('plan', firstOf(line) - 50));
     expect(story.facts.map(({ type }) => type)).to.deep.equal(['NodeFailed', 'RunFailed']);
     expect(story.facts[0]?.data).to.include({ kind: 'budget_exceeded' });
+    expect(story.facts[0]?.data)
+      .to.have.property('message')
+      .that.includes(`${firstOf(line) - 50} tokens spent of`);
     expect(spent(story.run)).to.deep.include({ tokens: firstOf(line) - 50 });
   });
 

@@ -70,7 +70,8 @@ export function withoutCall(spending: RunSpending, step: number, call: Partial<C
   return { ...spending, reserved, spent: sumOf([spending.spent, costOfCall(call, ended.reservation)]) };
 }
 
-function withoutCalls(spending: RunSpending): RunSpending {
+/** The spending when the run ends: each call in flight counts as its reservation. */
+export function withoutCalls(spending: RunSpending): RunSpending {
   return spending.reserved.reduce((before, { step }) => withoutCall(before, step, null), spending);
 }
 

@@ -1,6 +1,6 @@
 /** Begins attempts within the run's budget, and decides what happens if their calls would pass it. */
 import type { CallUsage, Reservation } from '../../generated/schemas.js';
-import { amountText, exceededLimits, neededFor, reservationOf, withoutCall } from './spending.js';
+import { amountText, exceededLimits, neededFor, reservationOf, withoutCall, withoutCalls } from './spending.js';
 import type { RunSpending } from './spending.js';
 import { complete, fail, pause } from '../ends.js';
 import { branchAtBudget, branchInto, stoppedSteps } from '../frontier.js';
@@ -70,7 +70,7 @@ function stopAtBudget(pending: PendingEvents, { again, nodes }: Work, needed: Re
   } else if (onExceeded === 'finish' && result.draft !== null) {
     complete(pending, result, 'budget');
   } else {
-    const error = `Stopped at the budget: ${needText(run.spending, needed)}`;
+    const error = `Stopped at the budget: ${needText(withoutCalls(run.spending), needed)}`;
     fail(pending, { kind: 'budget_exceeded', error, node: next[0] ?? null });
   }
 }
@@ -108,12 +108,13 @@ export function reserveCall(pending: PendingEvents, { step, attempt, texts, tool
   const { node, model } = at;
   const price = model === null ? null : context.priceOf(model);
   const reserved = reservationOf(run.plan.node(node), { texts, tools, price });
-  const needed = neededFor(withoutCall(run.spending, step, last), [reserved]);
-  if (exceededLimits(run.spending.budget, needed).length === 0) {
+  const spending = withoutCall(run.spending, step, last);
+  const needed = neededFor(spending, [reserved]);
+  if (exceededLimits(spending.budget, needed).length === 0) {
     pending.write({ type: 'CallReserved', data: { step, node, attempt, ...last, reserved } });
     return;
   }
-  const message = `Node "${node}" was stopped at the budget: ${needText(run.spending, needed)}`;
+  const message = `Node "${node}" was stopped at the budget: ${needText(spending, needed)}`;
   const failure = { kind: 'budget_exceeded', message, retryable: true, ...total, lastCall: last };
   pending.write({ type: 'NodeFailed', data: { step, node, attempt, ...(model !== null && { model }), ...failure } });
   stopAtBudget(pending, { again: [{ at, delayMs: 0 }], nodes: [] }, needed);
