@@ -49,6 +49,8 @@ export function parseObject(json: string): object | null {
 }
 
 function parse(json: string): object | null {
+  // Most texts are prose, for which JSON.parse creates an error.
+  if (!/^\s*\{/.test(json)) return null;
   try {
     const value: unknown = JSON.parse(json);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null;
