@@ -41,7 +41,7 @@ export function clientOf(
 
 /** The result of checking a request against the limits. */
 export interface LimitCheck {
-  /** Header fields of the answer, whatever its status; empty if no limit applies. */
+  /** Header fields of every answer, refusals included; empty if no limit applies. */
   readonly fields: Readonly<Record<string, string>>;
   /** The 429, or null if the request passes. */
   readonly refusal: RequestRefused | null;

@@ -26,7 +26,7 @@ export class HistoryBuilder {
   readonly #steps: Map<number, Step>;
   readonly #pauses: RecordedPause[] = [];
   readonly #owners: Ownership[] = [];
-  #begun: EventRef | null = null;
+  #started: EventRef | null = null;
   #end: RunEnd | null = null;
   /** The pause that a node passed, by node, until it starts. */
   readonly #letThrough = new Map<string, number>();
@@ -44,7 +44,7 @@ export class HistoryBuilder {
 
   get history(): RunHistory {
     return {
-      ...{ plan: this.#plan, requested: this.#requested, begun: this.#begun, parent: this.#parent },
+      ...{ plan: this.#plan, requested: this.#requested, started: this.#started, parent: this.#parent },
       stepsBefore: this.#stepsBefore,
       ...{ steps: [...this.#steps.values()], pauses: [...this.#pauses], owners: [...this.#owners], end: this.#end },
     };
@@ -64,7 +64,7 @@ export class HistoryBuilder {
       case 'RunReleased':
         return this.#left({ ...mark, how: event.data.reason });
       case 'RunStarted':
-        this.#begun = mark;
+        this.#started = mark;
         return;
       case 'RunResumed':
         for (const node of event.data.nextNodes) this.#letThrough.set(node, event.data.gate);

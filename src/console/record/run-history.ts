@@ -114,7 +114,7 @@ export interface RunHistory {
   readonly plan: Plan;
   readonly requested: EventRef;
   /** When its work started, or null while it waits in the queue. */
-  readonly begun: EventRef | null;
+  readonly started: EventRef | null;
   readonly parent: RunParent | null;
   /** Number of the parent's steps before the fork; own steps continue the count. */
   readonly stepsBefore: number;
@@ -143,7 +143,7 @@ export function historyAt(history: RunHistory, seq: number): RunHistory {
   const { steps, pauses, owners } = history;
   return {
     ...history,
-    begun: pastOrNull(history.begun),
+    started: pastOrNull(history.started),
     steps: steps.map(stepThen).filter((each) => each.attempts.length > 0 || each.step <= history.stepsBefore),
     pauses: pauses
       .filter(({ paused }) => isPast(paused))

@@ -176,7 +176,7 @@ function stretchesOf(scope: Scope): readonly Stretch[] {
     const from = left.how === 'lost' ? Date.parse(left.at) : timeOf(left);
     return [{ kind: 'no-owner', fromMs: from, toMs: timeOf(next) } as const];
   });
-  const room = { kind: 'room', fromMs, toMs: timeOf(history.begun ?? history.end) } as const;
+  const room = { kind: 'room', fromMs, toMs: timeOf(history.started ?? history.end) } as const;
   return [...attempts.flatMap((each) => stretchesOfAttempt(each, scope)), ...pauses, ...unowned, room];
 }
 

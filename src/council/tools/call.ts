@@ -14,7 +14,7 @@ export type CallRecord = Omit<ToolCalledData, 'step' | 'attempt' | 'node'>;
 
 /** The tools of one attempt. */
 export interface ToolKit {
-  /** The only tools that the node can call, whatever a text says. */
+  /** The only tools that the node can call. A prompt cannot add one. */
   readonly tools: readonly Tool[];
   /** Resolves when the call is durable. Rejects when the attempt no longer counts. */
   readonly record: (call: CallRecord) => Promise<void>;
