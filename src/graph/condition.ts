@@ -1,6 +1,6 @@
 /**
  * The language of conditional edges: a bare word that is compared with the route, or an expression over `score`,
- * `iteration`, `route` and `draft_length`. Parsed into closures, never evaluated as code.
+ * `iteration`, `route`, `draft_length`, `agreement` and `spread`. Parsed into closures, never evaluated as code.
  */
 import { CouncilError } from '../errors.js';
 
@@ -22,6 +22,10 @@ export interface ConditionFacts {
   readonly iteration: number;
   /** Code points of the draft, 0 without one. */
   readonly draftLength: number;
+  /** Kendall's W of the last rank, or null before the first and where it is not defined. */
+  readonly agreement: number | null;
+  /** Highest minus lowest score of the last jury, or null before the first. */
+  readonly spread: number | null;
 }
 
 export interface Condition {
@@ -141,7 +145,7 @@ function truthOf(part: Part, reader: Reader): Holds {
 }
 
 const SIGNS = 'one of < <= > >= == !=';
-const OPERANDS = 'score, iteration, route, draft_length, a number or a quoted string';
+const OPERANDS = 'score, iteration, route, draft_length, agreement, spread, a number or a quoted string';
 
 function valueOf(token: Token): ValueOf {
   if (token.kind === 'value') return () => token.value;
@@ -154,6 +158,8 @@ const VARIABLES: ReadonlyMap<string, ValueOf> = new Map<string, ValueOf>([
   ['iteration', ({ iteration }) => iteration],
   ['route', ({ route }) => route],
   ['draft_length', ({ draftLength }) => draftLength],
+  ['agreement', ({ agreement }) => agreement],
+  ['spread', ({ spread }) => spread],
 ]);
 
 function isVariable(word: string): boolean {

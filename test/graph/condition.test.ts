@@ -8,7 +8,14 @@ import { seededRandom } from '../support/seeded-random.js';
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const CASES = IS_SOAK ? 100_000 : 5_000;
 
-const NOTHING_YET: ConditionFacts = { route: null, score: null, iteration: 0, draftLength: 0 };
+const NOTHING_YET: ConditionFacts = {
+  route: null,
+  score: null,
+  iteration: 0,
+  draftLength: 0,
+  agreement: null,
+  spread: null,
+};
 
 function holds(text: string, facts: Partial<ConditionFacts> = {}): boolean {
   return parseCondition(text).holds({ ...NOTHING_YET, ...facts });
@@ -70,6 +77,17 @@ describe('A condition', () => {
     expect(holds(String.raw`route == "a\"\\b"`, { route: 'a"\\b' })).to.equal(true);
     expect(holds('route == "a\\\nb"', { route: 'a\nb' })).to.equal(true);
     expect(holds('iteration > -1')).to.equal(true);
+  });
+
+  it('sees agreement and spread, which no comparison but != finds before they exist', () => {
+    for (const name of ['agreement', 'spread']) {
+      const compared = ['<', '<=', '>', '>=', '==', '!='].map((sign) => `${name} ${sign} 0.5`);
+      expect(compared.map((text) => holds(text))).to.deep.equal([false, false, false, false, false, true]);
+      const facts = { [name]: 0.5 };
+      expect(compared.map((text) => holds(text, facts))).to.deep.equal([false, true, false, true, true, false]);
+    }
+    expect(holds('agreement < 0.5 && spread > 3', { agreement: 0.4, spread: 4 })).to.equal(true);
+    expect(refusal('spread')?.data.position).to.equal(6);
   });
 
   it('counts code points as draft_length, 0 without a draft', () => {

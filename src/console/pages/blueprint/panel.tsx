@@ -145,7 +145,8 @@ function EdgePanel({ editor, at, edge }: EdgePanelProps) {
           hint={
             <>
               A critic's <code>approve</code> or <code>rework</code>, or a comparison of <code>score</code>,{' '}
-              <code>iteration</code>, <code>route</code>, <code>draft_length</code>
+              <code>iteration</code>, <code>route</code>, <code>draft_length</code>, <code>agreement</code>,{' '}
+              <code>spread</code>
             </>
           }
           onEdit={(condition) => set({ condition }, `edge ${at} condition`)}
