@@ -157,8 +157,16 @@ export function unpricedModel(
   },
 ): string | null {
   const reached = new Set([entry, ...reachableFrom(entry, edgesBySource(edges))]);
-  const models = nodes.flatMap(({ id, model, fallbacks = [] }) => (reached.has(id) ? [model, ...fallbacks] : []));
+  const models = nodes.flatMap((node) => (reached.has(node.id) ? modelsOf(node) : []));
   return models.map((each) => fullName(each)).find((name) => priceOf(name) === null) ?? null;
+}
+
+/** The models that a node may call, undefined for the default. Reviewers that a rank does not name are a panel's members. */
+function modelsOf({ role, model, fallbacks = [], members }: GraphNode): readonly (string | undefined)[] {
+  if (members !== undefined) {
+    return members.flatMap((member) => [member.model ?? model, ...(member.fallbacks ?? fallbacks)]);
+  }
+  return role === 'rank' && model === undefined ? fallbacks : [model, ...fallbacks];
 }
 
 // Texts.

@@ -1,0 +1,49 @@
+import { expect } from 'chai';
+import { compileBlueprint } from '../../src/blueprint/compile.js';
+import { councilOf } from '../../src/blueprint/record.js';
+import type { BlueprintNode } from '../../src/generated/schemas.js';
+import { unpricedModel } from '../../src/run/budget/spending.js';
+
+const DEFAULTS = { timeoutMs: 1_000, maxAttempts: 4 };
+const PRICE = { input: 1, output: 1, cacheRead: null, cacheWrite: null };
+
+/** The model without a price that a run of a council may call; all but those that begin with `x` have one. */
+function unpriced(
+  nodes: readonly Omit<BlueprintNode, 'id'>[],
+  { fallbacks = [] as string[], byDefault = 'x-default' } = {},
+) {
+  const named = nodes.map((node, at) => ({ ...node, id: `n${at}` }));
+  const edges = named.slice(1).map(({ id }, at) => ({ source: `n${at}`, target: id }));
+  const { graph } = compileBlueprint(
+    { id: 'bp', ...councilOf({ name: 'x', nodes: named, edges, fallbacks }) },
+    DEFAULTS,
+  );
+  return unpricedModel(graph, {
+    fullName: (model = byDefault) => model,
+    priceOf: (name) => (name.startsWith('x') ? null : PRICE),
+  });
+}
+
+describe('A budget in US dollars needs the price', () => {
+  it('of each model of a member, and of the fallbacks that it has or takes from its node', () => {
+    expect(unpriced([{ type: 'panel', members: ['a', 'x1'] }])).to.equal('x1');
+    expect(unpriced([{ type: 'critic', members: [{ model: 'a', fallbacks: ['b', 'x2'] }] }])).to.equal('x2');
+    expect(unpriced([{ type: 'panel', fallbacks: ['x3'], members: ['a', 'b'] }])).to.equal('x3');
+    expect(unpriced([{ type: 'panel', members: ['a', 'b'] }], { fallbacks: ['x4'] })).to.equal('x4');
+    expect(unpriced([{ type: 'panel', model: 'x5', members: ['a', {}] }])).to.equal('x5');
+    expect(unpriced([{ type: 'panel', members: ['a', {}] }])).to.equal('x-default');
+    expect(
+      unpriced([
+        { type: 'panel', members: ['a', 'b'] },
+        { type: 'rank', members: ['x6'] },
+      ]),
+    ).to.equal('x6');
+  });
+
+  it('not of the model of a node whose members all have their own', () => {
+    const own = { fallbacks: [], model: 'a' };
+    expect(unpriced([{ type: 'panel', model: 'x1', fallbacks: ['x2'], members: [own, own] }])).to.equal(null);
+    expect(unpriced([{ type: 'panel', members: ['a', 'b'] }, { type: 'rank' }])).to.equal(null);
+    expect(unpriced([{ type: 'panel', members: ['a', 'b'] }, { type: 'judge' }])).to.equal('x-default');
+  });
+});
