@@ -3,6 +3,7 @@ import type { DefinedError, JSONType, ValidateFunction } from 'ajv/dist/2020.js'
 import type { Budget, BlueprintCreate, BlueprintUpdate, FieldError } from '../generated/schemas.js';
 import { elementAt, isKeyOf, present } from '../system/element.js';
 import { brokenRules } from './problems.js';
+import { savedMembers } from '../blueprint/members.js';
 import { MAX_BLUEPRINT_BYTES, isBlueprintId, repeatedNode } from '../blueprint/record.js';
 
 /** Most broken rules in one answer. */
@@ -97,7 +98,7 @@ export const BODY_LIMITS = { maxBytes: MAX_BLUEPRINT_BYTES, maxDepth: 64 };
 /** Node ids with another meaning on the channel: its `node_active` names `done` when a run has ended. */
 const RESERVED_NODES: ReadonlySet<string> = new Set(['done']);
 
-/** Refuses reserved ids of blueprints and nodes, and repeated node ids. @throws {RequestRefused} 422 */
+/** Refuses reserved ids, repeated ids, and too few members of panels and quorums. @throws {RequestRefused} 422 */
 export function assertRules({ id, nodes = [], budget }: Partial<BlueprintCreate> & BlueprintUpdate): void {
   assertBudget(budget);
   const errors: FieldError[] = [];
@@ -113,7 +114,35 @@ export function assertRules({ id, nodes = [], budget }: Partial<BlueprintCreate>
   if (repeated >= 0) {
     errors.push({ loc: ['body', 'nodes', repeated, 'id'], msg: 'An earlier node has this id', type: 'duplicate' });
   }
+  errors.push(...nodes.flatMap((node, index) => memberErrors(node, ['body', 'nodes', index])).slice(0, MAX_REPORTED));
   if (errors.length > 0) throw brokenRules(errors);
+}
+
+/** Fewest members of a panel (contract, section 6.4). */
+const MIN_PANEL = 2;
+
+/** Rules of members. The fields that a node's role ignores get a warning instead. */
+function memberErrors(
+  { type, members, quorum = 0 }: BlueprintCreate['nodes'][number],
+  loc: FieldError['loc'],
+): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const place = [...loc, 'members'];
+  if (type === 'panel' && members === undefined) {
+    errors.push({ loc: place, msg: `Field required: a panel has ${MIN_PANEL} to 8 members`, type: 'missing' });
+  } else if (type === 'panel' && members !== undefined && members.length < MIN_PANEL) {
+    errors.push({ loc: place, msg: `List should have at least ${MIN_PANEL} items`, type: 'too_short' });
+  }
+  if (members === undefined) return errors;
+  const repeated = repeatedNode(savedMembers(members));
+  if (repeated >= 0) {
+    errors.push({ loc: [...place, repeated, 'id'], msg: 'An earlier member has this id', type: 'duplicate' });
+  }
+  if (members.length > 0 && quorum > members.length) {
+    const msg = `Input should be less than or equal to ${members.length}, the number of members`;
+    errors.push({ loc: [...loc, 'quorum'], msg, type: 'less_than_equal' });
+  }
+  return errors;
 }
 
 /** Refuses a budget without a limit. @throws {RequestRefused} 422 */

@@ -11,6 +11,7 @@ import type {
 } from '../generated/schemas.js';
 import { ROLES, roleAmong } from '../council/roles.js';
 import { elementAt } from '../system/element.js';
+import { graphMembers } from './members.js';
 import { entryOf, inspectGraph } from './validate.js';
 
 export type Compiled =
@@ -63,6 +64,7 @@ function graphNode(node: SavedNode, role: NodeRole, defaults: Defaults): GraphNo
     maxAttempts: node.maxAttempts ?? defaults.maxAttempts,
     ...(fallbacks.length > 0 && { fallbacks }),
     ...(approvals !== undefined && { approvals }),
+    ...graphMembers(node, role),
   };
 }
 

@@ -89,14 +89,20 @@ function parseRecord({ type, data, stream, revision }: Source): Blueprint {
   }
 }
 
+/** Fields of nodes under which a front end could store anything before panels. */
+const ONCE_UNKNOWN: ReadonlySet<string> = new Set(['members', 'quorum', 'graceMs', 'keep', 'aggregate']);
+
 /**
- * The data of an event. Events without an actor are older than approvals: an invalid `approvals` field in them is ignored,
- * because a front end could store anything under that name.
+ * The data of an event. In an invalid record the fields that are newer than it are ignored, because a front end could
+ * store anything under their names. Events without an actor are older than approvals.
  */
 function parseSaved(data: string): unknown {
   const saved: unknown = JSON.parse(data);
-  if (holdsRecord(saved) || fieldOf(saved, 'actor') !== undefined) return saved;
-  return JSON.parse(data, (name, value: unknown) => (name === 'approvals' ? undefined : value));
+  if (holdsRecord(saved)) return saved;
+  const isOlder = fieldOf(saved, 'actor') === undefined;
+  const isIgnored = (name: string): boolean => ONCE_UNKNOWN.has(name) || (isOlder && name === 'approvals');
+  const rest: unknown = JSON.parse(data, (name, value: unknown) => (isIgnored(name) ? undefined : value));
+  return holdsRecord(rest) ? rest : saved;
 }
 
 /** An update has the same data as a creation. */

@@ -1,5 +1,5 @@
 /** Warnings about the models that a council names. */
-import type { Blueprint } from '../generated/schemas.js';
+import type { Blueprint, SavedMember } from '../generated/schemas.js';
 import type { GraphIssue } from './validate.js';
 import { warning } from './validate.js';
 
@@ -19,9 +19,9 @@ export function modelIssues(
 ): readonly GraphIssue[] {
   const named = [
     ...fallbacks.map((model, index) => ({ path: `fallbacks[${index}]`, model, node: null })),
-    ...nodes.flatMap(({ id, model, fallbacks: own = [] }, at) => [
-      ...(model === undefined ? [] : [{ path: `nodes[${at}].model`, model, node: id }]),
-      ...own.map((each, index) => ({ path: `nodes[${at}].fallbacks[${index}]`, model: each, node: id })),
+    ...nodes.flatMap((node, at) => [
+      ...namedBy(node, `nodes[${at}]`, node.id),
+      ...(node.members ?? []).flatMap((member, index) => namedBy(member, `nodes[${at}].members[${index}]`, node.id)),
     ]),
   ];
   return named.flatMap(({ path, model, node }) => {
@@ -36,4 +36,16 @@ export function modelIssues(
       ),
     ];
   });
+}
+
+/** The models of a node or member, with their paths. */
+function namedBy(
+  { model, fallbacks = [] }: Pick<SavedMember, 'model' | 'fallbacks'>,
+  path: string,
+  node: string,
+): readonly { readonly path: string; readonly model: string; readonly node: string }[] {
+  return [
+    ...(model === undefined ? [] : [{ path: `${path}.model`, model, node }]),
+    ...fallbacks.map((each, index) => ({ path: `${path}.fallbacks[${index}]`, model: each, node })),
+  ];
 }

@@ -11,6 +11,7 @@ import { jsonBytes } from '../graph/limits.js';
 import { labelInOneLine } from '../graph/label.js';
 import { rolesOf } from '../council/roles.js';
 import { approvalIssues } from './approvals.js';
+import { memberIssues, savedMembers } from './members.js';
 import { modelIssues } from './models.js';
 import type { GraphIssue } from './validate.js';
 import { inspectGraph, warningsOf } from './validate.js';
@@ -97,12 +98,18 @@ export function councilIssues(
   council: Council,
   { hasKeys, providers }: Pick<Saving, 'hasKeys' | 'providers'>,
 ): readonly GraphIssue[] {
-  return [...inspectGraph(council), ...approvalIssues(council, hasKeys), ...modelIssues(council, providers)];
+  return [
+    ...inspectGraph(council),
+    ...memberIssues(council),
+    ...approvalIssues(council, hasKeys),
+    ...modelIssues(council, providers),
+  ];
 }
 
-function savedNode(node: BlueprintCreate['nodes'][number]): SavedNode {
+function savedNode({ members, ...node }: BlueprintCreate['nodes'][number]): SavedNode {
   return {
     ...node,
+    ...(members !== undefined && { members: savedMembers(members) }),
     label: node.label ?? labelInOneLine(node.id),
     systemPrompt: node.systemPrompt ?? '',
     tools: { ...node.tools, webSearch: node.tools?.webSearch ?? false, pdfReader: node.tools?.pdfReader ?? false },
@@ -134,8 +141,9 @@ export function isTooLong(record: BlueprintRecord): boolean {
 }
 
 /**
- * Bytes of the shortest request for a council: default values do not count. So every request within the limit can be
- * saved, and several updates cannot make a larger blueprint than one request.
+ * Bytes of the shortest request for a council: default values do not count, except in members, whose default labels
+ * might together exceed an append. So every request within the limit can be saved unless its members make it larger,
+ * and several updates cannot make a larger blueprint than one request.
  */
 export function sentBytes({ name, nodes, edges, fallbacks, approvals, budget }: Council): number {
   const plain = councilOf({

@@ -166,7 +166,7 @@ export function warning(path: string, message: string, node: string | null = nul
 }
 
 /** An id in quotes. A long one is cut, because ids of edges have no limit. */
-function quotedId(id: string): string {
+export function quotedId(id: string): string {
   const characters = [...id.slice(0, 300)];
   return characters.length <= 128 ? `"${id}"` : `"${characters.slice(0, 127).join('')}…"`;
 }

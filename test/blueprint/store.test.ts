@@ -225,6 +225,22 @@ describe('The blueprint store', () => {
     expect(await rejectionOf(blueprints.find('plain'))).to.be.instanceOf(BlueprintCorrupt);
   });
 
+  it('ignores invalid members in a record older than panels', async () => {
+    const blueprints = storeOn(log);
+    const good = await blueprints.create(PLAIN);
+    const own: readonly object[] = [
+      { members: 'all' },
+      { members: [7] },
+      { quorum: 'most' },
+      { keep: true },
+      { aggregate: 3 },
+    ];
+    for (const fields of own) {
+      await save({ blueprint: { ...good, nodes: good.nodes.map((node) => ({ ...node, ...fields })) }, actor: null });
+      expect(await blueprints.find('plain')).to.deep.equal(good);
+    }
+  });
+
   it('chains its events by hash, also across a deletion', async () => {
     const blueprints = storeOn(log);
     await blueprints.create(PLAIN);

@@ -154,6 +154,26 @@ describe('Blueprints over REST', () => {
     ['a temperature over 2', nodeWith({ temperature: 2.1 }), ['nodes', 0, 'temperature'], 'less_than_equal'],
     ['no output tokens', nodeWith({ maxOutputTokens: 0 }), ['nodes', 0, 'maxOutputTokens'], 'greater_than_equal'],
     ['half a token', nodeWith({ maxOutputTokens: 1.5 }), ['nodes', 0, 'maxOutputTokens'], 'int_type'],
+    ['a panel without members', nodeWith({ type: 'panel' }), ['nodes', 0, 'members'], 'missing'],
+    ['a panel of one', nodeWith({ type: 'panel', members: ['x'] }), ['nodes', 0, 'members'], 'too_short'],
+    ['a panel of nine', nodeWith({ type: 'panel', members: ids(9) }), ['nodes', 0, 'members'], 'too_long'],
+    ['a member id twice', panelOf('x', { id: 'm1' }), ['nodes', 0, 'members', 1, 'id'], 'duplicate'],
+    ['an empty member id', panelOf({ id: '' }), ['nodes', 0, 'members', 0, 'id'], 'string_too_short'],
+    ['a member without a model name', panelOf(''), ['nodes', 0, 'members', 0], 'string_too_short'],
+    ['a member that is a number', panelOf(7), ['nodes', 0, 'members', 0], 'string_type'],
+    [
+      'a member of two lines',
+      panelOf({ label: 'A\nB' }),
+      ['nodes', 0, 'members', 0, 'label'],
+      'string_pattern_mismatch',
+    ],
+    ['a hot member', panelOf({ temperature: 3 }), ['nodes', 0, 'members', 0, 'temperature'], 'less_than_equal'],
+    ['a quorum of none', nodeWith({ members: ids(3), quorum: 0 }), ['nodes', 0, 'quorum'], 'greater_than_equal'],
+    ['a quorum of too many', nodeWith({ members: ids(3), quorum: 4 }), ['nodes', 0, 'quorum'], 'less_than_equal'],
+    ['a long grace period', nodeWith({ graceMs: 600_001 }), ['nodes', 0, 'graceMs'], 'less_than_equal'],
+    ['a rank that keeps none', nodeWith({ type: 'rank', keep: 0 }), ['nodes', 0, 'keep'], 'greater_than_equal'],
+    ['an unknown aggregate', nodeWith({ type: 'critic', aggregate: 'sum' }), ['nodes', 0, 'aggregate'], 'enum'],
+    ['an unknown type', nodeWith({ type: 'vote' }), ['nodes', 0, 'type'], 'enum'],
     ['a tool as text', nodeWith({ tools: { webSearch: 'yes' } }), ['nodes', 0, 'tools', 'webSearch'], 'bool_type'],
   ] as const) {
     it(`refuse ${what} with 422, in create and validate`, async () => {
@@ -163,6 +183,34 @@ describe('Blueprints over REST', () => {
       }
     });
   }
+
+  it('show members with ids and labels, and take them back unchanged', async () => {
+    const members = ['gpt', { id: 'b', model: null, systemPrompt: 'Brief.', note: null }];
+    const made = await create({
+      name: 'Panel',
+      nodes: [
+        { id: 'p', type: 'panel', members, quorum: 1, graceMs: 0 },
+        { id: 'r', type: 'rank', keep: 1 },
+        { id: 'j', type: 'judge' },
+      ],
+      edges: [
+        { source: 'p', target: 'r' },
+        { source: 'r', target: 'j' },
+      ],
+    });
+    expect(made.warnings).to.deep.equal([]);
+    expect(made.roles.map(({ role }) => role)).to.deep.equal(['panel', 'rank', 'judge']);
+    expect(made.nodes[0]).to.deep.include({
+      members: [
+        { id: 'm1', label: 'm1', model: 'gpt' },
+        { id: 'b', label: 'b', systemPrompt: 'Brief.', note: null },
+      ],
+      quorum: 1,
+      graceMs: 0,
+    });
+    const again = rest.read(await put(made.id, { nodes: made.nodes }), 200, 'blueprint.json');
+    expect(again.nodes).to.deep.equal(made.nodes);
+  });
 
   it('are accepted at their limits', async () => {
     await create({ name: '🌳'.repeat(255), nodes: manyNodes(200), edges: manyEdges(1000) });
@@ -396,6 +444,15 @@ function edge(): { readonly source: string; readonly target: string } {
 
 function nodeWith(settings: object): object {
   return { name: 'x', nodes: [{ id: 'a', ...settings }] };
+}
+
+/** A panel of the given member and another. */
+function panelOf(member: unknown, other: unknown = 'other'): object {
+  return nodeWith({ type: 'panel', members: [member, other] });
+}
+
+function ids(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, at) => `m${at}`);
 }
 
 function manyNodes(count: number): readonly { readonly id: string }[] {
