@@ -1,4 +1,6 @@
 /** A branch of a run: the draft, score and feedback that travel along edges. Branches fork, and join where they meet. */
+import type { Deliberation } from './deliberation.js';
+import { joinDeliberations } from './deliberation.js';
 import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, isLonger, jsonBytes } from '../graph/limits.js';
 
 /** A critic's route decision on a draft. A human may override it. */
@@ -33,6 +35,8 @@ export interface Branch {
   readonly verdict: Verdict | null;
   /** The forks this branch comes from, outermost first. */
   readonly forks: readonly Fork[];
+  /** What panels, ranks, judges and juries have left, or null before the first. */
+  readonly deliberation: Deliberation | null;
 }
 
 /** A step after which branches fork, and the draft and score that they share there. */
@@ -54,6 +58,7 @@ export const EMPTY_BRANCH: Branch = {
   feedback: [],
   verdict: null,
   forks: [],
+  deliberation: null,
 };
 
 /** A branch on its way to a join, and its order among the others. */
@@ -82,6 +87,7 @@ export function joinBranches(
     forks,
     ...joinDrafts(branches, fork, into),
     ...joinVerdicts(branches, fork),
+    deliberation: joinDeliberations(branches, draftSources(branches, fork)),
   };
 }
 
@@ -94,6 +100,12 @@ export function partsOfJoin(joining: readonly Joining[]): readonly Branch[] {
 
 function inOrder(joining: readonly Joining[]): readonly Branch[] {
   return [...joining].sort((a, b) => a.order - b.order).map((each) => each.branch);
+}
+
+/** The branches whose drafts the joined draft holds. */
+function draftSources(branches: readonly Branch[], fork: Fork | undefined): readonly Branch[] {
+  const written = writtenSince(branches, fork);
+  return written.length === 0 || isShared(branches) ? branches.slice(0, 1) : written;
 }
 
 /** The branches that have written a draft since the fork. */

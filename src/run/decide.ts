@@ -14,10 +14,14 @@ import { branchAtEnd, branchInto, nextFrontier, unstartedNodes, stoppedSteps } f
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionContext } from './pending-events.js';
 import { PendingEvents } from './pending-events.js';
+import { hasPanel, readsPanel } from './deliberation.js';
+import { nodeOf } from './node-start.js';
 import { routeOf } from './node-route.js';
+import type { OpenPanel, SeatedStep } from './panels.js';
+import { isOver, openPanel, openPanels, outcomeOf, progressOf } from './panels.js';
 import { afterOutput } from './output.js';
 import { conditionFacts } from './output.js';
-import type { FrontierNode, RunState } from './state.js';
+import type { FrontierNode, RunState, Seat } from './state.js';
 import { attemptInFlight, delayLeft, isFinished, isFrontierDone, labelOf } from './state.js';
 
 export type RunCommand =
@@ -38,6 +42,8 @@ export type RunCommand =
   | { readonly type: 'CancelRun'; readonly actor: string | null }
   /** The service itself has a fault. */
   | { readonly type: 'FailRun'; readonly error: string }
+  /** The time after the quorum of a panel may have passed. */
+  | { readonly type: 'ClosePanels' }
   /** The instance stops: any instance may claim the run. */
   | { readonly type: 'ReleaseRun' };
 
@@ -71,6 +77,9 @@ export function decide(
     case 'FailRun':
       fail(pending, { kind: 'internal', error: command.error, node: pending.run.progress.activeNode });
       break;
+    case 'ClosePanels':
+      closeDuePanels(pending);
+      break;
     case 'ReleaseRun':
       release(pending, 'shutdown');
       break;
@@ -96,14 +105,20 @@ function claim(pending: PendingEvents, reason: 'started' | 'recovered' | 'handov
 
 /** Continues from the recorded state: with the steps in flight and `others`, or with the next frontier. */
 function resumeWork(pending: PendingEvents, others: readonly string[]): void {
-  const { run, context } = pending;
+  const { context } = pending;
+  const inFlight = pending.run.progress.frontier.filter((each) => each.active);
+  const hasClosed = settlePanels(pending);
+  const { run } = pending;
+  if (run.phase.status !== 'running') return;
   const stuck = run.progress.ended.find(({ node }) => run.plan.edgesFrom(node).length > 0);
-  const outstanding = run.progress.frontier.filter((each) => each.active);
+  const outstanding = inFlight.filter((each) => attemptInFlight(run, each) !== undefined);
   if (stuck !== undefined) {
     failWithoutRoute(pending, stuck.node, conditionFacts(stuck.branch, run.progress.iterationCount));
   } else if (outstanding.length > 0) {
     const again = outstanding.map((at) => ({ at, delayMs: delayLeft(at, context.at) }));
     startWork(pending, { again, nodes: others });
+  } else if (hasClosed) {
+    // The run has continued with what follows from the panel.
   } else if (run.progress.isApproved) {
     scheduleNext(pending, nextFrontier(run));
   } else {
@@ -131,6 +146,7 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
   const { run } = pending;
   const at = attemptInFlight(run, result);
   if (at === undefined) return;
+  if (at.seat !== null) return completeMember(pending, { ...at, seat: at.seat }, result);
   const { branch, iterationCount } = afterOutput(run, result.step, result.output);
   const route = routeOf(run, { node: at.node, branch, iterationCount });
   pending.write({
@@ -151,24 +167,117 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
 
 function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>, retryInMs: number | null): void {
   const at = attemptInFlight(pending.run, failure);
-  if (at === undefined) return;
+  if (at === undefined || (at.seat !== null && closeIfOver(pending, at.seat))) return;
   const fallbackTo = retryInMs === null ? fallbackAfter(pending, at, failure.kind) : null;
   const model = at.model !== null && { model: at.model };
   pending.write({
     type: 'NodeFailed',
     data: {
       node: at.node,
+      ...memberOf(at),
       ...model,
       ...withinBudget(pending.run, failure),
       ...(fallbackTo !== null && { fallbackTo }),
+      ...(at.seat !== null && retryInMs === null && fallbackTo === null && { final: true as const }),
     },
   });
   if (retryInMs !== null) {
     startWork(pending, { again: [{ at, delayMs: retryInMs }], nodes: [] });
   } else if (fallbackTo !== null) {
     startWork(pending, { again: [{ at: { ...at, model: fallbackTo }, delayMs: 0 }], nodes: [] });
+  } else if (at.seat !== null) {
+    settlePanel(pending, at.seat.panelStep);
   } else {
     fail(pending, { kind: 'node_failed', error: `Node "${at.node}": ${failure.message}`, node: at.node });
+  }
+}
+
+// Panels, ranks and juries.
+
+/** Records a member's answer, or discards it if the time after the quorum has passed. */
+function completeMember(
+  pending: PendingEvents,
+  at: SeatedStep,
+  { output, ...result }: Omit<NodeCompletedData, 'route' | 'node'>,
+): void {
+  if (closeIfOver(pending, at.seat)) return;
+  const model = at.model !== null && { model: at.model };
+  const data = { node: at.node, ...memberOf(at), ...model, output, ...withinBudget(pending.run, result) };
+  pending.write({ type: 'NodeCompleted', data });
+  settlePanel(pending, at.seat.panelStep);
+}
+
+function memberOf({ seat }: FrontierNode): { readonly member?: string; readonly panelStep?: number } {
+  return seat === null ? {} : { member: seat.member, panelStep: seat.panelStep };
+}
+
+/** Closes a panel if its time after the quorum has passed. @returns whether it did */
+function closeIfOver(pending: PendingEvents, { panelStep }: Seat): boolean {
+  const panel = openPanel(pending.run, panelStep);
+  if (panel === null || !isOver(panel, pending.context.at)) return false;
+  settlePanel(pending, panelStep);
+  return true;
+}
+
+/** Closes the panels whose time after the quorum has passed. @returns whether there are any */
+function closeDuePanels(pending: PendingEvents): boolean {
+  if (pending.run.phase.status !== 'running') return false;
+  const due = openPanels(pending.run).filter((panel) => isOver(panel, pending.context.at));
+  for (const { panelStep } of due) if (!isFinished(pending.run)) settlePanel(pending, panelStep);
+  return due.length > 0;
+}
+
+/**
+ * Settles the panels of a run that continues: a fork's record may lack what follows from the last answer.
+ *
+ * @returns whether one has closed
+ */
+function settlePanels(pending: PendingEvents): boolean {
+  const before = openPanels(pending.run);
+  for (const { panelStep } of before) if (!isFinished(pending.run)) settlePanel(pending, panelStep);
+  return before.some(({ panelStep }) => openPanel(pending.run, panelStep) === null);
+}
+
+/** Records what follows from the answers of a panel's members so far. */
+function settlePanel(pending: PendingEvents, panelStep: number): void {
+  const panel = openPanel(pending.run, panelStep);
+  if (panel === null) return;
+  const { node } = panel;
+  const progress = progressOf(pending.run, panel, pending.context.at);
+  switch (progress.kind) {
+    case 'fails':
+      return fail(pending, { kind: 'node_failed', error: progress.error, node });
+    case 'quorum':
+      pending.write({ type: 'QuorumReached', data: { node, panelStep, until: progress.until } });
+      break;
+    case 'closes':
+      return closePanel(pending, panel);
+    case 'waits':
+      break;
+    default:
+      progress satisfies never;
+  }
+  // Only steps that the budget has stopped are left.
+  if (pending.run.progress.frontier.every(({ active }) => !active)) endFrontier(pending);
+}
+
+function closePanel(pending: PendingEvents, panel: OpenPanel): void {
+  const { node, panelStep } = panel;
+  const { branch, iterationCount, answered, failed, discarded, result } = outcomeOf(pending.run, panel);
+  const route = routeOf(pending.run, { node, branch, iterationCount });
+  pending.write({
+    type: 'PanelClosed',
+    data: {
+      ...{ node, panelStep, answered, failed, discarded, result },
+      route: route ?? { next: [], reason: 'no condition holds' },
+    },
+  });
+  if (route === null) {
+    failWithoutRoute(pending, node, conditionFacts(branch, iterationCount));
+  } else if (isTooLarge(branch)) {
+    failTooLarge(pending, { place: `of "${labelOf(pending.run.plan.graph, node)}"`, node });
+  } else if (pending.run.progress.frontier.every(({ active }) => !active)) {
+    endFrontier(pending);
   }
 }
 
@@ -182,7 +291,7 @@ function withinBudget<T extends { readonly lastCall?: CallUsage }>({ spending }:
 /** The full name of the model that a step asks next, or null if its failure allows none or none is left. */
 function fallbackAfter({ run, context }: PendingEvents, at: FrontierNode, kind: string): string | null {
   if (!FALLS_BACK.has(kind)) return null;
-  const { model, fallbacks = [] } = run.plan.node(at.node);
+  const { model, fallbacks = [] } = nodeOf(run, at);
   const names = [...new Set([model, ...fallbacks].map((each) => context.fullName(each)))];
   const used = at.model === null ? 0 : names.indexOf(at.model);
   return names[used + 1] ?? null;
@@ -208,6 +317,7 @@ function endFrontier(pending: PendingEvents): void {
 
 /** Starts these nodes after a decided pause, or completes the run if there are none. */
 export function scheduleNext(pending: PendingEvents, nodes: readonly string[]): void {
+  if (closeDuePanels(pending)) return;
   const again = stoppedSteps(pending.run).map((at) => ({ at, delayMs: 0 }));
   if (again.length > 0) return startWork(pending, { again, nodes: notYetBegun(pending.run, nodes) });
   scheduleWithinLimits(pending, nodes, startFrontier);
@@ -221,13 +331,19 @@ export function scheduleNext(pending: PendingEvents, nodes: readonly string[]): 
 function scheduleWithinLimits(pending: PendingEvents, next: readonly string[], begin: typeof startFrontier): void {
   const { run } = pending;
   const { maxNodeExecutions } = run.request.limits;
+  const unreviewable = next.find((node) => {
+    return readsPanel(run.plan.node(node)) && !hasPanel(branchInto(run, node, run.progress.steps + 1));
+  });
   const oversized = next.find((node) => isTooLarge(branchInto(run, node, run.progress.steps + 1)));
   if (next.length === 0) {
     complete(pending, branchAtEnd(run));
-  } else if (run.progress.steps + next.length > maxNodeExecutions) {
+  } else if (run.progress.executions + next.length > maxNodeExecutions) {
     const beyond = `${next.length} more would pass the limit of ${maxNodeExecutions}`;
-    const error = `Stopped after ${run.progress.steps} node executions: ${beyond}`;
+    const error = `Stopped after ${run.progress.executions} node executions: ${beyond}`;
     fail(pending, { kind: 'execution_limit', error, node: next[0] ?? null });
+  } else if (unreviewable !== undefined) {
+    const error = `Node "${unreviewable}" reads the answers of a panel, and no panel has closed before it`;
+    fail(pending, { kind: 'node_failed', error, node: unreviewable });
   } else if (oversized !== undefined) {
     failTooLarge(pending, { place: `before "${labelOf(run.plan.graph, oversized)}"`, node: oversized });
   } else {

@@ -1,9 +1,20 @@
 /** Which event may follow in which state of a run. The chart (machine.ts) is compiled from these rules. */
-import type { NodeStartedData, RunCompletedData, RunFacts, RunPausedData } from '../generated/schemas.js';
+import { canonical } from '../eventsourcing/canonical-json.js';
+import type {
+  NodeCompletedData,
+  NodeStartedData,
+  PanelClosedData,
+  QuorumReachedData,
+  RunCompletedData,
+  RunFacts,
+  RunPausedData,
+} from '../generated/schemas.js';
 import { isDecisionAllowed, isEscalationAllowed, isVoteAllowed } from './approvals.js';
+import { hasMembers, isOrderOf, membersOf } from './deliberation.js';
 import type { RunFactType } from './events.js';
 import { isOutstanding } from './fork-snapshot.js';
-import { branchAtBudget, branchAtEnd } from './frontier.js';
+import { branchAtBudget, branchAtEnd, branchInto } from './frontier.js';
+import { isOutputOf, isOver, openPanel, outcomeOf, progressOf } from './panels.js';
 import type { RunState } from './state.js';
 import { isFrontierDone } from './state.js';
 
@@ -37,6 +48,15 @@ export const EVENTS: Readonly<Record<RunFactType, Readonly<Partial<Record<ChartP
   ToolCalled: { active: null },
   NodeCompleted: { active: 'idle' },
   NodeFailed: { active: 'idle' },
+  // A run that continues after a pause or as a fork may close a panel before it starts any member again.
+  QuorumReached: { idle: null, active: null },
+  PanelClosed: { idle: null, active: 'idle' },
+};
+
+/** Where a member's events may occur instead: its node stays active until its panel closes. */
+export const MEMBER_EVENTS: Readonly<Partial<Record<RunFactType, Readonly<Partial<Record<ChartPlace, Next>>>>>> = {
+  NodeCompleted: { active: null },
+  NodeFailed: { active: null },
 };
 
 /** Whether the run's state allows an event of a type with this data, recorded at this time. */
@@ -45,6 +65,10 @@ type Guard<T extends RunFactType> = (run: RunState, data: RunFacts[T], at: strin
 /** What an event requires of the run beyond the chart's state. Types that are not listed require nothing more. */
 const GUARDS: { readonly [T in RunFactType]?: Guard<T> } = {
   NodeStarted: isAwaited,
+  NodeCompleted: mayComplete,
+  NodeFailed: (run, data) => isOwnStep(run, data),
+  QuorumReached: isQuorum,
+  PanelClosed: isClosing,
   RunPaused: mayPause,
   VoteCast: isVoteAllowed,
   PauseEscalated: (run, data, at) => isEscalationAllowed(run, at, data),
@@ -67,10 +91,53 @@ type EventOf<Types extends RunFactType> = {
 }[Types];
 
 /** Whether a start is expected: of a node with an arrival, or another attempt of an outstanding step. */
-function isAwaited(run: RunState, { node, step }: NodeStartedData): boolean {
-  const begun = run.progress.frontier.find((each) => each.step === step);
-  if (begun !== undefined) return begun.node === node && isOutstanding(run, begun);
-  return step === run.progress.steps + 1 && run.progress.arrivals.some((each) => each.node === node);
+function isAwaited(run: RunState, data: NodeStartedData): boolean {
+  const { node, step, member, panelStep, order_shown: order = [] } = data;
+  const { frontier, steps, arrivals } = run.progress;
+  const begun = frontier.find((each) => each.step === step);
+  if (begun !== undefined) {
+    const isSame = begun.node === node && isOwnStep(run, data) && isOutstanding(run, begun);
+    return isSame && isOrderOf(run.plan, { ...begun, member: member ?? null }, order);
+  }
+  if (step !== steps + 1 || !arrivals.some((each) => each.node === node)) return false;
+  const branch = branchInto(run, node, step);
+  const isFirst = hasMembers(run.plan.node(node))
+    ? panelStep === step && membersOf(run.plan, { node, branch })[0]?.id === member
+    : member === undefined && panelStep === undefined;
+  return isFirst && isOrderOf(run.plan, { node, branch, member: member ?? null }, order);
+}
+
+/** Whether an event of a step names its member and panel as the step's start did. */
+function isOwnStep(
+  { progress }: RunState,
+  { step, member, panelStep }: { readonly step: number; readonly member?: string; readonly panelStep?: number },
+): boolean {
+  const seat = progress.frontier.find((each) => each.step === step)?.seat ?? null;
+  return seat?.member === member && seat?.panelStep === panelStep;
+}
+
+/** Whether a member answers in time, and as its node's members do. */
+function mayComplete(run: RunState, data: NodeCompletedData, at: string): boolean {
+  const begun = run.progress.frontier.find((each) => each.step === data.step);
+  if (!isOwnStep(run, data)) return false;
+  if (begun === undefined || begun.seat === null) return data.route !== undefined;
+  return begun.active && !isOver(begun.seat, at) && isOutputOf(run.plan.node(data.node).role, data.output);
+}
+
+function isQuorum(run: RunState, { node, panelStep, until }: QuorumReachedData, at: string): boolean {
+  const panel = openPanel(run, panelStep);
+  if (panel === null || panel.node !== node) return false;
+  const progress = progressOf(run, panel, at);
+  return progress.kind === 'quorum' && progress.until === until;
+}
+
+/** Whether a panel closes now, with what follows from its members' answers. */
+function isClosing(run: RunState, { route: _, ...data }: PanelClosedData, at: string): boolean {
+  const panel = openPanel(run, data.panelStep);
+  if (panel === null || progressOf(run, panel, at).kind !== 'closes') return false;
+  const { answered, failed, discarded, result } = outcomeOf(run, panel);
+  const { node, panelStep } = panel;
+  return canonical(data) === canonical({ node, panelStep, answered, failed, discarded, result });
 }
 
 /** Whether no node is active. A pause for the budget also ends attempts that were cut off. */

@@ -7,11 +7,13 @@ import type { GateChoice, GateDecidedData, StateOverride } from '../generated/sc
 import { withVote } from './approvals.js';
 import { EMPTY_BRANCH, humanSource } from './branch.js';
 import { spendingAfter } from './budget/spending.js';
+import { membersOf } from './deliberation.js';
 import { NO_EFFORT, effortAfter } from './effort.js';
 import type { RunEvent } from './events.js';
 import { branchAtBudget, branchAtEnd, branchInto, branchShown } from './frontier.js';
 import { afterOutput } from './output.js';
 import { overrideState } from './override.js';
+import { openPanel, outcomeOf } from './panels.js';
 import { overrideEveryBranch } from './override-v1.js';
 import { restoreSnapshot } from './fork-snapshot.js';
 import type { FrontierNode, KeyedDecision, Ownership, RunPause, RunProgress, RunState } from './state.js';
@@ -48,8 +50,10 @@ function newProgress(inputTopic: string, entry: string): RunProgress {
   return {
     inputTopic,
     steps: 0,
+    executions: 0,
     iterationCount: 0,
     scores: {},
+    juries: {},
     sources: [],
     pauses: 0,
     isApproved: false,
@@ -100,6 +104,10 @@ function applyEvent(state: RunState, event: RunEvent): RunState {
       return nodeCompleted(state, event);
     case 'NodeFailed':
       return { ...state, progress: nodeFailed(progress, event) };
+    case 'QuorumReached':
+      return { ...state, progress: quorumReached(progress, event) };
+    case 'PanelClosed':
+      return panelClosed(state, event);
     case 'RunPaused':
       return paused(state, event);
     case 'VoteCast':
@@ -122,12 +130,13 @@ function applyEvent(state: RunState, event: RunEvent): RunState {
 }
 
 function nodeFailed(progress: RunProgress, { at: since, data }: Of<'NodeFailed'>): RunProgress {
-  const { step, kind, outageMs, fallbackTo } = data;
+  const { step, kind, message, outageMs, fallbackTo, final: isFinal = false } = data;
   const outage = outageMs === undefined ? null : { since, budgetMs: outageMs };
   const fail = (each: FrontierNode): FrontierNode => {
     if (kind === 'budget_exceeded') return { ...each, active: false };
     const failures = fallbackTo === undefined ? failuresWith(each, outage !== null) : 0;
-    return { ...each, active: false, model: fallbackTo ?? each.model, failures, outage };
+    const seat = each.seat !== null && isFinal ? { ...each.seat, error: message } : each.seat;
+    return { ...each, active: false, model: fallbackTo ?? each.model, failures, outage, seat };
   };
   return { ...progress, frontier: changeStep(progress, step, fail) };
 }
@@ -140,32 +149,85 @@ function ownershipAfter(state: RunState, { at, data }: Of<'RunClaimed'>): Owners
 
 function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>): RunProgress {
   const { progress } = state;
-  const { node, step, attempt, delayMs, tools, model } = data;
-  const started = { attempt, model, startedAt, delayMs, tools, active: true };
+  const { node, step, attempt, delayMs, tools, model, order_shown: orderShown = [] } = data;
+  const started = { attempt, model, startedAt, delayMs, tools, active: true, orderShown };
   if (progress.frontier.some((each) => each.step === step)) {
     const frontier = changeStep(progress, step, (each) => ({ ...each, ...started }));
     return { ...progress, frontier, activeNode: node };
   }
   const branch = branchInto(state, node, step);
-  const stillRunning = progress.frontier.filter((each) => each.active);
+  const stillRunning = progress.frontier.filter((each) => each.active || each.seat !== null);
   const [first] = stillRunning;
+  const begun: FrontierNode = { node, step, failures: 0, outage: null, ...started, branch, seat: null };
+  const entered = data.member === undefined ? [begun] : seatsOf(state, begun);
   return {
     ...progress,
-    steps: Math.max(progress.steps, step),
+    steps: Math.max(progress.steps, step + entered.length - 1),
+    executions: progress.executions + 1,
     isApproved: false,
     activeNode: node,
-    frontier: [...stillRunning, { node, step, failures: 0, outage: null, ...started, branch }],
+    frontier: [...stillRunning, ...entered],
     arrivals: progress.arrivals.filter((each) => each.node !== node),
     shown: first === undefined ? branch : first.branch,
+  };
+}
+
+/** The steps of all members of a node, of which the first one has started; the others start in the same append. */
+function seatsOf({ plan }: RunState, first: FrontierNode): readonly FrontierNode[] {
+  const { step: panelStep } = first;
+  return membersOf(plan, first).map(({ id: member }, index) => {
+    const seat = { member, panelStep, until: null, output: null, error: null };
+    if (index === 0) return { ...first, seat };
+    const waiting = { attempt: 0, model: null, tools: [], orderShown: [], active: false };
+    return { ...first, ...waiting, step: panelStep + index, seat };
+  });
+}
+
+function quorumReached(progress: RunProgress, { data }: Of<'QuorumReached'>): RunProgress {
+  const frontier = progress.frontier.map((each) => {
+    return each.seat?.panelStep === data.panelStep ? { ...each, seat: { ...each.seat, until: data.until } } : each;
+  });
+  return { ...progress, frontier };
+}
+
+/** The members of a closed panel leave the frontier, and the step of the node with its branch takes their place. */
+function panelClosed(state: RunState, { data }: Of<'PanelClosed'>): RunState {
+  const { progress } = state;
+  const { node, panelStep, route } = data;
+  const panel = openPanel(state, panelStep);
+  const [first] = panel?.steps ?? [];
+  if (panel === null || first === undefined) return state;
+  const { branch, scores, iterationCount, juries } = outcomeOf(state, panel);
+  const { arrivals, ended } = followRoute(state, { node, step: panelStep, branch, next: route?.next ?? [] });
+  const closed: FrontierNode = { ...first, step: panelStep, active: false, branch, seat: null };
+  const isFirst = progress.frontier[0]?.seat?.panelStep === panelStep;
+  return {
+    ...state,
+    ownership: { ...state.ownership, takeovers: 0 },
+    progress: {
+      ...progress,
+      ...{ scores, iterationCount, juries, arrivals, ended },
+      frontier: progress.frontier.flatMap((each) => {
+        if (each.seat?.panelStep !== panelStep) return [each];
+        return each.seat.member === first.seat.member ? [closed] : [];
+      }),
+      shown: isFirst ? branch : progress.shown,
+    },
   };
 }
 
 function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): RunState {
   const { progress, ownership } = state;
   const { step, node, output, route } = data;
+  if (data.member !== undefined) {
+    const frontier = changeStep(progress, step, (each) => {
+      return each.seat === null ? each : { ...each, active: false, seat: { ...each.seat, output } };
+    });
+    return { ...state, ownership: { ...ownership, takeovers: 0 }, progress: { ...progress, frontier } };
+  }
   // Named fields, because Node 20 is slow at several spreads in one object.
   const { branch, scores, iterationCount } = afterOutput(state, step, output);
-  const { arrivals, ended } = followRoute(state, { node, step, branch, next: route.next });
+  const { arrivals, ended } = followRoute(state, { node, step, branch, next: route?.next ?? [] });
   return {
     ...state,
     ownership: { ...ownership, takeovers: 0 },

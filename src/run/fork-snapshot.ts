@@ -2,31 +2,60 @@
  * A run's state as plain data for the first event of its fork (schemas/run-fold.json), and back. Not an XState snapshot.
  * Two recorded names differ from the state's: `gates` is `pauses`, and `front` is `frontier`.
  */
-import type { FoldedBranch, FoldedFeedback, RunFold } from '../generated/schemas.js';
+import type {
+  FoldedBranch,
+  FoldedDeliberation,
+  FoldedFeedback,
+  FoldedPanel,
+  FoldedSeat,
+  RunFold,
+} from '../generated/schemas.js';
 import type { Branch } from './branch.js';
-import type { FrontierNode, RunProgress, RunState } from './state.js';
+import type { Deliberation, PanelAnswers } from './deliberation.js';
+import type { FrontierNode, RunProgress, RunState, Seat } from './state.js';
 import { openPauseOf } from './state.js';
 
+/** Fields that only runs with panels, ranks or juries have. */
+type OfPanels = 'executions' | 'juries';
+
 /** The state that a fork of this run continues from, with every field, also those that older snapshots lack. */
-export function forkSnapshot(run: RunState): Required<RunFold> {
+export function forkSnapshot(run: RunState): Required<Omit<RunFold, OfPanels>> & Pick<RunFold, OfPanels> {
   const { progress } = run;
   const drafts = new IndexedList<string>((text) => text);
   const feedback = new IndexedList<FoldedFeedback>(({ from, text }) => `${from} ${text}`);
   // Recorded under two names, because the two values differed in earlier versions.
-  const folded = ({ verdict, ...branch }: Branch): Required<FoldedBranch> => ({
+  const foldedPanel = ({ answers, points, ...panel }: PanelAnswers): FoldedPanel => ({
+    ...panel,
+    answers: answers.map((each) => ({ ...each, text: drafts.indexOf(each.text) })),
+    points: points === null ? null : points.map((each) => ({ ...each })),
+  });
+  const foldedDeliberation = ({ panel, inDraft, analysis, ...rest }: Deliberation): FoldedDeliberation => ({
+    ...rest,
+    panel: panel === null ? null : foldedPanel(panel),
+    inDraft: inDraft.map(foldedPanel),
+    analysis: analysis === null ? null : { value: analysis.value, order: [...analysis.order] },
+  });
+  type Folded = Required<Omit<FoldedBranch, 'deliberation'>> & Pick<FoldedBranch, 'deliberation'>;
+  const folded = ({ verdict, deliberation, ...branch }: Branch): Folded => ({
     ...branch,
+    ...(deliberation !== null && { deliberation: foldedDeliberation(deliberation) }),
     decision: verdict,
     route: verdict,
     draft: branch.draft === null ? null : drafts.indexOf(branch.draft),
     feedback: branch.feedback.map(({ from, text }) => feedback.indexOf({ from, text })),
     forks: branch.forks.map((fork) => ({ ...fork })),
   });
+  const { executions, juries } = progress;
   return {
     version: 1,
     inputTopic: progress.inputTopic,
     steps: progress.steps,
     iterationCount: progress.iterationCount,
+    ...(executions !== progress.steps && { executions }),
     scores: { ...progress.scores },
+    ...(Object.keys(juries).length > 0 && { juries: Object.fromEntries(
+      Object.entries(juries).map(([node, rounds]) => [node, rounds.map((scores) => [...scores])]),
+    ) }),
     sources: progress.sources === null ? null : [...progress.sources],
     gates: openPauseOf(run) === null ? progress.pauses : progress.pauses - 1,
     isApproved: progress.isApproved,
@@ -36,6 +65,7 @@ export function forkSnapshot(run: RunState): Required<RunFold> {
       step: each.step,
       isOutstanding: isOutstanding(run, each),
       branch: folded(each.branch),
+      ...(each.seat !== null && { seat: foldedSeat(each.seat, each) }),
     })),
     arrivals: progress.arrivals.map((each) => ({ ...each, branch: folded(each.branch) })),
     ended: progress.ended.map((each) => ({ ...each, branch: folded(each.branch) })),
@@ -45,16 +75,37 @@ export function forkSnapshot(run: RunState): Required<RunFold> {
   };
 }
 
+/** A fork starts the time of its panels after their quorum again, so `until` is left out. */
+function foldedSeat({ until: _, ...seat }: Seat, { model, orderShown }: FrontierNode): FoldedSeat {
+  return { ...seat, model, orderShown: [...orderShown] };
+}
+
+/** Whether a step's node has no result yet: the step is outstanding, or its panel has not closed. */
+export function isOpen(run: RunState, each: FrontierNode): boolean {
+  return each.seat !== null || isOutstanding(run, each);
+}
+
 /** Whether a step has no result yet: it is in flight, or its attempt has failed and no other has started. */
-export function isOutstanding({ progress }: RunState, { active, step }: FrontierNode): boolean {
+export function isOutstanding({ progress }: RunState, { active, step, seat }: FrontierNode): boolean {
+  if (seat !== null) return seat.output === null && seat.error === null;
   const { arrivals, ended } = progress;
   return active || ![...arrivals, ...ended].some(({ from }) => from === step);
 }
 
 /** The state that a fork begins with. Outstanding steps count their attempts from 0 again. */
 export function restoreSnapshot(fold: RunFold, at: string): RunProgress {
-  const branchOf = ({ route, decision, givenScore, ...folded }: FoldedBranch): Branch => ({
+  const panelOf = ({ answers, ...panel }: FoldedPanel): PanelAnswers => ({
+    ...panel,
+    answers: answers.map((each) => ({ ...each, text: entryAt(fold.drafts, each.text) })),
+  });
+  const deliberationOf = ({ panel, inDraft, ...rest }: FoldedDeliberation): Deliberation => ({
+    ...rest,
+    panel: panel === null ? null : panelOf(panel),
+    inDraft: inDraft.map(panelOf),
+  });
+  const branchOf = ({ route, decision, givenScore, deliberation, ...folded }: FoldedBranch): Branch => ({
     ...folded,
+    deliberation: deliberation === undefined ? null : deliberationOf(deliberation),
     verdict: route,
     givenScore: givenScore === undefined ? folded.score : givenScore,
     draft: folded.draft === null ? null : entryAt(fold.drafts, folded.draft),
@@ -64,24 +115,35 @@ export function restoreSnapshot(fold: RunFold, at: string): RunProgress {
     ...each,
     branch: branchOf(each.branch),
   });
-  const untried = { attempt: 0, model: null, failures: 0, outage: null, startedAt: at, delayMs: 0, tools: [] };
-  const { inputTopic, steps, iterationCount, scores, sources, gates: pauses, isApproved, activeNode } = fold;
+  const untried = { attempt: 0, failures: 0, outage: null, startedAt: at, delayMs: 0, tools: [] };
+  const { inputTopic, steps, executions = steps, iterationCount, scores, juries = {}, sources } = fold;
+  const { gates: pauses, isApproved, activeNode } = fold;
   return {
     inputTopic,
     steps,
+    executions,
     iterationCount,
     scores,
+    juries,
     sources,
     pauses,
     isApproved,
     activeNode,
-    frontier: fold.front.map(({ node, step, isOutstanding: active, branch }) => {
-      return { ...untried, node, step, active, branch: branchOf(branch) };
+    frontier: fold.front.map(({ node, step, isOutstanding: active, branch, seat }) => {
+      return { ...untried, node, step, active, branch: branchOf(branch), ...restoredSeat(seat) };
     }),
     arrivals: fold.arrivals.map(unfolded),
     ended: fold.ended.map(unfolded),
     shown: branchOf(fold.shown),
   };
+}
+
+/** A member that has ended keeps its model and what it was shown; one that has not starts over. */
+function restoredSeat(folded: FoldedSeat | undefined): Pick<FrontierNode, 'model' | 'orderShown' | 'seat'> {
+  if (folded === undefined) return { model: null, orderShown: [], seat: null };
+  const { model, orderShown, ...seat } = folded;
+  const hasEnded = seat.output !== null || seat.error !== null;
+  return { model: hasEnded ? model : null, orderShown, seat: { ...seat, until: null } };
 }
 
 /** A list of distinct values, each referred to by its index. */

@@ -16,7 +16,7 @@ import { humanSource } from './branch.js';
 import { branchShown, nextFrontier, nodesAhead } from './frontier.js';
 import { effectiveOverride, overrideState } from './override.js';
 import { routeUnderOverride } from './override.js';
-import { forkSnapshot, isOutstanding } from './fork-snapshot.js';
+import { forkSnapshot, isOpen } from './fork-snapshot.js';
 import type { RunParameters } from './request.js';
 import type { RunState } from './state.js';
 import { pauseOf, withProgress } from './state.js';
@@ -153,7 +153,7 @@ const CHANGEABLE = [
 /** The state after an override, as after a `modify` in God Mode. The last node is routed again if it has ended. */
 function overridden(run: RunState, override: StateOverride): RunState {
   const at = { source: forkSource(run), shown: nodesAhead(run) };
-  const hasEnded = run.progress.frontier.every((each) => !isOutstanding(run, each));
+  const hasEnded = run.progress.frontier.every((each) => !isOpen(run, each));
   const continuation = hasEnded ? routeUnderOverride(run, override, at) : { route: null, nextNodes: at.shown };
   const changed = overrideState(run, override, { ...at, ...continuation });
   const next = nextFrontier(changed);

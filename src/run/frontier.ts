@@ -1,7 +1,7 @@
 /** Which nodes run next and on which branch. A branch waits at a join for the others that can reach it. */
 import type { Branch, Joining } from './branch.js';
 import { joinBranches, partsOfJoin } from './branch.js';
-import { isOutstanding } from './fork-snapshot.js';
+import { isOpen, isOutstanding } from './fork-snapshot.js';
 import type { Plan } from '../graph/plan.js';
 import type { Arrival, FrontierNode, RunState } from './state.js';
 import { labelOf } from './state.js';
@@ -35,10 +35,10 @@ export function unstartedNodes({ plan, progress }: RunState): readonly string[] 
 
 /** The nodes about to run: those in flight and the rest of their frontier, or the next frontier if none is in flight. */
 export function nodesAhead(run: RunState): readonly string[] {
-  const outstanding = run.progress.frontier.filter((each) => isOutstanding(run, each));
-  if (outstanding.length === 0) return nextFrontier(run);
-  const others = outstanding.length === run.progress.frontier.length ? unstartedNodes(run) : [];
-  return [...outstanding.map(({ node }) => node), ...others];
+  const open = run.progress.frontier.filter((each) => isOpen(run, each));
+  if (open.length === 0) return nextFrontier(run);
+  const others = open.length === run.progress.frontier.length ? unstartedNodes(run) : [];
+  return [...new Set(open.map(({ node }) => node)), ...others];
 }
 
 /** The branch that a node of the next frontier works on: the join of its arrivals. */
@@ -65,7 +65,7 @@ export function partsAtEnd(state: RunState): readonly Branch[] {
 /** The branch that clients see at a pause: the one that the first waiting node would work on. */
 export function branchShown(state: RunState, nextNodes: readonly string[]): Branch {
   const [first] = nextNodes;
-  const begun = state.progress.frontier.find((each) => each.node === first && isOutstanding(state, each));
+  const begun = state.progress.frontier.find((each) => each.node === first && isOpen(state, each));
   if (begun !== undefined && state.spending !== null) return begun.branch;
   return first === undefined ? state.progress.shown : branchInto(state, first, state.progress.steps + 1);
 }
@@ -95,7 +95,7 @@ function endings({ plan, progress }: RunState): readonly Joining[] {
 function openForks(joined: Branch, state: RunState, into: string): Branch['forks'] {
   const others: readonly Branch[] = [
     ...state.progress.arrivals.filter((each: Arrival) => each.node !== into).map((each) => each.branch),
-    ...state.progress.frontier.filter((each) => each.active).map((each) => each.branch),
+    ...state.progress.frontier.filter((each) => each.active || each.seat !== null).map((each) => each.branch),
     ...state.progress.ended.map((each) => each.branch),
   ];
   const lastOpen = joined.forks.findLastIndex((fork, depth) =>

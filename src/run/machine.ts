@@ -9,7 +9,7 @@ import { assign, createActor, setup } from 'xstate';
 import { planOf } from '../graph/plan.js';
 import type { Graph } from '../generated/schemas.js';
 import type { Next, ChartPlace } from './event-rules.js';
-import { EVENTS, GUARDED, mayFollow } from './event-rules.js';
+import { EVENTS, GUARDED, MEMBER_EVENTS, mayFollow } from './event-rules.js';
 import type { RunEvent } from './events.js';
 import { evolve, firstState } from './evolve.js';
 import type { RunState } from './state.js';
@@ -138,16 +138,20 @@ function transitionsAt(
   targets: Partial<Record<NonNullable<Next>, string>> = STATES,
 ): Readonly<Record<string, Transition>> {
   const transitions: Record<string, Transition> = {};
-  for (const [event, nextAt] of Object.entries(EVENTS)) {
-    const next = nextAt[place];
-    if (next === undefined) continue;
-    const target = next === null ? undefined : targets[next];
-    transitions[node === undefined ? event : `${event}.${node}`] = {
-      ...(target !== undefined && { target }),
-      actions: 'adopt',
-      ...(GUARDED.has(event) && { guard: 'mayFollow' }),
-    };
-  }
+  const add = (rules: typeof MEMBER_EVENTS, suffix: string): void => {
+    for (const [event, nextAt] of Object.entries(rules)) {
+      const next = nextAt[place];
+      if (next === undefined) continue;
+      const target = next === null ? undefined : targets[next];
+      transitions[`${event}${suffix}`] = {
+        ...(target !== undefined && { target }),
+        actions: 'adopt',
+        ...(GUARDED.has(event) && { guard: 'mayFollow' }),
+      };
+    }
+  };
+  add(EVENTS, node === undefined ? '' : `.${node}`);
+  if (node !== undefined) add(MEMBER_EVENTS, `.member.${node}`);
   return transitions;
 }
 
@@ -201,7 +205,10 @@ export function stateKeyOf(index: number): string {
 
 /** An event of a node gets an XState type of its own. */
 function eventType({ type, data }: RunEvent, keys: ReadonlyMap<string, string>): string {
-  return 'step' in data ? `${type}.${keys.get(data.node) ?? UNKNOWN_NODE}` : type;
+  if (!('step' in data) && !('panelStep' in data)) return type;
+  const key = keys.get(data.node) ?? UNKNOWN_NODE;
+  const isMembers = 'member' in data && Object.hasOwn(MEMBER_EVENTS, type);
+  return isMembers ? `${type}.member.${key}` : `${type}.${key}`;
 }
 
 /** Not a key of any state, so that the chart refuses events of nodes that the graph does not have. */

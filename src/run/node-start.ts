@@ -3,8 +3,10 @@ import type { RenderedPrompt } from '../council/prompt.js';
 import { renderPrompt } from '../council/prompt.js';
 import { grantedTools, renderedTools, toolsAsRecorded } from '../council/tools/tool.js';
 import type { PromptInput } from '../models/port.js';
-import type { Reservation } from '../generated/schemas.js';
+import type { GraphNode, Reservation } from '../generated/schemas.js';
 import { reservationOf } from './budget/spending.js';
+import type { StepPlace } from './deliberation.js';
+import { hasMembers, membersOf, orderShownTo, shownTo, stepNode } from './deliberation.js';
 import type { Assignment, DecisionContext, PendingEvents } from './pending-events.js';
 import { callOf } from './pending-events.js';
 import type { FrontierNode, RunState } from './state.js';
@@ -14,59 +16,88 @@ export function startNextAttempt(pending: PendingEvents, at: FrontierNode, delay
   startNode(pending, { ...at, attempt: at.attempt + 1 }, delayMs);
 }
 
+/** What determines an attempt that is to start. */
+export type AttemptStart = Pick<FrontierNode, 'node' | 'step' | 'attempt' | 'model' | 'branch' | 'seat'>;
+
 /** Records the start of an attempt. */
-export function startNode(
-  pending: PendingEvents,
-  { node, step, attempt, model, branch }: Pick<FrontierNode, 'node' | 'step' | 'attempt' | 'model' | 'branch'>,
-  delayMs: number,
-): void {
+export function startNode(pending: PendingEvents, attempt: AttemptStart, delayMs: number): void {
   const { run, context } = pending;
+  const { node, step, seat } = attempt;
+  const place = placeOf(attempt);
   const tools = toolsAsRecorded(run.plan.node(node).tools, context.isToolAvailable);
-  const assignment = assignmentOf(run, { node, branch, tools });
-  const { rendered } = assignment;
-  const name = model ?? context.fullName(run.plan.node(node).model);
-  pending.assignments.set(callOf({ step, attempt }), assignment);
+  const orderShown = orderShownTo(run.plan, place, { runId: run.runId, step, sha256: context.sha256 });
+  const assignment = assignmentOf(run, { ...attempt, tools, orderShown });
+  const { masked } = shownTo(run.plan, place, orderShown);
+  const name = attempt.model ?? context.fullName(stepNode(run.plan, place).model);
+  pending.assignments.set(callOf(attempt), assignment);
   pending.write({
     type: 'NodeStarted',
     data: {
-      step,
-      node,
-      attempt,
+      ...{ step, node, attempt: attempt.attempt },
+      ...(seat !== null && { member: seat.member, panelStep: seat.panelStep }),
+      ...(orderShown.length > 0 && { order_shown: [...orderShown] }),
+      ...(masked.length > 0 && { masked: [...masked] }),
       iteration: run.progress.iterationCount,
-      inputHash: promptHash(rendered, context.sha256),
+      inputHash: promptHash(assignment.rendered, context.sha256),
       model: name,
       tools,
       delayMs,
-      ...(run.spending !== null && { reserved: reservationFor(run, { node, tools, model: name, rendered }, context) }),
+      ...(run.spending !== null && { reserved: reservationFor(run, attempt, { ...assignment, tools, name, context }) }),
     },
   });
 }
 
-/** What the first call of an attempt reserves. */
-export function firstReservation(
+/** The first attempts of a node's steps: one, or one of each member, numbered from a step. */
+export function firstAttempts(
   run: RunState,
-  { node, branch, model }: Pick<FrontierNode, 'node' | 'branch' | 'model'>,
-  context: DecisionContext,
-): Reservation {
-  const graphNode = run.plan.node(node);
-  const tools = toolsAsRecorded(graphNode.tools, context.isToolAvailable);
-  const { rendered } = assignmentOf(run, { node, branch, tools });
-  return reservationFor(run, { node, tools, model: model ?? context.fullName(graphNode.model), rendered }, context);
+  { node, branch, step }: Pick<FrontierNode, 'node' | 'branch' | 'step'>,
+): readonly AttemptStart[] {
+  const first = { node, branch, step, attempt: 1, model: null, seat: null };
+  if (!hasMembers(run.plan.node(node))) return [first];
+  return membersOf(run.plan, first).map(({ id: member }, index) => {
+    const seat = { member, panelStep: step, until: null, output: null, error: null };
+    return { ...first, step: step + index, seat };
+  });
 }
 
-/** What determines the request of an attempt's first call. */
-interface AttemptRequest extends Pick<FrontierNode, 'node' | 'tools'> {
-  readonly model: string;
-  readonly rendered: RenderedPrompt;
+function placeOf({ node, branch, seat }: Pick<FrontierNode, 'node' | 'branch' | 'seat'>): StepPlace {
+  return { node, branch, member: seat?.member ?? null };
+}
+
+/** The node of a step, with the settings of its member. */
+export function nodeOf(run: RunState, at: Pick<FrontierNode, 'node' | 'branch' | 'seat'>): GraphNode {
+  return stepNode(run.plan, placeOf(at));
+}
+
+/** What the first call of an attempt reserves. */
+export function firstReservation(run: RunState, attempt: AttemptStart, context: DecisionContext): Reservation {
+  const { step, model } = attempt;
+  const graphNode = nodeOf(run, attempt);
+  const tools = toolsAsRecorded(graphNode.tools, context.isToolAvailable);
+  const orderShown = orderShownTo(run.plan, placeOf(attempt), { runId: run.runId, step, sha256: context.sha256 });
+  const { rendered } = assignmentOf(run, { ...attempt, tools, orderShown });
+  return reservationFor(run, attempt, { rendered, tools, name: model ?? context.fullName(graphNode.model), context });
 }
 
 function reservationFor(
   run: RunState,
-  { node, tools, model, rendered }: AttemptRequest,
-  { priceOf }: DecisionContext,
+  attempt: AttemptStart,
+  {
+    rendered,
+    tools,
+    name,
+    context,
+  }: {
+    readonly rendered: RenderedPrompt;
+    readonly tools: readonly string[];
+    /** Full name of the model. */
+    readonly name: string;
+    readonly context: DecisionContext;
+  },
 ): Reservation {
   const texts = [rendered.system, rendered.prompt];
-  return reservationOf(run.plan.node(node), { texts, tools: grantedTools(tools).length, price: priceOf(model) });
+  const price = context.priceOf(name);
+  return reservationOf(nodeOf(run, attempt), { texts, tools: grantedTools(tools).length, price });
 }
 
 /** The hash of a prompt, as recorded at the start of its attempt. */
@@ -74,26 +105,26 @@ export function promptHash({ system, prompt }: RenderedPrompt, sha256: (text: st
   return sha256(`${system}\n${prompt}`);
 }
 
+/** What determines the prompt of an attempt. */
+type PromptPlace = Pick<FrontierNode, 'node' | 'branch' | 'tools' | 'seat' | 'orderShown'>;
+
 /** The prompt of an attempt: its input and the rendered texts. */
-export function assignmentOf(run: RunState, at: Pick<FrontierNode, 'node' | 'branch' | 'tools'>): Assignment {
+export function assignmentOf(run: RunState, at: PromptPlace): Assignment {
   const promptInput = promptInputFor(run, at);
   return { promptInput, rendered: renderPrompt(promptInput) };
 }
 
 /** The prompt input of an attempt. Pure: a reader can derive it from the attempt's NodeStarted event and those before. */
-export function promptInputFor(
-  run: RunState,
-  { node, branch, tools }: Pick<FrontierNode, 'node' | 'branch' | 'tools'>,
-): PromptInput {
-  const { label, role, systemPrompt } = run.plan.node(node);
-  const feedback = branch.feedback.map(({ text }) => text);
+export function promptInputFor(run: RunState, at: PromptPlace): PromptInput {
+  const { label, role, systemPrompt } = nodeOf(run, at);
+  const feedback = at.branch.feedback.map(({ text }) => text);
   return {
     label,
     role,
     systemPrompt,
     topic: run.progress.inputTopic,
-    draft: branch.draft,
+    ...shownTo(run.plan, placeOf(at), at.orderShown).input,
     feedback,
-    ...renderedTools(tools),
+    ...renderedTools(at.tools),
   };
 }

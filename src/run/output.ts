@@ -4,11 +4,12 @@ import { codePoints } from '../graph/limits.js';
 import { present } from '../system/element.js';
 import type { Branch } from './branch.js';
 import { boundedFeedback, verdictOf } from './branch.js';
+import { deliberated } from './deliberation.js';
 import type { NodeOutput } from '../generated/schemas.js';
 import type { RunProgress, RunState } from './state.js';
 
 /** What the conditions of edges read. The draft's length is counted once, when a condition first reads it. */
-export function conditionFacts({ verdict, score, draft }: Branch, iteration: number): ConditionFacts {
+export function conditionFacts({ verdict, score, draft, deliberation }: Branch, iteration: number): ConditionFacts {
   let length: number | null = null;
   return {
     route: verdict,
@@ -17,12 +18,14 @@ export function conditionFacts({ verdict, score, draft }: Branch, iteration: num
     get draftLength() {
       return (length ??= codePoints(draft ?? ''));
     },
+    agreement: deliberation?.agreement ?? null,
+    spread: deliberation?.spread ?? null,
   };
 }
 
 /**
  * The node's branch and the run's counters after its output: the fold applies it, and a decision does so beforehand to
- * find the route. A role with a new kind of output is handled here.
+ * find the route. A role with a new kind of output is handled here; members of panels, ranks and juries in `panels.ts`.
  *
  * @throws when the run has no such step in its frontier
  */
@@ -31,20 +34,52 @@ export function afterOutput(
   step: number,
   output: NodeOutput,
 ): Pick<RunProgress, 'scores' | 'iterationCount'> & { readonly branch: Branch } {
-  const { plan, request, progress } = state;
+  const { plan, progress } = state;
   const { scores, iterationCount } = progress;
   const ran = progress.frontier.find((each) => each.step === step);
   if (ran === undefined) throw new Error(`Run "${state.runId}" has no step ${step} under way`);
-  const { node, branch } = ran;
+  const { node, branch, orderShown } = ran;
   const from = String(step);
   if ('draft' in output) {
-    const drafted = { ...branch, draft: output.draft, draftFrom: from, draftBy: node };
+    const { draft } = output;
+    const drafted = { ...branch, draft, draftFrom: from, draftBy: node, deliberation: afterDraft(branch) };
     return { branch: drafted, scores, iterationCount: iterationCount + (plan.node(node).countsIteration ? 1 : 0) };
   }
-  const { score, feedback: text } = output;
+  if ('score' in output) {
+    return { ...scoredBranch(state, { node, branch, from, ...output }), iterationCount };
+  }
+  if ('analysis' in output) {
+    const analysis = { value: output.analysis, order: orderShown };
+    return { branch: { ...branch, deliberation: deliberated(branch, { analysis }) }, scores, iterationCount };
+  }
+  throw new Error(`Step ${step} of run "${state.runId}" is not a member of a panel`);
+}
+
+/** A written draft takes the place of a panel's answers. */
+export function afterDraft(branch: Branch): Branch['deliberation'] {
+  return branch.deliberation === null ? null : deliberated(branch, { inDraft: [], analysis: null });
+}
+
+/** A branch with a critic's score, and the counts of the critics' scores. */
+export function scoredBranch(
+  { request, progress: { scores } }: RunState,
+  {
+    node,
+    branch,
+    from,
+    score,
+    feedback: text,
+  }: {
+    readonly node: string;
+    readonly branch: Branch;
+    readonly from: string;
+    readonly score: number;
+    readonly feedback: string;
+  },
+): Pick<RunProgress, 'scores'> & { readonly branch: Branch } {
   const { maxIterations, passScore } = request.limits;
   const times = timesScored(scores, node) + 1;
-  const scored = {
+  const scored: Branch = {
     ...branch,
     score,
     scoreFrom: from,
@@ -53,7 +88,7 @@ export function afterOutput(
     feedback: boundedFeedback([...branch.feedback, { from, text }]),
     verdict: times >= maxIterations ? 'approve' : verdictOf(score, passScore),
   };
-  return { branch: scored, scores: { ...scores, [node]: times }, iterationCount };
+  return { branch: scored, scores: { ...scores, [node]: times } };
 }
 
 /** Whether the critic of a branch has scored `maxIterations` times: then only a human can ask for rework. */

@@ -1,7 +1,8 @@
 /** The drafts that a human's override gives to branches. */
 import type { StateOverride } from '../generated/schemas.js';
 import type { Branch, Fork } from './branch.js';
-import { isOutstanding } from './fork-snapshot.js';
+import { isOpen } from './fork-snapshot.js';
+import { afterDraft } from './output.js';
 import { liveBranches } from './pause-view.js';
 import type { Arrival, FrontierNode, RunState } from './state.js';
 import { withProgress } from './state.js';
@@ -56,7 +57,7 @@ interface Redraft {
 
 /** The state in which those of `nodes` that are about to run have their given drafts. */
 export function overrideDrafts(run: RunState, drafts: GivenDrafts, nodes: readonly string[]): RunState {
-  const outstanding = run.progress.frontier.filter((each) => isOutstanding(run, each)).map(({ node }) => node);
+  const outstanding = run.progress.frontier.filter((each) => isOpen(run, each)).map(({ node }) => node);
   const redrafted = (
     { node, branch }: { readonly node: string; readonly branch: Branch },
     isNext: boolean,
@@ -67,7 +68,7 @@ export function overrideDrafts(run: RunState, drafts: GivenDrafts, nodes: readon
   const ofFrontier = (each: FrontierNode): Redraft => redrafted(each, outstanding.includes(each.node));
   const ofArrival = (each: Arrival): Redraft => redrafted(each, !outstanding.includes(each.node));
   const shared = sharedDrafts([
-    ...run.progress.frontier.filter((each) => isOutstanding(run, each)).map(ofFrontier),
+    ...run.progress.frontier.filter((each) => isOpen(run, each)).map(ofFrontier),
     ...run.progress.arrivals.map(ofArrival),
     ...run.progress.ended.map((each) => redrafted(each, false)),
   ]);
@@ -127,5 +128,5 @@ function withDraft(
   const isShared = branch.forks.at(-1)?.draftFrom === branch.draftFrom && forks.at(-1)?.draftFrom !== given.from;
   // An edited draft keeps its author. The author of a joined or shared draft becomes the node that the draft is for.
   const draftBy = isJoined || isShared ? given.node : branch.draftBy;
-  return { ...branch, draft: given.draft, draftFrom: given.from, draftBy, forks };
+  return { ...branch, draft: given.draft, draftFrom: given.from, draftBy, forks, deliberation: afterDraft(branch) };
 }

@@ -3,7 +3,7 @@ import type { ApprovalDeadline } from '../generated/schemas.js';
 import type { ApprovalRule } from '../graph/approvals.js';
 import { deadlineOf, ruleAt } from './approvals.js';
 import { branchInto } from './frontier.js';
-import { isOutstanding } from './fork-snapshot.js';
+import { isOpen } from './fork-snapshot.js';
 import type { FrontierNode, RunPause, RunState, Vote } from './state.js';
 import { hasSession, isFinished, openPauseOf, pauseOf } from './state.js';
 
@@ -52,7 +52,9 @@ export function approvalsAt(run: RunState, pause: RunPause): PauseApprovals | nu
 
 /** Live branches: at nodes in flight or next, in the order of the frontier, then those that wait for another branch. */
 export function liveBranches(run: RunState): readonly LiveBranch[] {
-  const outstanding = run.progress.frontier.filter((each) => isOutstanding(run, each)).map(liveBranchOf);
+  const open = run.progress.frontier.filter((each) => isOpen(run, each)).map(liveBranchOf);
+  // The members of a panel share its branch.
+  const outstanding = open.filter(({ node }, index) => open.findIndex((each) => each.node === node) === index);
   const isNext = (node: string): boolean => !outstanding.some((each) => each.node === node);
   const pause = pauseOf(run);
   const next = pause === null ? [] : pause.nextNodes;

@@ -1,6 +1,6 @@
 /** The state of a run, folded from its events. Polls, channels, history, recovery and decisions all read it. */
 import { labelInOneLine } from '../graph/label.js';
-import type { GateAction, GateChoice, Graph, RunFailedData, RunRequestedData } from '../generated/schemas.js';
+import type { GateAction, GateChoice, Graph, NodeOutput, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
 import type { Plan } from '../graph/plan.js';
 import type { Branch } from './branch.js';
@@ -32,6 +32,23 @@ export interface FrontierNode {
   readonly active: boolean;
   /** The branch that the node works on, with its output after it is done. */
   readonly branch: Branch;
+  /** The members whose answers its prompt shows, as shown: the first is Response A. */
+  readonly orderShown: readonly string[];
+  /** Its part in a panel, rank or jury under way, or null if it is the step of a node. */
+  readonly seat: Seat | null;
+}
+
+/** A member's part in a panel, rank or jury. */
+export interface Seat {
+  readonly member: string;
+  /** Number of the panel: the step of its first member. */
+  readonly panelStep: number;
+  /** When its answer is discarded, ISO 8601, or null before the quorum has answered. */
+  readonly until: string | null;
+  /** Its answer, or null before. */
+  readonly output: NodeOutput | null;
+  /** Why all its attempts have failed, or null if they have not. */
+  readonly error: string | null;
 }
 
 /** An outage of a model's server that a step has found. */
@@ -147,11 +164,15 @@ export interface Ownership {
 export interface RunProgress {
   /** The topic, with a human's changes. */
   readonly inputTopic: string;
-  /** Node executions so far, and number of the last step. */
+  /** Number of the last step. */
   readonly steps: number;
+  /** Node executions so far. A panel, rank or jury is one, and each of its members is a step. */
+  readonly executions: number;
   readonly iterationCount: number;
   /** How often each critic has scored. */
   readonly scores: Readonly<Record<string, number>>;
+  /** The scores of each jury, by execution; null for a member without a score. */
+  readonly juries: Readonly<Record<string, readonly (readonly (number | null)[])[]>>;
   /** Marks of the document pages that the run's tools have returned, or null if there are too many to keep and check. */
   readonly sources: readonly string[] | null;
   /** Pauses so far. */
@@ -264,8 +285,9 @@ export function isInOutage(state: RunState, at: string): boolean {
   );
 }
 
+/** Whether every node of the frontier has ended. */
 export function isFrontierDone(state: RunState): boolean {
-  return state.progress.frontier.every((each) => !each.active);
+  return state.progress.frontier.every((each) => !each.active && each.seat === null);
 }
 
 /** The attempt of a report, or undefined if it is no longer in flight: late reports have no effect. */

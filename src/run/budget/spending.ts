@@ -20,6 +20,8 @@ export interface RunSpending {
 
 interface CallInFlight {
   readonly step: number;
+  /** As in Seat; absent: the step of a node. */
+  readonly panelStep?: number | undefined;
   readonly reservation: Reservation;
 }
 
@@ -36,11 +38,16 @@ export function spendingAfter(spending: RunSpending | null, event: RunEvent): Ru
     case 'NodeStarted':
       // An attempt that was cut off has no end: the next one settles its call.
       return withCall(withoutCall(spending, event.data.step, null), event.data);
-    case 'CallReserved':
-      return withCall(withoutCall(spending, event.data.step, event.data), event.data);
+    case 'CallReserved': {
+      const { step, reserved } = event.data;
+      const panelStep = spending.reserved.find((each) => each.step === step)?.panelStep;
+      return withCall(withoutCall(spending, step, event.data), { step, panelStep, reserved });
+    }
     case 'NodeCompleted':
     case 'NodeFailed':
       return withoutCall(spending, event.data.step, event.data.lastCall ?? event.data);
+    case 'PanelClosed':
+      return withoutPanel(spending, event.data.panelStep);
     case 'RunPaused':
       return event.data.reason === 'budget' ? { ...withoutCalls(spending), hasPaused: true } : spending;
     case 'GateDecided':
@@ -56,10 +63,14 @@ export function spendingAfter(spending: RunSpending | null, event: RunEvent): Ru
 
 function withCall(
   spending: RunSpending,
-  { step, reserved }: { readonly step: number; readonly reserved?: Reservation },
+  {
+    step,
+    panelStep,
+    reserved,
+  }: { readonly step: number; readonly panelStep?: number | undefined; readonly reserved?: Reservation },
 ): RunSpending {
   if (reserved === undefined) return spending;
-  return { ...spending, reserved: [...spending.reserved, { step, reservation: reserved }] };
+  return { ...spending, reserved: [...spending.reserved, { step, panelStep, reservation: reserved }] };
 }
 
 /** The spending after a step's call has ended, with its usage, or null if the call was cut off. */
@@ -68,6 +79,12 @@ export function withoutCall(spending: RunSpending, step: number, call: Partial<C
   if (ended === undefined) return spending;
   const reserved = spending.reserved.filter((each) => each !== ended);
   return { ...spending, reserved, spent: sumOf([spending.spent, costOfCall(call, ended.reservation)]) };
+}
+
+/** The spending when a panel closes: each discarded call counts as its reservation. */
+function withoutPanel(spending: RunSpending, panelStep: number): RunSpending {
+  const discarded = spending.reserved.filter((each) => each.panelStep === panelStep);
+  return discarded.reduce((before, { step }) => withoutCall(before, step, null), spending);
 }
 
 /** The spending when the run ends: each call in flight counts as its reservation. */

@@ -4,7 +4,7 @@ import { amountText, exceededLimits, neededFor, reservationOf, withoutCall, with
 import type { RunSpending } from './spending.js';
 import { complete, fail, pause } from '../ends.js';
 import { branchAtBudget, branchInto, stoppedSteps } from '../frontier.js';
-import { firstReservation, startNextAttempt, startNode } from '../node-start.js';
+import { firstAttempts, firstReservation, nodeOf, startNextAttempt, startNode } from '../node-start.js';
 import type { DecisionContext, PendingEvents } from '../pending-events.js';
 import type { FrontierNode, RunState } from '../state.js';
 import { attemptInFlight } from '../state.js';
@@ -29,8 +29,11 @@ export function startWork(pending: PendingEvents, work: Work): void {
 
 /** The budget that a run needs to begin attempts. */
 function neededToStart(run: RunWithBudget, { again, nodes }: Work, context: DecisionContext): Reservation {
-  const first = nodes.map((node, index) => {
-    return { node, branch: branchInto(run, node, run.progress.steps + 1 + index), model: null };
+  let step = run.progress.steps + 1;
+  const first = nodes.flatMap((node) => {
+    const attempts = firstAttempts(run, { node, step, branch: branchInto(run, node, step) });
+    step += attempts.length;
+    return attempts;
   });
   const attempts = [...again.map(({ at }) => at), ...first];
   return neededFor(
@@ -63,7 +66,7 @@ function stopAtBudget(pending: PendingEvents, { again, nodes }: Work, needed: Re
   const steps = again.map(({ at }) => at.step);
   const isWaiting = run.progress.frontier.some(({ active, step }) => active && !steps.includes(step));
   if (onExceeded !== 'fail' && isWaiting) return;
-  const next = [...again.map(({ at }) => at.node), ...nodes];
+  const next = [...new Set([...again.map(({ at }) => at.node), ...nodes])];
   const result = branchAtBudget(run);
   if (onExceeded === 'pause') {
     pause(pending, next, 'budget');
@@ -83,7 +86,7 @@ function startNodes(pending: PendingEvents, nodes: readonly string[]): void {
   for (const node of nodes) {
     const step = pending.run.progress.steps + 1;
     const branch = branchInto(pending.run, node, step);
-    startNode(pending, { node, step, attempt: 1, model: null, branch }, 0);
+    for (const attempt of firstAttempts(pending.run, { node, step, branch })) startNode(pending, attempt, 0);
   }
 }
 
@@ -107,7 +110,7 @@ export function reserveCall(pending: PendingEvents, { step, attempt, texts, tool
   if (at === undefined || run.spending === null) return;
   const { node, model } = at;
   const price = model === null ? null : context.priceOf(model);
-  const reserved = reservationOf(run.plan.node(node), { texts, tools, price });
+  const reserved = reservationOf(nodeOf(run, at), { texts, tools, price });
   const spending = withoutCall(run.spending, step, last);
   const needed = neededFor(spending, [reserved]);
   if (exceededLimits(spending.budget, needed).length === 0) {

@@ -26,7 +26,8 @@ import type { RunCommand } from '../decide.js';
 import { decide } from '../decide.js';
 import type { RunEvent, RunFact } from '../events.js';
 import type { Chart, RunSnapshot } from '../machine.js';
-import { assignmentOf } from '../node-start.js';
+import { assignmentOf, nodeOf } from '../node-start.js';
+import { openPanels } from '../panels.js';
 import type { FrontierNode, RunState } from '../state.js';
 import { outputLimitOf } from '../budget/spending.js';
 import { costed, reportOf } from './attempts.js';
@@ -77,6 +78,9 @@ export class RunActor {
   readonly #stopping = new AbortController();
   readonly #retryPolicy: RetryPolicy;
   #releasing = false;
+  /** When the next panel closes, in ms since 1970; infinite without one. */
+  #panelsDueMs = Number.POSITIVE_INFINITY;
+  #cancelPanelTimer: () => void = () => undefined;
   /** At most one command per node in flight and one per waiting request. */
   readonly #commands = new Sequencer();
 
@@ -162,6 +166,7 @@ export class RunActor {
     if (this.#isStopped) return;
     this.#isStopped = true;
     this.#stopping.abort(NO_LONGER_EXECUTED);
+    this.#cancelPanelTimer();
     this.#abortAll();
     this.#live.stop();
     this.#deps.host.onActorStopped(this.run);
@@ -212,12 +217,33 @@ export class RunActor {
       this.#calls.delete(key);
     }
     if (this.#releasing) return;
+    this.#awaitPanels();
     for (const [key, at] of active) {
       if (this.#calls.has(key)) continue;
       const call = new AbortController();
       this.#calls.set(key, call);
       this.#execute(at, call, assignments?.get(key)).catch((error: unknown) => this.#failRun(error));
     }
+  }
+
+  /** Closes panels when their time after the quorum has passed, by a timer for the next one. */
+  #awaitPanels(): void {
+    const { system } = this.#deps;
+    const next = openPanels(this.run).flatMap(({ until }) => (until === null ? [] : [Date.parse(until)]));
+    const dueMs = Math.min(...next);
+    if (dueMs === this.#panelsDueMs) return;
+    this.#cancelPanelTimer();
+    this.#panelsDueMs = dueMs;
+    if (next.length === 0) return;
+    this.#cancelPanelTimer = system.after(Math.max(0, dueMs - Date.parse(system.now())), () => {
+      this.#panelsDueMs = Number.POSITIVE_INFINITY;
+      const closed = this.send({ type: 'ClosePanels' });
+      // A timer may call back a little early: then no panel closes, and it is set again.
+      closed.then(
+        (facts) => facts?.length === 0 && this.#awaitPanels(),
+        (error: unknown) => this.#failRun(error),
+      );
+    });
   }
 
   #abortAll(): void {
@@ -229,7 +255,7 @@ export class RunActor {
     const { signal } = call;
     const { run } = this;
     const hasBudget = run.spending !== null;
-    const graphNode = run.plan.node(at.node);
+    const graphNode = nodeOf(run, at);
     const node = {
       ...graphNode,
       ...(at.model !== null && { model: at.model }),
@@ -247,7 +273,7 @@ export class RunActor {
       monotonicMs: system.monotonicMs,
       kit: { tools: tools.granted(grantedTools(at.tools)), record: (call) => this.#record(at, call), system },
       ...(hasBudget && { reserve: (next: FurtherCall) => this.#reserve(at, next) }),
-      tokenSink: () => tokens.sinkFor(run.runId, { node: at.node, step: at.step, attempt: at.attempt }),
+      tokenSink: () => tokens.sinkFor(run.runId, attemptOf(at)),
     });
     if (signal.aborted) return;
     this.#calls.set(callOf(at), null);
@@ -284,6 +310,11 @@ export class RunActor {
     const reason = reasonOf(error);
     this.send({ type: 'FailRun', error: reason }).catch((again: unknown) => host.reportFault(this.run.runId, again));
   }
+}
+
+/** What a listener to a draft is told of its attempt. */
+function attemptOf({ node, step, attempt, seat }: FrontierNode): Parameters<TokenBus['sinkFor']>[1] {
+  return { node, step, attempt, ...(seat !== null && { member: seat.member }) };
 }
 
 /**

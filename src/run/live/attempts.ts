@@ -1,6 +1,6 @@
 /** The outcome of an attempt, as the command that records it, and the delay before the next attempt. */
 import type { StepFailure, StepOutcome } from '../../council/step.js';
-import type { CallUsage } from '../../generated/schemas.js';
+import type { CallUsage, NodeOutput } from '../../generated/schemas.js';
 import type { ModelUsage } from '../../models/port.js';
 import type { PriceTable } from '../../models/prices.js';
 import { costOf } from '../../models/prices.js';
@@ -38,14 +38,29 @@ export function reportOf(
     return { type: 'FailNode', failure: recorded, retryInMs: waitMs };
   }
   const { usage, durationMs, dropped, finish } = outcome;
-  const output =
-    outcome.kind === 'drafted' ? { draft: outcome.draft } : { score: outcome.score, feedback: outcome.feedback };
+  const output = outputOf(at, outcome);
   const notes = {
     ...(dropped !== undefined && { dropped: [...dropped] }),
     ...(finish !== undefined && { finish }),
     ...(outcome.lastCall !== undefined && { lastCall: cost(outcome.lastCall) }),
   };
   return { type: 'CompleteNode', result: { step, attempt, output, ...cost(usage), durationMs, ...notes } };
+}
+
+/** The output of a successful attempt, as recorded. */
+function outputOf({ seat }: FrontierNode, outcome: Exclude<StepOutcome, { readonly kind: 'failed' }>): NodeOutput {
+  switch (outcome.kind) {
+    case 'drafted':
+      return seat === null ? { draft: outcome.draft } : { answer: outcome.draft };
+    case 'scored':
+      return { score: outcome.score, feedback: outcome.feedback };
+    case 'ranked':
+      return { ranking: [...outcome.ranking], comment: outcome.comment };
+    case 'analysed':
+      return { analysis: outcome.analysis };
+    default:
+      return outcome satisfies never;
+  }
 }
 
 /** A usage with its cost, as recorded. */

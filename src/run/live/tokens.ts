@@ -7,6 +7,8 @@ import { Broadcast } from '../../system/async/broadcast.js';
 export interface Token {
   readonly runId: string;
   readonly node: string;
+  /** The member of a panel that answers; absent: the node itself. */
+  readonly member?: string;
   readonly step: number;
   readonly attempt: number;
   /** From 1. Grows when the text sent so far does not belong to the draft (thoughts, words before tool calls). */
@@ -76,7 +78,7 @@ export class TokenBus {
    * A receiver for the text of a call to a model, or null if the run has no listeners: then the answer need not be
    * streamed.
    */
-  sinkFor(runId: string, from: Pick<Token, 'node' | 'step' | 'attempt'>): TokenSink | null {
+  sinkFor(runId: string, from: Pick<Token, 'node' | 'step' | 'attempt' | 'member'>): TokenSink | null {
     if (!this.#audiences.has(runId)) return null;
     let sent = { turn: 0, length: 0 };
     let piece = '';
