@@ -66,10 +66,7 @@ export function draftOfAnswers(answers: readonly Contribution[]): string {
 }
 
 /** What the branches of a join carry on: of each part, that of the branch with the later panel. */
-export function joinDeliberations(
-  branches: readonly Branch[],
-  written: readonly Branch[],
-): Deliberation | null {
+export function joinDeliberations(branches: readonly Branch[], written: readonly Branch[]): Deliberation | null {
   const all = branches.flatMap(({ deliberation }) => (deliberation === null ? [] : [deliberation]));
   const [first, ...others] = all;
   if (first === undefined) return null;

@@ -92,19 +92,24 @@ type EventOf<Types extends RunFactType> = {
 
 /** Whether a start is expected: of a node with an arrival, or another attempt of an outstanding step. */
 function isAwaited(run: RunState, data: NodeStartedData): boolean {
+  const { node, step, member = null, order_shown: order = [] } = data;
+  const begun = run.progress.frontier.find((each) => each.step === step);
+  if (begun === undefined) return isFirstAwaited(run, data);
+  const isSame = begun.node === node && isOwnStep(run, data) && isOutstanding(run, begun);
+  return isSame && isOrderOf(run.plan, { ...begun, member }, order);
+}
+
+/** Whether a node is expected to start; one with members starts with the first of them. */
+function isFirstAwaited(run: RunState, data: NodeStartedData): boolean {
+  const { plan, progress } = run;
   const { node, step, member, panelStep, order_shown: order = [] } = data;
-  const { frontier, steps, arrivals } = run.progress;
-  const begun = frontier.find((each) => each.step === step);
-  if (begun !== undefined) {
-    const isSame = begun.node === node && isOwnStep(run, data) && isOutstanding(run, begun);
-    return isSame && isOrderOf(run.plan, { ...begun, member: member ?? null }, order);
-  }
-  if (step !== steps + 1 || !arrivals.some((each) => each.node === node)) return false;
+  if (step !== progress.steps + 1 || !progress.arrivals.some((each) => each.node === node)) return false;
   const branch = branchInto(run, node, step);
-  const isFirst = hasMembers(run.plan.node(node))
-    ? panelStep === step && membersOf(run.plan, { node, branch })[0]?.id === member
-    : member === undefined && panelStep === undefined;
-  return isFirst && isOrderOf(run.plan, { node, branch, member: member ?? null }, order);
+  const first = hasMembers(plan.node(node))
+    ? { member: membersOf(plan, { node, branch })[0]?.id, panelStep: step }
+    : null;
+  if (first?.member !== member || first?.panelStep !== panelStep) return false;
+  return isOrderOf(plan, { node, branch, member: member ?? null }, order);
 }
 
 /** Whether an event of a step names its member and panel as the step's start did. */

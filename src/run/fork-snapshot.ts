@@ -53,9 +53,11 @@ export function forkSnapshot(run: RunState): Required<Omit<RunFold, OfPanels>> &
     iterationCount: progress.iterationCount,
     ...(executions !== progress.steps && { executions }),
     scores: { ...progress.scores },
-    ...(Object.keys(juries).length > 0 && { juries: Object.fromEntries(
-      Object.entries(juries).map(([node, rounds]) => [node, rounds.map((scores) => [...scores])]),
-    ) }),
+    ...(Object.keys(juries).length > 0 && {
+      juries: Object.fromEntries(
+        Object.entries(juries).map(([node, rounds]) => [node, rounds.map((scores) => [...scores])]),
+      ),
+    }),
     sources: progress.sources === null ? null : [...progress.sources],
     gates: openPauseOf(run) === null ? progress.pauses : progress.pauses - 1,
     isApproved: progress.isApproved,

@@ -88,7 +88,8 @@ const MAX_ERROR_CHARS = 4_000;
 
 /** What a closed panel means for its branch and its run. */
 export interface PanelOutcome
-  extends Pick<PanelClosedData, 'answered' | 'failed' | 'discarded' | 'result'>,
+  extends
+    Pick<PanelClosedData, 'answered' | 'failed' | 'discarded' | 'result'>,
     Pick<RunProgress, 'scores' | 'iterationCount' | 'juries'> {
   readonly branch: Branch;
 }
@@ -122,7 +123,11 @@ function answeredBranch(run: RunState, panel: OpenPanel, answered: readonly Seat
     const text = output !== null && 'answer' in output ? output.answer : '';
     return { member, label: labelAmong(members, member), model, text };
   });
-  return withAnswers(panel, { node: panel.node, panelStep: panel.panelStep, answers, points: null }, { analysis: null });
+  return withAnswers(
+    panel,
+    { node: panel.node, panelStep: panel.panelStep, answers, points: null },
+    { analysis: null },
+  );
 }
 
 /** The branch whose draft is these answers. */

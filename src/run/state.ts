@@ -1,6 +1,13 @@
 /** The state of a run, folded from its events. Polls, channels, history, recovery and decisions all read it. */
 import { labelInOneLine } from '../graph/label.js';
-import type { GateAction, GateChoice, Graph, NodeOutput, RunFailedData, RunRequestedData } from '../generated/schemas.js';
+import type {
+  GateAction,
+  GateChoice,
+  Graph,
+  NodeOutput,
+  RunFailedData,
+  RunRequestedData,
+} from '../generated/schemas.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
 import type { Plan } from '../graph/plan.js';
 import type { Branch } from './branch.js';

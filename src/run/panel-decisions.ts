@@ -1,0 +1,106 @@
+/** What follows from the answers of the members of panels, ranks and juries: part of `decide.ts`. */
+import type { CallUsage, NodeCompletedData } from '../generated/schemas.js';
+import { isTooLarge } from './branch.js';
+import { fail, failTooLarge } from './ends.js';
+import { routeOf } from './node-route.js';
+import { conditionFacts } from './output.js';
+import type { OpenPanel, SeatedStep } from './panels.js';
+import { isOver, openPanel, openPanels, outcomeOf, progressOf } from './panels.js';
+import type { PendingEvents } from './pending-events.js';
+import { endFrontier, failWithoutRoute } from './schedule.js';
+import type { FrontierNode, RunState, Seat } from './state.js';
+import { isFinished, labelOf } from './state.js';
+
+/** Records a member's answer, or discards it if the time after the quorum has passed. */
+export function completeMember(
+  pending: PendingEvents,
+  at: SeatedStep,
+  { output, ...result }: Omit<NodeCompletedData, 'route' | 'node'>,
+): void {
+  if (closeIfOver(pending, at.seat)) return;
+  const model = at.model !== null && { model: at.model };
+  const data = { node: at.node, ...memberOf(at), ...model, output, ...withinBudget(pending.run, result) };
+  pending.write({ type: 'NodeCompleted', data });
+  settlePanel(pending, at.seat.panelStep);
+}
+
+export function memberOf({ seat }: FrontierNode): { readonly member?: string; readonly panelStep?: number } {
+  return seat === null ? {} : { member: seat.member, panelStep: seat.panelStep };
+}
+
+/** Closes a panel if its time after the quorum has passed. @returns whether it did */
+export function closeIfOver(pending: PendingEvents, { panelStep }: Seat): boolean {
+  const panel = openPanel(pending.run, panelStep);
+  if (panel === null || !isOver(panel, pending.context.at)) return false;
+  settlePanel(pending, panelStep);
+  return true;
+}
+
+/** Closes the panels whose time after the quorum has passed. @returns whether there are any */
+export function closeDuePanels(pending: PendingEvents): boolean {
+  if (pending.run.phase.status !== 'running') return false;
+  const due = openPanels(pending.run).filter((panel) => isOver(panel, pending.context.at));
+  for (const { panelStep } of due) if (!isFinished(pending.run)) settlePanel(pending, panelStep);
+  return due.length > 0;
+}
+
+/**
+ * Settles the panels of a run that continues: a fork's record may lack what follows from the last answer.
+ *
+ * @returns whether one has closed
+ */
+export function settlePanels(pending: PendingEvents): boolean {
+  const before = openPanels(pending.run);
+  for (const { panelStep } of before) if (!isFinished(pending.run)) settlePanel(pending, panelStep);
+  return before.some(({ panelStep }) => openPanel(pending.run, panelStep) === null);
+}
+
+/** Records what follows from the answers of a panel's members so far. */
+export function settlePanel(pending: PendingEvents, panelStep: number): void {
+  const panel = openPanel(pending.run, panelStep);
+  if (panel === null) return;
+  const { node } = panel;
+  const progress = progressOf(pending.run, panel, pending.context.at);
+  switch (progress.kind) {
+    case 'fails':
+      return fail(pending, { kind: 'node_failed', error: progress.error, node });
+    case 'quorum':
+      pending.write({ type: 'QuorumReached', data: { node, panelStep, until: progress.until } });
+      break;
+    case 'closes':
+      return closePanel(pending, panel);
+    case 'waits':
+      break;
+    default:
+      progress satisfies never;
+  }
+  // Only steps that the budget has stopped are left.
+  if (pending.run.progress.frontier.every(({ active }) => !active)) endFrontier(pending);
+}
+
+function closePanel(pending: PendingEvents, panel: OpenPanel): void {
+  const { node, panelStep } = panel;
+  const { branch, iterationCount, answered, failed, discarded, result } = outcomeOf(pending.run, panel);
+  const route = routeOf(pending.run, { node, branch, iterationCount });
+  pending.write({
+    type: 'PanelClosed',
+    data: {
+      ...{ node, panelStep, answered, failed, discarded, result },
+      route: route ?? { next: [], reason: 'no condition holds' },
+    },
+  });
+  if (route === null) {
+    failWithoutRoute(pending, node, conditionFacts(branch, iterationCount));
+  } else if (isTooLarge(branch)) {
+    failTooLarge(pending, { place: `of "${labelOf(pending.run.plan.graph, node)}"`, node });
+  } else if (pending.run.progress.frontier.every(({ active }) => !active)) {
+    endFrontier(pending);
+  }
+}
+
+/** A recorded result: a run without a budget does not record the last call apart. */
+export function withinBudget<T extends { readonly lastCall?: CallUsage }>({ spending }: RunState, result: T): T {
+  if (spending !== null || result.lastCall === undefined) return result;
+  const { lastCall: _, ...rest } = result;
+  return rest as T;
+}
