@@ -55,13 +55,17 @@ function stateOf(key: string, { initial, type, states, on }: StateConfig, { node
   const node = nodes.get(key);
   const inside = typeof value === 'object' ? value[key] : undefined;
   return {
-    ...(node !== undefined && { description: node.label, meta: { node: node.id, role: node.role } }),
+    ...(node !== undefined && { description: node.label, meta: metaOf(node) }),
     ...(isMarked(key, inside, value) && { tags: ['active' as const] }),
     ...(type !== undefined && { type }),
     ...(initial !== undefined && { initial }),
     ...(states !== undefined && { states: statesOf(states, { nodes, value: inside }) }),
     ...(on !== undefined && { on: transitionsOf(on) }),
   };
+}
+
+function metaOf({ id, role, members }: Graph['nodes'][number]): NonNullable<ChartState['meta']> {
+  return { node: id, role, ...(members !== undefined && { members: members.length }) };
 }
 
 /** `idle` has no node: neither it nor a region in it is marked. */

@@ -56,7 +56,7 @@ function nodeLines(nodes: readonly (readonly [string, ChartState])[], { entry, e
   const sources = new Set(edges.map(({ source }) => source));
   const conditional = new Set(edges.flatMap(({ source, condition }) => (condition === null ? [] : [source])));
   return [
-    ...nodes.map(([key, state]) => nameLine(key, state)),
+    ...nodes.map(([key, state]) => nameLine(key, state, memberText(state))),
     `[*] --> ${keyOf(entry)}`,
     ...edges.map(({ source, target, condition }) => {
       const when = condition ?? (conditional.has(source) ? 'otherwise' : '');
@@ -77,10 +77,18 @@ function transitionsOut({
   return [...own, ...Object.values(states).flatMap(transitionsOut)];
 }
 
+/** The kind of a node of many minds, with the number of its members, such as `panel of 4`. Empty for other nodes. */
+function memberText({ meta }: ChartState): string {
+  const { role = 'agent', members } = meta ?? {};
+  if (members !== undefined) return `${role === 'critic' ? 'jury' : role} of ${members}`;
+  return role === 'agent' || role === 'critic' ? '' : role;
+}
+
 /** Marks the active state with a sign, because not every renderer colours nested states. */
-function nameLine(key: string, { description = '', tags = [] }: ChartState): string {
+function nameLine(key: string, { description = '', tags = [] }: ChartState, kind = ''): string {
   const label = mermaidText(description);
-  return `state "${tags.length > 0 ? '▶ ' : ''}${label === '' ? key : label}" as ${key}`;
+  const suffix = kind === '' ? '' : ` ${mermaidText(`(${kind})`)}`;
+  return `state "${tags.length > 0 ? '▶ ' : ''}${label === '' ? key : label}${suffix}" as ${key}`;
 }
 
 function described(label: string): string {

@@ -5,7 +5,7 @@ import { chartDiagram } from '../../src/audit/diagrams.js';
 import { councilChart, runChart } from '../../src/audit/chart.js';
 import { mermaidText } from '../../src/audit/diagrams.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
-import type { ChartConfig, Graph } from '../../src/generated/schemas.js';
+import type { ChartConfig, Graph, GraphNode } from '../../src/generated/schemas.js';
 import { schemaCheck } from '../support/schema-check.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { compileChart } from '../../src/run/machine.js';
@@ -105,6 +105,28 @@ describe('Chart', () => {
       '  completed --> [*]',
       '  failed --> [*]',
       '',
+    ]);
+  });
+
+  it('says which nodes are panels, ranks, judges and juries, and how many members they have', () => {
+    const members = ['a', 'b', 'c'].map((id) => ({ id, label: id }));
+    const plain = graphOf('p -> r; r -> own; own -> j; j -> jury; jury -> critic');
+    const kinds: Readonly<Record<string, Partial<GraphNode>>> = {
+      p: { role: 'panel', members },
+      r: { role: 'rank' },
+      own: { role: 'rank', members: members.slice(1) },
+      j: { role: 'judge' },
+      jury: { role: 'critic', members },
+      critic: { role: 'critic' },
+    };
+    const graph = { ...plain, nodes: plain.nodes.map((node) => ({ ...node, ...kinds[node.id] })) };
+    const chart = councilChart(graph, { blueprint_id: 'x', version: 1 });
+    expect(chart.states['running']?.states?.['n0']?.meta).to.deep.equal({ node: 'p', role: 'panel', members: 3 });
+    expect(isChart(chart), JSON.stringify(isChart.errors)).to.equal(true);
+    const text = chartDiagram(chart, graph).replaceAll(/#(40|41);/g, (_, code) => String.fromCodePoint(Number(code)));
+    const named = [...text.matchAll(/ {4}state "(.*)" as n\d/g)].map(([, name]) => name);
+    expect(named).to.deep.equal([
+      ...['P (panel of 3)', 'R (rank)', 'Own (rank of 2)', 'J (judge)', 'Jury (jury of 3)', 'Critic'],
     ]);
   });
 
