@@ -1,5 +1,6 @@
 /** Checks the topic and the blueprint of `council run` by the rules of the service, before anything is opened or sent. */
 import { readFileSync } from 'node:fs';
+import { memberIssues } from '../../blueprint/members.js';
 import { inspectGraph, warningsOf } from '../../blueprint/validate.js';
 import { councilOf } from '../../blueprint/record.js';
 import type { BlueprintCreate } from '../../generated/schemas.js';
@@ -28,7 +29,8 @@ export function readRunRequest(
   const subject = `blueprint ${blueprintFile}`;
   const bytes = contentOf(blueprintFile, subject);
   const blueprint = naming(subject, () => readBlueprint(bytes, schemas));
-  const issues = inspectGraph(councilOf(blueprint));
+  const council = councilOf(blueprint);
+  const issues = [...inspectGraph(council), ...memberIssues(council)];
   const fault = issues.find(({ isFault }) => isFault);
   if (fault !== undefined) throw new ArgumentInvalid({ subject, reason: fault.message });
   const warnings = warningsOf(issues).map(({ path, message }) => `${path}: ${message}`);
