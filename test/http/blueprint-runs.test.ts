@@ -138,7 +138,27 @@ describe('The example blueprints', () => {
   });
   after(() => service.stop());
 
-  for (const file of readdirSync(EXAMPLES)) {
+  const files = readdirSync(EXAMPLES).filter((name) => name.endsWith('.json'));
+
+  it('are explained in their file and in the README by the same three sentences', () => {
+    const readme = readFileSync(new URL('README.md', EXAMPLES), 'utf8').replaceAll(/\s+/g, ' ');
+    for (const file of files) {
+      const { description = '' } = JSON.parse(readFileSync(new URL(file, EXAMPLES), 'utf8')) as {
+        description?: string;
+      };
+      expect(description.split(/(?<=[.!?]) (?=\p{Lu})/u), file).to.have.length(3);
+      expect(`${readme} `).to.include(`- \`${file}\`: ${description} `);
+    }
+  });
+
+  it('name no models, so that they run with any provider', () => {
+    for (const file of files) {
+      const text = readFileSync(new URL(file, EXAMPLES), 'utf8');
+      expect(text, file).not.to.match(/"(model|fallbacks)":/);
+    }
+  });
+
+  for (const file of files) {
     it(`completes with the offline model: ${file}`, async () => {
       const rest = restClient(service.url);
       const headers = { 'Content-Type': 'application/json' };

@@ -17,9 +17,10 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Fields that may contain the council. */
 const WRAPPERS = ['blueprint', 'graph', 'flow', 'data'];
-/** Fields that the import reads, and those that the service sets itself. */
+/** Fields that the import reads, those that the service sets itself, and the explanation of an example. */
 const KNOWN = [
   'name',
+  'description',
   'title',
   'nodes',
   'edges',
