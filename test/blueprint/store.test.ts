@@ -187,6 +187,21 @@ describe('The blueprint store', () => {
     expect(refused).to.have.deep.property('data', { blueprintId: 'over', bytes: 262_145, limit: 262_144 });
   });
 
+  it('counts members with their default ids and labels, so that a saved blueprint can be saved again', async () => {
+    const panels = (count: number) => ({
+      name: 'x',
+      nodes: Array.from({ length: count }, (_, at) => ({
+        id: `n${at}`,
+        members: Array.from({ length: 8 }, (__, index) => ({ id: `${index}${'x'.repeat(127)}` })),
+      })),
+    });
+    const blueprints = storeOn(log);
+    const { nodes } = await blueprints.create({ id: 'full', ...panels(110) });
+    expect(await blueprints.update('full', { nodes })).to.include({ version: 2 });
+    expect(JSON.stringify(panels(150)).length).to.be.lessThan(MAX_BLUEPRINT_BYTES);
+    expect(await rejectionOf(blueprints.create({ id: 'over', ...panels(150) }))).to.be.instanceOf(BlueprintTooLarge);
+  });
+
   it('reports an invalid record as corrupt, and can delete it', async () => {
     const blueprints = storeOn(log);
     const good = await blueprints.create(PLAIN);
