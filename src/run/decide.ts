@@ -16,7 +16,6 @@ import {
   closeDuePanels,
   closeIfOver,
   completeMember,
-  memberOf,
   settlePanel,
   settlePanels,
   withinBudget,
@@ -25,7 +24,7 @@ import type { DecisionContext } from './pending-events.js';
 import { PendingEvents } from './pending-events.js';
 import { endFrontier, failWithoutRoute, scheduleWithinLimits, startFrontier } from './schedule.js';
 import type { FrontierNode, RunState } from './state.js';
-import { attemptInFlight, delayLeft, isFinished, isFrontierDone } from './state.js';
+import { attemptInFlight, delayLeft, isFinished, isFrontierDone, memberOf } from './state.js';
 
 export type RunCommand =
   /** An instance claims the run: for the first time, or from a dead or stopped owner. */

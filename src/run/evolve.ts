@@ -51,6 +51,7 @@ function newProgress(inputTopic: string, entry: string): RunProgress {
     inputTopic,
     steps: 0,
     executions: 0,
+    unanswered: 0,
     iterationCount: 0,
     scores: {},
     juries: {},
@@ -197,7 +198,7 @@ function panelClosed(state: RunState, { data }: Of<'PanelClosed'>): RunState {
   const panel = openPanel(state, panelStep);
   const [first] = panel?.steps ?? [];
   if (panel === null || first === undefined) return state;
-  const { branch, scores, iterationCount, juries } = outcomeOf(state, panel);
+  const { branch, scores, iterationCount, juries, answered } = outcomeOf(state, panel);
   const { arrivals, ended } = followRoute(state, { node, step: panelStep, branch, next: route?.next ?? [] });
   const closed: FrontierNode = { ...first, step: panelStep, active: false, branch, seat: null };
   const isFirst = progress.frontier[0]?.seat?.panelStep === panelStep;
@@ -207,6 +208,7 @@ function panelClosed(state: RunState, { data }: Of<'PanelClosed'>): RunState {
     progress: {
       ...progress,
       ...{ scores, iterationCount, juries, arrivals, ended },
+      unanswered: progress.unanswered + panel.steps.length - answered.length,
       frontier: progress.frontier.flatMap((each) => {
         if (each.seat?.panelStep !== panelStep) return [each];
         return each.seat.member === first.seat.member ? [closed] : [];
