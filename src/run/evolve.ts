@@ -199,7 +199,7 @@ function panelClosed(state: RunState, { data }: Of<'PanelClosed'>): RunState {
   const [first] = panel?.steps ?? [];
   if (panel === null || first === undefined) return state;
   const { branch, scores, iterationCount, juries, answered } = outcomeOf(state, panel);
-  const { arrivals, ended } = followRoute(state, { node, step: panelStep, branch, next: route?.next ?? [] });
+  const { arrivals, ended } = followRoute(state, { node, step: panelStep, branch, next: route.next });
   const closed: FrontierNode = { ...first, step: panelStep, active: false, branch, seat: null };
   const isFirst = progress.frontier[0]?.seat?.panelStep === panelStep;
   return {

@@ -186,10 +186,10 @@ describe('A jury', () => {
       ...{ score: 6, aggregate: 'median', feedback: '## A\nfrom a\n\n## B\nfrom b\n\n## C\nfrom c' },
       agreement: { alpha: null, spread: 2, members: 3, reason: 'one_round' },
     });
-    expect(closed(first)[0]?.route?.next).to.deep.equal(['write']);
+    expect(closed(first)[0]?.route.next).to.deep.equal(['write']);
     expect(first.run.progress.shown).to.include({ score: 6, scoreBy: 'critic', verdict: 'rework' });
     const second = first.whenAll(wrote('write'), ...scores(9, 4, 8));
-    expect(closed(second)[1]?.route?.next).to.deep.equal(['end']);
+    expect(closed(second)[1]?.route.next).to.deep.equal(['end']);
     expect(closed(second)[1]?.result).to.have.nested.property('agreement.alpha').that.is.a('number');
   });
 });

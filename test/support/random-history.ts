@@ -89,6 +89,12 @@ function anotherEvent(story: Story, draws: Draws): Story {
   if (draws.chance(0.1) && openPanels(run).some(({ until }) => until !== null)) {
     return story.when({ type: 'ClosePanels' }, 'one', '2026-01-01T01:00:00.000Z');
   }
+  return anotherReport(story, draws);
+}
+
+/** A random report of an active attempt. */
+function anotherReport(story: Story, draws: Draws): Story {
+  const { run } = story;
   const active = activeNodes(run);
   const at = attemptOf(run, active[draws.below(active.length)] ?? '');
   if (draws.chance(0.2)) return story.when(usedTool(at.node, [page(draws.below(9))]));
