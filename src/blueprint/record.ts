@@ -43,7 +43,7 @@ export function createdBlueprint(
   return recordOf(councilOf(draft), { id, version: 1, createdAt: saving.at }, saving);
 }
 
-/** The record after an update. Fields that are absent from it do not change. */
+/** The record after an update. Fields that are absent from it do not change; null removes an optional one. */
 export function updatedBlueprint(current: Blueprint, change: BlueprintUpdate, saving: Saving): Blueprint {
   const { id, version, createdAt } = current;
   const { name = current.name, nodes = current.nodes, edges = current.edges } = change;
@@ -59,16 +59,16 @@ export function councilOf({ name, nodes, edges = [], ...optional }: BlueprintCre
 
 type Optional = Pick<Council, 'fallbacks' | 'approvals' | 'budget'>;
 
-/** The optional parts of a council that are not undefined, and nothing else. */
+/** The optional parts of a council that are neither undefined nor null, and nothing else. */
 function given({
   fallbacks,
   approvals,
   budget,
-}: { readonly [Name in keyof Optional]?: Optional[Name] | undefined }): Optional {
+}: { readonly [Name in keyof Optional]?: Optional[Name] | null | undefined }): Optional {
   return {
-    ...(fallbacks !== undefined && { fallbacks }),
-    ...(approvals !== undefined && { approvals }),
-    ...(budget !== undefined && { budget }),
+    ...(fallbacks && { fallbacks }),
+    ...(approvals && { approvals }),
+    ...(budget && { budget }),
   };
 }
 

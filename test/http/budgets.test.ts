@@ -99,6 +99,50 @@ describe('The budget of a run', () => {
     expect({ version, budget }).to.deep.equal({ version: 2, budget: { usd: 0.5 } });
   });
 
+  it('of null in an update is removed from its blueprint, as fallbacks and approvals are', async () => {
+    const id = await saved({ budget: { usd: 0.5 }, fallbacks: ['scripted-1'], approvals: { quorum: 2 } });
+    const put = async (body: object) =>
+      rest.read(await rest.send('PUT', `/api/councils/${id}`, { body }), 200, 'blueprint.json');
+    expect(await put({ name: null })).to.include.keys('budget', 'fallbacks', 'approvals');
+    const bare = await put({ budget: null, fallbacks: null, approvals: null });
+    expect(bare).to.not.have.any.keys('budget', 'fallbacks', 'approvals');
+    const refused = await rest.send('PUT', `/api/councils/${id}`, { body: { budget: { tokens: 0 } } });
+    expect(rest.problem(refused, 422).errors?.map(({ loc }) => loc.join('.'))).to.deep.equal(['body.budget.tokens']);
+  });
+
+  it('of null in a start counts as absent', async () => {
+    const id = await saved({ budget: { tokens: 5_000 } });
+    const runId = await start({ budget: null }, `/api/councils/${id}/run`);
+    expect((await rest.until(runId, isOver)).budget).to.include({ tokens: 5_000 });
+    expect(await rest.until(await start({ budget: null }), isOver)).to.not.have.property('budget');
+  });
+
+  it('with its defaults spelled out identifies the same start, at any depth', async () => {
+    const again = async (path: string, bodies: readonly object[]): Promise<unknown> => {
+      const headers = { 'Idempotency-Key': `defaults-${path}` };
+      const ids = await Promise.all(
+        bodies.map(async (body) => {
+          const sent = { body: { ...topic, ...body }, headers };
+          return rest.read(await rest.send('POST', path, sent), 202, 'run-start.json').run_id;
+        }),
+      );
+      return new Set(ids).size;
+    };
+    const budgets = [{ tokens: 5_000 }, { tokens: 5_000, on_exceeded: 'pause', usd: null }];
+    expect(
+      await again(
+        BUILT_IN,
+        budgets.map((budget) => ({ budget })),
+      ),
+    ).to.equal(1);
+    const node = { id: 'a', systemPrompt: '', tools: { webSearch: false, pdfReader: false }, position: { x: 0, y: 0 } };
+    const councils = [
+      { nodes: [{ id: 'a' }], budget: budgets[0] },
+      { nodes: [node], edges: [], budget: budgets[1], god_mode: false },
+    ];
+    expect(await again('/api/councils/try', councils)).to.equal(1);
+  });
+
   it('is refused (422) with the place of the error', async () => {
     const locs = async (budget: unknown, path = BUILT_IN): Promise<unknown> =>
       rest.problem(await rest.post(path, { ...topic, budget }), 422).errors?.map(({ loc }) => loc.join('.'));

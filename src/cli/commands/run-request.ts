@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { inspectGraph, warningsOf } from '../../blueprint/validate.js';
 import { councilOf } from '../../blueprint/record.js';
 import type { BlueprintCreate } from '../../generated/schemas.js';
-import { nullsLeftOut } from '../../api/absent-fields.js';
+import { absentFieldsOf } from '../../api/absent-fields.js';
 import { BODY_LIMITS, assertRules, validated } from '../../api/validation.js';
 import { parseJson } from '../../api/json-text.js';
 import { RequestRefused } from '../../api/problems.js';
@@ -47,7 +47,7 @@ function contentOf(file: string, subject: string): Buffer {
 }
 
 function readBlueprint(bytes: Buffer, schemas: SchemaRegistry): BlueprintCreate {
-  const value = nullsLeftOut(schemas, 'blueprint-create.json')(parseJson(bytes, BODY_LIMITS.maxDepth));
+  const value = absentFieldsOf(schemas, 'blueprint-create.json').withoutNulls(parseJson(bytes, BODY_LIMITS.maxDepth));
   const blueprint = validated(schemas.validator('blueprint-create.json'), value, 'body');
   assertRules(blueprint);
   return blueprint;
