@@ -2,7 +2,6 @@
  * All configured providers behind one model. A model's full name is `provider/model`; a node may shorten it: see
  * `fullModelName`.
  */
-import type { Dispatcher } from 'undici';
 import type { ProxySettings } from '../config-values.js';
 import type { ProviderSettings, Providers } from '../config-providers.js';
 import { ConfigInvalid } from '../errors.js';
@@ -10,6 +9,7 @@ import type { System } from '../system/system.js';
 import { modelFailed } from './failed-exchange.js';
 import { OFFLINE_MODEL, offlineModel } from './offline.js';
 import type { LanguageModel, ProviderInfo } from './port.js';
+import type { Transport } from './transport.js';
 import { isUsableName, USABLE_NAMES } from './wires/gemini.js';
 
 export interface ModelCatalog {
@@ -64,7 +64,7 @@ export function routedModel({ configured, default: fallback }: Providers, deps: 
   configured.forEach(assertUsable);
   const offline = Promise.resolve(offlineModel({ latencyMs: offlineLatencyMs, system }));
   const models = new Map<string, Promise<LanguageModel>>([['offline', offline]]);
-  let transport: Dispatcher | null = null;
+  let transport: Transport | null = null;
   const connect = async (settings: ProviderSettings): Promise<LanguageModel> => {
     const [{ providerModel }, { modelTransport }] = await Promise.all([
       import('./sdk-model.js'),

@@ -4,7 +4,6 @@
  * classified failures.
  */
 import type { LanguageModelV3 } from '@ai-sdk/provider';
-import type { Dispatcher } from 'undici';
 import type { ProviderSettings } from '../config-providers.js';
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
@@ -18,6 +17,7 @@ import { changedForm } from './request-form.js';
 import type { Answered, AnsweredCall } from './sdk-answer.js';
 import { answerIn, joined } from './sdk-answer.js';
 import { optionsOf, textsOf } from './sdk-request.js';
+import type { Transport } from './transport.js';
 import { totalUsage } from './usage.js';
 import type { RequestForm } from './wires/wire.js';
 import { FIRST_FORM } from './wires/wire.js';
@@ -32,7 +32,7 @@ import { WIRES } from './wires/wires.js';
  */
 export async function providerModel(
   { name: provider, api, baseUrl, apiKey, model: defaultModel, settings }: ProviderSettings,
-  { transport, system }: { readonly transport: Dispatcher; readonly system: Pick<System, 'now' | 'after'> },
+  { transport, system }: { readonly transport: Transport; readonly system: Pick<System, 'now' | 'after'> },
 ): Promise<LanguageModel> {
   const wire = await WIRES[api]({ baseUrl, apiKey });
   const server = { headers: wire.headers, addressSetting: settings.baseUrl, hints: hintsOf(settings) };
