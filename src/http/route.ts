@@ -50,7 +50,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
 
   readonly registry: Pick<
     RunRegistry,
-    'start' | 'previewStart' | 'refuse' | 'findRequest' | 'unpricedModel' | 'cancel' | 'decidePause'
+    'start' | 'previewStart' | 'refuse' | 'findRequest' | 'unpricedModel' | 'neededBudget' | 'cancel' | 'decidePause'
   >;
   readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'count' | 'record' | 'folded' | 'forkPoint'>;
   readonly feed: Pick<RunFeed, 'follow'>;

@@ -165,7 +165,8 @@ export function summaryOf(run: RunState): RunSummary {
   };
 }
 
-function budgetIn({ budget, spent }: RunSpending): NonNullable<RunSummary['budget']> {
+/** The budget of a run with what is spent of it. */
+export function budgetIn({ budget, spent }: RunSpending): NonNullable<RunSummary['budget']> {
   return { ...budget, spentUsd: spent.usd, spentTokens: spent.tokens };
 }
 

@@ -221,7 +221,34 @@ describe('The budget of a run', () => {
     expect(over).to.include({ status: 'completed' });
     expect(over).to.not.have.property('pause_reason');
     expect(over.budget).to.deep.include({ tokens: 200_000, spent_tokens: 75 });
+    // The pause has opened a session, which stays.
     expect(await state(runId)).to.deep.include({ paused: false, allowed_actions: [] });
+    expect(over).to.deep.include({ paused: false, next_nodes: [], current_draft: over.final_draft });
+  });
+
+  it('is shown with what is spent and needed in poll, state and inbox while the run is paused for it', async () => {
+    const runId = await pausedRun({ tokens: 100, usd: 50 });
+    const { budget } = await rest.poll(runId);
+    expect(budget).to.include({ usd: 50, tokens: 100, spent_usd: 0, spent_tokens: 0, on_exceeded: 'pause' });
+    expect(budget?.needed_tokens).to.be.greaterThan(8_192);
+    expect(budget?.needed_usd).to.be.greaterThan(16);
+    expect((await state(runId)).budget).to.deep.equal(budget);
+    const inbox = rest.read(await rest.get('/api/approvals'), 200, 'approval-list.json');
+    expect(inbox.find((each) => each.run_id === runId)?.budget).to.deep.equal(budget);
+    const { needed_usd: usd, needed_tokens: tokens } = budget ?? {};
+    rest.read(await decide(runId, { action: 'approve', budget: { usd, tokens } }), 200, 'run-result.json');
+    await rest.until(runId, ({ budget: now }) => now?.spent_tokens !== 0);
+  });
+
+  it('shows nothing needed for a run that is not paused for it', async () => {
+    const id = await saved({ budget: { tokens: 50_000 } });
+    const runId = await start({ god_mode: true }, `/api/councils/${id}/run`);
+    await rest.until(runId, ({ status }) => status === 'paused');
+    const plain = { usd: null, tokens: 50_000, spent_usd: 0, spent_tokens: 0, on_exceeded: 'pause' };
+    expect((await rest.poll(runId)).budget).to.deep.equal(plain);
+    expect((await state(runId)).budget).to.deep.equal(plain);
+    rest.read(await decide(runId, { action: 'reject' }), 200, 'run-result.json');
+    expect((await rest.poll(runId)).budget).to.deep.equal(plain);
   });
 
   it('is named by the refusal (422) of a decision, after expected_seq (409)', async () => {

@@ -39,6 +39,7 @@ describe('A request that cannot be served', () => {
         refuse: always,
         findRequest: always,
         unpricedModel: () => null,
+        neededBudget: () => null,
         cancel: always,
         decidePause: always,
       },

@@ -76,6 +76,7 @@ describe('A client of the rich stream that does not read', () => {
           refuse: never,
           findRequest: never,
           unpricedModel: never,
+          neededBudget: never,
           cancel: never,
           decidePause: never,
         },

@@ -125,12 +125,12 @@ function progressOf(run: RunState): RunProgress {
   };
 }
 
-async function pause({ queries }: Context, runId: string): Promise<GodModeState | null> {
+async function pause({ queries, registry }: Context, runId: string): Promise<GodModeState | null> {
   const run = await queries.state(runId);
   const pauseView = run === null ? null : pauseViewOf(run);
-  return pauseView === null || pauseView.pause === null
-    ? null
-    : godModeState(pauseView, mayDecide(pauseView.run, ANYONE));
+  if (pauseView === null || pauseView.pause === null) return null;
+  const { run: shown } = pauseView;
+  return godModeState(pauseView, { mayDecide: mayDecide(shown, ANYONE), needed: registry.neededBudget(shown) });
 }
 
 /** Errors of a refused decision: the pause is still open, or another has replaced it. */
