@@ -11,6 +11,7 @@ import { jsonBytes } from '../graph/limits.js';
 import { labelInOneLine } from '../graph/label.js';
 import { rolesOf } from '../council/roles.js';
 import { approvalIssues } from './approvals.js';
+import type { KnownModels } from './models.js';
 import { modelIssues } from './models.js';
 import type { GraphIssue } from './validate.js';
 import { inspectGraph, warningsOf } from './validate.js';
@@ -31,8 +32,7 @@ export interface Saving {
   readonly at: string;
   /** Whether the service has keys, whose names identify approvers. */
   readonly hasKeys: boolean;
-  /** Names of the configured providers. */
-  readonly providers: readonly string[];
+  readonly models: KnownModels;
 }
 
 /** The record of a new blueprint. */
@@ -86,18 +86,18 @@ export function defaultEdgeId({ source, target }: Pick<SavedEdge, 'source' | 'ta
 function recordOf(
   council: Council,
   rest: Pick<Blueprint, 'id' | 'version' | 'createdAt'>,
-  { at: updatedAt, hasKeys, providers }: Saving,
+  { at: updatedAt, ...known }: Saving,
 ): Blueprint {
-  const warnings = warningsOf(councilIssues(council, { hasKeys, providers }));
+  const warnings = warningsOf(councilIssues(council, known));
   return { ...rest, updatedAt, ...council, warnings, roles: rolesOf(council) };
 }
 
 /** All faults and warnings of a council. */
 export function councilIssues(
   council: Council,
-  { hasKeys, providers }: Pick<Saving, 'hasKeys' | 'providers'>,
+  { hasKeys, models }: Pick<Saving, 'hasKeys' | 'models'>,
 ): readonly GraphIssue[] {
-  return [...inspectGraph(council), ...approvalIssues(council, hasKeys), ...modelIssues(council, providers)];
+  return [...inspectGraph(council), ...approvalIssues(council, hasKeys), ...modelIssues(council, models)];
 }
 
 function savedNode(node: BlueprintCreate['nodes'][number]): SavedNode {

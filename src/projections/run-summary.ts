@@ -165,8 +165,7 @@ export function summaryOf(run: RunState): RunSummary {
   };
 }
 
-/** The budget of a run with what is spent of it. */
-export function budgetIn({ budget, spent }: RunSpending): NonNullable<RunSummary['budget']> {
+function budgetIn({ budget, spent }: RunSpending): NonNullable<RunSummary['budget']> {
   return { ...budget, spentUsd: spent.usd, spentTokens: spent.tokens };
 }
 

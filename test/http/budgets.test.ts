@@ -172,6 +172,23 @@ describe('The budget of a run', () => {
     expect(rest.problem(await rest.post(`/api/runs/${runId}/fork`, fork), 422).detail).to.include('scripted/model-x');
   });
 
+  it('in US dollars is saved with a warning if a model that a run may ask has no price', async () => {
+    const warned = async (council: object): Promise<readonly string[]> => {
+      const draft = { name: 'Priced', nodes: [{ id: 'a' }, { id: 'b', model: 'model-x' }], ...council };
+      const checked = await rest.post('/api/councils/validate', draft);
+      const { valid, warnings } = rest.read(checked, 200, 'blueprint-validation.json');
+      const { warnings: saved } = rest.read(await rest.post('/api/councils/', draft), 201, 'blueprint.json');
+      expect({ valid, warnings }).to.deep.equal({ valid: true, warnings: saved });
+      return saved.flatMap(({ path, message }) => (path === 'budget.usd' ? [message] : []));
+    };
+    const [message, ...more] = await warned({ budget: { usd: 1 }, edges: [{ source: 'a', target: 'b' }] });
+    expect(message).to.match(/No run can start with this budget: model "scripted\/model-x" has no price/);
+    expect(more).to.be.empty;
+    const free = [{ budget: { usd: 1 } }, { budget: { tokens: 9 }, edges: [{ source: 'a', target: 'b' }] }];
+    for (const council of free) expect(await warned(council)).to.be.empty;
+    expect(await warned({ budget: { usd: 1 }, fallbacks: ['model-y'] })).to.have.length(1);
+  });
+
   it('of a fork is its own or its parent’s, with nothing spent', async () => {
     const runId = await start({ budget: { tokens: 100_000 } });
     await rest.until(runId, isOver);

@@ -155,7 +155,7 @@ describe('Projector', () => {
       system: nodeSystem(),
       instanceId: 'one',
       hasKeys: () => false,
-      providers: ['offline'],
+      models: { providers: ['offline'], unpriced: () => null },
     });
     const good = await shelf.create({ id: 'good', name: 'Good', nodes: [{ id: 'a' }] });
     await shelf.update('good', { name: 'Unreadable' });

@@ -1,9 +1,8 @@
 /** Serializers of the inbox: the pauses that wait for a decision. */
 import { createTwoFilesPatch } from 'diff/lib/patch/create.js';
 import type { Approval, ApprovalGone, Reservation } from '../../generated/schemas.js';
-import { budgetStatus, pauseVote } from './runs.js';
+import { budgetOfRun, pauseVote } from './runs.js';
 import type { GonePause, LastDecision, WaitingPause } from '../../projections/inbox.js';
-import { budgetIn } from '../../projections/run-summary.js';
 
 /** Bounds of a draft's preview and of its diff. */
 const PREVIEW_LINES = 8;
@@ -31,7 +30,7 @@ export function approval(
     blueprint: { id: request.blueprintId, name: request.blueprintName, hash: request.graphHash },
     input_topic: progress.inputTopic,
     ...(pause.reason === 'budget' && { pause_reason: pause.reason }),
-    ...(spending !== null && { budget: budgetStatus(budgetIn(spending), needed) }),
+    ...(spending !== null && { budget: budgetOfRun(spending, needed) }),
     next_nodes: [...pause.nextNodes],
     expected_seq: pause.seq,
     waiting_since: pause.pausedAt,

@@ -17,8 +17,7 @@ import type {
   Verification,
 } from '../../generated/schemas.js';
 import type { RunSummary } from '../../projections/run-summary.js';
-import { budgetIn } from '../../projections/run-summary.js';
-import { dollarsUp } from '../../run/budget/spending.js';
+import type { RunSpending } from '../../run/budget/spending.js';
 import type { UsageTotals } from '../../run/effort.js';
 import type { ForkPlan } from '../../run/fork.js';
 import type { DecisionOutcome } from '../../run/human-decision.js';
@@ -58,16 +57,17 @@ export function runResult(run: RunSummary, needed: Reservation | null = null): R
   };
 }
 
-/** @param needed what the next calls need in all, or null if the run is not paused for its budget */
-export function budgetStatus(
+/** The budget of a run, and what it needs to go on, or null if the run is not paused for its budget. */
+export function budgetOfRun({ budget, spent }: RunSpending, needed: Reservation | null): BudgetStatus {
+  return budgetStatus({ ...budget, spentUsd: spent.usd, spentTokens: spent.tokens }, needed);
+}
+
+function budgetStatus(
   { usd, tokens, spentUsd, spentTokens, onExceeded }: NonNullable<RunSummary['budget']>,
   needed: Reservation | null,
 ): BudgetStatus {
   const status = { usd, tokens, spent_usd: spentUsd, spent_tokens: spentTokens, on_exceeded: onExceeded };
-  if (needed === null) return status;
-  // Rounded up, so that a budget of the amount shown suffices.
-  const neededUsd = needed.usd === null ? null : dollarsUp(needed.usd);
-  return { ...status, needed_usd: neededUsd, needed_tokens: needed.tokens };
+  return needed === null ? status : { ...status, needed_usd: needed.usd, needed_tokens: needed.tokens };
 }
 
 /** The answer to a decision: only its immediate effect. */
@@ -118,7 +118,7 @@ export function godModeState(
     paused_at: pause?.pausedAt ?? null,
     allowed_actions: actionsAt(pause),
     ...(pause?.reason === 'budget' && { pause_reason: pause.reason }),
-    ...(spending !== null && { budget: budgetStatus(budgetIn(spending), needed) }),
+    ...(spending !== null && { budget: budgetOfRun(spending, needed) }),
     blueprint: { id: request.blueprintId, name: request.blueprintName, hash: request.graphHash },
     ...(branches.length > 1 && { branches: branches.map(({ node, draft }) => ({ node, current_draft: draft })) }),
     ...(approvals !== null && { approvals: pauseApprovals(approvals, mayDecide) }),

@@ -4,7 +4,7 @@
  */
 import type { Reservation, RunFailedData, RunRequestedData } from '../../generated/schemas.js';
 import { settledWithin } from '../../system/async/deadline.js';
-import { unpricedModel } from '../budget/spending.js';
+import { dollarsUp, unpricedModel } from '../budget/spending.js';
 import { neededAfterPause } from '../budget/work.js';
 import { TaskTracker } from '../../system/async/task-tracker.js';
 import { cancelRun } from '../commands/cancel.js';
@@ -102,12 +102,13 @@ export class RunRegistry {
     return (budget?.usd ?? null) === null ? null : unpricedModel(graph, this.#runs.decisionContext());
   }
 
-  /** The budget that a run needs to go on, or null if it is not paused for its budget. */
+  /** The least budget with which a run goes on, or null if it is not paused for its budget. */
   neededBudget(run: RunState): Reservation | null {
     const pause = openPauseOf(run);
     const { spending } = run;
     if (pause?.reason !== 'budget' || spending === null) return null;
-    return neededAfterPause({ ...run, spending }, pause.nextNodes, this.#runs.decisionContext());
+    const { usd, tokens } = neededAfterPause({ ...run, spending }, pause.nextNodes, this.#runs.decisionContext());
+    return { usd: usd === null ? null : dollarsUp(usd), tokens };
   }
 
   /** The recorded request of a run with the same key, or null if there is none. @throws {KeyReused} when its body differs */
