@@ -11,7 +11,7 @@ const BUILT_IN = new Set([
 
 /** What the service knows of models. */
 export interface KnownModels {
-  /** Names of the configured providers. */
+  /** Names of the configured providers, the default first. */
   readonly providers: readonly string[];
   /** The full name of a node's model without a price, or null if it has one. */
   readonly unpriced: (model: string | undefined) => string | null;
@@ -52,15 +52,10 @@ function providerIssues(
     ]),
   ];
   return named.flatMap(({ path, model, node }) => {
-    const provider = model.slice(0, model.includes('/') ? model.indexOf('/') : undefined);
+    const [provider = ''] = model.split('/');
     if (!BUILT_IN.has(provider) || providers.includes(provider)) return [];
-    const of = node === null ? '' : ` of node "${node}"`;
-    return [
-      warning(
-        path,
-        `Provider "${provider}" is not configured: runs ask the default provider for the model "${model}"${of}`,
-        node,
-      ),
-    ];
+    const sent = `runs send model "${model}" to provider "${providers[0] ?? ''}"`;
+    const by = node === null ? '' : ` for node "${node}"`;
+    return [warning(path, `No provider named "${provider}" is configured: ${sent}${by}`, node)];
   });
 }
