@@ -126,6 +126,7 @@ async function openEmbeddedDriver(
   notify: (text: string) => void,
 ): Promise<RunDriver> {
   const config = readConfig(here.env);
+  for (const warning of config.warnings) notify(`Warning: ${warning}`);
   const model = routedModel(config.providers, { ...config, system });
   const dataDir = openDataDirectory(config.dataDir, {
     pid: process.pid,
