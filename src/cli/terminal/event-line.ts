@@ -1,7 +1,7 @@
 /** An event in one line: number, time, type, node, and a summary of its data. */
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { RunFactType } from '../../run/events.js';
-import { attemptFailureText } from '../../run/failure-texts.js';
+import { attemptFailureText, nextActionText } from '../../run/failure-texts.js';
 import { isKeyOf } from '../../system/element.js';
 import { inOneLine } from './printer.js';
 import type { Styler, Style } from './printer.js';
@@ -67,10 +67,15 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data) => string>> = {
     const made = typeof draft === 'string' ? draftSummary(draft) : critique;
     return `${textOf(next) === '' ? '' : `to ${textOf(next)}: `}${made}`;
   },
-  NodeFailed: ({ kind, message, attempt, retryable }) => {
-    const advice = attemptFailureText(textOf(kind))?.advice;
-    const outcome = `${textOf(kind)}${again(attempt)}${retryable === true ? '' : ', not retried'}`;
-    return `${outcome}: ${advice === undefined ? '' : `${advice} `}${textOf(message)}`;
+  NodeFailed: ({ kind, message, attempt, retryable, fallbackTo, outageMs }) => {
+    const { what, advice } = attemptFailureText(textOf(kind)) ?? { what: '', advice: '' };
+    const next = nextActionText({
+      retryable: retryable === true,
+      ...(typeof fallbackTo === 'string' && { fallbackTo }),
+      ...(typeof outageMs === 'number' && { outageMs }),
+    });
+    const sentences = [what, next, advice, textOf(message)].filter((each) => each !== '');
+    return `${textOf(kind)}${again(attempt)}: ${sentences.join(' ')}`;
   },
   RunPaused: ({ nextNodes, gate, reason }) =>
     `pause ${textOf(gate)}${reason === 'budget' ? ' for the budget' : ''}, before ${textOf(nextNodes)}`,
