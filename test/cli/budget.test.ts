@@ -133,7 +133,7 @@ describe('The line of an event', () => {
   const plain = (_: unknown, text: string): string => text;
 
   it('names the model that a failed attempt falls back to', () => {
-    expect(eventLine(failed, plain, 300)).to.include('next asks anthropic/other');
+    expect(eventLine(failed, plain, 300)).to.include('anthropic/other');
   });
 
   it('is whole in a pipe, and cut on a terminal', () => {
