@@ -40,7 +40,7 @@ export function spendingAfter(spending: RunSpending | null, event: RunEvent): Ru
       return withCall(withoutCall(spending, event.data.step, event.data), event.data);
     case 'NodeCompleted':
     case 'NodeFailed':
-      return withoutCall(spending, event.data.step, event.data.lastCall ?? event.data);
+      return withoutCall(spending, event.data.step, callEndedBy(event.data));
     case 'RunPaused':
       return event.data.reason === 'budget' ? { ...withoutCalls(spending), hasPaused: true } : spending;
     case 'GateDecided':
@@ -52,6 +52,11 @@ export function spendingAfter(spending: RunSpending | null, event: RunEvent): Ru
       // Other events cost nothing.
       return spending;
   }
+}
+
+/** Usage and cost of the call with which an attempt ends: its last, or its only one. */
+export function callEndedBy(end: Partial<CallUsage> & { readonly lastCall?: CallUsage }): Partial<CallUsage> {
+  return end.lastCall ?? end;
 }
 
 function withCall(
