@@ -98,6 +98,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'models/usage',
       'models/thoughts',
       'models/json-in-text',
+      'models/billing',
       'models/calls-in-text',
     ],
     types: [...SHARED_TYPES, 'models', 'search'],
