@@ -9,7 +9,7 @@ import type { Pass } from './circuit-breaker.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import { settleRequest } from './billing.js';
 import { isAnswer, isOutage, modelFailed } from './failed-exchange.js';
-import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
+import type { LanguageModel, ModelAnswer, ModelCall, ModelRequest } from './port.js';
 import type { ModelUse } from './fair-semaphore.js';
 import type { ProviderState } from './provider-states.js';
 import { ProviderStates } from './provider-states.js';
@@ -151,9 +151,9 @@ function askInTime(
   system: Pick<System, 'after'>,
 ): Promise<ModelAnswer> {
   const late = (): ModelFailed => timedOut(request.model ?? model.defaultModel, timeoutMs);
-  const ask = (own: AbortSignal): Promise<ModelAnswer> => {
+  const ask = (call: ModelCall): Promise<ModelAnswer> => {
     request.onStart?.();
-    return model.ask(request, { signal: own });
+    return model.ask(request, call);
   };
   return inTime(ask, { system, maxMs: timeoutMs, late, signal, aborted: callAborted });
 }
