@@ -21,7 +21,7 @@ export interface ConditionFacts {
   /** Drafts of the run so far. */
   readonly iteration: number;
   /** Code points of the draft, 0 without one. */
-  readonly draftLength: number;
+  readonly draftLength: () => number;
 }
 
 export interface Condition {
@@ -153,7 +153,7 @@ const VARIABLES: ReadonlyMap<string, ValueOf> = new Map<string, ValueOf>([
   ['score', ({ score }) => score],
   ['iteration', ({ iteration }) => iteration],
   ['route', ({ route }) => route],
-  ['draft_length', ({ draftLength }) => draftLength],
+  ['draft_length', ({ draftLength }) => draftLength()],
 ]);
 
 function isVariable(word: string): boolean {

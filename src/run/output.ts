@@ -10,14 +10,8 @@ import type { RunProgress, RunState } from './state.js';
 /** What the conditions of edges read. The draft's length is counted once, when a condition first reads it. */
 export function conditionFacts({ verdict, score, draft }: Branch, iteration: number): ConditionFacts {
   let length: number | null = null;
-  return {
-    route: verdict,
-    score,
-    iteration,
-    get draftLength() {
-      return (length ??= codePoints(draft ?? ''));
-    },
-  };
+  const draftLength = (): number => (length ??= codePoints(draft ?? ''));
+  return { route: verdict, score, iteration, draftLength };
 }
 
 /**
