@@ -5,7 +5,8 @@ import { ModelFailed } from '../errors.js';
 import type { GraphNode } from '../generated/schemas.js';
 import type { PromptInput, ModelAnswer, ModelRequest, ModelUsage } from '../models/port.js';
 import { callsInText } from '../models/calls-in-text.js';
-import { totalUsage } from '../models/usage.js';
+import type { Reserve } from './attempt-calls.js';
+import { AttemptCalls } from './attempt-calls.js';
 import type { RenderedPrompt } from './prompt.js';
 import { ROLES } from './roles.js';
 import type { Conversation } from './conversation.js';
@@ -29,23 +30,12 @@ export interface Step {
   readonly signal: AbortSignal;
   /** As in System. */
   readonly monotonicMs: () => number;
-  /**
-   * Called before each call after the first; resolves when the call may be made, and rejects when the attempt no longer
-   * counts. Absent: the run has no budget.
-   */
-  readonly reserve?: (next: FurtherCall) => Promise<void>;
+  /** Called before each call after the first. Absent: the run has no budget. */
+  readonly reserve?: Reserve;
   /** The tools in the prompt; absent if there are none. */
   readonly kit?: ToolKit;
   /** Returns the listener to a draft while the model writes it, or null; called before each call to the model. */
   readonly tokenSink?: () => TokenSink | null;
-}
-
-/** A call that an attempt wants to make after others. */
-export interface FurtherCall {
-  readonly request: ModelRequest;
-  /** Usage of the call before, and of all calls before. */
-  readonly last: ModelUsage;
-  readonly total: ModelUsage;
 }
 
 /** Receives pieces of a draft. `turn` counts from 1; when it increases, the text of earlier turns is not part of the draft. */
@@ -105,50 +95,51 @@ export type StepOutcome =
  */
 export async function executeStep(step: Step): Promise<StepOutcome> {
   const startedMs = step.monotonicMs();
-  const spent: ModelUsage[] = [];
+  const calls = new AttemptCalls(step.reserve);
   const dropped = new Set<string>();
   let finish: string | undefined;
   const listen = draftListener(step);
-  let last: ModelUsage | null = null;
-  let reserved = false;
-  const lastCall = (): { lastCall?: ModelUsage } => (reserved && last !== null ? { lastCall: last } : {});
-  const used = (usage: ModelUsage): void => {
-    last = usage;
-    spent.push(usage);
-  };
   const ask = async (request: ModelRequest): Promise<ModelAnswer> => {
     step.signal.throwIfAborted();
-    if (last !== null && step.reserve !== undefined) {
-      await step.reserve({ request, last, total: totalUsage(spent) });
-      reserved = true;
-    }
+    await calls.begin(request);
     const listener = listen(request);
-    last = UNKNOWN_USAGE;
-    const answer = await step.ask({ ...request, ...listener?.hooks }).catch((error: unknown) => {
-      if (error instanceof ModelFailed && error.data.usage !== undefined) used(error.data.usage);
-      throw error;
-    });
+    const answer = await step
+      .ask({ ...request, ...listener?.hooks, ...repeats(request, calls) })
+      .catch((error: unknown) => {
+        calls.fail(error);
+        throw error;
+      });
     step.signal.throwIfAborted();
     listener?.end();
-    used(answer.usage);
+    calls.end(answer.usage);
     answer.dropped?.forEach((each) => dropped.add(each));
     finish = answer.finish ?? finish;
     return { ...answer, text: answer.text.toWellFormed() };
   };
   try {
     const result = await STEPS[ROLES[step.promptInput.role].answer](step, ask);
-    if (result.kind === 'failed') return withUsage(result, spent, lastCall());
+    if (result.kind === 'failed') return withUsage(result, calls);
     const notes = { ...(dropped.size > 0 && { dropped: [...dropped] }), ...(finish !== undefined && { finish }) };
     return {
       ...notes,
-      ...lastCall(),
-      usage: totalUsage(spent),
+      ...calls.lastCall,
+      usage: calls.total,
       durationMs: Math.round(step.monotonicMs() - startedMs),
       ...result,
     };
   } catch (error) {
-    return withUsage({ kind: 'failed', failure: failureOf(error, step) }, spent, lastCall());
+    return withUsage({ kind: 'failed', failure: failureOf(error, step) }, calls);
   }
+}
+
+/** Counts a request of a call that is made again by itself. */
+function repeats(request: ModelRequest, calls: AttemptCalls): Required<Pick<ModelRequest, 'beforeRepeat'>> {
+  return {
+    async beforeRepeat(usage) {
+      if (usage !== null) calls.end(usage);
+      await calls.begin(request);
+    },
+  };
 }
 
 type StepResult = { kind: 'drafted'; draft: string } | { kind: 'scored'; score: number; feedback: string } | Failed;
@@ -193,13 +184,9 @@ interface DraftListener {
   readonly end: () => void;
 }
 
-/** The usage of a call before its answer, or if the provider reports none. */
-const UNKNOWN_USAGE: ModelUsage = { inputTokens: null, outputTokens: null };
-
-function withUsage({ failure }: Failed, spent: readonly ModelUsage[], lastCall: Pick<StepFailure, 'lastCall'>): Failed {
-  const usage = totalUsage(spent);
-  const isUnknown = usage.inputTokens === null && usage.outputTokens === null && usage.costUsd === undefined;
-  return { kind: 'failed', failure: { ...failure, ...(isUnknown ? {} : { usage }), ...lastCall } };
+function withUsage({ failure }: Failed, { total, lastCall }: AttemptCalls): Failed {
+  const isUnknown = total.inputTokens === null && total.outputTokens === null && total.costUsd === undefined;
+  return { kind: 'failed', failure: { ...failure, ...(isUnknown ? {} : { usage: total }), ...lastCall } };
 }
 
 /** The executor of each kind of answer. */

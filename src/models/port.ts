@@ -74,6 +74,11 @@ export interface ModelRequest {
   readonly onToken?: (text: string) => void;
   /** Called when a request is made, perhaps a repeated one: tokens received before are void. Goes with `onToken`. */
   readonly onStart?: () => void;
+  /**
+   * Called before a request is made again that may have been billed (`billing.ts`), with its usage, or null if that is
+   * unknown. The request is made again once this resolves, and not if it rejects.
+   */
+  readonly beforeRepeat?: (usage: ModelUsage | null) => Promise<void>;
 }
 
 export interface ModelAnswer {

@@ -58,7 +58,7 @@ describe('A step of an agent', () => {
     await execute(model, nodeWith({ model: 'm', temperature: 0, maxOutputTokens: 9 }));
     await execute(model, agent);
     expect(model.requests[0]).to.include({ model: 'm', temperature: 0, maxOutputTokens: 9, answer: 'draft' });
-    expect(model.requests[1]).to.have.all.keys('system', 'prompt', 'promptInput', 'answer');
+    expect(model.requests[1]).to.have.all.keys('system', 'prompt', 'promptInput', 'answer', 'beforeRepeat');
   });
 
   it('accepts a draft of exactly the limit in JSON', async () => {
