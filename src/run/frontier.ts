@@ -90,7 +90,7 @@ export function partsAtBudget(state: RunState): readonly Branch[] {
 function atBudget(state: RunState): readonly Joining[] {
   const { arrivals, ended, frontier } = state.progress;
   const waiting = [...arrivals].sort((a, b) => a.order - b.order);
-  const begun = frontier.filter((each) => isOutstanding(state, each));
+  const begun = frontier.filter((each) => isOpen(state, each));
   return [...waiting, ...begun, ...ended].map(({ node, branch }) => ({ branch, order: state.plan.nodeOrder(node) }));
 }
 
