@@ -12,7 +12,6 @@ import { labelInOneLine } from '../graph/label.js';
 import { rolesOf } from '../council/roles.js';
 import { approvalIssues } from './approvals.js';
 import { memberIssues, savedMembers } from './members.js';
-import type { KnownModels } from './models.js';
 import { modelIssues } from './models.js';
 import type { GraphIssue } from './validate.js';
 import { inspectGraph, warningsOf } from './validate.js';
@@ -33,7 +32,8 @@ export interface Saving {
   readonly at: string;
   /** Whether the service has keys, whose names identify approvers. */
   readonly hasKeys: boolean;
-  readonly models: KnownModels;
+  /** Names of the configured providers. */
+  readonly providers: readonly string[];
 }
 
 /** The record of a new blueprint. */
@@ -44,7 +44,7 @@ export function createdBlueprint(
   return recordOf(councilOf(draft), { id, version: 1, createdAt: saving.at }, saving);
 }
 
-/** The record after an update. Fields that are absent from it do not change; null removes an optional one. */
+/** The record after an update. Fields that are absent from it do not change. */
 export function updatedBlueprint(current: Blueprint, change: BlueprintUpdate, saving: Saving): Blueprint {
   const { id, version, createdAt } = current;
   const { name = current.name, nodes = current.nodes, edges = current.edges } = change;
@@ -60,16 +60,16 @@ export function councilOf({ name, nodes, edges = [], ...optional }: BlueprintCre
 
 type Optional = Pick<Council, 'fallbacks' | 'approvals' | 'budget'>;
 
-/** The optional parts of a council that are neither undefined nor null, and nothing else. */
+/** The optional parts of a council that are not undefined, and nothing else. */
 function given({
   fallbacks,
   approvals,
   budget,
-}: { readonly [Name in keyof Optional]?: Optional[Name] | null | undefined }): Optional {
+}: { readonly [Name in keyof Optional]?: Optional[Name] | undefined }): Optional {
   return {
-    ...(fallbacks && { fallbacks }),
-    ...(approvals && { approvals }),
-    ...(budget && { budget }),
+    ...(fallbacks !== undefined && { fallbacks }),
+    ...(approvals !== undefined && { approvals }),
+    ...(budget !== undefined && { budget }),
   };
 }
 
@@ -87,22 +87,22 @@ export function defaultEdgeId({ source, target }: Pick<SavedEdge, 'source' | 'ta
 function recordOf(
   council: Council,
   rest: Pick<Blueprint, 'id' | 'version' | 'createdAt'>,
-  { at: updatedAt, ...known }: Saving,
+  { at: updatedAt, hasKeys, providers }: Saving,
 ): Blueprint {
-  const warnings = warningsOf(councilIssues(council, known));
+  const warnings = warningsOf(councilIssues(council, { hasKeys, providers }));
   return { ...rest, updatedAt, ...council, warnings, roles: rolesOf(council) };
 }
 
 /** All faults and warnings of a council. */
 export function councilIssues(
   council: Council,
-  { hasKeys, models }: Pick<Saving, 'hasKeys' | 'models'>,
+  { hasKeys, providers }: Pick<Saving, 'hasKeys' | 'providers'>,
 ): readonly GraphIssue[] {
   return [
     ...inspectGraph(council),
     ...memberIssues(council),
     ...approvalIssues(council, hasKeys),
-    ...modelIssues(council, models),
+    ...modelIssues(council, providers),
   ];
 }
 

@@ -14,16 +14,7 @@ import { TaskTracker } from '../system/async/task-tracker.js';
 import type { BlueprintFact } from './events.js';
 import { blueprintOf, blueprintStream, isKeptAfter, recordedBlueprint } from './events.js';
 import type { Saving } from './record.js';
-import {
-  MAX_BLUEPRINT_BYTES,
-  councilIssues,
-  councilOf,
-  createdBlueprint,
-  sentBytes,
-  updatedBlueprint,
-} from './record.js';
-import type { KnownModels } from './models.js';
-import type { GraphIssue } from './validate.js';
+import { MAX_BLUEPRINT_BYTES, createdBlueprint, sentBytes, updatedBlueprint } from './record.js';
 import type { LinkedEvent, VersionsPage, VersionsRange } from './stream.js';
 import { blueprintVersions, checkedBlueprint, newestEvent } from './stream.js';
 
@@ -53,7 +44,8 @@ export interface BlueprintStoreOptions {
   readonly instanceId: string;
   /** Whether the service has keys. */
   readonly hasKeys: () => boolean;
-  readonly models: KnownModels;
+  /** Names of the configured providers. */
+  readonly providers: readonly string[];
 }
 
 export class BlueprintStore {
@@ -64,11 +56,6 @@ export class BlueprintStore {
 
   constructor(options: BlueprintStoreOptions) {
     this.#options = options;
-  }
-
-  /** The faults and warnings of a council that is not saved. */
-  issuesOf(draft: BlueprintCreate): readonly GraphIssue[] {
-    return councilIssues(councilOf(draft), this.#saving());
   }
 
   /** The blueprint as recorded, or null if there is none. @throws {BlueprintCorrupt} */
@@ -165,8 +152,8 @@ export class BlueprintStore {
   }
 
   #saving(): Saving {
-    const { system, hasKeys, models } = this.#options;
-    return { at: system.now(), hasKeys: hasKeys(), models };
+    const { system, hasKeys, providers } = this.#options;
+    return { at: system.now(), hasKeys: hasKeys(), providers };
   }
 
   #last(blueprintId: string): Promise<LinkedEvent | null> {

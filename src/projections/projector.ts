@@ -160,8 +160,7 @@ export class Projector {
     this.#subscription = new AbortController();
     this.#isRestarting = false;
     const { signal } = this.#subscription;
-    const { log, history } = this.#options;
-    for await (const followed of log.subscribe(this.#position, { signal })) {
+    for await (const followed of this.#options.log.subscribe(this.#position, { signal })) {
       if (signal.aborted) break;
       arrived();
       if (followed.kind === 'checkpoint') {
@@ -171,7 +170,6 @@ export class Projector {
         onCaughtUp();
       } else {
         await this.#fold(followed.event);
-        if (history.isFull) await history.flush();
       }
     }
   }
@@ -182,12 +180,9 @@ export class Projector {
     const consumers = this.#consumers.filter(({ categories }) => categories?.includes(category) ?? true);
     for (const consumer of consumers) consumer.onEventRecorded?.(recorded);
     try {
-      if (category === 'run') {
-        // Most events are from this instance, and need no promise.
-        const run = this.#foldedHere(recorded) ?? (await this.#foldRun(recorded));
-        if (run !== null) consumers.forEach((consumer) => consumer.onRunFolded?.(recorded, run));
-      } else if (category === 'blueprint') await this.#foldBlueprint(recorded);
-      else if (category === 'document') this.#foldDocument(recorded);
+      if (category === 'run') await this.#foldRun(recorded, consumers);
+      else if (category === 'blueprint') await this.#foldBlueprint(recorded);
+      else if (category === 'document') await this.#foldDocument(recorded);
     } catch (error) {
       // A corrupt run, blueprint or document keeps its last valid state; others are not affected.
       if (!CORRUPTIONS.some((corruption) => error instanceof corruption)) throw error;
@@ -197,30 +192,23 @@ export class Projector {
     this.#reach(recorded.position);
   }
 
-  async #foldRun(recorded: RecordedEvent): Promise<RunState | null> {
+  async #foldRun(recorded: RecordedEvent, consumers: readonly EventConsumer[]): Promise<void> {
     const runId = runIdOf(recorded.stream);
-    if (runId === null) return null;
+    if (runId === null) return;
     const { views, history } = this.#options;
     const link = this.#linkOf(recorded);
-    const run = await views.apply(runId, runEventOf(recorded), link);
-    if (run !== null) history.put(summaryOf(run));
+    const own = link === null ? this.#foldedHere(runId, recorded) : null;
+    const run = own ?? (await views.apply(runId, runEventOf(recorded), link));
+    if (run !== null) await history.put(summaryOf(run));
     // Verified after the row is put, so that the list can show the run as corrupt.
     if (link !== null && recorded.revision === 0) assertRecordedFollows(runId, null, link);
-    return run;
+    if (run !== null) for (const consumer of consumers) consumer.onRunFolded?.(recorded, run);
   }
 
-  /**
-   * The run if this instance folded the event to append it. Null for a watched run, whose watchers get every state, and
-   * for an event whose link must be verified.
-   */
-  #foldedHere(recorded: RecordedEvent): RunState | null {
-    const { views, history, ownAppends } = this.#options;
-    const runId = runIdOf(recorded.stream);
-    if (runId === null || this.#linkOf(recorded) !== null) return null;
-    const own = ownAppends?.stateAfter(runId, recorded) ?? null;
-    const run = own && views.adopt(runId, own);
-    if (run !== null) history.put(summaryOf(run));
-    return run;
+  /** The run if this instance folded the event to append it. Null for a watched run, whose watchers get every state. */
+  #foldedHere(runId: string, recorded: RecordedEvent): RunState | null {
+    const run = this.#options.ownAppends?.stateAfter(runId, recorded) ?? null;
+    return run && this.#options.views.adopt(runId, run);
   }
 
   /** The link in the hash chain to verify, or null if the event is not verified. */
@@ -233,13 +221,13 @@ export class Projector {
     const { log, sha256 = null } = this.#options;
     if (!this.#caughtUp && sha256 !== null) assertLinked(await linkedEvent(log, recorded), sha256);
     const row = blueprintRowAfter(recorded);
-    if (row !== null) this.#options.history.putBlueprint(row);
+    if (row !== null) await this.#options.history.putBlueprint(row);
   }
 
-  #foldDocument(recorded: RecordedEvent): void {
+  async #foldDocument(recorded: RecordedEvent): Promise<void> {
     const id = documentIdOf(recorded.stream);
     if (id !== null && isDecisive(recorded))
-      this.#options.history.putDocument({ id, record: documentRecordOf(recorded) });
+      await this.#options.history.putDocument({ id, record: documentRecordOf(recorded) });
   }
 
   #reach(position: Position): void {

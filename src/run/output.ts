@@ -11,9 +11,16 @@ import type { RunProgress, RunState } from './state.js';
 /** What the conditions of edges read. The draft's length is counted once, when a condition first reads it. */
 export function conditionFacts({ verdict, score, draft, deliberation }: Branch, iteration: number): ConditionFacts {
   let length: number | null = null;
-  const draftLength = (): number => (length ??= codePoints(draft ?? ''));
-  const [agreement, spread] = [deliberation?.agreement ?? null, deliberation?.spread ?? null];
-  return { route: verdict, score, iteration, draftLength, agreement, spread };
+  return {
+    route: verdict,
+    score,
+    iteration,
+    get draftLength() {
+      return (length ??= codePoints(draft ?? ''));
+    },
+    agreement: deliberation?.agreement ?? null,
+    spread: deliberation?.spread ?? null,
+  };
 }
 
 /**
@@ -32,12 +39,11 @@ export function afterOutput(
   const ran = progress.frontier.find((each) => each.step === step);
   if (ran === undefined) throw new Error(`Run "${state.runId}" has no step ${step} under way`);
   const { node, branch, orderShown } = ran;
-  // As in the fold, the changes of the branch are spread as a record.
   const from = String(step);
   if ('draft' in output) {
-    const drafted = { draft: output.draft, draftFrom: from, draftBy: node, deliberation: afterDraft(branch) };
-    const drafts = iterationCount + (plan.node(node).countsIteration ? 1 : 0);
-    return { branch: { ...branch, ...drafted }, scores, iterationCount: drafts };
+    const { draft } = output;
+    const drafted = { ...branch, draft, draftFrom: from, draftBy: node, deliberation: afterDraft(branch) };
+    return { branch: drafted, scores, iterationCount: iterationCount + (plan.node(node).countsIteration ? 1 : 0) };
   }
   if ('score' in output) {
     return { ...scoredBranch(state, { node, branch, from, ...output }), iterationCount };
@@ -73,15 +79,16 @@ export function scoredBranch(
 ): Pick<RunProgress, 'scores'> & { readonly branch: Branch } {
   const { maxIterations, passScore } = request.limits;
   const times = timesScored(scores, node) + 1;
-  const scored = {
+  const scored: Branch = {
+    ...branch,
     score,
     scoreFrom: from,
     scoreBy: node,
     givenScore: score,
     feedback: boundedFeedback([...branch.feedback, { from, text }]),
-    verdict: times >= maxIterations ? ('approve' as const) : verdictOf(score, passScore),
+    verdict: times >= maxIterations ? 'approve' : verdictOf(score, passScore),
   };
-  return { branch: { ...branch, ...scored }, scores: { ...scores, [node]: times } };
+  return { branch: scored, scores: { ...scores, [node]: times } };
 }
 
 /** Whether the critic of a branch has scored `maxIterations` times: then only a human can ask for rework. */

@@ -38,7 +38,7 @@ describe('The blueprint store', () => {
       system: nodeSystem(),
       instanceId: 'one',
       hasKeys: () => false,
-      models: { providers: ['offline'], unpriced: () => null },
+      providers: ['offline'],
     });
   const eventsOf = async (id: string): Promise<readonly RecordedEvent[]> => {
     const events: RecordedEvent[] = [];

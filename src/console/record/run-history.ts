@@ -3,7 +3,6 @@ import type {
   GateAction,
   NodeOutput,
   NodeUsage,
-  NodeFailedData,
   RunFailedData,
   RunParent,
   ToolCalledData,
@@ -48,9 +47,11 @@ export interface AttemptCost {
   readonly costUsd: number | null;
 }
 
-export type AttemptFailure = Readonly<
-  Pick<NodeFailedData, 'kind' | 'message' | 'retryable' | 'fallbackTo' | 'outageMs'>
->;
+export interface AttemptFailure {
+  readonly kind: string;
+  readonly message: string;
+  readonly retryable: boolean;
+}
 
 /** An edge that led into a step. */
 export interface Incoming {

@@ -35,11 +35,10 @@ export interface Abandoned {
  * The result of work. Settles by the deadline even if the work never does. Rejects before it aborts the work, so that
  * the work's own error about the abort, or a late result, has no effect.
  *
- * @param work receives a controller that aborts at the deadline, or with the outer signal; Node creates its signal when
- *   the work first reads it
+ * @param work receives a signal that aborts at the deadline, or with the outer signal
  */
 export function inTime<T>(
-  work: (call: Pick<AbortController, 'signal'>) => Promise<T>,
+  work: (signal: AbortSignal) => Promise<T>,
   { system, maxMs, signal, late, aborted = abortReason }: Deadline & Abandoned,
 ): Promise<T> {
   if (signal?.aborted === true) return Promise.reject(aborted(signal));
@@ -59,7 +58,7 @@ export function inTime<T>(
       signal?.removeEventListener('abort', onAbort);
     };
     signal?.addEventListener('abort', onAbort);
-    work(call).then(
+    work(call.signal).then(
       (result) => {
         end();
         resolve(result);
