@@ -2,6 +2,7 @@
 import type { Variable } from './config-values.js';
 import { address, modelName, oneOf, secret } from './config-values.js';
 import { ConfigInvalid } from './errors.js';
+import { faultIn } from './models/prices.js';
 import type { ProviderApi } from './models/wires/wires.js';
 import { WIRES } from './models/wires/wires.js';
 
@@ -132,8 +133,17 @@ function fileProviders(variable: Variables, readText: (path: string) => string):
   );
 }
 
+/** The prices of PRICES_FILE, or null if it is not set. @throws {ConfigInvalid} */
+export function prices(file: Variable, readText: (path: string) => string): Readonly<Record<string, unknown>> | null {
+  const entries = objectIn(file, readText);
+  const fault = entries === null ? null : faultIn(entries);
+  if (fault === null) return entries;
+  const accepted = `${fault.accepted} (model ${JSON.stringify(fault.model.slice(0, 60))})`;
+  throw new ConfigInvalid({ variable: file.name, value: file.value ?? '', accepted });
+}
+
 /** The JSON object in the file that a variable names, or null if it names none. @throws {ConfigInvalid} */
-export function objectIn(
+function objectIn(
   { name, value: path }: Variable,
   readText: (path: string) => string,
 ): Readonly<Record<string, unknown>> | null {

@@ -1,7 +1,8 @@
 /** The settings and their defaults. Only this file reads the environment. */
 import { readFileSync } from 'node:fs';
 import type { ProviderSettings, Providers } from './config-providers.js';
-import { objectIn, providers } from './config-providers.js';
+import { prices, providers } from './config-providers.js';
+import { settingWarnings } from './config-warnings.js';
 import { ConfigInvalid } from './errors.js';
 import type { ProxySettings, Variable } from './config-values.js';
 import {
@@ -58,6 +59,8 @@ export interface Config {
   /** Addresses and ranges of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  /** Lines about variables that have no effect, such as misspelt settings. */
+  readonly warnings: readonly string[];
 }
 
 export interface ClusterTimes {
@@ -99,7 +102,6 @@ export type WebSearchSettings =
   | { readonly name: 'searxng'; readonly baseUrl: string };
 
 type Environment = Readonly<Record<string, string | undefined>>;
-
 type Variables = (name: string) => Variable;
 
 /** Longest timer of Node, in milliseconds. */
@@ -113,9 +115,13 @@ const MILLION = 1_000_000;
  * @throws {ConfigInvalid} names the variable, its value and the accepted values
  */
 export function readConfig(environment: Environment, readText = readTextFile): Config {
-  const variable: Variables = (name) => ({ name, value: environment[name] || null });
+  const known = new Set<string>();
+  const variable: Variables = (name) => {
+    known.add(name);
+    return { name, value: environment[name] || null };
+  };
   const modelProviders = providers(variable, readText);
-  return {
+  const config = {
     host: plainText(variable('HOST'), '127.0.0.1'),
     port: integer(variable('PORT'), { fallback: 8000, min: 0, max: 65_535 }),
     dataDir: plainText(variable('DATA_DIR'), './data'),
@@ -123,7 +129,7 @@ export function readConfig(environment: Environment, readText = readTextFile): C
     providers: modelProviders,
     offlineLatencyMs: integer(variable('OFFLINE_LATENCY_MS'), { fallback: 0, min: 0, max: 60_000 }),
     proxies: proxies(variable),
-    prices: objectIn(variable('PRICES_FILE'), readText),
+    prices: prices(variable('PRICES_FILE'), readText),
     embeddings: embeddings(modelProviders, variable),
     webSearch: webSearch(variable),
     pdfTimeoutMs: integer(variable('PDF_TIMEOUT_MS'), { fallback: 15_000, min: 1, max: 3_600_000 }),
@@ -140,6 +146,7 @@ export function readConfig(environment: Environment, readText = readTextFile): C
     trustedProxies: addresses(variable('TRUSTED_PROXIES')),
     logLevel: oneOf(variable('LOG_LEVEL'), ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
   };
+  return { ...config, warnings: settingWarnings(environment, known, modelProviders.configured) };
 }
 
 /** The key that the terminal sends to a running service, or null if none is set. @throws {ConfigInvalid} */
@@ -213,8 +220,8 @@ function withEmbeddingModel(provider: ProviderSettings, setting: string, model: 
 /** By the names that other programs use, in either case. */
 function proxies(variable: Variables): ProxySettings {
   const either = (name: string): Variable => {
-    const lower = variable(name.toLowerCase());
-    return lower.value === null ? variable(name) : lower;
+    const [lower, upper] = [variable(name.toLowerCase()), variable(name)];
+    return lower.value === null ? upper : lower;
   };
   return {
     http: proxyAddress(either('HTTP_PROXY')),

@@ -68,6 +68,8 @@ export interface ModelFault {
   readonly outageMs?: number;
   /** The tokens that the failed call used, if the provider reported them. */
   readonly usage?: ModelUsage;
+  /** Whether no request has arrived at a server. Absent: the kind says so (`models/billing.ts`). */
+  readonly isUnsent?: boolean;
 }
 
 /** What a call cost: numbers, or null where the provider reports none. An absent count is unknown too. */

@@ -38,6 +38,7 @@ async function main(): Promise<void> {
   const format = { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   // The ready line goes to the same stream, so that the two keep their order.
   const logger = pino(format, process.stdout);
+  for (const warning of config.warnings) logger.warn({}, warning);
   const dataDir = openDataDirectory(config.dataDir, {
     pid: process.pid,
     hostname: hostname(),

@@ -125,6 +125,7 @@ describe('Settings', () => {
       },
       trustedProxies: [],
       logLevel: 'info',
+      warnings: [],
     };
     expect(readConfig({})).to.deep.equal(defaults);
     const empty = Object.fromEntries(NAMES.map((name) => [name, '']));
@@ -192,6 +193,7 @@ describe('Settings', () => {
       },
       trustedProxies: ['10.0.0.1', '172.16.0.0/12', 'fd00::/8'],
       logLevel: 'silent',
+      warnings: [],
     });
   });
 
@@ -344,6 +346,130 @@ describe('Settings', () => {
     });
   });
 
+  describe('in PRICES_FILE', () => {
+    const read = (file: unknown): Config['prices'] =>
+      readConfig({ PRICES_FILE: '/etc/prices.json' }, () => (typeof file === 'string' ? file : JSON.stringify(file)))
+        .prices;
+    const price = { input_cost_per_token: 1e-6, output_cost_per_token: 0 };
+
+    const wrong: readonly (readonly [title: string, file: unknown, words: RegExp])[] = [
+      ['no JSON', '{', /"\/etc\/prices\.json": .*this file is not JSON/],
+      ['no object', '[]', /holds an object/],
+      [
+        'a price that is text',
+        { m: { ...price, input_cost_per_token: '1e-6' } },
+        /"input_cost_per_token" \(model "m"\)/,
+      ],
+      [
+        'a price below 0',
+        { m: { ...price, output_cost_per_token: -1 } },
+        /from 0 in "output_cost_per_token" \(model "m"\)/,
+      ],
+      ['a missing price', { n: price, m: { input_cost_per_token: 1 } }, /"output_cost_per_token" \(model "m"\)/],
+      [
+        'a misspelt field',
+        { m: { ...price, input_cost_per_token: undefined, input_cost: 1 } },
+        /"input_cost_per_token"/,
+      ],
+      [
+        'a cache price that is text',
+        { m: { ...price, cache_read_input_token_cost: '0' } },
+        /"cache_read_input_token_cost"/,
+      ],
+      ['an entry that is a number', { m: 1 }, /an object for each model \(model "m"\)/],
+    ];
+    for (const [title, file, words] of wrong) {
+      it(`stop the start with ${title}`, () => {
+        expect(() => read(file))
+          .to.throw(ConfigInvalid, words)
+          .with.property('message')
+          .that.matches(/^Cannot use PRICES_FILE=/);
+      });
+    }
+
+    it('stop the start if the file cannot be read', () => {
+      for (const path of ['/no/such/file', '/tmp', '/dev/null/x']) {
+        expect(() => readConfig({ PRICES_FILE: path })).to.throw(ConfigInvalid, /this file cannot be read/);
+        expect(() => readConfig({ PROVIDERS_FILE: path })).to.throw(ConfigInvalid, /this file cannot be read/);
+      }
+    });
+
+    it("may be LiteLLM's own, in which some models have no price per token", () => {
+      const image = { litellm_provider: 'openai', mode: 'image_generation', input_cost_per_pixel: 1e-8 };
+      const chat = { ...price, litellm_provider: 'openai', mode: 'chat', cache_creation_input_token_cost: null };
+      expect(read({ image, chat })).to.have.keys(['image', 'chat']);
+    });
+  });
+
+  describe('without effect cause one warning that names', () => {
+    const rows: readonly (readonly [environment: Environment, warning: string])[] = [
+      ...[
+        ...[
+          ['OPENAI_APIKEY', 'OPENAI_API_KEY'],
+          ['OPEN_AI_KEY', 'OPENAI_API_KEY'],
+          ['ANTHROPIC_KEY', 'ANTHROPIC_API_KEY'],
+        ],
+        ...[
+          ['OPEN_AI_API_KEY', 'OPENAI_API_KEY'],
+          ['openai_api_key', 'OPENAI_API_KEY'],
+          ['OPNEAI_API_KEY', 'OPENAI_API_KEY'],
+        ],
+        ...[
+          ['OPENAI_API_BASE', 'OPENAI_BASE_URL'],
+          ['OPENAI_URL', 'OPENAI_BASE_URL'],
+          ['OLLAMA_URL', 'OLLAMA_BASE_URL'],
+        ],
+        ...[
+          ['GOOGLE_API_KEY', 'GEMINI_API_KEY'],
+          ['CLAUDE_API_KEY', 'ANTHROPIC_API_KEY'],
+          ['MISTAL_API_KEY', 'MISTRAL_API_KEY'],
+        ],
+        ...[
+          ['GOOGLE_GENERATIVE_AI_API_KEY', 'GEMINI_API_KEY'],
+          ['TAVILY_KEY', 'TAVILY_API_KEY'],
+          ['LOGLEVEL', 'LOG_LEVEL'],
+        ],
+        ...[
+          ['MODEL_PROVDER', 'MODEL_PROVIDER'],
+          ['PRICE_FILE', 'PRICES_FILE'],
+          ['MAX_MODEL_CALL', 'MAX_MODEL_CALLS'],
+        ],
+      ].map(
+        ([name = '', setting = '']) =>
+          [{ [name]: KEY }, `${name} has no effect: the name of the setting is ${setting}`] as const,
+      ),
+      [{ OPENAI_MODEL: 'm' }, 'OPENAI_MODEL has no effect: set OPENAI_API_KEY or OPENAI_BASE_URL too'],
+      [{ GROQ_MODEL: 'm', GEMINI_API_KEY: KEY }, 'GROQ_MODEL has no effect: set GROQ_API_KEY or GROQ_BASE_URL too'],
+      [{ OLLAMA_MODEL: 'm' }, 'OLLAMA_MODEL has no effect: set OLLAMA_BASE_URL too'],
+    ];
+    for (const [environment, warning] of rows) {
+      it(`${Object.keys(environment)[0]} and what is right`, () => {
+        expect(readConfig(environment).warnings).to.deep.equal([warning]);
+      });
+    }
+
+    it('no variable that is set rightly, or is of another program', () => {
+      const others = [
+        'HOSTNAME',
+        'OLLAMA_HOST',
+        'DATABASE_URL',
+        'HOME',
+        'PATH',
+        'SSH_AUTH_SOCK',
+        'OPENAI_ORG_ID',
+        'LOGNAME',
+      ];
+      for (const environment of [
+        Object.fromEntries(others.map((name) => [name, 'x'])),
+        { OPENAI_API_KEY: KEY, OPENAI_KEY: KEY, OPENAI_MODEL: 'm', OPENAI_EMBEDDING_MODEL: 'e' },
+        { https_proxy: 'http://a', HTTPS_PROXY: 'http://a', ALL_PROXY: 'http://a', FTP_PROXY: 'http://a' },
+        { COHERE_API_KEY: KEY, TOGETHER_API_KEY: KEY, COUNCIL_KEY: KEY, COUNCIL_URL: 'http://a' },
+      ]) {
+        expect(readConfig(environment).warnings).to.deep.equal([]);
+      }
+    });
+  });
+
   it('choose Tavily for the web search if its key is set, otherwise SearXNG', () => {
     const SEARXNG_URL = 'http://localhost:8888/searxng/';
     expect(readConfig({ SEARXNG_URL }).webSearch).to.deep.equal({
@@ -450,6 +576,13 @@ describe('An unusable setting', () => {
       expect(refusalOf(environment).message).to.match(says).and.not.include(KEY).and.not.include('\n');
     });
   }
+
+  it('that is misspelt is named in the log at the start', async () => {
+    const child = startChild(process.execPath, [MAIN], { PORT: '0', DATA_DIR: dir.path, OPENAI_APIKEY: KEY });
+    await child.waitFor((lines) => lines.some((line) => line.startsWith('listening')));
+    expect(child.lines.join('\n')).to.include('OPENAI_APIKEY has no effect').and.not.include(KEY);
+    await child.kill();
+  });
 
   /** Found when the settings are read, or only when the service opens its model, its log or its folder. */
   for (const [environment, says] of [

@@ -63,8 +63,13 @@ const PURE_OF_RUN = [
 const RULES: Readonly<Record<string, Rule>> = {
   errors: { ...PURE, ours: [] },
   'config-values': { ...PURE, ours: ['errors', 'system'] },
-  'config-providers': { ...PURE, ours: ['errors', 'config-values', 'models/wires/wires'] },
-  config: { ...PURE, ours: ['errors', 'system', 'config-values', 'config-providers'], node: ['node:fs'] },
+  'config-providers': { ...PURE, ours: ['errors', 'config-values', 'models/prices', 'models/wires/wires'] },
+  'config-warnings': { ...PURE, types: ['config-providers'], ours: [] },
+  config: {
+    ...PURE,
+    ours: ['errors', 'system', 'config-values', 'config-providers', 'config-warnings'],
+    node: ['node:fs'],
+  },
   system: {
     ...PURE,
     ours: ['errors'],
@@ -93,6 +98,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'models/usage',
       'models/thoughts',
       'models/json-in-text',
+      'models/billing',
       'models/calls-in-text',
     ],
     types: [...SHARED_TYPES, 'models', 'search'],

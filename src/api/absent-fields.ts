@@ -2,48 +2,70 @@
 import { isRecord } from '../system/untrusted.js';
 import type { JsonSchema, SchemaName, SchemaRegistry } from './schemas.js';
 
-/** The fields that a record's schema names, with those of nested records. */
+/** What a schema says of a field of a body, and of the fields in it. */
 interface Fields {
   readonly named: ReadonlyMap<string, Fields>;
   /** The fields of the records in a list. */
   readonly items: Fields | null;
+  /** The value that counts as absent, or undefined if it has none. */
+  readonly default: unknown;
+  /** Whether null is a value of its own, which the schema lists beside another schema. */
+  readonly isNullable: boolean;
 }
 
-const NO_FIELDS: Fields = { named: new Map(), items: null };
+const NO_FIELDS: Fields = { named: new Map(), items: null, default: undefined, isNullable: false };
 
 /** The field in which null is a value: the changes of a human to the state of a run. */
 const STATE_FIELD = 'modified_state';
 
-/**
- * A function that removes a body's null fields: all of the body itself, and in nested records those that the schema
- * names. Unknown fields of nodes and edges keep their nulls.
- */
-export function nullsLeftOut(schemas: SchemaRegistry, schema: SchemaName): (body: unknown) => unknown {
+/** Removes from a body what counts as absent. */
+export type LeaveOut = (body: unknown) => unknown;
+
+/** The functions that remove what counts as absent from the bodies of a schema. */
+export interface AbsentFields {
+  /**
+   * Removes null fields: all of the body itself, and in nested records those that the schema names. Unknown fields of
+   * nodes and edges keep their nulls, and so do fields for which null is a value.
+   */
+  readonly withoutNulls: LeaveOut;
+  /** Removes the fields that hold their default, at any depth. */
+  readonly withoutDefaults: LeaveOut;
+}
+
+export function absentFieldsOf(schemas: SchemaRegistry, schema: SchemaName): AbsentFields {
   const fields = fieldsOf({ schemas, file: schema }, schemas.document(schema));
-  return (body) => (isRecord(body) ? withoutNulls(without(body, isNull), fields) : body);
+  const isUnknownNull = (name: string, value: unknown): boolean => value === null && !fields.named.has(name);
+  return {
+    withoutNulls(body) {
+      if (!isRecord(body)) return body;
+      const known = Object.entries(body).filter(([name, value]) => !isUnknownNull(name, value));
+      return leftOut(Object.fromEntries(known), fields, isAbsentNull);
+    },
+    withoutDefaults: (body) => leftOut(body, fields, isDefault),
+  };
 }
 
-/** A body without the fields that hold their default. */
-export function defaultsLeftOut(body: unknown, { properties = {} }: JsonSchema): unknown {
-  if (!isRecord(body)) return body;
-  const isDefault = (value: unknown, name: string): boolean =>
-    Object.hasOwn(properties, name) && properties[name]?.default !== undefined && properties[name].default === value;
-  return without(body, isDefault);
+function isAbsentNull(value: unknown, field: Fields): boolean {
+  return value === null && !field.isNullable;
 }
 
-function withoutNulls(value: unknown, { named, items }: Fields): unknown {
-  if (Array.isArray(value)) return items === null ? value : value.map((each) => withoutNulls(each, items));
+function isDefault(value: unknown, field: Fields): boolean {
+  return field.default !== undefined && JSON.stringify(value) === JSON.stringify(field.default);
+}
+
+/** A value without the named fields that count as absent. */
+function leftOut(value: unknown, { named, items }: Fields, isAbsent: typeof isDefault): unknown {
+  if (Array.isArray(value)) return items === null ? value : value.map((each) => leftOut(each, items, isAbsent));
   if (!isRecord(value)) return value;
-  const kept = Object.entries(value).filter(([name, member]) => member !== null || !named.has(name));
   // Not assigned one by one, because an assignment to `__proto__` would not create a field.
-  return Object.fromEntries(kept.map(([name, member]) => [name, withoutNulls(member, named.get(name) ?? NO_FIELDS)]));
-}
-
-function without(
-  record: Readonly<Record<string, unknown>>,
-  isLeftOut: (value: unknown, name: string) => boolean,
-): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(record).filter(([name, value]) => !isLeftOut(value, name)));
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, member]): readonly (readonly [string, unknown])[] => {
+      const field = named.get(name);
+      if (field === undefined) return [[name, member]];
+      const kept = leftOut(member, field, isAbsent);
+      return isAbsent(kept, field) ? [] : [[name, kept]];
+    }),
+  );
 }
 
 interface SchemaLocation {
@@ -54,13 +76,25 @@ interface SchemaLocation {
 
 /** Schemas of request bodies refer to others, but never in a cycle. */
 function fieldsOf(location: SchemaLocation, schema: JsonSchema): Fields {
-  const { $ref: ref, properties = {}, items } = schema;
+  const { $ref: ref, properties = {}, items, anyOf } = schema;
   if (typeof ref === 'string') return fieldsAt(location, ref);
+  if (Array.isArray(anyOf)) return nullableFields(location, anyOf);
   const named = Object.entries(properties).map(([name, field]): readonly [string, Fields] => [
     name,
     name === STATE_FIELD ? NO_FIELDS : fieldsOf(location, field),
   ]);
-  return { named: new Map(named), items: isRecord(items) ? fieldsOf(location, items) : null };
+  return {
+    named: new Map(named),
+    items: isRecord(items) ? fieldsOf(location, items) : null,
+    default: schema.default,
+    isNullable: false,
+  };
+}
+
+/** The fields of `anyOf: [schema, { type: 'null' }]`. */
+function nullableFields(location: SchemaLocation, anyOf: readonly unknown[]): Fields {
+  const [other] = anyOf.filter((each) => isRecord(each) && each['type'] !== 'null');
+  return { ...(isRecord(other) ? fieldsOf(location, other) : NO_FIELDS), isNullable: true };
 }
 
 function fieldsAt({ schemas, file }: SchemaLocation, ref: string): Fields {
@@ -70,8 +104,4 @@ function fieldsAt({ schemas, file }: SchemaLocation, ref: string): Fields {
   for (const part of pointer.split('/').slice(1)) found = isRecord(found) ? found[part] : undefined;
   if (!isRecord(found)) throw new Error(`Cannot find "${ref}", which ${file} refers to`);
   return fieldsOf({ schemas, file: target }, found);
-}
-
-function isNull(value: unknown): boolean {
-  return value === null;
 }

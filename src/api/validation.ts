@@ -1,6 +1,6 @@
 /** Validates values against their schemas. Reports broken rules as FastAPI does: location, message and type. */
 import type { DefinedError, JSONType, ValidateFunction } from 'ajv/dist/2020.js';
-import type { Budget, BlueprintCreate, BlueprintUpdate, FieldError } from '../generated/schemas.js';
+import type { Budget, BlueprintCreate, FieldError } from '../generated/schemas.js';
 import { elementAt, isKeyOf, present } from '../system/element.js';
 import { brokenRules } from './problems.js';
 import { savedMembers } from '../blueprint/members.js';
@@ -17,9 +17,19 @@ const MAX_REPORTED = 20;
  */
 export function validated<T>(validate: ValidateFunction<T>, value: unknown, source: Source): T {
   if (validate(value)) return value;
-  const errors = present(validate.errors, 'broken rule').slice(0, MAX_REPORTED);
   // The schemas' custom keywords report no errors, so ajv's union by keyword is complete.
-  throw brokenRules(errors.map((error) => fieldError(error as DefinedError, source)));
+  const errors = present(validate.errors, 'broken rule').map((error) => error as DefinedError);
+  throw brokenRules(
+    errors
+      .filter(isReported)
+      .slice(0, MAX_REPORTED)
+      .map((error) => fieldError(error, source)),
+  );
+}
+
+/** A value that may be null instead breaks the rules of its own schema; that it is not null says nothing. */
+function isReported(error: DefinedError): boolean {
+  return error.keyword !== 'anyOf' && !(error.keyword === 'type' && [error.params.type].flat().join() === 'null');
 }
 
 /** The part of a request that a value came from, or the path to it. */
@@ -98,8 +108,10 @@ export const BODY_LIMITS = { maxBytes: MAX_BLUEPRINT_BYTES, maxDepth: 64 };
 /** Node ids with another meaning on the channel: its `node_active` names `done` when a run has ended. */
 const RESERVED_NODES: ReadonlySet<string> = new Set(['done']);
 
+type CheckedFields = Partial<Pick<BlueprintCreate, 'id' | 'nodes'>> & { readonly budget?: Budget | null | undefined };
+
 /** Refuses reserved ids, repeated ids, and too few members of panels and quorums. @throws {RequestRefused} 422 */
-export function assertRules({ id, nodes = [], budget }: Partial<BlueprintCreate> & BlueprintUpdate): void {
+export function assertRules({ id, nodes = [], budget }: CheckedFields): void {
   assertBudget(budget);
   const errors: FieldError[] = [];
   if (id !== undefined && !isBlueprintId(id)) {
@@ -146,7 +158,7 @@ function memberErrors(
 }
 
 /** Refuses a budget without a limit. @throws {RequestRefused} 422 */
-export function assertBudget(budget: Budget | undefined): void {
-  if (budget === undefined || budget.usd !== undefined || budget.tokens !== undefined) return;
+export function assertBudget(budget: Budget | null | undefined): void {
+  if (budget === undefined || budget === null || budget.usd !== undefined || budget.tokens !== undefined) return;
   throw brokenRules([{ loc: ['body', 'budget'], msg: 'A budget should set usd, tokens or both', type: 'missing' }]);
 }

@@ -28,13 +28,14 @@ import { LiveRuns } from '../run/live/live-runs.js';
 import { OwnAppends } from '../run/live/own-appends.js';
 import { RunRegistry } from '../run/live/registry.js';
 import { TokenBus } from '../run/live/tokens.js';
+import type { PriceTable } from '../models/prices.js';
 import type { ChartCache } from '../run/machine.js';
 import { chartCache } from '../run/machine.js';
 import { BlueprintAudits } from './blueprint-audits.js';
 import type { ContextConfig, ContextDeps } from './context-deps.js';
 import type { Documents } from './documents.js';
 import { createDocuments } from './documents.js';
-import { createModel, createPrices } from './model.js';
+import { createModel, createPrices, knownModels } from './model.js';
 import { Readiness } from './readiness.js';
 import type { OpenedRecord } from './record.js';
 import { openRecord, VIEWS_FILE } from './record.js';
@@ -84,7 +85,7 @@ export async function createContext(config: ContextConfig, deps: ContextDeps, re
   try {
     const stores = await openStores(config, deps, record);
     const runs = createRuns(config, deps, stores);
-    const readSide = createReadSide(deps, stores);
+    const readSide = createReadSide(deps, stores, runs);
     connect(deps, { ...stores, ...runs, ...readSide });
     return withRecovery(deps, { ...stores, ...runs, ...readSide });
   } catch (error) {
@@ -123,6 +124,7 @@ async function openStores(config: ContextConfig, deps: ContextDeps, record: Open
 
 interface Runs {
   readonly model: BoundedModel;
+  readonly prices: PriceTable;
   readonly tokens: TokenBus;
   readonly charts: ChartCache;
   readonly registry: RunRegistry;
@@ -157,7 +159,7 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: Stores): R
     new Cluster({ ...settings, log, system, instanceId, failureDetector, registry, corruptRuns, logger });
   const spreadMs = cluster === null ? 0 : DEADLINE_SPREAD_MS;
   const deadlines = new Deadlines({ system, instanceId, spreadMs, history, registry, corruptRuns, logger });
-  return { model, tokens, charts, registry, cluster, deadlines };
+  return { model, prices, tokens, charts, registry, cluster, deadlines };
 }
 
 type ReadSide = Pick<
@@ -166,12 +168,12 @@ type ReadSide = Pick<
 >;
 
 /** The objects that answer clients that read runs, blueprints and documents. */
-function createReadSide({ model, system, logger }: ContextDeps, parts: Stores): ReadSide {
+function createReadSide({ system, logger }: ContextDeps, parts: Stores, { model, prices }: Runs): ReadSide {
   const { log, identity, instanceId, authenticator, history, corruptRuns, corruptDocuments, reader } = parts;
   const { projector, liveRuns } = parts;
   const { sha256 } = system;
   const onFault = faultReporter(logger);
-  const providers = (model.providers ?? []).map(({ name }) => name);
+  const models = knownModels(model, prices);
   const logFeed = new LogFeed({ log, corruptRuns, system, onFault, cursors: feedCursors(identity, sha256) });
   const folding = { log, reader, history, projector, system };
   const queries = new RunQueries({ ...folding, corruptRuns, liveRuns });
@@ -179,7 +181,7 @@ function createReadSide({ model, system, logger }: ContextDeps, parts: Stores): 
     ...{ logFeed, queries },
     feed: new RunFeed({ reader, sha256 }),
     inbox: new Inbox({ queries, reader, logFeed, corruptRuns }),
-    blueprints: new BlueprintStore({ log, system, instanceId, hasKeys: () => !authenticator.isOpen, providers }),
+    blueprints: new BlueprintStore({ log, system, instanceId, hasKeys: () => !authenticator.isOpen, models }),
     blueprintList: blueprintList(folding),
     documentList: documentList({ ...folding, corruptDocuments }),
   };

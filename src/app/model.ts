@@ -7,6 +7,7 @@ import type { PriceTable } from '../models/prices.js';
 import { priceTable } from '../models/prices.js';
 import type { Logger } from '../system/logger.js';
 import { isRecord } from '../system/untrusted.js';
+import type { KnownModels } from '../blueprint/models.js';
 import type { ContextConfig, ContextDeps } from './context-deps.js';
 
 /** The model, wrapped by the bound on calls and the circuit breakers. */
@@ -26,6 +27,17 @@ export function createModel(
 export function createPrices(own: ContextConfig['prices'], sha256: (text: string) => string): PriceTable {
   const shipped: unknown = JSON.parse(readFileSync(SHIPPED_PRICES, 'utf8'));
   return priceTable(isRecord(shipped) ? shipped : {}, own, sha256);
+}
+
+/** What blueprints need to know of the models and their prices. */
+export function knownModels(model: BoundedModel, { priceOf }: Pick<PriceTable, 'priceOf'>): KnownModels {
+  return {
+    providers: model.providers().map(({ name }) => name),
+    unpriced(name) {
+      const full = model.fullName(name);
+      return priceOf(full) === null ? full : null;
+    },
+  };
 }
 
 /** From dist/src/app, where this file runs. */

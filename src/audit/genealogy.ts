@@ -18,7 +18,7 @@ import type { Branch } from '../run/branch.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
 import { reusedResults } from '../run/fork.js';
-import { branchAtBudget, branchAtEnd, branchInto, partsAtEnd, partsInto } from '../run/frontier.js';
+import { branchAtBudget, branchAtEnd, branchInto, partsAtBudget, partsAtEnd, partsInto } from '../run/frontier.js';
 import type { RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import { Provenance, distinct } from './provenance.js';
@@ -194,7 +194,7 @@ class GenealogyFold {
 
   #ended(event: Of<'RunCompleted'>, before: RunState): void {
     const isAtBudget = event.data.endedBy === 'budget';
-    const [parts, text] = [isAtBudget ? [] : partsAtEnd(before), event.data.finalDraft];
+    const [parts, text] = [isAtBudget ? partsAtBudget(before) : partsAtEnd(before), event.data.finalDraft];
     const joined = { node: null, step: null, iteration: before.progress.iterationCount };
     const isJoined = parts.length > 0 && text !== null;
     const id = isJoined

@@ -1,19 +1,50 @@
 /** Warnings about the models that a council names. */
-import type { Blueprint, SavedMember } from '../generated/schemas.js';
+import type { Blueprint, SavedMember, SavedNode } from '../generated/schemas.js';
 import type { GraphIssue } from './validate.js';
-import { warning } from './validate.js';
+import { entryOf, warning } from './validate.js';
+import { edgesBySource, reachableFrom } from '../graph/traversal.js';
 
 /** Providers that the service knows by name (contract, section 6.1). */
 const BUILT_IN = new Set([
   ...['openai', 'anthropic', 'gemini', 'openrouter', 'mistral', 'groq', 'deepseek', 'xai', 'ollama', 'offline'],
 ]);
 
-/**
- * A warning for each model whose provider is known and not configured: its runs would use the default provider.
- *
- * @param providers names of the configured ones
- */
-export function modelIssues(
+/** What the service knows of models. */
+export interface KnownModels {
+  /** Names of the configured providers, the default first. */
+  readonly providers: readonly string[];
+  /** The full name of a node's model without a price, or null if it has one. */
+  readonly unpriced: (model: string | undefined) => string | null;
+}
+
+type Models = Pick<Blueprint, 'nodes' | 'edges' | 'fallbacks' | 'budget'>;
+
+/** Warnings about a council's models: providers that are not configured, and prices that its budget lacks. */
+export function modelIssues(council: Models, { providers, unpriced }: KnownModels): readonly GraphIssue[] {
+  return [...providerIssues(council, providers), ...priceIssues(council, unpriced)];
+}
+
+/** A warning if no run can start with the budget, because a model that a run may ask has no price. */
+function priceIssues(council: Models, unpriced: KnownModels['unpriced']): readonly GraphIssue[] {
+  const { nodes, edges, fallbacks = [], budget } = council;
+  const entry = nodes[entryOf(council)];
+  if (budget?.usd === undefined || entry === undefined) return [];
+  const reached = reachableFrom(entry.id, edgesBySource(edges)).add(entry.id);
+  const asked = nodes.filter(({ id }) => reached.has(id)).flatMap((node) => membersAsked(node, fallbacks));
+  const [name] = asked.flatMap((model) => unpriced(model) ?? []);
+  if (name === undefined) return [];
+  const mend = 'set a budget in tokens, or add a price to PRICES_FILE';
+  return [warning('budget.usd', `No run can start with this budget: model "${name}" has no price. To start, ${mend}`)];
+}
+
+/** The models that a node's members may ask, or the node itself without members. */
+function membersAsked({ members, ...node }: SavedNode, fallbacks: readonly string[]): readonly (string | undefined)[] {
+  const asking = members === undefined ? [node] : members.map((member) => ({ ...node, ...member }));
+  return asking.flatMap(({ model, fallbacks: own = fallbacks }) => [model, ...own]);
+}
+
+/** A warning for each model whose provider is known and not configured: its runs would use the default provider. */
+function providerIssues(
   { nodes, fallbacks = [] }: Pick<Blueprint, 'nodes' | 'fallbacks'>,
   providers: readonly string[],
 ): readonly GraphIssue[] {
@@ -25,16 +56,11 @@ export function modelIssues(
     ]),
   ];
   return named.flatMap(({ path, model, node }) => {
-    const provider = model.slice(0, model.includes('/') ? model.indexOf('/') : undefined);
+    const [provider = ''] = model.split('/');
     if (!BUILT_IN.has(provider) || providers.includes(provider)) return [];
-    const of = node === null ? '' : ` of node "${node}"`;
-    return [
-      warning(
-        path,
-        `Provider "${provider}" is not configured: runs ask the default provider for the model "${model}"${of}`,
-        node,
-      ),
-    ];
+    const sent = `runs send model "${model}" to provider "${providers[0] ?? ''}"`;
+    const by = node === null ? '' : ` for node "${node}"`;
+    return [warning(path, `No provider named "${provider}" is configured: ${sent}${by}`, node)];
   });
 }
 

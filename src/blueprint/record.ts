@@ -12,6 +12,7 @@ import { labelInOneLine } from '../graph/label.js';
 import { rolesOf } from '../council/roles.js';
 import { approvalIssues } from './approvals.js';
 import { memberIssues, savedMembers } from './members.js';
+import type { KnownModels } from './models.js';
 import { modelIssues } from './models.js';
 import type { GraphIssue } from './validate.js';
 import { inspectGraph, warningsOf } from './validate.js';
@@ -32,8 +33,7 @@ export interface Saving {
   readonly at: string;
   /** Whether the service has keys, whose names identify approvers. */
   readonly hasKeys: boolean;
-  /** Names of the configured providers. */
-  readonly providers: readonly string[];
+  readonly models: KnownModels;
 }
 
 /** The record of a new blueprint. */
@@ -44,7 +44,7 @@ export function createdBlueprint(
   return recordOf(councilOf(draft), { id, version: 1, createdAt: saving.at }, saving);
 }
 
-/** The record after an update. Fields that are absent from it do not change. */
+/** The record after an update. Fields that are absent from it do not change; null removes an optional one. */
 export function updatedBlueprint(current: Blueprint, change: BlueprintUpdate, saving: Saving): Blueprint {
   const { id, version, createdAt } = current;
   const { name = current.name, nodes = current.nodes, edges = current.edges } = change;
@@ -60,16 +60,16 @@ export function councilOf({ name, nodes, edges = [], ...optional }: BlueprintCre
 
 type Optional = Pick<Council, 'fallbacks' | 'approvals' | 'budget'>;
 
-/** The optional parts of a council that are not undefined, and nothing else. */
+/** The optional parts of a council that are neither undefined nor null, and nothing else. */
 function given({
   fallbacks,
   approvals,
   budget,
-}: { readonly [Name in keyof Optional]?: Optional[Name] | undefined }): Optional {
+}: { readonly [Name in keyof Optional]?: Optional[Name] | null | undefined }): Optional {
   return {
-    ...(fallbacks !== undefined && { fallbacks }),
-    ...(approvals !== undefined && { approvals }),
-    ...(budget !== undefined && { budget }),
+    ...(fallbacks && { fallbacks }),
+    ...(approvals && { approvals }),
+    ...(budget && { budget }),
   };
 }
 
@@ -87,22 +87,22 @@ export function defaultEdgeId({ source, target }: Pick<SavedEdge, 'source' | 'ta
 function recordOf(
   council: Council,
   rest: Pick<Blueprint, 'id' | 'version' | 'createdAt'>,
-  { at: updatedAt, hasKeys, providers }: Saving,
+  { at: updatedAt, ...known }: Saving,
 ): Blueprint {
-  const warnings = warningsOf(councilIssues(council, { hasKeys, providers }));
+  const warnings = warningsOf(councilIssues(council, known));
   return { ...rest, updatedAt, ...council, warnings, roles: rolesOf(council) };
 }
 
 /** All faults and warnings of a council. */
 export function councilIssues(
   council: Council,
-  { hasKeys, providers }: Pick<Saving, 'hasKeys' | 'providers'>,
+  { hasKeys, models }: Pick<Saving, 'hasKeys' | 'models'>,
 ): readonly GraphIssue[] {
   return [
     ...inspectGraph(council),
     ...memberIssues(council),
     ...approvalIssues(council, hasKeys),
-    ...modelIssues(council, providers),
+    ...modelIssues(council, models),
   ];
 }
 

@@ -14,7 +14,16 @@ import { TaskTracker } from '../system/async/task-tracker.js';
 import type { BlueprintFact } from './events.js';
 import { blueprintOf, blueprintStream, isKeptAfter, recordedBlueprint } from './events.js';
 import type { Saving } from './record.js';
-import { MAX_BLUEPRINT_BYTES, createdBlueprint, sentBytes, updatedBlueprint } from './record.js';
+import {
+  MAX_BLUEPRINT_BYTES,
+  councilIssues,
+  councilOf,
+  createdBlueprint,
+  sentBytes,
+  updatedBlueprint,
+} from './record.js';
+import type { KnownModels } from './models.js';
+import type { GraphIssue } from './validate.js';
 import type { LinkedEvent, VersionsPage, VersionsRange } from './stream.js';
 import { blueprintVersions, checkedBlueprint, newestEvent } from './stream.js';
 
@@ -44,8 +53,7 @@ export interface BlueprintStoreOptions {
   readonly instanceId: string;
   /** Whether the service has keys. */
   readonly hasKeys: () => boolean;
-  /** Names of the configured providers. */
-  readonly providers: readonly string[];
+  readonly models: KnownModels;
 }
 
 export class BlueprintStore {
@@ -56,6 +64,11 @@ export class BlueprintStore {
 
   constructor(options: BlueprintStoreOptions) {
     this.#options = options;
+  }
+
+  /** The faults and warnings of a council that is not saved. */
+  issuesOf(draft: BlueprintCreate): readonly GraphIssue[] {
+    return councilIssues(councilOf(draft), this.#saving());
   }
 
   /** The blueprint as recorded, or null if there is none. @throws {BlueprintCorrupt} */
@@ -152,8 +165,8 @@ export class BlueprintStore {
   }
 
   #saving(): Saving {
-    const { system, hasKeys, providers } = this.#options;
-    return { at: system.now(), hasKeys: hasKeys(), providers };
+    const { system, hasKeys, models } = this.#options;
+    return { at: system.now(), hasKeys: hasKeys(), models };
   }
 
   #last(blueprintId: string): Promise<LinkedEvent | null> {

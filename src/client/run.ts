@@ -1,5 +1,6 @@
 /** One run, by its id. */
 import type {
+  Budget,
   ChartConfig,
   FoldedRun,
   ForkPlan,
@@ -38,6 +39,8 @@ export interface ForkPoint {
   /** `seq` of an event before the run's last. */
   readonly at: number;
   readonly changes?: ForkRequest['changes'] | undefined;
+  /** The most that the new run may cost. Default: the budget of this run. */
+  readonly budget?: Budget | undefined;
 }
 
 export interface ForkOptions extends CallOptions {
@@ -168,8 +171,16 @@ export class Run {
   fork(from: ForkPoint, options: ForkOptions & { readonly dryRun: true }): Promise<ForkPlan>;
   /** Starts a run that continues this one after an event. Sent once, because a fork has no idempotency key. */
   fork(from: ForkPoint, options?: ForkOptions & { readonly dryRun?: false | undefined }): Promise<Run>;
-  async fork({ at, changes }: ForkPoint, { dryRun = false, signal }: ForkOptions = {}): Promise<ForkPlan | Run> {
-    const request = { method: 'POST', path: pathOf('runs', this.id, 'fork'), body: { at, changes }, signal } as const;
+  async fork(
+    { at, changes, budget }: ForkPoint,
+    { dryRun = false, signal }: ForkOptions = {},
+  ): Promise<ForkPlan | Run> {
+    const request = {
+      method: 'POST',
+      path: pathOf('runs', this.id, 'fork'),
+      body: { at, changes, budget },
+      signal,
+    } as const;
     if (dryRun) return await this.#api.json<ForkPlan>({ ...request, query: { dry_run: 1 }, isRepeatable: true });
     const started = await this.#api.json<RunStart>(request);
     return new Run(this.#api, started.run_id, started);

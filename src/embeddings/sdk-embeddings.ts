@@ -131,7 +131,12 @@ export async function providerEmbeddings(settings: ProviderSettings, deps: Embed
   ): Promise<readonly Float32Array[]> => {
     const late = (): ModelFailed => modelFailed(`${purpose}: none came within ${limits.timeoutMs} ms`, 'timeout');
     const act = (): Promise<readonly Float32Array[]> =>
-      inTime((own) => request(texts, { kind, signal: own }), { system, maxMs: limits.timeoutMs, signal, late });
+      inTime((call) => request(texts, { kind, signal: call.signal }), {
+        system,
+        maxMs: limits.timeoutMs,
+        signal,
+        late,
+      });
     const waitMs = (error: unknown, failures: number): number | null => {
       const isFinal = !(error instanceof ModelFailed) || !error.data.retryable || failures >= limits.maxAttempts;
       return isFinal ? null : providerWaitMs(failures, error.data.retryAfterMs, system.random());

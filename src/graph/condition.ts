@@ -21,7 +21,7 @@ export interface ConditionFacts {
   /** Drafts of the run so far. */
   readonly iteration: number;
   /** Code points of the draft, 0 without one. */
-  readonly draftLength: number;
+  readonly draftLength: () => number;
   /** Kendall's W of the last rank, or null before the first and where it is not defined. */
   readonly agreement: number | null;
   /** Highest minus lowest score of the last jury, or null before the first. */
@@ -157,7 +157,7 @@ const VARIABLES: ReadonlyMap<string, ValueOf> = new Map<string, ValueOf>([
   ['score', ({ score }) => score],
   ['iteration', ({ iteration }) => iteration],
   ['route', ({ route }) => route],
-  ['draft_length', ({ draftLength }) => draftLength],
+  ['draft_length', ({ draftLength }) => draftLength()],
   ['agreement', ({ agreement }) => agreement],
   ['spread', ({ spread }) => spread],
 ]);

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { MIMEType } from 'node:util';
 import type { Context } from 'koa';
-import { defaultsLeftOut, nullsLeftOut } from '../api/absent-fields.js';
+import { absentFieldsOf } from '../api/absent-fields.js';
 import { parseJson } from '../api/json-text.js';
 import { RequestRefused } from '../api/problems.js';
 import type { Described, RequestName, SchemaName, SchemaRegistry } from '../api/schemas.js';
@@ -38,19 +38,19 @@ export interface BodyReader<T> {
   readToCompare(ctx: Context): Promise<ReadBody<T>>;
 }
 
-/** Reads a JSON body that must fit a schema; a field that is null counts as absent. */
+/** Reads a JSON body that must fit a schema; a field that is null counts as absent, unless its schema says otherwise. */
 export function bodyOf<N extends RequestName>(
   schemas: SchemaRegistry,
   schema: N,
   { isRequired, lists }: BodyRules,
 ): BodyReader<Described<N>> {
-  const withoutNulls = nullsLeftOut(schemas, schema);
+  const { withoutNulls, withoutDefaults } = absentFieldsOf(schemas, schema);
   const maxBytes = lists?.maxBytes ?? MAX_BODY_BYTES;
   const readToCompare = async (ctx: Context): Promise<ReadBody<Described<N>>> => {
     const bytes = isRequired || hasContent(ctx) ? await bodyBytes(ctx, maxBytes) : Buffer.alloc(0);
     const sent = isRequired || bytes.length > 0 ? parseJson(bytes, lists?.maxDepth) : {};
     const value = validated(schemas.validator(schema), withoutNulls(sent), 'body');
-    return { value, normalized: defaultsLeftOut(value, schemas.document(schema)), sent };
+    return { value, normalized: withoutDefaults(value), sent };
   };
   return { schema, isRequired, read: async (ctx) => (await readToCompare(ctx)).value, readToCompare };
 }

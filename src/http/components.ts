@@ -27,6 +27,8 @@ export class Components {
   readonly #schemas: SchemaRegistry;
   readonly #discriminator: Discriminator;
   readonly #found = new Map<string, { readonly schema: JsonSchema; component: Json }>();
+  /** Fields with their default in the description, by the field in its file. */
+  readonly #described = new Map<JsonSchema, JsonSchema>();
 
   constructor(schemas: SchemaRegistry, discriminator: Discriminator) {
     this.#schemas = schemas;
@@ -55,7 +57,14 @@ export class Components {
   #referredTo(ref: string, from: string): Json {
     const [name = '', pointer = ''] = ref.split('#');
     const file = name === '' ? from : name;
-    return this.place(schemaAt(this.#schemas.document(file), pointer), file);
+    return this.place(this.#withDescribedDefault(schemaAt(this.#schemas.document(file), pointer)), file);
+  }
+
+  /** The field as the document shows it: the same object each time, so that one title names one schema. */
+  #withDescribedDefault(field: JsonSchema): JsonSchema {
+    const described = this.#described.get(field) ?? describedDefault(field);
+    this.#described.set(field, described);
+    return described;
   }
 
   #addComponent(title: string, schema: JsonSchema, file: string): void {
@@ -80,7 +89,10 @@ export class Components {
       if (LEFT_OUT.has(keyword)) return [];
       if (SCHEMAS.has(keyword)) return [[keyword, this.#placeAll(value, file)]];
       if (!NAMED_SCHEMAS.has(keyword) || !isRecord(value)) return [[keyword, value]];
-      const named = Object.entries(value).map(([name, each]) => [name, this.#placeAll(describedDefault(each), file)]);
+      const named = Object.entries(value).map(([name, each]) => [
+        name,
+        isRecord(each) ? this.place(this.#withDescribedDefault(each), file) : each,
+      ]);
       return [[keyword, Object.fromEntries(named)]];
     });
     return { ...impliedKeywords(schema), ...Object.fromEntries(members) };
@@ -136,8 +148,8 @@ function impliedKeywords(schema: JsonSchema): Json {
 }
 
 /** Moves a default into the description, because generators treat a field with a default as required. */
-function describedDefault(field: unknown): unknown {
-  if (!isRecord(field) || field.default === undefined) return field;
+function describedDefault(field: JsonSchema): JsonSchema {
+  if (field.default === undefined) return field;
   const { default: value, description = '', ...rest } = field;
   return { ...rest, description: `${String(description)} Default: ${JSON.stringify(value)}.`.trimStart() };
 }

@@ -50,7 +50,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
 
   readonly registry: Pick<
     RunRegistry,
-    'start' | 'previewStart' | 'refuse' | 'findRequest' | 'unpricedModel' | 'cancel' | 'decidePause'
+    'start' | 'previewStart' | 'refuse' | 'findRequest' | 'unpricedModel' | 'neededBudget' | 'cancel' | 'decidePause'
   >;
   readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'count' | 'record' | 'folded' | 'forkPoint'>;
   readonly feed: Pick<RunFeed, 'follow'>;
@@ -63,7 +63,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
   /** The prompt of a node. */
   readonly prompt: (runId: string, at: AttemptPlace) => Promise<PromptFound>;
-  readonly blueprints: Pick<BlueprintStore, 'find' | 'versions' | 'create' | 'update' | 'remove'>;
+  readonly blueprints: Pick<BlueprintStore, 'issuesOf' | 'find' | 'versions' | 'create' | 'update' | 'remove'>;
   readonly blueprintList: BlueprintList;
   readonly documents: {
     find(documentId: string): Promise<DocumentRecord | null>;

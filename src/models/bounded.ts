@@ -7,8 +7,9 @@ import type { CallOutcome, Outage } from './circuit.js';
 import { outageWait } from './circuit.js';
 import type { Pass } from './circuit-breaker.js';
 import { CircuitBreaker } from './circuit-breaker.js';
+import { settleRequest } from './billing.js';
 import { isAnswer, isOutage, modelFailed } from './failed-exchange.js';
-import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
+import type { LanguageModel, ModelAnswer, ModelCall, ModelRequest } from './port.js';
 import type { ModelUse } from './fair-semaphore.js';
 import type { ProviderState } from './provider-states.js';
 import { ProviderStates } from './provider-states.js';
@@ -108,10 +109,10 @@ export function boundedModel(
           const answered = await askInTurn(request, options, pass);
           if (answered !== null) return { ...answered.answer, waitedMs: answered.startedMs - askedMs };
         } catch (error) {
-          const failure = outageIn(error, outageMs);
-          if (failure === null) throw error;
-          const thrown = breaker.failureFor(name, failure, outage);
-          if (thrown !== null) throw thrown;
+          if (!(error instanceof ModelFailed)) throw error;
+          const failure = breaker.failureAfter(name, error, outage);
+          if (failure !== null) throw failure;
+          await settleRequest(request, error, options.signal);
         }
       }
     },
@@ -135,11 +136,6 @@ interface Answered {
   readonly startedMs: number;
 }
 
-/** The failure, if it is an outage of the server and outages are waited out; else null. */
-function outageIn(error: unknown, outageMs: number): ModelFailed | null {
-  return outageMs > 0 && error instanceof ModelFailed && isOutage(error.data.kind) ? error : null;
-}
-
 /** How a call ended that has thrown. */
 function outcomeOf(error: unknown, signal: AbortSignal): CallOutcome {
   if (!(error instanceof ModelFailed)) return 'unknown';
@@ -155,9 +151,9 @@ function askInTime(
   system: Pick<System, 'after'>,
 ): Promise<ModelAnswer> {
   const late = (): ModelFailed => timedOut(request.model ?? model.defaultModel, timeoutMs);
-  const ask = (own: AbortSignal): Promise<ModelAnswer> => {
+  const ask = (call: ModelCall): Promise<ModelAnswer> => {
     request.onStart?.();
-    return model.ask(request, { signal: own });
+    return model.ask(request, call);
   };
   return inTime(ask, { system, maxMs: timeoutMs, late, signal, aborted: callAborted });
 }

@@ -35,6 +35,8 @@ function markedCalls(parts: readonly string[], names: ReadonlySet<string>): Call
     .map((part) => part.split(END_MARK)[0] ?? '')
     .filter((part) => part.trim() !== '')
     .map((part): Calls => {
+      const tagged = callInTags(part, names);
+      if (tagged !== null) return tagged;
       const objects = [...jsonObjectsIn(part)];
       const read = objects.flatMap(({ value }) => callsOf(value, names));
       return read.length > 0 ? offered(read, names) : namedCall(part, objects, names);
@@ -45,10 +47,24 @@ function markedCalls(parts: readonly string[], names: ReadonlySet<string>): Call
 
 /** A call whose name stands before its arguments, as in `<function=web_search>{"query": "oaks"}`. */
 function namedCall(part: string, [given]: readonly FoundObject[], names: ReadonlySet<string>): Calls {
-  const words = part.slice(0, given?.begin).match(/[\w-]+/g) ?? [];
-  const [name, ...others] = words.filter((word) => names.has(word));
-  if (given === undefined || name === undefined || others.length > 0) return 'malformed';
-  return [{ name, argumentsJson: JSON.stringify(given.value) }];
+  return given === undefined ? 'malformed' : callOf(part.slice(0, given.begin), given.value, names);
+}
+
+function callOf(before: string, given: object, names: ReadonlySet<string>): Calls {
+  const [name, ...others] = (before.match(/[\w-]+/g) ?? []).filter((word) => names.has(word));
+  return name === undefined || others.length > 0 ? 'malformed' : [{ name, argumentsJson: JSON.stringify(given) }];
+}
+
+/** A call with a tag for each argument, as Qwen, Claude and GLM write it, or null if it has none. */
+function callInTags(part: string, names: ReadonlySet<string>): Calls | null {
+  const [first, ...others] = part.matchAll(ARGUMENT);
+  if (first === undefined) return null;
+  const given = [first, ...others].map(([, name = '', value = '']) => [name, numberOrText(value.trim())]);
+  return callOf(part.slice(0, first.index), Object.fromEntries(given) as object, names);
+}
+
+function numberOrText(value: string): number | string {
+  return /^\d{1,2}$/.test(value) ? Number(value) : value;
 }
 
 /** The calls in the last objects of a text that ends in objects. */
@@ -101,8 +117,13 @@ const KEYS_OF_CALL: ReadonlySet<string> = new Set([
   ...['name', 'function', 'tool', 'arguments', 'parameters', 'input', 'id', 'type'],
 ]);
 
-/** Thoughts of gpt-oss, which a call may follow. */
-const ANALYSIS = /<\|channel\|>analysis<\|message\|>[^]*?(?=<\|end\|>|<\|channel\|>|$)/g;
+/** `<parameter=query>oaks</parameter>`, `<parameter name="query">…`, `<arg_key>query</arg_key><arg_value>oaks</arg_value>`. */
+const ARGUMENT =
+  /<(?:parameter(?:=| name=)["']?|arg_key>)([\w-]+)(?:["']?>|<\/arg_key>\s{0,9}<arg_value>)((?:(?!<\/?(?:parameter|arg_))[^])*)<\/(?:parameter|arg_value)>/g;
+
+/** Thoughts of gpt-oss, which a call may follow; also from servers that drop the special tokens. */
+const ANALYSIS =
+  /<\|channel\|>analysis<\|message\|>[^]*?(?=<\|end\|>|<\|channel\|>|$)|^\s*analysis(?=[A-Za-z])[^]*?(?=assistant(?:commentary|final)|$)/g;
 
 /** Code in a line, and code blocks, if text follows. */
 const QUOTED_CODE = /(?<!`)`[^`\n]+`(?!`)(?=\s*\S)|```[^]*?```(?=\s*\S)/g;

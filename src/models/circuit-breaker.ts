@@ -7,8 +7,9 @@ import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
 import { BoundedMap } from '../system/bounded-map.js';
 import type { CallOutcome, OutageWait } from './circuit.js';
+import { isUnsent, withSending } from './billing.js';
 import { Circuit } from './circuit.js';
-import { isOutage } from './failed-exchange.js';
+import { isAnswer, isOutage } from './failed-exchange.js';
 import { callAborted } from './port.js';
 
 /** Permission to call a model once. */
@@ -69,17 +70,31 @@ export class CircuitBreaker {
       const failure = circuit.hasOutlasted(endsMs)
         ? this.#outlasted(model, circuit.failure, outage)
         : this.#failureFor(circuit, circuit.failure, outage);
-      if (failure !== null) throw failure;
+      // A call that waits an outage out may have sent requests before.
+      if (failure !== null) throw outage === null ? withSending(failure, true) : failure;
       await circuit.wait(endsMs, signal);
     }
   }
 
-  /** The failure of a call that met an outage, or null if it goes on waiting. */
-  failureFor(model: string, failure: ModelFailed, outage: OutageWait | null): ModelFailed | null {
+  /** What a call that has failed throws, or null if it waits for an outage to end. */
+  failureAfter(model: string, failure: ModelFailed, outage: OutageWait | null): ModelFailed | null {
+    const behind = this.#outageBehind(model, failure);
+    if (behind === null) return failure;
     const circuit = this.#circuits.get(model);
     const endsMs = circuit?.endsMs(outage) ?? outage?.endsMs ?? Number.POSITIVE_INFINITY;
-    if (this.#options.system.monotonicMs() >= endsMs) return this.#outlasted(model, failure, outage);
-    return this.#failureFor(circuit, failure, outage);
+    const hasEnded = this.#options.system.monotonicMs() >= endsMs;
+    const thrown = hasEnded ? this.#outlasted(model, behind, outage) : this.#failureFor(circuit, behind, outage);
+    return thrown && withSending(thrown, isUnsent(failure.data));
+  }
+
+  /**
+   * The outage that a failed call has met, or null if it has failed by itself. A call without an answer, such as a timeout,
+   * has met the outage whose circuit is open.
+   */
+  #outageBehind(model: string, failure: ModelFailed): ModelFailed | null {
+    const { kind } = failure.data;
+    if (this.#options.outageMs === 0 || isAnswer(kind)) return null;
+    return isOutage(kind) ? failure : (this.#circuitOf(model)?.failure ?? null);
   }
 
   /** The failure with which an outage begins for a call, or null for a call that waits one out already. */

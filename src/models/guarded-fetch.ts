@@ -3,7 +3,6 @@
  * key would go with it; bounds the answer; classifies every failure; and hands the package an answer in the form it can
  * read. Failures have no `cause`: it may quote the server at any length, and the server the key.
  */
-import type { Dispatcher } from 'undici';
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
 import { BodyTooLarge, fieldOf } from '../system/untrusted.js';
@@ -13,14 +12,14 @@ import { callAborted } from './port.js';
 import { requestedWaitMs } from './retry-after.js';
 import type { AnswerForm, ModelServer, ServerCall, WireReading } from './server-call.js';
 import { OtherForm, RequestRefused } from './server-call.js';
-import type { HttpAnswer } from './transport.js';
+import type { HttpAnswer, Transport } from './transport.js';
 import { post } from './transport.js';
 import { unusable } from './unusable-answer.js';
 
 export interface GuardedFetchOptions {
   readonly server: ModelServer;
   readonly wire: WireReading;
-  readonly transport: Dispatcher;
+  readonly transport: Transport;
   /** A `Retry-After` counts from its time now. */
   readonly system: Pick<System, 'now' | 'after'>;
 }

@@ -1,8 +1,13 @@
 /** Hides pieces of a key: servers quote a key that they refuse masked, or a part of it. */
 
-/** The text without pieces of the key of 8 characters and more, and without words that show its begin or end beside a mask. */
+/**
+ * The text without pieces of the key of 8 characters and more, and without words that show its begin or end beside a mask,
+ * or alone if the text speaks of a key ("the key that ends with z7Kd").
+ */
 export function withoutPieces(text: string, key: string): string {
-  const words = text.replace(/\S+/g, (word) => (isMaskedKey(word, key) ? '…' : word));
+  const unmasked = text.replace(/\S+/g, (word) => (isMaskedKey(word, key) ? '…' : word));
+  const isEnd = (word: string): boolean => key.startsWith(word) || key.endsWith(word);
+  const words = OF_KEYS.test(text) ? unmasked.replace(/[\w-]{4,}/g, (word) => (isEnd(word) ? '…' : word)) : unmasked;
   const starts = Array.from({ length: Math.max(0, key.length - PIECE_CHARS + 1) }, (_, at) => at);
   const pieces = new Set(starts.map((at) => key.slice(at, at + PIECE_CHARS)));
   let safe = '';
@@ -24,6 +29,8 @@ function isMaskedKey(word: string, key: string): boolean {
 }
 
 const MASK = /[*•●█…]+|[.#_-]{2,}|x{3,}/i;
+
+const OF_KEYS = /\b(?:key|token|secret|credential|begin|start|end|first|last)/i;
 
 /** The shortest piece of a key that is hidden without a mask beside it. Shorter ones may be words. */
 const PIECE_CHARS = 8;

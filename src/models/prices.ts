@@ -79,6 +79,26 @@ export function priceTable(
   };
 }
 
+/**
+ * What is wrong with a table: the first entry that cannot be used and what it needs, or null. LiteLLM's own entries without
+ * prices per token, such as those of image models, are ignored.
+ */
+export function faultIn(
+  entries: Readonly<Record<string, unknown>>,
+): { readonly model: string; readonly accepted: string } | null {
+  for (const [model, entry] of Object.entries(entries)) {
+    if (!isRecord(entry)) return { model, accepted: 'an object for each model' };
+    if ('litellm_provider' in entry && !REQUIRED.every((field) => field in entry)) continue;
+    const optional = OPTIONAL.filter((field) => (entry[field] ?? null) !== null);
+    const wrong = [...REQUIRED, ...optional].find((field) => amount(entry[field]) === null);
+    if (wrong !== undefined) return { model, accepted: `a number from 0 in "${wrong}"` };
+  }
+  return null;
+}
+
+const REQUIRED = ['input_cost_per_token', 'output_cost_per_token'];
+const OPTIONAL = ['cache_read_input_token_cost', 'cache_creation_input_token_cost'];
+
 /** The cost of a call in US dollars, or null if its price, its input tokens or its output tokens are unknown. */
 export function costOf(usage: ModelUsage, price: ModelPrice | null): number | null {
   if (usage.costUsd !== undefined) return usage.costUsd;

@@ -2,14 +2,15 @@
  * All configured providers behind one model. A model's full name is `provider/model`; a node may shorten it: see
  * `fullModelName`.
  */
-import type { Dispatcher } from 'undici';
 import type { ProxySettings } from '../config-values.js';
 import type { ProviderSettings, Providers } from '../config-providers.js';
-import { ConfigInvalid } from '../errors.js';
+import type { ModelFailureKind } from '../errors.js';
+import { ConfigInvalid, ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
 import { modelFailed } from './failed-exchange.js';
 import { OFFLINE_MODEL, offlineModel } from './offline.js';
 import type { LanguageModel, ProviderInfo } from './port.js';
+import type { Transport } from './transport.js';
 import { isUsableName, USABLE_NAMES } from './wires/gemini.js';
 
 export interface ModelCatalog {
@@ -64,7 +65,7 @@ export function routedModel({ configured, default: fallback }: Providers, deps: 
   configured.forEach(assertUsable);
   const offline = Promise.resolve(offlineModel({ latencyMs: offlineLatencyMs, system }));
   const models = new Map<string, Promise<LanguageModel>>([['offline', offline]]);
-  let transport: Dispatcher | null = null;
+  let transport: Transport | null = null;
   const connect = async (settings: ProviderSettings): Promise<LanguageModel> => {
     const [{ providerModel }, { modelTransport }] = await Promise.all([
       import('./sdk-model.js'),
@@ -89,11 +90,35 @@ export function routedModel({ configured, default: fallback }: Providers, deps: 
       configured.flatMap(({ name, maxCalls }) => (maxCalls === null ? [] : [[name, maxCalls] as const])),
     ),
     async ask(request, call) {
-      const { provider, model } = splitName(request.model ?? catalog.fullName(undefined));
-      return await (await modelOf(provider)).ask({ ...request, model }, call);
+      const name = request.model ?? catalog.fullName(undefined);
+      const { provider, model } = splitName(name);
+      try {
+        return await (await modelOf(provider)).ask({ ...request, model }, call);
+      } catch (error) {
+        throw name === catalog.fullName(undefined)
+          ? error
+          : withRoute(error, { provider, model, names: catalog.names });
+      }
     },
   };
 }
+
+/** A refusal by the default provider, with what became of a name whose provider is not configured. */
+function withRoute(
+  error: unknown,
+  { provider, model, names }: { readonly provider: string; readonly model: string; readonly names: readonly string[] },
+): unknown {
+  const [prefix = ''] = model.split('/');
+  if (provider !== names[0] || !model.includes('/') || names.includes(prefix)) return error;
+  if (!(error instanceof ModelFailed) || !OF_NAMES.has(error.data.kind)) return error;
+  const route = `no provider named "${prefix}" is configured; sent as model "${model}" to provider "${provider}"`;
+  return new ModelFailed(`${error.message} (${route})`, error.data);
+}
+
+/** Failures of which the name of the model may be the cause. */
+const OF_NAMES: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
+  ...(['model_unknown', 'model_unusable', 'bad_request', 'forbidden'] as const),
+]);
 
 function infoOf(name: string, configured: readonly ProviderSettings[]): ProviderInfo {
   const found = configured.find((each) => each.name === name);

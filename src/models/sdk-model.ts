@@ -4,21 +4,21 @@
  * classified failures.
  */
 import type { LanguageModelV3 } from '@ai-sdk/provider';
-import type { Dispatcher } from 'undici';
 import type { ProviderSettings } from '../config-providers.js';
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
+import { settleRequest } from './billing.js';
 import type { AnswerForm, ModelServer, ServerCall } from './server-call.js';
 import { failureBehind, guardedFetch } from './guarded-fetch.js';
 import { OtherForm, RequestRefused, hintsOf } from './server-call.js';
-import type { LanguageModel, ModelAnswer, ModelRequest, ModelUsage } from './port.js';
+import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
 import { callAborted } from './port.js';
 import { changedForm } from './request-form.js';
 import type { Answered, AnsweredCall } from './sdk-answer.js';
 import { answerIn, joined } from './sdk-answer.js';
 import { optionsOf, textsOf } from './sdk-request.js';
-import { totalUsage } from './usage.js';
+import type { Transport } from './transport.js';
 import type { RequestForm } from './wires/wire.js';
 import { FIRST_FORM } from './wires/wire.js';
 import { WIRES } from './wires/wires.js';
@@ -28,11 +28,12 @@ import { WIRES } from './wires/wires.js';
  *
  * One request per call, because a run records its own retries, with three exceptions within a call: a request that the
  * server refuses is put in another form; a stream that fails is asked for again as a whole; an answer that came in the
- * other form is read again. The form that a server accepts is remembered per model until the process ends.
+ * other form is read again. A repeated request that may have been billed is settled first, so that it counts, and reserves
+ * anew in a run with a budget. The form that a server accepts is remembered per model until the process ends.
  */
 export async function providerModel(
   { name: provider, api, baseUrl, apiKey, model: defaultModel, settings }: ProviderSettings,
-  { transport, system }: { readonly transport: Dispatcher; readonly system: Pick<System, 'now' | 'after'> },
+  { transport, system }: { readonly transport: Transport; readonly system: Pick<System, 'now' | 'after'> },
 ): Promise<LanguageModel> {
   const wire = await WIRES[api]({ baseUrl, apiKey });
   const server = { headers: wire.headers, addressSetting: settings.baseUrl, hints: hintsOf(settings) };
@@ -58,18 +59,17 @@ export async function providerModel(
       const name = request.model ?? defaultModel;
       let form = forms.get(name) ?? FIRST_FORM;
       let isLasting = form !== FIRST_FORM;
-      let paid: ModelUsage | null = null;
       for (;;) {
         try {
           const call = callOf(request, { name, signal });
           guarded.begin(call);
           const answer = await answered(modelIn(name, form), { request, form, call, server, wire });
           if (isLasting) remember(forms, name, form);
-          return { ...answer, usage: plus(paid, answer.usage) };
+          return answer;
         } catch (error) {
           const other = otherForm(form, request, error);
-          if (other === null) throw withUsage(error, paid);
-          paid = usageIn(error) ?? paid;
+          if (other === null) throw error;
+          await settleRequest(request, error, signal);
           if (form.streams && !other.streams) request.onStart?.();
           isLasting = isLastingChange(form, other, error);
           form = other;
@@ -111,21 +111,6 @@ const NOT_OF_STREAM: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
 /** Whether the other form is the one to try first from now on: streams may fail once, and work the next time. */
 function isLastingChange(form: RequestForm, other: RequestForm, error: unknown): boolean {
   return form.streams === other.streams || (error instanceof RequestRefused && !error.data.retryable);
-}
-
-function usageIn(error: unknown): ModelUsage | undefined {
-  return error instanceof ModelFailed ? error.data.usage : undefined;
-}
-
-/** A usage together with that of an earlier answer in the same call, which was paid for and not usable. */
-function plus(paid: ModelUsage | null, usage: ModelUsage): ModelUsage {
-  return paid === null ? usage : totalUsage([paid, usage]);
-}
-
-function withUsage(error: unknown, paid: ModelUsage | null): unknown {
-  if (paid === null || !(error instanceof ModelFailed)) return error;
-  const { usage } = error.data;
-  return new ModelFailed(error.message, { ...error.data, usage: usage === undefined ? paid : plus(paid, usage) });
 }
 
 /** Model names come from blueprints, so a map is bounded: when full it is cleared and learnt again. */

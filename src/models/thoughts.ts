@@ -16,6 +16,10 @@ const TAGS: readonly { readonly open: string; readonly close: string }[] = [
   })),
 ];
 
+/** What only begins an answer: the channel marks of gpt-oss without special tokens. A letter follows without a space. */
+const BEGINNINGS = [...TAGS, { open: 'analysis', close: 'assistantfinal' }];
+const IS_WORD = /^analysis(?![a-z])/;
+
 /** An answer without its thoughts. */
 export interface AnswerWithoutThoughts {
   /** The answer after its thoughts, without leading space; without thoughts, the unchanged answer. */
@@ -122,9 +126,9 @@ export function thoughtFilter({ emit, retract }: ThoughtFilterSink): ThoughtFilt
 function beginningOf(text: string, hasThought: boolean) {
   const begun = text.trimStart();
   const lower = begun.slice(0, LONGEST_TAG).toLowerCase();
-  const tag = TAGS.find(({ open }) => lower.startsWith(open));
+  const tag = IS_WORD.test(lower) ? undefined : BEGINNINGS.find(({ open }) => lower.startsWith(open));
   if (tag !== undefined) return { state: 'thought', closing: tag.close, rest: begun.slice(tag.open.length) } as const;
-  if (TAGS.some(({ open }) => open.startsWith(lower))) return null;
+  if (BEGINNINGS.some(({ open }) => open.startsWith(lower))) return null;
   const state = hasThought ? 'settled' : 'answer';
   return { state, closing: '', rest: hasThought ? begun : text } as const;
 }

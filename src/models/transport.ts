@@ -1,6 +1,6 @@
 /** HTTP requests to providers over connections that are kept alive. */
 import type { Dispatcher } from 'undici';
-import { Agent, EnvHttpProxyAgent, util } from 'undici';
+import { Agent, ProxyAgent, util } from 'undici';
 import type { ProxySettings } from '../config-values.js';
 import { BodyTooLarge } from '../system/untrusted.js';
 
@@ -12,16 +12,36 @@ const MAX_ERROR_BYTES = 64 * 1024;
 
 export const NO_PROXIES: ProxySettings = { http: null, https: null, none: '' };
 
+/** Sends requests; HTTP clients of undici are transports. */
+export type Transport = Pick<Dispatcher, 'dispatch'>;
+
 /**
- * A pool of connections that are kept alive; through the proxies, if there are any: of `https:` by CONNECT, of `http:` as
- * plain requests, because proxies forbid CONNECT to other ports than 443. Connecting may take 10 s, undici's default.
+ * Pools of connections that are kept alive. `https:` goes through the proxy of HTTPS_PROXY by CONNECT, `http:` through that
+ * of HTTP_PROXY as plain requests, because proxies forbid CONNECT to other ports than 443. Connecting may take 10 s,
+ * undici's default. Undici's agent for these settings sends `https:` through HTTP_PROXY too, and prints a warning.
  */
-export function modelTransport({ http, https, none }: ProxySettings): Dispatcher {
-  if (http === null && https === null) return new Agent();
-  // An empty text keeps the package from reading the environment.
-  const addresses = { httpProxy: http ?? '', httpsProxy: https ?? '', noProxy: none };
-  const options = { ...addresses, proxyTunnel: false };
-  return new EnvHttpProxyAgent(options);
+export function modelTransport({ http, https, none }: ProxySettings): Transport {
+  const direct = new Agent();
+  const proxies = new Map([
+    ['http:', http === null ? direct : new ProxyAgent({ uri: http, proxyTunnel: false })],
+    ['https:', https === null ? direct : new ProxyAgent(https)],
+  ]);
+  const exceptions = none.toLowerCase().split(/[\s,]+/);
+  return {
+    dispatch(options, handler) {
+      const url = new URL(options.origin ?? '');
+      const isDirect = exceptions.some((each) => isExcepted(url, each));
+      return ((isDirect ? undefined : proxies.get(url.protocol)) ?? direct).dispatch(options, handler);
+    },
+  };
+}
+
+/** Whether an entry of NO_PROXY names the host: `*`, or the host or a domain above it, perhaps with the port. */
+function isExcepted({ hostname, port, protocol }: URL, entry: string): boolean {
+  const name = entry.replace(/^\*?\./, '');
+  const withPort = `${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`;
+  const names = [hostname, withPort, hostname.replace(/[[\]]/g, '')];
+  return name === '*' || (name !== '' && names.some((each) => each === name || each.endsWith(`.${name}`)));
 }
 
 export interface HttpPost {
@@ -29,7 +49,7 @@ export interface HttpPost {
   readonly body: string;
   /** Closes the connection, also while the answer comes. */
   readonly signal: AbortSignal;
-  readonly transport: Dispatcher;
+  readonly transport: Transport;
 }
 
 /** Sends a request. Resolves when the head of the answer is there; follows no redirect. Rejects with undici's errors. */

@@ -160,7 +160,8 @@ export class Projector {
     this.#subscription = new AbortController();
     this.#isRestarting = false;
     const { signal } = this.#subscription;
-    for await (const followed of this.#options.log.subscribe(this.#position, { signal })) {
+    const { log, history } = this.#options;
+    for await (const followed of log.subscribe(this.#position, { signal })) {
       if (signal.aborted) break;
       arrived();
       if (followed.kind === 'checkpoint') {
@@ -170,6 +171,7 @@ export class Projector {
         onCaughtUp();
       } else {
         await this.#fold(followed.event);
+        if (history.isFull) await history.flush();
       }
     }
   }
@@ -180,9 +182,12 @@ export class Projector {
     const consumers = this.#consumers.filter(({ categories }) => categories?.includes(category) ?? true);
     for (const consumer of consumers) consumer.onEventRecorded?.(recorded);
     try {
-      if (category === 'run') await this.#foldRun(recorded, consumers);
-      else if (category === 'blueprint') await this.#foldBlueprint(recorded);
-      else if (category === 'document') await this.#foldDocument(recorded);
+      if (category === 'run') {
+        // Most events are from this instance, and need no promise.
+        const run = this.#foldedHere(recorded) ?? (await this.#foldRun(recorded));
+        if (run !== null) consumers.forEach((consumer) => consumer.onRunFolded?.(recorded, run));
+      } else if (category === 'blueprint') await this.#foldBlueprint(recorded);
+      else if (category === 'document') this.#foldDocument(recorded);
     } catch (error) {
       // A corrupt run, blueprint or document keeps its last valid state; others are not affected.
       if (!CORRUPTIONS.some((corruption) => error instanceof corruption)) throw error;
@@ -192,23 +197,30 @@ export class Projector {
     this.#reach(recorded.position);
   }
 
-  async #foldRun(recorded: RecordedEvent, consumers: readonly EventConsumer[]): Promise<void> {
+  async #foldRun(recorded: RecordedEvent): Promise<RunState | null> {
     const runId = runIdOf(recorded.stream);
-    if (runId === null) return;
+    if (runId === null) return null;
     const { views, history } = this.#options;
     const link = this.#linkOf(recorded);
-    const own = link === null ? this.#foldedHere(runId, recorded) : null;
-    const run = own ?? (await views.apply(runId, runEventOf(recorded), link));
-    if (run !== null) await history.put(summaryOf(run));
+    const run = await views.apply(runId, runEventOf(recorded), link);
+    if (run !== null) history.put(summaryOf(run));
     // Verified after the row is put, so that the list can show the run as corrupt.
     if (link !== null && recorded.revision === 0) assertRecordedFollows(runId, null, link);
-    if (run !== null) for (const consumer of consumers) consumer.onRunFolded?.(recorded, run);
+    return run;
   }
 
-  /** The run if this instance folded the event to append it. Null for a watched run, whose watchers get every state. */
-  #foldedHere(runId: string, recorded: RecordedEvent): RunState | null {
-    const run = this.#options.ownAppends?.stateAfter(runId, recorded) ?? null;
-    return run && this.#options.views.adopt(runId, run);
+  /**
+   * The run if this instance folded the event to append it. Null for a watched run, whose watchers get every state, and
+   * for an event whose link must be verified.
+   */
+  #foldedHere(recorded: RecordedEvent): RunState | null {
+    const { views, history, ownAppends } = this.#options;
+    const runId = runIdOf(recorded.stream);
+    if (runId === null || this.#linkOf(recorded) !== null) return null;
+    const own = ownAppends?.stateAfter(runId, recorded) ?? null;
+    const run = own && views.adopt(runId, own);
+    if (run !== null) history.put(summaryOf(run));
+    return run;
   }
 
   /** The link in the hash chain to verify, or null if the event is not verified. */
@@ -221,13 +233,13 @@ export class Projector {
     const { log, sha256 = null } = this.#options;
     if (!this.#caughtUp && sha256 !== null) assertLinked(await linkedEvent(log, recorded), sha256);
     const row = blueprintRowAfter(recorded);
-    if (row !== null) await this.#options.history.putBlueprint(row);
+    if (row !== null) this.#options.history.putBlueprint(row);
   }
 
-  async #foldDocument(recorded: RecordedEvent): Promise<void> {
+  #foldDocument(recorded: RecordedEvent): void {
     const id = documentIdOf(recorded.stream);
     if (id !== null && isDecisive(recorded))
-      await this.#options.history.putDocument({ id, record: documentRecordOf(recorded) });
+      this.#options.history.putDocument({ id, record: documentRecordOf(recorded) });
   }
 
   #reach(position: Position): void {

@@ -66,19 +66,24 @@ export class History {
     return !this.#isFailing;
   }
 
-  /** Puts a run's newest summary; waits while too many rows are unwritten. */
-  put(summary: RunSummary): Promise<void> {
-    return this.#put(this.#runs, summary);
+  /** Puts a run's newest summary. While the history is full, the caller flushes it before it puts another row. */
+  put(summary: RunSummary): void {
+    this.#put(this.#runs, summary);
   }
 
-  /** Puts a blueprint's newest record; waits while too many rows are unwritten. */
-  putBlueprint(row: BlueprintRow): Promise<void> {
-    return this.#put(this.#blueprints, row);
+  /** Puts a blueprint's newest record, as `put` does. */
+  putBlueprint(row: BlueprintRow): void {
+    this.#put(this.#blueprints, row);
   }
 
-  /** Puts a document's newest record; waits while too many rows are unwritten. */
-  putDocument(row: DocumentRow): Promise<void> {
-    return this.#put(this.#documents, row);
+  /** Puts a document's newest record, as `put` does. */
+  putDocument(row: DocumentRow): void {
+    this.#put(this.#documents, row);
+  }
+
+  /** Whether too many rows are unwritten. */
+  get isFull(): boolean {
+    return this.#runs.isFull || this.#blueprints.isFull || this.#documents.isFull;
   }
 
   /** A run's row, or null if there is none or the stored rows are lost: then the caller reads the log. */
@@ -152,7 +157,7 @@ export class History {
   async replace(seen: RunSummary | null, fold: RunSummary): Promise<void> {
     const stored = await this.stored(fold.id);
     if (this.#runs.get(fold.id) !== null || JSON.stringify(stored) !== JSON.stringify(seen)) return;
-    await this.put(fold);
+    this.put(fold);
     await this.flush();
   }
 
@@ -160,7 +165,7 @@ export class History {
   async replaceDocument(seen: DocumentRecord | null, row: DocumentRow): Promise<void> {
     const stored = await this.document(row.id);
     if (this.#documents.get(row.id) !== null || JSON.stringify(stored) !== JSON.stringify(seen)) return;
-    await this.putDocument(row);
+    this.putDocument(row);
     await this.flush();
   }
 
@@ -168,7 +173,7 @@ export class History {
   async replaceBlueprint(seen: string, row: BlueprintRow): Promise<void> {
     const [stored = null] = await this.blueprintRecords([row.id]);
     if (this.#blueprints.get(row.id) !== null || stored !== seen) return;
-    await this.putBlueprint(row);
+    this.putBlueprint(row);
     await this.flush();
   }
 
@@ -192,10 +197,9 @@ export class History {
     return await query(this.#views);
   }
 
-  async #put<Row extends { readonly id: string }>(table: UnwrittenRows<Row>, row: Row): Promise<void> {
+  #put<Row extends { readonly id: string }>(table: UnwrittenRows<Row>, row: Row): void {
     table.put(row);
-    if (table.isFull) await this.flush();
-    else this.#startTimer(this.#isFailing ? RETRY_MS : WRITE_BEHIND_MS);
+    this.#startTimer(this.#isFailing ? RETRY_MS : WRITE_BEHIND_MS);
   }
 
   async #write(): Promise<void> {

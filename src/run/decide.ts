@@ -16,7 +16,6 @@ import {
   closeDuePanels,
   closeIfOver,
   completeMember,
-  memberOf,
   settlePanel,
   settlePanels,
   withinBudget,
@@ -25,7 +24,7 @@ import type { DecisionContext } from './pending-events.js';
 import { PendingEvents } from './pending-events.js';
 import { endFrontier, failWithoutRoute, scheduleWithinLimits, startFrontier } from './schedule.js';
 import type { FrontierNode, RunState } from './state.js';
-import { attemptInFlight, delayLeft, isFinished, isFrontierDone } from './state.js';
+import { attemptInFlight, delayLeft, isFinished, isFrontierDone, memberOf } from './state.js';
 
 export type RunCommand =
   /** An instance claims the run: for the first time, or from a dead or stopped owner. */
@@ -167,18 +166,7 @@ function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>,
   if (at === undefined || (at.seat !== null && closeIfOver(pending, at.seat))) return;
   const fallbackTo = retryInMs === null ? fallbackAfter(pending, at, failure.kind) : null;
   const isFinal = retryInMs === null && fallbackTo === null;
-  const model = at.model !== null && { model: at.model };
-  pending.write({
-    type: 'NodeFailed',
-    data: {
-      node: at.node,
-      ...memberOf(at),
-      ...model,
-      ...withinBudget(pending.run, failure),
-      ...(fallbackTo !== null && { fallbackTo }),
-      ...(at.seat !== null && isFinal && { final: true as const }),
-    },
-  });
+  recordFailure(pending, at, { ...failure, ...(fallbackTo !== null && { fallbackTo }), ...(isFinal && FINAL) });
   if (!isFinal) {
     const next = { ...at, model: fallbackTo ?? at.model };
     startWork(pending, { again: [{ at: next, delayMs: retryInMs ?? 0 }], nodes: [] });
@@ -187,6 +175,19 @@ function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>,
   } else {
     fail(pending, { kind: 'node_failed', error: `Node "${at.node}": ${failure.message}`, node: at.node });
   }
+}
+
+const FINAL = { final: true } as const;
+
+/** Records a failed attempt. Only of a member it says that no other attempt follows: of a node, the run's end does. */
+function recordFailure(
+  pending: PendingEvents,
+  at: FrontierNode,
+  { final: isFinal, ...failure }: Omit<NodeFailedData, 'node'>,
+): void {
+  const model = at.model !== null && { model: at.model };
+  const data = { node: at.node, ...memberOf(at), ...model, ...withinBudget(pending.run, failure) };
+  pending.write({ type: 'NodeFailed', data: { ...data, ...(at.seat !== null && isFinal === true && FINAL) } });
 }
 
 /** The full name of the model that a step asks next, or null if its failure allows none or none is left. */

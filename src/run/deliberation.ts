@@ -2,7 +2,8 @@
 import type { Analysis, GraphMember, GraphNode, MemberPoints } from '../generated/schemas.js';
 import type { Plan } from '../graph/plan.js';
 import { labelInOneLine } from '../graph/label.js';
-import { letterAt, maskNames, namesToMask, orderShown, relettered } from '../council/deliberation/anonymity.js';
+import { letterAt, maskNames, namesToMask, orderShown } from '../council/deliberation/anonymity.js';
+import { relettered } from '../council/deliberation/relettered.js';
 import type { PromptInput } from '../models/port.js';
 import type { Branch } from './branch.js';
 import type { FrontierNode } from './state.js';

@@ -1,11 +1,25 @@
 /** What a run has cost: calls to models, their tokens, and time in pauses. A fork starts from zero. */
-import type { ModelTotals, NodeUsage, RunTotals } from '../generated/schemas.js';
+import type {
+  CallReservedData,
+  CallUsage,
+  ModelTotals,
+  NodeCompletedData,
+  NodeFailedData,
+  NodeStartedData,
+  NodeUsage,
+  RunTotals,
+  ToolCalledData,
+} from '../generated/schemas.js';
+import { callEndedBy } from './budget/spending.js';
 import type { RunEvent } from './events.js';
 
 /** The calls to one model. */
 export interface ModelEffort {
   readonly model: string;
-  /** Attempts of nodes, and one more for each answered round of tool calls. */
+  /**
+   * Attempts of nodes, and one more for each answered round of tool calls. In a run with a budget each call is recorded:
+   * there, one more for each further call of an attempt.
+   */
   readonly calls: number;
   /** Attempts after the first of their step. */
   readonly repeatedCalls: number;
@@ -28,8 +42,8 @@ export interface ModelEffort {
 interface OpenAttempt {
   readonly step: number;
   readonly model: string;
-  /** Rounds of tool calls so far. */
-  readonly rounds: number;
+  /** Rounds of tool calls so far, or null in a run with a budget, which records the usage of each call. */
+  readonly rounds: number | null;
 }
 
 export interface RunEffort {
@@ -53,6 +67,8 @@ export function effortAfter(effort: RunEffort, event: RunEvent, pausedAt: string
       return NO_EFFORT;
     case 'NodeStarted':
       return started(effort, event.data);
+    case 'CallReserved':
+      return callReserved(effort, event.data);
     case 'ToolCalled':
       return toolCalled(effort, event.data);
     case 'NodeCompleted':
@@ -67,45 +83,43 @@ export function effortAfter(effort: RunEffort, event: RunEvent, pausedAt: string
   }
 }
 
-function started(
-  effort: RunEffort,
-  { step, model, attempt }: { readonly step: number; readonly model: string; readonly attempt: number },
-): RunEffort {
-  return counted(effort, { step, model, rounds: 0 }, { calls: 1, repeatedCalls: attempt > 1 ? 1 : 0 });
+function started(effort: RunEffort, { step, model, attempt, reserved }: NodeStartedData): RunEffort {
+  const rounds = reserved === undefined ? 0 : null;
+  return counted(effort, { step, model, rounds }, { calls: 1, repeatedCalls: attempt > 1 ? 1 : 0 });
 }
 
-function toolCalled(effort: RunEffort, { step, round }: { readonly step: number; readonly round: number }): RunEffort {
-  const attempt = effort.open.find((each) => each.step === step);
+/** Another call of the attempt follows one that has ended. */
+function callReserved(effort: RunEffort, call: CallReservedData): RunEffort {
+  const attempt = attemptOf(effort, call.step);
+  return attempt === undefined ? effort : counted(effort, attempt, { ...costOf(call, 1), calls: 1 });
+}
+
+function toolCalled(effort: RunEffort, { step, round }: ToolCalledData): RunEffort {
+  const attempt = attemptOf(effort, step);
   // The model asks for all calls of a round in one answer.
-  if (attempt === undefined || round <= attempt.rounds) return effort;
+  if (attempt === undefined || attempt.rounds === null || round <= attempt.rounds) return effort;
   return counted(effort, { ...attempt, rounds: round }, { calls: round - attempt.rounds });
 }
 
-function ended(
-  effort: RunEffort,
-  {
-    step,
-    usage,
-    costUsd = null,
-  }: { readonly step: number; readonly usage?: NodeUsage; readonly costUsd?: number | null },
-): RunEffort {
-  const attempt = effort.open.find((each) => each.step === step);
+function ended(effort: RunEffort, end: NodeCompletedData | NodeFailedData): RunEffort {
+  const attempt = attemptOf(effort, end.step);
   if (attempt === undefined) return effort;
+  const { rounds } = attempt;
+  const cost = rounds === null ? costOf(callEndedBy(end), 1) : costOf(end, 1 + rounds);
+  const { models, open, waitedMs } = counted(effort, attempt, cost);
+  return { models, open: open.slice(0, -1), waitedMs };
+}
+
+function attemptOf({ open }: RunEffort, step: number): OpenAttempt | undefined {
+  return open.find((each) => each.step === step);
+}
+
+/** The cost of calls that have ended together, as far as it is known. */
+function costOf({ usage, costUsd = null }: Partial<CallUsage>, calls: number): Change {
   const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = reportedTokens(usage);
-  const calls = 1 + attempt.rounds;
   const meteredCalls = inputTokens === null && outputTokens === null ? 0 : calls;
   const pricedCalls = costUsd === null ? 0 : calls;
-  const change = {
-    meteredCalls,
-    inputTokens,
-    outputTokens,
-    cachedInputTokens,
-    reasoningTokens,
-    pricedCalls,
-    costUsd,
-  };
-  const after = counted(effort, attempt, change);
-  return { ...after, open: after.open.slice(0, -1) };
+  return { meteredCalls, inputTokens, outputTokens, cachedInputTokens, reasoningTokens, pricedCalls, costUsd };
 }
 
 /** The tokens of an attempt, each null if its provider does not report it. */
@@ -129,7 +143,7 @@ function counted(effort: RunEffort, attempt: OpenAttempt, change: Change): RunEf
     : [...effort.models, withChange(noneOf(model), change)];
   // An attempt that was lost with its instance has no end.
   const others = effort.open.filter(({ step }) => step !== attempt.step);
-  return { ...effort, models, open: [...others, attempt] };
+  return { models, open: [...others, attempt], waitedMs: effort.waitedMs };
 }
 
 function waited(effort: RunEffort, pausedAt: string, at: string): RunEffort {

@@ -7,13 +7,12 @@ import type { GateChoice, GateDecidedData, StateOverride } from '../generated/sc
 import { withVote } from './approvals.js';
 import { EMPTY_BRANCH, humanSource } from './branch.js';
 import { spendingAfter } from './budget/spending.js';
-import { membersOf } from './deliberation.js';
 import { NO_EFFORT, effortAfter } from './effort.js';
 import type { RunEvent } from './events.js';
 import { branchAtBudget, branchAtEnd, branchInto, branchShown } from './frontier.js';
 import { afterOutput } from './output.js';
 import { overrideState } from './override.js';
-import { openPanel, outcomeOf } from './panels.js';
+import { memberAnswered, panelClosed, quorumReached, seatsOf } from './panel-fold.js';
 import { overrideEveryBranch } from './override-v1.js';
 import { restoreSnapshot } from './fork-snapshot.js';
 import type { FrontierNode, KeyedDecision, Ownership, RunPause, RunProgress, RunState } from './state.js';
@@ -51,6 +50,7 @@ function newProgress(inputTopic: string, entry: string): RunProgress {
     inputTopic,
     steps: 0,
     executions: 0,
+    unanswered: 0,
     iterationCount: 0,
     scores: {},
     juries: {},
@@ -73,41 +73,43 @@ function headOf({ seq, hash, id }: RunEvent): StreamHead {
 export function evolve(state: RunState, event: RunEvent): RunState {
   const effort = effortAfter(state.effort, event, openPauseOf(state)?.pausedAt ?? null);
   const spending = spendingAfter(state.spending, event);
-  return { ...applyEvent(state, event), head: headOf(event), effort, spending };
+  // The changes are spread as a record, because Node 20 takes 0.1 µs for each field that is written after a spread.
+  return { ...state, ...changesBy(state, event), ...{ head: headOf(event), effort, spending } };
 }
 
-function applyEvent(state: RunState, event: RunEvent): RunState {
+/** What an event changes, besides the head, the effort and the spending. */
+function changesBy(state: RunState, event: RunEvent): Partial<RunState> {
   const { phase, ownership, progress } = state;
   switch (event.type) {
     case 'RunRequested':
       return firstState(event);
     case 'RunClaimed':
-      return { ...state, ownership: ownershipAfter(state, event) };
+      return { ownership: ownershipAfter(state, event) };
     case 'RunReleased':
-      return { ...state, ownership: { ...ownership, owner: null } };
+      return { ownership: { ...ownership, owner: null } };
     case 'RunStarted':
-      return { ...state, phase: { status: 'running', resumedBy: null } };
+      return { phase: { status: 'running', resumedBy: null } };
     case 'RunResumed': {
       const resumedBy = phase.status === 'paused' ? phase.pause.decision : null;
-      return { ...state, phase: { status: 'running', resumedBy }, progress: { ...progress, isApproved: true } };
+      return { phase: { status: 'running', resumedBy }, progress: { ...progress, isApproved: true } };
     }
     case 'NodeStarted':
-      return { ...state, progress: nodeStarted(state, event) };
+      return { progress: { ...progress, ...nodeStarted(state, event) } };
     case 'CallReserved':
       // It changes the spending only.
-      return state;
+      return {};
     case 'ToolCalled': {
       const sources = withSources(progress.sources, event.data.hits);
-      return { ...state, progress: { ...progress, sources } };
+      return { progress: { ...progress, sources } };
     }
     case 'NodeCompleted':
       return nodeCompleted(state, event);
     case 'NodeFailed':
-      return { ...state, progress: nodeFailed(progress, event) };
+      return { progress: { ...progress, ...nodeFailed(progress, event) } };
     case 'QuorumReached':
-      return { ...state, progress: quorumReached(progress, event) };
+      return { progress: { ...progress, ...quorumReached(progress, event.data) } };
     case 'PanelClosed':
-      return panelClosed(state, event);
+      return panelClosed(state, event.data);
     case 'RunPaused':
       return paused(state, event);
     case 'VoteCast':
@@ -122,14 +124,14 @@ function applyEvent(state: RunState, event: RunEvent): RunState {
       // The usage is in the state's effort.
       const { usage: _, ...failure } = event.data;
       const failed = { status: 'failed', completedAt: event.at, failure } as const;
-      return { ...state, phase: failed, ownership: { ...ownership, owner: null } };
+      return { phase: failed, ownership: { ...ownership, owner: null } };
     }
     default:
       return unknownEvent(event);
   }
 }
 
-function nodeFailed(progress: RunProgress, { at: since, data }: Of<'NodeFailed'>): RunProgress {
+function nodeFailed(progress: RunProgress, { at: since, data }: Of<'NodeFailed'>): Partial<RunProgress> {
   const { step, kind, message, outageMs, fallbackTo, final: isFinal = false } = data;
   const outage = outageMs === undefined ? null : { since, budgetMs: outageMs };
   const fail = (each: FrontierNode): FrontierNode => {
@@ -138,7 +140,7 @@ function nodeFailed(progress: RunProgress, { at: since, data }: Of<'NodeFailed'>
     const seat = each.seat !== null && isFinal ? { ...each.seat, error: message } : each.seat;
     return { ...each, active: false, model: fallbackTo ?? each.model, failures, outage, seat };
   };
-  return { ...progress, frontier: changeStep(progress, step, fail) };
+  return { frontier: changeStep(progress, step, fail) };
 }
 
 function ownershipAfter(state: RunState, { at, data }: Of<'RunClaimed'>): Ownership {
@@ -147,13 +149,13 @@ function ownershipAfter(state: RunState, { at, data }: Of<'RunClaimed'>): Owners
   return { epoch: data.epoch, owner: data.instanceId, takeovers: takeovers + (takesOver ? 1 : 0) };
 }
 
-function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>): RunProgress {
+function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>): Partial<RunProgress> {
   const { progress } = state;
   const { node, step, attempt, delayMs, tools, model, order_shown: orderShown = [] } = data;
   const started = { attempt, model, startedAt, delayMs, tools, active: true, orderShown };
   if (progress.frontier.some((each) => each.step === step)) {
     const frontier = changeStep(progress, step, (each) => ({ ...each, ...started }));
-    return { ...progress, frontier, activeNode: node };
+    return { frontier, activeNode: node };
   }
   const branch = branchInto(state, node, step);
   const stillRunning = progress.frontier.filter((each) => each.active || each.seat !== null);
@@ -161,7 +163,6 @@ function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>
   const begun: FrontierNode = { node, step, failures: 0, outage: null, ...started, branch, seat: null };
   const entered = data.member === undefined ? [begun] : seatsOf(state, begun);
   return {
-    ...progress,
     steps: Math.max(progress.steps, step + entered.length - 1),
     executions: progress.executions + 1,
     isApproved: false,
@@ -172,74 +173,20 @@ function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>
   };
 }
 
-/** The steps of all members of a node, of which the first one has started; the others start in the same append. */
-function seatsOf({ plan }: RunState, first: FrontierNode): readonly FrontierNode[] {
-  const { step: panelStep } = first;
-  return membersOf(plan, first).map(({ id: member }, index) => {
-    const seat = { member, panelStep, until: null, output: null, error: null };
-    if (index === 0) return { ...first, seat };
-    const waiting = { attempt: 0, model: null, tools: [], orderShown: [], active: false };
-    return { ...first, ...waiting, step: panelStep + index, seat };
-  });
-}
-
-function quorumReached(progress: RunProgress, { data }: Of<'QuorumReached'>): RunProgress {
-  const frontier = progress.frontier.map((each) => {
-    return each.seat?.panelStep === data.panelStep ? { ...each, seat: { ...each.seat, until: data.until } } : each;
-  });
-  return { ...progress, frontier };
-}
-
-/** The members of a closed panel leave the frontier, and the step of the node with its branch takes their place. */
-function panelClosed(state: RunState, { data }: Of<'PanelClosed'>): RunState {
-  const { progress } = state;
-  const { node, panelStep, route } = data;
-  const panel = openPanel(state, panelStep);
-  const [first] = panel?.steps ?? [];
-  if (panel === null || first === undefined) return state;
-  const { branch, scores, iterationCount, juries } = outcomeOf(state, panel);
-  const { arrivals, ended } = followRoute(state, { node, step: panelStep, branch, next: route?.next ?? [] });
-  const closed: FrontierNode = { ...first, step: panelStep, active: false, branch, seat: null };
-  const isFirst = progress.frontier[0]?.seat?.panelStep === panelStep;
-  return {
-    ...state,
-    ownership: { ...state.ownership, takeovers: 0 },
-    progress: {
-      ...progress,
-      ...{ scores, iterationCount, juries, arrivals, ended },
-      frontier: progress.frontier.flatMap((each) => {
-        if (each.seat?.panelStep !== panelStep) return [each];
-        return each.seat.member === first.seat.member ? [closed] : [];
-      }),
-      shown: isFirst ? branch : progress.shown,
-    },
-  };
-}
-
-function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): RunState {
+function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): Partial<RunState> {
   const { progress, ownership } = state;
   const { step, node, output, route } = data;
   if (data.member !== undefined) {
-    const frontier = changeStep(progress, step, (each) => {
-      return each.seat === null ? each : { ...each, active: false, seat: { ...each.seat, output } };
-    });
-    return { ...state, ownership: { ...ownership, takeovers: 0 }, progress: { ...progress, frontier } };
+    return { ownership: { ...ownership, takeovers: 0 }, progress: { ...progress, ...memberAnswered(progress, data) } };
   }
-  // Named fields, because Node 20 is slow at several spreads in one object.
   const { branch, scores, iterationCount } = afterOutput(state, step, output);
-  const { arrivals, ended } = followRoute(state, { node, step, branch, next: route?.next ?? [] });
+  const routed = followRoute(state, { node, step, branch, next: route?.next ?? [] });
+  const result = { active: false, branch };
+  const shown = progress.frontier[0]?.step === step ? branch : progress.shown;
+  const frontier = changeStep(progress, step, (each) => ({ ...each, ...result }));
   return {
-    ...state,
     ownership: { ...ownership, takeovers: 0 },
-    progress: {
-      ...progress,
-      scores,
-      iterationCount,
-      arrivals,
-      ended,
-      frontier: changeStep(progress, step, (each) => ({ ...each, active: false, branch })),
-      shown: progress.frontier[0]?.step === step ? branch : progress.shown,
-    },
+    progress: { ...progress, ...routed, ...{ scores, iterationCount, frontier, shown } },
   };
 }
 

@@ -1,6 +1,6 @@
-/** Why a run or an attempt failed, and what a user can do: one table for the console and the terminal. */
-import type { AttemptFailureKind } from '../council/executors.js';
-import type { RunFailedData } from '../generated/schemas.js';
+/** Why a run or an attempt failed, what the service does next, and what a user can do: one table for the console and the terminal. */
+import type { AttemptFailureKind } from '../council/step.js';
+import type { NodeFailedData, RunFailedData } from '../generated/schemas.js';
 import { isKeyOf } from '../system/element.js';
 
 export interface FailureText {
@@ -15,6 +15,18 @@ export function attemptFailureText(kind: string): FailureText | null {
   return isKeyOf(ATTEMPT_FAILURES, kind) ? ATTEMPT_FAILURES[kind] : null;
 }
 
+/** What the service does after a failed attempt: a sentence. */
+export function nextActionText({
+  retryable,
+  fallbackTo,
+  outageMs,
+}: Pick<NodeFailedData, 'retryable' | 'fallbackTo' | 'outageMs'>): string {
+  if (fallbackTo !== undefined) return `The service asks ${fallbackTo} instead.`;
+  if (!retryable) return 'The service does not try again.';
+  if (outageMs !== undefined) return `The service waits for the server for up to ${Math.round(outageMs / 1000)} s.`;
+  return 'The service tries again if the node has attempts left.';
+}
+
 /** The text for the end of a run without a result. */
 export function runFailureText(kind: RunFailedData['kind']): FailureText {
   return RUN_FAILURES[kind];
@@ -22,7 +34,8 @@ export function runFailureText(kind: RunFailedData['kind']): FailureText {
 
 const READ_LOG = 'Read the log of the service.';
 const READ_MESSAGE = 'Read the message below, then change the request or the model.';
-const WAIT = 'Wait: the service tries again.';
+const NEED_FALLBACK = 'If this repeats, choose another model, or give the node a fallback.';
+const CHECK_NETWORK = 'If this repeats, check the network between the service and the model’s server.';
 const CHECK_KEY = 'Check the API key of the model in the settings of the service.';
 const CHECK_ADDRESS = 'Check the address of the model in the settings of the service.';
 const CHANGE_PROMPT = 'Change the topic or the prompt.';
@@ -31,7 +44,7 @@ const OTHER_MODEL = 'Choose another model.';
 const MORE_TIME = 'Raise the deadline of the node.';
 
 const UNREACHABLE = { what: 'The service could not connect to the model’s server.', advice: CHECK_ADDRESS };
-const OVERLOADED = { what: 'The model’s server is overloaded or out of service.', advice: WAIT };
+const OVERLOADED = { what: 'The model’s server is overloaded or out of service.', advice: NEED_FALLBACK };
 const UNUSABLE = { what: 'The model’s answer was not readable.', advice: OTHER_MODEL };
 const EMPTY = { what: 'The model’s answer held no text.', advice: OTHER_MODEL };
 
@@ -42,10 +55,13 @@ const ATTEMPT_FAILURES: Readonly<Record<AttemptFailureKind, FailureText>> = {
   model_unknown: { what: 'The provider does not have this model.', advice: OTHER_MODEL },
   model_unusable: { what: 'The model’s name is not valid.', advice: OTHER_MODEL },
   not_implemented: { what: 'The provider does not support this request.', advice: OTHER_MODEL },
-  request_timeout: { what: 'The provider did not receive the request in time.', advice: WAIT },
-  rate_limited: { what: 'The provider’s rate limit is reached.', advice: WAIT },
+  request_timeout: { what: 'The provider did not receive the request in time.', advice: CHECK_NETWORK },
+  rate_limited: {
+    what: 'The provider’s rate limit is reached.',
+    advice: 'If this repeats, raise the limit at the provider, lower MAX_MODEL_CALLS, or give the node a fallback.',
+  },
   quota_used_up: { what: 'The quota at the provider is used up.', advice: 'Raise the quota at the provider.' },
-  server_error: { what: 'The model’s server failed.', advice: WAIT },
+  server_error: { what: 'The model’s server failed.', advice: NEED_FALLBACK },
   http_error: { what: 'The provider answered with an error.', advice: READ_MESSAGE },
   error_answer: { what: 'The provider answered with an error.', advice: READ_MESSAGE },
   bad_gateway: OVERLOADED,
@@ -57,10 +73,10 @@ const ATTEMPT_FAILURES: Readonly<Record<AttemptFailureKind, FailureText>> = {
   host_unknown: UNREACHABLE,
   unreachable: UNREACHABLE,
   network_error: UNREACHABLE,
-  connection_lost: { what: 'The connection to the model’s server was lost.', advice: WAIT },
+  connection_lost: { what: 'The connection to the model’s server was lost.', advice: CHECK_NETWORK },
   tls_failed: { what: 'The certificate of the model’s server is not trusted.', advice: CHECK_ADDRESS },
   timeout: { what: 'The model did not answer in time.', advice: MORE_TIME },
-  aborted: { what: 'The service stopped the call.', advice: WAIT },
+  aborted: { what: 'The service stopped the call.', advice: 'You need not do anything.' },
   prompt_blocked: { what: 'The provider blocked the prompt.', advice: CHANGE_PROMPT },
   safety: { what: 'The provider withheld the answer as unsafe.', advice: CHANGE_PROMPT },
   recitation: {
@@ -95,8 +111,6 @@ const ATTEMPT_FAILURES: Readonly<Record<AttemptFailureKind, FailureText>> = {
   empty_answer: EMPTY,
   thoughts_only: { what: 'The model’s answer held thoughts but no draft.', advice: OTHER_MODEL },
   unusable_critique: { what: 'The critic’s answer held no score with feedback.', advice: OTHER_MODEL },
-  unusable_ranking: { what: 'The reviewer’s answer did not rank each response once.', advice: OTHER_MODEL },
-  unusable_analysis: { what: 'The judge’s answer held no analysis.', advice: OTHER_MODEL },
   budget_exceeded: {
     what: 'The next call would pass the budget of the run.',
     advice: 'Raise the budget of the run.',

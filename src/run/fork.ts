@@ -107,8 +107,9 @@ export function planFork(facts: readonly RunFact[]): ForkPlan {
 }
 
 /** How many of its parent's results a fork reuses. */
-export function reusedResults({ steps, front }: RunFold): number {
-  return steps - front.filter((each) => each.isOutstanding).length;
+export function reusedResults({ steps, unanswered = 0, front }: RunFold): number {
+  const without = front.filter(({ isOutstanding, seat }) => isOutstanding || (seat?.error ?? null) !== null);
+  return steps - unanswered - without.length;
 }
 
 /** The names of the changed fields. Their values are recorded in the graph and state of the same event. */

@@ -76,10 +76,22 @@ export function stoppedSteps(run: RunState): readonly FrontierNode[] {
   return run.progress.frontier.filter((each) => !each.active && isOutstanding(run, each));
 }
 
-/** The result of a run that ends at its budget: the branch that clients see, or if it has no draft the first with one. */
-export function branchAtBudget({ progress }: RunState): Branch {
-  const others = [...progress.arrivals, ...progress.ended, ...progress.frontier].map(({ branch }) => branch);
-  return [progress.shown, ...others].find(({ draft }) => draft !== null) ?? progress.shown;
+/** The result of a run that ends at its budget: the join of its branches as they are. */
+export function branchAtBudget(state: RunState): Branch {
+  return joinBranches(atBudget(state), { from: null, by: null, labelOf: (id) => labelOf(state.plan.graph, id) });
+}
+
+/** The branches whose drafts are concatenated if the run ends at its budget; empty if the result is one draft or none. */
+export function partsAtBudget(state: RunState): readonly Branch[] {
+  return partsOfJoin(atBudget(state));
+}
+
+/** All branches, in the order of the graph's nodes; those that wait at the same node in the order of their edges. */
+function atBudget(state: RunState): readonly Joining[] {
+  const { arrivals, ended, frontier } = state.progress;
+  const waiting = [...arrivals].sort((a, b) => a.order - b.order);
+  const begun = frontier.filter((each) => isOpen(state, each));
+  return [...waiting, ...begun, ...ended].map(({ node, branch }) => ({ branch, order: state.plan.nodeOrder(node) }));
 }
 
 /** The run's result: the join of its ended branches, in the order of the graph's nodes. */

@@ -10,6 +10,7 @@ import { hasMembers, membersOf, orderShownTo, shownTo, stepNode } from './delibe
 import type { Assignment, DecisionContext, PendingEvents } from './pending-events.js';
 import { callOf } from './pending-events.js';
 import type { FrontierNode, RunState } from './state.js';
+import { memberOf } from './state.js';
 
 /** Records the start of a step's next attempt. */
 export function startNextAttempt(pending: PendingEvents, at: FrontierNode, delayMs: number): void {
@@ -22,7 +23,7 @@ export type AttemptStart = Pick<FrontierNode, 'node' | 'step' | 'attempt' | 'mod
 /** Records the start of an attempt. */
 export function startNode(pending: PendingEvents, attempt: AttemptStart, delayMs: number): void {
   const { run, context } = pending;
-  const { node, step, seat } = attempt;
+  const { node, step } = attempt;
   const place = placeOf(attempt);
   const tools = toolsAsRecorded(run.plan.node(node).tools, context.isToolAvailable);
   const orderShown = orderShownTo(run.plan, place, { runId: run.runId, step, sha256: context.sha256 });
@@ -34,7 +35,7 @@ export function startNode(pending: PendingEvents, attempt: AttemptStart, delayMs
     type: 'NodeStarted',
     data: {
       ...{ step, node, attempt: attempt.attempt },
-      ...(seat !== null && { member: seat.member, panelStep: seat.panelStep }),
+      ...memberOf(attempt),
       ...(orderShown.length > 0 && { order_shown: [...orderShown] }),
       ...(masked.length > 0 && { masked: [...masked] }),
       iteration: run.progress.iterationCount,

@@ -11,16 +11,9 @@ import type { RunProgress, RunState } from './state.js';
 /** What the conditions of edges read. The draft's length is counted once, when a condition first reads it. */
 export function conditionFacts({ verdict, score, draft, deliberation }: Branch, iteration: number): ConditionFacts {
   let length: number | null = null;
-  return {
-    route: verdict,
-    score,
-    iteration,
-    get draftLength() {
-      return (length ??= codePoints(draft ?? ''));
-    },
-    agreement: deliberation?.agreement ?? null,
-    spread: deliberation?.spread ?? null,
-  };
+  const draftLength = (): number => (length ??= codePoints(draft ?? ''));
+  const [agreement, spread] = [deliberation?.agreement ?? null, deliberation?.spread ?? null];
+  return { route: verdict, score, iteration, draftLength, agreement, spread };
 }
 
 /**
@@ -39,11 +32,12 @@ export function afterOutput(
   const ran = progress.frontier.find((each) => each.step === step);
   if (ran === undefined) throw new Error(`Run "${state.runId}" has no step ${step} under way`);
   const { node, branch, orderShown } = ran;
+  // As in the fold, the changes of the branch are spread as a record.
   const from = String(step);
   if ('draft' in output) {
-    const { draft } = output;
-    const drafted = { ...branch, draft, draftFrom: from, draftBy: node, deliberation: afterDraft(branch) };
-    return { branch: drafted, scores, iterationCount: iterationCount + (plan.node(node).countsIteration ? 1 : 0) };
+    const drafted = { draft: output.draft, draftFrom: from, draftBy: node, deliberation: afterDraft(branch) };
+    const drafts = iterationCount + (plan.node(node).countsIteration ? 1 : 0);
+    return { branch: { ...branch, ...drafted }, scores, iterationCount: drafts };
   }
   if ('score' in output) {
     return { ...scoredBranch(state, { node, branch, from, ...output }), iterationCount };
@@ -79,16 +73,15 @@ export function scoredBranch(
 ): Pick<RunProgress, 'scores'> & { readonly branch: Branch } {
   const { maxIterations, passScore } = request.limits;
   const times = timesScored(scores, node) + 1;
-  const scored: Branch = {
-    ...branch,
+  const scored = {
     score,
     scoreFrom: from,
     scoreBy: node,
     givenScore: score,
     feedback: boundedFeedback([...branch.feedback, { from, text }]),
-    verdict: times >= maxIterations ? 'approve' : verdictOf(score, passScore),
+    verdict: times >= maxIterations ? ('approve' as const) : verdictOf(score, passScore),
   };
-  return { branch: scored, scores: { ...scores, [node]: times } };
+  return { branch: { ...branch, ...scored }, scores: { ...scores, [node]: times } };
 }
 
 /** Whether the critic of a branch has scored `maxIterations` times: then only a human can ask for rework. */

@@ -8,8 +8,8 @@ import type { OpenPanel, SeatedStep } from './panels.js';
 import { isOver, openPanel, openPanels, outcomeOf, progressOf } from './panels.js';
 import type { PendingEvents } from './pending-events.js';
 import { endFrontier, failWithoutRoute } from './schedule.js';
-import type { FrontierNode, RunState, Seat } from './state.js';
-import { isFinished, labelOf } from './state.js';
+import type { RunState, Seat } from './state.js';
+import { isFinished, labelOf, memberOf } from './state.js';
 
 /** Records a member's answer, or discards it if the time after the quorum has passed. */
 export function completeMember(
@@ -22,10 +22,6 @@ export function completeMember(
   const data = { node: at.node, ...memberOf(at), ...model, output, ...withinBudget(pending.run, result) };
   pending.write({ type: 'NodeCompleted', data });
   settlePanel(pending, at.seat.panelStep);
-}
-
-export function memberOf({ seat }: FrontierNode): { readonly member?: string; readonly panelStep?: number } {
-  return seat === null ? {} : { member: seat.member, panelStep: seat.panelStep };
 }
 
 /** Closes a panel if its time after the quorum has passed. @returns whether it did */

@@ -1,6 +1,6 @@
 /** Panels, ranks and juries under way: the steps of their members, and what closes them. */
 import { aggregateScore, juryAgreement, memberPoints, rankAgreement } from '../council/deliberation/agreement.js';
-import { letterAt } from '../council/deliberation/anonymity.js';
+import { indexOfLetter } from '../council/deliberation/anonymity.js';
 import { juryFeedback } from '../council/deliberation/jury-feedback.js';
 import type { GraphMember, JuryResult, NodeOutput, PanelClosedData, RankResult } from '../generated/schemas.js';
 import type { Branch } from './branch.js';
@@ -173,7 +173,7 @@ function ranked(
 
 /** The members whose answers these letters name. */
 export function membersBehind(letters: readonly string[], order: readonly string[]): readonly string[] {
-  return letters.flatMap((letter) => order.filter((_, index) => letterAt(index) === letter));
+  return letters.flatMap((letter) => order[indexOfLetter(letter)] ?? []);
 }
 
 function judged(

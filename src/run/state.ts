@@ -175,6 +175,8 @@ export interface RunProgress {
   readonly steps: number;
   /** Node executions so far. A panel, rank or jury is one, and each of its members is a step. */
   readonly executions: number;
+  /** Steps of members that failed or were discarded when their panel closed. */
+  readonly unanswered: number;
   readonly iterationCount: number;
   /** How often each critic has scored. */
   readonly scores: Readonly<Record<string, number>>;
@@ -305,6 +307,11 @@ export function attemptInFlight(
   return run.progress.frontier.find(
     (each) => each.active && each.step === report.step && each.attempt === report.attempt,
   );
+}
+
+/** The member and panel of a step, as its events name them. */
+export function memberOf({ seat }: Pick<FrontierNode, 'seat'>): { member?: string; panelStep?: number } {
+  return seat === null ? {} : { member: seat.member, panelStep: seat.panelStep };
 }
 
 /** A node's label in one line. */

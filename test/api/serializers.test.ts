@@ -38,7 +38,8 @@ describe('The serializers of runs', () => {
         expectFits('history-record.json', historyRecord(summaryOf(run)));
         expectFits('folded-run.json', foldedRun(run));
         const view = pauseViewOf(run);
-        if (view !== null) expectFits('god-mode-state.json', godModeState(view, true));
+        if (view !== null)
+          expectFits('god-mode-state.json', godModeState(view, { mayDecide: true, needed: { tokens: 1, usd: null } }));
       }
     });
   }

@@ -102,6 +102,36 @@ describe('A council of many providers', () => {
     expect(JSON.stringify([events, providers, service.lines, service.faults])).to.not.match(/sk-c|enai\./);
   });
 
+  for (const [model, said] of [
+    ['antropic/claude-x', 'no provider named "antropic" is configured; sent as model "antropic/claude-x" to provider'],
+    ['gemini-y', null],
+    ['gemini/gemini-y', null],
+    ['openai/gpt-y', null],
+  ] as const) {
+    it(`${said === null ? 'says nothing of providers' : 'names the missing provider'} when the server refuses model ${model}`, async () => {
+      for (const server of [gemini, openai]) server.answerBy([(response) => response.writeHead(404).end('{}')]);
+      const [failed] = dataOf(await run([{ id: 'a', label: 'A', model }], []), 'NodeFailed');
+      expect(failed?.message)
+        .to.include(said ?? '404')
+        .and.match(said === null ? /^(?!.*no provider)/ : /"gemini"/);
+    });
+  }
+
+  it('warns at save of models whose built-in provider is not configured, and of no other', async () => {
+    const models = ['groq', 'groq/llama-x', 'antropic/claude-x', 'models/gemini-x', 'ollama'];
+    const nodes = models.map((model, index) => ({ id: `n${index}`, label: 'N', model }));
+    const edges = nodes.slice(1).map(({ id }, index) => ({ source: `n${index}`, target: id }));
+    const saved = await rest.post('/api/councils/', { id: 'w', name: 'W', nodes, edges, fallbacks: ['xai/grok'] });
+    const { warnings } = rest.read(saved, 201, 'blueprint.json');
+    const said = (provider: string, model: string, by: string): string =>
+      `No provider named "${provider}" is configured: runs send model "${model}" to provider "gemini"${by}`;
+    expect(warnings.filter(({ path }) => /model|fallback/.test(path)).map(({ message }) => message)).to.deep.equal([
+      said('xai', 'xai/grok', ''),
+      said('groq', 'groq', ' for node "n0"'),
+      said('groq', 'groq/llama-x', ' for node "n1"'),
+    ]);
+  });
+
   it('follows no redirect with a key', async () => {
     for (const server of [openai, anthropic, gemini]) {
       server.answerBy([(response) => response.writeHead(307, { Location: `${ollama.url}/v1/trap` }).end()]);

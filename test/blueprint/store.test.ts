@@ -38,7 +38,7 @@ describe('The blueprint store', () => {
       system: nodeSystem(),
       instanceId: 'one',
       hasKeys: () => false,
-      providers: ['offline'],
+      models: { providers: ['offline'], unpriced: () => null },
     });
   const eventsOf = async (id: string): Promise<readonly RecordedEvent[]> => {
     const events: RecordedEvent[] = [];

@@ -1,8 +1,7 @@
 import { spent } from '../support/usage.js';
 import { expect } from 'chai';
 import { MAX_DRAFT_BYTES, MAX_FEEDBACK_CHARS } from '../../src/graph/limits.js';
-import type { StepFailure } from '../../src/council/executors.js';
-import { executeStep, type StepOutcome } from '../../src/council/step.js';
+import { executeStep, type StepFailure, type StepOutcome } from '../../src/council/step.js';
 import { ModelFailed } from '../../src/errors.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
 import { assigned, nodeWith } from '../support/prompt-inputs.js';
@@ -59,7 +58,7 @@ describe('A step of an agent', () => {
     await execute(model, nodeWith({ model: 'm', temperature: 0, maxOutputTokens: 9 }));
     await execute(model, agent);
     expect(model.requests[0]).to.include({ model: 'm', temperature: 0, maxOutputTokens: 9, answer: 'draft' });
-    expect(model.requests[1]).to.have.all.keys('system', 'prompt', 'promptInput', 'answer');
+    expect(model.requests[1]).to.have.all.keys('system', 'prompt', 'promptInput', 'answer', 'beforeRepeat');
   });
 
   it('accepts a draft of exactly the limit in JSON', async () => {

@@ -99,6 +99,50 @@ describe('The budget of a run', () => {
     expect({ version, budget }).to.deep.equal({ version: 2, budget: { usd: 0.5 } });
   });
 
+  it('of null in an update is removed from its blueprint, as fallbacks and approvals are', async () => {
+    const id = await saved({ budget: { usd: 0.5 }, fallbacks: ['scripted-1'], approvals: { quorum: 2 } });
+    const put = async (body: object) =>
+      rest.read(await rest.send('PUT', `/api/councils/${id}`, { body }), 200, 'blueprint.json');
+    expect(await put({ name: null })).to.include.keys('budget', 'fallbacks', 'approvals');
+    const bare = await put({ budget: null, fallbacks: null, approvals: null });
+    expect(bare).to.not.have.any.keys('budget', 'fallbacks', 'approvals');
+    const refused = await rest.send('PUT', `/api/councils/${id}`, { body: { budget: { tokens: 0 } } });
+    expect(rest.problem(refused, 422).errors?.map(({ loc }) => loc.join('.'))).to.deep.equal(['body.budget.tokens']);
+  });
+
+  it('of null in a start counts as absent', async () => {
+    const id = await saved({ budget: { tokens: 5_000 } });
+    const runId = await start({ budget: null }, `/api/councils/${id}/run`);
+    expect((await rest.until(runId, isOver)).budget).to.include({ tokens: 5_000 });
+    expect(await rest.until(await start({ budget: null }), isOver)).to.not.have.property('budget');
+  });
+
+  it('with its defaults spelled out identifies the same start, at any depth', async () => {
+    const again = async (path: string, bodies: readonly object[]): Promise<unknown> => {
+      const headers = { 'Idempotency-Key': `defaults-${path}` };
+      const ids = await Promise.all(
+        bodies.map(async (body) => {
+          const sent = { body: { ...topic, ...body }, headers };
+          return rest.read(await rest.send('POST', path, sent), 202, 'run-start.json').run_id;
+        }),
+      );
+      return new Set(ids).size;
+    };
+    const budgets = [{ tokens: 5_000 }, { tokens: 5_000, on_exceeded: 'pause', usd: null }];
+    expect(
+      await again(
+        BUILT_IN,
+        budgets.map((budget) => ({ budget })),
+      ),
+    ).to.equal(1);
+    const node = { id: 'a', systemPrompt: '', tools: { webSearch: false, pdfReader: false }, position: { x: 0, y: 0 } };
+    const councils = [
+      { nodes: [{ id: 'a' }], budget: budgets[0] },
+      { nodes: [node], edges: [], budget: budgets[1], god_mode: false },
+    ];
+    expect(await again('/api/councils/try', councils)).to.equal(1);
+  });
+
   it('is refused (422) with the place of the error', async () => {
     const locs = async (budget: unknown, path = BUILT_IN): Promise<unknown> =>
       rest.problem(await rest.post(path, { ...topic, budget }), 422).errors?.map(({ loc }) => loc.join('.'));
@@ -126,6 +170,23 @@ describe('The budget of a run', () => {
     await rest.until(runId, isOver);
     const fork = { at: 0, budget: { usd: 1 } };
     expect(rest.problem(await rest.post(`/api/runs/${runId}/fork`, fork), 422).detail).to.include('scripted/model-x');
+  });
+
+  it('in US dollars is saved with a warning if a model that a run may ask has no price', async () => {
+    const warned = async (council: object): Promise<readonly string[]> => {
+      const draft = { name: 'Priced', nodes: [{ id: 'a' }, { id: 'b', model: 'model-x' }], ...council };
+      const checked = await rest.post('/api/councils/validate', draft);
+      const { valid, warnings } = rest.read(checked, 200, 'blueprint-validation.json');
+      const { warnings: saved } = rest.read(await rest.post('/api/councils/', draft), 201, 'blueprint.json');
+      expect({ valid, warnings }).to.deep.equal({ valid: true, warnings: saved });
+      return saved.flatMap(({ path, message }) => (path === 'budget.usd' ? [message] : []));
+    };
+    const [message, ...more] = await warned({ budget: { usd: 1 }, edges: [{ source: 'a', target: 'b' }] });
+    expect(message).to.match(/No run can start with this budget: model "scripted\/model-x" has no price/);
+    expect(more).to.be.empty;
+    const free = [{ budget: { usd: 1 } }, { budget: { tokens: 9 }, edges: [{ source: 'a', target: 'b' }] }];
+    for (const council of free) expect(await warned(council)).to.be.empty;
+    expect(await warned({ budget: { usd: 1 }, fallbacks: ['model-y'] })).to.have.length(1);
   });
 
   it('of a fork is its own or its parent’s, with nothing spent', async () => {
@@ -177,7 +238,34 @@ describe('The budget of a run', () => {
     expect(over).to.include({ status: 'completed' });
     expect(over).to.not.have.property('pause_reason');
     expect(over.budget).to.deep.include({ tokens: 200_000, spent_tokens: 75 });
+    // The pause has opened a session, which stays.
     expect(await state(runId)).to.deep.include({ paused: false, allowed_actions: [] });
+    expect(over).to.deep.include({ paused: false, next_nodes: [], current_draft: over.final_draft });
+  });
+
+  it('is shown with what is spent and needed in poll, state and inbox while the run is paused for it', async () => {
+    const runId = await pausedRun({ tokens: 100, usd: 50 });
+    const { budget } = await rest.poll(runId);
+    expect(budget).to.include({ usd: 50, tokens: 100, spent_usd: 0, spent_tokens: 0, on_exceeded: 'pause' });
+    expect(budget?.needed_tokens).to.be.greaterThan(8_192);
+    expect(budget?.needed_usd).to.be.greaterThan(16);
+    expect((await state(runId)).budget).to.deep.equal(budget);
+    const inbox = rest.read(await rest.get('/api/approvals'), 200, 'approval-list.json');
+    expect(inbox.find((each) => each.run_id === runId)?.budget).to.deep.equal(budget);
+    const { needed_usd: usd, needed_tokens: tokens } = budget ?? {};
+    rest.read(await decide(runId, { action: 'approve', budget: { usd, tokens } }), 200, 'run-result.json');
+    await rest.until(runId, ({ budget: now }) => now?.spent_tokens !== 0);
+  });
+
+  it('shows nothing needed for a run that is not paused for it', async () => {
+    const id = await saved({ budget: { tokens: 50_000 } });
+    const runId = await start({ god_mode: true }, `/api/councils/${id}/run`);
+    await rest.until(runId, ({ status }) => status === 'paused');
+    const plain = { usd: null, tokens: 50_000, spent_usd: 0, spent_tokens: 0, on_exceeded: 'pause' };
+    expect((await rest.poll(runId)).budget).to.deep.equal(plain);
+    expect((await state(runId)).budget).to.deep.equal(plain);
+    rest.read(await decide(runId, { action: 'reject' }), 200, 'run-result.json');
+    expect((await rest.poll(runId)).budget).to.deep.equal(plain);
   });
 
   it('is named by the refusal (422) of a decision, after expected_seq (409)', async () => {

@@ -39,6 +39,7 @@ describe('A request that cannot be served', () => {
         refuse: always,
         findRequest: always,
         unpricedModel: () => null,
+        neededBudget: () => null,
         cancel: always,
         decidePause: always,
       },
@@ -57,7 +58,14 @@ describe('A request that cannot be served', () => {
       verify: always,
       genealogy: always,
       prompt: always,
-      blueprints: { find: always, versions: always, create: always, update: always, remove: always },
+      blueprints: {
+        issuesOf: () => [],
+        find: always,
+        versions: always,
+        create: always,
+        update: always,
+        remove: always,
+      },
       blueprintList: always,
       documents: {
         find: always,

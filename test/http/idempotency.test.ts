@@ -74,7 +74,7 @@ describe('An Idempotency-Key', () => {
 
   for (const [what, body] of [
     ['a default spelled out', { input_topic: 'Trees', god_mode: false }],
-    ['nulls', { input_topic: 'Trees', god_mode: null, x: null }],
+    ['nulls', { input_topic: 'Trees', god_mode: null, budget: null, x: null }],
   ] as const) {
     it(`identifies the same request if it is repeated with ${what}`, async () => {
       const key = what.replaceAll(' ', '-');

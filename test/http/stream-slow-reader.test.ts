@@ -76,6 +76,7 @@ describe('A client of the rich stream that does not read', () => {
           refuse: never,
           findRequest: never,
           unpricedModel: never,
+          neededBudget: never,
           cancel: never,
           decidePause: never,
         },
@@ -86,7 +87,7 @@ describe('A client of the rich stream that does not read', () => {
         feed,
         logFeed: { start: never, follow: never },
         inbox: { list: never, waiting: never, follow: never },
-        blueprints: { find: never, versions: never, create: never, update: never, remove: never },
+        blueprints: { issuesOf: never, find: never, versions: never, create: never, update: never, remove: never },
         blueprintList: never,
         documents: {
           find: never,

@@ -46,6 +46,27 @@ const executed: readonly (readonly [title: string, text: string, queries?: reado
     'the marks of gpt-oss',
     '<|channel|>commentary to=functions.web_search <|constrain|>json<|message|>{"query": "oaks"}<|call|>',
   ],
+  [
+    'the marks of gpt-oss without special tokens',
+    'analysisWe need {facts}.assistantcommentary to=functions.web_search json{"query": "oaks"}',
+  ],
+  [
+    'the tags of Qwen',
+    '<tool_call>\n<function=web_search>\n<parameter=query>\noaks\n</parameter>\n</function>\n</tool_call>',
+  ],
+  ['the tags of Qwen alone', '<function=web_search><parameter=query>oaks</parameter></function>'],
+  [
+    'the tags of Qwen around a brace',
+    '<function=web_search><parameter=query>{"a": 1}</parameter></function>',
+    ['{"a": 1}'],
+  ],
+  ['the tags of Claude', '<invoke name="web_search"><parameter name="query">oaks</parameter></invoke>'],
+  ['the tags of GLM', '<tool_call>web_search\n<arg_key>query</arg_key>\n<arg_value>oaks</arg_value>\n</tool_call>'],
+  [
+    'the tags of two calls',
+    '<function=web_search><parameter=query>oaks</parameter></function><function=web_search><parameter=query>elms</parameter></function>',
+    ['oaks', 'elms'],
+  ],
 ];
 
 const askedAgain: readonly (readonly [title: string, text: string])[] = [
@@ -57,10 +78,8 @@ const askedAgain: readonly (readonly [title: string, text: string])[] = [
   ['has single quotes', "{'name': 'web_search', 'arguments': {'query': 'oaks'}}"],
   ['has single quotes in a tag', "<tool_call>{'name': 'web_search', 'arguments': {'query': 'oaks'}}</tool_call>"],
   ['is a tag alone', 'I search. <tool_call>'],
-  [
-    'holds its arguments in tags',
-    '<tool_call><function=web_search><parameter=query>oaks</parameter></function></tool_call>',
-  ],
+  ['names such a tool in tags', '<tool_call><function=search><parameter=query>oaks</parameter></function></tool_call>'],
+  ['breaks off in tags', '<tool_call><function=web_search><parameter=query>oaks'],
   ['is code', '<|python_tag|>brave_search.call(query="oaks")'],
 ];
 
@@ -110,6 +129,10 @@ describe('Calls in the text of an answer', () => {
       '[{"name":"a","arguments":',
       '\n \n',
       '<think>',
+      '<function=a><parameter=b>',
+      '<tool_call><parameter=b> ',
+      '<tool_call><parameter=b>     ',
+      'analysisa',
     ]) {
       expect(() => callsInText(piece.repeat(200_000), NAMES)).not.to.throw();
     }

@@ -22,6 +22,7 @@ interface Asking {
   readonly since?: number | null;
   readonly budgetMs?: number;
   readonly signal?: AbortSignal;
+  readonly beforeRepeat?: NonNullable<ModelRequest['beforeRepeat']>;
 }
 
 describe('boundedModel: outages', () => {
@@ -54,10 +55,22 @@ describe('boundedModel: outages', () => {
     return boundedModel(model, { maxCalls, outageMs, system, onOutage });
   }
 
-  function ask({ runId = 'a', model: name, since = null, budgetMs = BUDGET_MS, signal }: Asking): Promise<ModelAnswer> {
+  function ask({
+    runId = 'a',
+    model: name,
+    since = null,
+    budgetMs = BUDGET_MS,
+    ...call
+  }: Asking): Promise<ModelAnswer> {
+    const { signal = new AbortController().signal, beforeRepeat } = call;
     const outage = since === null ? null : { since: new Date(START_MS + since * 1000).toISOString(), budgetMs };
-    const request = { ...requestFor(nodeWith(), { topic: runId }), ...(name !== undefined && { model: name }) };
-    const terms = { runId, timeoutMs: 60_000, outage, signal: signal ?? new AbortController().signal };
+    const hooks = beforeRepeat !== undefined && { beforeRepeat };
+    const request = {
+      ...requestFor(nodeWith(), { topic: runId }),
+      ...(name !== undefined && { model: name }),
+      ...hooks,
+    };
+    const terms = { runId, timeoutMs: 60_000, outage, signal };
     return bounded.ask(request, terms);
   }
 
@@ -186,8 +199,12 @@ describe('boundedModel: outages', () => {
       const hangs = failureOf(ask({ runId: 'hangs', since: 0 }));
       await pass(3_000);
       model.held[0]?.fail(new ModelFailed('No answer', { kind: 'timeout', retryable: true }));
-      expect((await hangs).data.kind).to.equal('timeout');
       expect((await failureOf(ask({ runId: 'b' }))).data).to.include({ kind: 'rate_limited', retryable: true });
+      await pass(BUDGET_MS);
+      reply = () => limited();
+      model.held[0]?.fail(new ModelFailed('No answer', { kind: 'timeout', retryable: true }));
+      await pass(31_000);
+      expect((await hangs).data).to.deep.equal({ kind: 'rate_limited', retryable: false });
     });
 
     it('have a new budget after an answer', async () => {
@@ -386,32 +403,94 @@ describe('boundedModel: outages', () => {
     await failureOf(ask({ runId: 'later' }));
     expect(bounded.unreachable()).to.deep.equal(['scripted-1']);
     model.held[0]?.fail(new ModelFailed('No answer', { kind: 'timeout', retryable: true }));
-    expect((await hangs).data.kind).to.equal('timeout');
+    await pass(8_000);
+    expect((await hangs).data, 'it waits the next outage out').to.include({ kind: 'connection_refused' });
     expect(bounded.unreachable()).to.deep.equal(['scripted-1']);
   });
 
   for (const kind of ['timeout', 'network_error'] as const) {
-    it(`go on when a probe ends without an answer: ${kind}`, async () => {
+    it(`go on for the caller too whose probe ends without an answer: ${kind}`, async () => {
       await failureOf(ask({}));
       reply = () => 'hold';
-      const looks = failureOf(ask({ runId: 'looks', since: 0 }));
+      const looks = ask({ runId: 'looks', since: 0 });
       const expires = failureOf(ask({ runId: 'expires', since: 0, budgetMs: 5_000 }));
       const waits = ask({ runId: 'waits', since: 0 });
       await pass(9_000);
       expect(madeAt).to.have.length(2);
       model.held[0]?.fail(new ModelFailed('No answer', { kind, retryable: true }));
       await pass(50);
-      expect((await looks).data).to.deep.equal({ kind, retryable: true });
       expect((await expires).data).to.deep.equal({ kind: 'connection_refused', retryable: false });
       expect(madeAt).to.have.length(2);
       await pass(1_000);
       expect(model.requests.map(({ promptInput }) => promptInput.topic)).to.deep.equal(['a', 'looks', 'waits']);
       expect(bounded.unreachable()).to.deep.equal(['scripted-1']);
+      reply = isUp;
       model.held.at(-1)?.release('Back');
       expect((await waits).text).to.equal('Back');
+      expect((await looks).text).to.equal('An answer');
       expect(bounded.unreachable()).to.deep.equal([]);
     });
+
+    it(`end for a caller whose probe ends without an answer after its budget: ${kind}`, async () => {
+      await failureOf(ask({}));
+      reply = () => 'hold';
+      const looks = failureOf(ask({ runId: 'looks', since: 0, budgetMs: 5_000 }));
+      await pass(9_000);
+      model.held[0]?.fail(new ModelFailed('No answer', { kind, retryable: true }));
+      const failure = await looks;
+      expect(failure.message).to.match(/was unreachable for 9\.\d s: Refused/);
+      expect(failure.data).to.deep.equal({ kind: 'connection_refused', retryable: false, isUnsent: false });
+    });
+
+    it(`begin for a caller who knew of none and whose call ends without an answer: ${kind}`, async () => {
+      reply = () => 'hold';
+      const early = failureOf(ask({ runId: 'early' }));
+      await pass(50);
+      reply = () => out();
+      await failureOf(ask({}));
+      model.held[0]?.fail(new ModelFailed('No answer', { kind, retryable: true }));
+      expect((await early).data).to.include({ kind: 'connection_refused', outageMs: BUDGET_MS, isUnsent: false });
+    });
   }
+
+  for (const [kind, settled] of [
+    ['connection_lost', 2],
+    ['bad_gateway', 2],
+    ['timeout', 2],
+    ['unavailable', 0],
+    ['overloaded', 0],
+    ['rate_limited', 0],
+    ['connection_refused', 0],
+  ] as const) {
+    const how = settled === 0 ? 'do not settle' : 'settle';
+    it(`${how} a probe before the next one that ends by ${kind}`, async () => {
+      await failureOf(ask({}));
+      reply = () => out(undefined, kind);
+      const usages: unknown[] = [];
+      const beforeRepeat = async (usage: unknown): Promise<void> => void usages.push(usage);
+      const asked = ask({ since: 0, beforeRepeat });
+      while (madeAt.length < 3) await pass(50);
+      reply = isUp;
+      await pass(31_000);
+      expect((await asked).text).to.equal('An answer');
+      expect(usages).to.deep.equal(Array(settled).fill(null));
+    });
+  }
+
+  it('make no further probe if it may not be made', async () => {
+    await failureOf(ask({}));
+    reply = () => out(undefined, 'connection_lost');
+    const asked = rejectionOf(ask({ since: 0, beforeRepeat: () => Promise.reject(new Error('No budget')) }));
+    await pass(31_000);
+    expect(await asked).to.have.property('message', 'No budget');
+    expect(madeAt).to.have.length(2);
+  });
+
+  it('say of a call that it was not made', async () => {
+    reply = () => out(undefined, 'unavailable');
+    expect((await failureOf(ask({}))).data).to.not.have.property('isUnsent');
+    expect((await failureOf(ask({}))).data).to.include({ isUnsent: true, outageMs: BUDGET_MS });
+  });
 
   it('send nobody to the server who waited for a slot when it went out', async () => {
     bounded = withBounds({ maxCalls: 1 });

@@ -319,6 +319,20 @@ describe('An OpenAI-compatible server', () => {
       }
     });
 
+    it('that tells how the key begins or ends shows nothing of it', async () => {
+      model = await modelAt(`${server.url}/v1`, 'sk-proj-9fQbV3mXw0TtLr5Yc8Nhz7Kd');
+      for (const message of [
+        'Bad key (ends with z7Kd)',
+        'No such token, last 4: "z7Kd".',
+        'Your key sk-proj starts it.',
+      ]) {
+        server.answerBy([refuses(401, { message })]);
+        expect((await failureOf(ask())).message, message)
+          .to.include('…')
+          .and.not.match(/sk-|7Kd/);
+      }
+    });
+
     it('429 for an empty account is not asked again', async () => {
       const failure = await failureOn(refuses(429, { code: 'insufficient_quota' }));
       expect(failure.data).to.deep.equal({ kind: 'quota_used_up', retryable: false });

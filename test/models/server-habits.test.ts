@@ -8,8 +8,9 @@ import type { OpenAiRequest } from '../support/fake-openai.js';
 import { answers, refuses, says, USAGE } from '../support/fake-openai.js';
 import type { FakeServer, Reply } from '../support/fake-server.js';
 import { fakeServer, resets, sends, streams } from '../support/fake-server.js';
-import { modelFailureOf, REQUEST, TOOLS } from '../support/model-requests.js';
+import { modelFailureOf, REPORTED_USAGE, REQUEST, TOOLS } from '../support/model-requests.js';
 import { modelAt } from '../support/provider-models.js';
+import { rejectionOf } from '../support/rejection.js';
 
 const NOW = '2026-01-02T03:04:05.000Z';
 
@@ -217,9 +218,34 @@ describe('Habits of OpenAI-compatible servers', () => {
       expect([failure.data.kind, server.calls.length]).to.deep.equal(['bad_request', 2]);
     });
 
-    it('without a text count what they cost beside the whole answer', async () => {
-      server.answerBy(({ body }) => (body.stream === true ? lines(events({ ...end, usage: USAGE })) : says('A draft')));
-      expect((await ask({ onToken })).usage).to.include({ inputTokens: 22, outputTokens: 14 });
+    const repeated: readonly (readonly [title: string, reply: Reply, settled: readonly unknown[]])[] = [
+      ['that report their usage, with it', lines(events({ ...end, usage: USAGE })), [REPORTED_USAGE]],
+      ['that break off, with an unknown one', lines(events(piece('Half'))), [null]],
+      ['reset before their first byte, with an unknown one', resets, [null]],
+      ['that end in an error, with an unknown one', lines(events({ error: { message: 'No.', code: 500 } })), [null]],
+      ['lost by a gateway, with an unknown one', refuses(504), [null]],
+      ['refused by a server that is out, not at all', refuses(503), []],
+      ['refused for their form, not at all', refuses(400), []],
+    ];
+    for (const [title, reply, settled] of repeated) {
+      it(`are settled before they are asked for as a whole: those ${title}`, async () => {
+        server.answerBy(({ body }) => (body.stream === true ? reply : says('A draft')));
+        const usages: unknown[] = [];
+        const beforeRepeat = async (usage: unknown): Promise<void> => {
+          usages.push(usage);
+          expect(server.calls).to.have.length(1);
+        };
+        expect((await ask({ onToken, beforeRepeat })).usage).to.include({ inputTokens: 11, outputTokens: 7 });
+        expect(usages).to.deep.equal(settled);
+        expect(server.calls).to.have.length(2);
+      });
+    }
+
+    it('are not asked for as a whole if they may not be', async () => {
+      server.answerBy([resets]);
+      const beforeRepeat = (): Promise<void> => Promise.reject(new Error('No budget'));
+      expect(await rejectionOf(ask({ onToken, beforeRepeat }))).to.have.property('message', 'No budget');
+      expect(server.calls).to.have.length(1);
     });
 
     it('that are complete stay complete when the connection is reset after them', async () => {

@@ -76,12 +76,40 @@ describe('Requests to providers', () => {
       }
     });
 
-    it('go past the proxies to the hosts of NO_PROXY', async () => {
-      const model = await modelAt(server.url, { http: proxy.url, https: proxy.url, none: 'example.com,127.0.0.1' });
-
-      expect(await model.ask(REQUEST, call)).to.have.property('text', 'Sea');
+    it('of https: go past HTTP_PROXY, and of http: past HTTPS_PROXY', async () => {
+      const secure = await modelAt('https://localhost:9', { ...NO_PROXIES, http: proxy.url });
+      expect(await rejectionOf(secure.ask(REQUEST, call))).to.have.nested.property('data.kind', 'connection_refused');
+      const plain = await modelAt(server.url, { ...NO_PROXIES, https: proxy.url });
+      expect(await plain.ask(REQUEST, call)).to.have.property('text', 'Sea');
       expect(proxy.requests).to.deep.equal([]);
     });
+
+    it('print no warning', async () => {
+      const warnings: Error[] = [];
+      const onWarning = (warning: Error): void => void warnings.push(warning);
+      process.on('warning', onWarning);
+      const model = await modelAt(server.url, { http: proxy.url, https: proxy.url, none: '' });
+      await model.ask(REQUEST, call);
+      process.off('warning', onWarning);
+      expect(warnings).to.deep.equal([]);
+    });
+
+    for (const none of ['*', 'example.com,127.0.0.1', 'example.com 127.0.0.1', '127.0.0.1:PORT', '.0.0.1', '*.0.0.1']) {
+      it(`go past the proxies to the hosts of NO_PROXY=${none}`, async () => {
+        const own = none.replace('PORT', new URL(server.url).port);
+        const model = await modelAt(server.url, { http: proxy.url, https: proxy.url, none: own });
+        expect(await model.ask(REQUEST, call)).to.have.property('text', 'Sea');
+        expect(proxy.requests).to.deep.equal([]);
+      });
+    }
+
+    for (const none of ['', '.', 'example.com', '27.0.0.1', '127.0.0.1:1', '127.0.0']) {
+      it(`go through the proxy to a host that NO_PROXY=${none} does not name`, async () => {
+        const model = await modelAt(server.url, { ...NO_PROXIES, http: proxy.url, none });
+        await model.ask(REQUEST, call);
+        expect(proxy.requests).to.have.length(1);
+      });
+    }
   });
 
   for (const [title, isProxied] of [

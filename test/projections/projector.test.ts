@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
+import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { BlueprintStore } from '../../src/blueprint/store.js';
 import { BlueprintCorrupt } from '../../src/blueprint/errors.js';
@@ -12,6 +13,7 @@ import { RunsInMemory } from '../../src/projections/runs-in-memory.js';
 import type { ViewsClient } from '../../src/projections/views/views-client.js';
 import { openViews } from '../../src/projections/views/views-client.js';
 import { changedLog } from '../support/changed-log.js';
+import { manualSystem } from '../support/manual-system.js';
 import { rejectionOf } from '../support/rejection.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { openStoryLog, recordedStory, appendStory } from '../support/story-log.js';
@@ -47,13 +49,13 @@ describe('Projector', () => {
     dir.remove();
   });
 
-  async function open(from: EventLog): Promise<void> {
+  async function open(from: EventLog, timer: Pick<System, 'after'> = hasty): Promise<void> {
     const at = { identity: await log.identity(), head: await log.head() };
     faults = [];
     const onFault = (error: unknown): void => void faults.push(error);
     const deps = { system: hasty, onFault, onLost: onFault, corruptRuns: () => [] };
     stored = await openViews({ file: join(dir.path, 'views.sqlite'), log: at }, deps);
-    history = new History({ views: stored, system: hasty, onFault });
+    history = new History({ views: stored, system: timer, onFault });
     projector = new Projector({
       log: from,
       views: new RunsInMemory(readerOf(log)),
@@ -67,6 +69,16 @@ describe('Projector', () => {
     await projector.stop();
     await history.flush();
     await stored.close();
+  }
+
+  function openShelf(): BlueprintStore {
+    return new BlueprintStore({
+      log,
+      system: nodeSystem(),
+      instanceId: 'one',
+      hasKeys: () => false,
+      models: { providers: ['offline'], unpriced: () => null },
+    });
   }
 
   async function tellWhole(runs: number): Promise<readonly string[]> {
@@ -148,15 +160,19 @@ describe('Projector', () => {
     for (const fault of faults) expect(fault).to.be.instanceOf(SubscriptionDropped);
   });
 
+  it('writes the rows of 50 blueprints before it folds another event', async () => {
+    await close();
+    await open(log, manualSystem());
+    const shelf = openShelf();
+    for (let count = 0; count < 50; count += 1) await shelf.create({ id: uuid(), name: 'Good', nodes: [{ id: 'a' }] });
+    await projector.start();
+    expect(faults).to.deep.equal([]);
+    expect(await stored.blueprintIds({ limit: 99, offset: 0 })).to.have.lengthOf(50);
+  });
+
   it('keeps the last valid state of a corrupt blueprint and folds the other events', async () => {
     await close();
-    const shelf = new BlueprintStore({
-      log,
-      system: nodeSystem(),
-      instanceId: 'one',
-      hasKeys: () => false,
-      providers: ['offline'],
-    });
+    const shelf = openShelf();
     const good = await shelf.create({ id: 'good', name: 'Good', nodes: [{ id: 'a' }] });
     await shelf.update('good', { name: 'Unreadable' });
     const data = JSON.stringify({ blueprint: { ...good, id: 'undated', updatedAt: undefined } });

@@ -48,7 +48,7 @@ describe('History', () => {
   }
 
   it('finds a row before it is written, and writes it 500 ms later', async () => {
-    await history.put(summary('a'));
+    history.put(summary('a'));
     history.setCheckpoint(position(1));
     expect(await views.find('a')).to.equal(null);
     expect(await history.find('a')).to.deep.equal(summary('a'));
@@ -66,7 +66,7 @@ describe('History', () => {
     ['a log that is empty', { ...LOG, head: null }],
   ] as const) {
     it(`is empty for ${what} of a server`, async () => {
-      await history.put(summary('a'));
+      history.put(summary('a'));
       history.setCheckpoint(position(2));
       await history.flush();
       await views.close();
@@ -78,10 +78,10 @@ describe('History', () => {
 
   it('finds the newest row before, during and after its write', async () => {
     for (let round = 0; round < 50; round += 1) {
-      await history.put(summary('a', { iterationCount: round }));
+      history.put(summary('a', { iterationCount: round }));
       const writing = history.flush();
       expect((await history.find('a'))?.iterationCount).to.equal(round);
-      await history.put(summary('a', { iterationCount: round + 1_000 }));
+      history.put(summary('a', { iterationCount: round + 1_000 }));
       expect((await history.find('a'))?.iterationCount).to.equal(round + 1_000);
       await writing;
       expect((await history.find('a'))?.iterationCount).to.equal(round + 1_000);
@@ -89,10 +89,10 @@ describe('History', () => {
   });
 
   it('stores no checkpoint ahead of the rows it belongs to', async () => {
-    await history.put(summary('a'));
+    history.put(summary('a'));
     history.setCheckpoint(position(1));
     await history.flush();
-    await history.put(summary('b'));
+    history.put(summary('b'));
     history.setCheckpoint(position(2));
     await views.close();
 
@@ -105,10 +105,9 @@ describe('History', () => {
   it('names unfinished runs in the order of their first events', async () => {
     const statuses = ['running', 'paused', 'pending', 'completed', 'failed', 'running'] as const;
     const ids = ['f', 'e', 'd', 'c', 'b', 'a'];
-    for (const [index, id] of ids.entries())
-      await history.put(summary(id, { ...ownedIf(statuses[index] ?? 'failed') }));
+    for (const [index, id] of ids.entries()) history.put(summary(id, { ...ownedIf(statuses[index] ?? 'failed') }));
     await history.flush();
-    await history.put(summary('f', { ...ownedIf('running'), iterationCount: 1 }));
+    history.put(summary('f', { ...ownedIf('running'), iterationCount: 1 }));
     const { seq } = summary('f');
     expect(await history.unfinished()).to.deep.equal([
       { runId: 'f', owner: 'one', seq },
@@ -119,9 +118,9 @@ describe('History', () => {
 
   it('names 2,498 paused runs in the order of their first events, page by page', async () => {
     const ids = Array.from({ length: 2_500 }, (_, index) => `run ${2_500 - index}`);
-    for (const id of ids) await history.put(summary(id, { status: 'paused' }));
-    for (const id of ['x', 'y']) await history.put(summary(id));
-    for (const id of [ids[0], ids[1_200]]) await history.put(summary(id ?? '', { status: 'failed' }));
+    for (const id of ids) history.put(summary(id, { status: 'paused' }));
+    for (const id of ['x', 'y']) history.put(summary(id));
+    for (const id of [ids[0], ids[1_200]]) history.put(summary(id ?? '', { status: 'failed' }));
     const named: string[] = [];
     for (let page = await history.paused(0); page.length > 0; page = await history.paused(page.at(-1)?.key ?? 0)) {
       named.push(...page.map(({ id }) => id));
@@ -129,9 +128,13 @@ describe('History', () => {
     expect(named).to.deep.equal(ids.filter((_, index) => index !== 0 && index !== 1_200));
   });
 
-  it('writes before it takes another row once 5,000 rows are unwritten', async () => {
-    for (let count = 0; count < 4_999; count += 1) await history.put(summary(`run ${count}`));
-    await history.put(summary('the last'));
+  it('is full with 5,000 unwritten rows, until they are written', async () => {
+    for (let count = 0; count < 4_999; count += 1) history.put(summary(`run ${count}`));
+    expect(history.isFull).to.equal(false);
+    history.put(summary('the last'));
+    expect(history.isFull).to.equal(true);
+    await history.flush();
+    expect(history.isFull).to.equal(false);
     expect(await views.find('the last')).to.deep.equal(summary('the last'));
     expect(await views.list({ limit: 9_000, offset: 0 })).to.have.lengthOf(5_000);
   });
@@ -144,11 +147,11 @@ describe('History', () => {
   });
 
   it('keeps rows that it cannot write, and reports the failure once', async () => {
-    await history.put(summary('a'));
+    history.put(summary('a'));
     await views.close();
     expect(await rejectionOf(history.flush())).to.be.instanceOf(Error);
     expect(await history.find('a')).to.deep.equal(summary('a'));
-    await history.put(summary('b'));
+    history.put(summary('b'));
     expect(history.isWritable).to.equal(false);
     system.advance(1_000);
     await rejectionOf(history.flush());

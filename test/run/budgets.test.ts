@@ -256,7 +256,44 @@ describe('A run that finishes at its budget', () => {
     expect(freed.run.phase, 'what is freed may suffice').to.include({ status: 'running' });
     expect(activeNodes(freed.run)).to.deep.equal(['left']);
     const over = waiting.when(answered('right', null));
-    over.then('NodeCompleted right 3.1 -> join', 'RunCompleted: by plan (null, 2)');
+    over.then('NodeCompleted right 3.1 -> join', 'RunCompleted: ## Right\nby right (null, 2)');
+  });
+});
+
+describe('The drafts of parallel branches in a run that finishes at its budget', () => {
+  const finished = (graph: Graph, ...before: readonly When[]): Story =>
+    given(graph, { budget: budget(secondOf(graph), 'finish') }).whenAll(...before);
+  const above = (node: string): When => answered(node, 5_000);
+
+  it('are those that a pause shows before their join, in the order of its edges', () => {
+    const before = [answered('plan', 10), answered('right', 10)];
+    const story = finished(twoBranches, ...before).when(above('left'));
+    const joined = '## Left\nby left\n\n## Right\nby right';
+    story.then('NodeCompleted left 2.1 -> join', `RunCompleted: ${joined} (null, 3)`);
+    const paused = given(twoBranches, { godMode: true }).whenDecided({ action: 'approve', modifiedState: null });
+    const before2 = paused.when(answered('plan', 1)).whenDecided({ action: 'approve', modifiedState: null });
+    const shown = before2.whenAll(answered('right', 1), answered('left', 1));
+    expect(shown.run.progress.shown.draft).to.equal(joined);
+  });
+
+  it('are joined before different nodes, and with those that have ended, in the order of the nodes', () => {
+    const graph = graphOf('plan -> left, right, note; left -> more; right -> other', OUTPUT);
+    const story = finished(graph, answered('plan', 10), answered('note', 10), answered('right', 10));
+    const parts = ['Note', 'Left', 'Right'].map((label) => `## ${label}\nby ${label.toLowerCase()}`);
+    story.when(above('left')).then('NodeCompleted left 2.1 -> more', `RunCompleted: ${parts.join('\n\n')} (null, 4)`);
+  });
+
+  it('are one draft if the branches have written none since they parted', () => {
+    const story = given(twoBranches, { budget: budget(secondOf(twoBranches) - 1, 'finish') });
+    story.when(answered('plan', 10)).then('NodeCompleted plan 1.1 -> left right', 'RunCompleted: by plan (null, 1)');
+  });
+
+  it('hold nothing of a branch whose step was stopped, and have the lowest score', () => {
+    const graph = graphOf('plan -> left, judge?; judge -> right', OUTPUT);
+    const needed = secondOf(graph);
+    const story = given(graph, { budget: budget(needed, 'finish') }).whenAll(answered('plan', 10), broke('left', 0));
+    const over = story.when(ended('judge', usageOf(null), { score: 4, feedback: 'More' }));
+    over.then('NodeCompleted judge 3.1 -> right', 'RunCompleted: by plan (4, 1)');
   });
 });
 

@@ -40,6 +40,9 @@ const VOTE: VoteCastData = {
   ...{ shownDraftHash: null, keyHash: null, bodyHash: 'b' },
 };
 
+const AT = '2026-01-01T00:00:00.000Z';
+const NO_ANSWERS = { answered: [], failed: [], discarded: [], result: null, route: { next: [], reason: '' } };
+
 /** One fact of each type. Of the facts about nodes, one is for an active node and one for another. */
 function factsOn(graph: Graph): Readonly<Record<FactName, RunFact>> {
   const owner = { epoch: 1, instanceId: 'one' };
@@ -66,6 +69,8 @@ function factsOn(graph: Graph): Readonly<Record<FactName, RunFact>> {
     'NodeCompleted, the last': { type: 'NodeCompleted', data: { ...done, node: 'a', route: { next: [], reason: '' } } },
     NodeFailed: { type: 'NodeFailed', data: { ...failed, node: 'a' } },
     'NodeFailed b': { type: 'NodeFailed', data: { ...failed, node: 'b' } },
+    QuorumReached: { type: 'QuorumReached', data: { node: 'a', panelStep: 1, until: AT } },
+    PanelClosed: { type: 'PanelClosed', data: { node: 'a', panelStep: 1, ...NO_ANSWERS } },
     RunPaused: { type: 'RunPaused', data: { gate: 1, nextNodes: ['a'], criticScore: null, iteration: 0 } },
     VoteCast: { type: 'VoteCast', data: VOTE },
     PauseEscalated: { type: 'PauseEscalated', data: { gate: 1, to: ['eve'] } },
@@ -132,6 +137,8 @@ const ALLOWED: Readonly<Record<FactName, string>> = {
   'NodeCompleted, the last': '..a......',
   NodeFailed: '..a......',
   'NodeFailed b': '.........',
+  QuorumReached: '.........',
+  PanelClosed: '.........',
   RunPaused: '.i.....se',
   VoteCast: '...p.....',
   PauseEscalated: '.........',

@@ -116,6 +116,61 @@ describe('The effort of a run', () => {
     expect(costOf(story)).to.include({ calls: 3, toldCalls: 2, inputTokens: 10 });
   });
 
+  describe('of a run with a budget', () => {
+    const story = given(council, { budget: { tokens: 1_000_000, usd: null, onExceeded: 'fail' } });
+    const rounds = [asksAgain('write', spent(10, 5), 0.5), asksAgain('write', spent(20, 5), 0.25)];
+    const twoRounds = story.whenAll(usedTool('write'), ...rounds.slice(0, 1), usedTool('write'), ...rounds.slice(1));
+    const counted = { calls: 3, toldCalls: 2, pricedCalls: 2, inputTokens: 30, outputTokens: 10, costUsd: 0.75 };
+
+    it('holds the usage of each answered round while its attempt goes on, and after a crash', () => {
+      expect(costOf(twoRounds)).to.include({ ...counted, repeatedCalls: 0 });
+      const lost = twoRounds.when({ type: 'ClaimRun', reason: 'recovered' }, 'two');
+      expect(costOf(lost)).to.include({ ...counted, calls: 4, repeatedCalls: 1 });
+    });
+
+    it('holds the usage of every round of an attempt that fails or completes', () => {
+      const lastCall = { usage: spent(7, 1), costUsd: 0.125 };
+      const total = { usage: spent(37, 11), costUsd: 0.875 };
+      const withLast = { ...counted, toldCalls: 3, pricedCalls: 3, inputTokens: 37, outputTokens: 11, costUsd: 0.875 };
+      const end = (run: RunState) => ({ ...total, lastCall, step: attemptOf(run, 'write').step, attempt: 1 });
+      const failure = { kind: 'empty_answer', message: 'no', retryable: false };
+      const failedRun = twoRounds.when((run) => {
+        return { type: 'FailNode', failure: { ...failure, ...end(run) }, retryInMs: null };
+      });
+      expect(costOf(failedRun)).to.include(withLast);
+      const completed = twoRounds.when((run) => {
+        return { type: 'CompleteNode', result: { ...end(run), output: { draft: 'x' }, durationMs: 1 } };
+      });
+      expect(costOf(completed)).to.include({ ...withLast, calls: 4 });
+      expect(completed.run.spending?.spent.tokens).to.equal(37 + 11);
+    });
+
+    it('holds the usage of the other rounds if one reports none', () => {
+      const unknown = { inputTokens: null, outputTokens: null };
+      const silent = twoRounds.whenAll(asksAgain('write', unknown, null), endedWith('write', spent(3, 2), 0.125));
+      const more = { calls: 5, toldCalls: 3, pricedCalls: 3, inputTokens: 33, outputTokens: 12, costUsd: 0.875 };
+      expect(costOf(silent)).to.include(more);
+    });
+
+    it('counts no call that the budget has stopped', () => {
+      const stopped = given(council, { budget: { tokens: 9_000, usd: null, onExceeded: 'fail' } });
+      const over = stopped.whenAll(usedTool('write'), asksAgain('write', spent(8_900, 5), 0.5));
+      expect(over.facts.map(({ type }) => type)).to.deep.equal(['NodeFailed', 'RunFailed']);
+      expect(costOf(over)).to.include({ calls: 1, toldCalls: 1, inputTokens: 8_900, outputTokens: 5, costUsd: 0.5 });
+    });
+  });
+
+  it('holds the usage of every round of a failed attempt', () => {
+    const rounds = given(council).when(usedTool('write'));
+    const over = rounds.when((run) => {
+      const command = failed(attemptOf(run, 'write'), 100);
+      if (command.type !== 'FailNode') return command;
+      return { ...command, failure: { ...command.failure, usage: spent(30, 10), costUsd: 0.75 } };
+    });
+    const all = { toldCalls: 2, pricedCalls: 2, inputTokens: 30, outputTokens: 10, costUsd: 0.75 };
+    expect(costOf(over)).to.include({ ...all, calls: 3, repeatedCalls: 1 });
+  });
+
   it('is counted per model, in the order of their first calls', () => {
     const parallel = given(graphOf('plan -> left, right')).when(wrote('plan'));
     expect(usageOf(parallel.run.effort).byModel.map(({ model, calls }) => [model, calls])).to.deep.equal([
@@ -162,6 +217,15 @@ describe('The effort of a run', () => {
     expect(waitedMs(again.at(at(7_000)).whenDecided({ action: 'reject', modifiedState: null }))).to.equal(6_000);
   });
 });
+
+/** The node asks to make another call after one with this usage and cost. */
+function asksAgain(node: string, usage: NodeUsage, costUsd: number | null): When {
+  return (run) => {
+    const { step, attempt } = attemptOf(run, node);
+    const call = { usage, costUsd };
+    return { type: 'ReserveCall', next: { step, attempt, texts: ['x'], tools: 0, last: call, total: call } };
+  };
+}
 
 /** Ends the node's active attempt with a result, and the usage and cost of its call. */
 function endedWith(node: string, usage: NodeUsage, costUsd?: number | null): When {

@@ -34,7 +34,7 @@ describe('The fold over random histories', () => {
     for (const { run, events } of stories) {
       const done = events.flatMap((event) => (event.type === 'NodeCompleted' ? [event.data.step] : []));
       expect(new Set(done).size).to.equal(done.length);
-      expect(run.progress.steps).to.be.at.most(run.request.limits.maxNodeExecutions);
+      expect(run.progress.executions).to.be.at.most(run.request.limits.maxNodeExecutions);
     }
   });
 

@@ -23,6 +23,8 @@ const IS_GOLDEN: Readonly<Record<RunFactType, boolean>> = {
   ToolCalled: true,
   NodeCompleted: true,
   NodeFailed: true,
+  QuorumReached: true,
+  PanelClosed: true,
   RunPaused: true,
   VoteCast: true,
   PauseEscalated: true,

@@ -47,7 +47,7 @@ function toTheEnd(story: Story): RunState {
 function shownState(run: RunState): StateOverride {
   const session = pauseViewOf(run);
   if (session === null) throw new Error('Not in God Mode');
-  const { current_state: current, branches } = godModeState(session, true);
+  const { current_state: current, branches } = godModeState(session, { mayDecide: true, needed: null });
   return { ...current, ...(branches !== undefined && { branches }) };
 }
 

@@ -253,7 +253,7 @@ export function shortText(fact: RunFact): string {
     case 'ToolCalled':
       return `${fact.type} ${at(fact.data)} ${fact.data.tool}`;
     case 'NodeCompleted':
-      return [fact.type, at(fact.data), '->', ...fact.data.route.next].join(' ');
+      return [fact.type, at(fact.data), '->', ...(fact.data.route?.next ?? [])].join(' ');
     case 'NodeFailed':
       return `${fact.type} ${at(fact.data)}: ${fact.data.message}`;
     case 'RunPaused':

@@ -1,6 +1,8 @@
 /** Random histories of random graphs, for tests of properties of runs. */
 import { OverrideRefused } from '../../src/run/override.js';
-import type { Graph, NodeOutput } from '../../src/generated/schemas.js';
+import type { Graph, GraphNode, NodeOutput } from '../../src/generated/schemas.js';
+import { hasMembers } from '../../src/run/deliberation.js';
+import { openPanels } from '../../src/run/panels.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished, pauseOf } from '../../src/run/state.js';
 import type { Story } from './given.js';
@@ -16,10 +18,16 @@ export function drawsOf(seed: number) {
 
 type Draws = ReturnType<typeof drawsOf>;
 
-/** A random graph of up to seven nodes, with forks, loops, joins and dead ends. */
-export function randomGraph({ below, chance }: Draws): Graph {
+/** A random graph of up to seven nodes, with forks, loops, joins and dead ends; half of them with panels. */
+export function randomGraph(draws: Draws): Graph {
+  const { below, chance } = draws;
   const ids = Array.from({ length: 1 + below(7) }, (_, index) => `n${index}`);
-  const nodes = ids.map((id) => ({ id, role: chance(0.35) ? ('critic' as const) : ('agent' as const) }));
+  const hasPanels = chance(0.5);
+  const nodes = ids.map((id) => ({
+    id,
+    role: chance(0.35) ? ('critic' as const) : ('agent' as const),
+    ...(hasPanels && chance(0.5) && deliberating(draws)),
+  }));
   const edges: Graph['edges'] = [];
   const link = (source: string, condition: string | null, at: number): void => {
     const target = ids[at] ?? source;
@@ -39,11 +47,33 @@ export function randomGraph({ below, chance }: Draws): Graph {
   return graphWith(nodes, edges);
 }
 
+/** A panel, rank, judge or jury. */
+function deliberating({ below, chance }: Draws): Partial<GraphNode> & Pick<GraphNode, 'role'> {
+  const members = Array.from({ length: 2 + below(3) }, (_, index) => ({ id: `m${index}`, label: `M ${index}` }));
+  const waits = { graceMs: below(2) * 1000, ...(chance(0.5) && { quorum: 1 + below(members.length) }) };
+  const role = (['panel', 'panel', 'rank', 'judge', 'critic'] as const)[below(5)] ?? 'panel';
+  if (role === 'judge') return { role };
+  if (role === 'rank') return { role, ...(chance(0.3) && { members }), ...(chance(0.5) && { keep: 1 + below(3) }) };
+  return { role, members, ...waits, ...(role === 'critic' && { aggregate: 'mean' }) };
+}
+
 /** The output of a step. Only the step's number determines it, so the order in which steps end changes nothing. */
 export function outputOf(run: RunState, node: string, step: number): NodeOutput {
-  return run.plan.node(node).role === 'critic'
+  const { role } = run.plan.node(node);
+  const at = run.progress.frontier.find((each) => each.step === step);
+  if (role === 'panel') return { answer: `Answer ${step} by ${at?.seat?.member}` };
+  if (role === 'rank') return { ranking: rankingOf(at?.orderShown.length ?? 0, step), comment: `Comment ${step}` };
+  if (role === 'judge') return { analysis: { ...NO_ANALYSIS, consensus: [`Response A, says step ${step}`] } };
+  return role === 'critic'
     ? { score: (step * 7) % 11, feedback: `Feedback ${step}` }
     : { draft: `Draft ${step} by ${node}` };
+}
+
+const NO_ANALYSIS = { contradictions: [], partial_coverage: [], unique_insights: [], blind_spots: [] };
+
+/** The letters shown, rotated by the number of the step. */
+function rankingOf(shown: number, step: number): string[] {
+  return Array.from({ length: shown }, (_, index) => 'ABCDEFGH'.charAt((index + step) % shown));
 }
 
 /** One random command on an unfinished run. */
@@ -56,6 +86,15 @@ function anotherEvent(story: Story, draws: Draws): Story {
     return story.when({ type: 'ClaimRun', reason: run.ownership.owner === null ? 'handover' : 'recovered' }, 'two');
   }
   if (draws.chance(0.05)) return story.when({ type: 'ReleaseRun' });
+  if (draws.chance(0.1) && openPanels(run).some(({ until }) => until !== null)) {
+    return story.when({ type: 'ClosePanels' }, 'one', '2026-01-01T01:00:00.000Z');
+  }
+  return anotherReport(story, draws);
+}
+
+/** A random report of an active attempt. */
+function anotherReport(story: Story, draws: Draws): Story {
+  const { run } = story;
   const active = activeNodes(run);
   const at = attemptOf(run, active[draws.below(active.length)] ?? '');
   if (draws.chance(0.2)) return story.when(usedTool(at.node, [page(draws.below(9))]));
@@ -67,7 +106,8 @@ function anotherEvent(story: Story, draws: Draws): Story {
 function decided(story: Story, draws: Draws): Story {
   const { chance, below } = draws;
   const decision = randomDecision(draws);
-  if (chance(0.5)) return resumed(story, decision);
+  // Records of the older form have no panels.
+  if (chance(0.5) && !story.run.plan.graph.nodes.some(hasMembers)) return resumed(story, decision);
   const branches = (pauseOf(story.run)?.nextNodes ?? []).flatMap((node) =>
     chance(0.3) ? [{ node, current_draft: chance(0.2) ? null : `Mine ${below(9)} for ${node}` }] : [],
   );

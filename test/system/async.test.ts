@@ -26,8 +26,8 @@ describe('Work with a deadline', () => {
   it('rejects at the deadline and aborts, even if the work never settles', async () => {
     let signal: AbortSignal | undefined;
     const working = inTime(
-      (own) => {
-        signal = own;
+      (call) => {
+        signal = call.signal;
         return never;
       },
       { system, maxMs: 10, late },

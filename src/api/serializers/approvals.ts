@@ -1,7 +1,7 @@
 /** Serializers of the inbox: the pauses that wait for a decision. */
 import { createTwoFilesPatch } from 'diff/lib/patch/create.js';
-import type { Approval, ApprovalGone } from '../../generated/schemas.js';
-import { pauseVote } from './runs.js';
+import type { Approval, ApprovalGone, Reservation } from '../../generated/schemas.js';
+import { budgetOfRun, pauseVote } from './runs.js';
 import type { GonePause, LastDecision, WaitingPause } from '../../projections/inbox.js';
 
 /** Bounds of a draft's preview and of its diff. */
@@ -13,9 +13,16 @@ const CONTEXT_LINES = 3;
 /** Most changed lines of a diff, whose cost grows with their square; past it the whole draft counts as changed. */
 const MAX_EDITS = 1_000;
 
-/** A pause as the caller may see and decide it. */
-export function approval({ run, pause, approvals, mayDecide, lastDecision }: WaitingPause): Approval {
-  const { request, progress } = run;
+/**
+ * A pause as the caller may see and decide it.
+ *
+ * @param needed what the next calls need in all, or null if the run is not paused for its budget
+ */
+export function approval(
+  { run, pause, approvals, mayDecide, lastDecision }: WaitingPause,
+  needed: Reservation | null,
+): Approval {
+  const { request, progress, spending } = run;
   const { draft, score } = progress.shown;
   const deadlineThen = approvals?.deadlineThen ?? null;
   return {
@@ -23,6 +30,7 @@ export function approval({ run, pause, approvals, mayDecide, lastDecision }: Wai
     blueprint: { id: request.blueprintId, name: request.blueprintName, hash: request.graphHash },
     input_topic: progress.inputTopic,
     ...(pause.reason === 'budget' && { pause_reason: pause.reason }),
+    ...(spending !== null && { budget: budgetOfRun(spending, needed) }),
     next_nodes: [...pause.nextNodes],
     expected_seq: pause.seq,
     waiting_since: pause.pausedAt,

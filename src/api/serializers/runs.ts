@@ -9,6 +9,7 @@ import type {
   HistoryRecord,
   PauseApprovals as PauseApprovalsShown,
   PauseVote,
+  Reservation,
   RunRequestedData,
   RunResult,
   RunStart,
@@ -16,8 +17,8 @@ import type {
   Verification,
 } from '../../generated/schemas.js';
 import type { RunSummary } from '../../projections/run-summary.js';
+import type { RunSpending } from '../../run/budget/spending.js';
 import type { UsageTotals } from '../../run/effort.js';
-
 import type { ForkPlan } from '../../run/fork.js';
 import type { DecisionOutcome } from '../../run/human-decision.js';
 import type { PauseApprovals, PauseView } from '../../run/pause-view.js';
@@ -37,8 +38,8 @@ export function runStart({
   };
 }
 
-/** The answer to a poll. */
-export function runResult(run: RunSummary): RunResult {
+/** The answer to a poll. @param needed what the next calls need in all, or null if the run is not paused for its budget */
+export function runResult(run: RunSummary, needed: Reservation | null = null): RunResult {
   const { session } = run;
   return {
     run_id: run.id,
@@ -52,13 +53,21 @@ export function runResult(run: RunSummary): RunResult {
     current_draft: session === null ? null : session.currentDraft,
     usage: usageIn(run),
     ...(run.pauseReason !== undefined && { pause_reason: run.pauseReason }),
-    ...(run.budget !== undefined && { budget: budgetStatus(run.budget) }),
+    ...(run.budget !== undefined && { budget: budgetStatus(run.budget, needed) }),
   };
 }
 
-function budgetStatus({ usd, tokens, ...budget }: NonNullable<RunSummary['budget']>): BudgetStatus {
-  const { spentUsd, spentTokens, onExceeded } = budget;
-  return { usd, tokens, spent_usd: spentUsd, spent_tokens: spentTokens, on_exceeded: onExceeded };
+/** The budget of a run, and what it needs to go on, or null if the run is not paused for its budget. */
+export function budgetOfRun({ budget, spent }: RunSpending, needed: Reservation | null): BudgetStatus {
+  return budgetStatus({ ...budget, spentUsd: spent.usd, spentTokens: spent.tokens }, needed);
+}
+
+function budgetStatus(
+  { usd, tokens, spentUsd, spentTokens, onExceeded }: NonNullable<RunSummary['budget']>,
+  needed: Reservation | null,
+): BudgetStatus {
+  const status = { usd, tokens, spent_usd: spentUsd, spent_tokens: spentTokens, on_exceeded: onExceeded };
+  return needed === null ? status : { ...status, needed_usd: needed.usd, needed_tokens: needed.tokens };
 }
 
 /** The answer to a decision: only its immediate effect. */
@@ -76,9 +85,20 @@ export function decisionResult(runId: string, { status, error }: DecisionOutcome
   };
 }
 
-/** The God Mode state, and whether the caller may decide. */
-export function godModeState({ run, pause, seq, branches, approvals }: PauseView, isAllowed: boolean): GodModeState {
-  const { runId, progress, request } = run;
+/** What a client sees of a pause beside its view. */
+export interface PauseAccess {
+  /** Whether the caller may decide. */
+  readonly mayDecide: boolean;
+  /** What the next calls need in all, or null if the run is not paused for its budget. */
+  readonly needed: Reservation | null;
+}
+
+/** The state for a human's decision. */
+export function godModeState(
+  { run, pause, seq, branches, approvals }: PauseView,
+  { mayDecide, needed }: PauseAccess,
+): GodModeState {
+  const { runId, progress, request, spending } = run;
   const { shown } = progress;
   return {
     run_id: runId,
@@ -98,9 +118,10 @@ export function godModeState({ run, pause, seq, branches, approvals }: PauseView
     paused_at: pause?.pausedAt ?? null,
     allowed_actions: actionsAt(pause),
     ...(pause?.reason === 'budget' && { pause_reason: pause.reason }),
+    ...(spending !== null && { budget: budgetOfRun(spending, needed) }),
     blueprint: { id: request.blueprintId, name: request.blueprintName, hash: request.graphHash },
     ...(branches.length > 1 && { branches: branches.map(({ node, draft }) => ({ node, current_draft: draft })) }),
-    ...(approvals !== null && { approvals: pauseApprovals(approvals, isAllowed) }),
+    ...(approvals !== null && { approvals: pauseApprovals(approvals, mayDecide) }),
   };
 }
 

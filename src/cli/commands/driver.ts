@@ -1,11 +1,20 @@
 /** Runs a council for the terminal: in this process, or at a running service. */
-import type { BlueprintCreate, GodModeState, RunResult, StateOverride } from '../../generated/schemas.js';
+import type {
+  BlueprintCreate,
+  Budget,
+  BudgetChange,
+  GodModeState,
+  RunResult,
+  StateOverride,
+} from '../../generated/schemas.js';
 
 export interface RunOptions {
   readonly topic: string;
   readonly isGodMode: boolean;
   /** The council to run, or null for the built-in council. */
   readonly blueprint: BlueprintCreate | null;
+  /** The most that the run may cost, or null for the blueprint's, or none. */
+  readonly budget: Budget | null;
 }
 
 /** The progress of a run, as the terminal shows it. */
@@ -19,7 +28,12 @@ export interface RunProgress {
 }
 
 export type Decision = (
-  | { readonly action: 'approve' | 'reject' }
+  | { readonly action: 'reject' }
+  | {
+      readonly action: 'approve';
+      /** At a pause for the budget: the new totals. What is absent stays. */
+      readonly budget?: BudgetChange;
+    }
   | { readonly action: 'modify'; readonly override: StateOverride }
 ) & {
   /** The user's comment, if any. */

@@ -10,18 +10,19 @@ import type { DataDirectory } from '../../app/data-directory.js';
 import type { Context } from '../../app/context.js';
 import { openContext } from '../../app/context.js';
 import { mayDecide } from '../../run/approvals.js';
-import { NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../run/errors.js';
+import { BudgetRefused, NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../run/errors.js';
 import type { GateChoice, GodModeState, Graph, RunRequestedData, StateOverride } from '../../generated/schemas.js';
 import { godModeState, runResult } from '../../api/serializers/runs.js';
 import { ANYONE } from '../../keys/caller.js';
 import { canonical } from '../../eventsourcing/canonical-json.js';
 import type { LanguageModel } from '../../models/port.js';
-import { frozenGraph, buildRunRequest } from '../../run/request.js';
+import { frozenGraph, buildRunRequest, recordedBudget } from '../../run/request.js';
 import { pauseViewOf } from '../../run/pause-view.js';
 import type { RunState } from '../../run/state.js';
 import { isFinished, iterationShown, openPauseOf } from '../../run/state.js';
 import type { SearchProvider } from '../../council/tools/web-search.js';
 import type { Decision, RunDriver, RunOptions, RunProgress } from './driver.js';
+import { ArgumentInvalid } from './exit-codes.js';
 import { queue } from '../../system/async/queue.js';
 
 export interface EmbeddedOptions {
@@ -52,8 +53,7 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
   return {
     place: `here, on the ${model.provider} model`,
     async start(request) {
-      const { runId } = await context.registry.start(requestOf(request, config, system));
-      return runId;
+      return await start(context, requestOf(request, config, system));
     },
     follow: (runId) => follow(context, runId, cancelled.signal),
     pause: (runId) => pause(context, runId),
@@ -76,18 +76,32 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
   };
 }
 
+/** @throws {ArgumentInvalid} a model without a price has a budget in US dollars */
+async function start({ registry }: Context, request: RunRequestedData): Promise<string> {
+  const model = registry.unpricedModel(request);
+  if (model === null) return (await registry.start(request)).runId;
+  const reason = `model "${model}" has no price: set a budget in tokens, or add a price to PRICES_FILE`;
+  throw new ArgumentInvalid({ subject: 'the budget', reason });
+}
+
 function reportUnfinished(count: number, notify: EmbeddedOptions['notify']): void {
   if (count > 0)
     notify(`DATA_DIR holds ${count} unfinished ${count === 1 ? 'run' : 'runs'}. Continue with \`council serve\``);
 }
 
-function requestOf({ topic, isGodMode, blueprint }: RunOptions, config: Config, system: System): RunRequestedData {
+function requestOf(
+  { topic, isGodMode, blueprint, budget: own }: RunOptions,
+  config: Config,
+  system: System,
+): RunRequestedData {
   const { uuid, sha256 } = system;
   const defaults = { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts };
   const saved = blueprint === null ? null : { ...councilOf(blueprint), id: blueprint.id ?? uuid() };
   const graph: Graph = saved === null ? fixedGraph(defaults) : compileBlueprint(saved, defaults).graph;
+  const budget = own ?? saved?.budget;
   return buildRunRequest({
     runId: uuid(),
+    ...(budget !== undefined && { budget: recordedBudget(budget) }),
     inputTopic: topic,
     godMode: isGodMode,
     blueprint: saved === null ? null : { id: saved.id, name: saved.name },
@@ -125,16 +139,16 @@ function progressOf(run: RunState): RunProgress {
   };
 }
 
-async function pause({ queries }: Context, runId: string): Promise<GodModeState | null> {
+async function pause({ queries, registry }: Context, runId: string): Promise<GodModeState | null> {
   const run = await queries.state(runId);
   const pauseView = run === null ? null : pauseViewOf(run);
-  return pauseView === null || pauseView.pause === null
-    ? null
-    : godModeState(pauseView, mayDecide(pauseView.run, ANYONE));
+  if (pauseView === null || pauseView.pause === null) return null;
+  const { run: shown } = pauseView;
+  return godModeState(pauseView, { mayDecide: mayDecide(shown, ANYONE), needed: registry.neededBudget(shown) });
 }
 
 /** Errors of a refused decision: the pause is still open, or another has replaced it. */
-const REFUSALS = [RunNotPaused, PauseMoved, NotApprover];
+const REFUSALS = [RunNotPaused, PauseMoved, NotApprover, BudgetRefused];
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
@@ -158,14 +172,15 @@ async function decide(
     decision.action === 'modify'
       ? { action: 'modify', modifiedState: decision.override }
       : { action: decision.action, modifiedState: null };
-  const bodyHash = sha256(canonical(choice));
+  const budget = decision.action === 'approve' ? decision.budget : undefined;
+  const bodyHash = sha256(canonical({ ...choice, ...(budget !== undefined && { budget }) }));
   try {
     await registry.decidePause(runId, {
       caller: ANYONE,
       comment: decision.comment ?? null,
       keyHash: null,
       bodyHash,
-      expectedSeq: seq,
+      ...{ expectedSeq: seq, budget },
       choose: () => choice,
     });
     return null;

@@ -4,6 +4,7 @@ import type { ServiceRecords } from '../records/service-records.js';
 import { isOutcomeUnknown } from '../service-faults.js';
 import { inOneLine } from '../terminal/printer.js';
 import type { CommandProcess, Words } from './command.js';
+import { BUDGET_OPTIONS, budgetIn } from './budget-options.js';
 import { EXIT, OutcomeUnknown, UsageFault } from './exit-codes.js';
 import { JSON_OPTION, RECORD_OPTIONS, jsonText, onRecord, runsIn, seqIn } from './record-command.js';
 
@@ -16,6 +17,8 @@ Starts a run at the service that continues RUN from event N, and prints its id.
   --set KEY=JSON           another value in the state, for example critic_score=8; may be repeated
   --model NODE=MODEL       another model for a node; may be repeated
   --max-node-executions N  another limit of node executions
+  --budget-usd N, --budget-tokens N, --on-exceeded X
+                           another budget, as for council run; nothing of it is spent
   --dry-run                show what the fork would do, and start nothing
   --json                   print the answer of the service as one JSON object
   --url URL                the running service, for example http://127.0.0.1:8000
@@ -32,6 +35,7 @@ const OPTIONS = {
   set: { type: 'string', multiple: true },
   model: { type: 'string', multiple: true },
   'max-node-executions': { type: 'string' },
+  ...BUDGET_OPTIONS,
   'dry-run': { type: 'boolean' },
 } as const;
 
@@ -81,7 +85,8 @@ export function requestIn(values: Words<typeof OPTIONS>['values']): ForkRequest 
     ...(model.length > 0 && { nodes: model.map(modelIn) }),
     ...(maxExecutions !== null && { max_node_executions: maxExecutions }),
   };
-  return { at, ...(Object.keys(changes).length > 0 && { changes }) };
+  const budget = budgetIn(values);
+  return { at, ...(budget !== null && { budget }), ...(Object.keys(changes).length > 0 && { changes }) };
 }
 
 function countIn(name: string, text: string | undefined): number | null {

@@ -79,7 +79,8 @@ async function decide(
   const how = { comment: decision.comment, signal };
   try {
     if (decision.action === 'modify') await pause.modify(decision.override, how);
-    else await pause[decision.action](how);
+    else if (decision.action === 'approve') await pause.approve({ ...how, budget: decision.budget });
+    else await pause.reject(how);
     return null;
   } catch (error) {
     if (error instanceof ServiceError && error.status !== null && error.status < 500) return error.message;
@@ -131,16 +132,15 @@ interface StartDeps {
  *
  * @throws {ServiceError | OutcomeUnknown}
  */
-async function startRun({ topic, isGodMode, blueprint: given }: RunOptions, deps: StartDeps): Promise<string> {
+async function startRun({ blueprint: given, ...request }: RunOptions, deps: StartDeps): Promise<string> {
   const { once, notify, signal } = deps;
   // Nothing has started yet, so the command does not wait for an unreachable service.
   await once.health({ signal });
-  if (given === null) return await startOnce({ topic, isGodMode, blueprint: null }, deps);
-  const { name, nodes, edges, approvals } = given;
-  const draft = { name, nodes, ...(edges && { edges }), ...(approvals && { approvals }) };
+  if (given === null) return await startOnce({ ...request, blueprint: null }, deps);
+  const { id: _, ...draft } = given;
   const { id } = await once.blueprints.create(draft, { signal });
   try {
-    return await startOnce({ topic, isGodMode, blueprint: id }, deps);
+    return await startOnce({ ...request, blueprint: id }, deps);
   } finally {
     await once.blueprints
       .delete(id, { signal: AbortSignal.timeout(CLEAN_UP_DEADLINE_MS) })
@@ -151,11 +151,16 @@ async function startRun({ topic, isGodMode, blueprint: given }: RunOptions, deps
 }
 
 async function startOnce(
-  { topic, isGodMode: godMode, blueprint }: Omit<RunOptions, 'blueprint'> & { readonly blueprint: string | null },
+  {
+    topic,
+    isGodMode: godMode,
+    blueprint,
+    budget,
+  }: Omit<RunOptions, 'blueprint'> & { readonly blueprint: string | null },
   { council, signal }: StartDeps,
 ): Promise<string> {
   try {
-    return (await council.runs.start({ topic, godMode, blueprint, signal })).id;
+    return (await council.runs.start({ topic, godMode, blueprint, budget: budget ?? undefined, signal })).id;
   } catch (error) {
     throw isAway(error) ? new OutcomeUnknown('Cannot tell whether the run has started', error) : error;
   }

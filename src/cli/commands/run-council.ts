@@ -9,7 +9,7 @@ import { printable } from '../terminal/printer.js';
 
 export interface RunCouncilDeps {
   readonly progress: Progress;
-  /** Asks for a decision at each pause, or null outside God Mode. */
+  /** Asks for a decision at each pause, or null if the run does not pause. */
   readonly prompt: ApprovalPrompt | null;
   /** Aborted when the user cancels the run. */
   readonly cancelled: AbortSignal;

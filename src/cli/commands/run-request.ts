@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { memberIssues } from '../../blueprint/members.js';
 import { inspectGraph, warningsOf } from '../../blueprint/validate.js';
 import { councilOf } from '../../blueprint/record.js';
-import type { BlueprintCreate } from '../../generated/schemas.js';
-import { nullsLeftOut } from '../../api/absent-fields.js';
+import type { BlueprintCreate, Budget } from '../../generated/schemas.js';
+import { absentFieldsOf } from '../../api/absent-fields.js';
 import { BODY_LIMITS, assertRules, validated } from '../../api/validation.js';
 import { parseJson } from '../../api/json-text.js';
 import { RequestRefused } from '../../api/problems.js';
@@ -17,15 +17,16 @@ export interface RunArguments {
   /** The file of a blueprint, or null for the built-in council. */
   readonly blueprintFile: string | null;
   readonly isGodMode: boolean;
+  readonly budget: Budget | null;
 }
 
 /** The run to start, and warnings about its blueprint. @throws {ArgumentInvalid} names the argument and the place */
 export function readRunRequest(
-  { topic, blueprintFile, isGodMode }: RunArguments,
+  { topic, blueprintFile, isGodMode, budget }: RunArguments,
   schemas: SchemaRegistry,
 ): { readonly request: RunOptions; readonly warnings: readonly string[] } {
   naming('the topic', () => validated(schemas.validator('run-request.json'), { input_topic: topic }, 'body'));
-  if (blueprintFile === null) return { request: { topic, isGodMode, blueprint: null }, warnings: [] };
+  if (blueprintFile === null) return { request: { topic, isGodMode, budget, blueprint: null }, warnings: [] };
   const subject = `blueprint ${blueprintFile}`;
   const bytes = contentOf(blueprintFile, subject);
   const blueprint = naming(subject, () => readBlueprint(bytes, schemas));
@@ -34,7 +35,7 @@ export function readRunRequest(
   const fault = issues.find(({ isFault }) => isFault);
   if (fault !== undefined) throw new ArgumentInvalid({ subject, reason: fault.message });
   const warnings = warningsOf(issues).map(({ path, message }) => `${path}: ${message}`);
-  return { request: { topic, isGodMode, blueprint }, warnings };
+  return { request: { topic, isGodMode, budget, blueprint }, warnings };
 }
 
 function contentOf(file: string, subject: string): Buffer {
@@ -49,7 +50,7 @@ function contentOf(file: string, subject: string): Buffer {
 }
 
 function readBlueprint(bytes: Buffer, schemas: SchemaRegistry): BlueprintCreate {
-  const value = nullsLeftOut(schemas, 'blueprint-create.json')(parseJson(bytes, BODY_LIMITS.maxDepth));
+  const value = absentFieldsOf(schemas, 'blueprint-create.json').withoutNulls(parseJson(bytes, BODY_LIMITS.maxDepth));
   const blueprint = validated(schemas.validator('blueprint-create.json'), value, 'body');
   assertRules(blueprint);
   return blueprint;

@@ -7,20 +7,22 @@ import { openDataDirectory } from '../../app/data-directory.js';
 import { ConfigInvalid } from '../../errors.js';
 import { DataDirHeld, isWriteFailed } from '../../eventlog/errors.js';
 import type { RunResult, RunUsage } from '../../generated/schemas.js';
-import { costText } from '../../run/cost-text.js';
 import { openSchemas } from '../../api/schemas.js';
 import { routedModel } from '../../models/providers.js';
 import { killProcess } from '../../system/signals.js';
 import { searchProvider } from '../../websearch/provider.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
 import { openApprovalPrompt, editText } from '../terminal/approval-prompt.js';
-import type { RunDriver } from './driver.js';
+import type { RunDriver, RunOptions } from './driver.js';
 import type { RemoteOptions } from './remote-driver.js';
 import type { RunArguments } from './run-request.js';
 import { readRunRequest } from './run-request.js';
 import { CouncilError as ServiceError } from '../../client/errors.js';
 import { writeResult, runCouncil } from './run-council.js';
 import { printable } from '../terminal/printer.js';
+import type { Used } from '../terminal/usage-text.js';
+import { NOTHING_REPORTED, usageText } from '../terminal/usage-text.js';
+import { BUDGET_OPTIONS, budgetIn } from './budget-options.js';
 import type { Progress } from '../terminal/progress.js';
 import { openProgress } from '../terminal/progress.js';
 import type { CommandProcess } from './command.js';
@@ -34,6 +36,11 @@ Runs a council on a topic. Progress goes to standard error, the final draft alon
   --blueprint FILE  run your own council, a blueprint as JSON; it is not saved
   --god             pause before each step and ask for a decision; needs --blueprint. Answers: approve, reject or edit
                     (opens the draft in $EDITOR), or a, r, e; the rest of the line is a comment
+  --budget-usd N    the most that the run may cost, in US dollars, instead of the blueprint's budget
+  --budget-tokens N
+                    the same in tokens, beside --budget-usd or alone
+  --on-exceeded X   what happens at the budget: pause (the default; asks for a larger budget), fail, or finish with the
+                    current draft
   --json            print the result of the run as one JSON object instead of the draft
   --url URL         run at a running service, for example http://127.0.0.1:8000, instead of in this process
   --help            show this text
@@ -45,6 +52,7 @@ const OPTIONS = {
   ...HELP,
   blueprint: { type: 'string' },
   god: { type: 'boolean', default: false },
+  ...BUDGET_OPTIONS,
   json: { type: 'boolean', default: false },
   url: { type: 'string' },
 } as const;
@@ -83,7 +91,7 @@ function readWords(words: readonly string[]): RunWords | null {
     throw new UsageFault('--god needs --blueprint: the built-in council does not pause');
   }
   const url = values.url === undefined ? null : serviceUrl(values.url);
-  return { topic, blueprintFile, isGodMode: values.god, isJson: values.json, url };
+  return { topic, blueprintFile, isGodMode: values.god, budget: budgetIn(values), isJson: values.json, url };
 }
 
 async function resultOf(args: RunWords, here: CommandProcess): Promise<RunResult> {
@@ -99,7 +107,7 @@ async function resultOf(args: RunWords, here: CommandProcess): Promise<RunResult
       ? openEmbeddedDriver(here, system, notify)
       : openRemoteDriver(url, { key: readCouncilKey(here.env), system, notify, cancelled });
   const driver = await open;
-  const prompt = args.isGodMode ? promptOn(progress, here) : null;
+  const prompt = mayPause(request) ? promptOn(progress, here) : null;
   try {
     for (const warning of warnings) notify(`Warning: ${warning}`);
     const result = await runCouncil(driver, request, { progress, prompt, cancelled });
@@ -110,6 +118,12 @@ async function resultOf(args: RunWords, here: CommandProcess): Promise<RunResult
     progress.close();
     await driver.close();
   }
+}
+
+/** Whether the run may pause: before its nodes, or at its budget. */
+function mayPause({ isGodMode, blueprint, budget }: RunOptions): boolean {
+  const limits = budget ?? blueprint?.budget;
+  return isGodMode || (limits !== undefined && (limits.on_exceeded ?? 'pause') === 'pause');
 }
 
 // Each driver is loaded only when it is used: --url needs no context, and wrong arguments need neither.
@@ -126,6 +140,7 @@ async function openEmbeddedDriver(
   notify: (text: string) => void,
 ): Promise<RunDriver> {
   const config = readConfig(here.env);
+  for (const warning of config.warnings) notify(`Warning: ${warning}`);
   const model = routedModel(config.providers, { ...config, system });
   const dataDir = openDataDirectory(config.dataDir, {
     pid: process.pid,
@@ -163,18 +178,14 @@ function promptOn(progress: Progress, { env, stdin, stderr }: CommandProcess): A
 
 function outcomeOf(result: RunResult, elapsed: string): string {
   const { status, run_id: runId, error, critic_score: score, iteration_count: iterations, usage = null } = result;
-  const cost = usageText(usage);
+  const cost = usage === null ? NOTHING_REPORTED : usageText(usedIn(usage));
   if (status === 'failed') return `Failed after ${elapsed}, ${cost}: ${error ?? 'the run has no recorded reason'}`;
   if (status !== 'completed') return `Run ${runId} is ${status}: the answers have ended`;
   return `Completed in ${elapsed}: score ${score ?? 'none'}, iterations ${iterations ?? 0}, ${cost}`;
 }
 
-/** Tokens and dollars. */
-function usageText(usage: RunUsage | null): string {
-  const { input_tokens: input = null, output_tokens: output = null, cost_usd: costUsd = null } = usage ?? {};
-  const isUnknown = input === null && output === null;
-  const tokens = isUnknown ? 'tokens not reported' : `${input ?? '?'} tokens in, ${output ?? '?'} out`;
-  return `${tokens}, ${costText(costUsd)}`;
+function usedIn({ input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd }: RunUsage): Used {
+  return { inputTokens, outputTokens, costUsd };
 }
 
 /** Reports an error and returns the exit code: 2 for wrong words, arguments, settings or keys, else 1. */
@@ -183,6 +194,6 @@ function refuse(error: unknown, { stderr }: CommandProcess): number {
   const hint = error instanceof DataDirHeld ? '; if it is the service, use it with --url http://HOST:PORT' : '';
   stderr.write(`${printable(text)}${hint}\n`);
   const isUsage = [UsageFault, ArgumentInvalid, ConfigInvalid].some((kind) => error instanceof kind);
-  const isShutOut = error instanceof ServiceError && (error.status === 401 || error.status === 403);
+  const isShutOut = error instanceof ServiceError && [401, 403, 422].includes(error.status ?? 0);
   return isUsage || isShutOut ? EXIT.usage : EXIT.failed;
 }

@@ -4,7 +4,7 @@ import { JSON_OPTION, PLACES, RECORD_OPTIONS, onRecord, runsIn, seqIn, show } fr
 
 const USAGE = `Usage: council state RUN [--at N] [--json] [--url URL]
 
-Shows the state of a run after event N, or after its last event.
+Shows the state of a run after event N, or after its last event, and what the run has cost until then.
 
   --at N       number of the event, from 0
   --json       print the state as one JSON object
@@ -16,8 +16,13 @@ export function state(words: readonly string[], here: CommandProcess): Promise<n
   return onRecord(words, here, { usage: USAGE, options: OPTIONS }, async ({ values, positionals }, deps) => {
     const [run] = runsIn(positionals);
     const at = seqIn('at', values.at);
-    const found = await deps.reading((records) => records.state(run, at));
+    if (values.json === true) return await show(await deps.reading((records) => records.state(run, at)), deps);
     const { stateText } = await import('../terminal/state-diff.js');
-    return await show(values.json === true ? found : stateText(found, deps.style), deps);
+    const { runCost } = await import('../records/run-cost.js');
+    const [found, cost] = await deps.reading(async (records) => {
+      const state = await records.state(run, at);
+      return [state, await runCost(records, run, state.seq)] as const;
+    });
+    return await show(stateText(found, cost, deps.style), deps);
   });
 }

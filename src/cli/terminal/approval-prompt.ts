@@ -1,8 +1,9 @@
-/** The approval prompt of God Mode: shows a pause and reads the decision as lines from a terminal or a script. */
+/** The prompt at a pause: shows it and reads the decision as lines from a terminal or a script. */
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { GodModeState, StateOverride } from '../../generated/schemas.js';
 import type { Decision } from '../commands/driver.js';
+import { BUDGET_QUESTION, budgetIn, budgetPauseText } from './budget-prompt.js';
 import { codePoints } from '../../graph/limits.js';
 import { queue } from '../../system/async/queue.js';
 import { spawn } from 'node:child_process';
@@ -31,6 +32,7 @@ export interface ApprovalPromptDeps {
 const QUESTION = 'approve, reject or edit (a, r, e; a comment may follow)?';
 /** Longest comment accepted, in code points. */
 const MAX_COMMENT_CHARS = 2_000;
+const COMMENT_TOO_LONG = `The comment is too long: at most ${MAX_COMMENT_CHARS} characters are accepted.`;
 const ANSWERS = ['approve', 'reject', 'edit'] as const;
 
 export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): ApprovalPrompt {
@@ -55,28 +57,16 @@ export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): Ap
     if (lines.isEmpty() && !isClosed) input.resume();
     return await lines.next();
   };
-  const refuse = (word: string): null => {
-    say(`"${word}" is not an answer: type approve, reject or edit, or a, r, e.`);
-    return null;
-  };
-
   return {
     async ask(state) {
       say(pauseText(state));
       for (;;) {
-        say(QUESTION);
+        say(state.pause_reason === 'budget' ? BUDGET_QUESTION : QUESTION);
         const line = await nextLine();
         if (line === null) return null;
-        const { word, comment } = answerIn(line);
-        const action = actionOf(word);
-        if (codePoints(comment) > MAX_COMMENT_CHARS) {
-          say(`The comment is too long: at most ${MAX_COMMENT_CHARS} characters are accepted.`);
-          continue;
-        }
-        const withComment = comment === '' ? {} : { comment };
-        if (action === 'approve' || action === 'reject') return { action, ...withComment };
-        const decision = action === 'edit' ? await editDrafts(state, { say, edit }) : refuse(word);
-        if (decision !== null) return { ...decision, ...withComment };
+        const decision = await decisionIn(line, state, edit);
+        if (typeof decision !== 'string') return decision;
+        say(decision);
       }
     },
     close() {
@@ -87,25 +77,59 @@ export function openApprovalPrompt({ input, say, edit }: ApprovalPromptDeps): Ap
   };
 }
 
-/** The decision to change the drafts as the user edits them, or null if they are unchanged or the editor fails. */
-async function editDrafts(
+/** The decision that a line names, or what is wrong with it. */
+async function decisionIn(
+  line: string,
   state: GodModeState,
-  { say, edit }: Pick<ApprovalPromptDeps, 'say' | 'edit'>,
-): Promise<Decision | null> {
-  try {
-    const override = await overrideBy(edit, draftsOf(state));
-    if (override !== null) return { action: 'modify', override };
-    say('The draft is unchanged, so nothing is decided.');
-  } catch (error) {
-    say(error instanceof Error ? error.message : String(error));
-  }
-  return null;
+  edit: ApprovalPromptDeps['edit'],
+): Promise<Decision | string> {
+  const { word, rest } = answerIn(line);
+  const action = actionOf(word);
+  const isForBudget = state.pause_reason === 'budget';
+  if (isForBudget && action === 'approve') return raiseIn(rest);
+  if (action === 'approve' || action === 'reject') return withComment({ action }, rest);
+  if (action === 'edit' && !isForBudget) return await editDrafts(state, rest, edit);
+  const answers = isForBudget ? 'approve with a new total, or reject' : 'approve, reject or edit, or a, r, e';
+  return `"${word}" is not an answer: type ${answers}.`;
 }
 
-/** The first word of a line, and the rest as a comment. */
-function answerIn(line: string): { readonly word: string; readonly comment: string } {
+/** The approval of a larger budget, or what is wrong with it. */
+function raiseIn(text: string): Decision | string {
+  const { budget, comment } = budgetIn(text);
+  if (Object.keys(budget).length > 0) return withComment({ action: 'approve', budget }, comment);
+  return 'An approval needs a new total: approve tokens=N or approve usd=N, or both.';
+}
+
+/** A decision with its comment, or what is wrong with the comment. */
+function withComment(decision: Decision, comment: string): Decision | string {
+  if (isTooLong(comment)) return COMMENT_TOO_LONG;
+  return comment === '' ? decision : { ...decision, comment };
+}
+
+function isTooLong(comment: string): boolean {
+  return codePoints(comment) > MAX_COMMENT_CHARS;
+}
+
+/** The decision to change the drafts as the user edits them, or why there is none. */
+async function editDrafts(
+  state: GodModeState,
+  comment: string,
+  edit: ApprovalPromptDeps['edit'],
+): Promise<Decision | string> {
+  if (isTooLong(comment)) return COMMENT_TOO_LONG;
+  try {
+    const override = await overrideBy(edit, draftsOf(state));
+    if (override !== null) return withComment({ action: 'modify', override }, comment);
+    return 'The draft is unchanged, so nothing is decided.';
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** The first word of a line, and the rest. */
+function answerIn(line: string): { readonly word: string; readonly rest: string } {
   const [word = ''] = line.split(/\s/, 1);
-  return { word, comment: line.slice(word.length).trim() };
+  return { word, rest: line.slice(word.length).trim() };
 }
 
 function actionOf(word: string): (typeof ANSWERS)[number] | null {
@@ -144,6 +168,8 @@ async function overrideBy(
 }
 
 function pauseText(state: GodModeState): string {
+  const { pause_reason: reason, budget, next_nodes: waiting } = state;
+  if (reason === 'budget' && budget !== undefined) return budgetPauseText(waiting, budget);
   const { next_nodes: next, current_state: current } = state;
   const score = current.critic_score === null ? '' : `, score ${current.critic_score}`;
   const head = `Paused before ${next.join(', ')} (iteration ${current.iteration_count}${score})`;

@@ -1,14 +1,15 @@
 /** An event in one line: number, time, type, node, and a summary of its data. */
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { RunFactType } from '../../run/events.js';
-import { attemptFailureText } from '../../run/failure-texts.js';
+import { attemptFailureText, nextActionText } from '../../run/failure-texts.js';
 import { isKeyOf } from '../../system/element.js';
+import { usageText } from './usage-text.js';
 import { inOneLine } from './printer.js';
 import type { Styler, Style } from './printer.js';
 
 /** Columns of seq, type and node; a longer value moves the rest to the right. */
 const [SEQ, TYPE, NODE] = [4, 13, 14];
-/** Characters of a summary, and of a text within it. */
+/** Characters of a summary, and of a text within it, on a terminal. */
 const [SUMMARY, EXCERPT] = [140, 60];
 
 /** Styles by event type; a type without a style is printed plain. */
@@ -26,7 +27,7 @@ const STYLES: Readonly<Partial<Record<RunFactType, Style>>> = {
 /** Untrusted data: a later version of the service may have written the record, or someone may have forged it. */
 type Data = Readonly<Record<string, unknown>>;
 
-/** @param columns of the terminal, or null for no limit */
+/** @param columns of the terminal, or null for whole texts */
 export function eventLine(event: ExportedEvent, style: Styler, columns: number | null): string {
   const data: Data = { ...event.data };
   const at = inOneLine(event.at);
@@ -34,20 +35,22 @@ export function eventLine(event: ExportedEvent, style: Styler, columns: number |
   const type = inOneLine(event.type).padEnd(TYPE);
   const node = cut(inOneLine(typeof data['node'] === 'string' ? data['node'] : ''), 40).padEnd(NODE);
   const head = `${seq}  ${at}  ${type}  ${node}  `;
-  const width = columns === null ? SUMMARY : Math.min(SUMMARY, Math.max(20, columns - 1 - head.length));
-  const summary = cut(inOneLine((of(SUMMARIES, event.type) ?? JSON.stringify)(data)), width);
+  const isWhole = columns === null;
+  const width = isWhole ? Infinity : Math.min(SUMMARY, Math.max(20, columns - 1 - head.length));
+  const summaryOf = of(SUMMARIES, event.type) ?? ((unknown: Data) => JSON.stringify(unknown));
+  const summary = cut(inOneLine(summaryOf(data, isWhole ? Infinity : EXCERPT)), width);
   const typeStyle = of(STYLES, event.type);
   const styledType = typeStyle === undefined ? type : style(typeStyle, type);
   return `${style('dim', `${seq}  ${at}`)}  ${styledType}  ${style('cyan', node)}  ${summary}`.trimEnd();
 }
 
 /** Summaries by event type. The data of a type of a later version is printed as JSON. */
-const SUMMARIES: Readonly<Record<RunFactType, (data: Data) => string>> = {
-  RunRequested: ({ inputTopic, blueprintName, godMode, parent, actor }) => {
-    const council = blueprintName === null ? 'built-in council' : `council ${quoted(blueprintName)}`;
+const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => string>> = {
+  RunRequested: ({ inputTopic, blueprintName, godMode, parent, actor }, most) => {
+    const council = blueprintName === null ? 'built-in council' : `council ${quoted(blueprintName, most)}`;
     const { runId, at } = recordIn(parent);
     const origin = runId === undefined ? '' : `, forked from ${textOf(runId)} at ${textOf(at)}`;
-    return `${quoted(inputTopic)}, ${council}${godMode === true ? ', God Mode' : ''}${by(actor)}${origin}`;
+    return `${quoted(inputTopic, most)}, ${council}${godMode === true ? ', God Mode' : ''}${by(actor, most)}${origin}`;
   },
   RunClaimed: ({ reason, instanceId, epoch }) => `${textOf(reason)}, by ${textOf(instanceId)}, epoch ${textOf(epoch)}`,
   RunReleased: ({ reason, epoch }) => `${textOf(reason)}, epoch ${textOf(epoch)}`,
@@ -56,53 +59,82 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data) => string>> = {
   NodeStarted: ({ step, attempt, model }) => `step ${textOf(step)}${again(attempt)}, ${textOf(model)}`,
   CallReserved: ({ step, attempt, reserved }) =>
     `step ${textOf(step)}${again(attempt)}, ${textOf(recordIn(reserved)['tokens'])} tokens for its next call`,
-  ToolCalled: ({ tool, arguments: given, hits, error, durationMs }) => {
+  ToolCalled: ({ tool, arguments: given, hits, error, durationMs }, most) => {
     const found = Array.isArray(hits) ? `${hits.length} hits` : '';
-    return `${textOf(tool)} ${excerpt(given)}: ${error === null ? found : textOf(error)} in ${textOf(durationMs)} ms`;
+    return `${textOf(tool)} ${excerpt(given, most)}: ${error === null ? found : textOf(error)} in ${textOf(durationMs)} ms`;
   },
-  NodeCompleted: ({ output, route }) => {
+  NodeCompleted: ({ output, route, usage, costUsd }, most) => {
     const { draft, score, feedback } = recordIn(output);
     const { next } = recordIn(route);
-    const critique = score === undefined ? excerpt(output) : `score ${textOf(score)} ${quoted(feedback)}`;
-    const made = typeof draft === 'string' ? draftSummary(draft) : critique;
-    return `${textOf(next) === '' ? '' : `to ${textOf(next)}: `}${made}`;
+    const critique = score === undefined ? excerpt(output, most) : `score ${textOf(score)} ${quoted(feedback, most)}`;
+    const made = typeof draft === 'string' ? draftSummary(draft, most) : critique;
+    const to = textOf(next) === '' ? [] : [`to ${textOf(next)}`];
+    return `${[...to, costOf(usage, costUsd)].join(', ')}: ${made}`;
   },
-  NodeFailed: ({ kind, message, attempt, retryable }) => {
-    const advice = attemptFailureText(textOf(kind))?.advice;
-    const outcome = `${textOf(kind)}${again(attempt)}${retryable === true ? '' : ', not retried'}`;
-    return `${outcome}: ${advice === undefined ? '' : `${advice} `}${textOf(message)}`;
+  NodeFailed: ({ kind, message, attempt, retryable, fallbackTo, outageMs, usage, costUsd }) => {
+    const { what, advice } = attemptFailureText(textOf(kind)) ?? { what: '', advice: '' };
+    const next = nextActionText({
+      retryable: retryable === true,
+      ...(typeof fallbackTo === 'string' && { fallbackTo }),
+      ...(typeof outageMs === 'number' && { outageMs }),
+    });
+    const sentences = [what, next, advice, textOf(message)].filter((each) => each !== '');
+    const cost = usage === undefined ? '' : `, ${costOf(usage, costUsd)}`;
+    return `${textOf(kind)}${again(attempt)}${cost}: ${sentences.join(' ')}`;
   },
   RunPaused: ({ nextNodes, gate, reason }) =>
     `pause ${textOf(gate)}${reason === 'budget' ? ' for the budget' : ''}, before ${textOf(nextNodes)}`,
-  VoteCast: ({ action, gate, actor, comment }) =>
-    `${textOf(action)} of pause ${textOf(gate)}, one vote${by(actor)}${commentText(comment)}`,
+  VoteCast: ({ action, gate, actor, comment }, most) =>
+    `${textOf(action)} of pause ${textOf(gate)}, one vote${by(actor, most)}${commentText(comment, most)}`,
   PauseEscalated: ({ gate, to }) => `pause ${textOf(gate)}, to ${textOf(to)}`,
-  GateDecided: ({ action, gate, modifiedState, actor, comment, by: how }) => {
+  GateDecided: ({ action, gate, modifiedState, actor, comment, by: how }, most) => {
     const changed = Object.keys(recordIn(modifiedState));
     const sets = changed.length === 0 ? '' : `, sets ${changed.join(', ')}`;
-    return `${textOf(action)} of pause ${textOf(gate)}${by(how === 'deadline' ? 'its deadline' : actor)}${sets}${commentText(comment)}`;
+    return `${textOf(action)} of pause ${textOf(gate)}${by(how === 'deadline' ? 'its deadline' : actor, most)}${sets}${commentText(comment, most)}`;
   },
-  RunCompleted: ({ finalDraft, criticScore, iterationCount }) => {
-    const draft = typeof finalDraft === 'string' ? draftSummary(finalDraft) : 'no draft';
-    return `score ${textOf(criticScore)}, ${textOf(iterationCount)} iterations, ${draft}`;
+  RunCompleted: ({ finalDraft, criticScore, iterationCount, usage }, most) => {
+    const draft = typeof finalDraft === 'string' ? draftSummary(finalDraft, most) : 'no draft';
+    const cost = usage === undefined ? '' : `${totalsText(usage)}, `;
+    return `score ${textOf(criticScore)}, ${textOf(iterationCount)} iterations, ${cost}${draft}`;
   },
-  RunFailed: ({ kind, error, actor }) => `${textOf(kind)}${by(actor)}: ${textOf(error)}`,
+  RunFailed: ({ kind, error, actor, usage }, most) => {
+    const cost = usage === undefined ? '' : `, ${totalsText(usage)}`;
+    return `${textOf(kind)}${by(actor, most)}${cost}: ${textOf(error)}`;
+  },
 };
 
 function of<T>(table: Readonly<Partial<Record<RunFactType, T>>>, type: string): T | undefined {
   return isKeyOf(table, type) ? table[type] : undefined;
 }
 
-function by(actor: unknown): string {
-  return typeof actor === 'string' ? ` by ${excerpt(actor)}` : '';
+function by(actor: unknown, most: number): string {
+  return typeof actor === 'string' ? ` by ${excerpt(actor, most)}` : '';
 }
 
-function commentText(comment: unknown): string {
-  return typeof comment === 'string' ? `: ${quoted(comment)}` : '';
+function commentText(comment: unknown, most: number): string {
+  return typeof comment === 'string' ? `: ${quoted(comment, most)}` : '';
 }
 
-function draftSummary(draft: string): string {
-  return `draft of ${[...draft].length} characters ${quoted(draft)}`;
+function draftSummary(draft: string, most: number): string {
+  return `draft of ${[...draft].length} characters ${quoted(draft, most)}`;
+}
+
+/** The tokens and the cost of an attempt, as recorded. */
+function costOf(usage: unknown, costUsd: unknown): string {
+  return totalsText({ ...recordIn(usage), costUsd });
+}
+
+function totalsText(usage: unknown): string {
+  const { inputTokens, outputTokens, costUsd } = recordIn(usage);
+  return usageText({
+    inputTokens: numberOr(inputTokens),
+    outputTokens: numberOr(outputTokens),
+    costUsd: numberOr(costUsd),
+  });
+}
+
+function numberOr(value: unknown): number | null {
+  return typeof value === 'number' ? value : null;
 }
 
 function again(attempt: unknown): string {
@@ -119,15 +151,16 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function quoted(value: unknown): string {
-  return `"${excerpt(value)}"`;
+function quoted(value: unknown, most: number): string {
+  return `"${excerpt(value, most)}"`;
 }
 
-function excerpt(value: unknown): string {
-  return cut(inOneLine(textOf(value).slice(0, 4 * EXCERPT)), EXCERPT);
+function excerpt(value: unknown, most: number): string {
+  return cut(inOneLine(textOf(value).slice(0, 4 * most)), most);
 }
 
 function cut(text: string, most: number): string {
+  if (text.length <= most) return text;
   const all = [...text];
   return all.length <= most ? text : `${all.slice(0, most - 1).join('')}…`;
 }

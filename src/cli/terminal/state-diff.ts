@@ -1,7 +1,10 @@
 /** The difference between two states of runs: field by field, texts line by line. */
 import type { FoldedRun } from '../../generated/schemas.js';
+import type { RunCost } from '../records/run-cost.js';
+import { usageOf } from '../../run/effort.js';
 import type { Style, Styler } from './printer.js';
 import { inOneLine, printable } from './printer.js';
+import { budgetText, usageText } from './usage-text.js';
 import { diffArrays } from 'diff/lib/diff/array.js';
 
 /** Unchanged lines shown around each change. */
@@ -115,7 +118,8 @@ const STATUS_STYLES: Readonly<Record<FoldedRun['status'], Style>> = {
   failed: 'red',
 };
 
-export function stateText(run: FoldedRun, style: Styler): string {
+/** @param cost of the run, or null if it cannot be told */
+export function stateText(run: FoldedRun, cost: RunCost | null, style: Styler): string {
   const field = (name: string, value: string | number | null, valueStyle?: Style): string => {
     const text = value === null ? '-' : inOneLine(String(value));
     return `${style('bold', name.padEnd(NAME))}${valueStyle === undefined ? text : style(valueStyle, text)}\n`;
@@ -131,10 +135,29 @@ export function stateText(run: FoldedRun, style: Styler): string {
     field('iterations', run.iteration_count),
     field('score', run.critic_score),
     field('route', run.route_decision),
+    ...costFields(cost).map(([name, value]) => field(name, value)),
     ...run.feedback_history.map((feedback, index) => field(`feedback ${index + 1}`, feedback)),
     text(isDraftFinal ? 'final draft' : 'draft', run.current_draft, style),
     ...(isDraftFinal ? [] : [text('final draft', run.final_draft, style)]),
   ].join('');
+}
+
+function callsText(calls: number): string {
+  return calls === 1 ? '1 call' : `${calls} calls`;
+}
+
+/** The usage, and what is spent of the budget if there is one. */
+function costFields(cost: RunCost | null): readonly (readonly [name: string, value: string])[] {
+  if (cost === null) return [];
+  const totals = usageOf(cost.effort);
+  const usage = totals.calls === 0 ? 'no calls' : `${callsText(totals.calls)}, ${usageText(totals)}`;
+  if (cost.spending === null) return [['usage', usage]];
+  const { budget, spent } = cost.spending;
+  const spending = budgetText({ ...budget, spent_usd: spent.usd, spent_tokens: spent.tokens });
+  return [
+    ['usage', usage],
+    ['budget', `${spending}, then ${budget.onExceeded}`],
+  ];
 }
 
 function text(name: string, content: string | null, style: Styler): string {

@@ -3,7 +3,7 @@ import type { RunEvent } from '../../client/run-events.js';
 import type { GateAction, StateOverride } from '../../generated/schemas.js';
 import { costText } from '../../run/cost-text.js';
 import type { UsageTotals } from '../../run/effort.js';
-import { attemptFailureText, runFailureText } from '../../run/failure-texts.js';
+import { attemptFailureText, nextActionText, runFailureText } from '../../run/failure-texts.js';
 import { countOf, excerpt, shortCount } from './counts.js';
 import { lengthText } from './durations.js';
 import type { Execution, ExecutionState, StepUsage } from './executions.js';
@@ -97,11 +97,10 @@ function completionText({ node, output, route }: Data<'NodeCompleted'>): string 
   return `${node} scored the draft ${score} and ${then}${said}`;
 }
 
-function attemptText({ node, attempt, kind, message, retryable, outageMs }: Data<'NodeFailed'>): string {
+function attemptText(data: Data<'NodeFailed'>): string {
+  const { node, attempt, kind, message } = data;
   const what = attemptFailureText(kind)?.what ?? excerpt(message);
-  const wait = outageMs === undefined ? '' : ` The run waits for the server for up to ${lengthText(outageMs)}.`;
-  const then = retryable ? wait : ' The service does not try again.';
-  return `Attempt ${attempt} of ${node} failed: ${what}${then}`;
+  return `Attempt ${attempt} of ${node} failed: ${what} ${nextActionText(data)}`;
 }
 
 function decisionText(data: Data<'GateDecided'>): string {

@@ -149,9 +149,8 @@ export class HistoryBuilder {
   }
 
   #nodeFailed(event: Of<'NodeFailed'>): void {
-    const { step, kind, message, retryable, usage = null, costUsd = null } = event.data;
-    const failure = { kind, message, retryable };
-    const ended = { ...eventRefOf(event), how: 'failed', failure, usage, costUsd } as const;
+    const { step, usage = null, costUsd = null } = event.data;
+    const ended = { ...eventRefOf(event), how: 'failed', failure: event.data, usage, costUsd } as const;
     this.#changeAttempt(step, (each) => ({ ...each, ended }));
   }
 

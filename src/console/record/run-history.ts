@@ -3,6 +3,7 @@ import type {
   GateAction,
   NodeOutput,
   NodeUsage,
+  NodeFailedData,
   RunFailedData,
   RunParent,
   ToolCalledData,
@@ -47,11 +48,9 @@ export interface AttemptCost {
   readonly costUsd: number | null;
 }
 
-export interface AttemptFailure {
-  readonly kind: string;
-  readonly message: string;
-  readonly retryable: boolean;
-}
+export type AttemptFailure = Readonly<
+  Pick<NodeFailedData, 'kind' | 'message' | 'retryable' | 'fallbackTo' | 'outageMs'>
+>;
 
 /** An edge that led into a step. */
 export interface Incoming {

@@ -91,7 +91,7 @@ async function runWithDeadline<T>(
   const { signal } = deadline;
   const late = new Error('The tool is late');
   try {
-    return await inTime(async (signal) => run(signal), { late: () => late, ...deadline });
+    return await inTime(async (call) => run(call.signal), { late: () => late, ...deadline });
   } catch (error) {
     if (signal?.aborted === true) throw error;
     return error === late ? 'late' : 'broken';

@@ -1,5 +1,6 @@
 /** The inbox: open pauses as a list and as a stream of changes. */
-import type { InboxChange, InboxFilter } from '../../projections/inbox.js';
+import type { Approval } from '../../generated/schemas.js';
+import type { InboxChange, InboxFilter, WaitingPause } from '../../projections/inbox.js';
 import { approval, approvalGone } from '../../api/serializers/approvals.js';
 import { brokenRules } from '../../api/problems.js';
 import type { Caller } from '../../keys/caller.js';
@@ -45,7 +46,7 @@ function listRoute(http: HttpContext): Route {
       const { limit, since = null, ...rest } = query.read(ctx);
       const wanted = { ...filterOf(rest, caller), since: since === null ? null : timestampOf(since), limit };
       const pauses = await withPermit(permits, http, () => http.inbox.list(wanted, caller));
-      return { status: 200, body: pauses.map(approval) };
+      return { status: 200, body: pauses.map((pause) => shownPause(http, pause)) };
     },
   };
 }
@@ -116,15 +117,19 @@ async function deliverInbox(
 ): Promise<void> {
   const first = isFirst ? http.inbox.waiting({ ...filter, since: null, limit: MAX_AT_FIRST }, caller) : [];
   // The first pauses have no cursor. A client that loses its connection between them gets all of them again.
-  for await (const pause of first) await sink.send(encodedChange({ kind: 'waiting', pause }, null));
+  for await (const pause of first) await sink.send(encodedChange(http, { kind: 'waiting', pause }, null));
   sink.begin();
   if (cursor !== null) sink.sendCursor(cursor);
-  const onChange = (change: InboxChange, id: string): Promise<void> => sink.send(encodedChange(change, id));
+  const onChange = (change: InboxChange, id: string): Promise<void> => sink.send(encodedChange(http, change, id));
   const onProgress = (id: string): void => sink.passed(id);
   await http.inbox.follow({ ...filter, after, onChange, onProgress, signal: sink.signal }, caller);
 }
 
-function encodedChange(change: InboxChange, id: string | null): Buffer {
-  const data = change.kind === 'waiting' ? approval(change.pause) : approvalGone(change.pause);
+function shownPause({ registry }: HttpContext, pause: WaitingPause): Approval {
+  return approval(pause, registry.neededBudget(pause.run));
+}
+
+function encodedChange(http: HttpContext, change: InboxChange, id: string | null): Buffer {
+  const data = change.kind === 'waiting' ? shownPause(http, change.pause) : approvalGone(change.pause);
   return encodeEvent(id, change.kind, data);
 }

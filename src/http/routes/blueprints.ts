@@ -1,7 +1,7 @@
 /** Saved councils: list, create, read, change, delete, validate, and their versions. */
 import { blueprintStream } from '../../blueprint/events.js';
 import { warningsOf } from '../../blueprint/validate.js';
-import { councilIssues, councilOf } from '../../blueprint/record.js';
+import { councilOf } from '../../blueprint/record.js';
 import type { RouterContext } from '@koa/router';
 import { rolesOf } from '../../council/roles.js';
 import type { IsExpected } from '../../blueprint/store.js';
@@ -44,12 +44,10 @@ function validateRoute(http: HttpContext): Route {
     async handle(ctx) {
       const draft = await body.read(ctx);
       assertRules(draft);
-      const council = councilOf(draft);
-      const providers = http.providers().map(({ name }) => name);
-      const hasKeys = !http.authenticator.isOpen;
-      const issues = councilIssues(council, { hasKeys, providers });
+      const issues = http.blueprints.issuesOf(draft);
       const valid = !issues.some(({ isFault }) => isFault);
-      const validation: BlueprintValidation = { valid, warnings: warningsOf(issues), roles: rolesOf(council) };
+      const roles = rolesOf(councilOf(draft));
+      const validation: BlueprintValidation = { valid, warnings: warningsOf(issues), roles };
       return { status: 200, body: validation };
     },
   };

@@ -103,7 +103,7 @@ function stateRoute(http: HttpContext): Route {
     path: '/api/councils/run/{run_id}/state',
     access: 'read',
     name: 'getGodModeState',
-    summary: 'Returns the state of a run in God Mode',
+    summary: 'Returns the state of a run in God Mode, or of one that has paused for its budget',
     tag: 'god mode',
     success: { status: 200, description: 'The God Mode session', schema: 'god-mode-state.json' },
     async handle(ctx, caller) {
@@ -111,7 +111,9 @@ function stateRoute(http: HttpContext): Route {
       const run = isRunId(runId) ? await http.withinDeadline(http.queries.state(runId)) : null;
       const pauseView = run === null ? null : pauseViewOf(run);
       if (pauseView === null) throw new SessionUnknown({ runId });
-      return { status: 200, body: godModeState(pauseView, mayDecide(pauseView.run, caller)) };
+      const { run: shown } = pauseView;
+      const access = { mayDecide: mayDecide(shown, caller), needed: http.registry.neededBudget(shown) };
+      return { status: 200, body: godModeState(pauseView, access) };
     },
   };
 }

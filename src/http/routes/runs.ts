@@ -5,6 +5,7 @@ import { RunUnknown } from '../../run/errors.js';
 import { MAX_BLUEPRINT_BYTES, councilOf, sentBytes } from '../../blueprint/record.js';
 import { RequestRefused } from '../../api/problems.js';
 import { BODY_LIMITS, assertRules } from '../../api/validation.js';
+import type { RunSummary } from '../../projections/run-summary.js';
 import { summaryOf } from '../../projections/run-summary.js';
 import { frozenGraph, buildRunRequest } from '../../run/request.js';
 import type { BodyReader } from '../body.js';
@@ -17,7 +18,7 @@ import { outcomeUnknown, startRunOnce } from '../idempotency.js';
 import { runResult } from '../../api/serializers/runs.js';
 import type { RouterContext } from '@koa/router';
 import { compileBlueprint } from '../../blueprint/compile.js';
-import type { Graph, RunRequest, TryRequest } from '../../generated/schemas.js';
+import type { Graph, Reservation, RunRequest, TryRequest } from '../../generated/schemas.js';
 import { runStream } from '../../run/events.js';
 
 /** POST /api/councils/run, GET /api/councils/run/{run_id} and POST /api/councils/run/{run_id}/cancel. */
@@ -93,9 +94,16 @@ function pollRoute(http: HttpContext): Route {
       const runId = runIdIn(ctx);
       const run = await http.withinDeadline(http.queries.find(runId));
       if (run === null) throw new RunUnknown({ runId });
-      return { status: 200, body: runResult(run) };
+      return { status: 200, body: runResult(run, await neededBy(http, run)) };
     },
   };
+}
+
+/** What a run needs to go on, or null if it is not paused for its budget. */
+async function neededBy(http: HttpContext, { id, pauseReason }: RunSummary): Promise<Reservation | null> {
+  if (pauseReason !== 'budget') return null;
+  const run = await http.withinDeadline(http.queries.state(id));
+  return run && http.registry.neededBudget(run);
 }
 
 function cancelRoute(http: HttpContext): Route {

@@ -45,7 +45,7 @@ export function spendingAfter(spending: RunSpending | null, event: RunEvent): Ru
     }
     case 'NodeCompleted':
     case 'NodeFailed':
-      return withoutCall(spending, event.data.step, event.data.lastCall ?? event.data);
+      return withoutCall(spending, event.data.step, callEndedBy(event.data));
     case 'PanelClosed':
       return withoutPanel(spending, event.data.panelStep);
     case 'RunPaused':
@@ -59,6 +59,11 @@ export function spendingAfter(spending: RunSpending | null, event: RunEvent): Ru
       // Other events cost nothing.
       return spending;
   }
+}
+
+/** Usage and cost of the call with which an attempt ends: its last, or its only one. */
+export function callEndedBy(end: Partial<CallUsage> & { readonly lastCall?: CallUsage }): Partial<CallUsage> {
+  return end.lastCall ?? end;
 }
 
 function withCall(

@@ -7,7 +7,7 @@ import { branchAtBudget, branchInto, stoppedSteps } from '../frontier.js';
 import { firstAttempts, firstReservation, nodeOf, startNextAttempt, startNode } from '../node-start.js';
 import type { DecisionContext, PendingEvents } from '../pending-events.js';
 import type { FrontierNode, RunState } from '../state.js';
-import { attemptInFlight } from '../state.js';
+import { attemptInFlight, memberOf } from '../state.js';
 
 /** Attempts to begin together: further ones of steps, and the first ones of nodes. */
 export interface Work {
@@ -119,6 +119,9 @@ export function reserveCall(pending: PendingEvents, { step, attempt, texts, tool
   }
   const message = `Node "${node}" was stopped at the budget: ${needText(spending, needed)}`;
   const failure = { kind: 'budget_exceeded', message, retryable: true, ...total, lastCall: last };
-  pending.write({ type: 'NodeFailed', data: { step, node, attempt, ...(model !== null && { model }), ...failure } });
+  pending.write({
+    type: 'NodeFailed',
+    data: { step, node, attempt, ...memberOf(at), ...(model !== null && { model }), ...failure },
+  });
   stopAtBudget(pending, { again: [{ at, delayMs: 0 }], nodes: [] }, needed);
 }

@@ -2,9 +2,10 @@
  * The commands on all runs. A run has an actor in memory while it is live here; any other is loaded from the log when a
  * command for it arrives.
  */
-import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
+import type { Reservation, RunFailedData, RunRequestedData } from '../../generated/schemas.js';
 import { settledWithin } from '../../system/async/deadline.js';
-import { unpricedModel } from '../budget/spending.js';
+import { dollarsUp, unpricedModel } from '../budget/spending.js';
+import { neededAfterPause } from '../budget/work.js';
 import { TaskTracker } from '../../system/async/task-tracker.js';
 import { cancelRun } from '../commands/cancel.js';
 import type { DecisionAnswer, DecisionRequest } from '../commands/decide-pause.js';
@@ -14,6 +15,7 @@ import type { FailureSuspicions } from '../commands/take-over.js';
 import { Takeovers } from '../commands/take-over.js';
 import type { RunFact } from '../events.js';
 import type { RunState, UnfinishedRun } from '../state.js';
+import { openPauseOf } from '../state.js';
 import { Admission } from './admission.js';
 import type { RunObserver, RunRepositoryDeps } from './run-repository.js';
 import { RunRepository } from './run-repository.js';
@@ -98,6 +100,15 @@ export class RunRegistry {
   /** The full name of a model without a price that a run with a budget in US dollars may call, or null. */
   unpricedModel({ budget, graph }: RunRequestedData): string | null {
     return (budget?.usd ?? null) === null ? null : unpricedModel(graph, this.#runs.decisionContext());
+  }
+
+  /** The least budget with which a run goes on, or null if it is not paused for its budget. */
+  neededBudget(run: RunState): Reservation | null {
+    const pause = openPauseOf(run);
+    const { spending } = run;
+    if (pause?.reason !== 'budget' || spending === null) return null;
+    const { usd, tokens } = neededAfterPause({ ...run, spending }, pause.nextNodes, this.#runs.decisionContext());
+    return { usd: usd === null ? null : dollarsUp(usd), tokens };
   }
 
   /** The recorded request of a run with the same key, or null if there is none. @throws {KeyReused} when its body differs */

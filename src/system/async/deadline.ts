@@ -35,10 +35,11 @@ export interface Abandoned {
  * The result of work. Settles by the deadline even if the work never does. Rejects before it aborts the work, so that
  * the work's own error about the abort, or a late result, has no effect.
  *
- * @param work receives a signal that aborts at the deadline, or with the outer signal
+ * @param work receives a controller that aborts at the deadline, or with the outer signal; Node creates its signal when
+ *   the work first reads it
  */
 export function inTime<T>(
-  work: (signal: AbortSignal) => Promise<T>,
+  work: (call: Pick<AbortController, 'signal'>) => Promise<T>,
   { system, maxMs, signal, late, aborted = abortReason }: Deadline & Abandoned,
 ): Promise<T> {
   if (signal?.aborted === true) return Promise.reject(aborted(signal));
@@ -58,7 +59,7 @@ export function inTime<T>(
       signal?.removeEventListener('abort', onAbort);
     };
     signal?.addEventListener('abort', onAbort);
-    work(call.signal).then(
+    work(call).then(
       (result) => {
         end();
         resolve(result);

@@ -94,8 +94,12 @@ describe('The commands on the record of a run, at a service and in its folder', 
     expect(lines.map((line) => line.split(/ +/)[3])).to.deep.equal(events.map(({ type }) => type));
     expect(lines[0]).to.match(/^ {3}0 {2}\S+Z {2}RunRequested .*"Trees .*", built-in council$/);
     expect(lines[3]).to.match(/NodeStarted {4}master_agent {4}step 1, wordy$/);
-    expect(lines[6]).to.match(/NodeCompleted {2}critic_agent {4}to master_agent: score 6 "Draft 1/);
-    expect(lines.at(-1)).to.match(/RunCompleted .*score 8, 3 iterations, draft of \d+ characters "Draft/);
+    expect(lines[6]).to.match(
+      /NodeCompleted {2}critic_agent {4}to master_agent, \d+ tokens in, \d+ out, cost not reported: score 6 "Draft 1/,
+    );
+    expect(lines.at(-1)).to.match(
+      /RunCompleted .*score 8, 3 iterations, \d+ tokens in, \d+ out, cost not reported, draft of \d+ characters "Draft/,
+    );
     expect(answer('events of a paused run')).to.match(/RunPaused .*pause 1, before write\n/);
   });
 

@@ -6,7 +6,7 @@ import { excerpt, shortCount } from '../../../src/console/record/counts.js';
 import type { StepUsage } from '../../../src/console/record/executions.js';
 import { eventText, stepUsageText, usageText } from '../../../src/console/record/event-text.js';
 import { NO_EFFORT, usageOf } from '../../../src/run/effort.js';
-import { attemptFailureText } from '../../../src/run/failure-texts.js';
+import { attemptFailureText, nextActionText } from '../../../src/run/failure-texts.js';
 import { present } from '../../../src/system/element.js';
 import { history, recordOf } from '../../support/console-records.js';
 import { goldenHistories } from '../../support/golden-histories.js';
@@ -89,6 +89,26 @@ describe('Failure texts', () => {
       advice: 'Change the topic or the prompt.',
     });
     for (const kind of ['__proto__', 'toString', 'of_tomorrow']) expect(attemptFailureText(kind)).to.equal(null);
+  });
+
+  it('say what the service does next, and advise what fits every case', () => {
+    const next = (retryable: boolean, more: object = {}): string => nextActionText({ retryable, ...more });
+    expect(next(false)).to.equal('The service does not try again.');
+    expect(next(false, { fallbackTo: 'ollama/llama3' })).to.equal('The service asks ollama/llama3 instead.');
+    expect(next(true, { outageMs: 120_000 })).to.equal('The service waits for the server for up to 120 s.');
+    expect(next(true)).to.equal('The service tries again if the node has attempts left.');
+    for (const kind of [
+      'rate_limited',
+      'overloaded',
+      'server_error',
+      'connection_lost',
+      'request_timeout',
+      'aborted',
+    ]) {
+      expect(attemptFailureText(kind)?.advice, kind)
+        .to.match(/\.$/)
+        .and.not.match(/wait|service tries/i);
+    }
   });
 
   it('explain in one sentence why a run ended', () => {

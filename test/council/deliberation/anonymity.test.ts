@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
-import { letterAt, maskNames, namesToMask, orderShown } from '../../../src/council/deliberation/anonymity.js';
+import {
+  indexOfLetter,
+  letterAt,
+  maskNames,
+  namesToMask,
+  orderShown,
+} from '../../../src/council/deliberation/anonymity.js';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -30,9 +36,10 @@ describe('orderShown', () => {
 });
 
 describe('letterAt', () => {
-  it('names the first eight answers A to H', () => {
+  it('names the first eight answers A to H, and finds their places again', () => {
     const letters = Array.from({ length: 8 }, (_, index) => letterAt(index));
     expect(letters.join('')).to.equal('ABCDEFGH');
+    expect(letters.map(indexOfLetter)).to.deep.equal([0, 1, 2, 3, 4, 5, 6, 7]);
   });
 });
 

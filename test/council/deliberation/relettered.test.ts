@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { relettered } from '../../../src/council/deliberation/anonymity.js';
+import { relettered } from '../../../src/council/deliberation/relettered.js';
 import type { Analysis } from '../../../src/generated/schemas.js';
 
 const EMPTY: Analysis = {

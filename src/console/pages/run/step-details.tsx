@@ -3,7 +3,7 @@ import type { Attempt, RouteTaken } from '../../record/run-history.js';
 import { lengthText } from '../../record/durations.js';
 import type { ExecutionTrace, Execution, ExecutionState } from '../../record/executions.js';
 import { countOf } from '../../record/counts.js';
-import { attemptFailureText } from '../../../run/failure-texts.js';
+import { attemptFailureText, nextActionText } from '../../../run/failure-texts.js';
 import { argumentsText, executionText, stepUsageText } from '../../record/event-text.js';
 import { pageUrl } from '../../shell/router.js';
 import type { Fact, Tone } from '../../ui/controls.js';
@@ -188,7 +188,7 @@ function AttemptEnd({ attempt: { ended }, isOnly }: Pick<AttemptProps, 'attempt'
     case 'lost':
       return <p class="notice wait">Lost, because its instance stopped. The next attempt replaced it.</p>;
     case 'failed': {
-      const { kind, message, retryable } = ended.failure;
+      const { kind, message } = ended.failure;
       const text = attemptFailureText(kind);
       return (
         <div class="notice bad">
@@ -196,8 +196,7 @@ function AttemptEnd({ attempt: { ended }, isOnly }: Pick<AttemptProps, 'attempt'
             <strong>{text?.what ?? message}</strong>
             {text !== null && <span class="small">{message}</span>}
             <span class="small">
-              {retryable ? '' : 'The service does not try again. '}
-              {text?.advice}
+              {nextActionText(ended.failure)} {text?.advice}
             </span>
           </div>
         </div>

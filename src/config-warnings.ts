@@ -1,0 +1,56 @@
+/** Warnings about settings that have no effect: misspelt ones, and models of providers that are not configured. */
+import type { ProviderSettings } from './config-providers.js';
+
+/**
+ * One line for each variable that is probably meant as a setting and has no effect.
+ *
+ * @param known names of all settings
+ */
+export function settingWarnings(
+  environment: Readonly<Record<string, string | undefined>>,
+  known: ReadonlySet<string>,
+  configured: readonly ProviderSettings[],
+): readonly string[] {
+  const names = Object.keys(environment).filter((name) => environment[name] && /^\w+$/.test(name));
+  const unset = [...known].filter((name) => !environment[name]);
+  return names.flatMap((name) => {
+    const meant = known.has(name) ? undefined : unset.find((each) => isMeant(each, name));
+    if (meant !== undefined) return [`${name} has no effect: the name of the setting is ${meant}`];
+    const prefix = /^([A-Z]+)_(?:EMBEDDING_)?MODEL$/.exec(name)?.[1] ?? '';
+    const isUsed = configured.some((each) => each.name.toUpperCase() === prefix);
+    if (isUsed || !known.has(`${prefix}_BASE_URL`)) return [];
+    const needed = known.has(`${prefix}_API_KEY`) ? `${prefix}_API_KEY or ${prefix}_BASE_URL` : `${prefix}_BASE_URL`;
+    return [`${name} has no effect: set ${needed} too`];
+  });
+}
+
+/** Whether a name is a usual other name of a setting, or differs in underscores, case or one character. */
+function isMeant(setting: string, name: string): boolean {
+  const [wanted, given] = [setting.replaceAll('_', ''), compact(name)];
+  return (
+    wanted === given || (wanted.length >= MIN_NEAR_CHARS && isNear(wanted, name.replaceAll('_', '').toUpperCase()))
+  );
+}
+
+/** The name without underscores in capitals, with the words of the settings for those of other programs. */
+function compact(name: string): string {
+  return name
+    .toUpperCase()
+    .replaceAll('_', '')
+    .replace(/^GOOGLE(?:GENERATIVE)?(?:AI)?(?=API|KEY|MODEL)|^GOOGLEGEMINI/, 'GEMINI')
+    .replace(/^CLAUDE/, 'ANTHROPIC')
+    .replace(/(?:API)?KEY$/, 'APIKEY')
+    .replace(/(?:API)?BASE$|(?:BASE|API)?UR[LI]$/, 'BASEURL');
+}
+
+/** Whether one character was added, left out or replaced, or two were swapped. */
+function isNear(wanted: string, given: string): boolean {
+  let begin = 0;
+  while (begin < wanted.length && wanted[begin] === given[begin]) begin += 1;
+  const [left, right] = [wanted.slice(begin), given.slice(begin)];
+  const isSwapped = left[0] === right[1] && left[1] === right[0] && left.slice(2) === right.slice(2);
+  return isSwapped || left.slice(1) === right || left === right.slice(1) || left.slice(1) === right.slice(1);
+}
+
+/** Shorter settings resemble variables of other programs. */
+const MIN_NEAR_CHARS = 8;

@@ -1,0 +1,57 @@
+/** A judge's analysis in the letters of another reader, because each reader sees the answers in an order of its own. */
+import type { Analysis } from '../../generated/schemas.js';
+import { indexOfLetter, letterAt } from './anonymity.js';
+
+/** What stands in place of an answer that the reader does not see. */
+export const ANOTHER = 'another response';
+
+/**
+ * An analysis with the letters of another reader: in its fields, and in its texts where they name "Response B" or "Responses
+ * A, C and D". An answer that the reader does not see becomes "another response".
+ *
+ * @param from members in the order shown to the judge
+ * @param to members in the order shown to the reader
+ */
+export function relettered(analysis: Analysis, from: readonly string[], to: readonly string[]): Analysis {
+  const letterOf = (letter: string): string => {
+    const index = to.indexOf(from[indexOfLetter(letter)] ?? '');
+    return index === -1 ? ANOTHER : letterAt(index);
+  };
+  const lettersOf = (letters: readonly string[]): string[] => [...new Set(letters.map(letterOf))].toSorted();
+  const named = responsesNamed(from.length);
+  const inText = (text: string): string =>
+    text.replace(named, (_, noun: string, letters: string) => {
+      const seen = lettersOf(letters.match(/[A-Z]\b/g) ?? []);
+      return phrase(noun, seen, /\bor\b/.test(letters) ? 'or' : 'and');
+    });
+  return {
+    consensus: analysis.consensus.map(inText),
+    contradictions: analysis.contradictions.map(({ topic, stances }) => ({
+      topic: inText(topic),
+      stances: stances.map(({ response, stance }) => ({ response: letterOf(response), stance: inText(stance) })),
+    })),
+    partial_coverage: analysis.partial_coverage.map(({ responses, point }) => ({
+      responses: lettersOf(responses),
+      point: inText(point),
+    })),
+    unique_insights: analysis.unique_insights.map(({ response, insight }) => ({
+      response: letterOf(response),
+      insight: inText(insight),
+    })),
+    blind_spots: analysis.blind_spots.map(inText),
+  };
+}
+
+/** Matches the word "response" with the letters after it, of which there are so many. */
+function responsesNamed(letters: number): RegExp {
+  const letter = `[A-${letterAt(Math.max(letters, 1) - 1)}]\\b`;
+  return new RegExp(`\\b([Rr]esponses?) (${letter}(?:(?:, and |, or |, | and | or | & |/)${letter})*)`, 'g');
+}
+
+/** "Response B", "Responses A and C", "Response A and another response", "another response". */
+function phrase(noun: string, letters: readonly string[], conjunction: string): string {
+  const seen = letters.filter((letter) => letter !== ANOTHER);
+  if (seen.length === 0) return ANOTHER;
+  const list = [letters.slice(0, -1).join(', '), ...letters.slice(-1)].filter((part) => part !== '');
+  return `${seen.length > 1 ? noun : noun.replace(/s$/, '')} ${list.join(` ${conjunction} `)}`;
+}

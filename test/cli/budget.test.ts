@@ -1,0 +1,152 @@
+import { expect } from 'chai';
+import { eventLine } from '../../src/cli/terminal/event-line.js';
+import type { CouncilBench } from '../support/council-command.js';
+import { councilBench, resultIn } from '../support/council-command.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+
+const TOPIC = 'Trees';
+const PAUSED = /Paused for its budget before \w+: 0 of 100 tokens spent.*at least (\d+) tokens/;
+
+describe('The budget of council run', () => {
+  let bench: CouncilBench;
+  let service: RunningService | null = null;
+
+  beforeEach(() => {
+    bench = councilBench();
+  });
+  afterEach(async () => {
+    await service?.stop();
+    service = null;
+    await bench.clear();
+  });
+
+  const council = (more: object): string => {
+    const nodes = [{ id: 'poet', maxOutputTokens: 100 }];
+    return bench.written('council.json', JSON.stringify({ name: 'Poets', nodes, ...more }));
+  };
+  const places = async (): Promise<readonly (readonly string[])[]> => {
+    service = await startService({ prices: { 'offline-1': { input_cost_per_token: 0, output_cost_per_token: 0 } } });
+    return [[], ['--url', service.url]];
+  };
+
+  it('is that of the options, here and at a service', async () => {
+    for (const place of await places()) {
+      const words = [
+        TOPIC,
+        '--budget-tokens',
+        '100',
+        '--budget-usd',
+        '0.50',
+        '--on-exceeded',
+        'fail',
+        '--json',
+        ...place,
+      ];
+      const ended = await bench.run(words);
+      expect(ended.code, ended.stderr).to.equal(1);
+      const { status, error, budget } = resultIn(ended);
+      expect(status).to.equal('failed');
+      expect(error).to.include('0 and 0 tokens spent of $0.5 and 100 tokens');
+      expect(budget).to.include({ usd: 0.5, tokens: 100, on_exceeded: 'fail' });
+    }
+  });
+
+  it('is that of the blueprint without options, here and at a service', async () => {
+    const file = council({ budget: { tokens: 100, on_exceeded: 'fail' } });
+    for (const place of await places()) {
+      const spent = await bench.run([TOPIC, '--blueprint', file, '--json', ...place]);
+      expect(resultIn(spent).budget).to.include({ tokens: 100, on_exceeded: 'fail' });
+      const own = await bench.run([TOPIC, '--blueprint', file, '--budget-tokens', '9000', '--json', ...place]);
+      expect(resultIn(own)).to.include({ status: 'completed' });
+      expect(resultIn(own).budget).to.include({ tokens: 9000, on_exceeded: 'pause' });
+    }
+  });
+
+  it('pauses the run with what is spent and needed, and goes on with a larger one', async () => {
+    for (const place of await places()) {
+      const input = 'a\nedit\napprove tokens=101\napprove tokens=90000 It is worth it.\n';
+      const ended = await bench.run([TOPIC, '--budget-tokens', '100', '--json', ...place], { input });
+      expect(ended.code, ended.stderr).to.equal(0);
+      expect(ended.stderr).to.match(PAUSED).and.include('An approval needs a new total').and.not.include('God Mode');
+      expect(ended.stderr).to.include('"edit" is not an answer: type approve with a new total, or reject');
+      expect(ended.stderr).to.match(/The next calls need a total budget of at least \d+ tokens/);
+      expect(resultIn(ended).budget).to.include({ tokens: 90_000 });
+    }
+  });
+
+  it('leaves the run paused if its input ends', async () => {
+    const ended = await bench.run([TOPIC, '--budget-tokens', '100', '--json']);
+    expect(ended.code).to.equal(1);
+    expect(resultIn(ended)).to.include({ status: 'paused', pause_reason: 'budget' });
+  });
+
+  it('in US dollars is refused if a model has no price, here and at a service', async () => {
+    service = await startService();
+    const env = { OPENAI_API_KEY: 'x', OPENAI_MODEL: 'no-such', MODEL_PROVIDER: 'openai' };
+    const ended = await bench.run([TOPIC, '--budget-usd', '1'], { env });
+    expect(ended).to.include({ code: 2, stdout: '' });
+    expect(ended.stderr).to.include('Cannot use the budget: model "openai/no-such" has no price');
+  });
+
+  it('that is no amount, or an end without an amount, is refused with the usage', async () => {
+    for (const words of [
+      ['--budget-usd', '0'],
+      ['--budget-usd', 'much'],
+      ['--budget-tokens', '1.5'],
+      ['--on-exceeded', 'fail'],
+      ['--budget-tokens', '9', '--on-exceeded', 'wait'],
+    ]) {
+      const ended = await bench.run([TOPIC, ...words]);
+      expect(ended).to.include({ code: 2, stdout: '' });
+      expect(ended.stderr, words.join(' ')).to.match(/--(budget-\w+|on-exceeded) (takes|needs)/);
+    }
+  });
+
+  it('and the cost of a run are shown by council state and council tail', async () => {
+    service = await startService();
+    const { url } = service;
+    const started = await bench.run([TOPIC, '--budget-tokens', '90000', '--json', '--url', url]);
+    const runId = resultIn(started).run_id;
+    const { stdout: state } = await bench.council(['state', runId, '--url', url]);
+    expect(state).to.match(/^usage +5 calls, \d+ tokens in, \d+ out, \$0$/m);
+    expect(state).to.match(/^budget +\d+ of 90000 tokens, then pause$/m);
+    const { stdout: first } = await bench.council(['state', runId, '--at', '0', '--url', url]);
+    expect(first)
+      .to.match(/^usage +no calls$/m)
+      .and.match(/^budget +0 of 90000 tokens/m);
+    const { stdout: tail } = await bench.council(['tail', runId, '--url', url]);
+    expect(tail).to.match(/NodeCompleted .*to critic_agent, \d+ tokens in, \d+ out, \$0: draft of/);
+    expect(tail).to.match(/RunCompleted .*, \d+ tokens in, \d+ out, \$0, draft of .*No language model was asked/);
+  });
+});
+
+describe('The line of an event', () => {
+  const failed = {
+    ...{ seq: 7, id: 'x', type: 'NodeFailed', at: '2026-01-01T00:00:00.000Z', hash: '' },
+    data: {
+      ...{ step: 1, node: 'poet', attempt: 1, kind: 'model_outage', retryable: true },
+      message: `The server is away. ${'Why? '.repeat(60)}End.`,
+      fallbackTo: 'anthropic/other',
+    },
+  };
+  const plain = (_: unknown, text: string): string => text;
+
+  it('names the model that a failed attempt falls back to', () => {
+    expect(eventLine(failed, plain, 300)).to.include('anthropic/other');
+  });
+
+  it('is whole in a pipe, and cut on a terminal', () => {
+    expect(eventLine(failed, plain, null)).to.match(/End\.$/);
+    expect(eventLine(failed, plain, 100)).to.have.length.below(100);
+  });
+
+  it('says that a cost is not reported, and never 0', () => {
+    const usage = { inputTokens: null, outputTokens: null, cachedInputTokens: null, reasoningTokens: null };
+    const data = { node: 'poet', step: 1, output: { draft: 'x' }, route: { next: [] }, usage, costUsd: null };
+    const completed = { ...failed, type: 'NodeCompleted', data };
+    expect(eventLine(completed, plain, null))
+      .to.include('tokens and cost not reported: draft')
+      .and.not.include('$0');
+  });
+});
