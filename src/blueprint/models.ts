@@ -1,8 +1,10 @@
 /** Warnings about the models that a council names. */
-import type { Blueprint, SavedMember, SavedNode } from '../generated/schemas.js';
+import type { Blueprint, SavedMember } from '../generated/schemas.js';
 import type { GraphIssue } from './validate.js';
 import { entryOf, warning } from './validate.js';
-import { edgesBySource, reachableFrom } from '../graph/traversal.js';
+import { modelsAsked } from '../graph/models-asked.js';
+import { roleAmong } from '../council/roles.js';
+import { graphMembers } from './members.js';
 
 /** Providers that the service knows by name (contract, section 6.1). */
 const BUILT_IN = new Set([
@@ -27,20 +29,18 @@ export function modelIssues(council: Models, { providers, unpriced }: KnownModel
 /** A warning if no run can start with the budget, because a model that a run may ask has no price. */
 function priceIssues(council: Models, unpriced: KnownModels['unpriced']): readonly GraphIssue[] {
   const { nodes, edges, fallbacks = [], budget } = council;
-  const entry = nodes[entryOf(council)];
+  const entry = nodes[entryOf(council)]?.id;
   if (budget?.usd === undefined || entry === undefined) return [];
-  const reached = reachableFrom(entry.id, edgesBySource(edges)).add(entry.id);
-  const asked = nodes.filter(({ id }) => reached.has(id)).flatMap((node) => membersAsked(node, fallbacks));
-  const [name] = asked.flatMap((model) => unpriced(model) ?? []);
+  const roleOf = roleAmong(edges);
+  const asking = nodes.map((node) => {
+    const { id, model, fallbacks: own = fallbacks } = node;
+    const role = roleOf(node);
+    return { id, role, fallbacks: own, ...(model !== undefined && { model }), ...graphMembers(node, role) };
+  });
+  const [name] = modelsAsked({ entry, nodes: asking, edges }).flatMap((model) => unpriced(model) ?? []);
   if (name === undefined) return [];
   const mend = 'set a budget in tokens, or add a price to PRICES_FILE';
   return [warning('budget.usd', `No run can start with this budget: model "${name}" has no price. To start, ${mend}`)];
-}
-
-/** The models that a node's members may ask, or the node itself without members. */
-function membersAsked({ members, ...node }: SavedNode, fallbacks: readonly string[]): readonly (string | undefined)[] {
-  const asking = members === undefined ? [node] : members.map((member) => ({ ...node, ...member }));
-  return asking.flatMap(({ model, fallbacks: own = fallbacks }) => [model, ...own]);
 }
 
 /** A warning for each model whose provider is known and not configured: its runs would use the default provider. */

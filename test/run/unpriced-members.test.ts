@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { compileBlueprint } from '../../src/blueprint/compile.js';
+import { modelIssues } from '../../src/blueprint/models.js';
 import { councilOf } from '../../src/blueprint/record.js';
 import type { BlueprintNode } from '../../src/generated/schemas.js';
 import { unpricedModel } from '../../src/run/budget/spending.js';
@@ -7,21 +8,21 @@ import { unpricedModel } from '../../src/run/budget/spending.js';
 const DEFAULTS = { timeoutMs: 1_000, maxAttempts: 4 };
 const PRICE = { input: 1, output: 1, cacheRead: null, cacheWrite: null };
 
-/** The model without a price that a run of a council may call; all but those that begin with `x` have one. */
+/** The model without a price that a run of a council may ask, as its warning says; those that begin with `x` have none. */
 function unpriced(
   nodes: readonly Omit<BlueprintNode, 'id'>[],
   { fallbacks = [] as string[], byDefault = 'x-default' } = {},
 ) {
   const named = nodes.map((node, at) => ({ ...node, id: `n${at}` }));
   const edges = named.slice(1).map(({ id }, at) => ({ source: `n${at}`, target: id }));
-  const { graph } = compileBlueprint(
-    { id: 'bp', ...councilOf({ name: 'x', nodes: named, edges, fallbacks }) },
-    DEFAULTS,
-  );
-  return unpricedModel(graph, {
-    fullName: (model = byDefault) => model,
-    priceOf: (name) => (name.startsWith('x') ? null : PRICE),
-  });
+  const council = councilOf({ name: 'x', nodes: named, edges, fallbacks, budget: { usd: 1 } });
+  const { graph } = compileBlueprint({ id: 'bp', ...council }, DEFAULTS);
+  const [fullName, priceOf] = [(model = byDefault) => model, (name: string) => (name.startsWith('x') ? null : PRICE)];
+  const found = unpricedModel(graph, { fullName, priceOf });
+  const nameless = (model?: string): string | null => (priceOf(fullName(model)) === null ? fullName(model) : null);
+  const warnings = modelIssues(council, { providers: [], unpriced: nameless });
+  expect(warnings.map(({ path }) => path)).to.deep.equal(found === null ? [] : ['budget.usd']);
+  return found;
 }
 
 describe('A budget in US dollars needs the price', () => {
@@ -44,6 +45,8 @@ describe('A budget in US dollars needs the price', () => {
     const own = { fallbacks: [], model: 'a' };
     expect(unpriced([{ type: 'panel', model: 'x1', fallbacks: ['x2'], members: [own, own] }])).to.equal(null);
     expect(unpriced([{ type: 'panel', members: ['a', 'b'] }, { type: 'rank' }])).to.equal(null);
+    expect(unpriced([{ type: 'agent', model: 'a', members: ['x1', 'b'] }])).to.equal(null);
+    expect(unpriced([{ type: 'critic', model: 'x3', members: [] }])).to.equal('x3');
     expect(unpriced([{ type: 'panel', members: ['a', 'b'] }, { type: 'judge' }])).to.equal('x-default');
   });
 });

@@ -4,7 +4,7 @@
  * unknown, that was cut off or whose answer was discarded counts as its reservation.
  */
 import type { CallUsage, Graph, GraphNode, Reservation, RunBudget } from '../../generated/schemas.js';
-import { edgesBySource, reachableFrom } from '../../graph/traversal.js';
+import { modelsAsked } from '../../graph/models-asked.js';
 import type { ModelPrice } from '../../models/prices.js';
 import type { RunEvent } from '../events.js';
 
@@ -169,7 +169,7 @@ export function mostTokens(text: string): number {
 
 /** The full name of a model without a price that a run of a graph may call, or null if all have one. */
 export function unpricedModel(
-  { entry, nodes, edges }: Graph,
+  graph: Graph,
   {
     fullName,
     priceOf,
@@ -178,17 +178,8 @@ export function unpricedModel(
     readonly priceOf: (fullName: string) => ModelPrice | null;
   },
 ): string | null {
-  const reached = new Set([entry, ...reachableFrom(entry, edgesBySource(edges))]);
-  const models = nodes.flatMap((node) => (reached.has(node.id) ? modelsOf(node) : []));
-  return models.map((each) => fullName(each)).find((name) => priceOf(name) === null) ?? null;
-}
-
-/** The models that a node may call, undefined for the default. Reviewers that a rank does not name are a panel's members. */
-function modelsOf({ role, model, fallbacks = [], members }: GraphNode): readonly (string | undefined)[] {
-  if (members !== undefined) {
-    return members.flatMap((member) => [member.model ?? model, ...(member.fallbacks ?? fallbacks)]);
-  }
-  return role === 'rank' && model === undefined ? fallbacks : [model, ...fallbacks];
+  const names = modelsAsked(graph).map((model) => fullName(model));
+  return names.find((name) => priceOf(name) === null) ?? null;
 }
 
 // Texts.
