@@ -164,12 +164,15 @@ export function edgeDirections<E extends Edge>({ entry, nodes, edges }: Walkable
 
 /**
  * The back edges that would be forward edges in another order of the nodes. A `rework` edge is unambiguous if other edges
- * close its loop, and so is an edge back to a node that dominates its source.
+ * lead to its target and close its loop, and so is an edge back to a node that dominates its source.
  */
 export function ambiguousBackEdges<E extends Edge>(graph: Walkable<E>): readonly E[] {
   const { forward, back } = edgeDirections(graph);
   const closing = edgesBySource(forward.filter((edge) => !isRework(edge)));
-  const sure = new Set(back.filter((edge) => isRework(edge) && reachableFrom(edge.target, closing).has(edge.source)));
+  const reached = reachableFrom(graph.entry, closing).add(graph.entry);
+  const isSure = (edge: E): boolean =>
+    isRework(edge) && reached.has(edge.target) && reachableFrom(edge.target, closing).has(edge.source);
+  const sure = new Set(back.filter(isSure));
   const others = back.filter((edge) => !sure.has(edge));
   const ways = [...forward, ...others];
   return others.filter(

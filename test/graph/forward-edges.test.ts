@@ -62,4 +62,11 @@ describe('The forward edges of a graph', () => {
     expect(backIn(graph)).to.deep.equal(['q->p']);
     expect(ambiguousBackEdges(graph).map(({ id }) => id)).to.deep.equal(['q->p']);
   });
+
+  it('are ambiguous in a loop that only rework edges enter', () => {
+    const graph = graphOf('a? -rework-> loop; a? -approve-> b; loop -> judge?; b -> judge?; judge? -rework-> loop');
+    expect(ambiguousBackEdges(graph).map(({ id }) => id)).to.deep.equal(['judge->loop']);
+    const other = { ...graph, nodes: [...graph.nodes].reverse() };
+    expect(backIn(other)).not.to.deep.equal(backIn(graph));
+  });
 });
