@@ -1,0 +1,67 @@
+/** Finds and reads the JSON object in a model's answer. */
+import { isList, isRecord } from '../system/untrusted.js';
+import type { FoundObject } from '../models/json-in-text.js';
+import { jsonObjectsIn, parseObject } from '../models/json-in-text.js';
+import { withoutAnyThoughts } from '../models/thoughts.js';
+
+/**
+ * The first JSON object in an answer that has one of the fields `named`, also in a code fence, between words or after
+ * `<think>…</think>`; if there is none, the first that holds nothing but such an object. Null if there is none, or if it has
+ * one of the fields twice, in any case: which of them counts is unknown.
+ *
+ * @param others further fields that are read
+ */
+export function answerWith(answer: string, named: readonly string[], others: readonly string[] = []): object | null {
+  const whole = parseObject(answer);
+  const objects: readonly Found[] =
+    whole === null
+      ? [...jsonObjectsIn(withoutAnyThoughts(answer).slice(0, MAX_SEARCHED_CHARS))]
+      : [{ json: answer, value: whole }];
+  const found = [...objects, ...objects.flatMap(onlyObjectIn)].find(({ value }) =>
+    named.some((field) => fieldIn(value, field) !== undefined),
+  );
+  if (found === undefined) return null;
+  return [...named, ...others].some((field) => hasDuplicateKey(found.json, field)) ? null : found.value;
+}
+
+/** A field of an object, in any case. */
+export function fieldIn(object: object, name: string): unknown {
+  return Object.entries(object).find(([key]) => key.toLowerCase() === name)?.[1];
+}
+
+/** A text or a list of lines; missing text counts as empty. Null for anything else. */
+export function textOf(given: unknown): string | null {
+  if (given === undefined || given === null) return '';
+  if (typeof given === 'string') return given.toWellFormed();
+  return isList(given) && given.every((line) => typeof line === 'string') ? given.join('\n').toWellFormed() : null;
+}
+
+type Found = Pick<FoundObject, 'json' | 'value'>;
+
+/** The object in an object that has one key, such as `{"result": {"score": 9}}`. */
+function onlyObjectIn({ json, value }: Found): readonly Found[] {
+  const [[key, inner] = [], ...others] = Object.entries(value);
+  if (key === undefined || !/^[a-z]\w*$/i.test(key) || !isRecord(inner) || others.length > 0) return [];
+  const end = json.lastIndexOf('}', json.lastIndexOf('}') - 1) + 1;
+  const innerJson = json.slice(json.indexOf('{', json.indexOf(':')), end);
+  const parsed = parseObject(innerJson);
+  return parsed === null ? [] : [{ json: innerJson, value: parsed }];
+}
+
+/** Whether the outermost object of a valid JSON text has a key more than once, in any case. */
+function hasDuplicateKey(json: string, key: string): boolean {
+  let depth = 0;
+  let found = 0;
+  for (const [token, name] of json.matchAll(NAMES_AND_BRACKETS)) {
+    if (token === '{' || token === '[') depth += 1;
+    else if (token === '}' || token === ']') depth -= 1;
+    else if (depth === 1 && name !== undefined && String(JSON.parse(name)).toLowerCase() === key) found += 1;
+  }
+  return found > 1;
+}
+
+/** Brackets and strings, captured if a colon follows. Linear: no two quantifiers match the same character. */
+const NAMES_AND_BRACKETS = /("[^"\\]*(?:\\.[^"\\]*)*")(?=\s*:)|"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g;
+
+/** Length of an answer that is searched for an object, in UTF-16 units. */
+const MAX_SEARCHED_CHARS = 1024 * 1024;
