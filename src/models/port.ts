@@ -3,7 +3,7 @@ import type { ModelUsage } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 
 export type { ModelUsage } from '../errors.js';
-import type { NodeRole } from '../generated/schemas.js';
+import type { Analysis, NodeRole } from '../generated/schemas.js';
 
 /** A tool, by its name in a node's `tools`. */
 export type ToolName = 'webSearch' | 'pdfReader';
@@ -17,10 +17,23 @@ export interface PromptInput {
   readonly draft: string | null;
   /** Oldest first. */
   readonly feedback: readonly string[];
+  /** The anonymous answers of a panel, which stand in place of the draft; absent: none. */
+  readonly answers?: readonly LetteredAnswer[];
+  /** The points of these answers, best first; absent: they are not ranked. */
+  readonly ranking?: readonly { readonly letter: string; readonly points: number }[];
+  /** A judge's comparison of these answers, in the letters shown here; absent: none. */
+  readonly analysis?: Analysis;
   /** Tools the node has; absent: none. */
   readonly tools?: readonly ToolName[];
   /** Tools the node asks for and does not have; absent: none. */
   readonly missingTools?: readonly ToolName[];
+}
+
+/** An answer of a panel as a reader sees it. */
+export interface LetteredAnswer {
+  /** `A`, `B`, … in the order shown. */
+  readonly letter: string;
+  readonly text: string;
 }
 
 /** A tool as it is offered to a model. */
@@ -64,8 +77,11 @@ export interface ModelRequest {
   readonly system: string;
   readonly prompt: string;
   readonly promptInput: PromptInput;
-  /** `critique` asks for JSON as in schemas/critic-answer.json, `draft` for prose that becomes the draft. */
-  readonly answer: 'draft' | 'critique';
+  /**
+   * `draft` asks for prose; the others for JSON: `critique` as in schemas/critic-answer.json, `ranking` as in
+   * schemas/ranking-answer.json, `analysis` as in schemas/analysis.json.
+   */
+  readonly answer: 'draft' | 'critique' | 'ranking' | 'analysis';
   /** Tools the model may call instead of answering; absent: none. */
   readonly tools?: readonly ToolDeclaration[];
   /** The conversation after the prompt, oldest first; only beside `tools`. */

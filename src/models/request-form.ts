@@ -61,7 +61,7 @@ function namedChange(form: RequestForm, request: ModelRequest, said: string): Re
 
 function nextChange(form: RequestForm, request: ModelRequest): RequestForm | null {
   if (request.onToken !== undefined && form.streams) return { ...form, streams: false };
-  if (request.answer !== 'critique' || form.json === 'prompt') return null;
+  if (request.answer === 'draft' || form.json === 'prompt') return null;
   if ((request.tools ?? []).length > 0) {
     return form.schemaBesideTools && form.json === 'schema' ? { ...form, schemaBesideTools: false } : null;
   }

@@ -2,7 +2,7 @@
 import type { LanguageModelV3CallOptions, LanguageModelV3Content, LanguageModelV3Message } from '@ai-sdk/provider';
 import { isRecord } from '../system/untrusted.js';
 import type { ModelRequest, ToolCall, ToolRound } from './port.js';
-import { FEEDBACK_SAYS, SCORE_MEANS, SCORES } from './port.js';
+import { answerSchema } from './answer-schema.js';
 import type { RequestForm } from './wires/wire.js';
 
 /** The texts of a request that no message may quote. */
@@ -21,7 +21,7 @@ export function optionsOf(request: ModelRequest, form: RequestForm): LanguageMod
     ],
     ...(temperature !== undefined && form.temperature && { temperature }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-    ...(answer === 'critique' && responseFormat(form, tools.length > 0)),
+    ...(answer !== 'draft' && responseFormat(form, request)),
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, parameters }) => ({
         ...{ type: 'function' as const, name, description },
@@ -34,12 +34,13 @@ export function optionsOf(request: ModelRequest, form: RequestForm): LanguageMod
 /** Beside tools a schema or nothing: in the mode for any JSON a model cannot call tools. */
 function responseFormat(
   { json, schemaBesideTools }: RequestForm,
-  hasTools: boolean,
+  { answer, promptInput, tools = [] }: ModelRequest,
 ): Pick<LanguageModelV3CallOptions, 'responseFormat'> {
-  if (json === 'prompt' || (hasTools && !(schemaBesideTools && json === 'schema'))) return {};
-  return {
-    responseFormat: json === 'object' ? { type: 'json' } : { type: 'json', name: 'critique', schema: CRITIC_ANSWER },
-  };
+  if (json === 'prompt' || (tools.length > 0 && !(schemaBesideTools && json === 'schema'))) return {};
+  const letters = (promptInput.answers ?? []).map(({ letter }) => letter);
+  const schema = answerSchema(answer, letters);
+  if (json === 'object' || schema === null) return { responseFormat: { type: 'json' } };
+  return { responseFormat: { type: 'json', name: answer, schema } };
 }
 
 /** A model's message with its calls, as it came, and their results. */
@@ -108,14 +109,3 @@ function objectIn(json: string): object {
     return {};
   }
 }
-
-/** As strict mode requires: every property required, no others. */
-const CRITIC_ANSWER = {
-  type: 'object' as const,
-  additionalProperties: false,
-  required: ['score', 'feedback'],
-  properties: {
-    score: { type: 'string' as const, enum: [...SCORES], description: SCORE_MEANS },
-    feedback: { type: 'string' as const, description: FEEDBACK_SAYS },
-  },
-};

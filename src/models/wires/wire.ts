@@ -12,7 +12,7 @@ export interface WireOptions {
 
 /** How a request is put, because servers differ in what they accept. A server's refusal changes one of them at a time. */
 export interface RequestForm {
-  /** How a critic's JSON is asked for. */
+  /** How the JSON of a critic, reviewer or judge is asked for. */
   readonly json: 'schema' | 'object' | 'prompt';
   /** Whether a schema may stand beside tools: several servers refuse both together. */
   readonly schemaBesideTools: boolean;
