@@ -1,6 +1,7 @@
 /** The roles of a council (schemas/node-role.json): their traits, and which node has which. */
 import type { BlueprintRoles, NodeRole, SavedEdge, SavedNode } from '../generated/schemas.js';
 import type { ModelRequest, PromptInput } from '../models/port.js';
+import { enumerated } from './deliberation/anonymity.js';
 import { conditionOrNull } from '../graph/condition.js';
 import { MAX_FEEDBACK_CHARS, PASS_SCORE } from '../graph/limits.js';
 
@@ -13,10 +14,27 @@ const CRITIC_RULE =
   `"score" is a number from 0 (useless) to 10 (could not be better); ${PASS_SCORE} or more approves the draft as it ` +
   `stands. "feedback" says in at most ${MAX_FEEDBACK_CHARS} characters what would raise the score.`;
 
+const RANK_RULE =
+  'Answer with one JSON object and nothing around it, no code fence: {"ranking": [string], "comment": string}. ' +
+  '"ranking" lists the letter of each response exactly once, best first. "comment" says why in at most ' +
+  `${MAX_FEEDBACK_CHARS} characters. Judge what the responses say, not their length, style or order.`;
+
+const JUDGE_RULE =
+  'Answer with one JSON object and nothing around it, no code fence: {"consensus": [string], "contradictions": ' +
+  '[{"topic": string, "stances": [{"response": string, "stance": string}]}], "partial_coverage": [{"responses": ' +
+  '[string], "point": string}], "unique_insights": [{"response": string, "insight": string}], "blind_spots": ' +
+  '[string]}. "consensus" lists what the responses agree on, "contradictions" where they contradict each other, ' +
+  '"partial_coverage" what some of them cover, "unique_insights" what one of them alone has seen, "blind_spots" what ' +
+  'none of them covers. A list may be empty. "response" and "responses" hold letters alone; in all other texts, write ' +
+  '"Response" before a letter.';
+
 /** The traits of each role: a new role goes here. */
 export const ROLES: Readonly<Record<NodeRole, RoleTraits>> = {
   agent: { answer: 'draft', countsIteration: true, rule: AGENT_RULE, task: writingTask },
-  critic: { answer: 'critique', countsIteration: false, rule: CRITIC_RULE, task: () => 'Score the draft.' },
+  critic: { answer: 'critique', countsIteration: false, rule: CRITIC_RULE, task: scoringTask },
+  panel: { answer: 'draft', countsIteration: true, rule: AGENT_RULE, task: writingTask },
+  rank: { answer: 'ranking', countsIteration: false, rule: RANK_RULE, task: rankingTask },
+  judge: { answer: 'analysis', countsIteration: false, rule: JUDGE_RULE, task: comparingTask },
 };
 
 interface RoleTraits {
@@ -30,9 +48,38 @@ interface RoleTraits {
   readonly task: (input: PromptInput) => string;
 }
 
-function writingTask({ draft, feedback }: PromptInput): string {
+function writingTask(input: PromptInput): string {
+  const { draft, feedback } = input;
+  if (lettersShown(input).length > 0) return draftingTask(input);
   if (draft === null) return 'Write the draft.';
   return feedback.length === 0 ? 'Write the next draft.' : 'Write the next draft. The newest feedback stands last.';
+}
+
+/** After a panel: one draft from its answers. */
+function draftingTask({ feedback, ranking, analysis }: PromptInput): string {
+  return [
+    'Write one draft from the responses: keep what is right in them, and decide where they differ.',
+    ...(ranking === undefined ? [] : ['Reviewers ranked them: start from the best.']),
+    ...(analysis === undefined ? [] : ['A judge compared them: use the analysis.']),
+    'Mention neither responses nor their letters: readers of the draft do not see them.',
+    ...(feedback.length === 0 ? [] : ['The newest feedback stands last.']),
+  ].join(' ');
+}
+
+function scoringTask(input: PromptInput): string {
+  return lettersShown(input).length === 0 ? 'Score the draft.' : 'Score the responses together, as one draft.';
+}
+
+function rankingTask(input: PromptInput): string {
+  return `Rank the responses: ${enumerated(lettersShown(input))}.`;
+}
+
+function comparingTask(input: PromptInput): string {
+  return `Compare the responses: ${enumerated(lettersShown(input))}.`;
+}
+
+function lettersShown({ answers = [] }: PromptInput): readonly string[] {
+  return answers.map(({ letter }) => letter);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Why a run or an attempt failed, what the service does next, and what a user can do: one table for the console and the terminal. */
-import type { AttemptFailureKind } from '../council/step.js';
+import type { AttemptFailureKind } from '../council/executors.js';
 import type { NodeFailedData, RunFailedData } from '../generated/schemas.js';
 import { isKeyOf } from '../system/element.js';
 
@@ -111,6 +111,8 @@ const ATTEMPT_FAILURES: Readonly<Record<AttemptFailureKind, FailureText>> = {
   empty_answer: EMPTY,
   thoughts_only: { what: 'The model’s answer held thoughts but no draft.', advice: OTHER_MODEL },
   unusable_critique: { what: 'The critic’s answer held no score with feedback.', advice: OTHER_MODEL },
+  unusable_ranking: { what: 'The reviewer’s answer did not rank each response once.', advice: OTHER_MODEL },
+  unusable_analysis: { what: 'The judge’s answer held no analysis.', advice: OTHER_MODEL },
   budget_exceeded: {
     what: 'The next call would pass the budget of the run.',
     advice: 'Raise the budget of the run.',

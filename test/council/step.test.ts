@@ -1,7 +1,8 @@
 import { spent } from '../support/usage.js';
 import { expect } from 'chai';
 import { MAX_DRAFT_BYTES, MAX_FEEDBACK_CHARS } from '../../src/graph/limits.js';
-import { executeStep, type StepFailure, type StepOutcome } from '../../src/council/step.js';
+import type { StepFailure } from '../../src/council/executors.js';
+import { executeStep, type StepOutcome } from '../../src/council/step.js';
 import { ModelFailed } from '../../src/errors.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
 import { assigned, nodeWith } from '../support/prompt-inputs.js';

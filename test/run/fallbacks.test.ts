@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { AttemptFailureKind } from '../../src/council/step.js';
+import type { AttemptFailureKind } from '../../src/council/executors.js';
 import type { RunState } from '../../src/run/state.js';
 import { reportOf } from '../../src/run/live/attempts.js';
 import type { Story, When } from '../support/given.js';

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { StepFailure, StepOutcome } from '../../src/council/step.js';
+import type { StepFailure } from '../../src/council/executors.js';
+import type { StepOutcome } from '../../src/council/step.js';
 import type { RunState } from '../../src/run/state.js';
 import { reportOf } from '../../src/run/live/attempts.js';
 import type { Story, When } from '../support/given.js';

@@ -35,6 +35,12 @@ export function indexOfLetter(letter: string): number {
   return letter.charCodeAt(0) - FIRST_LETTER;
 }
 
+/** `A`, `A and B`, `A, B and C`. */
+export function enumerated(items: readonly string[], conjunction = 'and'): string {
+  const parts = [items.slice(0, -1).join(', '), ...items.slice(-1)];
+  return parts.filter((part) => part !== '').join(` ${conjunction} `);
+}
+
 const FIRST_LETTER = 'A'.charCodeAt(0);
 
 /**

@@ -1,9 +1,9 @@
 /** A judge's analysis in the letters of another reader, because each reader sees the answers in an order of its own. */
 import type { Analysis } from '../../generated/schemas.js';
-import { indexOfLetter, letterAt } from './anonymity.js';
+import { enumerated, indexOfLetter, letterAt } from './anonymity.js';
 
 /** What stands in place of an answer that the reader does not see. */
-export const ANOTHER = 'another response';
+const ANOTHER = 'another response';
 
 /**
  * An analysis with the letters of another reader: in its fields, and in its texts where they name "Response B" or "Responses
@@ -52,6 +52,5 @@ function responsesNamed(letters: number): RegExp {
 function phrase(noun: string, letters: readonly string[], conjunction: string): string {
   const seen = letters.filter((letter) => letter !== ANOTHER);
   if (seen.length === 0) return ANOTHER;
-  const list = [letters.slice(0, -1).join(', '), ...letters.slice(-1)].filter((part) => part !== '');
-  return `${seen.length > 1 ? noun : noun.replace(/s$/, '')} ${list.join(` ${conjunction} `)}`;
+  return `${seen.length > 1 ? noun : noun.replace(/s$/, '')} ${enumerated(letters, conjunction)}`;
 }

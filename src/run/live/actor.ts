@@ -9,7 +9,7 @@ import type { System } from '../../system/system.js';
 import type { Toolbox } from '../../council/tools/tool.js';
 import { grantedTools } from '../../council/tools/tool.js';
 import type { FurtherCall } from '../../council/attempt-calls.js';
-import type { Ask } from '../../council/step.js';
+import type { Ask } from '../../council/executors.js';
 import { executeStep } from '../../council/step.js';
 import type { CallRecord } from '../../council/tools/call.js';
 import { LogClosed } from '../../eventlog/errors.js';

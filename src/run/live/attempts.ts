@@ -1,5 +1,6 @@
 /** The outcome of an attempt, as the command that records it, and the delay before the next attempt. */
-import type { StepFailure, StepOutcome } from '../../council/step.js';
+import type { StepFailure } from '../../council/executors.js';
+import type { StepOutcome } from '../../council/step.js';
 import type { CallUsage, NodeOutput } from '../../generated/schemas.js';
 import type { ModelUsage } from '../../models/port.js';
 import type { PriceTable } from '../../models/prices.js';

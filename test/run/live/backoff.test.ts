@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { StepFailure } from '../../../src/council/step.js';
+import type { StepFailure } from '../../../src/council/executors.js';
 import { retryInMs } from '../../../src/run/live/attempts.js';
 
 const ALMOST_ONE = 1 - 2 ** -53;

@@ -1,0 +1,226 @@
+/** What a step asks its model for, and how it reads the answer: an executor for each kind of answer. */
+import type { ModelFailureKind } from '../errors.js';
+import { ModelFailed } from '../errors.js';
+import type { Analysis, GraphNode } from '../generated/schemas.js';
+import { isLonger, jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_CHARS } from '../graph/limits.js';
+import { callsInText } from '../models/calls-in-text.js';
+import type { ModelAnswer, ModelRequest, ModelUsage, PromptInput } from '../models/port.js';
+import { withoutThoughts } from '../models/thoughts.js';
+import type { Conversation } from './conversation.js';
+import { converse, withResults } from './conversation.js';
+import { readCritique } from './critic-answer.js';
+import { cutAtSentence } from './cut.js';
+import { readAnalysis } from './deliberation/analysis-answer.js';
+import { enumerated } from './deliberation/anonymity.js';
+import { readRanking } from './deliberation/ranking-answer.js';
+import type { RenderedPrompt } from './prompt.js';
+import { ROLES } from './roles.js';
+import type { ToolKit } from './tools/call.js';
+
+/** A call to a model; the caller has bound run, deadline and signal. */
+export type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
+
+/** A node and its prompt. */
+export interface StepInput {
+  readonly node: GraphNode;
+  readonly promptInput: PromptInput;
+  /** The texts sent to the model, rendered from `promptInput`. */
+  readonly rendered: RenderedPrompt;
+  /** Ends the step and its calls. */
+  readonly signal: AbortSignal;
+  /** The tools in the prompt; absent if there are none. */
+  readonly kit?: ToolKit;
+}
+
+/**
+ * Why an attempt failed: a failure of the model, or an answer that the step cannot use. `model_error` is any other
+ * exception.
+ */
+export type AttemptFailureKind =
+  | ModelFailureKind
+  | (
+      | 'thoughts_only'
+      | 'unusable_critique'
+      | 'unusable_ranking'
+      | 'unusable_analysis'
+      | 'draft_too_large'
+      | 'feedback_too_large'
+      | 'budget_exceeded'
+      | 'model_error'
+    );
+
+export interface StepFailure {
+  readonly kind: AttemptFailureKind;
+  /** Well-formed, at most 2000 UTF-16 units. */
+  readonly message: string;
+  readonly retryable: boolean;
+  readonly retryAfterMs?: number;
+  /** As in ModelFault. */
+  readonly outageMs?: number;
+  /** The usage of the failed step; absent if unknown. */
+  readonly usage?: ModelUsage;
+  /** As in StepCost. */
+  readonly lastCall?: ModelUsage;
+}
+
+/** What an answer becomes. A role with a new kind of answer adds its own. */
+export type StepOutput =
+  | { readonly kind: 'drafted'; readonly draft: string }
+  | { readonly kind: 'scored'; readonly score: number; readonly feedback: string }
+  | { readonly kind: 'ranked'; readonly ranking: readonly string[]; readonly comment: string }
+  | { readonly kind: 'analysed'; readonly analysis: Analysis };
+
+export interface Failed {
+  readonly kind: 'failed';
+  readonly failure: StepFailure;
+}
+
+/**
+ * Asks the model of a step and reads its answer. An answer without its thoughts becomes the draft. If an answer in JSON is
+ * unusable, it asks once more, without tools.
+ */
+export async function execute(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
+  return await EXECUTORS[ROLES[step.promptInput.role].answer](step, ask);
+}
+
+const EXECUTORS: Readonly<Record<ModelRequest['answer'], (step: StepInput, ask: Ask) => Promise<StepOutput | Failed>>> =
+  { draft, critique, ranking, analysis };
+
+async function draft(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
+  const { node, kit } = step;
+  const answer = await converseWith(requestOf(step), step, ask);
+  const { text, endsInThought } = withoutThoughts(answer.text);
+  const unusable = (kind: AttemptFailureKind, why: string): Failed =>
+    failed(kind, `Cannot use the draft of node "${node.id}": ${why}`, true);
+  if (endsInThought) return unusable('thoughts_only', 'its answer ends within its thoughts: <think> is never closed');
+  if (text.trim() === '') {
+    if (answer.text.trim() === '') return unusable('empty_answer', 'it is empty');
+    return unusable('thoughts_only', 'its answer holds thoughts and no text');
+  }
+  // A model may write calls after it has no more.
+  if (kit !== undefined && callsInText(text, new Set(kit.tools.map(({ name }) => name))).length > 0) {
+    return unusable('malformed_function_call', 'it is a tool call after the last one allowed');
+  }
+  if (isLonger(text, MAX_DRAFT_BYTES)) return tooLarge(node, text);
+  return { kind: 'drafted', draft: text };
+}
+
+async function critique(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
+  return await askForJson(step, ask, {
+    ...{ noun: 'critique', unusable: 'unusable_critique', again: 'Score the draft again.' },
+    wanted: 'a number "score" from 0 to 10 and a string "feedback"',
+    read(answer) {
+      const found = readCritique(answer);
+      if (found === null) return null;
+      const feedback = cutAtSentence(found.feedback, MAX_FEEDBACK_CHARS);
+      return { kind: 'scored', score: found.score, feedback };
+    },
+  });
+}
+
+async function ranking(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
+  const letters = lettersShown(step.promptInput);
+  return await askForJson(step, ask, {
+    ...{ noun: 'ranking', unusable: 'unusable_ranking', again: 'Rank the responses again.' },
+    wanted: `a list "ranking" of the letters ${enumerated(letters)}, each once, and a string "comment"`,
+    read(answer) {
+      const found = readRanking(answer, letters);
+      return found === null ? null : { kind: 'ranked', ...found };
+    },
+  });
+}
+
+async function analysis(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
+  const letters = lettersShown(step.promptInput);
+  return await askForJson(step, ask, {
+    ...{ noun: 'analysis', unusable: 'unusable_analysis', again: 'Compare the responses again.' },
+    wanted: 'the lists "consensus", "contradictions", "partial_coverage", "unique_insights" and "blind_spots"',
+    read(answer) {
+      const found = readAnalysis(answer, letters);
+      return found === null ? null : { kind: 'analysed', analysis: found };
+    },
+  });
+}
+
+/** How an answer in JSON is read, and the words for an unusable one. */
+interface JsonAnswer {
+  readonly noun: string;
+  readonly unusable: AttemptFailureKind;
+  /** What the object has. */
+  readonly wanted: string;
+  /** The sentence that asks once more. */
+  readonly again: string;
+  readonly read: (answer: string) => StepOutput | null;
+}
+
+async function askForJson(
+  step: StepInput,
+  ask: Ask,
+  { noun, unusable, wanted, again, read }: JsonAnswer,
+): Promise<StepOutput | Failed> {
+  const request = requestOf(step);
+  const first = await converseWith(request, step, ask).catch(emptyInsteadOfFailure);
+  const output = read(first.text);
+  if (output !== null) return output;
+  const hint = `Your last answer could not be used: ${unusableAnswer(first.text, wanted)} ${again}`;
+  const { text } = await ask(withResults(request, first.rounds, hint)).catch(emptyInsteadOfFailure);
+  const message = `Cannot use the ${noun} of node "${step.node.id}": ${unusableAnswer(text, wanted)}`;
+  return read(text) ?? failed(unusable, message, true);
+}
+
+async function converseWith(request: ModelRequest, { node, kit, signal }: StepInput, ask: Ask): Promise<Conversation> {
+  if (kit === undefined || kit.tools.length === 0) return { text: (await ask(request)).text, rounds: [] };
+  return await converse(request, ask, { kit, timeoutMs: node.timeoutMs, signal });
+}
+
+/** For `catch`: an empty answer in JSON counts as unusable, so that the step asks once more. */
+function emptyInsteadOfFailure(error: unknown): Conversation {
+  if (error instanceof ModelFailed && (error.data.kind === 'empty_answer' || error.data.kind === 'no_text')) {
+    return { text: '', rounds: [] };
+  }
+  throw error;
+}
+
+function requestOf({ node, promptInput, rendered }: StepInput): ModelRequest {
+  return {
+    promptInput,
+    answer: ROLES[promptInput.role].answer,
+    ...rendered,
+    ...(node.model === undefined ? {} : { model: node.model }),
+    ...(node.temperature === undefined ? {} : { temperature: node.temperature }),
+    ...(node.maxOutputTokens === undefined ? {} : { maxOutputTokens: node.maxOutputTokens }),
+  };
+}
+
+/** The unusable answer and what is wanted, for the model and the log. The answer is quoted as JSON, as data. */
+function unusableAnswer(given: string, wanted: string): string {
+  const { text: answer } = withoutThoughts(given);
+  const thoughts = answer.trim() === '' && given.trim() !== '' ? ' after its thoughts' : '';
+  const quoted = JSON.stringify(answer.slice(0, QUOTED_CHARS).toWellFormed());
+  const rest = answer.length > QUOTED_CHARS ? ' and more' : '';
+  return `the answer was ${quoted}${rest}${thoughts}; wanted is one JSON object with ${wanted}.`;
+}
+
+function tooLarge(node: GraphNode, draft: string): Failed {
+  const sizes = `${jsonBytes(draft)} bytes as JSON, at most ${MAX_DRAFT_BYTES} allowed`;
+  return failed('draft_too_large', `Cannot take the draft of node "${node.id}": ${sizes}`, false);
+}
+
+function lettersShown({ answers = [] }: PromptInput): readonly string[] {
+  return answers.map(({ letter }) => letter);
+}
+
+function failed(kind: AttemptFailureKind, message: string, retryable: boolean): Failed {
+  return { kind: 'failed', failure: { kind, message: bounded(message), retryable } };
+}
+
+/** The message of a failure, bounded and well-formed. */
+export function bounded(message: string): string {
+  return message.slice(0, MAX_MESSAGE_CHARS).toWellFormed();
+}
+
+/** Length of a quoted unusable answer, in UTF-16 units. */
+const QUOTED_CHARS = 200;
+
+/** Longest message of a failure, in UTF-16 units: events are bounded, exceptions are not. */
+const MAX_MESSAGE_CHARS = 2000;
