@@ -6,7 +6,7 @@ import { modelFailed } from './failed-exchange.js';
 import type { AnswerForm, ServerCall, WireReading } from './server-call.js';
 import { OtherForm } from './server-call.js';
 import type { HttpAnswer } from './transport.js';
-import { firstCharacter } from './transport.js';
+import { textOf } from './transport.js';
 
 export interface Reading {
   readonly call: ServerCall;
@@ -22,10 +22,18 @@ const NEXT_EVENT_MS = 5000;
 
 /** The answer for the package: one JSON value, or events that each hold one, in the form that was asked for. */
 export async function readable(answer: HttpAnswer, form: AnswerForm, reading: Reading): Promise<Response> {
-  if (form === 'stream' && formOf(await answer.firstCharacter()) !== 'whole') {
-    return streamed(answer.chunks(), reading, () => answer.end());
+  const chunks = answer.chunks();
+  const begun: Buffer[] = [];
+  let first = '';
+  while (form === 'stream' && first === '') {
+    const next = await chunks.next();
+    if (next.done === true) break;
+    begun.push(next.value);
+    first = firstCharacter(next.value.toString());
   }
-  const text = await answer.text();
+  const all = chained(begun, chunks);
+  if (form === 'stream' && formOf(first) !== 'whole') return streamed(all, reading, () => answer.end());
+  const text = await textOf(all);
   const came = formOf(firstCharacter(text)) ?? form;
   if (came === form) return whole(text, reading);
   reading.call.received = { form: came, text };
@@ -44,24 +52,25 @@ function formOf(first: string): AnswerForm | null {
   return 'deir:'.includes(first) ? 'stream' : 'whole';
 }
 
+function firstCharacter(text: string): string {
+  return text
+    .replace(/^\uFEFF/, '')
+    .trimStart()
+    .slice(0, 1);
+}
+
+async function* chained(begun: Iterable<Buffer>, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  yield* begun;
+  yield* rest;
+}
+
 function streamed(chunks: Chunks, reading: Reading, end: () => void): Response {
   const events = ReadableStream.from(encodedEvents(chunks, reading, end));
   return new Response(events, { headers: { 'content-type': 'text/event-stream' } });
 }
 
 function whole(text: string, { call, wire }: Reading): Response {
-  return ofBytes(Buffer.from(JSON.stringify(wire.whole(jsonIn(text, call), call))));
-}
-
-/** A response as far as the packages read one. A web stream around the bytes costs ten times as much. */
-function ofBytes(bytes: Uint8Array): Response {
-  const unread = [bytes];
-  const reader = {
-    read: () => Promise.resolve({ done: unread.length === 0, value: unread.pop() }),
-    cancel: () => Promise.resolve(),
-    releaseLock: () => undefined,
-  };
-  return Object.defineProperty(new Response(), 'body', { value: { getReader: () => reader } });
+  return Response.json(wire.whole(jsonIn(text, call), call));
 }
 
 /** A JSON value, or `[DONE]` after it, which some servers send after a whole answer too. */

@@ -13,7 +13,7 @@ import { requestedWaitMs } from './retry-after.js';
 import type { AnswerForm, ModelServer, ServerCall, WireReading } from './server-call.js';
 import { OtherForm, RequestRefused } from './server-call.js';
 import type { HttpAnswer, Transport } from './transport.js';
-import { post } from './transport.js';
+import { post, textOf } from './transport.js';
 import { unusable } from './unusable-answer.js';
 
 export interface GuardedFetchOptions {
@@ -73,7 +73,7 @@ async function accepted(
   const sent = Object.fromEntries([...all].filter((each): each is [string, string] => typeof each[1] === 'string'));
   const answer = await post(url, { headers: sent, body, signal: call.signal, transport });
   if (answer.isSuccess) return answer;
-  throw refusal(answer, await answer.text().catch(() => ''), { call, server, now: system.now });
+  throw refusal(answer, await textOf(answer.chunks()).catch(() => ''), { call, server, now: system.now });
 }
 
 function refusal(
