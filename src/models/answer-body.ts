@@ -2,11 +2,11 @@
 import { createParser } from 'eventsource-parser';
 import type { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
+import { boundedChunks, boundedText, jsonIn } from '../system/untrusted.js';
 import { modelFailed } from './failed-exchange.js';
 import type { AnswerForm, ServerCall, WireReading } from './server-call.js';
 import { OtherForm } from './server-call.js';
 import type { HttpAnswer } from './transport.js';
-import { textOf } from './transport.js';
 
 export interface Reading {
   readonly call: ServerCall;
@@ -22,18 +22,18 @@ const NEXT_EVENT_MS = 5000;
 
 /** The answer for the package: one JSON value, or events that each hold one, in the form that was asked for. */
 export async function readable(answer: HttpAnswer, form: AnswerForm, reading: Reading): Promise<Response> {
-  const chunks = answer.chunks();
-  const begun: Buffer[] = [];
+  const chunks = boundedChunks(answer, answer.maxBytes);
+  const begun: Uint8Array[] = [];
   let first = '';
   while (form === 'stream' && first === '') {
     const next = await chunks.next();
     if (next.done === true) break;
     begun.push(next.value);
-    first = firstCharacter(next.value.toString());
+    first = firstCharacter(Buffer.from(next.value).toString());
   }
-  const all = chained(begun, chunks);
-  if (form === 'stream' && formOf(first) !== 'whole') return streamed(all, reading, () => answer.end());
-  const text = await textOf(all);
+  const body = chained(begun, chunks);
+  if (form === 'stream' && formOf(first) !== 'whole') return streamed(body, reading, () => void answer.body.destroy());
+  const text = await boundedText({ body }, answer.maxBytes);
   const came = formOf(firstCharacter(text)) ?? form;
   if (came === form) return whole(text, reading);
   reading.call.received = { form: came, text };
@@ -59,7 +59,10 @@ function firstCharacter(text: string): string {
     .slice(0, 1);
 }
 
-async function* chained(begun: Iterable<Buffer>, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+async function* chained(
+  begun: Iterable<Uint8Array>,
+  rest: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void> {
   yield* begun;
   yield* rest;
 }
@@ -70,14 +73,14 @@ function streamed(chunks: Chunks, reading: Reading, end: () => void): Response {
 }
 
 function whole(text: string, { call, wire }: Reading): Response {
-  return Response.json(wire.whole(jsonIn(text, call), call));
+  return Response.json(wire.whole(objectIn(text, call), call));
 }
 
 /** A JSON value, or `[DONE]` after it, which some servers send after a whole answer too. */
-function jsonIn(text: string, { purpose }: ServerCall): unknown {
+function objectIn(text: string, { purpose }: ServerCall): unknown {
   const json = withoutEnd(text.trim());
   if (json === '') throw unreadable(purpose, 'is empty');
-  const value = parsed(json);
+  const value = jsonIn(json);
   if (typeof value === 'object' && value !== null) return value;
   throw unreadable(purpose, 'is no JSON object, or cut off');
 }
@@ -90,7 +93,7 @@ function withoutEnd(text: string): string {
     .replace(/data:$/, '');
 }
 
-type Chunks = AsyncIterable<Buffer> | Iterable<Buffer>;
+type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
 /** @param end ends the chunks */
 async function* encodedEvents(
@@ -107,7 +110,7 @@ async function* encodedEvents(
         isEnded = true;
         break;
       }
-      const came = jsonIn(data, call);
+      const came = objectIn(data, call);
       const event = wire.event(came, call);
       isEnded ||= wire.isEnd(came);
       cancelEnd();
@@ -141,13 +144,4 @@ async function* eventsIn(chunks: Chunks): AsyncGenerator<string> {
 
 function unreadable(purpose: string, what: string): ModelFailed {
   return modelFailed(`${purpose}: the body of its answer ${what}`, 'unreadable_answer');
-}
-
-/** The JSON value of a text, or null if it holds none. */
-export function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return null;
-  }
 }

@@ -5,15 +5,16 @@
  */
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
-import { BodyTooLarge, fieldOf } from '../system/untrusted.js';
-import { parsed, readable, received } from './answer-body.js';
-import { connectionFault, errorMessageOf, kindOfRefusal, modelFailed, redact } from './failed-exchange.js';
+import { BodyTooLarge, boundedText, fieldOf, jsonIn } from '../system/untrusted.js';
+import { readable, received } from './answer-body.js';
+import { connectionFault, errorMessageOf, kindOfRefusal, modelFailed } from './failed-exchange.js';
+import { redact } from './redaction.js';
 import { callAborted } from './port.js';
 import { requestedWaitMs } from './retry-after.js';
 import type { AnswerForm, ModelServer, ServerCall, WireReading } from './server-call.js';
 import { OtherForm, RequestRefused } from './server-call.js';
 import type { HttpAnswer, Transport } from './transport.js';
-import { post, textOf } from './transport.js';
+import { post } from './transport.js';
 import { unusable } from './unusable-answer.js';
 
 export interface GuardedFetchOptions {
@@ -73,7 +74,7 @@ async function accepted(
   const sent = Object.fromEntries([...all].filter((each): each is [string, string] => typeof each[1] === 'string'));
   const answer = await post(url, { headers: sent, body, signal: call.signal, transport });
   if (answer.isSuccess) return answer;
-  throw refusal(answer, await textOf(answer.chunks()).catch(() => ''), { call, server, now: system.now });
+  throw refusal(answer, await boundedText(answer, answer.maxBytes).catch(() => ''), { call, server, now: system.now });
 }
 
 function refusal(
@@ -82,7 +83,7 @@ function refusal(
   { call, server, now }: { readonly call: ServerCall; readonly server: ModelServer; readonly now: System['now'] },
 ): ModelFailed {
   if (status >= 300 && status < 400) return modelFailed(`${call.purpose}: it answered with a redirect`, 'redirected');
-  const body = parsed(said);
+  const body = jsonIn(said);
   const kind = (server.kindOf ?? kindOfRefusal)(status, body ?? said);
   const hint = server.hints.get(kind);
   const words = redact(errorMessageOf(body), call.hidden);

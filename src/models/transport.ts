@@ -2,7 +2,6 @@
 import type { Dispatcher } from 'undici';
 import { Agent, ProxyAgent, request } from 'undici';
 import type { ProxySettings } from '../config-values.js';
-import { BodyTooLarge } from '../system/untrusted.js';
 
 /** Largest answer in bytes. A draft takes 128 KiB; a stream adds some 200 bytes per token; 100 vectors are 6 MiB. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
@@ -45,10 +44,10 @@ export interface HttpAnswer {
   readonly isSuccess: boolean;
   /** By names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** The body as it comes. Leaving the loop closes the connection. @throws {BodyTooLarge} or an error of undici */
-  chunks(): AsyncGenerator<Buffer, void>;
-  /** Closes the connection: the reader needs no more of the body. */
-  end(): void;
+  /** Destroying it closes the connection, as leaving a loop over it does. Throws undici's errors. */
+  readonly body: Dispatcher.ResponseData['body'];
+  /** Most bytes to read of the body. */
+  readonly maxBytes: number;
 }
 
 export interface HttpPost {
@@ -66,22 +65,5 @@ export async function post(address: string, { transport, ...rest }: HttpPost): P
   const options = { ...rest, method: 'POST' as const, headersTimeout: 0, bodyTimeout: 0 };
   const { statusCode: status, headers, body } = await request(url, { ...options, dispatcher: transport(url) });
   const isSuccess = status >= 200 && status < 300;
-  const maxBytes = isSuccess ? MAX_ANSWER_BYTES : MAX_ERROR_BYTES;
-  return { status, isSuccess, headers, chunks: () => bounded(body, maxBytes), end: () => void body.destroy() };
-}
-
-async function* bounded(body: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer, void> {
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw new BodyTooLarge(`More than ${maxBytes} bytes came`);
-    yield chunk;
-  }
-}
-
-/** A whole body as UTF-8. */
-export async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
-  const all: Buffer[] = [];
-  for await (const chunk of chunks) all.push(chunk);
-  return new TextDecoder().decode(Buffer.concat(all));
+  return { status, isSuccess, headers, body, maxBytes: isSuccess ? MAX_ANSWER_BYTES : MAX_ERROR_BYTES };
 }

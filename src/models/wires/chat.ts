@@ -1,10 +1,9 @@
 /** Chat completions: OpenAI's, and every server that calls itself compatible. */
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { ModelFailed } from '../../errors.js';
-import { fieldOf, isList, isRecord, listOf } from '../../system/untrusted.js';
-import { parsed } from '../answer-body.js';
+import { fieldOf, isList, isRecord, jsonIn, listOf } from '../../system/untrusted.js';
 import type { ServerCall } from '../server-call.js';
-import { redact } from '../failed-exchange.js';
+import { redact } from '../redaction.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
 import type { ModelUsage } from '../port.js';
 import { count, plainUsage, sumOf } from '../usage.js';
@@ -198,7 +197,7 @@ interface StreamedCall {
 function isNextCall({ sent, id, name, args }: StreamedCall, last: StreamedCall): boolean {
   if (!isText(name)) return false;
   if (name !== last.name || (isText(id) ? id !== last.id : sent === undefined)) return true;
-  return args.trimStart().startsWith('{') && isRecord(parsed(last.args));
+  return args.trimStart().startsWith('{') && isRecord(jsonIn(last.args));
 }
 
 /** Gemini's thought signature of a call, which goes back with it. */
