@@ -25,34 +25,21 @@ export interface GuardedFetchOptions {
   readonly system: Pick<System, 'now' | 'after'>;
 }
 
-export interface GuardedFetch {
-  readonly fetch: typeof globalThis.fetch;
-  /** Makes requests with this call's signal requests of this call. */
-  begin(call: ServerCall): void;
-}
-
-/** @returns a fetch that rejects with {ModelFailed} for every failure, and with {OtherForm} */
-export function guardedFetch(options: GuardedFetchOptions): GuardedFetch {
-  /** The provider packages pass on a call's signal and nothing else of it. */
-  const calls = new WeakMap<AbortSignal, ServerCall>();
-  return {
-    begin: (call) => void calls.set(call.signal, call),
-    async fetch(url, init) {
-      const call = init?.signal ? calls.get(init.signal) : undefined;
-      if (call === undefined) throw new TypeError('Cannot send a request outside a model call');
-      const address = url instanceof Request ? url.url : url.toString();
-      const body = typeof init?.body === 'string' ? init.body : '';
-      const reading = { call, wire: options.wire, after: options.system.after };
-      const form: AnswerForm = wantsStream(address, body) ? 'stream' : 'whole';
-      try {
-        if (call.received !== null) return received(call.received, reading);
-        // The packages send a record of names in lower case.
-        const answer = await accepted(address, { ...init, body }, { call, options });
-        return await readable(answer, form, reading);
-      } catch (error) {
-        throw failureOf(error, call, options.server);
-      }
-    },
+/** @returns the fetch of one call; it rejects with {ModelFailed} for every failure, and with {OtherForm} */
+export function guardedFetch(call: ServerCall, options: GuardedFetchOptions): typeof globalThis.fetch {
+  const reading = { call, wire: options.wire, after: options.system.after };
+  return async (url, init) => {
+    const address = url instanceof Request ? url.url : url.toString();
+    const body = typeof init?.body === 'string' ? init.body : '';
+    const form: AnswerForm = wantsStream(address, body) ? 'stream' : 'whole';
+    try {
+      if (call.received !== null) return received(call.received, reading);
+      // The packages send a record of names in lower case.
+      const answer = await accepted(address, { ...init, body }, { call, options });
+      return await readable(answer, form, reading);
+    } catch (error) {
+      throw failureOf(error, call, options.server);
+    }
   };
 }
 

@@ -1,6 +1,6 @@
 /** A request in the words of the provider packages, and the model's own message that goes back with its tool calls. */
 import type { LanguageModelV3CallOptions, LanguageModelV3Content, LanguageModelV3Message } from '@ai-sdk/provider';
-import { isRecord, jsonIn } from '../system/untrusted.js';
+import { isRecord, jsonIn, recordOf } from '../system/untrusted.js';
 import type { ModelRequest, ToolCall, ToolRound } from './port.js';
 import { FEEDBACK_SAYS, SCORE_MEANS, SCORES } from './port.js';
 import type { RequestForm } from './wires/wire.js';
@@ -93,8 +93,12 @@ function isTurn(turn: unknown): turn is Turn {
 
 /** The call as it came, but for a name or arguments that servers would refuse. */
 function callPart(call: ToolCall): Extract<AssistantMessage['content'][number], { type: 'tool-call' }> {
-  const given = jsonIn(call.argumentsJson);
-  return { type: 'tool-call', toolCallId: call.id, toolName: nameOf(call), input: isRecord(given) ? given : {} };
+  return {
+    type: 'tool-call',
+    toolCallId: call.id,
+    toolName: nameOf(call),
+    input: recordOf(jsonIn(call.argumentsJson)),
+  };
 }
 
 function nameOf({ name }: ToolCall): string {
