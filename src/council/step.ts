@@ -22,6 +22,10 @@ export type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
 
 export interface Step {
   readonly node: GraphNode;
+  /** The model that it asks. Default: the node's. */
+  readonly model?: string;
+  /** The output limit that it sends, in tokens. Default: the node's. */
+  readonly maxOutputTokens?: number;
   readonly promptInput: PromptInput;
   /** The texts sent to the model, rendered from `promptInput`. */
   readonly rendered: RenderedPrompt;
@@ -104,7 +108,7 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
     await calls.begin(request);
     const listener = listen(request);
     const answer = await step
-      .ask({ ...request, ...listener?.hooks, ...repeats(request, calls) })
+      .ask({ beforeRepeat: (usage) => countRepeat(request, calls, usage), ...request, ...listener?.hooks })
       .catch((error: unknown) => {
         calls.fail(error);
         throw error;
@@ -120,26 +124,17 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
     const result = await STEPS[ROLES[step.promptInput.role].answer](step, ask);
     if (result.kind === 'failed') return withUsage(result, calls);
     const notes = { ...(dropped.size > 0 && { dropped: [...dropped] }), ...(finish !== undefined && { finish }) };
-    return {
-      ...notes,
-      ...calls.lastCall,
-      usage: calls.total,
-      durationMs: Math.round(step.monotonicMs() - startedMs),
-      ...result,
-    };
+    const durationMs = Math.round(step.monotonicMs() - startedMs);
+    return { usage: calls.total, durationMs, ...notes, ...calls.lastCall, ...result };
   } catch (error) {
     return withUsage({ kind: 'failed', failure: failureOf(error, step) }, calls);
   }
 }
 
 /** Counts a request of a call that is made again by itself. */
-function repeats(request: ModelRequest, calls: AttemptCalls): Required<Pick<ModelRequest, 'beforeRepeat'>> {
-  return {
-    async beforeRepeat(usage) {
-      if (usage !== null) calls.end(usage);
-      await calls.begin(request);
-    },
-  };
+async function countRepeat(request: ModelRequest, calls: AttemptCalls, usage: ModelUsage | null): Promise<void> {
+  if (usage !== null) calls.end(usage);
+  await calls.begin(request);
 }
 
 type StepResult = { kind: 'drafted'; draft: string } | { kind: 'scored'; score: number; feedback: string } | Failed;
@@ -244,14 +239,16 @@ function emptyInsteadOfFailure(error: unknown): Conversation {
   throw error;
 }
 
-function requestOf({ node, promptInput, rendered }: Step): ModelRequest {
+function requestOf(step: Step): ModelRequest {
+  const { node, promptInput, rendered } = step;
+  const { model = node.model, maxOutputTokens = node.maxOutputTokens } = step;
   return {
     promptInput,
     answer: ROLES[promptInput.role].answer,
     ...rendered,
-    ...(node.model === undefined ? {} : { model: node.model }),
+    ...(model === undefined ? {} : { model }),
     ...(node.temperature === undefined ? {} : { temperature: node.temperature }),
-    ...(node.maxOutputTokens === undefined ? {} : { maxOutputTokens: node.maxOutputTokens }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
   };
 }
 
