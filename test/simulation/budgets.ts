@@ -6,7 +6,7 @@
 import type { CallUsage, Reservation, RunBudget } from '../../src/generated/schemas.js';
 import { usageOf } from '../../src/run/effort.js';
 import type { RunEvent } from '../../src/run/events.js';
-import { isOutstanding } from '../../src/run/fork-snapshot.js';
+import { isOpen } from '../../src/run/fork-snapshot.js';
 import type { RunState } from '../../src/run/state.js';
 
 type Amount = { readonly tokens: number; readonly usd: number };
@@ -20,6 +20,8 @@ export class Budgets {
   readonly #must: Must;
   /** Reservations of the calls in flight, by step. */
   readonly #open = new Map<number, Amount>();
+  /** The panel of each step that has one. */
+  readonly #panels = new Map<number, number>();
   #budget: RunBudget | null = null;
   /** What counts: the usage of each call, or its reservation if the usage is unknown. */
   #counted = NONE;
@@ -48,6 +50,7 @@ export class Budgets {
     switch (type) {
       case 'NodeStarted':
         this.#end(data.step, null);
+        if (data.panelStep !== undefined) this.#panels.set(data.step, data.panelStep);
         return this.#reserve(data.step, data.reserved);
       case 'CallReserved':
         this.#end(data.step, data);
@@ -55,6 +58,9 @@ export class Budgets {
       case 'NodeCompleted':
       case 'NodeFailed':
         return this.#end(data.step, data.lastCall ?? data);
+      case 'PanelClosed':
+        for (const step of this.#open.keys()) if (this.#panels.get(step) === data.panelStep) this.#end(step, null);
+        return;
       case 'GateDecided':
         this.#budget = this.#budget && { ...this.#budget, ...data.budget };
         return;
@@ -121,7 +127,7 @@ export class Budgets {
   /** The result holds the draft of each branch, but for one that another branch has worked on. */
   #mustHoldDrafts(run: RunState, result: string): void {
     const { arrivals, ended, frontier } = run.progress;
-    const begun = frontier.filter((each) => isOutstanding(run, each));
+    const begun = frontier.filter((each) => isOpen(run, each));
     const branches = [...arrivals, ...ended, ...begun].map(({ branch }) => branch);
     const shared = new Set(branches.flatMap(({ forks }) => forks.map(({ draftFrom }) => draftFrom)));
     for (const { draft, draftFrom } of branches) {
