@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import type { GraphNode, NodeOutput } from '../../src/generated/schemas.js';
-import type { FrontierNode, RunState } from '../../src/run/state.js';
+import type { GraphNode } from '../../src/generated/schemas.js';
 import type { Story, When } from '../support/given.js';
-import { completed, failed, given, graphWith, wrote } from '../support/given.js';
+import { answered, completed, given, graphWith, memberBroke, memberGave, memberStep, wrote } from '../support/given.js';
 
 const AT = '2026-01-01T00:00:00.000Z';
 const later = (ms: number): string => new Date(Date.parse(AT) + ms).toISOString();
@@ -17,22 +16,6 @@ const edge = (source: string, target: string, condition: string | null = null) =
 };
 const graph = (fields: Partial<GraphNode> = {}) =>
   graphWith([{ ...PANEL, ...fields }, { id: 'write' }], [edge('panel', 'write')]);
-
-function stepOf(run: RunState, who: string): FrontierNode {
-  const found = run.progress.frontier.find(({ seat }) => seat?.member === who);
-  if (found === undefined) throw new Error(`No member "${who}" is at work`);
-  return found;
-}
-
-const gave =
-  (who: string, output: NodeOutput): When =>
-  (run) =>
-    completed(stepOf(run, who), output);
-const answered = (who: string, answer = `answer of ${who}`): When => gave(who, { answer });
-const lost =
-  (who: string, retryInMs: number | null = null): When =>
-  (run) =>
-    failed(stepOf(run, who), retryInMs);
 
 function closed({ events }: Story) {
   return events.flatMap((event) => (event.type === 'PanelClosed' ? [event.data] : []));
@@ -70,7 +53,7 @@ describe('A panel', () => {
   it('gives the others its grace once the quorum has answered, and discards later answers', () => {
     const story = given(graph({ quorum: 2 })).whenAll(answered('m2'), answered('m1'));
     expect(typesOf(story)).to.deep.equal(['NodeCompleted', 'QuorumReached']);
-    const slow = stepOf(story.run, 'm3');
+    const slow = memberStep(story.run, 'm3');
     expect(slow.seat?.until).to.equal(later(30_000));
     expect(typesOf(story.when({ type: 'ClosePanels' }, 'one', later(29_999)))).to.deep.equal([]);
     const inTime = story.when(answered('m3'), 'one', later(29_999));
@@ -90,9 +73,14 @@ describe('A panel', () => {
   });
 
   it('goes on without a member whose attempts have failed, and fails below its quorum with all reasons', () => {
-    const two = given(graph({ quorum: 2 })).whenAll(lost('m1', 500), lost('m1'), answered('m2'), answered('m3'));
+    const two = given(graph({ quorum: 2 })).whenAll(
+      memberBroke('m1', 500),
+      memberBroke('m1'),
+      answered('m2'),
+      answered('m3'),
+    );
     expect(closed(two)[0]).to.deep.include({ answered: ['m2', 'm3'], failed: ['m1'] });
-    const story = given(graph({ quorum: 2 })).whenAll(lost('m1'), lost('m3'));
+    const story = given(graph({ quorum: 2 })).whenAll(memberBroke('m1'), memberBroke('m3'));
     expect(story.run.phase).to.deep.include({ status: 'failed' });
     expect(story.facts.at(-1)?.data).to.deep.include({
       kind: 'node_failed',
@@ -136,7 +124,7 @@ describe('A rank', () => {
     const prefer =
       (who: string, best: string): When =>
       (run) => {
-        const { orderShown, ...step } = stepOf(run, who);
+        const { orderShown, ...step } = memberStep(run, who);
         const first = 'AB'.charAt(orderShown.indexOf(best));
         return completed(step, { ranking: [first, first === 'A' ? 'B' : 'A'], comment: 'c' });
       };
@@ -155,9 +143,9 @@ describe('A rank', () => {
   });
 
   it('leaves out a reviewer that fails, and fails the run with none left', () => {
-    const story = all().whenAll(lost('m1'), lost('m2'));
+    const story = all().whenAll(memberBroke('m1'), memberBroke('m2'));
     expect(story.run.phase.status).to.equal('running');
-    const none = story.when(lost('m3'));
+    const none = story.when(memberBroke('m3'));
     expect(none.facts.at(-1)?.type).to.equal('RunFailed');
   });
 
@@ -178,7 +166,7 @@ describe('A jury', () => {
     [edge('write', 'critic'), edge('critic', 'write', 'rework'), edge('critic', 'end', 'spread > 3')],
   );
   const scores = (...given: readonly number[]): readonly When[] =>
-    ['a', 'b', 'c'].map((who, index) => gave(who, { score: given[index] ?? 0, feedback: `from ${who}` }));
+    ['a', 'b', 'c'].map((who, index) => memberGave(who, { score: given[index] ?? 0, feedback: `from ${who}` }));
 
   it('scores with the aggregate of its members, and tells how they agree over its rounds', () => {
     const first = given(jury).whenAll(wrote('write'), ...scores(5, 7, 6));

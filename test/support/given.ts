@@ -357,6 +357,28 @@ export function broke(node: string, retryInMs: number | null = null): When {
   return (run) => failed(attemptOf(run, node), retryInMs);
 }
 
+/** The step of a panel's member. */
+export function memberStep(run: RunState, member: string): FrontierNode {
+  const found = run.progress.frontier.find(({ seat }) => seat?.member === member);
+  if (found === undefined) throw new Error(`No member "${member}" is at work`);
+  return found;
+}
+
+/** A member's attempt ends with an output. */
+export function memberGave(member: string, output: NodeOutput): When {
+  return (run) => completed(memberStep(run, member), output);
+}
+
+/** A panel's member answers. */
+export function answered(member: string, answer = `answer of ${member}`): When {
+  return memberGave(member, { answer });
+}
+
+/** A member's attempt fails. Null means without a retry. */
+export function memberBroke(member: string, retryInMs: number | null = null): When {
+  return (run) => failed(memberStep(run, member), retryInMs);
+}
+
 /** Ends the first active node again and again, as `next` says, until none is active or `isOver`. */
 export function playOut(
   story: Story,

@@ -19,7 +19,19 @@ import { openPauseOf } from '../../src/run/state.js';
 import type { DecisionContext } from '../../src/run/pending-events.js';
 import type { ToolName } from '../../src/models/port.js';
 import type { When } from './given.js';
-import { attemptOf, broke, graphOf, usedTool, scored, wrote } from './given.js';
+import {
+  answered,
+  attemptOf,
+  broke,
+  completed,
+  graphOf,
+  graphWith,
+  memberBroke,
+  memberGave,
+  scored,
+  usedTool,
+  wrote,
+} from './given.js';
 import { manualSystem } from './manual-system.js';
 
 /** Records a run. A second passes before each append. */
@@ -69,6 +81,12 @@ class Recording {
   due(ms: number): this {
     this.#system.advance(ms);
     this.#record(applyDeadline(this.#chart, this.#at(), this.#context('one')), 'one');
+    return this;
+  }
+
+  /** Lets time pass. */
+  passed(ms: number): this {
+    this.#system.advance(ms);
     return this;
   }
 
@@ -125,6 +143,7 @@ const APPROVE: GateChoice = { action: 'approve', modifiedState: null };
 export function goldenHistories(): ReadonlyMap<string, readonly RunEvent[]> {
   const branches = branchesRun(5);
   const modified = modifiedRun(8);
+  const deliberation = deliberationRun(21);
   const histories: Record<string, Recording> = {
     'fixed-graph': fixedRun(1),
     blueprint: recording(2, COUNCIL).when(wrote('write', 'Bäume 🌳')).when(scored('judge', 9.5)).when(wrote('polish')),
@@ -154,6 +173,10 @@ export function goldenHistories(): ReadonlyMap<string, readonly RunEvent[]> {
     'tool-calls': toolRun(10),
     takeover: takenRun(11),
     budget: budgetRun(20),
+    deliberation,
+    'fork-of-a-panel': forked(22, deliberation.after('QuorumReached', 1), {})
+      .when(answered('three'))
+      .when({ type: 'CancelRun', actor: null }),
     'fork-of-branches': forked(12, branches.after('NodeCompleted', 2), { override: { feedback_history: ['Be brief'] } })
       .when(wrote('left'))
       .when(scored('check', 7))
@@ -225,6 +248,56 @@ function budgetRun(seed: number): Recording {
     .when(wrote('write'))
     .when(scored('judge', 9))
     .when(wrote('polish'));
+}
+
+/** A panel with a failed, a repeated and a late member, a rank, a judge, a writer, and a jury that asks for rework once. */
+function deliberationRun(seed: number): Recording {
+  const members = ['one', 'two', 'three', 'four'].map((id) => ({ id, label: id.toUpperCase(), model: `${id}-model` }));
+  const waits = { quorum: 2, graceMs: 5_000 };
+  const lines = [
+    'panel -> rank',
+    'rank -> judge',
+    'judge -> write',
+    'write -> jury',
+    'jury -rework-> write',
+    'jury -approve-> end',
+  ];
+  const { edges } = graphOf(lines.join('\n'));
+  const graph = graphWith(
+    [
+      { id: 'panel', role: 'panel', countsIteration: true, members, ...waits },
+      { id: 'rank', role: 'rank', countsIteration: false, keep: 2 },
+      { id: 'judge', role: 'judge', countsIteration: false },
+      { id: 'write' },
+      { id: 'jury', role: 'critic', members: members.slice(0, 3), aggregate: 'mean', ...waits },
+      { id: 'end' },
+    ],
+    edges,
+  );
+  const analysis = {
+    ...{ consensus: ['Both name oaks'], contradictions: [], partial_coverage: [], blind_spots: [] },
+    unique_insights: [{ response: 'B', insight: 'Only Response B counts rings' }],
+  };
+  const run = recording(seed, graph)
+    .when(answered('one', 'One-model says: oaks'))
+    .when(memberBroke('two', 250))
+    .when(memberBroke('two'))
+    .when({ type: 'ClaimRun', reason: 'recovered' }, 'two')
+    .when(answered('three'))
+    .passed(5_000)
+    .when({ type: 'ClosePanels' });
+  for (const member of ['one', 'three', 'four']) run.when(memberGave(member, { ranking: ['B', 'A'], comment: 'B' }));
+  run.when(memberBroke('two'));
+  run.when((state) => completed(attemptOf(state, 'judge'), { analysis })).when(wrote('write'));
+  for (const scores of [
+    [3, 5],
+    [9, 8],
+  ]) {
+    scores.forEach((score, index) => run.when(memberGave(index === 0 ? 'one' : 'two', { score, feedback: 'More' })));
+    run.when(memberGave('three', { score: 7, feedback: '' }));
+    run.when(wrote(scores[0] === 3 ? 'write' : 'end'));
+  }
+  return run;
 }
 
 function asksAgain(node: string): When {
