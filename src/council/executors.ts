@@ -23,10 +23,6 @@ export type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
 /** A node and its prompt. */
 export interface StepInput {
   readonly node: GraphNode;
-  /** The model that it asks. Default: the node's. */
-  readonly model?: string;
-  /** The output limit that it sends, in tokens. Default: the node's. */
-  readonly maxOutputTokens?: number;
   readonly promptInput: PromptInput;
   /** The texts sent to the model, rendered from `promptInput`. */
   readonly rendered: RenderedPrompt;
@@ -185,16 +181,14 @@ function emptyInsteadOfFailure(error: unknown): Conversation {
   throw error;
 }
 
-function requestOf(step: StepInput): ModelRequest {
-  const { node, promptInput, rendered } = step;
-  const { model = node.model, maxOutputTokens = node.maxOutputTokens } = step;
+function requestOf({ node, promptInput, rendered }: StepInput): ModelRequest {
   return {
     promptInput,
     answer: ROLES[promptInput.role].answer,
     ...rendered,
-    ...(model === undefined ? {} : { model }),
+    ...(node.model === undefined ? {} : { model: node.model }),
     ...(node.temperature === undefined ? {} : { temperature: node.temperature }),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(node.maxOutputTokens === undefined ? {} : { maxOutputTokens: node.maxOutputTokens }),
   };
 }
 
