@@ -30,11 +30,11 @@ export class AttemptCalls {
 
   /** Before each request that may be billed. Rejects if it may not be made. */
   async begin(request: ModelRequest): Promise<void> {
-    const [last, total] = [this.#last, this.total];
+    const last = this.#last;
     this.#last = UNKNOWN_USAGE;
     if (last === null || this.#reserve === undefined) return;
     this.#hasReserved = true;
-    await this.#reserve({ request, last, total });
+    await this.#reserve({ request, last, total: this.total });
   }
 
   /** After each that was answered, or whose usage is known although it was not. */

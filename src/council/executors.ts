@@ -23,6 +23,10 @@ export type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
 /** A node and its prompt. */
 export interface StepInput {
   readonly node: GraphNode;
+  /** The model that it asks. Default: the node's. */
+  readonly model?: string;
+  /** The output limit that it sends, in tokens. Default: the node's. */
+  readonly maxOutputTokens?: number;
   readonly promptInput: PromptInput;
   /** The texts sent to the model, rendered from `promptInput`. */
   readonly rendered: RenderedPrompt;
@@ -181,14 +185,16 @@ function emptyInsteadOfFailure(error: unknown): Conversation {
   throw error;
 }
 
-function requestOf({ node, promptInput, rendered }: StepInput): ModelRequest {
+function requestOf(step: StepInput): ModelRequest {
+  const { node, promptInput, rendered } = step;
+  const { model = node.model, maxOutputTokens = node.maxOutputTokens } = step;
   return {
     promptInput,
     answer: ROLES[promptInput.role].answer,
     ...rendered,
-    ...(node.model === undefined ? {} : { model: node.model }),
+    ...(model === undefined ? {} : { model }),
     ...(node.temperature === undefined ? {} : { temperature: node.temperature }),
-    ...(node.maxOutputTokens === undefined ? {} : { maxOutputTokens: node.maxOutputTokens }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
   };
 }
 

@@ -48,7 +48,7 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
     await calls.begin(request);
     const listener = listen(request);
     const answer = await step
-      .ask({ ...request, ...listener?.hooks, ...repeats(request, calls) })
+      .ask({ beforeRepeat: (usage) => countRepeat(request, calls, usage), ...request, ...listener?.hooks })
       .catch((error: unknown) => {
         calls.fail(error);
         throw error;
@@ -64,26 +64,17 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
     const result = await execute(step, ask);
     if (result.kind === 'failed') return withUsage(result, calls);
     const notes = { ...(dropped.size > 0 && { dropped: [...dropped] }), ...(finish !== undefined && { finish }) };
-    return {
-      ...notes,
-      ...calls.lastCall,
-      usage: calls.total,
-      durationMs: Math.round(step.monotonicMs() - startedMs),
-      ...result,
-    };
+    const durationMs = Math.round(step.monotonicMs() - startedMs);
+    return { usage: calls.total, durationMs, ...notes, ...calls.lastCall, ...result };
   } catch (error) {
     return withUsage({ kind: 'failed', failure: failureOf(error, step) }, calls);
   }
 }
 
 /** Counts a request of a call that is made again by itself. */
-function repeats(request: ModelRequest, calls: AttemptCalls): Required<Pick<ModelRequest, 'beforeRepeat'>> {
-  return {
-    async beforeRepeat(usage) {
-      if (usage !== null) calls.end(usage);
-      await calls.begin(request);
-    },
-  };
+async function countRepeat(request: ModelRequest, calls: AttemptCalls, usage: ModelUsage | null): Promise<void> {
+  if (usage !== null) calls.end(usage);
+  await calls.begin(request);
 }
 
 function withUsage({ failure }: Failed, { total, lastCall }: AttemptCalls): Failed {

@@ -92,14 +92,14 @@ function inOrder(entries: readonly unknown[]): readonly unknown[] {
 export async function providerEmbeddings(settings: ProviderSettings, deps: EmbeddingDeps): Promise<Embeddings> {
   const { limits = EMBEDDING_LIMITS, proxies, system } = deps;
   const transport = modelTransport(proxies);
-  const api = APIS[settings.api];
-  if (api === undefined)
+  const found = APIS[settings.api];
+  if (found === undefined)
     throw new TypeError(`Cannot embed texts by provider "${settings.name}": its API has no embeddings`);
+  const api: EmbeddingApi = found;
   const { headers } = await WIRES[settings.api](settings);
   const { model: modelSetting, baseUrl: addressSetting } = settings.settings;
   const server = { headers, addressSetting, hints: hintsOf(settings.settings), kindOf };
-  const guarded = guardedFetch({ server, wire: readingOf(api), transport, system });
-  const model = await api.model(settings, guarded.fetch);
+  const guard = { server, wire: readingOf(api), transport, system };
   const purpose = `Cannot get vectors of model "${settings.model}"`;
 
   async function request(
@@ -115,10 +115,9 @@ export async function providerEmbeddings(settings: ProviderSettings, deps: Embed
       reading: { texts: texts.length, modelSetting },
       received: null,
     };
-    guarded.begin(call);
     try {
-      const options = { values: [...texts], abortSignal: signal, providerOptions: api?.options(kind) ?? {} };
-      await model.doEmbed(options);
+      const model = await api.model(settings, guardedFetch(call, guard));
+      await model.doEmbed({ values: [...texts], abortSignal: signal, providerOptions: api.options(kind) });
       return call.reading['vectors'] as readonly Float32Array[];
     } catch (error) {
       throw failureBehind(error, call, server);

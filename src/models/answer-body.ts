@@ -2,11 +2,11 @@
 import { createParser } from 'eventsource-parser';
 import type { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
+import { boundedChunks, boundedText, jsonIn } from '../system/untrusted.js';
 import { modelFailed } from './failed-exchange.js';
 import type { AnswerForm, ServerCall, WireReading } from './server-call.js';
 import { OtherForm } from './server-call.js';
 import type { HttpAnswer } from './transport.js';
-import { firstCharacter } from './transport.js';
 
 export interface Reading {
   readonly call: ServerCall;
@@ -22,10 +22,18 @@ const NEXT_EVENT_MS = 5000;
 
 /** The answer for the package: one JSON value, or events that each hold one, in the form that was asked for. */
 export async function readable(answer: HttpAnswer, form: AnswerForm, reading: Reading): Promise<Response> {
-  if (form === 'stream' && formOf(await answer.firstCharacter()) !== 'whole') {
-    return streamed(answer.chunks(), reading, () => answer.end());
+  const chunks = boundedChunks(answer, answer.maxBytes);
+  const begun: Uint8Array[] = [];
+  let first = '';
+  while (form === 'stream' && first === '') {
+    const next = await chunks.next();
+    if (next.done === true) break;
+    begun.push(next.value);
+    first = firstCharacter(Buffer.from(next.value).toString());
   }
-  const text = await answer.text();
+  const body = chained(begun, chunks);
+  if (form === 'stream' && formOf(first) !== 'whole') return streamed(body, reading, () => void answer.body.destroy());
+  const text = await boundedText({ body }, answer.maxBytes);
   const came = formOf(firstCharacter(text)) ?? form;
   if (came === form) return whole(text, reading);
   reading.call.received = { form: came, text };
@@ -44,31 +52,35 @@ function formOf(first: string): AnswerForm | null {
   return 'deir:'.includes(first) ? 'stream' : 'whole';
 }
 
+function firstCharacter(text: string): string {
+  return text
+    .replace(/^\uFEFF/, '')
+    .trimStart()
+    .slice(0, 1);
+}
+
+async function* chained(
+  begun: Iterable<Uint8Array>,
+  rest: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void> {
+  yield* begun;
+  yield* rest;
+}
+
 function streamed(chunks: Chunks, reading: Reading, end: () => void): Response {
   const events = ReadableStream.from(encodedEvents(chunks, reading, end));
   return new Response(events, { headers: { 'content-type': 'text/event-stream' } });
 }
 
 function whole(text: string, { call, wire }: Reading): Response {
-  return ofBytes(Buffer.from(JSON.stringify(wire.whole(jsonIn(text, call), call))));
-}
-
-/** A response as far as the packages read one. A web stream around the bytes costs ten times as much. */
-function ofBytes(bytes: Uint8Array): Response {
-  const unread = [bytes];
-  const reader = {
-    read: () => Promise.resolve({ done: unread.length === 0, value: unread.pop() }),
-    cancel: () => Promise.resolve(),
-    releaseLock: () => undefined,
-  };
-  return Object.defineProperty(new Response(), 'body', { value: { getReader: () => reader } });
+  return Response.json(wire.whole(objectIn(text, call), call));
 }
 
 /** A JSON value, or `[DONE]` after it, which some servers send after a whole answer too. */
-function jsonIn(text: string, { purpose }: ServerCall): unknown {
+function objectIn(text: string, { purpose }: ServerCall): unknown {
   const json = withoutEnd(text.trim());
   if (json === '') throw unreadable(purpose, 'is empty');
-  const value = parsed(json);
+  const value = jsonIn(json);
   if (typeof value === 'object' && value !== null) return value;
   throw unreadable(purpose, 'is no JSON object, or cut off');
 }
@@ -81,7 +93,7 @@ function withoutEnd(text: string): string {
     .replace(/data:$/, '');
 }
 
-type Chunks = AsyncIterable<Buffer> | Iterable<Buffer>;
+type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
 /** @param end ends the chunks */
 async function* encodedEvents(
@@ -98,7 +110,7 @@ async function* encodedEvents(
         isEnded = true;
         break;
       }
-      const came = jsonIn(data, call);
+      const came = objectIn(data, call);
       const event = wire.event(came, call);
       isEnded ||= wire.isEnd(came);
       cancelEnd();
@@ -132,13 +144,4 @@ async function* eventsIn(chunks: Chunks): AsyncGenerator<string> {
 
 function unreadable(purpose: string, what: string): ModelFailed {
   return modelFailed(`${purpose}: the body of its answer ${what}`, 'unreadable_answer');
-}
-
-/** The JSON value of a text, or null if it holds none. */
-export function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return null;
-  }
 }

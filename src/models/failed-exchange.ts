@@ -1,8 +1,7 @@
 /** Classifies failed HTTP exchanges with a model's server, the same for every provider. */
 import type { ModelFailureKind, ModelFault } from '../errors.js';
 import { ModelFailed } from '../errors.js';
-import { fieldOf, listOf } from '../system/untrusted.js';
-import { withoutPieces } from './key-pieces.js';
+import { fieldOf, jsonIn, listOf } from '../system/untrusted.js';
 
 /** A failure of this kind; the kind decides whether the call may be repeated. */
 export function modelFailed(
@@ -36,8 +35,12 @@ export function kindOfRefusal(status: number, body: unknown): ModelFailureKind {
 
 function kindByCode(body: unknown): ModelFailureKind | undefined {
   if (isBlocked(body)) return 'prompt_blocked';
-  const named = codesOf(body).map((code) => KIND_OF_CODE.get(code));
-  return named.includes('quota_used_up') ? 'quota_used_up' : named.find((each) => each !== undefined);
+  return kindOfCodes(codesOf(body));
+}
+
+function kindOfCodes(codes: readonly unknown[]): ModelFailureKind | undefined {
+  const texts = codes.filter((code) => typeof code === 'string');
+  return KINDS_OF_CODES.find(([known]) => texts.some((code) => known.test(code)))?.[1];
 }
 
 function kindByWords(status: number, said: string): ModelFailureKind | undefined {
@@ -48,7 +51,7 @@ function kindByWords(status: number, said: string): ModelFailureKind | undefined
 /** Whether an error says that a filter stopped the prompt: in its code, its inner code, or what a router adds to it. */
 export function isBlocked(body: unknown): boolean {
   const flagged = fieldOf(fieldOf(fieldOf(body, 'error'), 'metadata'), 'flagged_input');
-  return flagged !== undefined || codesOf(body).some((code) => KIND_OF_CODE.get(code) === 'prompt_blocked');
+  return flagged !== undefined || codesOf(body).some((code) => kindOfCodes([code]) === 'prompt_blocked');
 }
 
 /**
@@ -68,29 +71,20 @@ function codesOf(body: unknown): readonly unknown[] {
   return [...codes, ...reasons, ...periods, ...(raw === undefined ? [] : codesOf(valueOfRaw(raw)))];
 }
 
-/** Codes of OpenAI, Azure, Google, Anthropic and others. Many answer 429 for an empty account too. */
-const KIND_OF_CODE: ReadonlyMap<unknown, ModelFailureKind> = new Map<unknown, ModelFailureKind>([
-  ['insufficient_quota', 'quota_used_up'],
-  ['billing_hard_limit_reached', 'quota_used_up'],
-  ['billing_not_active', 'quota_used_up'],
-  ['billing_error', 'quota_used_up'],
-  // Moonshot, Alibaba, Groq.
-  ['exceeded_current_quota_error', 'quota_used_up'],
-  ['Arrearage', 'quota_used_up'],
-  ['blocked_api_access', 'quota_used_up'],
-  // Google's quotas per day last longer than any budget; those per minute and all others are rate limits.
-  ['PerDay', 'quota_used_up'],
-  ['RESOURCE_EXHAUSTED', 'rate_limited'],
-  ['API_KEY_INVALID', 'unauthorized'],
-  ['model_not_found', 'model_unknown'],
-  ['overloaded_error', 'overloaded'],
-  ['content_filter', 'prompt_blocked'],
-  ['content_policy_violation', 'prompt_blocked'],
-  ['ResponsibleAIPolicyViolation', 'prompt_blocked'],
-  ['invalid_prompt', 'prompt_blocked'],
-  ['moderation_blocked', 'prompt_blocked'],
-  ['data_inspection_failed', 'prompt_blocked'],
-]);
+/**
+ * Codes of OpenAI, Azure, Google, Anthropic, Moonshot, Alibaba, Groq and others. Many answer 429 for an empty account too.
+ * Google's quotas per day last longer than any budget; those per minute and all others are rate limits.
+ */
+const KINDS_OF_CODES: readonly (readonly [codes: RegExp, kind: ModelFailureKind])[] = [
+  [/^(?:insufficient_quota|billing_(?:hard_limit_reached|not_active|error))$/, 'quota_used_up'],
+  [/^(?:exceeded_current_quota_error|Arrearage|blocked_api_access|PerDay)$/, 'quota_used_up'],
+  [/^(?:content_filter|content_policy_violation|ResponsibleAIPolicyViolation)$/, 'prompt_blocked'],
+  [/^(?:invalid_prompt|moderation_blocked|data_inspection_failed)$/, 'prompt_blocked'],
+  [/^API_KEY_INVALID$/, 'unauthorized'],
+  [/^model_not_found$/, 'model_unknown'],
+  [/^overloaded_error$/, 'overloaded'],
+  [/^RESOURCE_EXHAUSTED$/, 'rate_limited'],
+];
 
 /** Anthropic, DeepSeek, xAI and Gemini's prepaid accounts name an empty account in words alone, beside codes of other failures. */
 const EMPTY_ACCOUNT_WORDS = new RegExp(
@@ -155,12 +149,7 @@ function messageOfRaw(raw: unknown): string | undefined {
 }
 
 function valueOfRaw(raw: unknown): unknown {
-  if (typeof raw !== 'string') return raw;
-  try {
-    return JSON.parse(raw);
-  } catch {
-    return null;
-  }
+  return typeof raw === 'string' ? jsonIn(raw) : raw;
 }
 
 /** Whether a failure of this kind is an outage of the server or a rate limit: both pass, and no request causes them. */
@@ -173,49 +162,26 @@ export function isAnswer(kind: ModelFailureKind): boolean {
   return !isOutage(kind) && kind !== 'timeout' && kind !== 'network_error';
 }
 
-/** What no message may quote. */
-export interface Hidden {
-  /** The key of the provider, or null if it has none. No piece of it may be quoted, masked or not. */
-  readonly key: string | null;
-  /** Prompts. */
-  readonly texts: readonly string[];
-}
-
-/** A server's message on one line, bounded, with secrets replaced. */
-export function redact(said: string, { key, texts }: Hidden): string {
-  const whole = [key ?? '', ...texts].filter((each) => each !== '');
-  const safe = whole.reduce((text, each) => text.replaceAll(each, '…'), said);
-  const line = withoutPieces(safe.slice(0, 4 * MAX_WORDS_CHARS), key ?? '')
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim();
-  return line.length > MAX_WORDS_CHARS ? `${line.slice(0, MAX_WORDS_CHARS)}…` : line;
-}
-
-/** A server's value that should be a short name, made safe for a message, with secrets replaced. */
-export function redactName(name: unknown, hidden: Hidden): string {
-  if (typeof name !== 'string') return typeof name;
-  const safe = redact(name, hidden).replace(/[^\w-]/g, '?');
-  return safe.slice(0, 60);
-}
-
-/** Most UTF-16 units quoted of a server's message: a sentence or two. */
-const MAX_WORDS_CHARS = 300;
-
-/** Of unlisted statuses those from 500 on are errors of the server. */
+/** Of unlisted statuses those from 500 on are errors of the server. Status 529 is not registered; Anthropic and others use it. */
 const STATUSES: ReadonlyMap<number, ModelFailureKind> = new Map<number, ModelFailureKind>([
-  [400, 'bad_request'],
-  [401, 'unauthorized'],
-  [402, 'quota_used_up'],
-  [403, 'forbidden'],
-  [404, 'model_unknown'],
-  [408, 'request_timeout'],
-  [429, 'rate_limited'],
-  [501, 'not_implemented'],
-  [502, 'bad_gateway'],
-  [503, 'unavailable'],
-  [504, 'gateway_timeout'],
-  // Not registered; used by Anthropic and compatible servers.
-  [529, 'overloaded'],
+  ...([
+    [400, 'bad_request'],
+    [401, 'unauthorized'],
+    [402, 'quota_used_up'],
+    [403, 'forbidden'],
+  ] as const),
+  ...([
+    [404, 'model_unknown'],
+    [408, 'request_timeout'],
+    [429, 'rate_limited'],
+    [501, 'not_implemented'],
+  ] as const),
+  ...([
+    [502, 'bad_gateway'],
+    [503, 'unavailable'],
+    [504, 'gateway_timeout'],
+    [529, 'overloaded'],
+  ] as const),
 ]);
 
 /** By error codes of Node, undici and OpenSSL. */
@@ -245,12 +211,6 @@ const UNKNOWN_MODEL_WORDS = new RegExp(
 );
 
 const OUTAGES: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
-  'bad_gateway',
-  'unavailable',
-  'overloaded',
-  'rate_limited',
-  'connection_refused',
-  'connection_lost',
-  'host_unknown',
-  'unreachable',
+  ...(['bad_gateway', 'unavailable', 'overloaded', 'rate_limited'] as const),
+  ...(['connection_refused', 'connection_lost', 'host_unknown', 'unreachable'] as const),
 ]);

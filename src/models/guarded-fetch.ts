@@ -5,9 +5,10 @@
  */
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
-import { BodyTooLarge, fieldOf } from '../system/untrusted.js';
-import { parsed, readable, received } from './answer-body.js';
-import { connectionFault, errorMessageOf, kindOfRefusal, modelFailed, redact } from './failed-exchange.js';
+import { BodyTooLarge, boundedText, fieldOf, jsonIn } from '../system/untrusted.js';
+import { readable, received } from './answer-body.js';
+import { connectionFault, errorMessageOf, kindOfRefusal, modelFailed } from './failed-exchange.js';
+import { redact } from './redaction.js';
 import { callAborted } from './port.js';
 import { requestedWaitMs } from './retry-after.js';
 import type { AnswerForm, ModelServer, ServerCall, WireReading } from './server-call.js';
@@ -24,34 +25,21 @@ export interface GuardedFetchOptions {
   readonly system: Pick<System, 'now' | 'after'>;
 }
 
-export interface GuardedFetch {
-  readonly fetch: typeof globalThis.fetch;
-  /** Makes requests with this call's signal requests of this call. */
-  begin(call: ServerCall): void;
-}
-
-/** @returns a fetch that rejects with {ModelFailed} for every failure, and with {OtherForm} */
-export function guardedFetch(options: GuardedFetchOptions): GuardedFetch {
-  /** The provider packages pass on a call's signal and nothing else of it. */
-  const calls = new WeakMap<AbortSignal, ServerCall>();
-  return {
-    begin: (call) => void calls.set(call.signal, call),
-    async fetch(url, init) {
-      const call = init?.signal ? calls.get(init.signal) : undefined;
-      if (call === undefined) throw new TypeError('Cannot send a request outside a model call');
-      const address = url instanceof Request ? url.url : url.toString();
-      const body = typeof init?.body === 'string' ? init.body : '';
-      const reading = { call, wire: options.wire, after: options.system.after };
-      const form: AnswerForm = wantsStream(address, body) ? 'stream' : 'whole';
-      try {
-        if (call.received !== null) return received(call.received, reading);
-        // The packages send a record of names in lower case.
-        const answer = await accepted(address, { ...init, body }, { call, options });
-        return await readable(answer, form, reading);
-      } catch (error) {
-        throw failureOf(error, call, options.server);
-      }
-    },
+/** @returns the fetch of one call; it rejects with {ModelFailed} for every failure, and with {OtherForm} */
+export function guardedFetch(call: ServerCall, options: GuardedFetchOptions): typeof globalThis.fetch {
+  const reading = { call, wire: options.wire, after: options.system.after };
+  return async (url, init) => {
+    const address = url instanceof Request ? url.url : url.toString();
+    const body = typeof init?.body === 'string' ? init.body : '';
+    const form: AnswerForm = wantsStream(address, body) ? 'stream' : 'whole';
+    try {
+      if (call.received !== null) return received(call.received, reading);
+      // The packages send a record of names in lower case.
+      const answer = await accepted(address, { ...init, body }, { call, options });
+      return await readable(answer, form, reading);
+    } catch (error) {
+      throw failureOf(error, call, options.server);
+    }
   };
 }
 
@@ -73,7 +61,7 @@ async function accepted(
   const sent = Object.fromEntries([...all].filter((each): each is [string, string] => typeof each[1] === 'string'));
   const answer = await post(url, { headers: sent, body, signal: call.signal, transport });
   if (answer.isSuccess) return answer;
-  throw refusal(answer, await answer.text().catch(() => ''), { call, server, now: system.now });
+  throw refusal(answer, await boundedText(answer, answer.maxBytes).catch(() => ''), { call, server, now: system.now });
 }
 
 function refusal(
@@ -82,7 +70,7 @@ function refusal(
   { call, server, now }: { readonly call: ServerCall; readonly server: ModelServer; readonly now: System['now'] },
 ): ModelFailed {
   if (status >= 300 && status < 400) return modelFailed(`${call.purpose}: it answered with a redirect`, 'redirected');
-  const body = parsed(said);
+  const body = jsonIn(said);
   const kind = (server.kindOf ?? kindOfRefusal)(status, body ?? said);
   const hint = server.hints.get(kind);
   const words = redact(errorMessageOf(body), call.hidden);

@@ -1,4 +1,5 @@
 /** Finds JSON objects in a model's text. */
+import { isRecord, jsonIn } from '../system/untrusted.js';
 
 export interface FoundObject {
   readonly json: string;
@@ -50,13 +51,8 @@ export function parseObject(json: string): object | null {
 
 function parse(json: string): object | null {
   // Most texts are prose, for which JSON.parse creates an error.
-  if (!/^\s*\{/.test(json)) return null;
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = /^\s*\{/.test(json) ? jsonIn(json) : null;
+  return isRecord(value) ? value : null;
 }
 
 /** JSON with raw line breaks in its strings escaped, and without commas before a closing bracket. */

@@ -17,9 +17,9 @@ export function requestedWaitMs(headers: Headers, body: unknown, now: string): n
   const error = fieldOf(listOf(body)[0] ?? body, 'error');
   const all = { ...headersIn(error), ...headers };
   const asked = [
-    millisecondsIn(headerOf(all, 'retry-after-ms')),
-    retryAfterMs(headerOf(all, 'retry-after'), nowMs),
-    retryInfoMs(fieldOf(error, 'details')),
+    durationMs(`${headerOf(all, 'retry-after-ms')}ms`, nowMs),
+    durationMs(headerOf(all, 'retry-after'), nowMs),
+    durationMs(retryDelayIn(error), nowMs),
   ].filter((each) => each !== null);
   return asked.length > 0 ? Math.max(...asked) : resetMs(all, nowMs);
 }
@@ -36,27 +36,13 @@ function headerOf(headers: Headers, name: string): string | null {
   return typeof value === 'string' ? value.trim() : (value?.[0]?.trim() ?? null);
 }
 
-function millisecondsIn(text: string | null): number | null {
-  return text !== null && NUMBER.test(text) ? Math.ceil(Number(text)) : null;
-}
-
-function retryAfterMs(text: string | null, nowMs: number): number | null {
-  if (text === null) return null;
-  if (NUMBER.test(text)) return Math.ceil(Number(text) * 1000);
-  // Date.parse alone takes too much for a date, even "-5".
-  const at = /^[A-Z][a-z]{2,8}, .* GMT$/.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(at) ? null : Math.max(0, at - nowMs);
-}
-
 /** `retryDelay` of google.rpc.RetryInfo: seconds with up to nine decimals and an `s`. */
-function retryInfoMs(details: unknown): number | null {
-  for (const detail of listOf(details)) {
-    const type = fieldOf(detail, '@type');
-    const delay = fieldOf(detail, 'retryDelay');
-    if (typeof type !== 'string' || !type.endsWith('google.rpc.RetryInfo') || typeof delay !== 'string') continue;
-    if (/^\d{1,9}(?:\.\d{1,9})?s$/.test(delay)) return Math.ceil(Number(delay.slice(0, -1)) * 1000);
-  }
-  return null;
+function retryDelayIn(error: unknown): string | null {
+  const infos = listOf(fieldOf(error, 'details')).filter((each) =>
+    /google\.rpc\.RetryInfo$/.test(String(fieldOf(each, '@type'))),
+  );
+  const delay = fieldOf(infos[0], 'retryDelay');
+  return typeof delay === 'string' ? delay : null;
 }
 
 /** From `x-ratelimit-reset-requests` and the like: the latest reset of a limit of which nothing remains, else the earliest reset. */
@@ -73,28 +59,30 @@ function resetMs(headers: Headers, nowMs: number): number | null {
   return resets.length > 0 ? Math.min(...resets.map(({ waitMs }) => waitMs)) : null;
 }
 
-/** `6m0s`, `1.5s`, `250ms`, seconds, a time in seconds or milliseconds since 1970, or ISO 8601. */
+/** `6m0s`, `1.5s`, `250ms`, seconds, a time in seconds or milliseconds since 1970, ISO 8601, or a date of HTTP. */
 function durationMs(text: string | null, nowMs: number): number | null {
   if (text === null) return null;
-  if (NUMBER.test(text)) return numberMs(Number(text), nowMs);
-  const atMs = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN;
+  if (/^\d{1,16}(?:\.\d{1,9})?$/.test(text)) return numberMs(Number(text), nowMs);
+  // Date.parse alone takes too much for a date, even "-5".
+  const atMs = /^\d{4}-\d\d-\d\dT|^[A-Z][a-z]{2,8}, .* GMT$/.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(atMs)) return Math.max(0, atMs - nowMs);
-  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|[dhms])/g)];
+  const parts = [...text.matchAll(/(\d{1,16}(?:\.\d{1,9})?)(ms|[dhms])/g)];
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) return null;
   return Math.ceil(parts.reduce((sum, [, amount, unit = 's']) => sum + Number(amount) * (UNIT_MS.get(unit) ?? 0), 0));
 }
 
+/** Large numbers are times since 1970, not waits. */
 function numberMs(number: number, nowMs: number): number {
   if (number > 1e11) return Math.max(0, number - nowMs);
   return number > 1e8 ? Math.max(0, Math.ceil(number * 1000 - nowMs)) : Math.ceil(number * 1000);
 }
 
 const UNIT_MS: ReadonlyMap<string, number> = new Map([
-  ['ms', 1],
-  ['s', 1000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-  ['d', 86_400_000],
+  ...([
+    ['ms', 1],
+    ['s', 1000],
+    ['m', 60_000],
+    ['h', 3_600_000],
+    ['d', 86_400_000],
+  ] as const),
 ]);
-
-const NUMBER = /^\d{1,16}(?:\.\d{1,9})?$/;

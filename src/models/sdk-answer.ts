@@ -2,7 +2,7 @@
 import type { LanguageModelV3, LanguageModelV3Content, LanguageModelV3StreamPart } from '@ai-sdk/provider';
 import { ModelFailed } from '../errors.js';
 import { callsInText } from './calls-in-text.js';
-import { redactName } from './failed-exchange.js';
+import { redactName } from './redaction.js';
 import type { ServerCall } from './server-call.js';
 import type { ModelAnswer, ModelRequest, ToolCall } from './port.js';
 import { droppedFrom } from './request-form.js';

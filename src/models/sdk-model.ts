@@ -7,6 +7,7 @@ import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { ProviderSettings } from '../config-providers.js';
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
+import { BoundedMap } from '../system/bounded-map.js';
 import type { System } from '../system/system.js';
 import { settleRequest } from './billing.js';
 import type { AnswerForm, ModelServer, ServerCall } from './server-call.js';
@@ -37,19 +38,7 @@ export async function providerModel(
 ): Promise<LanguageModel> {
   const wire = await WIRES[api]({ baseUrl, apiKey });
   const server = { headers: wire.headers, addressSetting: settings.baseUrl, hints: hintsOf(settings) };
-  const guarded = guardedFetch({ server, wire: wire.reading, transport, system });
-  const forms = new Map<string, RequestForm>();
-  const models = new Map<string, LanguageModelV3>();
-
-  /** The package's model, kept: building one costs a third of a millisecond. */
-  function modelIn(name: string, form: RequestForm): LanguageModelV3 {
-    const key = JSON.stringify([name, form.limit, form.reasoning, form.usageInStream]);
-    const known = models.get(key);
-    if (known !== undefined) return known;
-    const made = wire.model(name, form, guarded.fetch);
-    remember(models, key, made);
-    return made;
-  }
+  const forms = new BoundedMap<string, RequestForm>(MAX_REMEMBERED);
 
   return {
     provider,
@@ -62,9 +51,9 @@ export async function providerModel(
       for (;;) {
         try {
           const call = callOf(request, { name, signal });
-          guarded.begin(call);
-          const answer = await answered(modelIn(name, form), { request, form, call, server, wire });
-          if (isLasting) remember(forms, name, form);
+          const fetch = guardedFetch(call, { server, wire: wire.reading, transport, system });
+          const answer = await answered(wire.model(name, form, fetch), { request, form, call, server, wire });
+          if (isLasting) forms.set(name, form);
           return answer;
         } catch (error) {
           const other = otherForm(form, request, error);
@@ -113,12 +102,7 @@ function isLastingChange(form: RequestForm, other: RequestForm, error: unknown):
   return form.streams === other.streams || (error instanceof RequestRefused && !error.data.retryable);
 }
 
-/** Model names come from blueprints, so a map is bounded: when full it is cleared and learnt again. */
-function remember<T>(map: Map<string, T>, key: string, value: T): void {
-  if (map.size >= MAX_REMEMBERED) map.clear();
-  map.set(key, value);
-}
-
+/** Most models of which the form is remembered: their names come from blueprints. */
 const MAX_REMEMBERED = 1000;
 
 interface Asked extends AnsweredCall {

@@ -1,6 +1,6 @@
 /** A request in the words of the provider packages, and the model's own message that goes back with its tool calls. */
 import type { LanguageModelV3CallOptions, LanguageModelV3Content, LanguageModelV3Message } from '@ai-sdk/provider';
-import { isRecord } from '../system/untrusted.js';
+import { isRecord, jsonIn, recordOf } from '../system/untrusted.js';
 import type { ModelRequest, ToolCall, ToolRound } from './port.js';
 import { answerSchema } from './answer-schema.js';
 import type { RequestForm } from './wires/wire.js';
@@ -94,18 +94,14 @@ function isTurn(turn: unknown): turn is Turn {
 
 /** The call as it came, but for a name or arguments that servers would refuse. */
 function callPart(call: ToolCall): Extract<AssistantMessage['content'][number], { type: 'tool-call' }> {
-  return { type: 'tool-call', toolCallId: call.id, toolName: nameOf(call), input: objectIn(call.argumentsJson) };
+  return {
+    type: 'tool-call',
+    toolCallId: call.id,
+    toolName: nameOf(call),
+    input: recordOf(jsonIn(call.argumentsJson)),
+  };
 }
 
 function nameOf({ name }: ToolCall): string {
   return name.replace(/[^\w-]/g, '_').slice(0, 64) || 'unknown';
-}
-
-function objectIn(json: string): object {
-  try {
-    const value: unknown = JSON.parse(json);
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

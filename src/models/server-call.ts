@@ -1,7 +1,7 @@
 /** One call to a provider's server, and what its reading throws. */
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
-import type { Hidden } from './failed-exchange.js';
+import type { Hidden } from './redaction.js';
 
 /** A provider's server, for requests and the messages of failures. */
 export interface ModelServer {

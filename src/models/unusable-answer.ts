@@ -1,7 +1,8 @@
 /** Answers with a status of success that cannot be used, and why. */
 import type { ModelFailed, ModelFailureKind } from '../errors.js';
 import { fieldOf } from '../system/untrusted.js';
-import { errorMessageOf, isBlocked, kindOfRefusal, modelFailed, redact, redactName } from './failed-exchange.js';
+import { errorMessageOf, isBlocked, kindOfRefusal, modelFailed } from './failed-exchange.js';
+import { redact, redactName } from './redaction.js';
 import type { ServerCall } from './server-call.js';
 
 export function unusable({ purpose }: Pick<ServerCall, 'purpose'>, why: string, kind: ModelFailureKind): ModelFailed {

@@ -11,3 +11,21 @@ export function dollarText(dollars: number): string {
 export function costText(costUsd: number | null): string {
   return costUsd === null ? 'cost not reported' : dollarText(costUsd);
 }
+
+/** A budget, and what is spent of it. */
+export interface BudgetSpent {
+  /** Or null without a limit. */
+  readonly usd: number | null;
+  readonly tokens: number | null;
+  /** Or null if a called model has no price. */
+  readonly spentUsd: number | null;
+  readonly spentTokens: number;
+}
+
+/** What is spent of a budget, in its limits: `$0.02 of $0.50, 2326 of 9000 tokens`. */
+export function budgetText({ usd, tokens, spentUsd, spentTokens }: BudgetSpent): string {
+  return [
+    ...(usd === null ? [] : [`${spentUsd === null ? 'unknown cost' : dollarText(spentUsd)} of $${usd}`]),
+    ...(tokens === null ? [] : [`${spentTokens} of ${tokens} tokens`]),
+  ].join(', ');
+}

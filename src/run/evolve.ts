@@ -182,13 +182,14 @@ function nodeCompleted(state: RunState, { data }: Of<'NodeCompleted'>): Partial<
     return { ownership: { ...ownership, takeovers: 0 }, progress: { ...progress, ...memberAnswered(progress, data) } };
   }
   const { branch, scores, iterationCount } = afterOutput(state, step, output);
-  const routed = followRoute(state, { node, step, branch, next: route?.next ?? [] });
+  const { arrivals, ended } = followRoute(state, { node, step, branch, next: route?.next ?? [] });
   const result = { active: false, branch };
-  const shown = progress.frontier[0]?.step === step ? branch : progress.shown;
   const frontier = changeStep(progress, step, (each) => ({ ...each, ...result }));
+  const shown = progress.frontier[0]?.step === step ? branch : progress.shown;
+  const changes = { scores, iterationCount, arrivals, ended, frontier, shown };
   return {
-    ownership: { ...ownership, takeovers: 0 },
-    progress: { ...progress, ...routed, ...{ scores, iterationCount, frontier, shown } },
+    ownership: ownership.takeovers === 0 ? ownership : { ...ownership, takeovers: 0 },
+    progress: { ...progress, ...changes },
   };
 }
 

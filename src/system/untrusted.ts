@@ -3,10 +3,13 @@
 /** A body is larger than its limit. */
 export class BodyTooLarge extends Error {}
 
+interface HasBody {
+  readonly body: AsyncIterable<Uint8Array> | null;
+}
+
 /** The chunks of a body, at most `maxBytes` in all; leaving the loop cancels the body. @throws {BodyTooLarge} */
-export async function* boundedChunks(response: Response, maxBytes: number): AsyncGenerator<Uint8Array> {
+export async function* boundedChunks({ body }: HasBody, maxBytes: number): AsyncGenerator<Uint8Array, void> {
   let bytes = 0;
-  const body: AsyncIterable<Uint8Array> | null = response.body;
   if (body === null) return;
   for await (const chunk of body) {
     bytes += chunk.length;
@@ -16,7 +19,7 @@ export async function* boundedChunks(response: Response, maxBytes: number): Asyn
 }
 
 /** A body as text. @throws {BodyTooLarge} */
-export async function boundedText(response: Response, maxBytes: number): Promise<string> {
+export async function boundedText(response: HasBody, maxBytes: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const chunk of boundedChunks(response, maxBytes)) text += decoder.decode(chunk, { stream: true });
@@ -41,6 +44,25 @@ export function fieldOf(value: unknown, name: string): unknown {
 /** Whether a value is a JSON object. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A value if it is a JSON object, or an empty one. */
+export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
+
+/** A value if it is a text, or undefined. */
+export function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The value of a JSON text, or null if it holds none. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 /** The message of a thrown value. */

@@ -189,6 +189,18 @@ describe('The budget of a run', () => {
     expect(await warned({ budget: { usd: 1 }, fallbacks: ['model-y'] })).to.have.length(1);
   });
 
+  it('in US dollars does not hide the fault of a council, which makes no call', async () => {
+    const id = await saved({
+      nodes: [{ id: 'a', model: 'model-x' }],
+      edges: [{ source: 'a', target: 'nowhere' }],
+    });
+    const runId = await start({ budget: { usd: 1 } }, `/api/councils/${id}/run`);
+    const over = await rest.until(runId, isOver);
+    expect(over).to.include({ status: 'failed' });
+    expect(over.error).to.include('nowhere');
+    expect(over.budget).to.include({ spent_usd: 0, spent_tokens: 0 });
+  });
+
   it('of a fork is its own or its parent’s, with nothing spent', async () => {
     const runId = await start({ budget: { tokens: 100_000 } });
     await rest.until(runId, isOver);
@@ -202,6 +214,28 @@ describe('The budget of a run', () => {
       tokens: 90_000,
       on_exceeded: 'fail',
     });
+  });
+
+  it('finishes a run of parallel branches with all their drafts', async () => {
+    const id = await saved({
+      nodes: [
+        ...['plan', 'left', 'right'].map((node) => ({ id: node, maxOutputTokens: 100 })),
+        { id: 'join', maxOutputTokens: 50_000 },
+      ],
+      edges: [
+        ...['left', 'right'].map((target) => ({ source: 'plan', target })),
+        ...['left', 'right'].map((source) => ({ source, target: 'join' })),
+      ],
+      budget: { tokens: 9_000, on_exceeded: 'finish' },
+    });
+    const runId = await start({}, `/api/councils/${id}/run`);
+    const over = await rest.until(runId, isOver);
+    expect(over.final_draft).to.match(/^## left\nDraft \d by left\n\n## right\nDraft \d by right$/);
+    const { outcome, drafts } = rest.read(await rest.get(`/api/runs/${runId}/genealogy`), 200, 'genealogy.json');
+    const joined = drafts.find(({ id: draft }) => draft === outcome?.final_draft);
+    expect(joined).to.deep.include({ kind: 'joined', node: null });
+    expect(joined?.parents.drafts).to.have.length(2);
+    expect(rest.read(await rest.get(`/api/runs/${runId}/verify`), 200, 'verification.json').valid).to.equal(true);
   });
 
   it('finishes the run with the current draft', async () => {

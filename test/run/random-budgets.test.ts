@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import type { Graph, NodeUsage, RunBudget } from '../../src/generated/schemas.js';
+import { evolve, firstState } from '../../src/run/evolve.js';
 import { BudgetRefused } from '../../src/run/errors.js';
 import type { RunEvent } from '../../src/run/events.js';
-import type { FrontierNode } from '../../src/run/state.js';
+import type { FrontierNode, RunState } from '../../src/run/state.js';
 import { isFinished } from '../../src/run/state.js';
 import { Budgets } from '../simulation/budgets.js';
 import type { Story } from '../support/given.js';
@@ -68,7 +69,17 @@ function afterNext(story: Story, draws: Draws): Story {
 
 function expectWithinBudget(events: readonly RunEvent[]): void {
   const budgets = new Budgets((holds, detail) => expect(holds, detail).to.equal(true));
-  for (const event of events) budgets.take(event);
+  let before: RunState | null = null;
+  for (const event of events) {
+    const after: RunState = before === null ? firstOf(event) : evolve(before, event);
+    budgets.take(event, { before, after });
+    before = after;
+  }
+}
+
+function firstOf(event: RunEvent): RunState {
+  if (event.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
+  return firstState(event);
 }
 
 describe('The budgets of random runs', () => {

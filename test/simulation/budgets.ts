@@ -1,9 +1,13 @@
 /**
  * Checks a run's budget from its recorded events alone: no call is reserved that would pass the budget, and the recorded
- * usage passes it by no more than what the calls in flight together used above their reservations.
+ * usage passes it by no more than what the calls in flight together used above their reservations. Of the run's state it
+ * checks that `spending` and `effort` hold the same amounts, and that a run which finishes at its budget loses no draft.
  */
 import type { CallUsage, Reservation, RunBudget } from '../../src/generated/schemas.js';
+import { usageOf } from '../../src/run/effort.js';
 import type { RunEvent } from '../../src/run/events.js';
+import { isOpen } from '../../src/run/fork-snapshot.js';
+import type { RunState } from '../../src/run/state.js';
 
 type Amount = { readonly tokens: number; readonly usd: number };
 type Must = (holds: boolean, detail: string) => void;
@@ -16,10 +20,14 @@ export class Budgets {
   readonly #must: Must;
   /** Reservations of the calls in flight, by step. */
   readonly #open = new Map<number, Amount>();
+  /** The panel of each step that has one. */
+  readonly #panels = new Map<number, number>();
   #budget: RunBudget | null = null;
   /** What counts: the usage of each call, or its reservation if the usage is unknown. */
   #counted = NONE;
   #recorded = NONE;
+  #calls = 0;
+  #knownCalls = 0;
   /** What calls have used above their reservations since the last reservation. */
   #above = NONE;
 
@@ -27,12 +35,22 @@ export class Budgets {
     this.#must = must;
   }
 
-  take({ type, data }: RunEvent): void {
-    if (type === 'RunRequested') this.#budget = data.budget ?? null;
+  /** @param run the states before and after the event; before the first event, null */
+  take(event: RunEvent, run: { readonly before: RunState | null; readonly after: RunState }): void {
+    if (event.type === 'RunRequested') this.#budget = event.data.budget ?? null;
     if (this.#budget === null) return;
+    this.#apply(event);
+    this.#mustAgree(run.after);
+    const { before } = run;
+    const isFinish = event.type === 'RunCompleted' && event.data.endedBy === 'budget';
+    if (isFinish && before !== null) this.#mustHoldDrafts(before, event.data.finalDraft ?? '');
+  }
+
+  #apply({ type, data }: RunEvent): void {
     switch (type) {
       case 'NodeStarted':
         this.#end(data.step, null);
+        if (data.panelStep !== undefined) this.#panels.set(data.step, data.panelStep);
         return this.#reserve(data.step, data.reserved);
       case 'CallReserved':
         this.#end(data.step, data);
@@ -40,15 +58,21 @@ export class Budgets {
       case 'NodeCompleted':
       case 'NodeFailed':
         return this.#end(data.step, data.lastCall ?? data);
+      case 'PanelClosed':
+        for (const step of this.#open.keys()) if (this.#panels.get(step) === data.panelStep) this.#end(step, null);
+        return;
       case 'GateDecided':
-        this.#budget = { ...this.#budget, ...data.budget };
+        this.#budget = this.#budget && { ...this.#budget, ...data.budget };
         return;
       case 'RunPaused':
-        if (data.reason === 'budget') for (const step of this.#open.keys()) this.#end(step, null);
+        if (data.reason === 'budget') this.#endAll();
         return;
+      case 'RunCompleted':
+        return this.#endAll();
       case 'RunFailed':
+        this.#endAll();
         if (data.kind !== 'budget_exceeded') return;
-        return this.#must(this.#budget.onExceeded !== 'pause', 'a budget that pauses the run fails it');
+        return this.#must(this.#budget?.onExceeded !== 'pause', 'a budget that pauses the run fails it');
       default:
         return;
     }
@@ -57,10 +81,15 @@ export class Budgets {
   #reserve(step: number, reserved: Reservation | undefined): void {
     this.#must(reserved !== undefined && reserved.usd !== null, `step ${step} reserves ${JSON.stringify(reserved)}`);
     if (reserved === undefined) return;
+    this.#calls += 1;
     this.#open.set(step, { tokens: reserved.tokens, usd: reserved.usd ?? 0 });
     this.#above = NONE;
     const all = [...this.#open.values()].reduce(plus, this.#counted);
     this.#mustFit(all, NONE, 'spent and reserved');
+  }
+
+  #endAll(): void {
+    for (const step of this.#open.keys()) this.#end(step, null);
   }
 
   #end(step: number, call: Partial<CallUsage> | null): void {
@@ -70,6 +99,7 @@ export class Budgets {
     const { inputTokens = null, outputTokens = null } = call?.usage ?? {};
     const isKnown = inputTokens !== null && outputTokens !== null;
     const used = isKnown ? { tokens: inputTokens + outputTokens, usd: call?.costUsd ?? 0 } : NONE;
+    this.#knownCalls += isKnown ? 1 : 0;
     this.#recorded = plus(this.#recorded, used);
     this.#counted = plus(this.#counted, isKnown ? used : reserved);
     this.#above = plus(this.#above, {
@@ -77,6 +107,33 @@ export class Budgets {
       usd: Math.max(0, used.usd - reserved.usd),
     });
     this.#mustFit(this.#recorded, this.#above, 'recorded');
+  }
+
+  #mustAgree({ spending, effort }: RunState): void {
+    const { spent = NONE } = spending ?? {};
+    this.#mustEqual(this.#counted, { tokens: spent.tokens, usd: spent.usd ?? Number.NaN }, 'spent');
+    const { calls, toldCalls, inputTokens, outputTokens, costUsd } = usageOf(effort);
+    const used = { tokens: (inputTokens ?? 0) + (outputTokens ?? 0), usd: costUsd ?? 0 };
+    this.#mustEqual(this.#recorded, used, 'used');
+    const counts = `${calls} calls, ${toldCalls} known, of ${this.#calls} and ${this.#knownCalls}`;
+    this.#must(calls === this.#calls && toldCalls === this.#knownCalls, counts);
+  }
+
+  #mustEqual(amount: Amount, shown: Amount, what: string): void {
+    const isEqual = amount.tokens === shown.tokens && Math.abs(amount.usd - shown.usd) <= ROUNDING.usd;
+    this.#must(isEqual, `${JSON.stringify(amount)} recorded, ${JSON.stringify(shown)} shown as ${what}`);
+  }
+
+  /** The result holds the draft of each branch, but for one that another branch has worked on. */
+  #mustHoldDrafts(run: RunState, result: string): void {
+    const { arrivals, ended, frontier } = run.progress;
+    const begun = frontier.filter((each) => isOpen(run, each));
+    const branches = [...arrivals, ...ended, ...begun].map(({ branch }) => branch);
+    const shared = new Set(branches.flatMap(({ forks }) => forks.map(({ draftFrom }) => draftFrom)));
+    for (const { draft, draftFrom } of branches) {
+      const isHeld = draft === null || shared.has(draftFrom) || result.includes(draft);
+      this.#must(isHeld, `"${draft}" is not in the result "${result}"`);
+    }
   }
 
   #mustFit(amount: Amount, above: Amount, what: string): void {

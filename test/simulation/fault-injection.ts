@@ -54,7 +54,10 @@ export class FaultInjection {
     const had = (...kinds: readonly FaultKind[]): boolean => kinds.some((each) => this.injected[each] !== undefined);
     switch (kind) {
       case 'node_failed':
-        return had('model-unavailable', 'model-hangs', 'model-nonsense', 'model-refuses', 'freeze');
+        return had(
+          ...(['model-unavailable', 'model-hangs', 'model-nonsense', 'model-refuses', 'freeze'] as const),
+          ...(['connection-lost', 'stream-broken'] as const),
+        );
       case 'takeover_limit':
         return had(...TAKEOVER_FAULTS);
     }

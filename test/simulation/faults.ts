@@ -25,8 +25,16 @@ const AT_APPENDS = [
   'append-dies-after',
 ] as const;
 
-/** Faults of the usage that the model reports: none, or more than its calls have reserved. */
-const USAGE_FAULTS = ['usage-unknown', 'usage-above'] as const;
+/** Faults of what calls cost. */
+const COST_FAULTS = [
+  /** The model reports no usage, or more than its calls have reserved. */
+  'usage-unknown',
+  'usage-above',
+  /** Each call's first request breaks off, and is made again. */
+  'stream-broken',
+  /** The server breaks connections: an outage whose requests may have been billed. */
+  'connection-lost',
+] as const;
 
 /** Faults that a plan draws. The engine must survive them. It cannot survive `append-forgotten`. */
 const DRAWN_FAULTS = [
@@ -55,7 +63,7 @@ const DRAWN_FAULTS = [
 ] as const;
 
 /** Every fault of a plan. */
-export const FAULT_KINDS = [...DRAWN_FAULTS, ...USAGE_FAULTS] as const;
+export const FAULT_KINDS = [...DRAWN_FAULTS, ...COST_FAULTS] as const;
 
 export type FaultKind = (typeof FAULT_KINDS)[number] | 'append-forgotten';
 
@@ -184,7 +192,7 @@ export function planOf(seed: number): Plan {
   const runs = plan.runs.map((run) => {
     return { ...run, hasTools: draws.chance(TOOLS_SHARE), spending: spendingOf(budgets) };
   });
-  const faults = [...plan.faults, ...usageFaultsOf(plan, budgets)];
+  const faults = [...plan.faults, ...costFaultsOf(plan, budgets)];
   return { ...plan, runs, faults, requests: [...plan.requests, ...listsOf(plan, new Draws(seed + 31))] };
 }
 
@@ -208,10 +216,10 @@ function spendingOf(draws: Draws): RunBudget | undefined {
   return draws.chance(0.3) ? { usd: tokens * TOKEN_USD, tokens: null, onExceeded } : { usd: null, tokens, onExceeded };
 }
 
-function usageFaultsOf({ requests }: Plan, draws: Draws): readonly Fault[] {
+function costFaultsOf({ requests }: Plan, draws: Draws): readonly Fault[] {
   if (!draws.chance(0.3)) return [];
   const atMs = requests[draws.whole(0, requests.length - 1)]?.atMs ?? 0;
-  return [{ kind: draws.pick(USAGE_FAULTS), atMs, slot: 0, forMs: 200 + draws.random() * 2_000 }];
+  return [{ kind: draws.pick(COST_FAULTS), atMs, slot: 0, forMs: 200 + draws.random() * 2_000 }];
 }
 
 /** Share of runs with a budget. */

@@ -1,4 +1,4 @@
-/** Checks every call to a model by any instance of a history. */
+/** Checks every request to a model by any instance of a history. */
 import type { ModelRequest } from '../../src/models/port.js';
 import { runStream } from '../../src/run/events.js';
 import type { FrontierNode } from '../../src/run/state.js';
@@ -24,6 +24,8 @@ export class ModelCalls {
   readonly #deps: ModelCallsDeps;
   /** Calls in flight, by instance, run, step and attempt. */
   readonly #calling = new Set<string>();
+  /** By run and attempt, the requests that were billed, or are under way. */
+  readonly #billed = new Map<string, number>();
   /** Answers of models that no run has recorded. */
   readonly #drafts = new Set<string>();
   #written = 0;
@@ -54,7 +56,7 @@ export class ModelCalls {
     if (found === null) {
       const what = `a model is called for "${label}" of "${topic}", which is under way nowhere`;
       must(false, 'append before act', () => what);
-      return { toolCalls: () => [], ended: () => undefined };
+      return { toolCalls: () => [], ended: () => undefined, isFree: () => undefined };
     }
     const { runId, record, owner, at } = found;
     const attempt = `${at.step}.${at.attempt}`;
@@ -62,7 +64,10 @@ export class ModelCalls {
     const exchanges = request.rounds?.flatMap((round) => round.exchanges) ?? [];
     const isRecorded = record.attempts.has(attempt) && record.toolCallsOf(attempt) >= exchanges.length;
     must(isRecorded, 'append before act', () => `${call} is called for and not recorded`);
-    must(isReserved(request, { record, attempt }), 'no call without a reservation', () => call);
+    const billed = this.#billed.get(`${runId} ${attempt}`) ?? 0;
+    const isReserved = record.state?.spending === null || record.furtherCallsOf(attempt) >= billed;
+    must(isReserved, 'no call without a reservation', () => `${call} after ${billed}`);
+    this.#billed.set(`${runId} ${attempt}`, billed + 1);
     const result = record.results.get(at.step);
     const heard = instance.known.get(runStream(runId)) ?? 0;
     const isKnown = result !== undefined && (result.by === owner || result.seq < heard);
@@ -73,6 +78,7 @@ export class ModelCalls {
     this.#calling.add(call);
     return {
       toolCalls: (draws) => toolCalls.askedIn(runId, attempt, request, draws),
+      isFree: () => void this.#billed.set(`${runId} ${attempt}`, billed),
       ended: (given) => {
         this.#calling.delete(call);
         if (given !== null) this.#drafts.add(given);
@@ -90,12 +96,4 @@ export class ModelCalls {
     }
     return null;
   }
-}
-
-/** Whether a call after a round of tools is reserved, if its run has a budget. */
-function isReserved(
-  { rounds = [] }: ModelRequest,
-  { record, attempt }: { readonly record: RunRecord; readonly attempt: string },
-): boolean {
-  return record.state?.spending === null || record.furtherCallsOf(attempt) >= rounds.length;
 }

@@ -114,7 +114,8 @@ export class RunRecord {
     const event = runEventOf(recorded);
     this.#replay(event);
     this.#ownership(event, recorded.metadata['instanceId'] ?? '');
-    this.#budgets.take(event);
+    const [before = null, after] = [this.states.at(-2), this.state];
+    if (after !== null) this.#budgets.take(event, { before, after });
     this.#rules(event, recorded.metadata['instanceId'] ?? '');
     this.events.push(event);
   }

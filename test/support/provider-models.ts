@@ -1,5 +1,5 @@
 /** Models of providers as tests ask them, each on a transport of its own. */
-import { Agent } from 'undici';
+import { modelTransport, NO_PROXIES } from '../../src/models/transport.js';
 import { providerModel } from '../../src/models/sdk-model.js';
 import type { ProviderSettings } from '../../src/config-providers.js';
 import type { LanguageModel } from '../../src/models/port.js';
@@ -24,7 +24,7 @@ export async function modelAt(
   api: ProviderSettings['api'],
   { now, after, ...endpoint }: Endpoint & { readonly now?: string; readonly after?: System['after'] },
 ): Promise<LanguageModel> {
-  const transport = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+  const transport = modelTransport(NO_PROXIES);
   const node = nodeSystem();
   const system = { now: () => now ?? node.now(), after: after ?? node.after };
   return await providerModel(providerSettings(api, endpoint), { transport, system });

@@ -2,7 +2,7 @@
 import type { BudgetChange, BudgetStatus } from '../../generated/schemas.js';
 import type { Unit } from '../commands/budget-options.js';
 import { amountOf } from '../commands/budget-options.js';
-import { budgetText } from './usage-text.js';
+import { budgetText } from '../../run/cost-text.js';
 
 export const BUDGET_QUESTION =
   'approve tokens=N usd=N (new totals, one or both), or reject (a, r; a comment may follow)?';
@@ -10,11 +10,12 @@ export const BUDGET_QUESTION =
 /** What the pause says. */
 export function budgetPauseText(next: readonly string[], budget: BudgetStatus): string {
   const { usd, tokens, needed_usd: neededUsd = null, needed_tokens: neededTokens = 0 } = budget;
+  const { spent_usd: spentUsd, spent_tokens: spentTokens } = budget;
   const needed = [
     ...(usd === null ? [] : [neededUsd === null ? 'an unknown amount of dollars' : `$${neededUsd}`]),
     ...(tokens === null ? [] : [`${neededTokens} tokens`]),
   ];
-  const spent = `Paused for its budget before ${next.join(', ')}: ${budgetText(budget)} spent`;
+  const spent = `Paused for its budget before ${next.join(', ')}: ${budgetText({ usd, tokens, spentUsd, spentTokens })} spent`;
   return `${spent}. To go on, the run needs a total of at least ${needed.join(' and ')}.`;
 }
 

@@ -1,10 +1,11 @@
 /** The difference between two states of runs: field by field, texts line by line. */
 import type { FoldedRun } from '../../generated/schemas.js';
 import type { RunCost } from '../records/run-cost.js';
+import { budgetText } from '../../run/cost-text.js';
 import { usageOf } from '../../run/effort.js';
 import type { Style, Styler } from './printer.js';
 import { inOneLine, printable } from './printer.js';
-import { budgetText, usageText } from './usage-text.js';
+import { usageText } from './usage-text.js';
 import { diffArrays } from 'diff/lib/diff/array.js';
 
 /** Unchanged lines shown around each change. */
@@ -153,7 +154,7 @@ function costFields(cost: RunCost | null): readonly (readonly [name: string, val
   const usage = totals.calls === 0 ? 'no calls' : `${callsText(totals.calls)}, ${usageText(totals)}`;
   if (cost.spending === null) return [['usage', usage]];
   const { budget, spent } = cost.spending;
-  const spending = budgetText({ ...budget, spent_usd: spent.usd, spent_tokens: spent.tokens });
+  const spending = budgetText({ ...budget, spentUsd: spent.usd, spentTokens: spent.tokens });
   return [
     ['usage', usage],
     ['budget', `${spending}, then ${budget.onExceeded}`],

@@ -1,6 +1,5 @@
-/** Tokens, costs and budgets in words, as all commands print them. What is not known is not 0. */
-import type { BudgetStatus } from '../../generated/schemas.js';
-import { costText, dollarText } from '../../run/cost-text.js';
+/** Tokens and costs in words, as all commands print them. What is not known is not 0. */
+import { costText } from '../../run/cost-text.js';
 
 /** What calls have used; null is not reported. */
 export interface Used {
@@ -17,13 +16,4 @@ export function usageText({ inputTokens, outputTokens, costUsd }: Used): string 
   if (isUnknown && costUsd === null) return NOTHING_REPORTED;
   const tokens = isUnknown ? 'tokens not reported' : `${inputTokens ?? '?'} tokens in, ${outputTokens ?? '?'} out`;
   return `${tokens}, ${costText(costUsd)}`;
-}
-
-/** What is spent of a budget, in its limits: `$0.02 of $0.50, 2326 of 9000 tokens`. */
-export function budgetText(budget: Pick<BudgetStatus, 'usd' | 'tokens' | 'spent_usd' | 'spent_tokens'>): string {
-  const { usd, tokens, spent_usd: spentUsd, spent_tokens: spentTokens } = budget;
-  return [
-    ...(usd === null ? [] : [`${spentUsd === null ? 'unknown' : dollarText(spentUsd)} of $${usd}`]),
-    ...(tokens === null ? [] : [`${spentTokens} of ${tokens} tokens`]),
-  ].join(', ');
 }

@@ -1,6 +1,7 @@
 /** The growing record of one run: its events, and the service's own fold of them up to any event. */
 import type { RunEvent } from '../../client/run-events.js';
 import type { GateAction } from '../../generated/schemas.js';
+import type { BudgetSpent } from '../../run/cost-text.js';
 import type { UsageTotals } from '../../run/effort.js';
 import { usageOf } from '../../run/effort.js';
 import { upcast } from '../../run/events.js';
@@ -49,6 +50,8 @@ export interface RunSnapshot {
   /** The instance that owns the run, or null if none does. */
   readonly owner: string | null;
   readonly usage: UsageTotals;
+  /** The budget with what is spent of it, or null if the run has none. */
+  readonly budget: BudgetSpent | null;
   /** Time in ended pauses, in milliseconds. */
   readonly waitedMs: number;
 }
@@ -59,6 +62,8 @@ export interface PauseShown {
   /** `seq` of its RunPaused event, which a decision must name. */
   readonly seq: number;
   readonly pausedAt: string;
+  /** `budget`: the next calls would pass the run's budget. Null: a pause of God Mode. */
+  readonly reason: 'budget' | null;
   /** The decision until the run resumes, or null before it. */
   readonly decision: GateAction | null;
   /** The approval rule and its votes, or null if any key with the scope may decide at any time. */
@@ -114,7 +119,7 @@ export class RunRecord {
     const event = upcast(stored);
     const before = this.#head;
     const after = folded(before, event);
-    if (before !== null) this.#history?.add(event, { before, after });
+    if (before !== null) this.#history?.add(event, before);
     else if (event.type === 'RunRequested') this.#history = new HistoryBuilder(event, after);
     this.#head = after;
     if (event.seq % CHECKPOINT_EVERY === 0) this.#checkpoints.push(after);
@@ -155,7 +160,7 @@ function folded(state: RunState | null, event: RunEvent): RunState {
 }
 
 export function snapshotOf(run: RunState): RunSnapshot {
-  const { phase, progress, ownership, effort } = run;
+  const { phase, progress, ownership, effort, spending } = run;
   const { shown } = progress;
   const pause = pauseOf(run);
   const isUnderWay = phase.status === 'running';
@@ -165,7 +170,7 @@ export function snapshotOf(run: RunState): RunSnapshot {
     activeNode: progress.activeNode,
     // An active node of a fork's first state has not started.
     activeNodes: isUnderWay
-      ? [...new Set(progress.frontier.filter((each) => each.active && each.attempt > 0).map((each) => each.node))]
+      ? progress.frontier.filter((each) => each.active && each.attempt > 0).map((each) => each.node)
       : [],
     topic: progress.inputTopic,
     draft: shown.draft,
@@ -180,11 +185,16 @@ export function snapshotOf(run: RunState): RunSnapshot {
     pause: pause === null ? null : pauseShown(run, pause),
     owner: ownership.owner,
     usage: usageOf(effort),
+    budget: spending === null ? null : budgetSpent(spending),
     waitedMs: effort.waitedMs,
   };
 }
 
+function budgetSpent({ budget: { usd, tokens }, spent }: NonNullable<RunState['spending']>): BudgetSpent {
+  return { usd, tokens, spentUsd: spent.usd, spentTokens: spent.tokens };
+}
+
 function pauseShown(run: RunState, open: RunPause): PauseShown {
-  const { number, seq, pausedAt, decision } = open;
-  return { number, seq, pausedAt, decision, approvals: approvalsAt(run, open) };
+  const { number, seq, pausedAt, reason, decision } = open;
+  return { number, seq, pausedAt, reason, decision, approvals: approvalsAt(run, open) };
 }

@@ -15,8 +15,7 @@ export interface Chunk<T> {
   load(): void;
 }
 
-/** A module that loads once, when a component first needs it. */
-export function chunk<T>(load: () => Promise<T>): Chunk<T> {
+function chunk<T>(load: () => Promise<T>): Chunk<T> {
   const state = signal<Loaded<T>>({ status: 'loading' });
   let isAsked = false;
   return {

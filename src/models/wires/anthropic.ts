@@ -1,5 +1,5 @@
 /** Anthropic's messages. */
-import { fieldOf, isList, isRecord } from '../../system/untrusted.js';
+import { fieldOf, isList, recordOf, textOf } from '../../system/untrusted.js';
 import type { ModelUsage } from '../port.js';
 import { errorInAnswer } from '../unusable-answer.js';
 import { count, plainUsage, sumOf } from '../usage.js';
@@ -51,7 +51,7 @@ function eventIn(event: unknown, call: ServerCall): unknown {
     case 'content_block_delta':
       return call.reading['isLeftOut'] === true || !isDelta(fieldOf(event, 'delta'))
         ? null
-        : { ...object(event), index };
+        : { ...recordOf(event), index };
     case 'content_block_stop':
       return call.reading['isLeftOut'] === true ? null : { type, index };
     case 'message_delta':
@@ -79,10 +79,9 @@ function blockIn(block: unknown, index: number, { rounds }: ServerCall): readonl
     case 'redacted_thinking':
       return [{ type, data: text('data') }];
     case 'tool_use': {
-      const input = fieldOf(block, 'input');
       if (text('name') === '') return [];
       const id = text('id') || `call_${rounds}_${index}`;
-      return [{ type, id, name: text('name'), input: isRecord(input) ? input : {} }];
+      return [{ type, id, name: text('name'), input: recordOf(fieldOf(block, 'input')) }];
     }
     default:
       return [];
@@ -104,22 +103,14 @@ const DELTAS: ReadonlyMap<unknown, string> = new Map<unknown, string>([
 
 function stopIn(from: unknown): object {
   return {
-    stop_reason: textOf(fieldOf(from, 'stop_reason')),
-    stop_sequence: textOf(fieldOf(from, 'stop_sequence')),
+    stop_reason: textOf(fieldOf(from, 'stop_reason')) ?? null,
+    stop_sequence: textOf(fieldOf(from, 'stop_sequence')) ?? null,
   };
 }
 
 /** The package insists on both counts: -1 is one that the server does not report. */
 function usageIn(usage: unknown): object {
   return { input_tokens: -1, output_tokens: -1, ...plainUsage(usage) };
-}
-
-function textOf(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
-}
-
-function object(value: unknown): object {
-  return isRecord(value) ? value : {};
 }
 
 function isStopped(event: unknown): boolean {

@@ -1,10 +1,9 @@
 /** Chat completions: OpenAI's, and every server that calls itself compatible. */
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { ModelFailed } from '../../errors.js';
-import { fieldOf, isList, isRecord, listOf } from '../../system/untrusted.js';
-import { parsed } from '../answer-body.js';
+import { fieldOf, isList, isRecord, jsonIn, listOf, recordOf, textOf } from '../../system/untrusted.js';
 import type { ServerCall } from '../server-call.js';
-import { redact } from '../failed-exchange.js';
+import { redact } from '../redaction.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
 import type { ModelUsage } from '../port.js';
 import { count, plainUsage, sumOf } from '../usage.js';
@@ -86,7 +85,7 @@ function bodyIn(
 }
 
 function withoutReasoning(message: unknown): unknown {
-  const { reasoning_content: _, reasoning_details: __, ...rest } = object(message);
+  const { reasoning_content: _, reasoning_details: __, ...rest } = recordOf(message);
   return rest;
 }
 
@@ -99,11 +98,12 @@ function refuseError(body: unknown, call: ServerCall): void {
 
 /** A choice in the form that the package reads. */
 function choiceIn(choice: unknown, field: 'message' | 'delta', call: ServerCall): object {
-  const message = object(fieldOf(choice, field));
+  const message = recordOf(fieldOf(choice, field));
   const given = listOf(message['tool_calls']);
-  const calls = given.flatMap((each, index) =>
-    field === 'message' ? toolCall(each, index, call) : callPiece(each, call),
-  );
+  const calls =
+    field === 'delta'
+      ? given.flatMap((each) => callIn(each, fieldOf(each, 'index'), call))
+      : given.filter(isNamed).flatMap((each, index) => callIn(each, index, call));
   remember(message, call);
   refuseRefusal(message, call);
   const reason = finishOf(choice);
@@ -118,6 +118,10 @@ function choiceIn(choice: unknown, field: 'message' | 'delta', call: ServerCall)
     },
     finish_reason: reason,
   };
+}
+
+function isNamed(given: unknown): boolean {
+  return isText(fieldOf(fieldOf(given, 'function'), 'name'));
 }
 
 /** The finish reason, or null if there is none; some servers write "null" until there is one. */
@@ -153,26 +157,16 @@ function content(given: unknown): unknown {
   });
 }
 
-/** Arguments come as JSON text; some servers send the object itself, or none. Some give no id, or one id to all. */
-function toolCall(given: unknown, index: number, call: ServerCall): readonly object[] {
-  const name = fieldOf(fieldOf(given, 'function'), 'name');
-  if (typeof name !== 'string') return [];
-  const ids = new Set(listOf(call.reading['ids']));
-  const id = fieldOf(given, 'id');
-  const own = isText(id) && !ids.has(id) ? id : `call_${call.rounds}_${index}`;
-  call.reading['ids'] = [...ids, own];
-  const args = argumentsOf(given);
-  return [{ ...signed(given), id: own, function: { name, arguments: args.trim() === '' ? '{}' : args } }];
-}
-
 /**
- * A piece of a streamed call. Some servers give every call index 0 or none, and no id or one id to all: each call gets an
- * index and an id of its own.
+ * A call, or a piece of one in a stream. Some servers give every call index 0 or none, and no id or one id to all: each call
+ * gets an index and an id of its own. Arguments come as JSON text; some servers send the object itself, or none.
+ *
+ * @param sent the index that the server sent; in a whole answer the call's place
  */
-function callPiece(given: unknown, call: ServerCall): readonly object[] {
+function callIn(given: unknown, sent: unknown, call: ServerCall): readonly object[] {
   const pieces = listOf(call.reading['pieces']) as readonly StreamedCall[];
   const name = fieldOf(fieldOf(given, 'function'), 'name');
-  const piece = { sent: fieldOf(given, 'index'), id: fieldOf(given, 'id'), name, args: argumentsOf(given) };
+  const piece = { sent, id: fieldOf(given, 'id'), name, args: argumentsOf(given) };
   const last = pieces.findLast((each) => each.sent === piece.sent);
   if (last !== undefined && !isNextCall(piece, last)) {
     last.args += piece.args;
@@ -198,7 +192,7 @@ interface StreamedCall {
 function isNextCall({ sent, id, name, args }: StreamedCall, last: StreamedCall): boolean {
   if (!isText(name)) return false;
   if (name !== last.name || (isText(id) ? id !== last.id : sent === undefined)) return true;
-  return args.trimStart().startsWith('{') && isRecord(parsed(last.args));
+  return args.trimStart().startsWith('{') && isRecord(jsonIn(last.args));
 }
 
 /** Gemini's thought signature of a call, which goes back with it. */
@@ -230,14 +224,6 @@ function usageOf(raw: unknown): ModelUsage {
     reasoningTokens: reasoning,
     ...(typeof cost === 'number' && cost >= 0 && { costUsd: cost }),
   };
-}
-
-function object(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }
 
 function isText(value: unknown): value is string {

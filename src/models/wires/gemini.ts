@@ -1,7 +1,8 @@
 /** Gemini's generateContent. */
 import { fieldOf, isRecord, listOf } from '../../system/untrusted.js';
 import type { ModelUsage } from '../port.js';
-import { modelFailed, redactName } from '../failed-exchange.js';
+import { modelFailed } from '../failed-exchange.js';
+import { redactName } from '../redaction.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
 import { count, plainUsage, sumOf } from '../usage.js';
 import type { ServerCall } from '../server-call.js';

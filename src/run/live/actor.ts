@@ -255,25 +255,23 @@ export class RunActor {
     const { system, model, prices, tools, tokens } = this.#deps;
     const { signal } = call;
     const { run } = this;
-    const hasBudget = run.spending !== null;
-    const graphNode = nodeOf(run, at);
-    const node = {
-      ...graphNode,
-      ...(at.model !== null && { model: at.model }),
-      ...(hasBudget && { maxOutputTokens: outputLimitOf(graphNode) }),
-    };
+    const node = nodeOf(run, at);
     if (at.delayMs > 0) await wait(system, at.delayMs, signal);
     // Waits for the commands in flight: one whose outcome is still unknown may end the run and abort this attempt.
     const mayBegin = (): Promise<void> => this.settled();
     const options = { runId: run.runId, timeoutMs: node.timeoutMs, outage: at.outage, signal, mayBegin };
     const outcome = await executeStep({
       node,
+      ...(at.model !== null && { model: at.model }),
       ...(assigned ?? assignmentOf(run, at)),
       ask: askWith(model, options),
       signal,
       monotonicMs: system.monotonicMs,
       kit: { tools: tools.granted(grantedTools(at.tools)), record: (call) => this.#record(at, call), system },
-      ...(hasBudget && { reserve: (next: FurtherCall) => this.#reserve(at, next) }),
+      ...(run.spending !== null && {
+        maxOutputTokens: outputLimitOf(node),
+        reserve: (next: FurtherCall) => this.#reserve(at, next),
+      }),
       tokenSink: () => tokens.sinkFor(run.runId, attemptOf(at)),
     });
     if (signal.aborted) return;

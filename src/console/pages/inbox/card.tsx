@@ -7,6 +7,7 @@ import { withoutMarks } from '../../record/plain-draft.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { actor, may } from '../../shell/session.js';
+import { BudgetPause } from '../../ui/budget-fields.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';
 import { useResource, type Resource } from '../../ui/resource.js';
@@ -15,6 +16,7 @@ import { DraftDiff } from '../../ui/text-diff.js';
 import { Ago, dateTimeText, now, Since } from '../../ui/time.js';
 import type { DraftsByNode, SeenDrafts } from './seen-drafts.js';
 import type { Card, InboxStore } from './store.js';
+import { isForBudget } from './store.js';
 
 interface CardProps {
   readonly card: Card;
@@ -64,6 +66,7 @@ function Head({ pause, store, id }: HeadProps) {
             next: {store.labelOf(pause, node)}
           </Badge>
         ))}
+        {isForBudget(pause) && <Badge tone="bad">budget</Badge>}
         <span>
           waiting for <Since at={pause.waiting_since} />
         </span>
@@ -230,6 +233,7 @@ interface DecideProps extends Shown {
 
 function Decide({ card, store, state, isCurrent = false }: DecideProps) {
   const { pause, isBusy, mayDecide } = card;
+  const isRaise = isForBudget(pause);
   const link = (
     <a class="small" href={pageUrl(['runs', pause.run_id], { at: pause.expected_seq })}>
       Open run
@@ -237,10 +241,13 @@ function Decide({ card, store, state, isCurrent = false }: DecideProps) {
   );
   if (!mayDecide) {
     return (
-      <div class="row">
-        <p class="muted small grow">{whyNot(pause, state)}</p>
-        {link}
-      </div>
+      <>
+        {isRaise && <Limits card={card} store={store} />}
+        <div class="row">
+          <p class="muted small grow">{whyNot(pause, state)}</p>
+          {link}
+        </div>
+      </>
     );
   }
   const hasApproved = pause.votes.some((vote) => vote.actor === actor.value && vote.action === 'approve');
@@ -248,6 +255,7 @@ function Decide({ card, store, state, isCurrent = false }: DecideProps) {
   const keyOf = (key: string) => (isCurrent ? key : undefined);
   return (
     <>
+      {isRaise && <Limits card={card} store={store} />}
       <div class="row decide">
         <Button
           tone="primary"
@@ -257,9 +265,11 @@ function Decide({ card, store, state, isCurrent = false }: DecideProps) {
         >
           Approve
         </Button>
-        <Button disabled={isBusy} shortcut={keyOf('e')} onClick={() => store.askForEdit(card)}>
-          Edit
-        </Button>
+        {!isRaise && (
+          <Button disabled={isBusy} shortcut={keyOf('e')} onClick={() => store.askForEdit(card)}>
+            Edit
+          </Button>
+        )}
         <Button tone="danger" disabled={isBusy} shortcut={keyOf('r')} onClick={() => void store.decide(card, 'reject')}>
           Reject
         </Button>
@@ -267,6 +277,22 @@ function Decide({ card, store, state, isCurrent = false }: DecideProps) {
       </div>
       {isCurrent && <Comment card={card} store={store} />}
     </>
+  );
+}
+
+/** What a pause for the budget needs, and its new limits. */
+function Limits({ card, store }: Shown) {
+  const { key, pause, mayDecide } = card;
+  const { value: found } = store.limitFaults;
+  if (pause.budget === undefined) return null;
+  return (
+    <BudgetPause
+      status={pause.budget}
+      mayDecide={mayDecide}
+      typed={store.limitsOf(card)}
+      faults={found?.key === key ? found.faults : {}}
+      onType={(change) => store.typeLimits(card, change)}
+    />
   );
 }
 

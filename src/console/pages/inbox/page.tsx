@@ -75,7 +75,11 @@ function Cards({ store }: { readonly store: InboxStore }) {
     return <Failure error={pendingApprovals.fault} onRetry={() => window.location.reload()} />;
   if (!pendingApprovals.isKnown) return <Loading what="the inbox" />;
   if (current === null)
-    return <Empty title="No run waits">Runs in God Mode wait here for a decision before each step.</Empty>;
+    return (
+      <Empty title="No run waits">
+        Runs in God Mode wait here for a decision before each step, and any run that reaches its budget.
+      </Empty>
+    );
   const last = Math.max(shown.value, cards.indexOf(current) + 1);
   return (
     <div class="stack">

@@ -6,6 +6,8 @@ import { InvalidError, StalePauseError, TooLargeError } from '../../../client/er
 import type { Pause } from '../../../client/pause.js';
 import type { Approval, ApprovalGone, GodModeState } from '../../../generated/schemas.js';
 import { pauseKey, type PendingApprovals } from '../../shell/pending-approvals.js';
+import type { LimitFaults, TypedLimits } from '../../record/budget.js';
+import { NO_LIMITS, limitsIn, suggestedLimits } from '../../record/budget.js';
 import { excerpt } from '../../record/counts.js';
 import { agoText } from '../../record/durations.js';
 import { NodeLabels } from './node-labels.js';
@@ -79,10 +81,14 @@ export class InboxStore {
   readonly #decided = signal<ReadonlySet<string>>(new Set());
   readonly #edits = new Map<string, OpenEdit>();
   readonly #comments = signal<ReadonlyMap<string, string>>(new Map());
+  readonly #limits = signal<ReadonlyMap<string, TypedLimits>>(new Map());
   #place = 0;
   /** The pause to edit when its state is loaded, and the last loaded state. */
   #keyToEdit: string | null = null;
   #loaded: GodModeState | null = null;
+
+  /** What is wrong with the limits of the last approval of a pause for the budget, or null. */
+  readonly limitFaults = signal<{ readonly key: string; readonly faults: LimitFaults } | null>(null);
 
   /** The pause for which the user enters a reason to reject, or null. */
   readonly rejecting = signal<string | null>(null);
@@ -187,16 +193,32 @@ export class InboxStore {
     this.#comments.value = new Map([...this.#comments.value, [key, text] as const].slice(-MAX_REMEMBERED));
   }
 
-  /** Approves or rejects, once. */
-  async decide({ key, pause, mayDecide }: Card, action: Action): Promise<void> {
+  /** The new limits of a pause for the budget, as typed or suggested. */
+  limitsOf({ key, pause: { budget } }: Card): TypedLimits {
+    return this.#limits.value.get(key) ?? (budget === undefined ? NO_LIMITS : suggestedLimits(budget));
+  }
+
+  typeLimits(card: Card, change: Partial<TypedLimits>): void {
+    const typed = { ...this.limitsOf(card), ...change };
+    this.#limits.value = new Map([...this.#limits.value, [card.key, typed] as const].slice(-MAX_REMEMBERED));
+  }
+
+  /** Approves or rejects, once; at a pause for the budget it approves with the typed limits. */
+  async decide(card: Card, action: Action): Promise<void> {
+    const { key, pause, mayDecide } = card;
     if (!mayDecide || this.#busy.peek().has(key)) return;
     const comment = this.commentOn(key).trim() || undefined;
-    await this.#send(pause, action, (at) => at[action]({ comment })).catch(this.#deps.onFault);
+    const { limits: budget, faults } = limitsIn(this.limitsOf(card));
+    const isRaise = action === 'approve' && isForBudget(pause);
+    this.limitFaults.value = isRaise ? { key, faults } : null;
+    if (isRaise && Object.keys(faults).length > 0) return;
+    const send = (at: Pause) => (isRaise ? at.approve({ comment, budget }) : at[action]({ comment }));
+    await this.#send(pause, action, send).catch(this.#deps.onFault);
   }
 
   /** Opens the edit of a card when its state is loaded, and restores an earlier edit. */
   askForEdit(card: Card): void {
-    if (!card.mayDecide || card.isBusy) return;
+    if (!card.mayDecide || card.isBusy || isForBudget(card.pause)) return;
     this.#keyToEdit = card.key;
     this.select(card);
     if (this.#loaded !== null) this.onStateLoaded(card.pause, this.#loaded);
@@ -322,6 +344,11 @@ export class InboxStore {
       ? `${topicOf(pause)} was ${OUTCOMES[outcome]} ${ago}.`
       : `${actor} ${OUTCOMES[outcome]} ${topicOf(pause)} ${ago}.`;
   }
+}
+
+/** Whether a pause is for the budget of its run. */
+export function isForBudget({ pause_reason: reason }: Approval): boolean {
+  return reason === 'budget';
 }
 
 function isSelected({ run_id: runId, expected_seq: seq }: Approval, { run, at }: InboxView): boolean {

@@ -1,5 +1,6 @@
 /** The head of a run's page: its status and usage now, and its actions. */
 import { useSignal } from '@preact/signals';
+import { budgetText } from '../../../run/cost-text.js';
 import { usageText } from '../../record/event-text.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
@@ -52,6 +53,7 @@ function factsOf({ now, actor, createdAt, endedAt }: RunSummary): readonly Fact[
     ['Score', now.score ?? '–'],
     ['Drafts', now.iteration],
     ['Usage', usageText(now.usage)],
+    ...(now.budget === null ? [] : [['Budget', budgetText(now.budget)] as const]),
     [
       'Started',
       <>

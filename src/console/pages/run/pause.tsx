@@ -1,13 +1,14 @@
 /** The open pause of a run, with buttons to decide it. */
 import type { Signal } from '@preact/signals';
 import { useSignal } from '@preact/signals';
-import { StalePauseError } from '../../../client/errors.js';
 import type { Pause } from '../../../client/pause.js';
-import { countOf, excerpt } from '../../record/counts.js';
+import { BudgetDecision } from './budget-decision.js';
+import type { DecidedPause } from './decision.js';
+import { CommentBox, useDecision } from './decision.js';
+import { countOf } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { actor, may, session } from '../../shell/session.js';
-import { toast, toastError } from '../../shell/toasts.js';
 import { Button, TextBox } from '../../ui/controls.js';
 import { Ago, Since, dateTimeText } from '../../ui/time.js';
 import type { RunStore, RunSummary } from './store.js';
@@ -20,22 +21,23 @@ export function PausePanel({ store }: { readonly store: RunStore }) {
   if (summary === null || pause === null || pause.decision !== null) return null;
   const { approvals } = pause;
   const whyNot = refusal(approvals, summary.actor);
+  const isForBudget = pause.reason === 'budget';
+  const decided = { pause: council.run(store.source.id).pauseAt(pause.seq), topic: summary.now.topic };
   return (
     <section class="card run-pause" aria-labelledby="pause">
       <div class="row spread">
         <h2 id="pause">
-          Waiting for a decision before {summary.now.nextNodes.map((node) => store.labelOf(node)).join(', ')}
+          {isForBudget ? 'Paused for its budget before ' : 'Waiting for a decision before '}
+          {summary.now.nextNodes.map((node) => store.labelOf(node)).join(', ')}
         </h2>
         <span class="small">
           for <Since at={pause.pausedAt} />
         </span>
       </div>
       {approvals !== null && <Rules approvals={approvals} />}
-      {whyNot === null ? (
-        <Decide key={pause.seq} pause={council.run(store.source.id).pauseAt(pause.seq)} now={summary.now} />
-      ) : (
-        <p class="muted">{whyNot}</p>
-      )}
+      {isForBudget && <BudgetDecision key={pause.seq} pause={decided} mayDecide={whyNot === null} />}
+      {!isForBudget && whyNot === null && <Decide key={pause.seq} pause={decided} now={summary.now} />}
+      {whyNot !== null && <p class="muted">{whyNot}</p>}
     </section>
   );
 }
@@ -83,36 +85,21 @@ function Rules({ approvals: { by, quorum, votes, deadline, notByStarter } }: { r
   );
 }
 
-function Decide({ pause, now }: { readonly pause: Pause; readonly now: RunSummary['now'] }) {
-  const comment = useSignal('');
-  const isBusy = useSignal(false);
+function Decide({ pause: decided, now }: { readonly pause: DecidedPause; readonly now: RunSummary['now'] }) {
+  const { pause } = decided;
+  const { comment, isBusy, send } = useDecision(decided);
   const draft = useSignal<string | null>(null);
-  async function decide(action: Action): Promise<void> {
-    isBusy.value = true;
-    const options = comment.value.trim() === '' ? {} : { comment: comment.value };
-    try {
-      if (action === 'modify') await pause.modify({ current_draft: draft.value }, options);
-      else await pause[action](options);
-      toast(`${DONE[action]} “${excerpt(now.topic, 60)}”`, 'good');
-    } catch (error) {
-      if (error instanceof StalePauseError) toast('Too late: another user has already decided this pause.', 'wait');
-      else toastError(error);
-      isBusy.value = false;
-    }
-  }
-  const buttons = { pause, now, draft, isBusy: isBusy.value, onDecide: (action: Action) => void decide(action) };
+  const decide = (action: Action): Promise<void> =>
+    send(DONE[action], (options) =>
+      action === 'modify' ? pause.modify({ current_draft: draft.value }, options) : pause[action](options),
+    );
+  const buttons = { pause, now, draft, isBusy, onDecide: (action: Action) => void decide(action) };
   return (
     <div class="stack">
       {draft.value !== null && (
         <TextBox label="Draft" rows={12} value={draft.value} onType={(text) => (draft.value = text)} />
       )}
-      <TextBox
-        label="Comment"
-        isLabelUnseen
-        placeholder="Comment (recorded with the decision)"
-        value={comment.value}
-        onType={(text) => (comment.value = text)}
-      />
+      <CommentBox comment={comment} />
       <div class="row">{draft.value === null ? <DecisionButtons {...buttons} /> : <EditButtons {...buttons} />}</div>
     </div>
   );

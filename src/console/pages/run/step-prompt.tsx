@@ -8,13 +8,12 @@ import type { RunSource, RunStore } from './store.js';
 
 export function StepPrompt({
   store: { source },
-  work: { step, attempts },
+  execution,
 }: {
   readonly store: RunStore;
-  /** A step of a node or of a member. */
-  readonly work: Pick<Execution, 'step' | 'attempts'>;
+  readonly execution: Execution;
 }) {
-  const last = attempts.at(-1);
+  const last = execution.attempts.at(-1);
   if (last === undefined) return null;
   if (source.prompt === undefined) {
     return (
@@ -23,8 +22,8 @@ export function StepPrompt({
       </p>
     );
   }
-  const key = `prompt ${source.id} ${step} ${last.attempt}`;
-  return <Asked name={key} ask={source.prompt} step={step} recorded={last.inputHash} />;
+  const key = `prompt ${source.id} ${execution.step} ${last.attempt}`;
+  return <Asked name={key} ask={source.prompt} step={execution.step} recorded={last.inputHash} />;
 }
 
 interface AskedProps {

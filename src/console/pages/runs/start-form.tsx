@@ -7,6 +7,7 @@ import { navigateFromHere, pageUrl } from '../../shell/router.js';
 import { may, lockIfUnauthorized } from '../../shell/session.js';
 import { Button, Check, Select, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
+import { BudgetFields, useBudget } from './start-budget.js';
 import type { Council, StartFault, Wanted } from './start-run.js';
 import { EXAMPLE, TOPICS, faultOf, startRun } from './start-run.js';
 
@@ -113,12 +114,20 @@ export function StartDialog({ councils, blueprint = null, onClose }: StartDialog
   const godMode = useSignal(false);
   const isBuiltIn = chosen.value === '';
   const isGuided = godMode.value && !isBuiltIn;
+  const budget = useBudget();
+  const isTried = useSignal(false);
+  async function start(topic: string): Promise<void> {
+    isTried.value = true;
+    if (Object.keys(budget.faults.value).length > 0) return;
+    const wanted = { topic, blueprint: chosen.value, godMode: isGuided, budget: budget.budget.value };
+    await startAndGo(wanted, councils);
+  }
   return (
     <TopicDialog
       title={blueprint === null ? 'Start a run' : `Start a run of “${blueprint.name}”`}
       verb="Start"
       onClose={onClose}
-      start={(topic) => startAndGo({ topic, blueprint: chosen.value, godMode: isGuided }, councils)}
+      start={start}
     >
       {blueprint === null && (
         <CouncilField value={chosen.value} councils={councils} onChange={(id) => (chosen.value = id)} />
@@ -134,6 +143,7 @@ export function StartDialog({ councils, blueprint = null, onClose }: StartDialog
           {GOD_MODE} {isBuiltIn && 'Not available for the built-in council: choose another one.'}
         </span>
       </div>
+      <BudgetFields of={budget} areFaultsShown={isTried.value} />
     </TopicDialog>
   );
 }
@@ -164,7 +174,7 @@ function CouncilField({ value, councils, onChange }: CouncilFieldProps) {
 /** The first page of an empty service. */
 export function FirstRun({ councils }: { readonly councils: readonly Council[] }) {
   const starting = (blueprint: string) => (topic: string) =>
-    startAndGo({ topic, blueprint, godMode: blueprint !== '' }, councils);
+    startAndGo({ topic, blueprint, godMode: blueprint !== '', budget: null }, councils);
   const asked = useTopic(starting(''));
   const hasExample = councils.some(({ id }) => id === EXAMPLE.id);
   return (

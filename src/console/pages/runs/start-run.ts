@@ -1,7 +1,7 @@
 /** Starts a run from the form, and creates the example council. */
 import type { CouncilClient } from '../../../client/client.js';
 import { ConflictError, InvalidError } from '../../../client/errors.js';
-import type { Blueprint } from '../../../generated/schemas.js';
+import type { Blueprint, Budget } from '../../../generated/schemas.js';
 import { errorText } from '../../ui/states.js';
 import { STARTER, bodyOf } from '../blueprint/draft.js';
 
@@ -22,6 +22,8 @@ export interface Wanted {
   /** Id of a blueprint, or empty for the built-in council. */
   readonly blueprint: string;
   readonly godMode: boolean;
+  /** The most that the run may cost, or null for the council's budget, or none. */
+  readonly budget: Budget | null;
 }
 
 /**
@@ -32,11 +34,12 @@ export interface Wanted {
  */
 export async function startRun(
   council: Pick<CouncilClient, 'runs' | 'blueprints'>,
-  { topic, blueprint, godMode }: Wanted,
+  { topic, blueprint, godMode, budget: own }: Wanted,
   councils: readonly Council[],
 ): Promise<string> {
   if (blueprint === EXAMPLE.id && !councils.some(({ id }) => id === EXAMPLE.id)) await makeExample(council);
-  const run = await council.runs.start(blueprint === '' ? { topic } : { topic, blueprint, godMode });
+  const budget = own ?? undefined;
+  const run = await council.runs.start(blueprint === '' ? { topic, budget } : { topic, blueprint, godMode, budget });
   return run.id;
 }
 
@@ -56,7 +59,8 @@ export interface StartFault {
 }
 
 export function faultOf(error: unknown): StartFault {
-  const ofTopic =
-    error instanceof InvalidError ? error.errors.find(({ loc }) => loc.includes('input_topic')) : undefined;
-  return ofTopic === undefined ? { at: 'form', text: errorText(error) } : { at: 'topic', text: ofTopic.msg };
+  const errors = error instanceof InvalidError ? error.errors : [];
+  const [ofTopic, ofBudget] = ['input_topic', 'budget'].map((name) => errors.find(({ loc }) => loc.includes(name)));
+  if (ofTopic !== undefined) return { at: 'topic', text: ofTopic.msg };
+  return { at: 'form', text: ofBudget?.msg ?? errorText(error) };
 }

@@ -1,10 +1,38 @@
-/** Hides pieces of a key: servers quote a key that they refuse masked, or a part of it. */
+/** Hides keys and prompts in what servers say: they quote a key that they refuse, whole, masked or a part of it. */
+
+/** What no message may quote. */
+export interface Hidden {
+  /** The key of the provider, or null if it has none. No piece of it may be quoted, masked or not. */
+  readonly key: string | null;
+  /** Prompts. */
+  readonly texts: readonly string[];
+}
+
+/** A server's message on one line, bounded, with secrets replaced. */
+export function redact(said: string, { key, texts }: Hidden): string {
+  const whole = [key ?? '', ...texts].filter((each) => each !== '');
+  const safe = whole.reduce((text, each) => text.replaceAll(each, '…'), said);
+  const line = withoutPieces(safe.slice(0, 4 * MAX_WORDS_CHARS), key ?? '')
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  return line.length > MAX_WORDS_CHARS ? `${line.slice(0, MAX_WORDS_CHARS)}…` : line;
+}
+
+/** A server's value that should be a short name, made safe for a message, with secrets replaced. */
+export function redactName(name: unknown, hidden: Hidden): string {
+  if (typeof name !== 'string') return typeof name;
+  const safe = redact(name, hidden).replace(/[^\w-]/g, '?');
+  return safe.slice(0, 60);
+}
+
+/** Most UTF-16 units quoted of a server's message: a sentence or two. */
+const MAX_WORDS_CHARS = 300;
 
 /**
  * The text without pieces of the key of 8 characters and more, and without words that show its begin or end beside a mask,
  * or alone if the text speaks of a key ("the key that ends with z7Kd").
  */
-export function withoutPieces(text: string, key: string): string {
+function withoutPieces(text: string, key: string): string {
   const unmasked = text.replace(/\S+/g, (word) => (isMaskedKey(word, key) ? '…' : word));
   const isEnd = (word: string): boolean => key.startsWith(word) || key.endsWith(word);
   const words = OF_KEYS.test(text) ? unmasked.replace(/[\w-]{4,}/g, (word) => (isEnd(word) ? '…' : word)) : unmasked;
