@@ -1,5 +1,6 @@
 /** Verifies the records and stored views of runs: one on request, and at the start all that have not ended. */
-import type { Genealogy } from '../generated/schemas.js';
+import type { DeliberationRecord, Genealogy } from '../generated/schemas.js';
+import { deliberationOf } from '../audit/deliberation.js';
 import { genealogyOf } from '../audit/genealogy.js';
 import type { AttemptPlace, PromptFound } from '../audit/prompt.js';
 import { promptOf } from '../audit/prompt.js';
@@ -59,6 +60,11 @@ export class RunAudits {
     const { reader, system } = this.#deps;
     const { sha256 } = system;
     return reader.folded(runId, (events) => genealogyOf(runId, events, { sha256, canonical }));
+  }
+
+  /** What the members of panels, ranks, judges and juries have answered, or null if there is no such run. @throws {RunCorrupt} */
+  deliberation(runId: string): Promise<DeliberationRecord | null> {
+    return this.#deps.reader.folded(runId, (events) => deliberationOf(runId, events));
   }
 
   /** The prompt that an attempt of a node sent to its model. @throws {RunCorrupt} */

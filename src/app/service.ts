@@ -153,6 +153,7 @@ function serveContext(server: Server, { context, edge, config, deps }: Served): 
     ...{ registry, queries, feed, logFeed, inbox },
     verify: (runId) => audits.verify(runId),
     genealogy: (runId) => audits.genealogy(runId),
+    deliberation: (runId) => audits.deliberation(runId),
     prompt: (runId, at) => audits.prompt(runId, at),
     ...{ blueprints, blueprintList, documents, documentList },
     uploadDir: deps.dataDir.tmpDir,

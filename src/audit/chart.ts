@@ -89,14 +89,20 @@ export function stateValueOf(run: RunState, { machine }: Pick<Chart, 'machine'>)
   const { phase } = run;
   if (phase.status === 'paused') return { paused: phase.pause.decision === null ? 'waiting' : 'decided' };
   if (phase.status !== 'running') return phase.status;
-  const active = run.progress.frontier.filter(isInFlight).map(({ node }) => stateKeyOf(run.plan.nodeOrder(node)));
+  const active = run.progress.frontier
+    .filter((each) => isInFlight(run, each))
+    .map(({ node }) => stateKeyOf(run.plan.nodeOrder(node)));
   const { running } = machine.states;
   if (running?.type !== 'parallel') return { running: active[0] ?? 'idle' };
   const regions = Object.keys(running.states).map((key) => [key, active.includes(key) ? 'active' : 'idle'] as const);
   return { running: Object.fromEntries(regions) };
 }
 
-/** An outstanding node of a fork counts as in flight only after its start. */
-function isInFlight({ active, attempt }: FrontierNode): boolean {
-  return active && attempt > 0;
+/**
+ * An outstanding node of a fork counts as in flight only after its start. A node with members stays active until its panel
+ * closes; after a pause it is active again once a member has started.
+ */
+function isInFlight({ progress }: RunState, { active, attempt, seat }: FrontierNode): boolean {
+  if (attempt === 0) return false;
+  return active || (seat !== null && !progress.isApproved);
 }

@@ -8,6 +8,7 @@ import type {
   Genealogy,
   GenealogyDecision,
   GenealogyDraft,
+  GenealogyFailure,
   GenealogyFeedback,
   GenealogyOutcome,
   Graph,
@@ -113,9 +114,7 @@ export function genealogyDiagram(genealogy: Genealogy): string {
     ...drafts.flatMap((draft) => draftLines(draft, draftsById)),
     ...feedback.flatMap((each) => feedbackLines(each, scores.get(each.id) ?? null)),
     ...decisions.flatMap(decisionLines),
-    ...failures.map(({ seq, node, attempt, kind }) =>
-      box(`e${seq}`, ['>', ']'], [`${seq} ${mermaidText(node)}`, `attempt ${attempt} failed, ${mermaidText(kind)}`]),
-    ),
+    ...failures.map(failureLine),
     ...(outcome === null ? [] : outcomeLines(outcome)),
   ];
   return `${lines.join('\n')}\n`;
@@ -132,8 +131,8 @@ function parentLines({ parent, drafts, feedback }: Genealogy): readonly string[]
 }
 
 function draftLines(draft: GenealogyDraft, drafts: ReadonlyMap<string, GenealogyDraft>): readonly string[] {
-  const { id, seq, kind, node, iteration, parents, first_line: line, characters, tools } = draft;
-  const author = node === null ? '' : ` ${mermaidText(node)}`;
+  const { id, seq, kind, iteration, parents, first_line: line, characters, tools } = draft;
+  const author = authorOf(draft);
   const passages = tools.reduce((sum, call) => sum + call.passages.length, 0);
   const head = `${seq} ${kind}${author}, iteration ${iteration}`;
   const measure = passages === 0 ? `${characters} characters` : `${characters} characters, ${passages} passages`;
@@ -146,8 +145,21 @@ function draftLines(draft: GenealogyDraft, drafts: ReadonlyMap<string, Genealogy
   ];
 }
 
+function failureLine(failure: GenealogyFailure): string {
+  const { seq, attempt, kind } = failure;
+  const lines = [`${seq}${authorOf(failure)}`, `attempt ${attempt} failed, ${mermaidText(kind)}`];
+  return box(`e${seq}`, ['>', ']'], lines);
+}
+
+/** The node and the member, each after a space. */
+function authorOf({ node, member }: Pick<GenealogyDraft, 'node' | 'member'>): string {
+  const of = [node, member].filter((each) => each !== undefined && each !== null);
+  return of.map((each) => ` ${mermaidText(each)}`).join('');
+}
+
 const DRAFT_SHAPES: Readonly<Record<GenealogyDraft['kind'], Shape>> = {
   written: ['[', ']'],
+  answer: ['[', ']'],
   joined: ['[[', ']]'],
   human: ['[/', '/]'],
   inherited: ['[(', ')]'],

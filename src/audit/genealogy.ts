@@ -8,28 +8,23 @@ import type {
   GenealogyOutcome,
   GenealogyParent,
   GenealogyParents,
-  GenealogyPassage,
+  GenealogyScore,
   GenealogyToolCall,
-  RunChanges,
-  RunRequestedData,
-  ToolHit,
 } from '../generated/schemas.js';
 import type { Branch } from '../run/branch.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
-import { reusedResults } from '../run/fork.js';
 import { branchAtBudget, branchAtEnd, branchInto, partsAtBudget, partsAtEnd, partsInto } from '../run/frontier.js';
+import { firstSteps } from '../run/node-start.js';
+import { openPanel } from '../run/panels.js';
 import type { RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
-import { Provenance, distinct } from './provenance.js';
+import { Provenance, answerFrom, distinct } from './provenance.js';
 import { addInherited } from './inherited.js';
 import { decisionOf } from './human-decision.js';
-import { clipped } from './digest.js';
+import { failureOf, outcomeOf, parentOf, toolCallOf } from './genealogy-entries.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
-
-/** Most code points of a failed attempt's message. */
-const MAX_MESSAGE_CHARS = 300;
 
 /** A step in flight: the input of its attempt, and its tool calls so far. */
 interface StepInFlight {
@@ -110,9 +105,11 @@ class GenealogyFold {
         return this.#completed(event, after);
       case 'NodeFailed':
         return void this.#failures.push(failureOf(event));
+      case 'PanelClosed':
+        return this.#closed(event, before, after);
       case 'RunPaused':
-        return event.data.nextNodes.forEach((node, index) =>
-          this.#addJoinedInto(event, after, { node, step: after.progress.steps + 1 + index }),
+        return firstSteps(after, event.data.nextNodes).forEach((step, node) =>
+          this.#addJoinedInto(event, after, { node, step }),
         );
       case 'GateDecided':
         return void this.#decisions.push(decisionOf(event, { before, after }, this.#provenance, this.#deps));
@@ -173,23 +170,65 @@ class GenealogyFold {
   }
 
   #completed(event: Of<'NodeCompleted'>, after: RunState): void {
-    const { step, node, output } = event.data;
+    const { step, node, member, panelStep, output } = event.data;
     const { parents, tools, model, promptHash, attempt } = this.#inFlight.get(step) ?? NO_INPUT;
-    this.#inFlight.delete(step);
     const [from, iteration] = [String(step), after.progress.iterationCount];
+    const author = { node, step, attempt, model, prompt_hash: promptHash, tools };
+    const isMembers = member !== undefined && panelStep !== undefined;
+    // Its tool calls belong to the feedback of the jury.
+    if (!isMembers) this.#inFlight.delete(step);
     if ('draft' in output) {
-      const author = { node, step, attempt, model, prompt_hash: promptHash, tools };
       this.#provenance.addDraft(event, from, { kind: 'written', parents, iteration, text: output.draft, ...author });
-      return;
+    } else if ('answer' in output && isMembers) {
+      const answer = { kind: 'answer' as const, member, parents, iteration, text: output.answer };
+      this.#provenance.addDraft(event, answerFrom(panelStep, member), { ...answer, ...author });
+    } else if ('score' in output) {
+      const { score } = output;
+      const given = { node, score, drafts: parents.drafts, iteration };
+      if (isMembers) this.#provenance.addScore({ ...scoreAt(event), ...given, member, verdict: null, feedback: null });
+      else this.#scored(event, after, { ...given, step, text: output.feedback, tools });
     }
-    const [draft = null] = parents.drafts;
-    const critique = { kind: 'critic' as const, node, draft, tools, texts: [output.feedback] };
-    const feedback = this.#provenance.addFeedback(event, from, critique);
+    // A ranking or an analysis is no draft, feedback or score: the deliberation of the run has it.
+  }
+
+  /** Adds a critic's or a jury's feedback and score. */
+  #scored(
+    event: Of<'NodeCompleted' | 'PanelClosed'>,
+    after: RunState,
+    critique: Pick<GenealogyScore, 'node' | 'score' | 'drafts' | 'iteration'> & {
+      readonly step: number;
+      readonly text: string;
+      readonly tools: GenealogyToolCall[];
+    },
+  ): void {
+    const { step, text, tools, ...given } = critique;
+    const [draft = null] = given.drafts;
+    const { node } = given;
+    const feedback = { kind: 'critic' as const, node, draft, tools, texts: [text] };
+    const id = this.#provenance.addFeedback(event, String(step), feedback);
     const verdict = after.progress.frontier.find((each) => each.step === step)?.branch.verdict ?? null;
-    const { seq, at } = event;
-    const { drafts } = parents;
-    const score = { seq, at, node, kind: 'critic' as const, score: output.score, verdict, drafts, feedback, iteration };
-    this.#provenance.addScore(score);
+    this.#provenance.addScore({ ...scoreAt(event), ...given, verdict, feedback: id });
+  }
+
+  /** Adds the draft that a panel's answers make or that a rank keeps, or the score of a jury. */
+  #closed(event: Of<'PanelClosed'>, before: RunState, after: RunState): void {
+    const { node, panelStep: step, result } = event.data;
+    const steps = openPanel(before, step)?.steps ?? [];
+    const inputs = steps.map((each) => this.#inFlight.get(each.step) ?? NO_INPUT);
+    for (const each of steps) this.#inFlight.delete(each.step);
+    const iteration = after.progress.iterationCount;
+    if (result !== null && 'score' in result) {
+      const drafts = distinct(inputs.flatMap(({ parents }) => parents.drafts));
+      const tools = inputs.flatMap((each) => each.tools);
+      return this.#scored(event, after, { ...result, node, drafts, iteration, step, text: result.feedback, tools });
+    }
+    const { draft: text = null, deliberation } =
+      after.progress.frontier.find((each) => each.step === step)?.branch ?? {};
+    const panel = deliberation?.panel ?? null;
+    if (text === null || panel === null) return;
+    const drafts = distinct(panel.answers.map((answer) => this.#provenance.answerOf(panel.panelStep, answer)));
+    const parents = { drafts, feedback: [] };
+    this.#provenance.addDraft(event, String(step), { kind: 'joined', node, step, parents, iteration, text });
   }
 
   #ended(event: Of<'RunCompleted'>, before: RunState): void {
@@ -213,65 +252,6 @@ const NO_INPUT = {
   attempt: null,
 };
 
-function parentOf({ parent, state, changes }: RunRequestedData): GenealogyParent | null {
-  if (parent === null) return null;
-  const { runId, at, hash } = parent;
-  const reused = state === null ? 0 : reusedResults(state);
-  return {
-    run_id: runId,
-    at,
-    hash,
-    reused_results: reused,
-    changes: changes === undefined ? null : requestedChanges(changes),
-  };
-}
-
-function requestedChanges({ inputTopic, state, nodes, maxNodeExecutions }: RunChanges): GenealogyParent['changes'] {
-  return {
-    input_topic: inputTopic,
-    state,
-    nodes,
-    ...(maxNodeExecutions !== undefined && { max_node_executions: maxNodeExecutions }),
-  };
-}
-
-function failureOf({ seq, at, data }: Of<'NodeFailed'>): GenealogyFailure {
-  const { node, step, attempt, kind, retryable } = data;
-  return { seq, at, node, step, attempt, kind, message: clipped(data.message, MAX_MESSAGE_CHARS), retryable };
-}
-
-function outcomeOf(event: Of<'RunCompleted'> | Of<'RunFailed'>, finalDraft: string | null): GenealogyOutcome {
-  const { seq, at } = event;
-  if (event.type === 'RunFailed') {
-    const { kind, error, node, actor = null } = event.data;
-    return {
-      seq,
-      at,
-      status: 'failed',
-      final_draft: null,
-      critic_score: null,
-      iteration_count: null,
-      kind,
-      error,
-      node,
-      actor,
-    };
-  }
-  const { criticScore, iterationCount } = event.data;
-  const scored = { critic_score: criticScore, iteration_count: iterationCount };
-  return { seq, at, status: 'completed', final_draft: finalDraft, ...scored, ...NOT_FAILED };
-}
-
-const NOT_FAILED = { kind: null, error: null, node: null, actor: null };
-
-/** Most code points of an untrusted URL or title. */
-const MAX_WEB_CHARS = 300;
-
-function toolCallOf({ seq, data }: Extract<RunEvent, { type: 'ToolCalled' }>): GenealogyToolCall {
-  return { seq, tool: clipped(data.tool, MAX_WEB_CHARS), error: data.error, passages: data.hits.map(passageOf) };
-}
-
-function passageOf(hit: ToolHit): GenealogyPassage {
-  if ('document' in hit) return hit;
-  return { url: clipped(hit.url, MAX_WEB_CHARS), title: clipped(hit.title, MAX_WEB_CHARS), score: hit.score };
+function scoreAt({ seq, at }: Pick<RunEvent, 'seq' | 'at'>): Pick<GenealogyScore, 'seq' | 'at' | 'kind'> {
+  return { seq, at, kind: 'critic' };
 }

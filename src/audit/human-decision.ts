@@ -11,6 +11,7 @@ import type { RunEvent } from '../run/events.js';
 import { votesFor } from '../run/approvals.js';
 import { humanSource } from '../run/branch.js';
 import { branchInto } from '../run/frontier.js';
+import { firstSteps } from '../run/node-start.js';
 import type { GivenDrafts } from '../run/override-drafts.js';
 import { givenDrafts } from '../run/override-drafts.js';
 import type { RunPause, RunState } from '../run/state.js';
@@ -140,9 +141,9 @@ function decidedPause(run: RunState): RunPause {
 
 /** The drafts that the pause showed for these nodes. */
 function draftsOfNodes(run: RunState, provenance: Provenance, nodes: readonly string[]): string[] {
-  const next = nodesShown(run);
+  const steps = firstSteps(run, nodesShown(run));
   return distinct(
-    nodes.map((node) => provenance.draftOf(branchInto(run, node, run.progress.steps + 1 + next.indexOf(node)))),
+    nodes.map((node) => provenance.draftOf(branchInto(run, node, steps.get(node) ?? run.progress.steps + 1))),
   );
 }
 

@@ -6,8 +6,8 @@ import type { GenealogyDraft } from '../generated/schemas.js';
 import type { Branch } from '../run/branch.js';
 import { forkSource } from '../run/fork.js';
 import type { RunState } from '../run/state.js';
-import type { EventRef, Provenance } from './provenance.js';
-import { distinct, sourceOf } from './provenance.js';
+import type { EventRef, NewDraft, Provenance } from './provenance.js';
+import { answerFrom, distinct, sourceOf } from './provenance.js';
 
 /** Source of an override at the fork in old records, which do not state the number of steps before it. */
 const AT_FORK_BEFORE = 'g0';
@@ -37,6 +37,7 @@ export function addInherited(
     const parents = { drafts: [], feedback: [] };
     provenance.addDraft(request, draftFrom, { kind, node, step, parents, iteration, text: draft });
   }
+  addAnswers(provenance, request, run);
   const feedback = branches.flatMap((branch) => branch.feedback);
   for (const source of distinct(feedback.map(({ from }) => sourceOf(from)))) {
     const given = eachOnce(feedback, ({ from }) => (sourceOf(from) === source ? from : null));
@@ -50,6 +51,41 @@ export function addInherited(
     const kind = kindOf(scoreFrom, 'critic_score');
     const drafts = kind === 'human' ? distinct(branches.map((each) => provenance.draftOf(each))) : [];
     provenance.addScore({ ...request, node, kind, score, verdict, drafts, feedback: null, iteration });
+  }
+  for (const { node, seat } of run.progress.frontier) {
+    const output = seat?.output ?? null;
+    if (seat === null || output === null || !('score' in output)) continue;
+    const given = { node, member: seat.member, score: output.score, verdict: null, drafts: [], feedback: null };
+    provenance.addScore({ ...request, ...given, kind: 'inherited', iteration });
+  }
+}
+
+/** Adds the answers of panels under way, and of closed ones as far as the branches hold them. */
+function addAnswers(provenance: Provenance, request: EventRef, { plan, progress }: RunState): void {
+  const { frontier, arrivals, ended, iterationCount: iteration } = progress;
+  const add = (
+    panelStep: number,
+    answer: Pick<NewDraft, 'node' | 'step' | 'text'> & { readonly member: string },
+  ): void => {
+    if (provenance.answerOf(panelStep, answer) !== null) return;
+    const parents = { drafts: [], feedback: [] };
+    provenance.addDraft(request, answerFrom(panelStep, answer.member), {
+      ...{ kind: 'inherited', parents, iteration },
+      ...answer,
+    });
+  };
+  for (const { branch } of [...frontier, ...arrivals, ...ended]) {
+    const { panel = null, inDraft = [] } = branch.deliberation ?? {};
+    for (const { node, panelStep, answers } of panel === null ? inDraft : [panel, ...inDraft]) {
+      const ids = (plan.node(node).members ?? []).map(({ id }) => id);
+      for (const { member, text } of answers)
+        add(panelStep, { node, member, step: panelStep + ids.indexOf(member), text });
+    }
+  }
+  for (const { node, step, seat } of frontier) {
+    const output = seat?.output ?? null;
+    if (seat === null || output === null || !('answer' in output)) continue;
+    add(seat.panelStep, { node, member: seat.member, step, text: output.answer });
   }
 }
 

@@ -1,9 +1,10 @@
 /** The prompt of a node, rendered again from the record and compared with the recorded hash. */
+import { canonical } from '../eventsourcing/canonical-json.js';
 import type { StepPrompt } from '../generated/schemas.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
-import { assignmentOf, promptHash } from '../run/node-start.js';
-import type { RunState } from '../run/state.js';
+import { assignmentOf, promptHash, shownAt } from '../run/node-start.js';
+import type { FrontierNode, RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import { present } from '../system/element.js';
 
@@ -55,17 +56,32 @@ function isStartOrEnd(event: RunEvent): event is Started | Completed {
 }
 
 function promptAt({ seq, at, data }: Started, run: RunState, { sha256 }: PromptDeps): StepPrompt {
-  const { step, attempt, node, model, tools, inputHash } = data;
+  const { step, attempt, node, member, model, tools, inputHash, order_shown, masked } = data;
   const started = present(
     run.progress.frontier.find((each) => each.step === step),
     `step ${step} once it is started`,
   );
   const { promptInput, rendered } = assignmentOf(run, started);
   const { label, role, topic, draft, feedback } = promptInput;
+  const isSame = promptHash(rendered, sha256) === inputHash && isShownAsRecorded(data, run, { sha256, at: started });
   return {
-    ...{ run_id: run.runId, seq, at, step, attempt, node, label, role, model, tools },
+    ...{ run_id: run.runId, seq, at, step, attempt, node },
+    ...(member !== undefined && { member }),
+    ...{ label, role, model, tools },
+    ...(order_shown !== undefined && { order_shown }),
+    ...(masked !== undefined && { masked }),
     inputs: { input_topic: topic, current_draft: draft, feedback_history: [...feedback] },
     ...{ system: rendered.system, prompt: rendered.prompt },
-    ...{ prompt_hash: inputHash, verified: promptHash(rendered, sha256) === inputHash },
+    ...{ prompt_hash: inputHash, verified: isSame },
   };
+}
+
+/** Whether the order of the answers and the hidden names follow from the record. */
+function isShownAsRecorded(
+  { order_shown: order = [], masked = [] }: Started['data'],
+  run: RunState,
+  { at, sha256 }: PromptDeps & { readonly at: FrontierNode },
+): boolean {
+  const shown = shownAt(run, at, sha256);
+  return canonical([order, masked]) === canonical([shown.orderShown, shown.masked]);
 }

@@ -13,7 +13,7 @@ export interface EventRef {
 }
 
 export type NewDraft = Pick<GenealogyDraft, 'kind' | 'node' | 'step' | 'iteration' | 'parents'> &
-  Partial<Pick<GenealogyDraft, 'attempt' | 'model' | 'prompt_hash' | 'tools'>> & { readonly text: string };
+  Partial<Pick<GenealogyDraft, 'member' | 'attempt' | 'model' | 'prompt_hash' | 'tools'>> & { readonly text: string };
 
 export type NewFeedback = Pick<GenealogyFeedback, 'kind' | 'node' | 'draft'> &
   Partial<Pick<GenealogyFeedback, 'tools'>> & { readonly texts: readonly string[] };
@@ -34,6 +34,11 @@ export class Provenance {
   /** Id of a branch's draft, or null if it has none. */
   draftOf({ draft, draftFrom }: Pick<Branch, 'draft' | 'draftFrom'>): string | null {
     return draft === null || draftFrom === null ? null : (this.#draftsFrom.get(draftFrom)?.id ?? null);
+  }
+
+  /** Id of the answer of a panel's member, or null if it was not added. */
+  answerOf(panelStep: number, { member }: { readonly member: string }): string | null {
+    return this.#draftsFrom.get(answerFrom(panelStep, member))?.id ?? null;
   }
 
   /** Whether the draft of a branch has been added with the same text. */
@@ -68,13 +73,18 @@ export class Provenance {
     return id;
   }
 
-  /** Adds a score, also to the drafts it judges. */
+  /** Adds a score, also to the drafts it judges; that of a jury's member only to the scores. */
   addScore(score: GenealogyScore): void {
     this.scores.push(score);
-    const { seq, node, score: given } = score;
-    if (given === null) return;
+    const { seq, node, member, score: given } = score;
+    if (given === null || member !== undefined) return;
     for (const id of score.drafts) this.#draftsById.get(id)?.scores.push({ seq, node, score: given });
   }
+}
+
+/** The source of the answer of a panel's member. */
+export function answerFrom(panelStep: number, member: string): string {
+  return `${panelStep}/${member}`;
 }
 
 /** The ids that are not null, each once. */

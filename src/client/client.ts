@@ -137,6 +137,7 @@ export type {
   ForkPlan,
   ForkRequest,
   FoundPassage,
+  DeliberationRecord,
   Genealogy,
   GodModeState,
   Health,

@@ -2,6 +2,7 @@
 import type {
   Budget,
   ChartConfig,
+  DeliberationRecord,
   FoldedRun,
   ForkPlan,
   ForkRequest,
@@ -130,6 +131,11 @@ export class Run {
   /** The drafts and feedback that led to each draft, and the decisions of humans. */
   genealogy({ signal }: CallOptions = {}): Promise<Genealogy> {
     return this.#api.json({ path: pathOf('runs', this.id, 'genealogy'), signal });
+  }
+
+  /** The answers of panels, the rankings, analyses and scores of their reviewers, and how far they agree; so far, if it runs. */
+  deliberation({ signal }: CallOptions = {}): Promise<DeliberationRecord> {
+    return this.#api.json({ path: pathOf('runs', this.id, 'deliberation'), signal });
   }
 
   /** The prompt that a node sent to its model at a step. @throws {NotFoundError} */

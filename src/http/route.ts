@@ -10,7 +10,7 @@ import type { BlueprintStore } from '../blueprint/store.js';
 import type { NodeDefaults } from '../graph/limits.js';
 import { BlueprintUnknown } from '../blueprint/errors.js';
 import { RunUnknown } from '../run/errors.js';
-import type { Genealogy, ModelCalls, ProviderRecord } from '../generated/schemas.js';
+import type { DeliberationRecord, Genealogy, ModelCalls, ProviderRecord } from '../generated/schemas.js';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { Access, Grant } from '../keys/caller.js';
 import type { KeyStore } from '../keys/store.js';
@@ -61,6 +61,8 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly verify: (runId: string) => Promise<RunVerification | null>;
   /** The genealogy of a run, or null if the run is unknown. */
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
+  /** What the members of a run's panels, ranks, judges and juries have answered, or null if the run is unknown. */
+  readonly deliberation: (runId: string) => Promise<DeliberationRecord | null>;
   /** The prompt of a node. */
   readonly prompt: (runId: string, at: AttemptPlace) => Promise<PromptFound>;
   readonly blueprints: Pick<BlueprintStore, 'issuesOf' | 'find' | 'versions' | 'create' | 'update' | 'remove'>;

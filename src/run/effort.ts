@@ -44,6 +44,8 @@ interface OpenAttempt {
   readonly model: string;
   /** Rounds of tool calls so far, or null in a run with a budget, which records the usage of each call. */
   readonly rounds: number | null;
+  /** Number of the panel, of a member's attempt. */
+  readonly panelStep: number | undefined;
 }
 
 export interface RunEffort {
@@ -74,6 +76,11 @@ export function effortAfter(effort: RunEffort, event: RunEvent, pausedAt: string
     case 'NodeCompleted':
     case 'NodeFailed':
       return ended(effort, event.data);
+    case 'PanelClosed': {
+      // The calls of discarded members have no end.
+      const { panelStep } = event.data;
+      return { ...effort, open: effort.open.filter((each) => each.panelStep !== panelStep) };
+    }
     case 'GateDecided':
     case 'RunFailed':
       return pausedAt === null ? effort : waited(effort, pausedAt, event.at);
@@ -83,9 +90,9 @@ export function effortAfter(effort: RunEffort, event: RunEvent, pausedAt: string
   }
 }
 
-function started(effort: RunEffort, { step, model, attempt, reserved }: NodeStartedData): RunEffort {
+function started(effort: RunEffort, { step, model, attempt, panelStep, reserved }: NodeStartedData): RunEffort {
   const rounds = reserved === undefined ? 0 : null;
-  return counted(effort, { step, model, rounds }, { calls: 1, repeatedCalls: attempt > 1 ? 1 : 0 });
+  return counted(effort, { step, model, rounds, panelStep }, { calls: 1, repeatedCalls: attempt > 1 ? 1 : 0 });
 }
 
 /** Another call of the attempt follows one that has ended. */

@@ -155,7 +155,9 @@ function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>
   const started = { attempt, model, startedAt, delayMs, tools, active: true, orderShown };
   if (progress.frontier.some((each) => each.step === step)) {
     const frontier = changeStep(progress, step, (each) => ({ ...each, ...started }));
-    return { frontier, activeNode: node };
+    // A member's further attempt changes nothing for those who follow the node.
+    const activeNode = data.member === undefined ? node : progress.activeNode;
+    return { frontier, isApproved: false, activeNode };
   }
   const branch = branchInto(state, node, step);
   const stillRunning = progress.frontier.filter((each) => each.active || each.seat !== null);

@@ -6,6 +6,7 @@ import type { PromptInput } from '../models/port.js';
 import type { GraphNode, Reservation } from '../generated/schemas.js';
 import { reservationOf } from './budget/spending.js';
 import type { StepPlace } from './deliberation.js';
+import { branchInto } from './frontier.js';
 import { hasMembers, membersOf, orderShownTo, shownTo, stepNode } from './deliberation.js';
 import type { Assignment, DecisionContext, PendingEvents } from './pending-events.js';
 import { callOf } from './pending-events.js';
@@ -24,12 +25,10 @@ export type AttemptStart = Pick<FrontierNode, 'node' | 'step' | 'attempt' | 'mod
 export function startNode(pending: PendingEvents, attempt: AttemptStart, delayMs: number): void {
   const { run, context } = pending;
   const { node, step } = attempt;
-  const place = placeOf(attempt);
   const tools = toolsAsRecorded(run.plan.node(node).tools, context.isToolAvailable);
-  const orderShown = orderShownTo(run.plan, place, { runId: run.runId, step, sha256: context.sha256 });
+  const { orderShown, masked } = shownAt(run, attempt, context.sha256);
   const assignment = assignmentOf(run, { ...attempt, tools, orderShown });
-  const { masked } = shownTo(run.plan, place, orderShown);
-  const name = attempt.model ?? context.fullName(stepNode(run.plan, place).model);
+  const name = attempt.model ?? context.fullName(nodeOf(run, attempt).model);
   pending.assignments.set(callOf(attempt), assignment);
   pending.write({
     type: 'NodeStarted',
@@ -61,6 +60,40 @@ export function firstAttempts(
   });
 }
 
+/** The first steps of these nodes if they start now in this order; further attempts of begun steps take none. */
+export function firstSteps(run: RunState, nodes: readonly string[]): ReadonlyMap<string, number> {
+  let step = run.progress.steps + 1;
+  return new Map(
+    nodes.map((node) => {
+      const first = step;
+      const isBegun = !run.progress.arrivals.some((each) => each.node === node);
+      if (!isBegun) step += firstAttempts(run, { node, step, branch: branchInto(run, node, step) }).length;
+      return [node, first];
+    }),
+  );
+}
+
+type Sha256 = DecisionContext['sha256'];
+
+/** The order of the answers that a step's prompt shows, and the names that it hides. Pure: a reader can recompute both. */
+export function shownAt(
+  run: RunState,
+  at: Pick<FrontierNode, 'node' | 'step' | 'branch' | 'seat'>,
+  sha256: Sha256,
+): { readonly orderShown: readonly string[]; readonly masked: readonly string[] } {
+  const orderShown = orderAt(run, at, sha256);
+  return { orderShown, masked: shownTo(run.plan, placeOf(at), orderShown).masked };
+}
+
+/** The order of the answers that a step's prompt shows. */
+export function orderAt(
+  run: RunState,
+  at: Pick<FrontierNode, 'node' | 'step' | 'branch' | 'seat'>,
+  sha256: Sha256,
+): readonly string[] {
+  return orderShownTo(run.plan, placeOf(at), { runId: run.runId, step: at.step, sha256 });
+}
+
 function placeOf({ node, branch, seat }: Pick<FrontierNode, 'node' | 'branch' | 'seat'>): StepPlace {
   return { node, branch, member: seat?.member ?? null };
 }
@@ -72,10 +105,10 @@ export function nodeOf(run: RunState, at: Pick<FrontierNode, 'node' | 'branch' |
 
 /** What the first call of an attempt reserves. */
 export function firstReservation(run: RunState, attempt: AttemptStart, context: DecisionContext): Reservation {
-  const { step, model } = attempt;
+  const { model } = attempt;
   const graphNode = nodeOf(run, attempt);
   const tools = toolsAsRecorded(graphNode.tools, context.isToolAvailable);
-  const orderShown = orderShownTo(run.plan, placeOf(attempt), { runId: run.runId, step, sha256: context.sha256 });
+  const orderShown = orderAt(run, attempt, context.sha256);
   const { rendered } = assignmentOf(run, { ...attempt, tools, orderShown });
   return reservationFor(run, attempt, { rendered, tools, name: model ?? context.fullName(graphNode.model), context });
 }

@@ -4,10 +4,14 @@ import { RunCorrupt } from './errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { GENESIS_HASH } from '../eventsourcing/hash-chain.js';
+import type { NodeStartedData } from '../generated/schemas.js';
+import { present } from '../system/element.js';
 import type { EventLog } from '../eventlog/port.js';
 import { mayHaveLostEnd } from '../eventlog/port.js';
 import type { ChartCache } from './machine.js';
 import type { Chart, RunSnapshot } from './machine.js';
+import { orderAt } from './node-start.js';
+import type { RunState } from './state.js';
 import { assertFollows, assertRunEvent, currentEvent, readChecked, orCorrupt } from './stream.js';
 import type { RunEvent, Upcast } from './events.js';
 import { upcast } from './events.js';
@@ -90,10 +94,25 @@ export class RunReplayer {
     this.#next += 1;
   }
 
+  /** Checks that the answers were shown in the order that follows from the record, which favours nobody. */
+  #assertOrderShown({ step, order_shown: order = [] }: NodeStartedData, run: RunState): void {
+    if (order.length === 0) return;
+    const started = present(
+      run.progress.frontier.find((each) => each.step === step),
+      `step ${step} once it is started`,
+    );
+    const expected = orderAt(run, started, this.#deps.sha256);
+    if (expected.some((member, index) => order[index] !== member)) {
+      throw new Error(`its order_shown is ${order.join(', ')}, and ${expected.join(', ')} follows from the record`);
+    }
+  }
+
   #follow(event: RunEvent): Replay {
     if (this.#replay !== null) {
       const { chart, snapshot } = this.#replay;
-      return { chart, snapshot: chart.next(snapshot, event) };
+      const after = { chart, snapshot: chart.next(snapshot, event) };
+      if (event.type === 'NodeStarted') this.#assertOrderShown(event.data, after.snapshot.context.run);
+      return after;
     }
     if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);
     const { runId, graph, graphHash } = event.data;

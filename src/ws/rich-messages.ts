@@ -11,6 +11,8 @@ export type Message = ChannelMessage | RichMessage;
 interface Start {
   readonly iteration: number | null;
   readonly attempt: number;
+  /** Number of the panel of a member's step. */
+  readonly panelStep: number | undefined;
 }
 
 /** Translates a run's events and tokens for one client. */
@@ -46,16 +48,22 @@ export class RichMessages {
     const run = { run_id: this.#runId };
     switch (type) {
       case 'NodeStarted': {
+        const { step, attempt, panelStep } = data;
         const iteration = data.iteration === 0 ? null : data.iteration;
-        this.#starts.set(data.step, { iteration, attempt: data.attempt });
-        return [{ event: 'node_start', ...run, node: data.node, iteration, score: null }, ...this.#takeWaiting()];
+        this.#starts.set(step, { iteration, attempt, panelStep });
+        return [{ event: 'node_start', ...run, ...authorOf(data), iteration, score: null }, ...this.#takeWaiting()];
       }
       case 'NodeCompleted': {
-        const { step, node, output } = data;
+        const { step, output } = data;
         const iteration = this.#starts.get(step)?.iteration ?? null;
-        this.#starts.delete(step);
-        this.#waiting = this.#waiting.filter((token) => token.step !== step);
-        return [{ event: 'node_complete', ...run, node, iteration, score: 'score' in output ? output.score : null }];
+        this.#end(step);
+        const score = 'score' in output ? output.score : null;
+        return [{ event: 'node_complete', ...run, ...authorOf(data), iteration, score }];
+      }
+      case 'PanelClosed': {
+        const steps = [...this.#starts].filter(([, { panelStep }]) => panelStep === data.panelStep);
+        for (const [step] of steps) this.#end(step);
+        return [];
       }
       case 'RunCompleted':
         return [completeMessage(data, this.#runId)];
@@ -65,6 +73,12 @@ export class RichMessages {
         // Other events have no message besides the event itself.
         return [];
     }
+  }
+
+  /** Forgets a step, and the tokens that wait for its start. */
+  #end(step: number): void {
+    this.#starts.delete(step);
+    this.#waiting = this.#waiting.filter((token) => token.step !== step);
   }
 
   /** Removes and returns the tokens whose node has started. */
@@ -91,9 +105,15 @@ const completeMessage = madeOnce((data: RunCompletedData, runId: string): Messag
   return { event: 'run_complete', run_id: runId, ...result };
 });
 
-const tokenMessage = madeOnce(({ node, step, attempt, turn, offset, text }: Token, runId: string): Message => {
-  return { event: 'token', run_id: runId, node, step, attempt, turn, offset, text };
+const tokenMessage = madeOnce((token: Token, runId: string): Message => {
+  const { step, attempt, turn, offset, text } = token;
+  return { event: 'token', run_id: runId, ...authorOf(token), step, attempt, turn, offset, text };
 });
+
+/** The node and, of a member of a panel, rank or jury, its id. */
+function authorOf({ node, member }: Pick<Token, 'node' | 'member'>): { node: string; member?: string } {
+  return { node, ...(member !== undefined && { member }) };
+}
 
 /** The same function, which returns the same message for the same object. */
 function madeOnce<From extends object>(make: (from: From, runId: string) => Message): typeof make {

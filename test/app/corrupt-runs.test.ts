@@ -87,7 +87,7 @@ onEmbeddedLog(() =>
       expect(await rowOf(runId)).to.include({ status: 'failed', error: DETAIL });
     };
     const expectRefusedEverywhere = async (runId: string): Promise<void> => {
-      const derived = ['/genealogy', '/genealogy?format=mermaid', '/chart', '/chart?at=0'];
+      const derived = ['/genealogy', '/genealogy?format=mermaid', '/deliberation', '/chart', '/chart?at=0'];
       const paths = ['', '/events', '/events?from=1&limit=1', '/state', '/state?at=0', ...derived];
       for (const path of [`/api/councils/run/${runId}`, ...paths.map((each) => `/api/runs/${runId}${each}`)]) {
         expect(rest.problem(await rest.get(path), 500).detail, path).to.include(DETAIL);
@@ -104,6 +104,7 @@ onEmbeddedLog(() =>
         ['its events are read', '/events'],
         ['its state is read', '/state'],
         ['its genealogy is read', '/genealogy'],
+        ['its deliberation is read', '/deliberation'],
         ['its chart is shown', '/chart'],
         ['it is verified', '/verify'],
       ] as const;

@@ -57,6 +57,7 @@ describe('A request that cannot be served', () => {
       inbox: { list: always, waiting: later(always), follow: always },
       verify: always,
       genealogy: always,
+      deliberation: always,
       prompt: always,
       blueprints: {
         issuesOf: () => [],

@@ -42,6 +42,7 @@ describe('Routing', () => {
     `/api/runs/${runId}`,
     `/api/runs/${runId}/events`,
     `/api/runs/${runId}/genealogy`,
+    `/api/runs/${runId}/deliberation`,
     `/api/runs/${runId}/chart`,
     '/api/openapi.json',
   ];

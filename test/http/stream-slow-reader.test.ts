@@ -83,6 +83,7 @@ describe('A client of the rich stream that does not read', () => {
         queries: { find, state, list: never, count: never, record: never, folded: never, forkPoint: never },
         verify: never,
         genealogy: never,
+        deliberation: never,
         prompt: never,
         feed,
         logFeed: { start: never, follow: never },

@@ -132,7 +132,7 @@ async function* follow(context: Context, runId: string, cancelled: AbortSignal):
 
 function progressOf(run: RunState): RunProgress {
   return {
-    nodes: run.phase.status === 'running' ? run.progress.frontier.map(({ node }) => node) : [],
+    nodes: run.phase.status === 'running' ? [...new Set(run.progress.frontier.map(({ node }) => node))] : [],
     iteration: iterationShown(run),
     score: run.progress.shown.score,
     isPaused: openPauseOf(run) !== null,

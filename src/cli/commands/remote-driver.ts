@@ -98,9 +98,12 @@ async function* progressOf(events: AsyncIterable<RunEvent>): AsyncGenerator<RunP
     if (type === 'NodeStarted') {
       active.add(data.node);
       iteration = data.iteration || null;
-    } else if (type === 'NodeCompleted') {
+    } else if (type === 'NodeCompleted' || type === 'PanelClosed') {
+      // A node with members is active until its panel closes.
+      if ('member' in data && data.member !== undefined) continue;
       active.delete(data.node);
-      if ('score' in data.output) score = data.output.score;
+      const result = type === 'PanelClosed' ? data.result : data.output;
+      if (result !== null && 'score' in result) ({ score } = result);
       // The next event starts the next node, in the same append.
       if (active.size === 0) continue;
     } else if (type === 'RunPaused') {

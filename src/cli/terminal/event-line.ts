@@ -22,6 +22,7 @@ const STYLES: Readonly<Partial<Record<RunFactType, Style>>> = {
   VoteCast: 'yellow',
   PauseEscalated: 'yellow',
   GateDecided: 'yellow',
+  PanelClosed: 'green',
 };
 
 /** Untrusted data: a later version of the service may have written the record, or someone may have forged it. */
@@ -56,22 +57,19 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => stri
   RunReleased: ({ reason, epoch }) => `${textOf(reason)}, epoch ${textOf(epoch)}`,
   RunStarted: ({ epoch }) => `epoch ${textOf(epoch)}`,
   RunResumed: ({ nextNodes }) => `with ${textOf(nextNodes)}`,
-  NodeStarted: ({ step, attempt, model }) => `step ${textOf(step)}${again(attempt)}, ${textOf(model)}`,
+  NodeStarted: ({ member, step, attempt, model }, most) =>
+    `${memberText(member, most)}step ${textOf(step)}${again(attempt)}, ${textOf(model)}`,
   CallReserved: ({ step, attempt, reserved }) =>
     `step ${textOf(step)}${again(attempt)}, ${textOf(recordIn(reserved)['tokens'])} tokens for its next call`,
   ToolCalled: ({ tool, arguments: given, hits, error, durationMs }, most) => {
     const found = Array.isArray(hits) ? `${hits.length} hits` : '';
     return `${textOf(tool)} ${excerpt(given, most)}: ${error === null ? found : textOf(error)} in ${textOf(durationMs)} ms`;
   },
-  NodeCompleted: ({ output, route, usage, costUsd }, most) => {
-    const { draft, score, feedback } = recordIn(output);
-    const { next } = recordIn(route);
-    const critique = score === undefined ? excerpt(output, most) : `score ${textOf(score)} ${quoted(feedback, most)}`;
-    const made = typeof draft === 'string' ? draftSummary(draft, most) : critique;
-    const to = textOf(next) === '' ? [] : [`to ${textOf(next)}`];
-    return `${[...to, costOf(usage, costUsd)].join(', ')}: ${made}`;
+  NodeCompleted: ({ member, output, route, usage, costUsd }, most) => {
+    const cost = [...routeOf(route), costOf(usage, costUsd)].join(', ');
+    return `${memberText(member, most)}${cost}: ${outputText(recordIn(output), most)}`;
   },
-  NodeFailed: ({ kind, message, attempt, retryable, fallbackTo, outageMs, usage, costUsd }) => {
+  NodeFailed: ({ member, kind, message, attempt, retryable, fallbackTo, outageMs, usage, costUsd }, most) => {
     const { what, advice } = attemptFailureText(textOf(kind)) ?? { what: '', advice: '' };
     const next = nextActionText({
       retryable: retryable === true,
@@ -80,7 +78,14 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => stri
     });
     const sentences = [what, next, advice, textOf(message)].filter((each) => each !== '');
     const cost = usage === undefined ? '' : `, ${costOf(usage, costUsd)}`;
-    return `${textOf(kind)}${again(attempt)}${cost}: ${sentences.join(' ')}`;
+    return `${memberText(member, most)}${textOf(kind)}${again(attempt)}${cost}: ${sentences.join(' ')}`;
+  },
+  QuorumReached: ({ until }) => `the others have until ${textOf(until)}`,
+  PanelClosed: ({ answered, failed, discarded, result, route }) => {
+    const groups = Object.entries({ answered, failed, discarded });
+    const members = groups.filter(([, ids]) => Array.isArray(ids) && ids.length > 0);
+    const outcome = members.map(([word, ids]) => `${word} ${textOf(ids)}`).join('; ');
+    return `${[...routeOf(route), outcome].join(': ')}${resultText(recordIn(result))}`;
   },
   RunPaused: ({ nextNodes, gate, reason }) =>
     `pause ${textOf(gate)}${reason === 'budget' ? ' for the budget' : ''}, before ${textOf(nextNodes)}`,
@@ -105,6 +110,30 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => stri
 
 function of<T>(table: Readonly<Partial<Record<RunFactType, T>>>, type: string): T | undefined {
   return isKeyOf(table, type) ? table[type] : undefined;
+}
+
+function memberText(member: unknown, most: number): string {
+  return typeof member === 'string' ? `${excerpt(member, most)}: ` : '';
+}
+
+/** Where the run goes, or nothing if it goes nowhere or a panel decides. */
+function routeOf(route: unknown): readonly string[] {
+  const { next } = recordIn(route);
+  return Array.isArray(next) && next.length > 0 ? [`to ${textOf(next)}`] : [];
+}
+
+function outputText(output: Data, most: number): string {
+  const { draft, answer, score, feedback, ranking, comment } = output;
+  if (typeof draft === 'string') return draftSummary(draft, most);
+  if (typeof answer === 'string') return `answer of ${[...answer].length} characters ${quoted(answer, most)}`;
+  if (score !== undefined) return `score ${textOf(score)} ${quoted(feedback, most)}`;
+  return ranking === undefined ? excerpt(output, most) : `ranked ${textOf(ranking)} ${quoted(comment, most)}`;
+}
+
+/** What a rank has kept, or the score of a jury. */
+function resultText({ kept, score }: Data): string {
+  if (score !== undefined) return `; score ${textOf(score)}`;
+  return kept === undefined ? '' : `; kept ${textOf(kept)}`;
 }
 
 function by(actor: unknown, most: number): string {

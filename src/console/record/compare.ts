@@ -1,8 +1,10 @@
 /** Compares two runs: pairs the n-th execution of a node in one run with the n-th in the other. */
 import { canonical } from '../../eventsourcing/canonical-json.js';
-import type { RunHistory, Step } from './run-history.js';
+import type { RunHistory } from './run-history.js';
 import type { Execution } from './executions.js';
 import { traceAt } from './executions.js';
+import type { PanelExecution } from './member-executions.js';
+import { rankingOf } from './member-executions.js';
 import type { RunRecord } from './run-record.js';
 
 /** The result for a pair of executions; `left` or `right`: only that run has it. */
@@ -68,7 +70,7 @@ function withInherited(left: Side, right: Side, fork: ComparedRuns['fork']): rea
   const own = child.executions.filter(({ isInherited }) => !isInherited);
   const ownSteps = new Set(own.map(({ step }) => step));
   const inherited = parent.executions.filter(
-    ({ step, output }) => step <= child.history.stepsBefore && !ownSteps.has(step) && output !== null,
+    (each) => each.step <= child.history.stepsBefore && !ownSteps.has(each.step) && resultOf(each) !== null,
   );
   const complete = { ...child, executions: [...inherited, ...own].sort((a, b) => a.step - b.step) };
   return fork.parent === 'left' ? [left, complete] : [complete, right];
@@ -120,12 +122,21 @@ function similarityOf(left: Execution | null, right: Execution | null): Similari
   return isSame(left, right) ? 'same' : 'differs';
 }
 
-/** Whether two executions have the same output and route. */
-function isSame(left: Step, right: Step): boolean {
-  if (left.output === null || right.output === null) return false;
-  const routeOf = ({ routes }: Step) => routes.at(-1)?.next ?? [];
-  return (
-    canonical(left.output.value) === canonical(right.output.value) &&
-    canonical(routeOf(left)) === canonical(routeOf(right))
-  );
+/** Whether two executions have the same result and route. */
+function isSame(left: Execution, right: Execution): boolean {
+  const [one, other] = [resultOf(left), resultOf(right)];
+  if (one === null || other === null) return false;
+  const routeOf = ({ routes }: Execution) => routes.at(-1)?.next ?? [];
+  return canonical(one) === canonical(other) && canonical(routeOf(left)) === canonical(routeOf(right));
+}
+
+/** What an execution has given, or null before. */
+function resultOf({ output, panel }: Execution): unknown {
+  if (panel === null) return output?.value ?? null;
+  return panel.closed === null ? null : panelResultOf(panel);
+}
+
+/** Letters differ between runs, so a ranking counts by member. */
+function panelResultOf({ members }: PanelExecution): unknown {
+  return members.map((each) => ({ member: each.member, gave: rankingOf(each) ?? each.output?.value ?? null }));
 }

@@ -6,7 +6,9 @@ import type { UsageTotals } from '../../run/effort.js';
 import { attemptFailureText, nextActionText, runFailureText } from '../../run/failure-texts.js';
 import { countOf, excerpt, shortCount } from './counts.js';
 import { lengthText } from './durations.js';
-import type { Execution, ExecutionState, StepUsage } from './executions.js';
+import type { StepUsage } from './attempt-figures.js';
+import type { Execution, ExecutionState } from './executions.js';
+import type { MemberState } from './member-executions.js';
 import { withoutMarks } from './plain-draft.js';
 import type { Waiting } from './timeline.js';
 
@@ -33,6 +35,10 @@ export function eventText(event: RunEvent): string {
       return completionText(event.data);
     case 'NodeFailed':
       return attemptText(event.data);
+    case 'QuorumReached':
+      return `The quorum of ${event.data.node} has answered: the other members have until ${event.data.until}.`;
+    case 'PanelClosed':
+      return closeText(event.data);
     case 'RunPaused':
       return `The run paused${event.data.reason === 'budget' ? ' for its budget' : ''} before ${list(event.data.nextNodes)}.`;
     case 'VoteCast':
@@ -70,10 +76,10 @@ const RELEASES: Readonly<Record<Data<'RunReleased'>['reason'], string>> = {
   shutdown: 'The instance stopped and released the run.',
 };
 
-function startText({ node, attempt, model, delayMs }: Data<'NodeStarted'>): string {
+function startText({ node, member, attempt, model, delayMs }: Data<'NodeStarted'>): string {
   const retry = attempt > 1 ? ` attempt ${attempt}` : '';
   const wait = delayMs > 0 ? ` after a wait of ${lengthText(delayMs)}` : '';
-  return `${node} started${retry} with ${model}${wait}.`;
+  return `${workerName(node, member)} started${retry} with ${model}${wait}.`;
 }
 
 function toolText({ node, tool, arguments: given, hits, error, durationMs }: Data<'ToolCalled'>): string {
@@ -87,20 +93,53 @@ export function argumentsText(given: Data<'ToolCalled'>['arguments']): string {
   return typeof given === 'string' ? given : String(given['query']);
 }
 
-function completionText({ node, output, route }: Data<'NodeCompleted'>): string {
-  const then = route.next.length === 0 ? 'ended its branch' : `sent it to ${list(route.next)}`;
-  if ('draft' in output) {
-    return `${node} wrote a draft of ${countOf([...output.draft].length, 'character')} and ${then}.`;
+function completionText({ node, member, output, route }: Data<'NodeCompleted'>): string {
+  const then = routeText(route);
+  const who = workerName(node, member);
+  if ('draft' in output) return `${who} wrote a draft of ${charactersOf(output.draft)}${then}.`;
+  if ('answer' in output) return `${who} answered with ${charactersOf(output.answer)}${then}.`;
+  if ('analysis' in output) return `${who} compared the answers${then}.`;
+  if ('ranking' in output) {
+    const letters = output.ranking.join(', then ');
+    return `${who} ranked the answers: ${letters}${then}${saidText(output.comment)}`;
   }
-  const { score, feedback } = output;
-  const said = feedback.trim() === '' ? '' : `: ${excerpt(withoutMarks(feedback))}`;
-  return `${node} scored the draft ${score} and ${then}${said}`;
+  return `${who} scored the draft ${output.score}${then}${saidText(output.feedback)}`;
+}
+
+function charactersOf(text: string): string {
+  return countOf([...text].length, 'character');
+}
+
+/** Where a branch went, or empty of a member, whose panel has the route. */
+function routeText(route: Data<'NodeCompleted'>['route']): string {
+  if (route === undefined) return '';
+  return route.next.length === 0 ? ' and ended its branch' : ` and sent it to ${list(route.next)}`;
+}
+
+function saidText(text: string): string {
+  return text.trim() === '' ? '' : `: ${excerpt(withoutMarks(text))}`;
+}
+
+function closeText({ node, answered, failed, discarded, result, route }: Data<'PanelClosed'>): string {
+  const left = [
+    ...(failed.length === 0 ? [] : [`${list(failed)} failed`]),
+    ...(discarded.length === 0 ? [] : [`${list(discarded)} came too late`]),
+  ];
+  const without = left.length === 0 ? '' : ` (${left.join(', ')})`;
+  return `${node} closed with ${resultText(result, answered)}${without}${routeText(route)}.`;
+}
+
+function resultText(result: Data<'PanelClosed'>['result'], answered: readonly string[]): string {
+  if (result === null) return `the answers of ${list(answered)}`;
+  if ('score' in result) return `score ${result.score} from ${list(answered)}`;
+  return `the order ${result.points.map(({ member }) => member).join(', ')} from ${list(answered)}`;
 }
 
 function attemptText(data: Data<'NodeFailed'>): string {
-  const { node, attempt, kind, message } = data;
+  const { node, member, attempt, kind, message, final: isFinal } = data;
   const what = attemptFailureText(kind)?.what ?? excerpt(message);
-  return `Attempt ${attempt} of ${node} failed: ${what} ${nextActionText(data)}`;
+  const then = isFinal === true ? `${node} continues without this member.` : nextActionText(data);
+  return `Attempt ${attempt} of ${workerName(node, member)} failed: ${what} ${then}`;
 }
 
 function decisionText(data: Data<'GateDecided'>): string {
@@ -134,6 +173,7 @@ function failureText({ kind, error, node, actor = null }: Data<'RunFailed'>): st
   const at = node === null || kind === 'cancelled' || kind === 'rejected' ? '' : ` At ${node}:`;
   return `${runFailureText(kind).what}${by}${at} ${error}`;
 }
+
 /** The state of an execution. */
 export function executionText(state: ExecutionState): string {
   return EXECUTIONS[state];
@@ -142,6 +182,26 @@ export function executionText(state: ExecutionState): string {
 const EXECUTIONS: Readonly<Record<ExecutionState, string>> = {
   ...{ waiting: 'waiting', active: 'running', done: 'done', failed: 'failed', cancelled: 'cancelled' },
 };
+
+/** The state of a member. */
+export function memberText(state: MemberState): string {
+  return MEMBERS[state];
+}
+
+const MEMBERS: Readonly<Record<MemberState, string>> = {
+  ...{ waiting: 'waiting', active: 'running', answered: 'answered', failed: 'failed' },
+  ...{ discarded: 'discarded', cancelled: 'cancelled' },
+};
+
+/** The members of a panel, rank or jury by state, such as `2 of 3 answered, 1 failed`. */
+export function membersText(states: readonly MemberState[]): string {
+  const count = (state: MemberState): number => states.filter((each) => each === state).length;
+  const others = (['failed', 'discarded', 'cancelled'] as const).filter((state) => count(state) > 0);
+  return [
+    `${count('answered')} of ${states.length} answered`,
+    ...others.map((state) => `${count(state)} ${MEMBERS[state]}`),
+  ].join(', ');
+}
 
 /** Why a run waits, for a break in the timeline. */
 export function waitText(kind: Waiting): string {
@@ -192,6 +252,11 @@ function missingText(calls: number): string {
 }
 
 // Parts of sentences.
+
+/** A node, or one of its members. */
+function workerName(node: string, member: string | undefined): string {
+  return member === undefined ? node : `${member} of ${node}`;
+}
 
 function actorName(actor: string | null | undefined): string {
   return actor ?? 'A user';

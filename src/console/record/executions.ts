@@ -1,16 +1,20 @@
 /** The execution trace of a run up to an event: each execution of a node, and the edges between them. */
 import type { NodeRole, RunParent } from '../../generated/schemas.js';
-import { reportedTokens } from '../../run/effort.js';
 import type { RunState } from '../../run/state.js';
 import { isFinished, labelOf } from '../../run/state.js';
-import type { Attempt, RunHistory, EventRef, RecordedPause, RouteTaken, RunEnd, Step } from './run-history.js';
+import type { StepUsage } from './attempt-figures.js';
+import { backOffOf, msBetween, usageOf, waitsAt } from './attempt-figures.js';
+import type { PanelExecution } from './member-executions.js';
+import { panelExecutionOf } from './member-executions.js';
+import type { RunHistory, EventRef, RecordedPause, RouteTaken, RunEnd, Step } from './run-history.js';
+import { allAttempts } from './run-history.js';
 import type { RunRecord } from './run-record.js';
 
 /** `waiting`: for its back-off or the model's server; `cancelled`: the run ended first. */
 export type ExecutionState = 'waiting' | 'active' | 'done' | 'failed' | 'cancelled';
 
 /** One execution of a node, with all its attempts. */
-export interface Execution extends Step {
+export interface Execution extends Omit<Step, 'panel'> {
   readonly label: string;
   readonly role: NodeRole;
   readonly state: ExecutionState;
@@ -21,18 +25,14 @@ export interface Execution extends Step {
   readonly durationMs: number | null;
   /** The part of it in which attempts waited before their call. */
   readonly backOffMs: number;
-  /** Model of its last attempt. */
+  /** Model of its last attempt, or null if it has none or has members. */
   readonly model: string | null;
   /** Sum over the attempts, or null if nothing is known of them. */
   readonly usage: StepUsage | null;
-}
-
-/** Each null if it is unknown for all attempts. */
-export interface StepUsage {
-  readonly inputTokens: number | null;
-  readonly outputTokens: number | null;
-  /** US dollars. */
-  readonly costUsd: number | null;
+  /** Its members, or null if the node has none that answer in steps of their own. */
+  readonly panel: PanelExecution | null;
+  /** The members whose answers its last prompt showed, as shown: the first was Response A. */
+  readonly orderShown: readonly string[];
 }
 
 /** An edge from one execution to the next. */
@@ -79,6 +79,8 @@ export interface ExecutionTrace {
   readonly pauses: readonly PauseItem[];
   /** The parent of a fork and the event there, or null. */
   readonly inherited: RunParent | null;
+  /** The answers of the parent's panels that this fork keeps. */
+  readonly keptAnswers: RunHistory['keptAnswers'];
   readonly end: RunEnd | null;
 }
 
@@ -100,7 +102,7 @@ export function traceAt(record: RunRecord, seq: number, now: string): ExecutionT
     edges: history.steps.flatMap((each) => edgesInto(each, conditions, steps)),
     upcoming: upcomingOf(state),
     pauses: history.pauses.map((pause) => pauseItemOf(pause, history, until)),
-    inherited: history.parent,
+    ...{ inherited: history.parent, keptAnswers: history.keptAnswers },
     end: history.end,
   };
 }
@@ -112,28 +114,45 @@ export function clockAt(record: RunRecord, seq: number, now: string): string {
   return isLive && Date.parse(now) > Date.parse(at) ? now : at;
 }
 
-function executionOf(step: Step, { plan, end }: RunHistory, until: string): Execution {
+function executionOf({ panel: recorded, ...step }: Step, { plan, end }: RunHistory, until: string): Execution {
   const { label, role } = plan.node(step.node);
   const { attempts } = step;
-  const state = stateOf(step, end, until);
-  const startedAt = attempts[0]?.started.at ?? null;
-  const endedAt = endOf(step, state);
+  const last = attempts.at(-1);
+  const all = allAttempts({ attempts, panel: recorded });
+  const panel = recorded === null ? null : panelExecutionOf(recorded, { end, until });
+  const state = panel === null ? stateOf(step, end, until) : panelStateOf(step, panel, end);
+  const startedAt = earliest(all.map(({ started }) => started.at));
+  const endedAt = panel === null ? endOf(step, state) : endOfPanel(panel, state, end);
   const lastsUntil = endedAt ?? end?.at ?? until;
   return {
     ...step,
-    ...{ label, role, state, startedAt, endedAt, model: attempts.at(-1)?.model ?? null },
+    ...{ label, role, state, startedAt, endedAt, panel },
+    ...{ model: last?.model ?? null, orderShown: last?.orderShown ?? [], usage: usageOf(all) },
     durationMs: startedAt === null ? null : msBetween(startedAt, lastsUntil),
     backOffMs: attempts.reduce((sum, each) => sum + backOffOf(each, lastsUntil), 0),
-    usage: usageOf(attempts),
   };
 }
 
-function endOf({ output, attempts }: Step, state: ExecutionState): string | null {
+function earliest(times: readonly string[]): string | null {
+  return times.reduce<string | null>((one, other) => {
+    return one === null || Date.parse(other) < Date.parse(one) ? other : one;
+  }, null);
+}
+
+function endOf({ output, attempts }: Pick<Step, 'output' | 'attempts'>, state: ExecutionState): string | null {
   if (output !== null) return output.at;
   return state === 'failed' ? (attempts.at(-1)?.ended?.at ?? null) : null;
 }
 
-function stateOf({ isInherited, output, attempts }: Step, end: RunEnd | null, until: string): ExecutionState {
+function endOfPanel({ closed }: PanelExecution, state: ExecutionState, end: RunEnd | null): string | null {
+  return closed?.at ?? (state === 'failed' && end !== null ? end.at : null);
+}
+
+function stateOf(
+  { isInherited, output, attempts }: Omit<Step, 'panel'>,
+  end: RunEnd | null,
+  until: string,
+): ExecutionState {
   if (isInherited || output !== null) return 'done';
   const last = attempts.at(-1);
   if (last?.ended?.how === 'failed') return end === null ? 'waiting' : 'failed';
@@ -141,36 +160,41 @@ function stateOf({ isInherited, output, attempts }: Step, end: RunEnd | null, un
   return last === undefined || last.ended !== null || waitsAt(last, until) ? 'waiting' : 'active';
 }
 
-/** Whether an attempt waits for its back-off or for the model's server. */
-function waitsAt({ started, delayMs, outageMs }: Attempt, until: string): boolean {
-  return outageMs !== null || msBetween(started.at, until) < delayMs;
+function panelStateOf(
+  { isInherited, node }: Omit<Step, 'panel'>,
+  { members, closed }: PanelExecution,
+  end: RunEnd | null,
+): ExecutionState {
+  if (isInherited || closed !== null) return 'done';
+  if (end !== null) return end.how === 'failed' && end.failure.node === node ? 'failed' : 'cancelled';
+  const isWaiting =
+    members.every(({ state }) => state !== 'active') && members.some(({ state }) => state === 'waiting');
+  return isWaiting ? 'waiting' : 'active';
 }
 
-function backOffOf({ started, delayMs, ended }: Attempt, until: string): number {
-  return Math.min(delayMs, msBetween(started.at, ended?.at ?? until));
+/** The event of an execution's result, or else of its last start, or null if the parent of a fork has both. */
+export function lastSeqOf({
+  output,
+  attempts,
+  panel,
+}: Pick<Execution, 'output' | 'attempts' | 'panel'>): number | null {
+  const started = panel === null ? attempts : panel.members.flatMap((member) => member.attempts);
+  return (output ?? panel?.closed ?? started.at(-1)?.started)?.seq ?? null;
 }
 
-function usageOf(attempts: readonly Attempt[]): StepUsage | null {
-  const ends = attempts.flatMap(({ ended }) => (ended === null || ended.how === 'lost' ? [] : [ended]));
-  const tokens = ends.map(({ usage }) => reportedTokens(usage));
-  const inputTokens = sumOf(tokens.map((each) => each.inputTokens));
-  const outputTokens = sumOf(tokens.map((each) => each.outputTokens));
-  const costUsd = sumOf(ends.map((each) => each.costUsd));
-  const isUnknown = inputTokens === null && outputTokens === null && costUsd === null;
-  return isUnknown ? null : { inputTokens, outputTokens, costUsd };
-}
-
-/** The sum of what is known, or null if nothing is. */
-function sumOf(amounts: readonly (number | null)[]): number | null {
-  return amounts.reduce((sum, each) => (each === null ? sum : (sum ?? 0) + each), null);
+/** The score that an execution gave, or null if it gave none. */
+export function scoreOf({ output, panel }: Pick<Execution, 'output' | 'panel'>): number | null {
+  if (output !== null && 'score' in output.value) return output.value.score;
+  const result = panel?.closed?.result ?? null;
+  return result !== null && 'score' in result ? result.score : null;
 }
 
 function edgesInto(
-  { step, node, incoming, pause, attempts }: Step,
+  { step, node, incoming, pause, attempts, panel }: Step,
   conditions: ReadonlyMap<string, string | null>,
   steps: ReadonlyMap<number, Step>,
 ): readonly ExecutionEdge[] {
-  const started = attempts[0]?.started.seq ?? -1;
+  const started = allAttempts({ attempts, panel })[0]?.started.seq ?? -1;
   return incoming.map(({ fromStep, edge }) => {
     const route = routeTo(node, steps.get(fromStep)?.routes ?? [], started);
     const condition = (edge === null ? null : conditions.get(edge)) ?? null;
@@ -195,7 +219,7 @@ function upcomingOf(state: RunState): readonly Upcoming[] {
 function awaitedBy(node: string, { phase, progress, ownership }: RunState): Awaited {
   if (phase.status === 'pending') return 'room';
   if (phase.status === 'paused') return phase.pause.nextNodes.includes(node) ? 'pause' : 'others';
-  if (progress.frontier.some(({ active }) => active)) return 'others';
+  if (progress.frontier.some(({ active, seat }) => active || seat !== null)) return 'others';
   return ownership.owner === null ? 'owner' : 'turn';
 }
 
@@ -203,9 +227,4 @@ function pauseItemOf(pause: RecordedPause, { end }: RunHistory, until: string): 
   const ended = pause.decision ?? end;
   const mark = ended === null ? null : { seq: ended.seq, at: ended.at };
   return { ...pause, ended: mark, waitedMs: msBetween(pause.paused.at, mark?.at ?? until) };
-}
-
-/** At least 0, because the clocks of instances differ. */
-function msBetween(from: string, to: string): number {
-  return Math.max(0, Date.parse(to) - Date.parse(from));
 }

@@ -3,6 +3,8 @@ import type { GraphEdge, GraphNode } from '../../generated/schemas.js';
 import type { Plan } from '../../graph/plan.js';
 import type { RunHistory, Step } from './run-history.js';
 import type { ExecutionTrace, Execution } from './executions.js';
+import { scoreOf } from './executions.js';
+import type { MemberState } from './member-executions.js';
 import type { RunRecord } from './run-record.js';
 
 /** The state of a node; the first that applies. */
@@ -19,8 +21,10 @@ export interface NodeView {
   readonly failedTimes: number;
   /** Its latest execution. */
   readonly lastStep: number | null;
-  /** The latest score of a critic. */
+  /** The latest score of a critic or jury. */
   readonly lastScore: number | null;
+  /** The members of its latest execution by state, or null if it has none. */
+  readonly members: readonly MemberState[] | null;
 }
 
 export interface EdgeView {
@@ -71,14 +75,15 @@ interface NodeMarks {
 
 function nodeView({ id, label, role }: GraphNode, marks: NodeMarks): NodeView {
   const { own } = marks;
-  const attempts = own.flatMap((each) => each.attempts);
+  const attempts = own.flatMap(({ attempts: its, panel }) => panel?.members.flatMap((each) => each.attempts) ?? its);
   return {
     ...{ id, label, role },
     state: stateOf(id, marks),
     doneTimes: own.filter((each) => each.state === 'done').length,
     failedTimes: attempts.filter(({ ended }) => ended?.how === 'failed').length,
     lastStep: own.at(-1)?.step ?? null,
-    lastScore: lastScoreOf(own),
+    lastScore: own.map(scoreOf).findLast((score) => score !== null) ?? null,
+    members: own.at(-1)?.panel?.members.map((each) => each.state) ?? null,
   };
 }
 
@@ -88,11 +93,6 @@ function stateOf(id: string, { own, failed, next }: NodeMarks): NodeState {
   if (underWay !== undefined) return underWay.state === 'active' ? 'active' : 'waiting';
   if (next.includes(id)) return 'next';
   return own.some((each) => each.state === 'done') ? 'done' : 'idle';
-}
-
-function lastScoreOf(own: readonly Execution[]): number | null {
-  const scores = own.flatMap(({ output }) => (output !== null && 'score' in output.value ? [output.value.score] : []));
-  return scores.at(-1) ?? null;
 }
 
 /** How often each edge was used, and the edges of the latest route. */

@@ -3,27 +3,40 @@ import type { RunEvent } from '../../client/run-events.js';
 import type { RunParent } from '../../generated/schemas.js';
 import type { Plan } from '../../graph/plan.js';
 import type { RunState } from '../../run/state.js';
+import { attemptOf, newStep, stepsBefore } from './new-step.js';
+import { answersCarried, closedPanel } from './panel-steps.js';
 import type {
   Attempt,
   RunHistory,
   Decision,
-  Incoming,
   EventRef,
   Ownership,
+  PanelSteps,
   RecordedPause,
+  RouteTaken,
   RunEnd,
   Step,
+  Work,
 } from './run-history.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
+
+/** The states before and after an event. */
+interface States {
+  readonly before: RunState;
+  readonly after: RunState;
+}
 
 export class HistoryBuilder {
   readonly #plan: Plan;
   readonly #requested: EventRef;
   readonly #parent: RunParent | null;
   readonly #stepsBefore: number;
+  readonly #keptAnswers: RunHistory['keptAnswers'];
   /** By step number, in the order of their first starts. */
   readonly #steps: Map<number, Step>;
+  /** The number of the panel, rank or jury, by the step of each member. */
+  readonly #panelOf = new Map<number, number>();
   readonly #pauses: RecordedPause[] = [];
   readonly #owners: Ownership[] = [];
   #started: EventRef | null = null;
@@ -39,24 +52,26 @@ export class HistoryBuilder {
     this.#last = this.#requested;
     this.#parent = first.data.parent;
     this.#stepsBefore = after.progress.steps;
-    this.#steps = new Map(stepsBefore(after).map((step) => [step.step, step]));
+    this.#keptAnswers = answersCarried(after);
+    this.#steps = new Map(stepsBefore(after, this.#requested).map((step) => [step.step, step]));
+    for (const step of this.#steps.values()) this.#noteMembers(step);
   }
 
   get history(): RunHistory {
     return {
       ...{ plan: this.#plan, requested: this.#requested, started: this.#started, parent: this.#parent },
-      stepsBefore: this.#stepsBefore,
+      ...{ stepsBefore: this.#stepsBefore, keptAnswers: this.#keptAnswers },
       ...{ steps: [...this.#steps.values()], pauses: [...this.#pauses], owners: [...this.#owners], end: this.#end },
     };
   }
 
-  /** Adds the next event. @param before the state before the event */
-  add(event: RunEvent, before: RunState): void {
-    this.#take(event, before);
+  /** Adds the next event. */
+  add(event: RunEvent, states: States): void {
+    this.#take(event, states);
     this.#last = eventRefOf(event);
   }
 
-  #take(event: RunEvent, before: RunState): void {
+  #take(event: RunEvent, states: States): void {
     const mark = eventRefOf(event);
     switch (event.type) {
       case 'RunClaimed':
@@ -70,17 +85,24 @@ export class HistoryBuilder {
         for (const node of event.data.nextNodes) this.#letThrough.set(node, event.data.gate);
         return;
       case 'NodeStarted':
-        return this.#nodeStarted(event, before);
+        return this.#nodeStarted(event, states);
       case 'ToolCalled':
         return this.#toolCalled(event);
       case 'NodeCompleted':
         return this.#nodeCompleted(event);
       case 'NodeFailed':
         return this.#nodeFailed(event);
+      case 'QuorumReached':
+        return this.#changePanel(event.data, (panel) => ({
+          ...panel,
+          quorum: { ...mark, until: event.data.until },
+        }));
+      case 'PanelClosed':
+        return this.#panelClosed(event);
       case 'RunPaused':
         return this.#paused(event);
       case 'GateDecided':
-        return this.#decided(event, before);
+        return this.#decided(event, states.before);
       case 'RunCompleted':
         return this.#over({ ...mark, how: 'completed' });
       case 'RunFailed':
@@ -106,31 +128,49 @@ export class HistoryBuilder {
     this.#left({ seq: end.seq, at: end.at, how: 'ended' });
   }
 
-  #nodeStarted(event: Of<'NodeStarted'>, before: RunState): void {
-    const { step: number, node, attempt, delayMs, model, tools, inputHash } = event.data;
-    const started = eventRefOf(event);
-    const step = this.#steps.get(number) ?? this.#firstOf(event, before);
-    const outageMs = before.progress.frontier.find((each) => each.step === number)?.outage?.budgetMs ?? null;
-    const next = { attempt, started, delayMs, outageMs, model, tools, inputHash, toolCalls: [], ended: null };
-    const attempts = changedLast(step.attempts, (last) => ({
-      ...last,
-      ended: last.ended ?? { ...started, how: 'lost' },
-    }));
+  #nodeStarted(event: Of<'NodeStarted'>, { before, after }: States): void {
+    const { step, panelStep = step, node } = event.data;
+    if (!this.#steps.has(panelStep)) {
+      const pause = this.#letThrough.get(node) ?? null;
+      const begun = { ...newStep(event, { before, after, first: this.#requested }), pause };
+      this.#steps.set(panelStep, begun);
+      this.#noteMembers(begun);
+    }
     this.#letThrough.delete(node);
-    this.#steps.set(number, { ...step, attempts: [...attempts, next] });
+    const next = attemptOf(event, before);
+    this.#change(step, ({ attempts, output }) => ({
+      attempts: [
+        ...changedLast(attempts, (last) => ({ ...last, ended: last.ended ?? { ...next.started, how: 'lost' } })),
+        next,
+      ],
+      output,
+    }));
   }
 
-  #firstOf({ data: { step, node, iteration } }: Of<'NodeStarted'>, before: RunState): Step {
-    const pause = this.#letThrough.get(node) ?? null;
-    return { ...NEW_STEP, step, node, iteration, pause, incoming: incomingOf(before, node) };
+  #noteMembers({ step, panel }: Step): void {
+    for (const member of panel?.members ?? []) this.#panelOf.set(member.step, step);
   }
 
-  #changeAttempt(step: number, change: (attempt: Attempt) => Attempt): Step | null {
-    const known = this.#steps.get(step);
-    if (known === undefined) return null;
-    const changed = { ...known, attempts: changedLast(known.attempts, change) };
-    this.#steps.set(step, changed);
-    return changed;
+  /** Changes the work of a step of a node or member, if the history has it. */
+  #change(step: number, change: (work: Work) => Work): void {
+    const panelStep = this.#panelOf.get(step);
+    const known = this.#steps.get(panelStep ?? step);
+    if (known === undefined) return;
+    if (known.panel === null) {
+      this.#steps.set(step, { ...known, ...change(known) });
+      return;
+    }
+    const members = known.panel.members.map((each) => (each.step === step ? { ...each, ...change(each) } : each));
+    this.#steps.set(known.step, { ...known, panel: { ...known.panel, members } });
+  }
+
+  #changeAttempt(step: number, change: (attempt: Attempt) => Attempt): void {
+    this.#change(step, ({ attempts, output }) => ({ attempts: changedLast(attempts, change), output }));
+  }
+
+  #changePanel({ panelStep }: { readonly panelStep: number }, change: (panel: PanelSteps) => PanelSteps): void {
+    const known = this.#steps.get(panelStep);
+    if (known?.panel) this.#steps.set(panelStep, { ...known, panel: change(known.panel) });
   }
 
   #toolCalled(event: Of<'ToolCalled'>): void {
@@ -139,19 +179,33 @@ export class HistoryBuilder {
   }
 
   #nodeCompleted(event: Of<'NodeCompleted'>): void {
-    const { step: number, output, usage, costUsd = null, durationMs, route } = event.data;
+    const { step, output, usage, costUsd = null, durationMs, route } = event.data;
     const mark = eventRefOf(event);
     const ended = { ...mark, how: 'completed', usage, costUsd, durationMs } as const;
-    const step = this.#changeAttempt(number, (each) => ({ ...each, ended }));
-    if (step === null) return;
-    const routes = [...step.routes, { ...mark, ...route, by: 'node' as const }];
-    this.#steps.set(number, { ...step, output: { ...mark, value: output }, routes });
+    this.#change(step, ({ attempts }) => ({
+      attempts: changedLast(attempts, (each) => ({ ...each, ended })),
+      output: { ...mark, value: output },
+    }));
+    if (route !== undefined) this.#routed(step, { ...mark, ...route, by: 'node' });
   }
 
   #nodeFailed(event: Of<'NodeFailed'>): void {
     const { step, usage = null, costUsd = null } = event.data;
     const ended = { ...eventRefOf(event), how: 'failed', failure: event.data, usage, costUsd } as const;
     this.#changeAttempt(step, (each) => ({ ...each, ended }));
+  }
+
+  #panelClosed(event: Of<'PanelClosed'>): void {
+    const { panelStep, answered, failed, discarded, result, route } = event.data;
+    const mark = eventRefOf(event);
+    const closed = { ...mark, answered, failed, discarded, result };
+    this.#changePanel(event.data, (panel) => closedPanel(panel, closed));
+    this.#routed(panelStep, { ...mark, ...route, by: 'node' });
+  }
+
+  #routed(step: number, route: RouteTaken): void {
+    const known = this.#steps.get(step);
+    if (known !== undefined) this.#steps.set(step, { ...known, routes: [...known.routes, route] });
   }
 
   #paused(event: Of<'RunPaused'>): void {
@@ -170,13 +224,9 @@ export class HistoryBuilder {
   #rerouted(event: Of<'GateDecided'>, before: RunState): void {
     const { route } = event.data;
     const last = this.#steps.get(before.progress.frontier[0]?.step ?? -1);
-    if (route === null || last === undefined) return;
-    const taken = { ...eventRefOf(event), ...route, by: 'human' as const };
-    this.#steps.set(last.step, { ...last, routes: [...last.routes, taken] });
+    if (route !== null && last !== undefined) this.#routed(last.step, { ...eventRefOf(event), ...route, by: 'human' });
   }
 }
-
-const NEW_STEP = { isInherited: false, pause: null, incoming: [], attempts: [], output: null, routes: [] };
 
 function changedLast<T>(items: readonly T[], change: (last: T) => T): readonly T[] {
   const last = items.at(-1);
@@ -190,27 +240,4 @@ function changeLast<T>(items: T[], change: (last: T) => T): void {
 
 function eventRefOf({ seq, at }: RunEvent): EventRef {
   return { seq, at };
-}
-
-function incomingOf({ plan, progress }: RunState, node: string): readonly Incoming[] {
-  return progress.arrivals
-    .filter((each) => each.node === node)
-    .sort((a, b) => a.order - b.order)
-    .map(({ from, order }) => ({ fromStep: from, edge: plan.graph.edges[order]?.id ?? null }));
-}
-
-/** The steps of a fork's parent that its first state names. The fork executes those that are still active. */
-function stepsBefore({ plan, progress }: RunState): readonly Step[] {
-  const { frontier, arrivals, ended, iterationCount: iteration } = progress;
-  const nodes = new Map<number, string>();
-  for (const { from, order } of arrivals) {
-    const source = plan.graph.edges[order]?.source;
-    if (source !== undefined) nodes.set(from, source);
-  }
-  for (const { node, from } of ended) nodes.set(from, node);
-  for (const { node, step } of frontier) nodes.set(step, node);
-  const outstanding = new Set(frontier.flatMap(({ active, step }) => (active ? [step] : [])));
-  return [...nodes]
-    .sort(([a], [b]) => a - b)
-    .map(([step, node]) => ({ ...NEW_STEP, step, node, iteration, isInherited: !outstanding.has(step) }));
 }

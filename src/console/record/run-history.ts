@@ -4,11 +4,13 @@ import type {
   NodeOutput,
   NodeUsage,
   NodeFailedData,
+  PanelClosedData,
   RunFailedData,
   RunParent,
   ToolCalledData,
 } from '../../generated/schemas.js';
 import type { Plan } from '../../graph/plan.js';
+import type { PanelAnswers } from '../../run/deliberation.js';
 
 /** The event that records something. */
 export interface EventRef {
@@ -29,16 +31,21 @@ export interface Attempt {
   /** Tools it may use; a missing one reads `webSearch: unavailable`. */
   readonly tools: readonly string[];
   readonly inputHash: string;
+  /** The members whose answers its prompt shows, as shown: the first is Response A. */
+  readonly orderShown: readonly string[];
   readonly toolCalls: readonly (ToolCalledData & { readonly called: EventRef })[];
   readonly ended: Ended | null;
 }
 
-/** How an attempt ended; `lost`: its instance stopped, and the next attempt's event shows that. */
+/**
+ * How an attempt ended. `lost`: its instance stopped, and the next attempt's event shows that. `discarded`: the panel, rank
+ * or jury closed first.
+ */
 export type Ended = EventRef &
   (
     | ({ readonly how: 'completed'; readonly durationMs: number } & AttemptCost)
     | ({ readonly how: 'failed'; readonly failure: AttemptFailure } & AttemptCost)
-    | { readonly how: 'lost' }
+    | { readonly how: 'lost' | 'discarded' }
   );
 
 export interface AttemptCost {
@@ -49,7 +56,7 @@ export interface AttemptCost {
 }
 
 export type AttemptFailure = Readonly<
-  Pick<NodeFailedData, 'kind' | 'message' | 'retryable' | 'fallbackTo' | 'outageMs'>
+  Pick<NodeFailedData, 'kind' | 'message' | 'retryable' | 'final' | 'fallbackTo' | 'outageMs'>
 >;
 
 /** An edge that led into a step. */
@@ -67,8 +74,41 @@ export interface RouteTaken extends EventRef {
   readonly by: 'node' | 'human';
 }
 
-/** One execution of a node. */
-export interface Step {
+/** What a step has done so far. */
+export interface Work {
+  readonly attempts: readonly Attempt[];
+  readonly output: (EventRef & { readonly value: NodeOutput }) | null;
+}
+
+/** The step of a member of a panel, rank or jury. */
+export interface MemberStep extends Work {
+  readonly step: number;
+  readonly member: string;
+  readonly label: string;
+  /** What the parent of this fork has recorded of a member that had ended, or null if this run executes it. */
+  readonly inherited: InheritedPart | null;
+}
+
+export interface InheritedPart {
+  readonly model: string | null;
+  /** Why it has failed, or null if it has answered. */
+  readonly error: string | null;
+  readonly orderShown: readonly string[];
+}
+
+/** The members' part of a panel, rank or jury. */
+export interface PanelSteps {
+  /** In the order of the node. */
+  readonly members: readonly MemberStep[];
+  /** When the quorum had answered, and until when the others may answer, ISO 8601; null before, or if there is no such time. */
+  readonly quorum: (EventRef & { readonly until: string }) | null;
+  readonly closed: PanelEnd | null;
+}
+
+export type PanelEnd = EventRef & Pick<PanelClosedData, 'answered' | 'failed' | 'discarded' | 'result'>;
+
+/** One execution of a node. A panel, rank or jury is one, and its members have the attempts. */
+export interface Step extends Work {
   readonly step: number;
   readonly node: string;
   /** Number of drafts before it. */
@@ -78,9 +118,11 @@ export interface Step {
   /** Number of the pause before it, or null if there was none. */
   readonly pause: number | null;
   readonly incoming: readonly Incoming[];
-  readonly attempts: readonly Attempt[];
-  readonly output: (EventRef & { readonly value: NodeOutput }) | null;
   readonly routes: readonly RouteTaken[];
+  /** Its members, or null if the node has none that answer in steps of their own. */
+  readonly panel: PanelSteps | null;
+  /** The panels whose answers its prompt shows, in the order of `orderShown`. */
+  readonly panelsRead: readonly PanelAnswers[];
 }
 
 /** The decision that ended a pause. */
@@ -119,9 +161,16 @@ export interface RunHistory {
   readonly stepsBefore: number;
   /** In the order of their first starts, known steps of the parent first. */
   readonly steps: readonly Step[];
+  /** The answers of the parent's panels that this fork keeps. */
+  readonly keptAnswers: readonly PanelAnswers[];
   readonly pauses: readonly RecordedPause[];
   readonly owners: readonly Ownership[];
   readonly end: RunEnd | null;
+}
+
+/** The attempts of a step, or of all its members. */
+export function allAttempts({ attempts, panel }: Pick<Step, 'attempts' | 'panel'>): readonly Attempt[] {
+  return panel === null ? attempts : panel.members.flatMap((member) => member.attempts);
 }
 
 /** The history up to and including an event. */
@@ -133,17 +182,26 @@ export function historyAt(history: RunHistory, seq: number): RunHistory {
     toolCalls: attempt.toolCalls.filter(({ called }) => isPast(called)),
     ended: pastOrNull(attempt.ended),
   });
+  const workThen = ({ attempts, output }: Work): Work => ({
+    attempts: attempts.filter(({ started }) => isPast(started)).map(attemptThen),
+    output: pastOrNull(output),
+  });
+  const panelThen = ({ members, quorum, closed }: PanelSteps): PanelSteps => ({
+    members: members.map((member) => ({ ...member, ...workThen(member) })),
+    quorum: pastOrNull(quorum),
+    closed: pastOrNull(closed),
+  });
   const stepThen = (step: Step): Step => ({
     ...step,
-    attempts: step.attempts.filter(({ started }) => isPast(started)).map(attemptThen),
-    output: pastOrNull(step.output),
+    ...workThen(step),
     routes: step.routes.filter(isPast),
+    panel: step.panel === null ? null : panelThen(step.panel),
   });
   const { steps, pauses, owners } = history;
   return {
     ...history,
     started: pastOrNull(history.started),
-    steps: steps.map(stepThen).filter((each) => each.attempts.length > 0 || each.step <= history.stepsBefore),
+    steps: steps.map(stepThen).filter((each) => allAttempts(each).length > 0 || each.step <= history.stepsBefore),
     pauses: pauses
       .filter(({ paused }) => isPast(paused))
       .map((each) => ({ ...each, decision: pastOrNull(each.decision) })),

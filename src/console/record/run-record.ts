@@ -119,7 +119,7 @@ export class RunRecord {
     const event = upcast(stored);
     const before = this.#head;
     const after = folded(before, event);
-    if (before !== null) this.#history?.add(event, before);
+    if (before !== null) this.#history?.add(event, { before, after });
     else if (event.type === 'RunRequested') this.#history = new HistoryBuilder(event, after);
     this.#head = after;
     if (event.seq % CHECKPOINT_EVERY === 0) this.#checkpoints.push(after);
@@ -170,7 +170,7 @@ export function snapshotOf(run: RunState): RunSnapshot {
     activeNode: progress.activeNode,
     // An active node of a fork's first state has not started.
     activeNodes: isUnderWay
-      ? progress.frontier.filter((each) => each.active && each.attempt > 0).map((each) => each.node)
+      ? [...new Set(progress.frontier.filter((each) => each.active && each.attempt > 0).map((each) => each.node))]
       : [],
     topic: progress.inputTopic,
     draft: shown.draft,

@@ -2,7 +2,8 @@
  * The timeline of a run. Work is drawn to scale. Waits (for a decision, a back-off, a model's server, an owner, a place in
  * the queue) are breaks of one width with their duration as text, so that a long wait does not compress the work.
  */
-import type { Attempt, RunHistory, EventRef } from './run-history.js';
+import type { Attempt, RunHistory, EventRef, Step } from './run-history.js';
+import { allAttempts } from './run-history.js';
 import { lengthText } from './durations.js';
 import { clockAt } from './executions.js';
 import type { RunRecord } from './run-record.js';
@@ -31,11 +32,13 @@ export interface Segment {
   /** It has not ended. */
   readonly isOpen: boolean;
   /** How it ended, or null if it is open or has no outcome. */
-  readonly result: 'completed' | 'failed' | 'lost' | 'approve' | 'reject' | 'modify' | null;
+  readonly result: 'completed' | 'failed' | 'lost' | 'discarded' | 'approve' | 'reject' | 'modify' | null;
   /** Number of the step, or of the pause in the human's lane. */
   readonly number: number;
-  /** Or null in the human's lane. */
+  /** Or null of a pause, panel, rank or jury. */
   readonly attempt: number | null;
+  /** The member whose attempt it is, or null. */
+  readonly member: string | null;
   /** Its first event. */
   readonly seq: number;
   /** Its duration as text. */
@@ -47,6 +50,8 @@ export interface Lane {
   readonly node: string | null;
   readonly label: string;
   readonly segments: readonly Segment[];
+  /** The lanes of its members, or empty. */
+  readonly members: readonly Lane[];
 }
 
 /** The position of an event. */
@@ -165,7 +170,7 @@ function zonesOf(scope: Scope): readonly Stretch[] {
 
 function stretchesOf(scope: Scope): readonly Stretch[] {
   const { history, fromMs, timeOf } = scope;
-  const attempts = history.steps.flatMap((step) => step.attempts);
+  const attempts = history.steps.flatMap(allAttempts);
   const pauses = history.pauses.map(({ paused, decision }) => {
     return { kind: 'human', fromMs: timeOf(paused), toMs: timeOf(decision ?? history.end) } as const;
   });
@@ -213,28 +218,65 @@ function humanLane({ history, timeOf }: Scope, place: (ms: number) => number): r
     const end = decision ?? history.end;
     const [from, to] = [timeOf(paused), timeOf(end)];
     return {
-      ...{ kind: 'human', number, attempt: null, seq: paused.seq },
+      ...{ kind: 'human', number, attempt: null, member: null, seq: paused.seq },
       ...{ x0: place(from), x1: place(to), isOpen: end === null, result: decision?.action ?? null },
       label: lengthText(to - from),
     };
   });
-  return [{ node: null, label: 'Human', segments }];
+  return [{ node: null, label: 'Human', segments, members: [] }];
+}
+
+interface Placing {
+  readonly scope: Scope;
+  readonly place: (ms: number) => number;
 }
 
 function nodeLanes(scope: Scope, place: (ms: number) => number): readonly Lane[] {
   const { history } = scope;
   return history.plan.graph.nodes.flatMap(({ id, label }) => {
     const own = history.steps.filter(({ node }) => node === id);
-    const segments = own.flatMap(({ step, attempts }) =>
-      attempts.flatMap((attempt) => segmentsOf(attempt, { step, scope, place })),
-    );
-    return segments.length === 0 ? [] : [{ node: id, label, segments }];
+    const segments = own.flatMap((each) => segmentsOfStep(each, { scope, place }));
+    return segments.length === 0 ? [] : [{ node: id, label, segments, members: memberLanes(own, { scope, place }) }];
   });
+}
+
+function segmentsOfStep(each: Step, { scope, place }: Placing): readonly Segment[] {
+  const { step, attempts, panel } = each;
+  if (panel === null) return attempts.flatMap((attempt) => segmentsOf(attempt, { step, member: null, scope, place }));
+  const starts = allAttempts(each).map(({ started }) => started);
+  const [first] = starts;
+  if (first === undefined) return [];
+  const { end } = scope.history;
+  const from = Math.min(...starts.map(scope.timeOf));
+  const to = scope.timeOf(panel.closed ?? end);
+  const hasFailed = panel.closed === null && end?.how === 'failed' && end.failure.node === each.node;
+  return [
+    {
+      ...{ kind: 'work', number: step, attempt: null, member: null, seq: first.seq },
+      ...{ x0: place(from), x1: place(to), isOpen: panel.closed === null && end === null },
+      result: panel.closed === null ? (hasFailed ? 'failed' : null) : 'completed',
+      label: lengthText(to - from),
+    },
+  ];
+}
+
+/** The lanes of the members of a node's executions. */
+function memberLanes(own: readonly Step[], { scope, place }: Placing): readonly Lane[] {
+  const all = own.flatMap(({ step, panel }) => panel?.members.map((member) => ({ ...member, panelStep: step })) ?? []);
+  const labels = new Map(all.map(({ member, label }) => [member, label]));
+  return [...labels].map(([member, label]) => ({
+    ...{ node: own[0]?.node ?? null, label, members: [] },
+    segments: all
+      .filter((each) => each.member === member)
+      .flatMap(({ attempts, panelStep: step }) =>
+        attempts.flatMap((attempt) => segmentsOf(attempt, { step, member, scope, place })),
+      ),
+  }));
 }
 
 function segmentsOf(
   attempt: Attempt,
-  { step, scope, place }: { readonly step: number; readonly scope: Scope; readonly place: (ms: number) => number },
+  { step, member, scope, place }: Placing & { readonly step: number; readonly member: string | null },
 ): readonly Segment[] {
   const { ended, started } = attempt;
   const isOpen = ended === null && scope.history.end === null;
@@ -246,7 +288,7 @@ function segmentsOf(
     const isLast = at === parts.length - 1;
     return {
       ...{ kind: kind === 'lost' || kind === 'back-off' || kind === 'outage' ? kind : 'work' },
-      ...{ number: step, attempt: attempt.attempt, seq: started.seq },
+      ...{ number: step, attempt: attempt.attempt, member, seq: started.seq },
       ...{ x0: place(fromMs), x1: place(toMs), isOpen: isLast && isOpen, result: isLast ? (ended?.how ?? null) : null },
       label: lengthText(toMs - fromMs),
     };

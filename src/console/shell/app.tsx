@@ -1,7 +1,6 @@
 /** The frame of every page: navigation, session and the page itself. */
 import type { ComponentType } from 'preact';
 import { useSignal } from '@preact/signals';
-import { BlueprintPage } from '../pages/blueprint/page.js';
 import { BlueprintsPage } from '../pages/blueprints/page.js';
 import { ComparePage } from '../pages/compare/page.js';
 import { DocumentsPage } from '../pages/documents/page.js';
@@ -9,11 +8,15 @@ import { InboxPage } from '../pages/inbox/page.js';
 import { RunPage } from '../pages/run/page.js';
 import { RunsPage } from '../pages/runs/page.js';
 import { Button, TextBox } from '../ui/controls.js';
-import { ServiceDown, Loading, errorText } from '../ui/states.js';
+import { chunk, useChunk } from '../ui/chunks.js';
+import { Failure, ServiceDown, Loading, errorText } from '../ui/states.js';
 import { pendingApprovals } from './council.js';
 import { hasUnsavedChanges, pageUrl, path } from './router.js';
 import { actor, session, signIn, signOut } from './session.js';
 import { Toasts, toastError } from './toasts.js';
+
+/** The blueprint editor; loads with the first blueprint. */
+const editor = chunk(() => import('../pages/blueprint/page.js'));
 
 /** A page of the console. It has one `main` with one `h1`. */
 interface Page {
@@ -95,6 +98,19 @@ function Content({ page }: { readonly page: Page | null }) {
         </div>
       )}
     </>
+  );
+}
+
+function BlueprintPage() {
+  const { state, reload } = useChunk(editor);
+  const { value: loaded } = state;
+  if (loaded.status === 'loading') return <LoadingPage />;
+  if (loaded.status === 'ready') return <loaded.value.BlueprintPage />;
+  return (
+    <main id="page">
+      <h1>Blueprint</h1>
+      <Failure error={loaded.error} onRetry={reload} />
+    </main>
   );
 }
 

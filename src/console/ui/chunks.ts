@@ -15,7 +15,8 @@ export interface Chunk<T> {
   load(): void;
 }
 
-function chunk<T>(load: () => Promise<T>): Chunk<T> {
+/** A module that loads once, when a component first needs it. */
+export function chunk<T>(load: () => Promise<T>): Chunk<T> {
   const state = signal<Loaded<T>>({ status: 'loading' });
   let isAsked = false;
   return {

@@ -22,10 +22,19 @@ const RECORDS_AT_A_TIME = 16;
 /** Records folded or verified at a time, each read from its beginning. */
 const READINGS_AT_A_TIME = 16;
 
-/** GET /api/runs/{run_id}/events, …/state, …/prompt and …/verify. */
+/** Deliberations at a time; each holds all answers of a run in memory. */
+const DELIBERATIONS_AT_A_TIME = 4;
+
+/** GET /api/runs/{run_id}/events, …/state, …/deliberation, …/prompt and …/verify. */
 export function auditRoutes(http: HttpContext): readonly Route[] {
   const permits = permitsFor(READINGS_AT_A_TIME);
-  return [eventsRoute(http), stateRoute(http, permits), promptRoute(http, permits), verifyRoute(http, permits)];
+  return [
+    eventsRoute(http),
+    stateRoute(http, permits),
+    deliberationRoute(http),
+    promptRoute(http, permits),
+    verifyRoute(http, permits),
+  ];
 }
 
 function eventsRoute(http: HttpContext): Route {
@@ -87,6 +96,28 @@ function stateRoute(http: HttpContext, permits: Semaphore): Route {
       if (run === null) throw new RunUnknown({ runId });
       if (at !== undefined && run.head.seq < at) throw beyondTheEnd(run.head.seq);
       return { status: 200, body: foldedRun(run) };
+    },
+  };
+}
+
+function deliberationRoute(http: HttpContext): Route {
+  const permits = permitsFor(DELIBERATIONS_AT_A_TIME);
+  return {
+    method: 'GET',
+    path: '/api/runs/{run_id}/deliberation',
+    access: 'read',
+    name: 'getDeliberation',
+    summary:
+      'Returns the answers of panels, the rankings, analyses and scores of their reviewers, and how far they agree',
+    description:
+      'Of a run under way, what is recorded so far. A fork has the answers that its own record holds: those of panels under way at the fork point, and those that later nodes can see.',
+    tag: 'audit',
+    success: { status: 200, description: 'The deliberation', schema: 'deliberation.json' },
+    async handle(ctx) {
+      const runId = runIdIn(ctx);
+      const deliberation = await withPermit(permits, http, () => http.deliberation(runId));
+      if (deliberation === null) throw new RunUnknown({ runId });
+      return { status: 200, body: deliberation };
     },
   };
 }

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { RunEvent } from '../../../src/client/run-events.js';
 import { agoText, lengthText } from '../../../src/console/record/durations.js';
 import { excerpt, shortCount } from '../../../src/console/record/counts.js';
-import type { StepUsage } from '../../../src/console/record/executions.js';
+import type { StepUsage } from '../../../src/console/record/attempt-figures.js';
 import { eventText, stepUsageText, usageText } from '../../../src/console/record/event-text.js';
 import { NO_EFFORT, usageOf } from '../../../src/run/effort.js';
 import { attemptFailureText, nextActionText } from '../../../src/run/failure-texts.js';

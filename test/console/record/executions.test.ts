@@ -184,7 +184,10 @@ function expectSameAsFold(events: readonly RunEvent[], name: string): void {
 
 /** The attempts that are active in the fold but not in the trace. */
 function inFlightUnseen({ progress }: RunState, { executions }: ExecutionTrace): readonly number[] {
-  const underWay = executions.filter((each) => each.state === 'active' || each.state === 'waiting');
+  const steps = executions.flatMap(({ panel, step, state }): readonly { step: number; state: string }[] => {
+    return panel?.members ?? [{ step, state }];
+  });
+  const underWay = steps.filter((each) => each.state === 'active' || each.state === 'waiting');
   const inFlight = progress.frontier.filter((each) => each.active).map((each) => each.step);
   return inFlight.filter((step) => !underWay.some((each) => each.step === step));
 }

@@ -25,6 +25,9 @@ export interface Part {
 export const ROLES: Readonly<Record<NodeRole, string>> = {
   agent: 'Agent: writes the draft',
   critic: 'Critic: scores it and routes',
+  panel: 'Panel: its members answer side by side',
+  rank: 'Rank: orders the answers of a panel',
+  judge: 'Judge: compares the answers of a panel',
 };
 
 export function isRole(text: string): text is NodeRole {

@@ -1,10 +1,12 @@
 /** Pairs of executions: equal ones in one line, others side by side. */
 import { useSignal } from '@preact/signals';
+import type { NodeOutput, NodeRole } from '../../../generated/schemas.js';
 import { lengthText } from '../../record/durations.js';
 import type { ComparedPair, Similarity } from '../../record/compare.js';
 import type { Execution } from '../../record/executions.js';
+import { lastSeqOf, scoreOf } from '../../record/executions.js';
 import { countOf } from '../../record/counts.js';
-import { eventText, executionText, stepUsageText } from '../../record/event-text.js';
+import { eventText, executionText, membersText, stepUsageText } from '../../record/event-text.js';
 import { pageUrl } from '../../shell/router.js';
 import type { Tone } from '../../ui/controls.js';
 import { Badge } from '../../ui/controls.js';
@@ -67,13 +69,17 @@ export function Other({
       </div>
       {(textOf(one) ?? textOf(other)) !== null && (
         <details open={isShown.value} onToggle={(event) => (isShown.value = event.currentTarget.open)}>
-          <summary>{(one ?? other)?.role === 'critic' ? 'Feedback' : 'Draft'}</summary>
+          <summary>{WRITTEN[(one ?? other)?.role ?? 'agent']}</summary>
           {isShown.value && <Written {...{ one, other }} />}
         </details>
       )}
     </article>
   );
 }
+
+const WRITTEN: Readonly<Record<NodeRole, string>> = {
+  ...{ agent: 'Draft', critic: 'Feedback', panel: 'Answers', rank: 'Comments', judge: 'Analysis' },
+};
 
 /** The changes from A's text to B's, or the only text. */
 function Written({ one, other }: { readonly one: Execution | null; readonly other: Execution | null }) {
@@ -82,10 +88,30 @@ function Written({ one, other }: { readonly one: Execution | null; readonly othe
   return <DraftDiff {...{ before, after }} />;
 }
 
+/** The draft or feedback of an execution or the answers of its members, or null without a text. */
 function textOf(execution: Execution | null): string | null {
-  const value = execution?.output?.value;
+  if (execution === null) return null;
+  const { output, panel } = execution;
+  if (panel !== null) return answersOf(panel);
+  const value = output?.value;
   if (value === undefined) return null;
-  return 'draft' in value ? value.draft : value.feedback;
+  if ('analysis' in value) return JSON.stringify(value.analysis, null, 2);
+  return textOfOutput(value);
+}
+
+function answersOf({ members }: NonNullable<Execution['panel']>): string | null {
+  const texts = members.flatMap(({ label, output }) => {
+    const text = output === null ? null : textOfOutput(output.value);
+    return text === null ? [] : [`## ${label}\n${text}`];
+  });
+  return texts.length === 0 ? null : texts.join('\n\n');
+}
+
+function textOfOutput(value: NodeOutput): string | null {
+  if ('draft' in value) return value.draft;
+  if ('answer' in value) return value.answer;
+  if ('feedback' in value) return value.feedback;
+  return 'comment' in value ? value.comment : null;
 }
 
 interface SideProps {
@@ -97,8 +123,7 @@ interface SideProps {
 
 function Side({ name, run, execution }: SideProps) {
   if (execution === null) return <p class="muted small">{name}: not executed</p>;
-  const { output, attempts } = execution;
-  const at = output?.seq ?? attempts.at(-1)?.started.seq ?? null;
+  const at = lastSeqOf(execution);
   const decision = decisionOn(execution, run);
   return (
     <div class="stack small">
@@ -113,11 +138,13 @@ function Side({ name, run, execution }: SideProps) {
 }
 
 function factsOf(execution: Execution): readonly string[] {
-  const { output, state, durationMs, routes } = execution;
+  const { state, durationMs, routes, panel } = execution;
+  const score = scoreOf(execution);
   const next = routes.at(-1)?.next ?? [];
   const usage = stepUsageText(execution);
   return [
-    ...(output !== null && 'score' in output.value ? [`score ${output.value.score}`] : []),
+    ...(score === null ? [] : [`score ${score}`]),
+    ...(panel === null ? [] : [membersText(panel.members.map((each) => each.state))]),
     ...(state === 'done' ? [] : [executionText(state)]),
     ...(next.length === 0 ? [] : [`to ${next.join(', ')}`]),
     ...(usage === null ? [] : [usage]),

@@ -21,7 +21,7 @@ export function Draft({ store }: Shown) {
   return (
     <div class="stack">
       {writing.map((each) => (
-        <DraftInProgress key={each.step} writing={each} by={store.labelOf(each.node)} />
+        <DraftInProgress key={each.step} writing={each} by={store.labelOf(each.node, each.member)} />
       ))}
       {drafts(snapshot).map(({ node, draft }) => (
         <section key={node} class="stack" aria-label={node ?? 'Draft'}>

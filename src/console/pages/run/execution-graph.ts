@@ -1,5 +1,7 @@
 /** The executed steps of a run as a graph, with pauses, waiting nodes and the end. */
 import type { ExecutionTrace, Execution, ExecutionEdge, PauseItem, Upcoming } from '../../record/executions.js';
+import { membersText } from '../../record/event-text.js';
+import { scoreOf } from '../../record/executions.js';
 import type { GraphEdgeShown, GraphNodeShown } from '../../ui/graph-shown.js';
 
 /** Steps per page, and how many of them belong to the previous page too. */
@@ -173,10 +175,12 @@ function executionShown(whole: Execution, then: Execution | undefined, waits: Up
   if (then === undefined) {
     return waits === undefined ? { ...node, label, isAbsent: true } : upcomingShown(node, waits, false);
   }
-  const { output, attempts, isInherited, state } = then;
+  const { attempts, isInherited, state, panel } = then;
+  const score = scoreOf(then);
   const words = [
     `step ${step}`,
-    output !== null && 'score' in output.value && `score ${output.value.score}`,
+    panel !== null && membersText(panel.members.map((each) => each.state)),
+    score !== null && `score ${score}`,
     attempts.length > 1 && `${attempts.length} attempts`,
     isInherited && 'inherited',
     state === 'cancelled' && 'cancelled',

@@ -1,5 +1,6 @@
 /** The graph of a run in two views: the council with the state of each node, and the executed steps. */
 import { useSignal } from '@preact/signals';
+import { membersText } from '../../record/event-text.js';
 import type { NodeView } from '../../record/graph.js';
 import type { Camera } from '../../ui/camera-sight.js';
 import { graphLayout, useChunk } from '../../ui/chunks.js';
@@ -62,8 +63,15 @@ function CouncilGraph({ store, camera, layoutGraph }: ViewProps) {
   );
 }
 
-function nodeShown({ id, label, role, state, doneTimes, lastScore, failedTimes }: NodeView): GraphNodeShown {
-  const words = [role, lastScore !== null && `score ${lastScore}`, failedTimes > 0 && `${failedTimes} failed`];
+function nodeShown({ id, label, role, state, doneTimes, lastScore, failedTimes, members }: NodeView): GraphNodeShown {
+  const kind = role === 'critic' && members !== null ? 'jury' : role;
+  const done = members !== null && state !== 'idle' && membersText(members);
+  const words = [
+    kind,
+    done,
+    lastScore !== null && `score ${lastScore}`,
+    failedTimes > 0 && members === null && `${failedTimes} failed`,
+  ];
   return { id, label, kind: role, state, times: doneTimes, about: words.filter(Boolean).join(' · ') };
 }
 

@@ -8,12 +8,13 @@ import type { RunSource, RunStore } from './store.js';
 
 export function StepPrompt({
   store: { source },
-  execution,
+  work: { step, attempts },
 }: {
   readonly store: RunStore;
-  readonly execution: Execution;
+  /** A step of a node or of a member. */
+  readonly work: Pick<Execution, 'step' | 'attempts'>;
 }) {
-  const last = execution.attempts.at(-1);
+  const last = attempts.at(-1);
   if (last === undefined) return null;
   if (source.prompt === undefined) {
     return (
@@ -22,8 +23,8 @@ export function StepPrompt({
       </p>
     );
   }
-  const key = `prompt ${source.id} ${execution.step} ${last.attempt}`;
-  return <Asked name={key} ask={source.prompt} step={execution.step} recorded={last.inputHash} />;
+  const key = `prompt ${source.id} ${step} ${last.attempt}`;
+  return <Asked name={key} ask={source.prompt} step={step} recorded={last.inputHash} />;
 }
 
 interface AskedProps {

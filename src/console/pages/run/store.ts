@@ -50,6 +50,8 @@ export type RunView = 'is' | 'ran';
 /** A draft that a node is writing. */
 export interface Writing {
   readonly node: string;
+  /** The member that writes, or null if the node does. */
+  readonly member: string | null;
   readonly step: number;
   readonly attempt: number;
   readonly turn: number;
@@ -105,6 +107,8 @@ export class RunStore {
   readonly #writing = new Map<number, Writing>();
   /** The last ended attempt of each step: later tokens of it are ignored. */
   readonly #endedAttempts = new Map<number, number>();
+  /** The steps of members, by the number of their panel, rank or jury. */
+  readonly #memberSteps = new Map<number, number[]>();
   #isFrameAsked = false;
 
   constructor({ source, place, clock, frame }: RunStoreDeps) {
@@ -165,12 +169,17 @@ export class RunStore {
   readonly tab = computed(() => this.#place.query.value.get('tab'));
   /** The selected step, or null. */
   readonly selectedStep = computed(() => this.#numberIn('step'));
+  /** The selected member of that step, or null. */
+  readonly selectedMember = computed(() => this.#place.query.value.get('member'));
   /** The event to compare the draft with, or null for the previous draft. */
   readonly comparedWith = computed(() => this.#numberIn('with'));
 
-  /** The label of a node. */
-  labelOf(node: string): string {
-    return this.graph.value?.nodes.find(({ id }) => id === node)?.label ?? node;
+  /** The label of a node, or of one of its members with that of the node. */
+  labelOf(node: string, member: string | null = null): string {
+    const label = this.graph.value?.nodes.find(({ id }) => id === node)?.label ?? node;
+    if (member === null) return label;
+    const members = this.fullTrace.value?.executions.findLast((each) => each.node === node)?.panel?.members ?? [];
+    return `${members.find((each) => each.member === member)?.label ?? member} of ${label}`;
   }
 
   /** Follows the run; a second start continues after the last event. @returns stops following */
@@ -206,9 +215,9 @@ export class RunStore {
     this.#place.setQuery({ tab });
   }
 
-  /** Selects a step, or none with null. */
-  select(step: number | null): void {
-    this.#place.setQuery({ step, tab: step === null ? null : 'step' });
+  /** Selects a step, or none with null, and one of its members. */
+  select(step: number | null, member: string | null = null): void {
+    this.#place.setQuery({ step, member, tab: step === null ? null : 'step' });
   }
 
   /** Compares the draft with that of another event, or with the previous draft for null. */
@@ -237,22 +246,45 @@ export class RunStore {
     if (!this.record.add(event)) return;
     const stop = landmarkAt(event);
     if (stop !== null) this.#stops.push(stop);
-    if (event.type === 'NodeCompleted' || event.type === 'NodeFailed') {
-      this.#endedAttempts.set(event.data.step, event.data.attempt);
-      this.#writing.delete(event.data.step);
-    }
-    if (isTerminal(event)) this.#writing.clear();
+    this.#endWriting(event);
     this.#showSoon();
+  }
+
+  /** Ends the drafts whose attempts have ended. */
+  #endWriting(event: RunEvent): void {
+    switch (event.type) {
+      case 'NodeStarted': {
+        const { step, panelStep } = event.data;
+        if (panelStep !== undefined)
+          this.#memberSteps.set(panelStep, [...(this.#memberSteps.get(panelStep) ?? []), step]);
+        return;
+      }
+      case 'NodeCompleted':
+      case 'NodeFailed':
+        return this.#endAttempt(event.data.step, event.data.attempt);
+      case 'PanelClosed':
+        for (const step of this.#memberSteps.get(event.data.panelStep) ?? []) this.#endAttempt(step, Infinity);
+        return;
+      default:
+        if (isTerminal(event)) this.#writing.clear();
+    }
+  }
+
+  #endAttempt(step: number, attempt: number): void {
+    this.#endedAttempts.set(step, attempt);
+    this.#writing.delete(step);
   }
 
   #onToken(message: LiveMessage): void {
     if (message.event !== 'token') return;
     const { node, step, attempt, turn, offset: from, text } = message;
+    const member = 'member' in message && typeof message.member === 'string' ? message.member : null;
     if (attempt <= (this.#endedAttempts.get(step) ?? 0)) return;
     const known = this.#writing.get(step);
     const isOfIt = known !== undefined && known.attempt === attempt && known.turn === turn;
     const isNext = isOfIt && from === known.from + known.text.length;
-    this.#writing.set(step, isNext ? { ...known, text: known.text + text } : { node, step, attempt, turn, from, text });
+    const begun = { node, member, step, attempt, turn, from, text };
+    this.#writing.set(step, isNext ? { ...known, text: known.text + text } : begun);
     this.#showSoon();
   }
 
@@ -297,8 +329,15 @@ function landmarkAt({ seq, type, data }: RunEvent): Landmark | null {
   const plain = { seq, node: null, score: null };
   switch (type) {
     case 'NodeCompleted': {
-      const { node, output } = data;
+      const { node, member, output } = data;
+      // Members have no landmarks: their panel, rank or jury has one when it closes.
+      if (member !== undefined || 'analysis' in output) return null;
       return 'score' in output ? { seq, kind: 'score', node, score: output.score } : { ...plain, kind: 'draft', node };
+    }
+    case 'PanelClosed': {
+      const { node, result } = data;
+      const isScore = result !== null && 'score' in result;
+      return isScore ? { seq, kind: 'score', node, score: result.score } : { ...plain, kind: 'draft', node };
     }
     case 'NodeFailed':
       return { ...plain, kind: 'failure', node: data.node };

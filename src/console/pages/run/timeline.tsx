@@ -57,25 +57,55 @@ interface Focus {
   readonly segment: number;
 }
 
+/** A lane on the page. */
+interface Row {
+  readonly key: string;
+  readonly lane: Lane;
+  /** Whether its member lanes are shown, or null if it has none. */
+  readonly isOpen: boolean | null;
+  readonly isMember: boolean;
+}
+
+/** The lanes, with those of members below the nodes that the user has opened. */
+function rowsOf(lanes: readonly Lane[], opened: ReadonlySet<string>): readonly Row[] {
+  return lanes.flatMap((lane): readonly Row[] => {
+    const key = `node ${lane.node ?? ''}`;
+    if (lane.members.length === 0) return [{ key, lane, isOpen: null, isMember: false }];
+    const isOpen = opened.has(key);
+    const members = isOpen ? lane.members : [];
+    return [
+      { key, lane, isOpen, isMember: false },
+      ...members.map((member, at) => ({ key: `${key} ${at}`, lane: member, isOpen: null, isMember: true })),
+    ];
+  });
+}
+
 function Lanes({ lanes, store }: { readonly lanes: readonly Lane[]; readonly store: RunStore }) {
   const focus = useSignal<Focus>({ lane: 0, segment: 0 });
+  const opened = useSignal<ReadonlySet<string>>(new Set());
   const sheet = useRef<HTMLDivElement>(null);
+  const rows = rowsOf(lanes, opened.value);
   function onKeyDown(event: KeyboardEvent): void {
-    const next = movedFocus(lanes, focus.value, event.key);
+    const next = movedFocus(
+      rows.map(({ lane }) => lane),
+      focus.value,
+      event.key,
+    );
     if (next === null) return;
     event.preventDefault();
     focus.value = next;
-    sheet.current?.children[next.lane]?.querySelectorAll('button').item(next.segment).focus();
+    sheet.current?.children[next.lane]?.querySelectorAll<HTMLElement>('.segment')[next.segment]?.focus();
+  }
+  function toggle({ key, isOpen }: Row): void {
+    opened.value = new Set(isOpen === true ? [...opened.value].filter((each) => each !== key) : [...opened.value, key]);
   }
   return (
     <div ref={sheet} onKeyDown={onKeyDown}>
-      {lanes.map((lane, index) => (
-        <div class="lane" key={lane.node} role="group" aria-label={lane.label}>
-          <span class="lane-label clip" title={lane.label}>
-            {lane.label}
-          </span>
+      {rows.map((row, index) => (
+        <div class={`lane${row.isMember ? ' member' : ''}`} key={row.key} role="group" aria-label={row.lane.label}>
+          <LaneLabel row={row} onToggle={() => toggle(row)} />
           <div class="lane-track">
-            {lane.segments.map((segment, at) => (
+            {row.lane.segments.map((segment, at) => (
               <button
                 key={`${segment.seq} ${segment.kind}`}
                 type="button"
@@ -83,16 +113,44 @@ function Lanes({ lanes, store }: { readonly lanes: readonly Lane[]; readonly sto
                 style={{ left: percent(segment.x0), width: percent(segment.x1 - segment.x0) }}
                 tabIndex={focus.value.lane === index && focus.value.segment === at ? 0 : -1}
                 aria-label={segmentWords(segment)}
-                aria-pressed={segment.attempt !== null && store.selectedStep.value === segment.number}
-                title={`${lane.label}, ${segmentWords(segment)}`}
+                aria-pressed={isSelected(store, segment)}
+                title={`${row.lane.label}, ${segmentWords(segment)}`}
                 onFocus={() => (focus.value = { lane: index, segment: at })}
-                onClick={() => (segment.attempt === null ? store.goTo(segment.seq) : store.select(segment.number))}
+                onClick={() =>
+                  segment.kind === 'human' ? store.goTo(segment.seq) : store.select(segment.number, segment.member)
+                }
               />
             ))}
           </div>
         </div>
       ))}
     </div>
+  );
+}
+
+function isSelected(store: RunStore, { kind, number, member }: Segment): boolean {
+  return kind !== 'human' && store.selectedStep.value === number && store.selectedMember.value === member;
+}
+
+function LaneLabel({ row: { lane, isOpen }, onToggle }: { readonly row: Row; readonly onToggle: () => void }) {
+  if (isOpen === null) {
+    return (
+      <span class="lane-label clip" title={lane.label}>
+        {lane.label}
+      </span>
+    );
+  }
+  return (
+    <button
+      type="button"
+      class="lane-label clip"
+      title={lane.label}
+      aria-expanded={isOpen}
+      aria-label={`Members of ${lane.label}`}
+      onClick={onToggle}
+    >
+      {lane.label}
+    </button>
   );
 }
 
@@ -115,7 +173,8 @@ const ALONG: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 }
 const ACROSS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
 
 function segmentWords({ kind, number, attempt, result, label, isOpen }: Segment): string {
-  const what = attempt === null ? `pause ${number}` : `step ${number}${attempt > 1 ? `, attempt ${attempt}` : ''}`;
+  const retry = attempt !== null && attempt > 1 ? `, attempt ${attempt}` : '';
+  const what = `${kind === 'human' ? 'pause' : 'step'} ${number}${retry}`;
   const how = isOpen ? 'active' : (result ?? '');
   const why = kind === 'work' || kind === 'lost' ? '' : waitText(kind);
   return [what, why, how, label].filter((part) => part !== '').join(', ');

@@ -2,6 +2,7 @@
 import type { ComponentType } from 'preact';
 import { runFailureText } from '../../../run/failure-texts.js';
 import { Tabs } from '../../ui/tabs.js';
+import { Deliberation } from './deliberation.js';
 import { Changes, Draft } from './draft.js';
 import { RunGraph } from './graph-views.js';
 import { Events, Feedback, RawEvent, State } from './snapshot.js';
@@ -65,6 +66,7 @@ export function RunView({ store }: { readonly store: RunStore }) {
           </Tabs>
         </div>
       </div>
+      <Deliberation store={store} />
       <TimelineView store={store} />
       <HashChain store={store} />
     </>

@@ -1,0 +1,148 @@
+/** What the members of panels, ranks, judges and juries have answered: a fold of a run's events with the fold of the run. */
+import type {
+  DeliberationRecord,
+  JudgedAnalysis,
+  JuryRecord,
+  MemberAnswer,
+  PanelClosedData,
+  RankingResult,
+  ReviewerRanking,
+} from '../generated/schemas.js';
+import type { Contribution, PanelAnswers } from '../run/deliberation.js';
+import { membersOf } from '../run/deliberation.js';
+import type { RunEvent } from '../run/events.js';
+import { upcast } from '../run/events.js';
+import type { OpenPanel, SeatedStep } from '../run/panels.js';
+import { membersBehind, openPanel, openPanels } from '../run/panels.js';
+import type { RunState } from '../run/state.js';
+import { foldNext } from '../run/stream.js';
+
+/**
+ * The deliberation of a run, or null if there are no events. A fork has the answers that its own record holds: those of
+ * panels under way at the fork point, and those that later nodes can see.
+ *
+ * @param events in order, from the first
+ * @throws {RunCorrupt} an event is invalid; also throws what the iteration throws
+ */
+export async function deliberationOf(
+  runId: string,
+  events: AsyncIterable<RunEvent>,
+): Promise<DeliberationRecord | null> {
+  let run: RunState | null = null;
+  let inherited: readonly MemberAnswer[] = [];
+  const closed: Ended[] = [];
+  const analyses: JudgedAnalysis[] = [];
+  for await (const recorded of events) {
+    const event = upcast(recorded);
+    const before = run;
+    run = foldNext(runId, before, event);
+    if (before === null) inherited = inheritedAnswers(run);
+    else if (event.type === 'PanelClosed') closed.push(...endedPanel(before, event.data));
+    else if (event.type === 'NodeCompleted') analyses.push(...analysisIn(event, before));
+  }
+  if (run === null) return null;
+  const { plan } = run;
+  const panels = [...closed, ...openPanels(run).map((panel) => ({ panel, end: null }))]
+    .toSorted((a, b) => a.panel.panelStep - b.panel.panelStep)
+    .map((each) => ({ ...each, plan }));
+  return {
+    answers: [...inherited, ...panels.flatMap(answersOf)],
+    rankings: panels.flatMap(rankingsOf),
+    results: panels.flatMap(resultOf),
+    analyses,
+    juries: panels.flatMap(juryOf),
+  };
+}
+
+/** A panel, rank or jury, with the event that closed it, or null if it is under way or the run ended before. */
+interface Ended {
+  readonly panel: OpenPanel;
+  readonly end: PanelClosedData | null;
+}
+
+type Recorded = Ended & Pick<RunState, 'plan'>;
+
+function endedPanel(before: RunState, end: PanelClosedData): readonly Ended[] {
+  const panel = openPanel(before, end.panelStep);
+  return panel === null ? [] : [{ panel, end }];
+}
+
+function analysisIn(
+  { data: { step, node, output } }: Extract<RunEvent, { type: 'NodeCompleted' }>,
+  { progress }: RunState,
+): readonly JudgedAnalysis[] {
+  if (!('analysis' in output)) return [];
+  const { model = null, orderShown = [] } = progress.frontier.find((each) => each.step === step) ?? {};
+  return [{ node, model, order_shown: [...orderShown], analysis: output.analysis }];
+}
+
+function answersOf({ plan, panel, end }: Recorded): readonly MemberAnswer[] {
+  const { node } = panel;
+  if (plan.node(node).role !== 'panel') return [];
+  const labels = new Map(membersOf(plan, panel).map(({ id, label }) => [id, label]));
+  return panel.steps.flatMap(({ seat, model }): readonly MemberAnswer[] => {
+    const { member, output, error } = seat;
+    const of = { node, member, label: labels.get(member) ?? member, model };
+    if (output !== null && 'answer' in output) {
+      return [{ ...of, text: output.answer, status: 'answered', error: null }];
+    }
+    if (error !== null) return [{ ...of, text: null, status: 'failed', error }];
+    return end === null ? [] : [{ ...of, text: null, status: 'discarded', error: null }];
+  });
+}
+
+function rankingsOf({ panel }: Recorded): readonly ReviewerRanking[] {
+  return panel.steps.flatMap(({ seat, model, orderShown }) => {
+    const { member: reviewer, output } = seat;
+    if (output === null || !('ranking' in output)) return [];
+    const ranking = [...membersBehind(output.ranking, orderShown)];
+    return [{ node: panel.node, reviewer, model, order_shown: [...orderShown], ranking, comment: output.comment }];
+  });
+}
+
+function resultOf({ panel: { node }, end }: Recorded): readonly RankingResult[] {
+  const result = end?.result ?? null;
+  if (result === null || !('points' in result)) return [];
+  return [{ node, points: result.points, agreement: result.agreement }];
+}
+
+function juryOf({ plan, panel, end }: Recorded): readonly JuryRecord[] {
+  const { node, steps } = panel;
+  const { role, aggregate = 'median' } = plan.node(node);
+  const scores = steps.flatMap(scoreOf);
+  if (role !== 'critic' || (scores.length === 0 && end === null)) return [];
+  const result = end?.result ?? null;
+  const { score = null, agreement = null } = result !== null && 'score' in result ? result : {};
+  return [{ node, scores, aggregate, score, agreement }];
+}
+
+function scoreOf({ seat: { member, output }, model }: SeatedStep): JuryRecord['scores'] {
+  if (output === null || !('score' in output)) return [];
+  return [{ member, model, score: output.score, feedback: output.feedback }];
+}
+
+/** The answers of panels that closed before a fork, as far as its branches hold them, in the order of their members. */
+function inheritedAnswers({ plan, progress }: RunState): readonly MemberAnswer[] {
+  const { frontier, arrivals, ended } = progress;
+  const held = [...frontier, ...arrivals, ...ended].flatMap(({ branch: { deliberation } }) =>
+    deliberation === null ? [] : [deliberation.panel, ...deliberation.inDraft],
+  );
+  const panels = new Map<number, { readonly node: string; readonly answers: Map<string, Contribution> }>();
+  for (const panel of held.filter((each) => each !== null)) {
+    const known = panels.get(panel.panelStep) ?? { node: panel.node, answers: new Map<string, Contribution>() };
+    for (const answer of panel.answers) known.answers.set(answer.member, answer);
+    panels.set(panel.panelStep, known);
+  }
+  return [...panels]
+    .toSorted(([a], [b]) => a - b)
+    .flatMap(([, { node, answers }]) =>
+      (plan.node(node).members ?? []).flatMap(({ id }) => {
+        const answer = answers.get(id);
+        return answer === undefined ? [] : [answeredBefore(node, answer)];
+      }),
+    );
+}
+
+function answeredBefore(node: PanelAnswers['node'], { member, label, model, text }: Contribution): MemberAnswer {
+  return { node, member, label, model, text, status: 'answered', error: null };
+}

@@ -1,0 +1,73 @@
+/** A judge's comparison as five lists, with the labels of members in place of letters. */
+import type { ComponentChildren } from 'preact';
+import type { Analysis } from '../../../../generated/schemas.js';
+
+export interface AnalysisViewProps {
+  readonly analysis: Analysis;
+  /** The labels behind the letters that the judge was shown. */
+  readonly labels: ReadonlyMap<string, string>;
+}
+
+export function AnalysisView({ analysis, labels }: AnalysisViewProps) {
+  const nameOf = (letter: string): string => labels.get(letter) ?? letter;
+  const { consensus, contradictions, partial_coverage: partial, unique_insights: insights } = analysis;
+  return (
+    <div class="analysis">
+      <List title="Consensus" items={consensus} />
+      <List
+        title="Contradictions"
+        items={contradictions.map(({ topic, stances }) => (
+          <>
+            {topic}
+            <ul>
+              {stances.map(({ response, stance }, index) => (
+                <li key={index}>
+                  <strong>{nameOf(response)}</strong>: {stance}
+                </li>
+              ))}
+            </ul>
+          </>
+        ))}
+      />
+      <List
+        title="Partial coverage"
+        items={partial.map(({ responses, point }) => (
+          <>
+            {point} <span class="muted small">only {responses.map(nameOf).join(', ')}</span>
+          </>
+        ))}
+      />
+      <List
+        title="Unique insights"
+        items={insights.map(({ response, insight }) => (
+          <>
+            <strong>{nameOf(response)}</strong>: {insight}
+          </>
+        ))}
+      />
+      <List title="Blind spots" items={analysis.blind_spots} />
+      {labels.size > 0 && (
+        <p class="muted small">
+          The judge saw no names: {[...labels].map(([letter, label]) => `Response ${letter} was ${label}`).join(', ')}.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function List({ title, items }: { readonly title: string; readonly items: readonly ComponentChildren[] }) {
+  return (
+    <section aria-label={title}>
+      <h4>{title}</h4>
+      {items.length === 0 ? (
+        <p class="muted small">None</p>
+      ) : (
+        <ul class="marked break">
+          {items.map((item, index) => (
+            <li key={index}>{item}</li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,4 @@
+/** A computed number with at most two decimals. */
+export function figureText(value: number): string {
+  return String(Number(value.toFixed(2)));
+}

@@ -1,0 +1,120 @@
+/** The members of a panel, rank or jury, each of which opens to its answer, attempts and prompt. */
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { lengthText } from '../../../record/durations.js';
+import { memberText, stepUsageText } from '../../../record/event-text.js';
+import type { Execution } from '../../../record/executions.js';
+import type { MemberExecution, MemberState } from '../../../record/member-executions.js';
+import { rankingOf } from '../../../record/member-executions.js';
+import type { Tone } from '../../../ui/controls.js';
+import { Badge } from '../../../ui/controls.js';
+import { Prose } from '../../../ui/prose.js';
+import { AttemptDetails } from '../attempt-details.js';
+import { StepPrompt } from '../step-prompt.js';
+import type { RunStore } from '../store.js';
+import { Critique } from './critique.js';
+import { labelsOfAnswers } from './ranking.js';
+
+const TONES = {
+  waiting: 'wait',
+  active: 'busy',
+  answered: 'good',
+  failed: 'bad',
+  discarded: 'plain',
+  cancelled: 'plain',
+} as const satisfies Record<MemberState, Tone>;
+
+interface MembersProps {
+  readonly store: RunStore;
+  readonly execution: Execution;
+}
+
+export function Members({ store, execution }: MembersProps) {
+  const { panel, label } = execution;
+  return (
+    <ul class="members" aria-label={`Members of ${label}`}>
+      {panel?.members.map((member) => (
+        <li key={member.member}>
+          <Member {...{ store, execution, member }} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface MemberProps extends MembersProps {
+  readonly member: MemberExecution;
+}
+
+/** Renders the details only while they are open, because their prompt is asked of the service. */
+function Member({ store, execution, member }: MemberProps) {
+  const isChosen = store.selectedStep.value === execution.step && store.selectedMember.value === member.member;
+  const isOpen = useSignal(isChosen);
+  useEffect(() => {
+    if (isChosen) isOpen.value = true;
+  }, [isChosen]);
+  const { label, state, model, durationMs } = member;
+  const usage = stepUsageText({ usage: member.usage, state: 'active', isInherited: false });
+  const words = [model, durationMs === null ? null : lengthText(durationMs), usage];
+  return (
+    <details open={isOpen.value} onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
+      <summary>
+        <span class="member-name">{label}</span> <Badge tone={TONES[state]}>{memberText(state)}</Badge>{' '}
+        <span class="muted small break">{words.filter((word) => word !== null).join(' · ')}</span>
+      </summary>
+      {isOpen.value && <MemberDetails {...{ store, execution, member }} />}
+    </details>
+  );
+}
+
+function MemberDetails({ store, execution, member }: MemberProps) {
+  const { attempts, error, step, inherited } = member;
+  const isPlain = attempts.length === 1 && attempts[0]?.toolCalls.length === 0 && error === null;
+  return (
+    <div class="stack">
+      <MemberOutput {...{ store, execution, member }} />
+      {inherited !== null && <p class="muted small">Kept from the parent run.</p>}
+      {error !== null && attempts.length === 0 && <p class="notice bad break">{error}</p>}
+      {(!isPlain || member.state === 'discarded') &&
+        attempts.map((attempt) => (
+          <AttemptDetails key={attempt.attempt} store={store} attempt={attempt} isOnly={attempts.length === 1} />
+        ))}
+      {attempts.length > 0 && <StepPrompt store={store} work={{ step, attempts }} />}
+    </div>
+  );
+}
+
+function MemberOutput({ store, execution, member }: MemberProps) {
+  const value = member.output?.value;
+  if (value === undefined) {
+    const writing = store.isFollowing.value ? store.tokens.value.find(({ step }) => step === member.step) : undefined;
+    return writing === undefined ? null : (
+      <section class="writing stack" aria-label={`${member.label} is writing`}>
+        {writing.from > 0 && <p class="small muted">The beginning appears when the answer is finished.</p>}
+        <Prose text={writing.text} />
+      </section>
+    );
+  }
+  if ('answer' in value) return <Prose text={value.answer} />;
+  if ('score' in value) return <Critique {...value} />;
+  return 'ranking' in value ? <Order {...{ execution, member, comment: value.comment }} /> : null;
+}
+
+/** A reviewer's order of the answers, best first. */
+function Order({ execution, member, comment }: Omit<MemberProps, 'store'> & { readonly comment: string }) {
+  const labels = labelsOfAnswers(execution);
+  return (
+    <>
+      <ol class="marked">
+        {rankingOf(member)?.map((each) => (
+          <li key={each}>{labels.get(each) ?? each}</li>
+        ))}
+      </ol>
+      {comment.trim() !== '' && (
+        <blockquote>
+          <Prose text={comment} />
+        </blockquote>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,42 @@
+/** Times, tokens and costs of the attempts of a step. */
+import { reportedTokens } from '../../run/effort.js';
+import type { Attempt } from './run-history.js';
+
+/** Each null if it is unknown for all attempts. */
+export interface StepUsage {
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+  /** US dollars. */
+  readonly costUsd: number | null;
+}
+
+/** Whether an attempt waits for its back-off or for the model's server. */
+export function waitsAt({ started, delayMs, outageMs }: Attempt, until: string): boolean {
+  return outageMs !== null || msBetween(started.at, until) < delayMs;
+}
+
+/** How long an attempt waited before its call, in milliseconds. */
+export function backOffOf({ started, delayMs, ended }: Attempt, until: string): number {
+  return Math.min(delayMs, msBetween(started.at, ended?.at ?? until));
+}
+
+/** Sum over the attempts, or null if nothing is known of them. */
+export function usageOf(attempts: readonly Attempt[]): StepUsage | null {
+  const ends = attempts.flatMap(({ ended }) => (ended !== null && 'usage' in ended ? [ended] : []));
+  const tokens = ends.map(({ usage }) => reportedTokens(usage));
+  const inputTokens = sumOf(tokens.map((each) => each.inputTokens));
+  const outputTokens = sumOf(tokens.map((each) => each.outputTokens));
+  const costUsd = sumOf(ends.map((each) => each.costUsd));
+  const isUnknown = inputTokens === null && outputTokens === null && costUsd === null;
+  return isUnknown ? null : { inputTokens, outputTokens, costUsd };
+}
+
+/** The sum of what is known, or null if nothing is. */
+function sumOf(amounts: readonly (number | null)[]): number | null {
+  return amounts.reduce((sum, each) => (each === null ? sum : (sum ?? 0) + each), null);
+}
+
+/** A duration of at least 0, because the clocks of instances differ. */
+export function msBetween(from: string, to: string): number {
+  return Math.max(0, Date.parse(to) - Date.parse(from));
+}
