@@ -1,7 +1,7 @@
 import { spent } from '../support/usage.js';
 import { expect } from 'chai';
 import { MAX_DRAFT_BYTES, MAX_FEEDBACK_CHARS } from '../../src/graph/limits.js';
-import type { StepFailure } from '../../src/council/executors.js';
+import type { Ask, StepFailure } from '../../src/council/executors.js';
 import { executeStep, type StepOutcome } from '../../src/council/step.js';
 import { ModelFailed } from '../../src/errors.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
@@ -20,6 +20,21 @@ function execute(model: ScriptedModel, node: GraphNode, signal = new AbortContro
     signal,
     monotonicMs: manualSystem().monotonicMs,
   });
+}
+
+const answers = [
+  { letter: 'A', text: 'Oaks.' },
+  { letter: 'B', text: 'Elms.' },
+];
+const reviewer = nodeWith({ id: 'review', role: 'rank' });
+const comparer = nodeWith({ id: 'compare', role: 'judge' });
+
+/** Executes a node whose prompt holds two answers of a panel. */
+function executeOn(model: ScriptedModel, node: GraphNode): Promise<StepOutcome> {
+  const { signal } = new AbortController();
+  const { monotonicMs } = manualSystem();
+  const ask: Ask = (request) => model.ask(request, { signal });
+  return executeStep({ node, ...assigned(node, { answers }), ask, signal, monotonicMs });
 }
 
 async function failureOf(node: GraphNode, ...replies: Reply[]): Promise<StepFailure> {
@@ -157,6 +172,70 @@ describe('A step of a critic', () => {
       expect([...feedback].length).to.be.within(MAX_FEEDBACK_CHARS - sentence.length, MAX_FEEDBACK_CHARS);
       expect(feedback.endsWith(sentence.trim())).to.equal(true);
     }
+  });
+});
+
+describe('A step of a member of a panel', () => {
+  it('returns the answer as a draft', async () => {
+    const outcome = await execute(scriptedModel([{ text: '<think>Hm.</think>Green.' }]), nodeWith({ role: 'panel' }));
+    expect(outcome).to.include({ kind: 'drafted', draft: 'Green.' });
+  });
+});
+
+describe('A step of a reviewer', () => {
+  const ranked = { text: '{"ranking":["B","A"],"comment":"Elms grow."}' };
+  const partial = { text: '{"ranking":["B"]}' };
+
+  it('returns the letters, best first, and the comment', async () => {
+    const model = scriptedModel([ranked]);
+    const outcome = await executeOn(model, reviewer);
+    expect(outcome).to.deep.include({ kind: 'ranked', ranking: ['B', 'A'], comment: 'Elms grow.', usage: USAGE });
+    expect(model.requests[0]?.answer).to.equal('ranking');
+  });
+
+  it('asks once more after an incomplete ranking, naming the letters', async () => {
+    const model = scriptedModel([partial, ranked]);
+    expect(await executeOn(model, reviewer)).to.deep.include({ kind: 'ranked', usage: spent(20, 10) });
+    expect(model.requests[1]?.prompt).to.contain(
+      'wanted is one JSON object with a list "ranking" of the letters A and B, each once, and a string "comment". ' +
+        'Rank the responses again.',
+    );
+  });
+
+  it('fails retryably after two unusable rankings', async () => {
+    const outcome = await executeOn(scriptedModel([partial, { text: 'no' }, ranked]), reviewer);
+    expect(outcome).to.have.nested.property('failure.kind', 'unusable_ranking');
+    expect(outcome).to.have.nested.property('failure.retryable', true);
+    expect(outcome)
+      .to.have.nested.property('failure.message')
+      .that.contains('Cannot use the ranking of node "review": the answer was "no"');
+  });
+});
+
+describe('A step of a judge', () => {
+  const analysis = {
+    consensus: ['Trees.'],
+    contradictions: [],
+    partial_coverage: [],
+    unique_insights: [{ response: 'A', insight: 'Oaks' }],
+    blind_spots: [],
+  };
+  const analysed = { text: JSON.stringify(analysis) };
+
+  it('returns the analysis', async () => {
+    const model = scriptedModel([analysed]);
+    expect(await executeOn(model, comparer)).to.deep.include({ kind: 'analysed', analysis, usage: USAGE });
+    expect(model.requests[0]?.answer).to.equal('analysis');
+  });
+
+  it('asks once more after an unusable or empty answer, then fails retryably', async () => {
+    const nothing: Reply = { error: new ModelFailed('Nothing came', { kind: 'empty_answer', retryable: true }) };
+    const model = scriptedModel([nothing, analysed]);
+    expect(await executeOn(model, comparer)).to.include({ kind: 'analysed' });
+    expect(model.requests[1]?.prompt).to.contain('"blind_spots". Compare the responses again.');
+    const outcome = await executeOn(scriptedModel([{ text: '{}' }, nothing, analysed]), comparer);
+    expect(outcome).to.have.nested.property('failure.kind', 'unusable_analysis');
+    expect(outcome).to.have.nested.property('failure.retryable', true);
   });
 });
 

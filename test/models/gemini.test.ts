@@ -87,6 +87,18 @@ describe('Gemini', () => {
       }
     });
 
+    it('asks a judge for JSON by a schema of the letters shown', async () => {
+      const answers = [
+        { letter: 'A', text: 'Oaks' },
+        { letter: 'B', text: 'Elms' },
+      ];
+      await ask({ answer: 'analysis', promptInput: { ...REQUEST.promptInput, answers } });
+      const { responseSchema } = server.calls[0]?.body.generationConfig ?? {};
+      expect(responseSchema)
+        .to.have.deep.nested.property('properties.contradictions.items.properties.stances.items.properties.response')
+        .that.deep.includes({ type: 'string', enum: ['A', 'B'] });
+    });
+
     it('is not sent for a name that could lead to another address', async () => {
       for (const name of ['../files', 'a/b', 'models/../x', 'x?key=1', 'x#', 'a:b', '', ' ', '.', 'x\n', 'ö']) {
         expect((await failureOf(ask({ model: name }))).data).to.deep.equal({

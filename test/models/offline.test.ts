@@ -2,13 +2,16 @@ import { expect } from 'chai';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../../src/graph/limits.js';
 import { readCritique, type Critique } from '../../src/council/critic-answer.js';
+import { readAnalysis } from '../../src/council/deliberation/analysis-answer.js';
+import { readRanking } from '../../src/council/deliberation/ranking-answer.js';
 import { ModelFailed } from '../../src/errors.js';
+import type { GraphNode, NodeRole } from '../../src/generated/schemas.js';
 import { offlineModel } from '../../src/models/offline.js';
 import type { PromptInput } from '../../src/models/port.js';
 import { nodeWith, requestFor } from '../support/prompt-inputs.js';
 import { manualSystem } from '../support/manual-system.js';
 
-type State = Partial<Pick<PromptInput, 'topic' | 'draft' | 'feedback'>>;
+type State = Partial<Pick<PromptInput, 'topic' | 'draft' | 'feedback' | 'answers' | 'ranking'>>;
 
 const never = new AbortController();
 const model = offlineModel({ system: manualSystem() });
@@ -134,6 +137,132 @@ describe('offlineModel as critic', () => {
       feedback.push(critique.feedback);
     }
     expect(scores).to.deep.equal([4, 6, 8]);
+  });
+});
+
+describe('offlineModel in a panel', () => {
+  const member = nodeWith({ role: 'panel', label: 'Panel', systemPrompt: 'Answer in full.' });
+  const headings = (text: string): string => (text.match(/^## .*$/gm) ?? []).join();
+  const answersOf = async (models: readonly string[]): Promise<string[]> =>
+    await Promise.all(models.map(async (name) => await drafted({}, { ...member, model: name })));
+
+  it('answers by a mind for each model, which names neither node nor instructions', async () => {
+    const texts = await answersOf(['offline-1', 'offline-2', 'offline-3', 'offline-4']);
+    expect(new Set(texts.map(headings)).size).to.equal(4);
+    for (const text of texts) {
+      expect(text).to.match(/\*Written by the offline model\. No language model was asked\.\*$/);
+      expect(text).not.to.contain('Panel').and.not.contain('Answer in full');
+    }
+    expect(await answersOf(['offline-5', 'offline-5'])).to.deep.equal([texts[0], texts[0]]);
+  });
+
+  it('has other minds by instructions and by temperature', async () => {
+    const text = await drafted({}, member);
+    const others = [{ systemPrompt: 'Answer in full!' }, { temperature: 0.1 }].map((change) => ({
+      ...member,
+      ...change,
+    }));
+    for (const other of others) expect(headings(await drafted({}, other))).not.to.equal(headings(text));
+  });
+
+  it('adds its sections to a draft that is there, and what its critic asked for', async () => {
+    const draft = await drafted({ draft: '# Trees\n\nGreen.', feedback: [] }, { ...member, model: 'offline-4' });
+    expect(draft).to.match(/^# Trees\n\nGreen\.\n\n## /);
+  });
+});
+
+describe('offlineModel after a panel', () => {
+  const answers = [
+    { letter: 'A', text: '# Trees\n\n## In short\n\nGreen.' },
+    {
+      letter: 'B',
+      text: '# Trees\n\n## Objections\n\nCost.\n\n*Written by the [model] model. No language model was asked.*',
+    },
+    { letter: 'C', text: 'Nothing.' },
+  ];
+  const asked = async (role: NodeRole, fields: Partial<GraphNode> = {}): Promise<string> =>
+    (await model.ask(requestFor(nodeWith({ role, ...fields }), { answers }), never)).text;
+
+  it('ranks the responses by their parts and says by which rule', async () => {
+    const found = readRanking(await asked('rank'), ['A', 'B', 'C']);
+    expect(found?.ranking.at(-1)).to.equal('C');
+    expect(found?.comment)
+      .to.contain('Offline reviewer, by fixed rules')
+      .and.contain('Response C has 0')
+      .and.contain('No language model was asked.');
+  });
+
+  it('ranks by what its mind cares about', async () => {
+    const firsts = await Promise.all(
+      ['offline-1', 'offline-2', 'offline-3', 'offline-4'].map(async (name) => {
+        return readRanking(await asked('rank', { model: name }), ['A', 'B', 'C'])?.ranking[0];
+      }),
+    );
+    expect(new Set(firsts)).to.deep.equal(new Set(['A', 'B']));
+  });
+
+  it('compares which parts the responses have, and says what it is', async () => {
+    const found = readAnalysis(await asked('judge'), ['A', 'B', 'C']);
+    expect(found).to.deep.equal({
+      consensus: [],
+      contradictions: [
+        {
+          topic: 'Where to begin',
+          stances: [
+            { response: 'A', stance: 'It begins with the section "In short".' },
+            { response: 'B', stance: 'It begins with the section "Objections".' },
+          ],
+        },
+      ],
+      partial_coverage: [{ responses: ['A', 'B'], point: 'They have a title.' }],
+      unique_insights: [
+        { response: 'A', insight: 'It alone has the section "In short".' },
+        { response: 'B', insight: 'It alone has the section "Objections".' },
+      ],
+      blind_spots: [
+        'None has the section "An example".',
+        'None has the section "Next step".',
+        'What the responses say: the offline judge compares their form by fixed rules. No language model was asked.',
+      ],
+    });
+  });
+
+  it('writes one draft from the best response and the parts that others have', async () => {
+    const ranking = [
+      { letter: 'B', points: 2 },
+      { letter: 'A', points: 1 },
+      { letter: 'C', points: 0 },
+    ];
+    const draft = await drafted({ answers, ranking });
+    expect(draft).to.match(/^# Trees\n\n## Objections\n\nCost\.\n\n## In short\n/);
+    expect(draft.match(/^\*Written by .*$/gm)).to.have.length(1);
+    expect(await drafted({ answers })).to.match(/^# Trees\n\n## In short\n\nGreen\.\n\n## Objections\n/);
+  });
+
+  it('scores the responses together', async () => {
+    expect((await scored({ answers })).score).to.equal(7);
+  });
+});
+
+describe('offlineModel in a jury', () => {
+  it('takes up what its own critic asks for beside the feedback of others', async () => {
+    const { feedback } = await scored({ draft: 'A poem.' });
+    const draft = await drafted({ draft: 'A poem.', feedback: [`## Truth\n${feedback}\n\n## Use\nFine.`] });
+    expect(draft).to.match(/^# Trees\n\nA poem\.\n\n## In short\n/);
+  });
+
+  it('scores by a mind for each model, and for instructions to score only one thing', async () => {
+    const scoreOf = async (fields: Partial<GraphNode>): Promise<number | undefined> => {
+      const request = requestFor({ ...critic, ...fields }, { draft: '# Trees\n\n## In short\n\nGreen.' });
+      return readCritique((await model.ask(request, never)).text)?.score;
+    };
+    expect(await scoreOf({})).to.equal(6);
+    expect(await scoreOf({ model: 'offline-2' })).to.equal(5);
+    expect(await scoreOf({ systemPrompt: 'Be fair.' })).to.equal(6);
+    const scores = await Promise.all(
+      ['!', '!!', '!!!', '!!!!'].map((end) => scoreOf({ systemPrompt: `Score only the use${end}` })),
+    );
+    expect(scores.toSorted()).to.deep.equal([5, 5, 5, 6]);
   });
 });
 

@@ -97,6 +97,24 @@ describe('An OpenAI-compatible server', () => {
       expect(JSON.stringify(schema), 'grammars ignore bounds').not.to.match(/minimum|maximum/);
     });
 
+    it('asks a reviewer and a judge for JSON by a schema of the letters shown', async () => {
+      const promptInput = {
+        ...REQUEST.promptInput,
+        answers: [
+          { letter: 'A', text: 'Oaks' },
+          { letter: 'B', text: 'Elms' },
+        ],
+      };
+      for (const answer of ['ranking', 'analysis'] as const) await ask({ answer, promptInput });
+      const formats = server.calls.map(({ body }) => body.response_format?.json_schema);
+      expect(formats.map((format) => format?.name)).to.deep.equal(['ranking', 'analysis']);
+      expect(formats[0]?.schema).to.have.deep.nested.property('properties.ranking.items.enum', ['A', 'B']);
+      expect(formats[1]?.schema).to.have.deep.nested.property(
+        'properties.unique_insights.items.properties.response.enum',
+        ['A', 'B'],
+      );
+    });
+
     for (const [accepted, formats] of [
       ['json_object', ['json_schema', 'json_object', 'json_object']],
       [undefined, ['json_schema', 'json_object', undefined, undefined]],

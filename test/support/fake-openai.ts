@@ -11,7 +11,10 @@ export interface OpenAiRequest {
   readonly temperature?: number;
   readonly max_tokens?: number;
   readonly max_completion_tokens?: number;
-  readonly response_format?: { readonly type: string; readonly json_schema?: { readonly schema: object } };
+  readonly response_format?: {
+    readonly type: string;
+    readonly json_schema?: { readonly name: string; readonly schema: object };
+  };
   readonly tools?: readonly { readonly type: string; readonly function: { readonly name: string } }[];
   readonly stream?: boolean;
   readonly stream_options?: object;
