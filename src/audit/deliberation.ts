@@ -9,7 +9,7 @@ import type {
   ReviewerRanking,
 } from '../generated/schemas.js';
 import type { Contribution, PanelAnswers } from '../run/deliberation.js';
-import { membersOf } from '../run/deliberation.js';
+import { membersOf } from '../run/members.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
 import type { OpenPanel, SeatedStep } from '../run/panels.js';

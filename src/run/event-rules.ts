@@ -10,7 +10,8 @@ import type {
   RunPausedData,
 } from '../generated/schemas.js';
 import { isDecisionAllowed, isEscalationAllowed, isVoteAllowed } from './approvals.js';
-import { hasMembers, isOrderOf, membersOf } from './deliberation.js';
+import { hasMembers, membersOf } from './members.js';
+import { isOrderOf } from './answers-shown.js';
 import type { RunFactType } from './events.js';
 import { isOutstanding } from './fork-snapshot.js';
 import { branchAtBudget, branchAtEnd, branchInto } from './frontier.js';

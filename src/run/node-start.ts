@@ -5,9 +5,10 @@ import { grantedTools, renderedTools, toolsAsRecorded } from '../council/tools/t
 import type { PromptInput } from '../models/port.js';
 import type { GraphNode, Reservation } from '../generated/schemas.js';
 import { reservationOf } from './budget/spending.js';
-import type { StepPlace } from './deliberation.js';
+import type { StepPlace } from './members.js';
 import { branchInto } from './frontier.js';
-import { hasMembers, membersOf, orderShownTo, shownTo, stepNode } from './deliberation.js';
+import { hasMembers, membersOf, stepNode } from './members.js';
+import { orderShownTo, shownTo } from './answers-shown.js';
 import type { Assignment, DecisionContext, PendingEvents } from './pending-events.js';
 import { callOf } from './pending-events.js';
 import type { FrontierNode, RunState } from './state.js';

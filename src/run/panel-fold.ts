@@ -1,6 +1,6 @@
 /** The part of the fold that concerns panels, ranks and juries. */
 import type { NodeCompletedData, PanelClosedData, QuorumReachedData } from '../generated/schemas.js';
-import { membersOf } from './deliberation.js';
+import { membersOf } from './members.js';
 import { followRoute } from './node-route.js';
 import { openPanel, outcomeOf } from './panels.js';
 import type { FrontierNode, RunProgress, RunState } from './state.js';

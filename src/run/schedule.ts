@@ -3,7 +3,7 @@ import type { ConditionFacts } from '../graph/condition.js';
 import { noRoute } from '../graph/routing.js';
 import { startWork } from './budget/work.js';
 import { isTooLarge } from './branch.js';
-import { hasPanel, readsPanel } from './deliberation.js';
+import { hasPanel, readsPanel } from './members.js';
 import { complete, fail, failTooLarge, pause } from './ends.js';
 import { branchAtEnd, branchInto, nextFrontier, stoppedSteps } from './frontier.js';
 import type { PendingEvents } from './pending-events.js';

@@ -1,7 +1,7 @@
 /** Random histories of random graphs, for tests of properties of runs. */
 import { OverrideRefused } from '../../src/run/override.js';
 import type { Graph, GraphNode, NodeOutput } from '../../src/generated/schemas.js';
-import { hasMembers } from '../../src/run/deliberation.js';
+import { hasMembers } from '../../src/run/members.js';
 import { openPanels } from '../../src/run/panels.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished, pauseOf } from '../../src/run/state.js';

@@ -1,6 +1,6 @@
 /** The members' part of panels, ranks and juries in the history of a run. */
 import type { PanelAnswers } from '../../run/deliberation.js';
-import { membersOf, readsPanel } from '../../run/deliberation.js';
+import { membersOf, readsPanel } from '../../run/members.js';
 import type { OpenPanel } from '../../run/panels.js';
 import { openPanel } from '../../run/panels.js';
 import type { FrontierNode, RunState } from '../../run/state.js';
