@@ -36,7 +36,7 @@ export function eventText(event: RunEvent): string {
     case 'NodeFailed':
       return attemptText(event.data);
     case 'QuorumReached':
-      return `The quorum of ${event.data.node} has answered: the other members have until ${event.data.until}.`;
+      return quorumText(event);
     case 'PanelClosed':
       return closeText(event.data);
     case 'RunPaused':
@@ -117,7 +117,12 @@ function routeText(route: Data<'NodeCompleted'>['route']): string {
 }
 
 function saidText(text: string): string {
-  return text.trim() === '' ? '' : `: ${excerpt(withoutMarks(text))}`;
+  return text.trim() === '' ? '.' : `: ${excerpt(withoutMarks(text))}`;
+}
+
+function quorumText({ at, data: { node, until } }: Extract<RunEvent, { type: 'QuorumReached' }>): string {
+  const leftMs = Date.parse(until) - Date.parse(at);
+  return `The quorum of ${node} has answered: the other members have ${lengthText(leftMs)} left.`;
 }
 
 function closeText({ node, answered, failed, discarded, result, route }: Data<'PanelClosed'>): string {
@@ -201,6 +206,11 @@ export function membersText(states: readonly MemberState[]): string {
     `${count('answered')} of ${states.length} answered`,
     ...others.map((state) => `${count(state)} ${MEMBERS[state]}`),
   ].join(', ');
+}
+
+/** How many members have answered, for a node of a graph: `3 of 5`. */
+export function answeredText(states: readonly MemberState[]): string {
+  return `${states.filter((each) => each === 'answered').length} of ${states.length}`;
 }
 
 /** Why a run waits, for a break in the timeline. */

@@ -21,17 +21,16 @@ export interface Part {
   readonly at: number;
 }
 
-/** The roles with their texts, in the order of the menu. */
-export const ROLES: Readonly<Record<NodeRole, string>> = {
-  agent: 'Agent: writes the draft',
-  critic: 'Critic: scores it and routes',
-  panel: 'Panel: its members answer side by side',
-  rank: 'Rank: orders the answers of a panel',
-  judge: 'Judge: compares the answers of a panel',
+const NODE_ROLES: Readonly<Record<NodeRole, true>> = {
+  agent: true,
+  critic: true,
+  panel: true,
+  rank: true,
+  judge: true,
 };
 
 export function isRole(text: string): text is NodeRole {
-  return Object.hasOwn(ROLES, text);
+  return Object.hasOwn(NODE_ROLES, text);
 }
 
 export interface Position {

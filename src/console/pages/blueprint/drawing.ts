@@ -1,11 +1,12 @@
 /** A draft as a graph: the texts and positions of its nodes and edges. */
-import type { NodeRole } from '../../../generated/schemas.js';
+import type { BlueprintNode, NodeRole } from '../../../generated/schemas.js';
 import { drawnGraph } from '../../record/drawn-graph.js';
 import type { LayoutGraph, Places } from '../../record/placement.js';
 import type { GraphEdgeShown, GraphNodeShown } from '../../ui/graph-shown.js';
 import { sizeOf, spaceOf } from '../../ui/graph-geometry.js';
 import type { Draft, Part, Position } from './draft.js';
 import { isPlaced } from './draft.js';
+import { editorRole, uses } from './members.js';
 import type { Finding } from './store.js';
 
 export interface Drawing {
@@ -42,10 +43,11 @@ export function drawingOf(
     return { at, source, target, condition: type === 'conditional' ? condition : null };
   });
   const { entry, back } = drawnGraph(ids, chosen);
-  const nodes = draft.nodes.map(({ id, label = id, type, model, tools }, at): GraphNodeShown => {
+  const nodes = draft.nodes.map((node, at): GraphNodeShown => {
+    const { id, label = id, type, model, tools } = node;
     const role = type ?? roles.get(id) ?? 'agent';
     const extras = [model, tools?.webSearch === true && 'web', tools?.pdfReader === true && 'PDF'].filter(Boolean);
-    const words = [id === entry && ids.length > 1 ? `${role}, first` : role, ...extras];
+    const words = [id === entry && ids.length > 1 ? `${roleText(node, role)}, first` : roleText(node, role), ...extras];
     const part = { kind: 'node', at } as const;
     return { id: drawnId(part), label, about: words.join(' · '), kind: role, fault: faultOf(part) };
   });
@@ -56,6 +58,12 @@ export function drawingOf(
     return { id: drawnId(part), ...ends, label: edge.condition, isBack: back.has(edge), fault: faultOf(part) };
   });
   return { ...withPositions(draft, nodes, () => laidOut({ nodes, edges }, layoutGraph)), edges };
+}
+
+function roleText(node: BlueprintNode, role: NodeRole): string {
+  const { members = [] } = node;
+  const own = editorRole(node, role);
+  return uses(own, 'members') && members.length > 0 ? `${own} of ${members.length}` : own;
 }
 
 /** The first finding of a part. */

@@ -71,7 +71,7 @@ export function NumberField(props: PlainProps<number | undefined>) {
 }
 
 /** Names separated by commas. */
-function NamesField(props: PlainProps<readonly string[]>) {
+export function NamesField(props: PlainProps<readonly string[]>) {
   return (
     <ParsedField
       {...props}

@@ -1,11 +1,14 @@
 /** The fields of a node. */
-import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { BlueprintNode, NodeRole } from '../../../generated/schemas.js';
-import { Button, Check, Select, TextBox } from '../../ui/controls.js';
+import type { BlueprintNode } from '../../../generated/schemas.js';
+import { Button, Check, Select } from '../../ui/controls.js';
 import type { Change } from './draft.js';
-import { idFault, isRole, ROLES, withEdge, withNodeChanged, withNodeRenamed, withoutNode } from './draft.js';
+import { idFault, withEdge, withNodeChanged, withNodeRenamed, withoutNode } from './draft.js';
 import { ApprovalsFields, DeleteButton, NumberField, TextField } from './fields.js';
+import { IdField } from './id-field.js';
+import { MemberFields } from './member-fields.js';
+import type { EditorRole } from './members.js';
+import { ROLES, editorRole, isEditorRole, roleChange } from './members.js';
 import type { Editor } from './store.js';
 
 export interface NodePanelProps {
@@ -33,7 +36,7 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
         label="Label"
         onEdit={(text) => set({ label: text }, 'label')}
       />
-      <RoleField editor={editor} node={node} onEdit={(type) => set({ type })} />
+      <RoleField editor={editor} node={node} onEdit={set} />
       <TextField
         editor={editor}
         value={node.systemPrompt ?? ''}
@@ -48,11 +51,8 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
         placeholder="Default of the service"
         onEdit={(text) => set({ model: text === '' ? undefined : text }, 'model')}
       />
-      <fieldset class="tools">
-        <legend class="label">Tools</legend>
-        <Tool editor={editor} node={node} set={set} tool="webSearch" label="Web search" />
-        <Tool editor={editor} node={node} set={set} tool="pdfReader" label="PDF reader" />
-      </fieldset>
+      <MemberFields {...{ editor, node, at, set }} role={roleIn(editor, node)} />
+      <Tools {...{ editor, node, set }} />
       <Connections {...{ editor, node, at }} />
       <CallSettings {...{ editor, node, set }} />
       <ApprovalsFields
@@ -63,7 +63,14 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
       />
       <details class="more">
         <summary>Id</summary>
-        <IdField {...{ editor, node, at }} />
+        <IdField
+          editor={editor}
+          label="Id"
+          hint="Edges keep pointing to the node"
+          value={node.id}
+          faultOf={(id) => idFault(draft, at, id)}
+          onEdit={(id) => editor.edit(withNodeRenamed(editor.draft.value, at, id))}
+        />
       </details>
       <DeleteButton editor={editor} what="node" to={withoutNode(draft, at)} />
     </>
@@ -100,10 +107,15 @@ function CallSettings({ editor, node, set }: SetProps) {
   );
 }
 
+/** The role of a node, as set or else as the service reports it. */
+export function roleIn(editor: Editor, node: BlueprintNode): EditorRole {
+  return editorRole(node, node.type ?? editor.roles.value.get(node.id) ?? 'agent');
+}
+
 interface RoleFieldProps {
   readonly editor: Editor;
   readonly node: BlueprintNode;
-  readonly onEdit: (type: NodeRole | undefined) => void;
+  readonly onEdit: (change: Change<BlueprintNode>) => void;
 }
 
 function RoleField({ editor, node, onEdit }: RoleFieldProps) {
@@ -112,11 +124,21 @@ function RoleField({ editor, node, onEdit }: RoleFieldProps) {
     <Select
       label="Role"
       hint={node.type === undefined && found !== undefined ? `Current role: ${found}` : undefined}
-      value={node.type ?? ''}
+      value={node.type === undefined ? '' : editorRole(node, node.type)}
       disabled={!editor.mayEdit}
       options={[['', 'From label and edges'], ...Object.entries(ROLES)]}
-      onChange={(value) => onEdit(isRole(value) ? value : undefined)}
+      onChange={(value) => onEdit(isEditorRole(value) ? roleChange(node, value) : { type: undefined })}
     />
+  );
+}
+
+function Tools(props: SetProps) {
+  return (
+    <fieldset class="tools">
+      <legend class="label">Tools</legend>
+      <Tool {...props} tool="webSearch" label="Web search" />
+      <Tool {...props} tool="pdfReader" label="PDF reader" />
+    </fieldset>
   );
 }
 
@@ -170,33 +192,5 @@ function Connections({ editor, node, at }: NodePanelProps) {
         </select>
       )}
     </fieldset>
-  );
-}
-
-/** Renames the node in its edges when the user leaves the field: a part of an id could be another node's id. */
-function IdField({ editor, at, node }: NodePanelProps) {
-  const typed = useSignal<string | null>(null);
-  const id = typed.value ?? node.id;
-  const fault = idFault(editor.draft.value, at, id);
-  function done(): void {
-    if (id !== node.id && fault === null) editor.edit(withNodeRenamed(editor.draft.value, at, id));
-    typed.value = null;
-  }
-  return (
-    <TextBox
-      label="Id"
-      hint="Edges keep pointing to the node"
-      fault={fault}
-      look="mono"
-      value={id}
-      maxLength={128}
-      autocomplete="off"
-      readOnly={!editor.mayEdit}
-      onType={(text) => (typed.value = text)}
-      onKeyDown={(event) => {
-        if (event.key === 'Enter') done();
-      }}
-      onBlur={done}
-    />
   );
 }

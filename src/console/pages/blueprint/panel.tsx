@@ -5,8 +5,9 @@ import { Button, Segments, Select, TextBox } from '../../ui/controls.js';
 import type { Change, Draft, Part } from './draft.js';
 import { jsonOf, parseDraft, withEdgeChanged, withoutEdge } from './draft.js';
 import { ApprovalsFields, DeleteButton, TextField } from './fields.js';
-import { NodePanel } from './node-panel.js';
-import type { Editor } from './store.js';
+import { isAtMemberField } from './members.js';
+import { NodePanel, roleIn } from './node-panel.js';
+import type { Editor, Finding } from './store.js';
 
 export function Panel({ editor }: { readonly editor: Editor }) {
   const view = useSignal<'fields' | 'json'>('fields');
@@ -54,15 +55,24 @@ function FieldsPanel({ editor }: { readonly editor: Editor }) {
 }
 
 /** The findings of a part, except those shown at a field. */
-function PartFindings({ editor, part: { kind, at } }: { readonly editor: Editor; readonly part: Part }) {
-  const found = editor.findings.value.filter(
-    ({ part, path }) => part?.kind === kind && part.at === at && path !== `edges[${at}].condition`,
-  );
+function PartFindings({ editor, part }: { readonly editor: Editor; readonly part: Part }) {
+  const found = editor.findings.value.filter((each) => isOf(each, part) && !isAtField(editor, part, each.path));
   return found.map(({ path, message }) => (
     <p key={path + message} class="notice wait small break">
       {message}
     </p>
   ));
+}
+
+function isOf({ part }: Finding, { kind, at }: Part): boolean {
+  return part?.kind === kind && part.at === at;
+}
+
+function isAtField(editor: Editor, { kind, at }: Part, path: string): boolean {
+  const [, field = ''] = /^\w+\[\d+\]\.(.*)$/.exec(path) ?? [];
+  if (kind === 'edge') return field === 'condition';
+  const node = editor.draft.value.nodes[at];
+  return node !== undefined && isAtMemberField(field, roleIn(editor, node));
 }
 
 function BlueprintPanel({ editor }: { readonly editor: Editor }) {
@@ -117,7 +127,7 @@ function EdgePanel({ editor, at, edge }: EdgePanelProps) {
   const draft = editor.draft.value;
   const set = (change: Change<BlueprintEdge>, name: string | null = null): void =>
     editor.edit(withEdgeChanged(draft, at, change), name);
-  const fault = editor.findings.value.find(({ path }) => path === `edges[${at}].condition`)?.message ?? null;
+  const fault = editor.faultAt(`edges[${at}].condition`);
   return (
     <>
       <EndField editor={editor} label="From" value={edge.source} onEdit={(source) => set({ source })} />

@@ -90,6 +90,16 @@ export class Editor {
     return this.#deps.mayAuthor;
   }
 
+  /** What is wrong with a field, or with an item of its list of names, or null. @param path such as `nodes[0].quorum` */
+  faultAt(path: string): string | null {
+    return this.findings.value.find((each) => each.path.replace(/(fallbacks)\[\d+\]$/, '$1') === path)?.message ?? null;
+  }
+
+  /** The number of findings in a part of the blueprint. @param path such as `nodes[0].members[1]` */
+  faultsUnder(path: string): number {
+    return this.findings.value.filter((each) => each.path === path || each.path.startsWith(`${path}.`)).length;
+  }
+
   /** Loads a saved blueprint. */
   async load(id: string): Promise<void> {
     this.state.value = { status: 'loading' };

@@ -1,6 +1,6 @@
 /** The executed steps of a run as a graph, with pauses, waiting nodes and the end. */
 import type { ExecutionTrace, Execution, ExecutionEdge, PauseItem, Upcoming } from '../../record/executions.js';
-import { membersText } from '../../record/event-text.js';
+import { answeredText } from '../../record/event-text.js';
 import { scoreOf } from '../../record/executions.js';
 import type { GraphEdgeShown, GraphNodeShown } from '../../ui/graph-shown.js';
 
@@ -179,7 +179,7 @@ function executionShown(whole: Execution, then: Execution | undefined, waits: Up
   const score = scoreOf(then);
   const words = [
     `step ${step}`,
-    panel !== null && membersText(panel.members.map((each) => each.state)),
+    panel !== null && answeredText(panel.members.map((each) => each.state)),
     score !== null && `score ${score}`,
     attempts.length > 1 && `${attempts.length} attempts`,
     isInherited && 'inherited',

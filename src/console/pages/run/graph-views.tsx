@@ -1,6 +1,6 @@
 /** The graph of a run in two views: the council with the state of each node, and the executed steps. */
 import { useSignal } from '@preact/signals';
-import { membersText } from '../../record/event-text.js';
+import { answeredText } from '../../record/event-text.js';
 import type { NodeView } from '../../record/graph.js';
 import type { Camera } from '../../ui/camera-sight.js';
 import { graphLayout, useChunk } from '../../ui/chunks.js';
@@ -65,7 +65,7 @@ function CouncilGraph({ store, camera, layoutGraph }: ViewProps) {
 
 function nodeShown({ id, label, role, state, doneTimes, lastScore, failedTimes, members }: NodeView): GraphNodeShown {
   const kind = role === 'critic' && members !== null ? 'jury' : role;
-  const done = members !== null && state !== 'idle' && membersText(members);
+  const done = members !== null && state !== 'idle' && answeredText(members);
   const words = [
     kind,
     done,

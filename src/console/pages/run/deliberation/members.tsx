@@ -6,9 +6,10 @@ import { memberText, stepUsageText } from '../../../record/event-text.js';
 import type { Execution } from '../../../record/executions.js';
 import type { MemberExecution, MemberState } from '../../../record/member-executions.js';
 import { rankingOf } from '../../../record/member-executions.js';
-import type { Tone } from '../../../ui/controls.js';
-import { Badge } from '../../../ui/controls.js';
+import type { Fact, Tone } from '../../../ui/controls.js';
+import { Badge, Facts } from '../../../ui/controls.js';
 import { Prose } from '../../../ui/prose.js';
+import { dateTimeText } from '../../../ui/time.js';
 import { AttemptDetails } from '../attempt-details.js';
 import { StepPrompt } from '../step-prompt.js';
 import type { RunStore } from '../store.js';
@@ -54,8 +55,7 @@ function Member({ store, execution, member }: MemberProps) {
     if (isChosen) isOpen.value = true;
   }, [isChosen]);
   const { label, state, model, durationMs } = member;
-  const usage = stepUsageText({ usage: member.usage, state: 'active', isInherited: false });
-  const words = [model, durationMs === null ? null : lengthText(durationMs), usage];
+  const words = [model, durationMs === null ? null : lengthText(durationMs)];
   return (
     <details open={isOpen.value} onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
       <summary>
@@ -69,19 +69,27 @@ function Member({ store, execution, member }: MemberProps) {
 
 function MemberDetails({ store, execution, member }: MemberProps) {
   const { attempts, error, step, inherited } = member;
-  const isPlain = attempts.length === 1 && attempts[0]?.toolCalls.length === 0 && error === null;
   return (
     <div class="stack">
       <MemberOutput {...{ store, execution, member }} />
       {inherited !== null && <p class="muted small">Kept from the parent run.</p>}
       {error !== null && attempts.length === 0 && <p class="notice bad break">{error}</p>}
-      {(!isPlain || member.state === 'discarded') &&
-        attempts.map((attempt) => (
-          <AttemptDetails key={attempt.attempt} store={store} attempt={attempt} isOnly={attempts.length === 1} />
-        ))}
+      <Facts facts={factsOf(member).filter(([, value]) => value !== null)} />
+      {attempts.map((attempt) => (
+        <AttemptDetails key={attempt.attempt} store={store} attempt={attempt} isOnly={attempts.length === 1} />
+      ))}
       {attempts.length > 0 && <StepPrompt store={store} work={{ step, attempts }} />}
     </div>
   );
+}
+
+/** Rows with null are hidden. */
+function factsOf({ startedAt, usage, state }: MemberExecution): readonly Fact[] {
+  const step = { usage, isInherited: false, state: state === 'answered' ? 'done' : 'active' } as const;
+  return [
+    ['Started', startedAt === null ? null : dateTimeText(startedAt)],
+    ['Usage', startedAt === null ? null : stepUsageText(step)],
+  ];
 }
 
 function MemberOutput({ store, execution, member }: MemberProps) {

@@ -1,0 +1,40 @@
+/** The id of a node or member. */
+import { useSignal } from '@preact/signals';
+import type { TextBoxProps } from '../../ui/controls.js';
+import { TextBox } from '../../ui/controls.js';
+import type { Editor } from './store.js';
+
+export interface IdFieldProps extends Pick<TextBoxProps, 'label' | 'hint' | 'fault'> {
+  readonly editor: Editor;
+  readonly value: string;
+  /** Why it cannot be the id, or null. */
+  readonly faultOf: (id: string) => string | null;
+  readonly onEdit: (id: string) => void;
+}
+
+/** Changes the id when the user leaves the field: a part of an id could be that of another. */
+export function IdField({ editor, value, faultOf, onEdit, fault = null, ...box }: IdFieldProps) {
+  const typed = useSignal<string | null>(null);
+  const id = typed.value ?? value;
+  const wrong = typed.value === null ? null : faultOf(id);
+  function done(): void {
+    typed.value = null;
+    if (id !== value && wrong === null) onEdit(id);
+  }
+  return (
+    <TextBox
+      {...box}
+      fault={wrong ?? fault}
+      look="mono"
+      value={id}
+      maxLength={128}
+      autocomplete="off"
+      readOnly={!editor.mayEdit}
+      onType={(text) => (typed.value = text)}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') done();
+      }}
+      onBlur={done}
+    />
+  );
+}
