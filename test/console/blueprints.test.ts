@@ -92,7 +92,9 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     await edge(page, 'Writer to Critic').waitFor();
     await node(page, 'Critic').focus();
     await page.keyboard.press('Enter');
-    await page.getByLabel('Connect to…').selectOption('Writer');
+    await page.getByLabel('Connect to…').focus();
+    await page.keyboard.type('Writer');
+    await page.getByRole('button', { name: 'Connect', exact: true }).press('Enter');
     await edge(page, 'Critic back to Writer').focus();
     await page.keyboard.press('Enter');
     await page.getByText('Invalid: a run would fail').waitFor();

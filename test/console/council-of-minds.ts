@@ -1,10 +1,12 @@
 /** The record of a run with every kind of deliberation, for tests of the console. */
 import type { GraphNode, NodeOutput } from '../../src/generated/schemas.js';
 import type { FrontierNode, RunState } from '../../src/run/state.js';
-import { membersBehind } from '../../src/run/panels.js';
+import { buildForkRequest } from '../../src/run/fork.js';
 import { letterAt } from '../../src/council/deliberation/anonymity.js';
 import type { Story, When } from '../support/given.js';
-import { completed, failed, given, graphWith, wrote } from '../support/given.js';
+import { recordOf } from '../support/console-records.js';
+import { begun, completed, failed, given, graphWith, wrote } from '../support/given.js';
+import { manualSystem } from '../support/manual-system.js';
 
 const START_MS = Date.parse('2026-01-01T00:00:00.000Z');
 
@@ -100,14 +102,28 @@ const scores = (...given: readonly number[]): readonly When[] =>
     gave(member, { score: given[index] ?? 0, feedback: `Juror ${member} wants **more** detail.` }),
   );
 
-/** The panel alone: three of five have answered, Moon has failed, and West is still at work. */
-export function openPanelStory(): Story {
-  return given(COUNCIL, { topic: 'The sea' })
+/**
+ * The panel alone: three of five have answered, Moon has failed, and West is still at work.
+ *
+ * @param quorum default: 3
+ */
+export function openPanelStory(quorum = 3): Story {
+  const nodes = COUNCIL.nodes.map((node) => (node.role === 'panel' ? { ...node, quorum } : node));
+  return given({ ...COUNCIL, nodes }, { topic: 'The sea' })
     .when(answered('north', '# The sea\n\nIt is **deep**.'), 'one', at(3))
     .when(broke('moon', 500), 'one', at(4))
     .when(answered('east'), 'one', at(5))
     .when(broke('moon'), 'one', at(6))
     .when(answered('south'), 'one', at(7));
+}
+
+/** A fork of a story at an event, whose first instance has claimed it. */
+export function forkedAt({ events }: Story, seq: number): Story {
+  const state = recordOf(events).stateAt(seq);
+  if (state === null) throw new Error('The story has no events');
+  const { uuid, sha256 } = manualSystem(9);
+  const changes = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null };
+  return begun(buildForkRequest(state, changes, { runId: uuid(), bodyHash: sha256('fork'), actor: null, sha256 }));
 }
 
 /** The whole run: West comes too late, three review, a judge compares, and the jury is content in its second round. */
@@ -128,10 +144,4 @@ export function councilOfMinds(): Story {
   next(wrote('chair', 'The sea, second draft'), ...scores(9, 8, 9));
   next(wrote('editor', 'The sea, at last'));
   return story;
-}
-
-/** The members in a reviewer's order, best first. */
-export function orderOf({ orderShown, seat }: FrontierNode): readonly string[] {
-  const output = seat?.output ?? null;
-  return output !== null && 'ranking' in output ? membersBehind(output.ranking, orderShown) : [];
 }

@@ -6,6 +6,7 @@ import { RunStore } from '../../src/console/pages/run/store.js';
 import { present } from '../../src/system/element.js';
 import { history, longRun, recordOf } from '../support/console-records.js';
 import { untilTrue } from '../support/until-true.js';
+import { councilOfMinds } from './council-of-minds.js';
 
 describe('The store of a run in the console', () => {
   it('publishes events once per frame, and follows the head', async () => {
@@ -62,6 +63,30 @@ describe('The store of a run in the console', () => {
     expect(store.tokens.value).to.deep.equal([]);
   });
 
+  it('keeps the drafts of members that write at once apart, until each has answered or the panel has closed', async () => {
+    const events = councilOfMinds().events;
+    const started = events.findLastIndex(({ type, data }) => type === 'NodeStarted' && data.node === 'panel');
+    const { store, feed, sayOf, paint } = storeOver();
+    store.start();
+    const written = (): readonly string[] => store.tokens.value.map(({ member, text }) => `${member}: ${text}`);
+    await feed(events.slice(0, 8));
+    await sayOf('north', 1, 'It is ');
+    await sayOf('west', 4, 'I am ');
+    await sayOf('north', 1, 'deep', 6);
+    await sayOf('west', 4, 'slow', 5);
+    paint();
+    expect(written()).to.deep.equal(['north: It is deep', 'west: I am slow']);
+    expect(store.labelOf('panel', 'west')).to.equal('West of Panel');
+    await feed(events.slice(8, started + 1));
+    paint();
+    expect(written()).to.deep.equal(['west: I am slow']);
+    await feed(events.slice(started + 1, 16));
+    await sayOf('west', 4, ' and late', 9);
+    paint();
+    expect(events[15]?.type).to.equal('PanelClosed');
+    expect(written()).to.deep.equal([]);
+  });
+
   it('knows how many characters of a draft it missed', async () => {
     const events = history('fixed-graph');
     const { store, feed, say, paint } = storeOver();
@@ -99,6 +124,24 @@ describe('The events of a run in the console', () => {
     store.goTo(drafts[0] ?? 0);
     store.stride(-1);
     expect(store.shown.value).to.equal(0);
+  });
+
+  it('have a landmark where a panel, rank or jury closes, and none for its members', async () => {
+    const { events } = councilOfMinds();
+    const { store, feed, paint } = storeOver();
+    store.start();
+    await feed(events);
+    paint();
+    const kinds = store.landmarks.value.filter(({ kind }) => kind === 'draft' || kind === 'score');
+    expect(kinds.map(({ seq, kind, score }) => [events[seq]?.type, kind, score])).to.deep.equal([
+      ['PanelClosed', 'draft', null],
+      ['PanelClosed', 'draft', null],
+      ['NodeCompleted', 'draft', null],
+      ['PanelClosed', 'score', 6],
+      ['NodeCompleted', 'draft', null],
+      ['PanelClosed', 'score', 9],
+      ['NodeCompleted', 'draft', null],
+    ]);
   });
 
   it('know the previous draft', async () => {
@@ -145,6 +188,20 @@ function storeOver(query = '') {
     frames: () => shows.length,
     say: (text: string, turn: number, offset = 0) =>
       messages.push([{ event: 'token', run_id: 'run', node: 'agent_1', step: 1, attempt: 1, turn, offset, text }]),
+    sayOf: (member: string, step: number, text: string, offset = 0) =>
+      messages.push([
+        {
+          event: 'token',
+          run_id: 'run',
+          node: 'panel',
+          member,
+          step,
+          attempt: 1,
+          turn: 1,
+          offset,
+          text,
+        },
+      ]),
     paint() {
       const due = shows;
       shows = [];

@@ -10,6 +10,7 @@ import { attemptFailureText, nextActionText } from '../../../src/run/failure-tex
 import { present } from '../../../src/system/element.js';
 import { history, recordOf } from '../../support/console-records.js';
 import { goldenHistories } from '../../support/golden-histories.js';
+import { councilOfMinds } from '../council-of-minds.js';
 
 describe('Event texts', () => {
   it('describe a complete run', () => {
@@ -28,6 +29,23 @@ describe('Event texts', () => {
       'writer_agent started with model-1.',
       'writer_agent wrote a draft of 10 characters and ended its branch.',
       'The council finished after 2 drafts with score 8.',
+    ]);
+  });
+
+  it('tell what the members of panels, ranks and juries did, and what followed from it', () => {
+    const said = councilOfMinds().events.map(eventText);
+    expect(said).to.include.members([
+      'north of panel started with sea/large.',
+      'north of panel answered with 26 characters.',
+      'moon of panel started attempt 2 with sky/one after a wait of 500 ms.',
+      'Attempt 2 of moon of panel failed: The call to the model failed. panel continues without this member.',
+      'The quorum of panel has answered: the other members have 30 s left.',
+      'panel closed with the answers of north, east and south (moon failed, west came too late) and sent it to review.',
+      'west of review ranked the answers: C, then B, then A: South is the best.',
+      'review closed with the order south, north, east from north, east, south and west (moon failed) and sent it to judge.',
+      'judge compared the answers and sent it to chair.',
+      'a of jury scored the draft 5: Juror a wants more detail.',
+      'jury closed with score 6 from a, b and c and sent it to chair.',
     ]);
   });
 

@@ -1,4 +1,5 @@
 /** The fields of a node. */
+import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { BlueprintNode } from '../../../generated/schemas.js';
 import { Button, Check, Select } from '../../ui/controls.js';
@@ -158,6 +159,38 @@ function Tool({ editor, node: { tools }, set, tool, label }: ToolProps) {
   );
 }
 
+/** Draws an edge with a button: a list changes its value at every key. */
+function Connect({ editor, node, at }: NodePanelProps) {
+  const chosen = useSignal('');
+  const draft = editor.draft.value;
+  const target = chosen.value === '' ? undefined : draft.nodes[Number(chosen.value)];
+  function connect(): void {
+    if (target === undefined) return;
+    chosen.value = '';
+    editor.edit(withEdge(draft, { source: node.id, target: target.id }));
+  }
+  return (
+    <div class="row connect">
+      <select
+        class="input grow"
+        aria-label="Connect to…"
+        value={chosen.value}
+        onChange={({ currentTarget }) => (chosen.value = currentTarget.value)}
+      >
+        <option value="">Connect to…</option>
+        {draft.nodes.map((other, index) => (
+          <option key={index} value={index}>
+            {index === at ? 'Itself' : (other.label ?? other.id)}
+          </option>
+        ))}
+      </select>
+      <Button slim disabled={target === undefined} onClick={connect}>
+        Connect
+      </Button>
+    </div>
+  );
+}
+
 function Connections({ editor, node, at }: NodePanelProps) {
   const draft = editor.draft.value;
   const from = draft.edges.flatMap((edge, index) => (edge.source === node.id ? [{ edge, index }] : []));
@@ -172,25 +205,7 @@ function Connections({ editor, node, at }: NodePanelProps) {
         </Button>
       ))}
       {from.length === 0 && <span class="small muted">No node</span>}
-      {editor.mayEdit && (
-        <select
-          class="input"
-          aria-label="Connect to…"
-          value=""
-          onChange={({ currentTarget }) => {
-            const target = draft.nodes[Number(currentTarget.value)];
-            currentTarget.value = '';
-            if (target !== undefined) editor.edit(withEdge(draft, { source: node.id, target: target.id }));
-          }}
-        >
-          <option value="">Connect to…</option>
-          {draft.nodes.map((other, index) => (
-            <option key={index} value={index}>
-              {index === at ? 'Itself' : (other.label ?? other.id)}
-            </option>
-          ))}
-        </select>
-      )}
+      {editor.mayEdit && <Connect {...{ editor, node, at }} />}
     </fieldset>
   );
 }

@@ -277,8 +277,7 @@ export class RunStore {
 
   #onToken(message: LiveMessage): void {
     if (message.event !== 'token') return;
-    const { node, step, attempt, turn, offset: from, text } = message;
-    const member = 'member' in message && typeof message.member === 'string' ? message.member : null;
+    const { node, member = null, step, attempt, turn, offset: from, text } = message;
     if (attempt <= (this.#endedAttempts.get(step) ?? 0)) return;
     const known = this.#writing.get(step);
     const isOfIt = known !== undefined && known.attempt === attempt && known.turn === turn;
