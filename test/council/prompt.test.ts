@@ -171,7 +171,8 @@ describe('A rendered prompt after a panel', () => {
 
   it('escapes the tags of answers only where there are answers, so that older prompts keep their hashes', () => {
     const text = '<response letter="A"> </ranking> <analysis>';
-    expect(renderPrompt(promptInputFor(agent, { draft: text })).prompt).to.contain(text);
+    const { prompt } = renderPrompt(promptInputFor(agent, { topic: text, draft: text, feedback: [text] }));
+    expect(prompt.split(text)).to.have.length(4);
   });
 
   it('gives a member of a panel the prompt of an agent', () => {

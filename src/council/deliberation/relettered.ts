@@ -7,7 +7,7 @@ const ANOTHER = 'another response';
 
 /**
  * An analysis with the letters of another reader: in its fields, and in its texts where they name "Response B" or "Responses
- * A, C and D". An answer that the reader does not see becomes "another response".
+ * A, C and D" or "Responses A–C". An answer that the reader does not see becomes "another response".
  *
  * @param from members in the order shown to the judge
  * @param to members in the order shown to the reader
@@ -21,7 +21,7 @@ export function relettered(analysis: Analysis, from: readonly string[], to: read
   const named = responsesNamed(from.length);
   const inText = (text: string): string =>
     text.replace(named, (_, noun: string, letters: string) => {
-      const seen = lettersOf(letters.match(/[A-Z]\b/g) ?? []);
+      const seen = lettersOf(letters.replace(RANGE, inFull).match(/[A-Z]\b/g) ?? []);
       return phrase(noun, seen, /\bor\b/.test(letters) ? 'or' : 'and');
     });
   return {
@@ -45,7 +45,17 @@ export function relettered(analysis: Analysis, from: readonly string[], to: read
 /** Matches the word "response" with the letters after it, of which there are so many. */
 function responsesNamed(letters: number): RegExp {
   const letter = `[A-${letterAt(Math.max(letters, 1) - 1)}]\\b`;
-  return new RegExp(`\\b([Rr]esponses?) (${letter}(?:(?:, and |, or |, | and | or | & |/)${letter})*)`, 'g');
+  return new RegExp(`\\b([Rr]esponses?) (${letter}(?:(?:, and |, or |, | and | or | & |/|-|–| to )${letter})*)`, 'g');
+}
+
+/** A range of letters, such as `A–C`. */
+const RANGE = /([A-Z])(?:-|–| to )([A-Z])/g;
+
+function inFull(_range: string, first: string, last: string): string {
+  const begin = indexOfLetter(first);
+  return Array.from({ length: Math.max(0, indexOfLetter(last) - begin) + 1 }, (_, index) =>
+    letterAt(begin + index),
+  ).join();
 }
 
 /** "Response B", "Responses A and C", "Response A and another response", "another response". */

@@ -229,6 +229,7 @@ describe('juryAgreement', () => {
         [8.3, null, 6.3],
       ]),
     ).to.deep.include({ spread: 2, members: 2 });
+    expect(juryAgreement([[8.95, 0.95]])).to.include({ spread: 8 });
     expect(juryAgreement([[7, 7]])).to.deep.include({ spread: 0, members: 2 });
     expect(juryAgreement([[null, null]])).to.deep.include({ spread: 0, members: 0 });
   });

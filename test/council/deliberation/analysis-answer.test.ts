@@ -110,9 +110,18 @@ describe('readAnalysis', () => {
     it(`refuses ${what}`, () => expect(readAnalysis(text, LETTERS)).to.equal(null));
   }
 
-  it('keeps the first 30 entries of a list', () => {
+  it('keeps the first 30 entries of a list, and of a contradiction as many stances as there are responses', () => {
     const texts = Array.from({ length: 40 }, (_, index) => `Point ${index + 1}.`);
-    expect(read({ consensus: texts })?.consensus).to.deep.equal(texts.slice(0, 30));
+    const insights = texts.map((insight) => ({ response: 'A', insight }));
+    const stances = texts.map((stance) => ({ response: 'A', stance }));
+    expect(
+      read({ consensus: texts, unique_insights: insights, contradictions: [{ topic: 'x', stances }] }),
+    ).to.deep.equal({
+      ...EMPTY,
+      consensus: texts.slice(0, 30),
+      unique_insights: insights.slice(0, 30),
+      contradictions: [{ topic: 'x', stances: stances.slice(0, 3) }],
+    });
   });
 
   it('cuts every text at a sentence to the first of 4000, 2000, … characters at which 64 KiB hold it', () => {

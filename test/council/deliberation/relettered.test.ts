@@ -81,6 +81,9 @@ describe('relettered', () => {
     ['Responses C & D', 'Responses A and B'],
     ['either Response C or D', 'either Response A or B'],
     ['Responses A and B', 'another response'],
+    ['Responses B–D', 'Responses A, B and another response'],
+    ['responses C-D', 'responses A and B'],
+    ['Responses A to C', 'Response B and another response'],
   ] as const) {
     it(`puts ${JSON.stringify(given)} as ${JSON.stringify(expected)} for a reader of two answers`, () => {
       expect(textFor(['m4', 'm3'], given)).to.equal(expected);
