@@ -102,8 +102,9 @@ describe('The budget of a paused run', () => {
     ...{ needed_usd: 0.012_3, needed_tokens: 90 },
   };
 
-  it('is suggested as it is where it suffices, else as twice what is needed', () => {
-    expect(suggestedLimits(status)).to.deep.equal({ usd: '0.025', tokens: '100' });
+  it('is suggested with twice what the next calls need', () => {
+    expect(suggestedLimits(status)).to.deep.equal({ usd: '0.025', tokens: '180' });
+    expect(suggestedLimits({ ...status, needed_tokens: 50 }).tokens).to.equal('100');
     expect(suggestedLimits({ ...status, usd: null, needed_tokens: 8_412 })).to.deep.equal({ usd: '', tokens: '17000' });
     expect(suggestedLimits({ ...status, needed_usd: null }).usd).to.equal('0.01');
     for (const needed of [0.000_001, 0.004_999, 1, 9.99, 123_456.7]) {
