@@ -130,11 +130,12 @@ function costOf(usage: unknown, costUsd: unknown): string {
 }
 
 function totalsText(usage: unknown): string {
-  const { inputTokens, outputTokens, costUsd } = recordIn(usage);
+  const { inputTokens, outputTokens, costUsd, calls } = recordIn(usage);
   return usageText({
     inputTokens: numberOr(inputTokens),
     outputTokens: numberOr(outputTokens),
     costUsd: numberOr(costUsd),
+    ...(typeof calls === 'number' && { calls }),
   });
 }
 
