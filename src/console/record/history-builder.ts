@@ -1,7 +1,8 @@
 /** Folds the events of a run into its history. */
 import type { RunEvent } from '../../client/run-events.js';
-import type { RunParent } from '../../generated/schemas.js';
+import type { CallUsage, RunParent } from '../../generated/schemas.js';
 import type { Plan } from '../../graph/plan.js';
+import { callEndedBy } from '../../run/effort.js';
 import type { RunState } from '../../run/state.js';
 import type {
   Attempt,
@@ -71,6 +72,8 @@ export class HistoryBuilder {
         return;
       case 'NodeStarted':
         return this.#nodeStarted(event, before);
+      case 'CallReserved':
+        return this.#callReserved(event);
       case 'ToolCalled':
         return this.#toolCalled(event);
       case 'NodeCompleted':
@@ -111,7 +114,18 @@ export class HistoryBuilder {
     const started = eventRefOf(event);
     const step = this.#steps.get(number) ?? this.#firstOf(event, before);
     const outageMs = before.progress.frontier.find((each) => each.step === number)?.outage?.budgetMs ?? null;
-    const next = { attempt, started, delayMs, outageMs, model, tools, inputHash, toolCalls: [], ended: null };
+    const next = {
+      attempt,
+      started,
+      delayMs,
+      outageMs,
+      model,
+      tools,
+      inputHash,
+      toolCalls: [],
+      costs: [],
+      ended: null,
+    };
     const attempts = changedLast(step.attempts, (last) => ({
       ...last,
       ended: last.ended ?? { ...started, how: 'lost' },
@@ -133,25 +147,32 @@ export class HistoryBuilder {
     return changed;
   }
 
+  #callReserved(event: Of<'CallReserved'>): void {
+    const cost = costIn(event, event.data);
+    this.#changeAttempt(event.data.step, (each) => ({ ...each, costs: [...each.costs, cost] }));
+  }
+
   #toolCalled(event: Of<'ToolCalled'>): void {
     const call = { ...event.data, called: eventRefOf(event) };
     this.#changeAttempt(call.step, (each) => ({ ...each, toolCalls: [...each.toolCalls, call] }));
   }
 
   #nodeCompleted(event: Of<'NodeCompleted'>): void {
-    const { step: number, output, usage, costUsd = null, durationMs, route } = event.data;
+    const { step: number, output, durationMs, route } = event.data;
     const mark = eventRefOf(event);
-    const ended = { ...mark, how: 'completed', usage, costUsd, durationMs } as const;
-    const step = this.#changeAttempt(number, (each) => ({ ...each, ended }));
+    const step = this.#attemptEnded(event, { ...mark, how: 'completed', durationMs });
     if (step === null) return;
     const routes = [...step.routes, { ...mark, ...route, by: 'node' as const }];
     this.#steps.set(number, { ...step, output: { ...mark, value: output }, routes });
   }
 
   #nodeFailed(event: Of<'NodeFailed'>): void {
-    const { step, usage = null, costUsd = null } = event.data;
-    const ended = { ...eventRefOf(event), how: 'failed', failure: event.data, usage, costUsd } as const;
-    this.#changeAttempt(step, (each) => ({ ...each, ended }));
+    this.#attemptEnded(event, { ...eventRefOf(event), how: 'failed', failure: event.data });
+  }
+
+  #attemptEnded(event: Of<'NodeCompleted' | 'NodeFailed'>, ended: Attempt['ended']): Step | null {
+    const cost = costIn(event, callEndedBy(event.data));
+    return this.#changeAttempt(event.data.step, (each) => ({ ...each, costs: [...each.costs, cost], ended }));
   }
 
   #paused(event: Of<'RunPaused'>): void {
@@ -190,6 +211,11 @@ function changeLast<T>(items: T[], change: (last: T) => T): void {
 
 function eventRefOf({ seq, at }: RunEvent): EventRef {
   return { seq, at };
+}
+
+/** The cost of a call that an event settles. */
+function costIn(event: RunEvent, { usage, costUsd }: Partial<CallUsage>): EventRef & Partial<CallUsage> {
+  return { ...eventRefOf(event), ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) };
 }
 
 function incomingOf({ plan, progress }: RunState, node: string): readonly Incoming[] {
