@@ -1,8 +1,8 @@
-/** Warnings about settings that have no effect: misspelt ones, and models of providers that are not configured. */
+/** Warnings about settings that have no effect: misspelt ones, models of providers that are not configured, missing keys. */
 import type { ProviderSettings } from './config-providers.js';
 
 /**
- * One line for each variable that is probably meant as a setting and has no effect.
+ * One line for each variable that is probably meant as a setting and has no effect, and for each missing key.
  *
  * @param known names of all settings
  */
@@ -13,7 +13,13 @@ export function settingWarnings(
 ): readonly string[] {
   const names = Object.keys(environment).filter((name) => environment[name] && /^\w+$/.test(name));
   const unset = [...known].filter((name) => !environment[name]);
-  return names.flatMap((name) => {
+  const keyless = configured.filter(
+    ({ apiKey, settings }) =>
+      apiKey === null && settings.baseUrl.startsWith('PROVIDERS_FILE') && known.has(settings.key),
+  );
+  return [...keyless.map(keyWarning), ...names.flatMap(nameWarning)];
+
+  function nameWarning(name: string): readonly string[] {
     const meant = known.has(name) ? undefined : unset.find((each) => isMeant(each, name));
     if (meant !== undefined) return [`${name} has no effect: the name of the setting is ${meant}`];
     const prefix = /^([A-Z]+)_(?:EMBEDDING_)?MODEL$/.exec(name)?.[1] ?? '';
@@ -21,7 +27,11 @@ export function settingWarnings(
     if (isUsed || !known.has(`${prefix}_BASE_URL`)) return [];
     const needed = known.has(`${prefix}_API_KEY`) ? `${prefix}_API_KEY or ${prefix}_BASE_URL` : `${prefix}_BASE_URL`;
     return [`${name} has no effect: set ${needed} too`];
-  });
+  }
+}
+
+function keyWarning({ name, settings: { key } }: ProviderSettings): string {
+  return `PROVIDERS_FILE.${name}.key_env names ${key}, which is not set: its calls carry no key`;
 }
 
 /** Whether a name is a usual other name of a setting, or differs in underscores, case or one character. */

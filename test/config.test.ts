@@ -325,6 +325,13 @@ describe('Settings', () => {
         });
       }
 
+      it('cause a warning if the variable of their key is not set', () => {
+        const keyed = { local: { ...local, key_env: 'LOCAL_KEY' } };
+        const warning = 'PROVIDERS_FILE.local.key_env names LOCAL_KEY, which is not set: its calls carry no key';
+        expect(read(keyed).warnings).to.deep.equal([warning]);
+        expect([read(keyed, { LOCAL_KEY: KEY }).warnings, read({ local }).warnings]).to.deep.equal([[], []]);
+      });
+
       it('may follow a byte order mark', () => {
         expect(read(`\uFEFF${JSON.stringify({ local })}`).providers.default).to.equal('local');
       });

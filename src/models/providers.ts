@@ -41,7 +41,7 @@ export function modelCatalog({ configured, default: fallback }: Providers): Mode
 }
 
 /** @throws {TypeError} for a name without a provider */
-export function splitName(fullName: string): { readonly provider: string; readonly model: string } {
+function splitName(fullName: string): { readonly provider: string; readonly model: string } {
   const slash = fullName.indexOf('/');
   if (slash === -1) throw new TypeError(`Cannot tell the provider of model "${fullName}"`);
   return { provider: fullName.slice(0, slash), model: fullName.slice(slash + 1) };

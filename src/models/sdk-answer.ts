@@ -21,7 +21,7 @@ export interface AnsweredCall {
 /** A whole answer of a package. */
 export type Answered = Pick<
   Awaited<ReturnType<LanguageModelV3['doGenerate']>>,
-  'content' | 'finishReason' | 'usage' | 'warnings'
+  'content' | 'finishReason' | 'warnings'
 >;
 
 /** Joins the parts of a streamed answer into those of a whole one. */
@@ -61,7 +61,7 @@ export async function joined(
       case 'error':
         throw part.error;
       case 'finish':
-        return { content, finishReason: part.finishReason, usage: part.usage, warnings };
+        return { content, finishReason: part.finishReason, warnings };
       default:
     }
   }
@@ -69,12 +69,9 @@ export async function joined(
 }
 
 /** @throws {ModelFailed} for an answer that cannot be used, with its usage if the provider reports it */
-export function answerIn(
-  { content, finishReason, usage: counted, warnings }: Answered,
-  answered: AnsweredCall,
-): ModelAnswer {
+export function answerIn({ content, finishReason, warnings }: Answered, answered: AnsweredCall): ModelAnswer {
   const dropped = droppedFrom(answered.request, answered.form, warnings);
-  const usage = answered.wire.usageOf(counted.raw);
+  const usage = answered.wire.usageOf(answered.call.reading['usage']);
   try {
     return { ...usableAnswer(content, finishReason.raw, answered), usage, ...(dropped.length > 0 && { dropped }) };
   } catch (error) {

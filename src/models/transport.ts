@@ -8,8 +8,6 @@ const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 /** Most bytes read of the body of an error status. */
 const MAX_ERROR_BYTES = 64 * 1024;
 
-export const NO_PROXIES: ProxySettings = { http: null, https: null, none: '' };
-
 /** The client of undici that sends a request. */
 export type Transport = (url: URL) => Dispatcher;
 

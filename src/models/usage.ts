@@ -1,6 +1,7 @@
 /** Token counts as providers report them: a number, or null where a provider reports none. */
-import { fieldOf, isRecord } from '../system/untrusted.js';
+import { fieldOf, recordOf } from '../system/untrusted.js';
 import type { ModelUsage } from './port.js';
+import type { ServerCall } from './server-call.js';
 
 /** A count, or null if the field holds none. */
 export function count(usage: unknown, name: string): number | null {
@@ -8,13 +9,10 @@ export function count(usage: unknown, name: string): number | null {
   return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : null;
 }
 
-/** A provider's usage without counts that are no numbers, for which a package would refuse the whole answer. */
-export function plainUsage(usage: unknown): object | undefined {
-  if (!isRecord(usage)) return undefined;
-  const counts = Object.entries(usage).map(
-    ([name, value]) => [name, isRecord(value) ? plainUsage(value) : value] as const,
-  );
-  return Object.fromEntries(counts.filter(([, value]) => typeof value === 'number' || isRecord(value)));
+/** Keeps what a provider reports of a call, perhaps in several events. The packages make unknown counts 0, and refuse wrong ones. */
+export function keepUsage(usage: unknown, { reading }: Pick<ServerCall, 'reading'>): void {
+  const known = Object.entries(recordOf(usage)).filter(([, value]) => value !== null);
+  if (known.length > 0) reading['usage'] = { ...recordOf(reading['usage']), ...Object.fromEntries(known) };
 }
 
 /** The sum, or null if one of the counts is unknown. */

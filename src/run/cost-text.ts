@@ -22,6 +22,11 @@ export interface BudgetSpent {
   readonly spentTokens: number;
 }
 
+/** The limits of a budget, or other amounts: `$0.50 and 9000 tokens`. */
+export function limitsText({ usd, tokens }: Pick<BudgetSpent, 'usd' | 'tokens'>): string {
+  return [...(usd === null ? [] : [`$${usd}`]), ...(tokens === null ? [] : [`${tokens} tokens`])].join(' and ');
+}
+
 /** What is spent of a budget, in its limits: `$0.02 of $0.50, 2326 of 9000 tokens`. */
 export function budgetText({ usd, tokens, spentUsd, spentTokens }: BudgetSpent): string {
   return [

@@ -10,7 +10,6 @@ import type {
   RunTotals,
   ToolCalledData,
 } from '../generated/schemas.js';
-import { callEndedBy } from './budget/spending.js';
 import type { RunEvent } from './events.js';
 
 /** The calls to one model. */
@@ -127,6 +126,11 @@ function costOf({ usage, costUsd = null }: Partial<CallUsage>, calls: number): C
   const meteredCalls = inputTokens === null && outputTokens === null ? 0 : calls;
   const pricedCalls = costUsd === null ? 0 : calls;
   return { meteredCalls, inputTokens, outputTokens, cachedInputTokens, reasoningTokens, pricedCalls, costUsd };
+}
+
+/** Usage and cost of the call with which an attempt ends: its last, or its only one. */
+export function callEndedBy(end: Partial<CallUsage> & { readonly lastCall?: CallUsage }): Partial<CallUsage> {
+  return end.lastCall ?? end;
 }
 
 /** The tokens of an attempt, each null if its provider does not report it. */

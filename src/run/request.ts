@@ -25,7 +25,7 @@ export interface RunParameters {
   readonly budget?: RunBudget | undefined;
 }
 
-/** A graph as frozen into runs, with its hash. Its canonical text is cached, because each of its runs records it. */
+/** A graph as frozen into runs, with its hash. */
 export function frozenGraph(
   graph: Graph,
   sha256: (text: string) => string,

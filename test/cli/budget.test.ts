@@ -49,6 +49,7 @@ describe('The budget of council run', () => {
       expect(status).to.equal('failed');
       expect(error).to.include('0 and 0 tokens spent of $0.5 and 100 tokens');
       expect(budget).to.include({ usd: 0.5, tokens: 100, on_exceeded: 'fail' });
+      expect(ended.stderr).to.include('no calls').and.not.include('not reported');
     }
   });
 

@@ -139,9 +139,11 @@ describe('The client', () => {
     await run.result();
     const plan = await run.fork({ at: 6, changes: { input_topic: 'Bushes' } }, { dryRun: true });
     expect(plan.new_calls_at_least).to.be.greaterThan(0);
-    const fork = await run.fork({ at: 6, changes: { input_topic: 'Bushes' } });
+    const fork = await run.fork({ at: 6, changes: { input_topic: 'Bushes' }, budget: { tokens: 90_000 } });
     expect(fork.id).not.to.equal(run.id);
-    expect(await fork.result()).to.include({ status: 'completed' });
+    const ended = await fork.result();
+    expect(ended).to.include({ status: 'completed' });
+    expect(ended.budget).to.include({ tokens: 90_000 });
     expect(await council.runs.get(fork.id)).to.include({ input_topic: 'Bushes' });
   });
 

@@ -82,6 +82,27 @@ describeInBrowser('A budget in the console', (browser) => {
     expect(await decisionOn(run.id)).to.deep.equal([['reject', undefined]]);
   });
 
+  it('of a blueprint is set, warned of without a price, and removed in the editor', async () => {
+    const { id } = await council.blueprints.create({ name: 'Poets', nodes: [{ id: 'poet', model: 'other' }] });
+    const page = await browser.open(urlOf(`blueprints/${id}`));
+    await page.getByText('Budget of each run').click();
+    const dollars = page.getByRole('textbox', { name: 'At most, in US dollars' });
+    await dollars.fill('0.5');
+    await page.getByLabel('When the next call would pass it').selectOption('finish');
+    await page
+      .getByText(/model "scripted\/other" has no price/)
+      .first()
+      .waitFor();
+    expect(await faultsIn(page)).to.deep.equal([]);
+    await page.keyboard.press('Control+s');
+    await page.getByText('Version 2').first().waitFor();
+    expect((await council.blueprints.get(id)).budget).to.deep.equal({ usd: 0.5, on_exceeded: 'finish' });
+    await dollars.fill('');
+    await page.keyboard.press('Control+s');
+    await page.getByText('Version 3').first().waitFor();
+    expect(await council.blueprints.get(id)).to.not.have.property('budget');
+  });
+
   it('is raised in the inbox by one key, with the suggested total', async () => {
     const run = await pausedRun();
     const page = await browser.open(urlOf('inbox'));
@@ -102,8 +123,9 @@ describe('The budget of a paused run', () => {
     ...{ needed_usd: 0.012_3, needed_tokens: 90 },
   };
 
-  it('is suggested as it is where it suffices, else as twice what is needed', () => {
-    expect(suggestedLimits(status)).to.deep.equal({ usd: '0.025', tokens: '100' });
+  it('is suggested with twice what the next calls need', () => {
+    expect(suggestedLimits(status)).to.deep.equal({ usd: '0.025', tokens: '180' });
+    expect(suggestedLimits({ ...status, needed_tokens: 50 }).tokens).to.equal('100');
     expect(suggestedLimits({ ...status, usd: null, needed_tokens: 8_412 })).to.deep.equal({ usd: '', tokens: '17000' });
     expect(suggestedLimits({ ...status, needed_usd: null }).usd).to.equal('0.01');
     for (const needed of [0.000_001, 0.004_999, 1, 9.99, 123_456.7]) {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { FeedEvent } from '../../src/client/feed.js';
 import type { HistoryRecord } from '../../src/generated/schemas.js';
 import type { RunRow } from '../../src/console/pages/runs/run-row.js';
-import { rowAfter, rowOf } from '../../src/console/pages/runs/run-row.js';
+import { rowAfter, rowOf, usageTexts } from '../../src/console/pages/runs/run-row.js';
 
 const ROW: RunRow = {
   id: 'run',
@@ -15,6 +15,7 @@ const ROW: RunRow = {
   iterations: null,
   inputTokens: null,
   outputTokens: null,
+  calls: 2,
   costUsd: null,
   createdAt: '2026-01-01T00:00:00.000Z',
   durationMs: null,
@@ -50,6 +51,15 @@ describe('A row of the list of runs', () => {
       ...{ calls: 3, repeated_calls: 0, unmetered_calls: 0, unpriced_calls: 0, by_model: [] },
     };
     expect(rowOf({ ...record, usage })).to.include({ inputTokens: 30, outputTokens: 15, costUsd: 0.5 });
+  });
+
+  it('shows what is unknown as such, never as 0', () => {
+    const over = { ...ROW, status: 'completed' } as const;
+    expect(usageTexts({ ...over, inputTokens: 30 })).to.deep.equal(['30 in ? out', 'cost not reported']);
+    expect(usageTexts({ ...over, costUsd: 0 })).to.deep.equal(['$0']);
+    expect(usageTexts(over)).to.deep.equal(['not reported']);
+    expect(usageTexts({ ...over, calls: 0 })).to.deep.equal(['no calls']);
+    expect(usageTexts({ ...ROW, calls: 0 })).to.deep.equal(['–']);
   });
 
   it('stays ended if an earlier event arrives late', () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createHash } from 'node:crypto';
 import type { ProviderSettings } from '../../src/config-providers.js';
 import { nodeSystem } from '../../src/system/system.js';
-import { NO_PROXIES } from '../../src/models/transport.js';
+import { NO_PROXIES } from '../support/no-proxies.js';
 import { readConfig } from '../../src/config.js';
 import { ModelFailed } from '../../src/errors.js';
 import { normalised, type Embeddings } from '../../src/embeddings/port.js';

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import { seededRandom } from '../support/seeded-random.js';
 
 /** RFC 8785, appendix B: IEEE 754 bits and the text they are written as. */
 const NUMBERS: readonly (readonly [bits: string, text: string])[] = [
@@ -57,6 +58,15 @@ describe('Canonical JSON', () => {
     expect(canonical({ b: 1, 9: 2, 10: 3, '-1': 4, '01': 5, a: 6 })).to.equal(
       '{"-1":4,"01":5,"10":3,"9":2,"a":6,"b":1}',
     );
+  });
+
+  it('sorts few and many members alike', () => {
+    const random = seededRandom(7);
+    for (let size = 0; size < 60; size += 1) {
+      const names = Array.from({ length: size }, () => `name ${random().toString(36)}`);
+      const text = [...names].sort().map((name) => `"${name}":0`);
+      expect(canonical(Object.fromEntries(names.map((name) => [name, 0])))).to.equal(`{${text.join(',')}}`);
+    }
   });
 
   it('writes the numbers of RFC 8785, appendix B', () => {

@@ -110,7 +110,7 @@ onEmbeddedLog(() =>
         const url = child.lines.at(-1)?.replace('listening on ', '') ?? '';
         const rest = restClient(url);
         const runOf = async (model: string): Promise<RunResult> => {
-          const node = { id: 'a', model, timeoutMs: 1_000, tools: { webSearch: true } };
+          const node = { id: 'a', model, timeoutMs: 3_000, tools: { webSearch: true } };
           const council = { id: model, name: model, nodes: [node], edges: [] };
           rest.read(await rest.post('/api/councils/', council), 201, 'blueprint.json');
           const started = await rest.post(`/api/councils/${model}/run`, { input_topic: 'Trees' });
@@ -167,7 +167,7 @@ onEmbeddedLog(() =>
       const server = await fakeOpenAi([openAiRefuses(401, { message: `No, ${OPENAI}.`, code: OPENAI })]);
       const env = {
         ...{ MODEL_PROVIDER: 'openai', OPENAI_API_KEY: OPENAI, OPENAI_BASE_URL: server.url, OPENAI_MODEL: 'm' },
-        ...{ MODEL_MAX_ATTEMPTS: '1', MODEL_OUTAGE_MS: '0', MODEL_TIMEOUT_MS: '300' },
+        ...{ MODEL_MAX_ATTEMPTS: '1', MODEL_OUTAGE_MS: '0', MODEL_TIMEOUT_MS: '20000' },
       };
       const run = async (): Promise<ChildExit> => {
         const exit = await bench.run(['Trees', '--json'], { env });

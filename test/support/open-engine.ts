@@ -16,7 +16,7 @@ import type { Context } from '../../src/app/context.js';
 import type { ContextOverrides } from '../../src/app/context-deps.js';
 import { openContext } from '../../src/app/context.js';
 import type { Graph, RunRequestedData } from '../../src/generated/schemas.js';
-import { NO_PROXIES } from '../../src/models/transport.js';
+import { NO_PROXIES } from './no-proxies.js';
 import { withOffline } from './with-offline.js';
 import { eventStoreFor } from './test-event-store.js';
 import type { SearchProvider } from '../../src/council/tools/web-search.js';

@@ -1,5 +1,6 @@
 /** Models of providers as tests ask them, each on a transport of its own. */
-import { modelTransport, NO_PROXIES } from '../../src/models/transport.js';
+import { modelTransport } from '../../src/models/transport.js';
+import { NO_PROXIES } from './no-proxies.js';
 import { providerModel } from '../../src/models/sdk-model.js';
 import type { ProviderSettings } from '../../src/config-providers.js';
 import type { LanguageModel } from '../../src/models/port.js';

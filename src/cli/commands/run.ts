@@ -184,8 +184,8 @@ function outcomeOf(result: RunResult, elapsed: string): string {
   return `Completed in ${elapsed}: score ${score ?? 'none'}, iterations ${iterations ?? 0}, ${cost}`;
 }
 
-function usedIn({ input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd }: RunUsage): Used {
-  return { inputTokens, outputTokens, costUsd };
+function usedIn({ input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd, calls }: RunUsage): Used {
+  return { inputTokens, outputTokens, costUsd, calls };
 }
 
 /** Reports an error and returns the exit code: 2 for wrong words, arguments, settings or keys, else 1. */

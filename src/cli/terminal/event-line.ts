@@ -1,6 +1,7 @@
 /** An event in one line: number, time, type, node, and a summary of its data. */
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { RunFactType } from '../../run/events.js';
+import { limitsText } from '../../run/cost-text.js';
 import { attemptFailureText, nextActionText } from '../../run/failure-texts.js';
 import { isKeyOf } from '../../system/element.js';
 import { usageText } from './usage-text.js';
@@ -92,10 +93,14 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => stri
   VoteCast: ({ action, gate, actor, comment }, most) =>
     `${textOf(action)} of pause ${textOf(gate)}, one vote${by(actor, most)}${commentText(comment, most)}`,
   PauseEscalated: ({ gate, to }) => `pause ${textOf(gate)}, to ${textOf(to)}`,
-  GateDecided: ({ action, gate, modifiedState, actor, comment, by: how }, most) => {
+  GateDecided: ({ action, gate, modifiedState, actor, comment, budget, by: how }, most) => {
     const changed = Object.keys(recordIn(modifiedState));
     const sets = changed.length === 0 ? '' : `, sets ${changed.join(', ')}`;
-    return `${textOf(action)} of pause ${textOf(gate)}${by(how === 'deadline' ? 'its deadline' : actor, most)}${sets}${commentText(comment, most)}`;
+    const { usd, tokens } = recordIn(budget);
+    const limits = limitsText({ usd: numberOr(usd), tokens: numberOr(tokens) });
+    const raised = limits === '' ? '' : `, budget ${limits}`;
+    const head = `${textOf(action)} of pause ${textOf(gate)}${by(how === 'deadline' ? 'its deadline' : actor, most)}`;
+    return `${head}${raised}${sets}${commentText(comment, most)}`;
   },
   RunCompleted: ({ finalDraft, criticScore, iterationCount, usage }, most) => {
     const draft = typeof finalDraft === 'string' ? draftSummary(finalDraft, most) : 'no draft';
@@ -154,11 +159,12 @@ function costOf(usage: unknown, costUsd: unknown): string {
 }
 
 function totalsText(usage: unknown): string {
-  const { inputTokens, outputTokens, costUsd } = recordIn(usage);
+  const { inputTokens, outputTokens, costUsd, calls } = recordIn(usage);
   return usageText({
     inputTokens: numberOr(inputTokens),
     outputTokens: numberOr(outputTokens),
     costUsd: numberOr(costUsd),
+    ...(typeof calls === 'number' && { calls }),
   });
 }
 

@@ -151,7 +151,7 @@ function callsText(calls: number): string {
 function costFields(cost: RunCost | null): readonly (readonly [name: string, value: string])[] {
   if (cost === null) return [];
   const totals = usageOf(cost.effort);
-  const usage = totals.calls === 0 ? 'no calls' : `${callsText(totals.calls)}, ${usageText(totals)}`;
+  const usage = totals.calls === 0 ? usageText(totals) : `${callsText(totals.calls)}, ${usageText(totals)}`;
   if (cost.spending === null) return [['usage', usage]];
   const { budget, spent } = cost.spending;
   const spending = budgetText({ ...budget, spentUsd: spent.usd, spentTokens: spent.tokens });

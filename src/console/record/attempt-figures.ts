@@ -22,11 +22,11 @@ export function backOffOf({ started, delayMs, ended }: Attempt, until: string): 
 
 /** Sum over the attempts, or null if nothing is known of them. */
 export function usageOf(attempts: readonly Attempt[]): StepUsage | null {
-  const ends = attempts.flatMap(({ ended }) => (ended !== null && 'usage' in ended ? [ended] : []));
-  const tokens = ends.map(({ usage }) => reportedTokens(usage));
+  const costs = attempts.flatMap((each) => each.costs);
+  const tokens = costs.map(({ usage }) => reportedTokens(usage));
   const inputTokens = sumOf(tokens.map((each) => each.inputTokens));
   const outputTokens = sumOf(tokens.map((each) => each.outputTokens));
-  const costUsd = sumOf(ends.map((each) => each.costUsd));
+  const costUsd = sumOf(costs.map((each) => each.costUsd ?? null));
   const isUnknown = inputTokens === null && outputTokens === null && costUsd === null;
   return isUnknown ? null : { inputTokens, outputTokens, costUsd };
 }

@@ -1,6 +1,6 @@
 /** Budgets of runs as texts, and as the user types them. */
 import type { Budget, BudgetChange, BudgetStatus } from '../../generated/schemas.js';
-import { budgetText } from '../../run/cost-text.js';
+import { budgetText, limitsText } from '../../run/cost-text.js';
 
 /** Limits as typed: US dollars and tokens; an empty one is none. */
 export interface TypedLimits {
@@ -23,14 +23,11 @@ export function budgetPauseText(status: BudgetStatus): string {
   if (usd !== null && neededUsd === null) {
     return `${spent} A model of the next calls has no price, so the run cannot continue with a budget in dollars.`;
   }
-  const needed = [
-    ...(usd === null ? [] : [`$${String(neededUsd)}`]),
-    ...(tokens === null ? [] : [`${neededTokens} tokens`]),
-  ];
-  return `${spent} To continue, the run needs a total of at least ${needed.join(' and ')}.`;
+  const needed = limitsText({ usd: usd && neededUsd, tokens: tokens && neededTokens });
+  return `${spent} To continue, the run needs a total of at least ${needed}.`;
 }
 
-/** The limits of a paused run, each raised to twice what is needed where it is too low. */
+/** The limits of a paused run, each raised to twice what its next calls need, so that the run pauses less often. */
 export function suggestedLimits(status: BudgetStatus): TypedLimits {
   const { usd, tokens, needed_usd: neededUsd = null, needed_tokens: neededTokens = null } = status;
   return { usd: suggested(usd, neededUsd), tokens: suggested(tokens, neededTokens) };
@@ -38,7 +35,7 @@ export function suggestedLimits(status: BudgetStatus): TypedLimits {
 
 function suggested(limit: number | null, needed: number | null): string {
   if (limit === null) return '';
-  return String(needed === null || needed <= limit ? limit : roundedUp(2 * needed));
+  return String(needed === null || 2 * needed <= limit ? limit : roundedUp(2 * needed));
 }
 
 /** Rounded up to two digits that count. */

@@ -1,7 +1,7 @@
 /** Texts for what happens in a run. A new kind of event, state or wait does not compile without a text here. */
 import type { RunEvent } from '../../client/run-events.js';
 import type { GateAction, StateOverride } from '../../generated/schemas.js';
-import { costText } from '../../run/cost-text.js';
+import { costText, limitsText } from '../../run/cost-text.js';
 import type { UsageTotals } from '../../run/effort.js';
 import { attemptFailureText, nextActionText, runFailureText } from '../../run/failure-texts.js';
 import { countOf, excerpt, shortCount } from './counts.js';
@@ -148,11 +148,12 @@ function attemptText(data: Data<'NodeFailed'>): string {
 }
 
 function decisionText(data: Data<'GateDecided'>): string {
-  const { action, actor, comment = null, nextNodes, by } = data;
+  const { action, actor, comment = null, nextNodes, by, budget } = data;
   const subject = by === 'deadline' ? 'The deadline passed without a decision and' : actorName(actor);
   const changed = action === 'modify' ? changes(data.modifiedState) : '';
   const then = nextNodes.length === 0 ? '' : ` Next: ${list(nextNodes)}.`;
-  return `${subject} ${DECIDED[action]}${changed}${commentText(comment)}.${then}`;
+  const raised = budget === undefined ? '' : ` with a budget of ${limitsText(budget)}`;
+  return `${subject} ${DECIDED[action]}${raised}${changed}${commentText(comment)}.${then}`;
 }
 
 const DECIDED: Readonly<Record<GateAction, string>> = {
@@ -240,6 +241,7 @@ type UsedStep = Pick<Execution, 'usage' | 'state' | 'isInherited'>;
 /** The calls, the tokens and the cost of a run. */
 export function usageText(usage: UsageTotals): string {
   const { calls, repeatedCalls, toldCalls, pricedCalls, costUsd } = usage;
+  if (calls === 0) return 'no calls';
   const retries = repeatedCalls === 0 ? '' : ` (${countOf(repeatedCalls, 'retry', 'retries')})`;
   const all = `${countOf(calls, 'call')}${retries}`;
   if (toldCalls === 0 && costUsd === null) return `${all}, ${NOTHING_REPORTED}`;

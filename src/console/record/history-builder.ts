@@ -1,7 +1,8 @@
 /** Folds the events of a run into its history. */
 import type { RunEvent } from '../../client/run-events.js';
-import type { RunParent } from '../../generated/schemas.js';
+import type { CallUsage, RunParent } from '../../generated/schemas.js';
 import type { Plan } from '../../graph/plan.js';
+import { callEndedBy } from '../../run/effort.js';
 import type { RunState } from '../../run/state.js';
 import { attemptOf, newStep, stepsBefore } from './new-step.js';
 import { answersCarried, closedPanel } from './panel-steps.js';
@@ -86,6 +87,8 @@ export class HistoryBuilder {
         return;
       case 'NodeStarted':
         return this.#nodeStarted(event, states);
+      case 'CallReserved':
+        return this.#callReserved(event);
       case 'ToolCalled':
         return this.#toolCalled(event);
       case 'NodeCompleted':
@@ -173,26 +176,31 @@ export class HistoryBuilder {
     if (known?.panel) this.#steps.set(panelStep, { ...known, panel: change(known.panel) });
   }
 
+  #callReserved(event: Of<'CallReserved'>): void {
+    const cost = costIn(event, event.data);
+    this.#changeAttempt(event.data.step, (each) => ({ ...each, costs: [...each.costs, cost] }));
+  }
+
   #toolCalled(event: Of<'ToolCalled'>): void {
     const call = { ...event.data, called: eventRefOf(event) };
     this.#changeAttempt(call.step, (each) => ({ ...each, toolCalls: [...each.toolCalls, call] }));
   }
 
   #nodeCompleted(event: Of<'NodeCompleted'>): void {
-    const { step, output, usage, costUsd = null, durationMs, route } = event.data;
+    const { step, output, durationMs, route } = event.data;
     const mark = eventRefOf(event);
-    const ended = { ...mark, how: 'completed', usage, costUsd, durationMs } as const;
-    this.#change(step, ({ attempts }) => ({
-      attempts: changedLast(attempts, (each) => ({ ...each, ended })),
-      output: { ...mark, value: output },
-    }));
+    this.#attemptEnded(event, { ...mark, how: 'completed', durationMs });
+    this.#change(step, ({ attempts }) => ({ attempts, output: { ...mark, value: output } }));
     if (route !== undefined) this.#routed(step, { ...mark, ...route, by: 'node' });
   }
 
   #nodeFailed(event: Of<'NodeFailed'>): void {
-    const { step, usage = null, costUsd = null } = event.data;
-    const ended = { ...eventRefOf(event), how: 'failed', failure: event.data, usage, costUsd } as const;
-    this.#changeAttempt(step, (each) => ({ ...each, ended }));
+    this.#attemptEnded(event, { ...eventRefOf(event), how: 'failed', failure: event.data });
+  }
+
+  #attemptEnded(event: Of<'NodeCompleted' | 'NodeFailed'>, ended: Attempt['ended']): void {
+    const cost = costIn(event, callEndedBy(event.data));
+    this.#changeAttempt(event.data.step, (each) => ({ ...each, costs: [...each.costs, cost], ended }));
   }
 
   #panelClosed(event: Of<'PanelClosed'>): void {
@@ -240,4 +248,9 @@ function changeLast<T>(items: T[], change: (last: T) => T): void {
 
 function eventRefOf({ seq, at }: RunEvent): EventRef {
   return { seq, at };
+}
+
+/** The cost of a call that an event settles. */
+function costIn(event: RunEvent, { usage, costUsd }: Partial<CallUsage>): EventRef & Partial<CallUsage> {
+  return { ...eventRefOf(event), ...(usage !== undefined && { usage }), ...(costUsd !== undefined && { costUsd }) };
 }

@@ -29,7 +29,7 @@ export function attemptOf(event: NodeStarted, before: RunState): Attempt {
   const outageMs = before.progress.frontier.find((each) => each.step === step)?.outage?.budgetMs ?? null;
   return {
     ...{ attempt, started: { seq: event.seq, at: event.at }, delayMs, outageMs, model, tools, inputHash, orderShown },
-    ...{ toolCalls: [], ended: null },
+    ...{ toolCalls: [], costs: [], ended: null },
   };
 }
 

@@ -1,8 +1,8 @@
 /** The history of a run: steps with their attempts, pauses with their decisions, owners; also up to an event. */
 import type {
+  CallUsage,
   GateAction,
   NodeOutput,
-  NodeUsage,
   NodeFailedData,
   PanelClosedData,
   RunFailedData,
@@ -34,6 +34,8 @@ export interface Attempt {
   /** The members whose answers its prompt shows, as shown: the first is Response A. */
   readonly orderShown: readonly string[];
   readonly toolCalls: readonly (ToolCalledData & { readonly called: EventRef })[];
+  /** What its ended calls cost: each one, or all together in a run without a budget. */
+  readonly costs: readonly (EventRef & Partial<CallUsage>)[];
   readonly ended: Ended | null;
 }
 
@@ -43,17 +45,10 @@ export interface Attempt {
  */
 export type Ended = EventRef &
   (
-    | ({ readonly how: 'completed'; readonly durationMs: number } & AttemptCost)
-    | ({ readonly how: 'failed'; readonly failure: AttemptFailure } & AttemptCost)
+    | { readonly how: 'completed'; readonly durationMs: number }
+    | { readonly how: 'failed'; readonly failure: AttemptFailure }
     | { readonly how: 'lost' | 'discarded' }
   );
-
-export interface AttemptCost {
-  /** Or null if the provider reported no tokens. */
-  readonly usage: NodeUsage | null;
-  /** US dollars, or null if they are unknown. */
-  readonly costUsd: number | null;
-}
 
 export type AttemptFailure = Readonly<
   Pick<NodeFailedData, 'kind' | 'message' | 'retryable' | 'final' | 'fallbackTo' | 'outageMs'>
@@ -180,6 +175,7 @@ export function historyAt(history: RunHistory, seq: number): RunHistory {
   const attemptThen = (attempt: Attempt): Attempt => ({
     ...attempt,
     toolCalls: attempt.toolCalls.filter(({ called }) => isPast(called)),
+    costs: attempt.costs.filter(isPast),
     ended: pastOrNull(attempt.ended),
   });
   const workThen = ({ attempts, output }: Work): Work => ({

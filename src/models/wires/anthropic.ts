@@ -2,7 +2,7 @@
 import { fieldOf, isList, recordOf, textOf } from '../../system/untrusted.js';
 import type { ModelUsage } from '../port.js';
 import { errorInAnswer } from '../unusable-answer.js';
-import { count, plainUsage, sumOf } from '../usage.js';
+import { count, keepUsage, sumOf } from '../usage.js';
 import type { ServerCall } from '../server-call.js';
 import type { Wire, WireOptions } from './wire.js';
 
@@ -22,7 +22,8 @@ export async function anthropicWire({ baseUrl, apiKey }: WireOptions): Promise<W
         const content = fieldOf(body, 'content');
         if (!isList(content)) return body;
         const blocks = content.flatMap((each, index) => blockIn(each, index, call));
-        return { type: 'message', content: blocks, ...stopIn(body), usage: usageIn(fieldOf(body, 'usage')) };
+        keepUsage(fieldOf(body, 'usage'), call);
+        return { type: 'message', content: blocks, ...stopIn(body), usage: NO_USAGE };
       },
       event(event, call) {
         refuseError(event, call);
@@ -42,7 +43,8 @@ function eventIn(event: unknown, call: ServerCall): unknown {
   const index = typeof at === 'number' ? at : 0;
   switch (type) {
     case 'message_start':
-      return { type, message: { usage: usageIn(fieldOf(fieldOf(event, 'message'), 'usage')) } };
+      keepUsage(fieldOf(fieldOf(event, 'message'), 'usage'), call);
+      return { type, message: { usage: NO_USAGE } };
     case 'content_block_start': {
       const [block] = blockIn(fieldOf(event, 'content_block'), index, call);
       call.reading['isLeftOut'] = block === undefined;
@@ -55,11 +57,8 @@ function eventIn(event: unknown, call: ServerCall): unknown {
     case 'content_block_stop':
       return call.reading['isLeftOut'] === true ? null : { type, index };
     case 'message_delta':
-      return {
-        type,
-        delta: stopIn(fieldOf(event, 'delta')),
-        usage: { output_tokens: -1, ...plainUsage(fieldOf(event, 'usage')) },
-      };
+      keepUsage(fieldOf(event, 'usage'), call);
+      return { type, delta: stopIn(fieldOf(event, 'delta')), usage: NO_USAGE };
     case 'message_stop':
       return call.reading['isStopped'] === true ? null : { type };
     default:
@@ -108,10 +107,8 @@ function stopIn(from: unknown): object {
   };
 }
 
-/** The package insists on both counts: -1 is one that the server does not report. */
-function usageIn(usage: unknown): object {
-  return { input_tokens: -1, output_tokens: -1, ...plainUsage(usage) };
-}
+/** The package insists on counts. */
+const NO_USAGE = { input_tokens: 0, output_tokens: 0 };
 
 function isStopped(event: unknown): boolean {
   return (

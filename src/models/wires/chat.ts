@@ -6,7 +6,7 @@ import type { ServerCall } from '../server-call.js';
 import { redact } from '../redaction.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
 import type { ModelUsage } from '../port.js';
-import { count, plainUsage, sumOf } from '../usage.js';
+import { count, keepUsage, sumOf } from '../usage.js';
 import type { RequestForm, Wire, WireOptions } from './wire.js';
 
 /** The package's own choice by model names is not used: a server decides by its refusals what it accepts. */
@@ -61,7 +61,8 @@ export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> 
 function readable(body: unknown, field: 'message' | 'delta', call: ServerCall): object {
   const choices = listOf(fieldOf(body, 'choices')).slice(0, 1);
   if (choices.length > 0) call.reading['choices'] = true;
-  return { choices: choices.map((each) => choiceIn(each, field, call)), usage: plainUsage(fieldOf(body, 'usage')) };
+  keepUsage(fieldOf(body, 'usage'), call);
+  return { choices: choices.map((each) => choiceIn(each, field, call)) };
 }
 
 function noChoice(call: ServerCall): ModelFailed {

@@ -4,7 +4,7 @@ import type { ModelUsage } from '../port.js';
 import { modelFailed } from '../failed-exchange.js';
 import { redactName } from '../redaction.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
-import { count, plainUsage, sumOf } from '../usage.js';
+import { count, keepUsage, sumOf } from '../usage.js';
 import type { ServerCall } from '../server-call.js';
 import type { Wire, WireOptions } from './wire.js';
 
@@ -15,7 +15,8 @@ export async function geminiWire({ baseUrl, apiKey }: WireOptions): Promise<Wire
     const reason = fieldOf(fieldOf(body, 'promptFeedback'), 'blockReason');
     if (isSet(reason) && finishIn(body) === undefined)
       throw unusable(call, `the prompt was blocked (${redactName(reason, call.hidden)})`, 'prompt_blocked');
-    return { candidates: candidatesOf(body), usageMetadata: plainUsage(fieldOf(body, 'usageMetadata')) };
+    keepUsage(fieldOf(body, 'usageMetadata'), call);
+    return { candidates: candidatesOf(body) };
   };
   return {
     // The package insists on a key; `headers` replaces what it sends.

@@ -6,6 +6,7 @@
 import type { CallUsage, Graph, GraphNode, Reservation, RunBudget } from '../../generated/schemas.js';
 import { modelsAsked } from '../../graph/models-asked.js';
 import type { ModelPrice } from '../../models/prices.js';
+import { callEndedBy } from '../effort.js';
 import type { RunEvent } from '../events.js';
 
 export interface RunSpending {
@@ -59,11 +60,6 @@ export function spendingAfter(spending: RunSpending | null, event: RunEvent): Ru
       // Other events cost nothing.
       return spending;
   }
-}
-
-/** Usage and cost of the call with which an attempt ends: its last, or its only one. */
-export function callEndedBy(end: Partial<CallUsage> & { readonly lastCall?: CallUsage }): Partial<CallUsage> {
-  return end.lastCall ?? end;
 }
 
 function withCall(

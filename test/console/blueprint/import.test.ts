@@ -39,6 +39,13 @@ const DRAWN = {
 describe('A blueprint from a file', () => {
   const { draft, notes } = importBlueprint(JSON.stringify(DRAWN), 'board.json');
 
+  it('keeps its approval rule, budget and fallbacks', () => {
+    const kept = { approvals: { quorum: 2 }, budget: { usd: 0.5 }, fallbacks: ['other'] };
+    const read = importBlueprint(JSON.stringify({ ...DRAWN, ...kept }), 'board.json');
+    expect(read.draft).to.deep.include(kept);
+    expect(read.notes).to.deep.equal(notes);
+  });
+
   it('of a front end is converted: prompts, models, tools, roles and conditions under "data"', () => {
     expect(draft.name).to.equal('Board');
     expect(draft.nodes.map(({ id }) => id)).to.deep.equal(['1', '2', '3', '4']);

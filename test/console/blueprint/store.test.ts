@@ -81,12 +81,24 @@ describe('The editor of a blueprint', () => {
     expect(editor.draft.value.name).to.equal('Writer and critic');
   });
 
-  it('removes a saved approval rule', async () => {
-    const editor = await opened({ ...STARTER, approvals: { not_by_starter: true } });
+  it('keeps a saved budget and saved fallbacks in edits of other fields, also of a deleted blueprint', async () => {
+    const kept = { budget: { tokens: 9_000 }, fallbacks: ['other'] };
+    const editor = await opened({ ...STARTER, ...kept });
+    editor.edit(renamed(editor, 'Other'));
+    expect(await editor.save()).to.deep.include(kept);
+    await council.blueprints.delete(editor.saved.value?.id ?? '');
+    editor.edit(renamed(editor, 'Again'));
+    expect(await editor.save()).to.equal(null);
+    expect(await editor.overwrite()).to.deep.include(kept);
+  });
+
+  it('removes a saved approval rule, budget and fallbacks', async () => {
+    const saves = { approvals: { not_by_starter: true }, budget: { tokens: 9_000 }, fallbacks: ['other'] };
+    const editor = await opened({ ...STARTER, ...saves });
     const { name, nodes, edges } = editor.draft.value;
     editor.edit({ name, nodes, edges });
     const saved = await editor.save();
-    expect(saved?.approvals).to.deep.equal({});
+    expect(saved).to.not.have.any.keys('approvals', 'budget', 'fallbacks');
     expect(editor.isChanged.value).to.equal(false);
   });
 

@@ -59,6 +59,9 @@ describe('Event texts', () => {
       'ann continued the run with current draft changed. Next: write.',
       'eve rejected the run.',
     ]);
+    expect(said('budget', 'GateDecided')[0]).to.match(
+      /^\S+ \S+ approved the run with a budget of 3000 tokens\. Next: /,
+    );
     expect(said('god-deadline', 'GateDecided')[0]).to.equal(
       'The deadline passed without a decision and approved the run. Next: write.',
     );
@@ -167,7 +170,7 @@ describe('Counts and durations as text', () => {
   });
 
   it('name the tokens and the cost of a run, and the calls without them', () => {
-    expect(usageText(usageOf(NO_EFFORT))).to.equal('0 calls, tokens and cost not reported');
+    expect(usageText(usageOf(NO_EFFORT))).to.equal('no calls');
     const failed = recordOf(history('failure-after-retries')).snapshotAt(99)?.usage;
     expect(failed && usageText(failed)).to.equal('3 calls (2 retries), tokens and cost not reported');
     const tokens = { inputTokens: 30, outputTokens: 15, costUsd: 0.5 };

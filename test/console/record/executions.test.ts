@@ -108,6 +108,25 @@ describe('The execution trace of a run', () => {
     expect(step?.usage).to.deep.equal({ inputTokens: 17, outputTokens: 1, costUsd: 0.75 });
   });
 
+  it('sums each call of a run with a budget, also of an attempt that was lost', () => {
+    const budget = { tokens: 1_000_000, usd: null, onExceeded: 'fail' } as const;
+    const again = { texts: ['x'], tools: 0 };
+    const lost = given(graphOf('write'), { budget })
+      .when((run: RunState) => {
+        const { step, attempt } = attemptOf(run, 'write');
+        const call = { usage: spent(7, 1), costUsd: 0.25 };
+        return { type: 'ReserveCall', next: { ...again, step, attempt, last: call, total: call } };
+      })
+      .when({ type: 'ClaimRun', reason: 'recovered' }, 'two');
+    expect(ranOf(lost.events).executions[0]?.usage).to.deep.equal({ inputTokens: 7, outputTokens: 1, costUsd: 0.25 });
+    const ended = lost.when((run: RunState) => {
+      const { step, attempt } = attemptOf(run, 'write');
+      const call = { usage: spent(10, 2), costUsd: 0.5 };
+      return { type: 'CompleteNode', result: { step, attempt, output: { draft: 'x' }, ...call, durationMs: 7 } };
+    });
+    expect(ranOf(ended.events).executions[0]?.usage).to.deep.equal({ inputTokens: 17, outputTokens: 3, costUsd: 0.75 });
+  });
+
   it('names who decided a pause, and its duration', () => {
     const { pauses } = ranOf(history('god-quorum'));
     expect(

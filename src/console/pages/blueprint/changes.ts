@@ -48,11 +48,10 @@ export function changesBetween(before: Draft, after: Draft): readonly PartChange
 
 const KINDS: readonly PartChange['kind'][] = ['blueprint', 'node', 'edge'];
 
-/** Gives edges without an id one from their ends; a missing approval rule equals an empty one. */
-function comparable({ name, nodes, edges, approvals = {} }: Draft) {
+/** Gives edges without an id one from their ends; a missing optional field equals an empty one. */
+function comparable({ name, nodes, edges, approvals = {}, budget = {}, fallbacks = [] }: Draft) {
   return {
-    name,
-    approvals,
+    ...{ name, approvals, budget, fallbacks },
     nodes,
     edges: edges.map((edge) => ({ ...edge, id: edge.id ?? `${edge.source}->${edge.target}` })),
   };

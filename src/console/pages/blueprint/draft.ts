@@ -5,6 +5,8 @@ import type {
   BlueprintCreate,
   BlueprintEdge,
   BlueprintNode,
+  BlueprintUpdate,
+  Budget,
   NodeRole,
 } from '../../../generated/schemas.js';
 
@@ -13,6 +15,29 @@ export interface Draft {
   readonly nodes: readonly BlueprintNode[];
   readonly edges: readonly BlueprintEdge[];
   readonly approvals?: Approvals | undefined;
+  readonly budget?: Budget | undefined;
+  /** Models that nodes without their own fallbacks ask instead. */
+  readonly fallbacks?: string[] | undefined;
+}
+
+type Options = Pick<BlueprintCreate, 'approvals' | 'budget' | 'fallbacks'>;
+
+/** The optional fields of a blueprint that a draft has. */
+function optionsOf({ approvals, budget, fallbacks }: Pick<Draft, keyof Options>): Options {
+  return {
+    ...(approvals !== undefined && { approvals }),
+    ...(budget !== undefined && { budget }),
+    ...(fallbacks !== undefined && { fallbacks }),
+  };
+}
+
+/** The optional fields of a JSON object; those of the wrong kind are left out. */
+export function optionsIn({ approvals, budget, fallbacks }: Readonly<Record<string, unknown>>): Options {
+  return {
+    ...(isRecord(approvals) && { approvals }),
+    ...(isRecord(budget) && { budget }),
+    ...(Array.isArray(fallbacks) && { fallbacks: fallbacks.map(String) }),
+  };
 }
 
 /** A node or an edge by its index: ids may be equal while the user types. */
@@ -66,13 +91,24 @@ export const STARTER: Draft = {
 };
 
 /** The editable fields of a saved blueprint. */
-export function draftOf({ name, nodes, edges, approvals }: Blueprint | Draft): Draft {
-  return { name, nodes, edges, ...(approvals !== undefined && { approvals }) };
+export function draftOf({ name, nodes, edges, ...more }: Blueprint | Draft): Draft {
+  return { name, nodes, edges, ...optionsOf(more) };
 }
 
 /** The request body for a draft. */
-export function bodyOf({ name, nodes, edges, approvals }: Draft): BlueprintCreate {
-  return { name, nodes: [...nodes], edges: [...edges], ...(approvals !== undefined && { approvals }) };
+export function bodyOf({ name, nodes, edges, ...more }: Draft): BlueprintCreate {
+  return { name, nodes: [...nodes], edges: [...edges], ...optionsOf(more) };
+}
+
+/** The update of a saved blueprint to a draft: null removes an optional field, because the service keeps a missing one. */
+export function updateOf(draft: Draft, saved: Pick<Blueprint, keyof Options>): BlueprintUpdate {
+  const had = optionsOf(saved);
+  return {
+    ...(had.approvals !== undefined && { approvals: null }),
+    ...(had.budget !== undefined && { budget: null }),
+    ...(had.fallbacks !== undefined && { fallbacks: null }),
+    ...bodyOf(draft),
+  };
 }
 
 /** Fields to change; `undefined` removes a field. */
@@ -173,13 +209,13 @@ export function jsonOf(draft: Draft): string {
 export function parseDraft(text: string): Draft {
   const value: unknown = JSON.parse(text);
   if (!isRecord(value)) throw new TypeError('The JSON must be an object with name, nodes and edges');
-  const { name, nodes, edges = [], approvals } = value;
+  const { name, nodes, edges = [] } = value;
   if (typeof name !== 'string') throw new TypeError('name must be a text');
   return {
     name,
     nodes: recordsOf(nodes, 'nodes', isNode, 'an object with an id'),
     edges: recordsOf(edges, 'edges', isEdge, 'an object with source and target'),
-    ...(isRecord(approvals) && { approvals }),
+    ...optionsIn(value),
   };
 }
 

@@ -5,7 +5,7 @@
 import type { BlueprintEdge, BlueprintNode, NodeRole } from '../../../generated/schemas.js';
 import { conditionFault } from '../../record/drawn-graph.js';
 import type { Draft } from './draft.js';
-import { changed, isRecord, isRole } from './draft.js';
+import { changed, isRecord, isRole, optionsIn } from './draft.js';
 
 export interface Imported {
   readonly draft: Draft;
@@ -25,6 +25,8 @@ const KNOWN = [
   'nodes',
   'edges',
   'approvals',
+  'budget',
+  'fallbacks',
   'id',
   'version',
   'createdAt',
@@ -54,8 +56,7 @@ export function importBlueprint(text: string, fallback: string): Imported {
     return read === null || marks.has(read.source) || marks.has(read.target) ? [] : [read];
   });
   const name = textAt([council, outer], ['name', 'title']) ?? fallback;
-  const { approvals } = council;
-  return { draft: { name, nodes, edges, ...(isRecord(approvals) && { approvals }) }, notes: [...notes] };
+  return { draft: { name, nodes, edges, ...optionsIn(council) }, notes: [...notes] };
 }
 
 function holdsNodes(value: Fields): value is Fields & { readonly nodes: readonly unknown[] } {

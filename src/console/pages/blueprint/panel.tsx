@@ -3,7 +3,8 @@ import { useSignal } from '@preact/signals';
 import type { BlueprintEdge } from '../../../generated/schemas.js';
 import { Button, Segments, Select, TextBox } from '../../ui/controls.js';
 import type { Change, Draft, Part } from './draft.js';
-import { jsonOf, parseDraft, withEdgeChanged, withoutEdge } from './draft.js';
+import { changed, jsonOf, parseDraft, withEdgeChanged, withoutEdge } from './draft.js';
+import { BudgetFields } from './budget-fields.js';
 import { ApprovalsFields, DeleteButton, TextField } from './fields.js';
 import { isAtMemberField } from './members.js';
 import { NodePanel, roleIn } from './node-panel.js';
@@ -90,7 +91,12 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
         editor={editor}
         value={draft.approvals}
         label="Approval rule for every pause"
-        onEdit={(approvals, name) => editor.edit(withApprovals(draft, approvals), name)}
+        onEdit={(approvals, name) => editor.edit(changed(draft, { approvals }), name)}
+      />
+      <BudgetFields
+        editor={editor}
+        value={draft.budget}
+        onEdit={(budget, name) => editor.edit(changed(draft, { budget }), name)}
       />
       <p class="small muted">Select a node or an edge to change it.</p>
       {editor.mayEdit && (
@@ -111,10 +117,6 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
       )}
     </>
   );
-}
-
-function withApprovals({ name, nodes, edges }: Draft, approvals: Draft['approvals']): Draft {
-  return { name, nodes, edges, ...(approvals !== undefined && { approvals }) };
 }
 
 interface EdgePanelProps {

@@ -3,10 +3,10 @@ import { batch, computed, signal } from '@preact/signals';
 import type { CouncilClient } from '../../../client/client.js';
 import type { TaggedBlueprint } from '../../../client/blueprints.js';
 import { InvalidError, NotFoundError, PreconditionFailedError } from '../../../client/errors.js';
-import type { BlueprintUpdate, BlueprintWarning, NodeRole } from '../../../generated/schemas.js';
+import type { BlueprintWarning, NodeRole } from '../../../generated/schemas.js';
 import { conditionFault } from '../../record/drawn-graph.js';
 import type { Draft, Part } from './draft.js';
-import { bodyOf, draftOf } from './draft.js';
+import { bodyOf, draftOf, updateOf } from './draft.js';
 import { changesBetween } from './changes.js';
 import { edited, historyOf, redone, ended, undone } from './history.js';
 
@@ -260,11 +260,6 @@ export class Editor {
       throw error;
     }
   }
-}
-
-/** Removes the approval rule with `{}`: the service keeps a missing field. */
-function updateOf(draft: Draft, saved: TaggedBlueprint): BlueprintUpdate {
-  return { ...bodyOf(draft), ...(draft.approvals === undefined && saved.approvals !== undefined && { approvals: {} }) };
 }
 
 function rolesOf({ roles }: Pick<TaggedBlueprint, 'roles'>): ReadonlyMap<string, NodeRole> {

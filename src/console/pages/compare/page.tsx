@@ -175,7 +175,7 @@ const TOTALS: readonly (readonly [name: string, tell: (run: RunSummary) => Compo
 ];
 
 function tokens(count: number | null): string {
-  return count === null ? '–' : shortCount(count);
+  return count === null ? 'not reported' : shortCount(count);
 }
 
 function FinalDrafts({ before, after }: { readonly before: string | null; readonly after: string | null }) {

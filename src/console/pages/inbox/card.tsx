@@ -66,7 +66,7 @@ function Head({ pause, store, id }: HeadProps) {
             next: {store.labelOf(pause, node)}
           </Badge>
         ))}
-        {isForBudget(pause) && <Badge tone="bad">budget</Badge>}
+        {isForBudget(pause) && <Badge tone="wait">budget</Badge>}
         <span>
           waiting for <Since at={pause.waiting_since} />
         </span>

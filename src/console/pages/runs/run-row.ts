@@ -1,6 +1,8 @@
 /** A row of the list of runs, and how events of the feed change it. */
 import type { FeedEvent } from '../../../client/feed.js';
 import type { HistoryRecord } from '../../../generated/schemas.js';
+import { costText } from '../../../run/cost-text.js';
+import { shortCount } from '../../record/counts.js';
 
 /** Longest text in a row, in characters: a list may have 100,000 runs. */
 const TEXT_CHARS = 240;
@@ -20,6 +22,8 @@ export interface RunRow {
   readonly outputTokens: number | null;
   /** US dollars, or null if no call has a known cost. */
   readonly costUsd: number | null;
+  /** Calls to models so far, or null if the count is unknown. */
+  readonly calls: number | null;
   readonly createdAt: string | null;
   /** Or null while the run has not ended. */
   readonly durationMs: number | null;
@@ -43,6 +47,7 @@ export function rowOf(record: HistoryRecord, waitingSince: string | null = null)
     inputTokens: usage?.input_tokens ?? null,
     outputTokens: usage?.output_tokens ?? null,
     costUsd: usage?.cost_usd ?? null,
+    calls: usage?.calls ?? null,
     createdAt: record.created_at,
     durationMs: record.duration_ms,
     waitingSince: record.status === 'paused' ? waitingSince : null,
@@ -86,6 +91,20 @@ export function rowAfter(row: RunRow, event: FeedEvent): RunRow {
     default:
       return row;
   }
+}
+
+/** The tokens and the cost, as one text or two. A run that has not ended may report them later. */
+export function usageTexts(row: RunRow): readonly [string, string?] {
+  const { inputTokens, outputTokens, costUsd, calls } = row;
+  const hasTokens = inputTokens !== null || outputTokens !== null;
+  if (hasTokens) return [`${countText(inputTokens)} in ${countText(outputTokens)} out`, costText(costUsd)];
+  if (costUsd !== null) return [costText(costUsd)];
+  if (!isOver(row)) return ['–'];
+  return [calls === 0 ? 'no calls' : 'not reported'];
+}
+
+function countText(count: number | null): string {
+  return count === null ? '?' : shortCount(count);
 }
 
 /** Whether the run has ended. */

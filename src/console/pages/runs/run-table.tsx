@@ -3,8 +3,7 @@ import type { Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { lengthText } from '../../record/durations.js';
 import { withoutMarks } from '../../record/plain-draft.js';
-import { excerpt, shortCount } from '../../record/counts.js';
-import { costText } from '../../../run/cost-text.js';
+import { excerpt } from '../../record/counts.js';
 import { pageUrl } from '../../shell/router.js';
 import { Badge, Status } from '../../ui/controls.js';
 import { Loading } from '../../ui/states.js';
@@ -12,7 +11,7 @@ import { Ago, Since } from '../../ui/time.js';
 import { usePageWindow } from '../../ui/windowed.js';
 import type { RunList } from './run-list.js';
 import type { RunRow } from './run-row.js';
-import { isOver } from './run-row.js';
+import { isOver, usageTexts } from './run-row.js';
 
 /** Height of a line before the first render, in pixels. */
 const LINE_PX = 58;
@@ -76,7 +75,7 @@ export function RunTable({ list, names, hasActors, chosen }: RunTableProps) {
 
 function columns(hasActors: boolean): readonly string[] {
   const [before, after] = [
-    ['Topic', 'Status', 'Council', 'Score', 'Iterations', 'Tokens'],
+    ['Topic', 'Status', 'Council', 'Score', 'Iterations', 'Tokens, cost'],
     ['Started', 'Duration'],
   ];
   return [...before, ...(hasActors ? ['Started by'] : []), ...after];
@@ -170,19 +169,12 @@ function Note({ run: { waitingSince, error } }: { readonly run: RunRow }) {
   );
 }
 
-/** The tokens and the cost. A run that has not ended may report them later. */
 function Usage({ run }: { readonly run: RunRow }) {
-  const { inputTokens, outputTokens, costUsd } = run;
-  const hasTokens = inputTokens !== null || outputTokens !== null;
-  if (!hasTokens && costUsd === null) return <>{isOver(run) ? 'not reported' : '–'}</>;
+  const [first, cost] = usageTexts(run);
+  if (cost === undefined) return <>{first}</>;
   return (
     <>
-      {hasTokens && (
-        <span>
-          {shortCount(inputTokens ?? 0)} in {shortCount(outputTokens ?? 0)} out
-        </span>
-      )}{' '}
-      <span class="cost">{costText(costUsd)}</span>
+      <span>{first}</span> <span class="cost">{cost}</span>
     </>
   );
 }

@@ -34,7 +34,7 @@ export function BudgetFields({ of, areFaultsShown }: { readonly of: TypedBudget;
   const { typed, onExceeded, faults, budget } = of;
   return (
     <details class="start-budget">
-      <summary class="label">Budget (optional)</summary>
+      <summary>Budget (optional)</summary>
       <div class="stack">
         <LimitFields
           labels={LABELS}
@@ -52,7 +52,7 @@ export function BudgetFields({ of, areFaultsShown }: { readonly of: TypedBudget;
             }}
           />
         )}
-        <p class="hint">
+        <p class="small muted">
           Before each call the service reserves the prompt and the longest answer: 8,192 tokens, unless the node sets
           another limit. A budget here replaces that of the council.
         </p>
