@@ -8,7 +8,6 @@ import type {
   RankingResult,
   ReviewerRanking,
 } from '../generated/schemas.js';
-import type { Contribution, PanelAnswers } from '../run/deliberation.js';
 import { membersOf } from '../run/members.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
@@ -16,6 +15,8 @@ import type { OpenPanel, SeatedStep } from '../run/panels.js';
 import { membersBehind, openPanel, openPanels } from '../run/panels.js';
 import type { RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
+import type { InheritedAnswer } from './inherited-answers.js';
+import { inheritedAnswers } from './inherited-answers.js';
 
 /**
  * The deliberation of a run, or null if there are no events. A fork has the answers that its own record holds: those of
@@ -36,7 +37,7 @@ export async function deliberationOf(
     const event = upcast(recorded);
     const before = run;
     run = foldNext(runId, before, event);
-    if (before === null) inherited = inheritedAnswers(run);
+    if (before === null) inherited = inheritedAnswers(run).map(answeredBefore);
     else if (event.type === 'PanelClosed') closed.push(...endedPanel(before, event.data));
     else if (event.type === 'NodeCompleted') analyses.push(...analysisIn(event, before));
   }
@@ -121,28 +122,7 @@ function scoreOf({ seat: { member, output }, model }: SeatedStep): JuryRecord['s
   return [{ member, model, score: output.score, feedback: output.feedback }];
 }
 
-/** The answers of panels that closed before a fork, as far as its branches hold them, in the order of their members. */
-function inheritedAnswers({ plan, progress }: RunState): readonly MemberAnswer[] {
-  const { frontier, arrivals, ended } = progress;
-  const held = [...frontier, ...arrivals, ...ended].flatMap(({ branch: { deliberation } }) =>
-    deliberation === null ? [] : [deliberation.panel, ...deliberation.inDraft],
-  );
-  const panels = new Map<number, { readonly node: string; readonly answers: Map<string, Contribution> }>();
-  for (const panel of held.filter((each) => each !== null)) {
-    const known = panels.get(panel.panelStep) ?? { node: panel.node, answers: new Map<string, Contribution>() };
-    for (const answer of panel.answers) known.answers.set(answer.member, answer);
-    panels.set(panel.panelStep, known);
-  }
-  return [...panels]
-    .toSorted(([a], [b]) => a - b)
-    .flatMap(([, { node, answers }]) =>
-      (plan.node(node).members ?? []).flatMap(({ id }) => {
-        const answer = answers.get(id);
-        return answer === undefined ? [] : [answeredBefore(node, answer)];
-      }),
-    );
-}
-
-function answeredBefore(node: PanelAnswers['node'], { member, label, model, text }: Contribution): MemberAnswer {
+function answeredBefore({ node, answer }: InheritedAnswer): MemberAnswer {
+  const { member, label, model, text } = answer;
   return { node, member, label, model, text, status: 'answered', error: null };
 }

@@ -218,17 +218,23 @@ class GenealogyFold {
     for (const each of steps) this.#inFlight.delete(each.step);
     const iteration = after.progress.iterationCount;
     if (result !== null && 'score' in result) {
+      const { score, feedback: text } = result;
       const drafts = distinct(inputs.flatMap(({ parents }) => parents.drafts));
       const tools = inputs.flatMap((each) => each.tools);
-      return this.#scored(event, after, { ...result, node, drafts, iteration, step, text: result.feedback, tools });
+      return this.#scored(event, after, { node, score, drafts, iteration, step, text, tools });
     }
-    const { draft: text = null, deliberation } =
-      after.progress.frontier.find((each) => each.step === step)?.branch ?? {};
-    const panel = deliberation?.panel ?? null;
-    if (text === null || panel === null) return;
-    const drafts = distinct(panel.answers.map((answer) => this.#provenance.answerOf(panel.panelStep, answer)));
-    const parents = { drafts, feedback: [] };
+    const branch = after.progress.frontier.find((each) => each.step === step)?.branch;
+    const text = branch?.draft ?? null;
+    if (branch === undefined || text === null) return;
+    const parents = { drafts: this.#answersIn(branch), feedback: [] };
     this.#provenance.addDraft(event, String(step), { kind: 'joined', node, step, parents, iteration, text });
+  }
+
+  /** Ids of the answers of the panel that a branch has passed last. */
+  #answersIn({ deliberation }: Branch): string[] {
+    const panel = deliberation?.panel ?? null;
+    if (panel === null) return [];
+    return distinct(panel.answers.map((answer) => this.#provenance.answerOf(panel.panelStep, answer)));
   }
 
   #ended(event: Of<'RunCompleted'>, before: RunState): void {

@@ -6,7 +6,8 @@ import type { GenealogyDraft } from '../generated/schemas.js';
 import type { Branch } from '../run/branch.js';
 import { forkSource } from '../run/fork.js';
 import type { RunState } from '../run/state.js';
-import type { EventRef, NewDraft, Provenance } from './provenance.js';
+import { inheritedAnswers } from './inherited-answers.js';
+import type { EventRef, Provenance } from './provenance.js';
 import { answerFrom, distinct, sourceOf } from './provenance.js';
 
 /** Source of an override at the fork in old records, which do not state the number of steps before it. */
@@ -52,40 +53,37 @@ export function addInherited(
     const drafts = kind === 'human' ? distinct(branches.map((each) => provenance.draftOf(each))) : [];
     provenance.addScore({ ...request, node, kind, score, verdict, drafts, feedback: null, iteration });
   }
-  for (const { node, seat } of run.progress.frontier) {
-    const output = seat?.output ?? null;
-    if (seat === null || output === null || !('score' in output)) continue;
-    const given = { node, member: seat.member, score: output.score, verdict: null, drafts: [], feedback: null };
-    provenance.addScore({ ...request, ...given, kind: 'inherited', iteration });
-  }
+  addScores(provenance, request, run);
 }
 
 /** Adds the answers of panels under way, and of closed ones as far as the branches hold them. */
-function addAnswers(provenance: Provenance, request: EventRef, { plan, progress }: RunState): void {
-  const { frontier, arrivals, ended, iterationCount: iteration } = progress;
-  const add = (
-    panelStep: number,
-    answer: Pick<NewDraft, 'node' | 'step' | 'text'> & { readonly member: string },
-  ): void => {
-    if (provenance.answerOf(panelStep, answer) !== null) return;
+function addAnswers(provenance: Provenance, request: EventRef, run: RunState): void {
+  const { frontier, iterationCount: iteration } = run.progress;
+  const given = frontier.flatMap(({ node, step, seat }) => {
+    if (seat === null || seat.output === null || !('answer' in seat.output)) return [];
+    const { member, panelStep, output } = seat;
+    return [{ node, panelStep, step, answer: { member, text: output.answer } }];
+  });
+  for (const { node, panelStep, step, answer } of [...inheritedAnswers(run), ...given]) {
+    const { member, text } = answer;
+    const draft = { kind: 'inherited' as const, node, member, step, iteration, text };
     const parents = { drafts: [], feedback: [] };
-    provenance.addDraft(request, answerFrom(panelStep, answer.member), {
-      ...{ kind: 'inherited', parents, iteration },
-      ...answer,
-    });
-  };
-  for (const { branch } of [...frontier, ...arrivals, ...ended]) {
-    const { panel = null, inDraft = [] } = branch.deliberation ?? {};
-    for (const { node, panelStep, answers } of panel === null ? inDraft : [panel, ...inDraft]) {
-      const ids = (plan.node(node).members ?? []).map(({ id }) => id);
-      for (const { member, text } of answers)
-        add(panelStep, { node, member, step: panelStep + ids.indexOf(member), text });
-    }
+    provenance.addDraft(request, answerFrom(panelStep, member), { ...draft, parents });
   }
-  for (const { node, step, seat } of frontier) {
-    const output = seat?.output ?? null;
-    if (seat === null || output === null || !('answer' in output)) continue;
-    add(seat.panelStep, { node, member: seat.member, step, text: output.answer });
+}
+
+/** Adds the scores that members of juries under way have given. */
+function addScores(provenance: Provenance, request: EventRef, { progress }: RunState): void {
+  for (const { node, seat } of progress.frontier) {
+    if (seat === null || seat.output === null || !('score' in seat.output)) continue;
+    const given = {
+      node,
+      member: seat.member,
+      score: seat.output.score,
+      verdict: null,
+      iteration: progress.iterationCount,
+    };
+    provenance.addScore({ ...request, kind: 'inherited', ...given, drafts: [], feedback: null });
   }
 }
 

@@ -39,6 +39,10 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/state.js')).state,
   },
   {
+    ...{ name: 'show', words: 'RUN', does: 'shows the answers of panels, judges and juries', ...RECORD },
+    load: async () => (await import('./commands/show.js')).showDeliberation,
+  },
+  {
     ...{ name: 'diff', words: 'RUN [OTHER] …', does: 'shows what differs between two events or runs', ...RECORD },
     load: async () => (await import('./commands/diff.js')).diff,
   },

@@ -99,11 +99,9 @@ async function* progressOf(events: AsyncIterable<RunEvent>): AsyncGenerator<RunP
       active.add(data.node);
       iteration = data.iteration || null;
     } else if (type === 'NodeCompleted' || type === 'PanelClosed') {
-      // A node with members is active until its panel closes.
-      if ('member' in data && data.member !== undefined) continue;
+      if (isOfMember(event)) continue;
       active.delete(data.node);
-      const result = type === 'PanelClosed' ? data.result : data.output;
-      if (result !== null && 'score' in result) ({ score } = result);
+      score = scoreIn(event) ?? score;
       // The next event starts the next node, in the same append.
       if (active.size === 0) continue;
     } else if (type === 'RunPaused') {
@@ -114,6 +112,19 @@ async function* progressOf(events: AsyncIterable<RunEvent>): AsyncGenerator<RunP
     else continue;
     yield { nodes: [...active], iteration, score, isPaused: type === 'RunPaused' };
   }
+}
+
+type Completed = Extract<RunEvent, { type: 'NodeCompleted' | 'PanelClosed' }>;
+
+/** Whether a member has completed: its node is active until the panel closes. */
+function isOfMember({ type, data }: Completed): boolean {
+  return type === 'NodeCompleted' && data.member !== undefined;
+}
+
+/** The score of a critic or jury, or null if it is none. */
+function scoreIn({ type, data }: Completed): number | null {
+  const result = type === 'PanelClosed' ? data.result : data.output;
+  return result !== null && 'score' in result ? result.score : null;
 }
 
 // Starts a run exactly once, even if answers are lost.

@@ -38,6 +38,12 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
       if (at !== null && run.head.seq < at) throw new EventUnknown({ runId, at, last: run.head.seq });
       return foldedRun(run);
     },
+    async deliberation(runId) {
+      const { deliberationOf } = await import('../../audit/deliberation.js');
+      const found = await readUnchanged(log, () => deliberationOf(runId, readChecked(log, runId, { sha256 })));
+      if (found === null) throw new RunUnknown({ runId });
+      return found;
+    },
     async verify(runId, head) {
       // Only this command replays.
       const { verifyInFolder } = await import('./verify-record.js');

@@ -4,7 +4,7 @@
  */
 import { CouncilError } from '../../errors.js';
 import { RunCorrupt } from '../../run/errors.js';
-import type { FoldedRun } from '../../generated/schemas.js';
+import type { DeliberationRecord, FoldedRun } from '../../generated/schemas.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { Difference, Verified } from '../../audit/verify.js';
 import type { Styler } from '../terminal/printer.js';
@@ -17,6 +17,8 @@ export interface RunRecords {
   follow(runId: string): AsyncIterable<ExportedEvent>;
   /** A run after event `at`, or after its last event if `at` is null. @throws {RunUnknown | EventUnknown} */
   state(runId: string, at: number | null): Promise<FoldedRun>;
+  /** What the members of its panels, ranks, judges and juries have answered. @throws {RunUnknown} */
+  deliberation(runId: string): Promise<DeliberationRecord>;
   /** @param head expected hash of the last event, or null for any @throws {RunUnknown} */
   verify(runId: string, head: string | null): Promise<VerificationResult>;
   close(): void;

@@ -70,6 +70,7 @@ export function serviceRecords(url: string, options: ServiceRecordsOptions): Ser
         throw last < at ? new EventUnknown({ runId, at, last }) : error;
       }
     },
+    deliberation: async (runId) => await orRunUnknown(runId, runAt(runId).deliberation({ signal })),
     async verify(runId, head) {
       const found = await orRunUnknown(runId, runAt(runId).verify({ signal }));
       const { events, head_hash: headHash, first_difference: firstDifference } = found;

@@ -1,0 +1,303 @@
+import { expect } from 'chai';
+import { CouncilClient } from '../../src/client/client.js';
+import type { DeliberationRecord } from '../../src/generated/schemas.js';
+import { openChannel } from '../support/channel-client.js';
+import type { DeliberatingService } from '../support/deliberating-server.js';
+import { askedIn, dataOf, deliberatingService, lettersIn, saysTo, textOf } from '../support/deliberating-server.js';
+import { refuses, says } from '../support/fake-openai.js';
+import { hangs } from '../support/fake-server.js';
+import { NO_RUN, isOver } from '../support/rest-client.js';
+import { untilTrue } from '../support/until-true.js';
+
+const edge = (source: string, target: string, condition?: string): object =>
+  condition === undefined ? { source, target, type: 'linear' } : { source, target, type: 'conditional', condition };
+const member = (name: string): object => ({ id: `${name}-id`, label: `The ${name}`, model: `openai/${name}` });
+const FOUR = ['ash', 'elm', 'fir', 'yew'];
+const PANEL = { id: 'panel', type: 'panel', members: FOUR.map(member) };
+const WRITE = { id: 'write' };
+
+describe('Panels, ranks, judges and juries', () => {
+  let bench: DeliberatingService;
+
+  afterEach(async () => {
+    expect(bench.service.faults).to.deep.equal([]);
+    await bench.stop();
+  });
+
+  async function deliberation(runId: string): Promise<DeliberationRecord> {
+    const { rest, service } = bench;
+    const found = rest.read(await rest.get(`/api/runs/${runId}/deliberation`), 200, 'deliberation.json');
+    expect(await new CouncilClient({ url: service.url }).run(runId).deliberation()).to.deep.equal(found);
+    return found;
+  }
+
+  /** Every prompt, `order_shown` and masked name follows from the record. */
+  async function expectVerified(runId: string): Promise<void> {
+    const { rest } = bench;
+    const verified = rest.read(await rest.get(`/api/runs/${runId}/verify`), 200, 'verification.json');
+    expect(verified).to.include({ valid: true, first_difference: null });
+    for (const { step, attempt } of dataOf(await bench.events(runId), 'NodeStarted')) {
+      const reply = await rest.get(`/api/runs/${runId}/prompt?step=${step}&attempt=${attempt}`);
+      expect(rest.read(reply, 200, 'step-prompt.json'), `step ${step}`).to.include({ verified: true });
+    }
+    rest.read(await rest.get(`/api/runs/${runId}/genealogy`), 200, 'genealogy.json');
+    expect((await rest.get(`/api/runs/${runId}/genealogy?format=mermaid`)).status).to.equal(200);
+  }
+
+  it('close a panel at its quorum: two answer at once, one fails, one hangs, one is too late', async () => {
+    let answer: (() => void)[] = [];
+    let late = (): void => undefined;
+    bench = await deliberatingService((asked, { body }) => {
+      if (asked !== 'draft') return null;
+      if (body.model === 'hanging') return hangs;
+      if (body.model === 'failing') return refuses(400, { message: 'No such thing.' });
+      if (body.model === 'late') return (response) => (late = () => says('Too late')(response));
+      if (!body.model.startsWith('fast')) return null;
+      return (response) => {
+        answer = [...answer, () => says(`Text of ${body.model}`)(response)];
+        if (answer.length === 2) answer.forEach((each) => each());
+      };
+    });
+    const members = ['fast-1', 'hanging', 'failing', 'fast-2', 'late'].map(member);
+    const panel = { ...PANEL, members, quorum: 2, graceMs: 300 };
+    const runId = await bench.start({ nodes: [panel, WRITE], edges: [edge('panel', 'write')] });
+    const closed = (events: Awaited<ReturnType<DeliberatingService['events']>>) => dataOf(events, 'PanelClosed');
+    await untilTrue(async () => closed(await bench.events(runId)).length > 0);
+    late();
+    const { current_draft: draft, ...run } = { ...(await bench.rest.until(runId, isOver)), current_draft: null };
+    expect(run).to.include({ status: 'completed', final_draft: 'Text of plain', iteration_count: 2 });
+    expect(draft).to.equal(null);
+    const events = await bench.events(runId);
+    expect(dataOf(events, 'QuorumReached')).to.have.lengthOf(1);
+    expect(closed(events)).to.have.lengthOf(1);
+    expect(dataOf(events, 'NodeCompleted').map((each) => each.member ?? each.node)).to.have.members([
+      ...['fast-1-id', 'fast-2-id', 'write'],
+    ]);
+    const [failure] = dataOf(events, 'NodeFailed');
+    expect(failure).to.include({ member: 'failing-id', final: true });
+    const of = (name: string) => ({
+      ...{ node: 'panel', member: `${name}-id`, label: `The ${name}`, model: `openai/${name}` },
+      ...{ text: null, error: null },
+    });
+    expect(await deliberation(runId)).to.deep.equal({
+      answers: [
+        { ...of('fast-1'), text: 'Text of fast-1', status: 'answered' },
+        { ...of('hanging'), status: 'discarded' },
+        { ...of('failing'), status: 'failed', error: failure?.message },
+        { ...of('fast-2'), text: 'Text of fast-2', status: 'answered' },
+        { ...of('late'), status: 'discarded' },
+      ],
+      rankings: [],
+      results: [],
+      analyses: [],
+      juries: [],
+    });
+    const { usage } = bench.rest.read(await bench.rest.get(`/api/runs/${runId}`), 200, 'history-record.json');
+    // The discarded calls and the failed one have no tokens.
+    expect(usage).to.include({ calls: 6, repeated_calls: 0, unmetered_calls: 3, input_tokens: 33, output_tokens: 21 });
+    await expectVerified(runId);
+  });
+
+  it('fail a run below the quorum of its panel, and show what was answered', async () => {
+    bench = await deliberatingService((_, { body }) =>
+      ['ash', 'yew'].includes(body.model) ? refuses(400, { message: `No ${body.model}.` }) : null,
+    );
+    const nodes = [{ ...PANEL, quorum: 3 }, WRITE];
+    const runId = await bench.start({ nodes, edges: [edge('panel', 'write')] });
+    const { status, error } = await bench.rest.until(runId, isOver);
+    expect(status).to.equal('failed');
+    expect(error).to.include('ash-id').and.include('No ash.').and.include('yew-id').and.include('No yew.');
+    const { answers } = await deliberation(runId);
+    for (const name of ['ash', 'yew']) {
+      expect(answers.find((each) => each.member === `${name}-id`)).to.include({ status: 'failed', text: null });
+    }
+    await expectVerified(runId);
+  });
+
+  it('show a deliberation in full: answers, rankings by members, analysis and jury', async () => {
+    bench = await deliberatingService((asked, { body }) => {
+      if (asked === 'score') return says(JSON.stringify({ score: body.model === 'ash' ? 6 : 9, feedback: body.model }));
+      return null;
+    });
+    const nodes = [
+      PANEL,
+      { id: 'rank', type: 'rank', keep: 2 },
+      { id: 'judge', type: 'judge', model: 'openai/oak' },
+      WRITE,
+      { id: 'jury', type: 'critic', members: FOUR.slice(0, 3).map(member), aggregate: 'lowest' },
+    ];
+    const order = nodes.map(({ id }) => id);
+    const edges = order.slice(1).map((target, index) => edge(order[index] ?? '', target));
+    const runId = await bench.start({ nodes, edges });
+    expect(await bench.rest.until(runId, isOver)).to.include({ status: 'completed', critic_score: 6 });
+    const { answers, rankings, results, analyses, juries } = await deliberation(runId);
+    expect(answers.map(({ member: id, text, status }) => [id, text, status])).to.deep.equal(
+      FOUR.map((name) => [`${name}-id`, `Text of ${name}`, 'answered']),
+    );
+    const started = dataOf(await bench.events(runId), 'NodeStarted');
+    for (const { reviewer, model, order_shown: shown, ranking, comment } of rankings) {
+      const start = started.find((each) => each.node === 'rank' && each.member === reviewer);
+      expect(shown).to.deep.equal(start?.order_shown);
+      expect(shown).to.have.members(FOUR.map((name) => `${name}-id`).filter((id) => id !== reviewer));
+      expect(ranking).to.deep.equal([...shown].reverse());
+      expect({ model, comment }).to.deep.equal({ model: start?.model, comment: 'The last is best' });
+    }
+    expect(rankings.map(({ reviewer }) => reviewer)).to.deep.equal(FOUR.map((name) => `${name}-id`));
+    const [result] = results;
+    expect(result?.points.map(({ rank }) => rank)).to.deep.equal([1, 2, 3, 4]);
+    expect(result?.agreement).to.include({ reviewers: 4, reason: null });
+    const [analysis] = analyses;
+    expect(analysis).to.deep.include({ node: 'judge', model: 'openai/oak' });
+    expect(analysis?.order_shown).to.have.members(result?.points.slice(0, 2).map((each) => each.member) ?? []);
+    expect(analysis?.analysis.blind_spots).to.deep.equal(['Their roots']);
+    expect(juries).to.deep.equal([
+      {
+        ...{ node: 'jury', aggregate: 'lowest', score: 6 },
+        scores: ['ash', 'elm', 'fir'].map((name) => {
+          return { member: `${name}-id`, model: `openai/${name}`, score: name === 'ash' ? 6 : 9, feedback: name };
+        }),
+        agreement: { alpha: null, spread: 3, members: 3, reason: 'one_round' },
+      },
+    ]);
+    await expectVerified(runId);
+  });
+
+  it('hide models, labels and ids of members in every prompt of reviewers, judges and later nodes', async () => {
+    const names = FOUR.flatMap((name) => [`canary-${name}-id`, `The canary-${name}`, `canary-${name}`, 'openai']);
+    bench = await deliberatingService((asked, { body }) =>
+      asked === 'draft' && body.model.startsWith('canary')
+        ? says(`As ${body.model} by OpenAI (openai/${body.model}) I say: oaks, by text ${body.model.length}.`)
+        : null,
+    );
+    const members = FOUR.map((name) => member(`canary-${name}`));
+    const nodes = [
+      { ...PANEL, members },
+      { id: 'side', systemPrompt: 'Write beside the panel.' },
+      { id: 'begin', systemPrompt: 'Begin.' },
+      { id: 'rank', type: 'rank' },
+      { id: 'judge', type: 'judge' },
+      { id: 'critic', type: 'critic' },
+      { id: 'merge', systemPrompt: 'Merge.' },
+      { id: 'end', systemPrompt: 'End.' },
+    ];
+    const edges = [
+      ...[edge('begin', 'panel'), edge('begin', 'side')],
+      ...[edge('panel', 'rank'), edge('rank', 'judge'), edge('judge', 'critic'), edge('critic', 'merge')],
+      ...[edge('side', 'merge'), edge('merge', 'end')],
+    ];
+    const runId = await bench.start({ nodes, edges });
+    expect(await bench.rest.until(runId, isOver)).to.include({ status: 'completed' });
+    const readers = bench.server.calls.filter(
+      ({ body }) => askedIn(body) !== 'draft' || !body.model.startsWith('canary'),
+    );
+    expect(readers.map(({ body }) => askedIn(body))).to.have.members([
+      ...['draft', 'draft', ...FOUR.map(() => 'ranking'), 'analysis', 'score', 'draft', 'draft'],
+    ]);
+    for (const { body } of readers) {
+      const text = textOf(body).toLowerCase();
+      for (const name of names) expect(text.includes(name.toLowerCase()), `${name} in ${text}`).to.equal(false);
+    }
+    for (const { body } of bench.server.calls) {
+      // Neither do the members know each other or their own label and id.
+      for (const id of ['-id', 'The canary']) expect(textOf(body).includes(id)).to.equal(false);
+    }
+    const shown = bench.server.calls
+      .filter(({ body }) => askedIn(body) === 'ranking')
+      .map(({ body }) => lettersIn(body));
+    expect(shown).to.deep.equal(FOUR.map(() => ['A', 'B', 'C']));
+    const masked = dataOf(await bench.events(runId), 'NodeStarted').filter(({ node }) => node === 'judge');
+    expect(masked[0]?.masked).to.include.members(['openai', 'canary-ash', 'openai/canary-ash']);
+    await expectVerified(runId);
+  });
+
+  it('announce a panel of four once, also when a member is asked again, and name members in the rich stream', async () => {
+    let asked = 0;
+    let begin = (): void => undefined;
+    bench = await deliberatingService((_, call) => {
+      const { model } = call.body;
+      if (model === 'plain') return (response) => (begin = () => saysTo(call, 'Begun')(response));
+      return model === 'elm' && (asked += 1) === 1 ? saysTo(call, '<think>Only thoughts') : null;
+    });
+    const nodes = [{ id: 'begin' }, { ...PANEL, maxAttempts: 3 }, { id: 'write', model: 'openai/oak' }];
+    const runId = await bench.start({ nodes, edges: [edge('begin', 'panel'), edge('panel', 'write')] });
+    const { url } = bench.service;
+    const plain = openChannel(url, `/ws/council/${runId}`);
+    const rich = openChannel(url, `/ws/council/${runId}?events=all`);
+    await Promise.all([plain.until(({ event }) => event === 'node_active'), rich.until(({ seq }) => seq === 3)]);
+    await bench.server.until(() => bench.server.calls.length > 0);
+    begin();
+    expect(await Promise.all([plain.closed, rich.closed])).to.deep.equal([1000, 1000]);
+    const active = plain.messages.filter(({ event }) => event === 'node_active').map(({ node }) => node);
+    expect(active).to.deep.equal(['begin', 'panel', 'write', 'done']);
+    expect(asked).to.equal(2);
+    const of = (wanted: string): readonly unknown[] =>
+      rich.messages.filter(({ event }) => event === wanted).map(({ node, member: id }) => id ?? node);
+    const ids = FOUR.map((name) => `${name}-id`);
+    expect(of('node_start')).to.deep.equal(['begin', ...ids, 'elm-id', 'write']);
+    expect(of('node_complete')).to.have.members(['begin', ...ids, 'write']);
+    expect(new Set(of('token'))).to.include.all.keys('elm-id', 'write');
+  });
+
+  it('pause once before each of these nodes in God Mode', async () => {
+    bench = await deliberatingService();
+    const nodes = [
+      PANEL,
+      { id: 'rank', type: 'rank' },
+      { id: 'judge', type: 'judge' },
+      { id: 'jury', type: 'critic', members: FOUR.slice(0, 2).map(member) },
+    ];
+    const edges = [edge('panel', 'rank'), edge('rank', 'judge'), edge('judge', 'jury')];
+    const runId = await bench.start({ nodes, edges }, true);
+    const run = new CouncilClient({ url: bench.service.url }).run(runId);
+    for (const { id } of nodes) {
+      await untilTrue(async () => (await run.pause())?.state.next_nodes?.includes(id) === true);
+      const pause = await run.pause();
+      expect(pause?.state.next_nodes).to.deep.equal([id]);
+      expect(pause?.state.current_state.active_node).to.equal(id);
+      expect(pause?.state.branches).to.equal(undefined);
+      await pause?.approve();
+    }
+    await bench.rest.until(runId, isOver);
+    expect(dataOf(await bench.events(runId), 'RunPaused').map(({ nextNodes }) => nextNodes)).to.deep.equal(
+      nodes.map(({ id }) => [id]),
+    );
+    await expectVerified(runId);
+  });
+
+  it('keep the answers recorded before a fork, which its deliberation shows', async () => {
+    bench = await deliberatingService();
+    const nodes = [PANEL, { id: 'rank', type: 'rank', keep: 3 }, { id: 'judge', type: 'judge' }, WRITE];
+    const edges = [edge('panel', 'rank'), edge('rank', 'judge'), edge('judge', 'write')];
+    const runId = await bench.start({ nodes, edges });
+    await bench.rest.until(runId, isOver);
+    const events = await bench.events(runId);
+    const whole = await deliberation(runId);
+    const kept = new Set(
+      dataOf(events, 'PanelClosed').flatMap(({ result }) => (result !== null && 'kept' in result ? result.kept : [])),
+    );
+    for (const { seq, type } of events.slice(0, -1)) {
+      const asked = bench.server.calls.length;
+      const reply = await bench.rest.post(`/api/runs/${runId}/fork`, { at: seq });
+      const fork = bench.rest.read(reply, 202, 'run-start.json').run_id;
+      expect(await bench.rest.until(fork, isOver), `${seq} ${type}`).to.include({ status: 'completed' });
+      const done = events.slice(0, seq + 1).filter((event) => event.type === 'NodeCompleted').length;
+      expect(bench.server.calls.length - asked, `calls of a fork at ${seq}`).to.equal(10 - done);
+      const { answers, rankings } = await deliberation(fork);
+      const isRanked = seq >= (events.filter((event) => event.type === 'PanelClosed')[1]?.seq ?? 0);
+      expect(answers, `answers of a fork at ${seq}`).to.deep.equal(
+        isRanked ? whole.answers.filter((each) => kept.has(each.member)) : whole.answers,
+      );
+      if (!isRanked) expect(rankings.map(({ reviewer }) => reviewer)).to.deep.equal(FOUR.map((name) => `${name}-id`));
+      await expectVerified(fork);
+    }
+  });
+
+  it('have no deliberation for an unknown run, and an empty one without these nodes', async () => {
+    bench = await deliberatingService();
+    expect(bench.rest.problem(await bench.rest.get(`/api/runs/${NO_RUN}/deliberation`), 404).detail).to.include(NO_RUN);
+    const runId = await bench.start({ nodes: [WRITE], edges: [] });
+    await bench.rest.until(runId, isOver);
+    const none = { answers: [], rankings: [], results: [], analyses: [], juries: [] };
+    expect(await deliberation(runId)).to.deep.equal(none);
+  });
+});
