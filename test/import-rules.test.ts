@@ -180,7 +180,10 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   'console/record': {
     ...PURE,
-    ours: ['console/record', 'eventsourcing/canonical-json', 'graph', ...PURE_OF_RUN],
+    ours: [
+      ...['console/record', 'eventsourcing/canonical-json', 'graph', 'council/deliberation', ...PURE_OF_RUN],
+      ...['run/panels', 'run/members', 'run/deliberation'],
+    ],
     types: ['generated', 'client/run-events', 'run/state'],
     npm: ['markdown-it', 'markdown-it-footnote', '@dagrejs/dagre', 'diff'],
   },

@@ -4,7 +4,6 @@ import { letterAt } from '../../council/deliberation/anonymity.js';
 import type { PanelAnswers } from '../../run/deliberation.js';
 import { membersBehind } from '../../run/panels.js';
 import type { StepUsage } from './attempt-figures.js';
-import type { Execution } from './executions.js';
 import { msBetween, usageOf, waitsAt } from './attempt-figures.js';
 import type { Attempt, MemberStep, PanelEnd, PanelSteps, RunEnd } from './run-history.js';
 
@@ -103,7 +102,10 @@ export function rankingOf({ output, orderShown }: MemberExecution): readonly str
 export function labelsByLetter({
   orderShown: order,
   panelsRead: panels,
-}: Pick<Execution, 'orderShown' | 'panelsRead'>): ReadonlyMap<string, string> {
+}: {
+  readonly orderShown: readonly string[];
+  readonly panelsRead: readonly PanelAnswers[];
+}): ReadonlyMap<string, string> {
   // A reader of several panels sees all answers of each, one panel after the other.
   const owners =
     panels.length < 2 ? order.map(() => panels[0]) : panels.flatMap((panel) => panel.answers.map(() => panel));

@@ -18,16 +18,9 @@ import {
   withMemberMoved,
   withoutMember,
 } from './members.js';
+import type { MemberFieldsProps } from './result-fields.js';
 import { ResultFields } from './result-fields.js';
 import type { Editor } from './store.js';
-
-export interface MemberFieldsProps {
-  readonly editor: Editor;
-  readonly node: BlueprintNode;
-  readonly at: number;
-  readonly role: EditorRole;
-  readonly set: (change: Change<BlueprintNode>, name?: string) => void;
-}
 
 export function MemberFields(props: MemberFieldsProps) {
   const { editor, node, role, set } = props;

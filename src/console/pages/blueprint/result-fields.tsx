@@ -1,15 +1,25 @@
 /** How many answers of a panel, rank or jury are enough, and what becomes of them. */
-import type { Aggregate } from '../../../generated/schemas.js';
+import type { Aggregate, BlueprintNode } from '../../../generated/schemas.js';
 import { Select } from '../../ui/controls.js';
+import type { Change } from './draft.js';
 import { NumberField } from './fields.js';
-import type { MemberFieldsProps } from './member-fields.js';
+import type { EditorRole } from './members.js';
 import { uses } from './members.js';
+import type { Editor } from './store.js';
 
 const AGGREGATES = {
   median: 'Median: the middle score',
   lowest: 'Lowest score',
   mean: 'Mean of all scores',
 } as const satisfies Record<Aggregate, string>;
+
+export interface MemberFieldsProps {
+  readonly editor: Editor;
+  readonly node: BlueprintNode;
+  readonly at: number;
+  readonly role: EditorRole;
+  readonly set: (change: Change<BlueprintNode>, name?: string) => void;
+}
 
 export function ResultFields({ editor, node, at, role, set }: MemberFieldsProps) {
   const { quorum, graceMs, keep, aggregate = 'median' } = node;
