@@ -1,12 +1,11 @@
 /** The fields of panels, ranks and juries: their members, and how their answers become one result. */
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { BlueprintNode } from '../../../generated/schemas.js';
 import { Button, Check } from '../../ui/controls.js';
 import type { Change } from './draft.js';
 import { NamesField, NumberField, TextField } from './fields.js';
 import { IdField } from './id-field.js';
-import type { EditorRole, Member } from './members.js';
+import type { Member } from './members.js';
 import {
   MOST_MEMBERS,
   memberIdFault,
