@@ -5,6 +5,8 @@ import type { Verified } from '../../src/audit/verify.js';
 import { verifyRecord } from '../../src/audit/verify.js';
 import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
 import { chartCache } from '../../src/run/machine.js';
+import { offlineModel } from '../../src/models/offline.js';
+import { graphWith } from '../support/given.js';
 import { instantModel } from '../support/instant-model.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { recordOf } from '../support/record-of.js';
@@ -124,6 +126,36 @@ describe('The verification of an export', () => {
     const { firstDifference } = await verifyRecord(other, readExport(other, asyncOf(lines)), means);
     expect(firstDifference?.seq).to.equal(0);
     expect(firstDifference?.what).to.include(RUN_ID);
+  });
+
+  it('finds answers that were shown in another order than that of the record', async () => {
+    const members = ['m1', 'm2', 'm3'].map((id) => ({ id, label: id }));
+    const nodes = [
+      { id: 'panel', role: 'panel' as const, members, graceMs: 0 },
+      { id: 'rank', role: 'rank' as const },
+    ];
+    const graph = graphWith(nodes, [{ id: 'e', source: 'panel', target: 'rank', condition: null }]);
+    const runId = uuid();
+    const dir = tempDir();
+    const engine = await openTestEngine({ path: dir.path, model: offlineModel({ system: nodeSystem() }) });
+    await engine.recover();
+    await engine.registry.start(runRequest(runId, { graph }));
+    await allFinished(engine, [runId]);
+    const events = await recordOf(engine.log, runId);
+    await engine.stop();
+    dir.remove();
+    const verified = async (record: readonly ExportedEvent[]) =>
+      (await verifyRecord(runId, readExport(runId, asyncOf(record.map(exportLine))), means)).firstDifference;
+    expect(await verified(rechained(events))).to.equal(null);
+    const shown = events.filter(({ data }) => 'order_shown' in data);
+    expect(shown).to.have.lengthOf(3);
+    for (const { seq, data } of shown) {
+      const order = 'order_shown' in data && Array.isArray(data.order_shown) ? data.order_shown : [];
+      const forged = changed(events, seq, { order_shown: [...order].reverse() });
+      const difference = await verified(rechained(forged));
+      expect(difference?.seq).to.equal(seq);
+      expect(difference?.what).to.include(`its order_shown is ${[...order].reverse().join(', ')}`);
+    }
   });
 
   it('finds a graph that does not match its hash', async () => {

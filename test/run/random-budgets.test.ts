@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { stateValueOf } from '../../src/audit/chart.js';
 import type { Graph, NodeUsage, RunBudget } from '../../src/generated/schemas.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import { BudgetRefused } from '../../src/run/errors.js';
@@ -82,6 +83,17 @@ function firstOf(event: RunEvent): RunState {
   return firstState(event);
 }
 
+/** Expects after each event that the state in the drawn chart is that of the machine. */
+function expectChartOf({ chart, events }: Story): void {
+  const [first, ...rest] = events;
+  let snapshot = chart.first(first);
+  for (const event of rest) {
+    snapshot = chart.next(snapshot, event);
+    const shown = stateValueOf(snapshot.context.run, chart);
+    expect(shown, `after ${event.seq} ${event.type}`).to.deep.equal(snapshot.value);
+  }
+}
+
 describe('The budgets of random runs', () => {
   it('hold, also if the process dies after any append', () => {
     const seen = new Set<string>();
@@ -97,6 +109,7 @@ describe('The budgets of random runs', () => {
           story = afterNext(story, draws);
         }
         expectWithinBudget(story.events);
+        expectChartOf(story);
         for (const event of story.events) seen.add(endOf(event));
       });
     }
