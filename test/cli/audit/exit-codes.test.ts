@@ -14,7 +14,7 @@ import { isOver, NO_RUN, restClient } from '../../support/rest-client.js';
 import type { RunningService } from '../../support/running-service.js';
 import { startService } from '../../support/running-service.js';
 
-const ALL = ['events', 'tail', 'state', 'verify', 'export'] as const;
+const ALL = ['events', 'tail', 'state', 'show', 'verify', 'export'] as const;
 
 describe('The exit code of the commands on the record of a run', () => {
   let bench: CouncilBench;

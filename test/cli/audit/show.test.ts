@@ -1,0 +1,153 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import { eventLine } from '../../../src/cli/terminal/event-line.js';
+import { deliberationText } from '../../../src/cli/terminal/deliberation-text.js';
+import type { DeliberationRecord } from '../../../src/generated/schemas.js';
+import type { CouncilBench } from '../../support/council-command.js';
+import { councilBench } from '../../support/council-command.js';
+import type { RestClient } from '../../support/rest-client.js';
+import { isOver, restClient } from '../../support/rest-client.js';
+import type { RunningService } from '../../support/running-service.js';
+import { startService } from '../../support/running-service.js';
+
+const plain = (_: string, text: string): string => text;
+const MODEL = 'openai/oak';
+
+describe('council show', () => {
+  let bench: CouncilBench;
+  let service: RunningService;
+  let rest: RestClient;
+
+  before(async () => {
+    bench = councilBench();
+    service = await startService({ dataDir: join(bench.path, 'service'), eventStore: null });
+    rest = restClient(service.url);
+  });
+  after(async () => {
+    await service.stop();
+    await bench.clear();
+  });
+
+  it('shows the deliberation of a run, the same at a service and in the folder of the stopped one', async () => {
+    const members = ['ash', 'elm', 'fir'].map((id) => ({ id, label: `The ${id}` }));
+    const nodes = [
+      { id: 'panel', type: 'panel', members },
+      { id: 'rank', type: 'rank' },
+      { id: 'judge', type: 'judge' },
+      { id: 'jury', type: 'critic', members },
+    ];
+    const edges = [
+      { source: 'panel', target: 'rank' },
+      { source: 'rank', target: 'judge' },
+      { source: 'judge', target: 'jury' },
+    ];
+    rest.read(await rest.post('/api/councils/', { id: 'oaks', name: 'Oaks', nodes, edges }), 201, 'blueprint.json');
+    const started = await rest.post('/api/councils/oaks/run', { input_topic: 'Oaks' });
+    const { run_id: runId } = rest.read(started, 202, 'run-start.json');
+    await rest.until(runId, isOver);
+    const record = (await rest.get(`/api/runs/${runId}/deliberation`)).text;
+    const shown = await bench.council(['show', runId, '--url', service.url]);
+    const json = await bench.council(['show', runId, '--json', '--url', service.url]);
+    expect(JSON.parse(json.stdout)).to.deep.equal(JSON.parse(record));
+    expect(shown.stderr).to.equal('');
+    const { stdout } = shown;
+    expect(stdout)
+      .to.match(/^Answers of panel panel$/m)
+      .and.match(/^ {2}The ash \(ash\) {2}answered {2}offline/m);
+    expect(stdout)
+      .to.match(/^ {2}rank {2}answer {2}points$/m)
+      .and.match(/^ {2}Agreement: .* among 3 reviewers/m);
+    expect(stdout)
+      .to.match(/^Analysis by judge judge$/m)
+      .and.match(/^Scores of jury jury$/m);
+    expect(stdout).not.to.match(/confidence|certainty/i);
+    await service.stop();
+    const inFolder = { DATA_DIR: service.dataDir };
+    for (const [words, expected] of [
+      [['show', runId], stdout],
+      [['show', runId, '--json'], json.stdout],
+    ] as const) {
+      expect(await bench.council(words, { env: inFolder })).to.include({ code: 0, stdout: expected, stderr: '' });
+    }
+  });
+
+  it('says what agreement means, and why it is not defined', () => {
+    const none: DeliberationRecord = { answers: [], rankings: [], results: [], analyses: [], juries: [] };
+    expect(deliberationText(none, plain)).to.equal(
+      'The run has no answers of panels, ranks, judges or juries so far.\n',
+    );
+    const rank = (kendall: number | null, reason: 'few_reviewers' | 'few_answers' | 'unbalanced' | null): string => {
+      const agreement = { kendall_w: kendall, reviewers: 3, reason };
+      return deliberationText({ ...none, results: [{ node: 'rank', points: [], agreement }] }, plain);
+    };
+    expect(rank(0.75, null)).to.include("0.75 among 3 reviewers (Kendall's W). From 0, no common order, to 1");
+    expect(rank(null, 'few_reviewers')).to.include('not defined: it needs at least 3 reviewers.');
+    expect(rank(null, 'few_answers')).to.include('not defined: it needs at least 3 answers.');
+    expect(rank(null, 'unbalanced')).to.include('not defined: the reviewers saw different answers.');
+    const jury = (alpha: number | null, reason: 'one_round' | 'no_variation' | 'one_rater' | null): string => {
+      const agreement = { alpha, spread: 2.5, members: 2, reason };
+      const scores = [{ member: 'ash', model: MODEL, score: 7, feedback: 'Good' }];
+      const record = { node: 'jury', scores, aggregate: 'median' as const, score: 7, agreement };
+      return deliberationText({ ...none, juries: [record] }, plain);
+    };
+    expect(jury(-0.1, null)).to.include('differ by 2.5.').and.include('is -0.1: 1 means equal scores in each round');
+    expect(jury(null, 'one_round')).to.include('not defined: it needs two rounds');
+    expect(jury(null, 'no_variation')).to.include('not defined: all scores are equal');
+    expect(jury(null, 'one_rater')).to.include('not defined: it needs two scores in a round');
+  });
+
+  it('shows members that failed or were too late, and no character that controls a terminal', () => {
+    const answer = { node: 'panel', label: 'ash', member: 'ash', model: MODEL, text: null, error: null };
+    const text = deliberationText(
+      {
+        ...{ rankings: [], results: [], analyses: [], juries: [] },
+        answers: [
+          { ...answer, status: 'discarded' },
+          { ...answer, member: 'elm', status: 'failed', error: 'No \u001b[2J such thing' },
+          { ...answer, status: 'answered', text: 'Another\nround \u202e' },
+        ],
+      },
+      plain,
+    );
+    expect(text).to.equal(
+      [
+        'Answers of panel panel',
+        `  ash  discarded  ${MODEL}`,
+        '    It had not answered when the panel closed.',
+        `  ash (elm)  failed  ${MODEL}`,
+        '    No \uFFFD[2J such thing',
+        '',
+        'Answers of panel panel',
+        `  ash  answered  ${MODEL}`,
+        '    Another',
+        '    round \uFFFD',
+        '',
+      ].join('\n'),
+    );
+  });
+});
+
+describe('The line of an event of a panel', () => {
+  const lineOf = (type: string, data: object): string =>
+    eventLine({ seq: 1, id: 'e', type, at: '2026-01-01', hash: '', data: { node: 'n', ...data } }, plain, null);
+
+  it('names the member', () => {
+    const of = { member: 'ash', panelStep: 1, step: 1, attempt: 1 };
+    expect(lineOf('NodeStarted', { ...of, model: MODEL })).to.match(/ ash: step 1, openai\/oak$/);
+    expect(lineOf('NodeCompleted', { ...of, output: { answer: 'Yes.' } })).to.match(/ ash: .*: answer of 4 characters/);
+    expect(lineOf('NodeCompleted', { ...of, output: { ranking: ['B', 'A'], comment: 'So' } })).to.match(
+      / ash: .*: ranked B, A "So"$/,
+    );
+    expect(lineOf('NodeFailed', { ...of, kind: 'refused', message: 'No.', retryable: false, final: true })).to.match(
+      / ash: refused: .*No\.$/,
+    );
+  });
+
+  it('shows how long the others have, and what has become of the members', () => {
+    expect(lineOf('QuorumReached', { until: '12:00' })).to.match(/QuorumReached .* the others have until 12:00$/);
+    const closed = { answered: ['a', 'b'], failed: ['c'], discarded: [], route: { next: ['write'], reason: '' } };
+    expect(lineOf('PanelClosed', { ...closed, result: null })).to.match(/ to write: answered a, b; failed c$/);
+    expect(lineOf('PanelClosed', { ...closed, result: { kept: ['b'] } })).to.match(/; failed c; kept b$/);
+    expect(lineOf('PanelClosed', { ...closed, result: { score: 7 } })).to.match(/; failed c; score 7$/);
+  });
+});
