@@ -109,12 +109,14 @@ describeInBrowser('The editor of a council with several minds', (browser) => {
     await fourth.getByRole('button', { name: 'Move Member 4 up' }).click();
     await fourth.getByLabel('Member id').fill('strict');
     await page.getByLabel('Score of the jury').selectOption('Lowest score');
+    await page.getByText('Model call settings').click();
+    await page.getByLabel('Fallback models', { exact: true }).fill('offline-3');
     await page.locator('summary', { hasText: 'Member 1' }).click();
     await page.getByRole('button', { name: 'Remove Member 1' }).click();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('Saved as version 2').waitFor();
     const jury = (await council.blueprints.get(id)).nodes[1];
-    expect(jury).to.include({ type: 'critic', aggregate: 'lowest' });
+    expect(jury).to.deep.include({ type: 'critic', aggregate: 'lowest', fallbacks: ['offline-3'] });
     expect(jury?.members).to.deep.equal([
       { id: 'm2', label: 'Member 2' },
       {

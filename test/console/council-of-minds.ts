@@ -65,13 +65,14 @@ export const broke =
   (run) =>
     failed(stepOf(run, member), retryInMs);
 
-/** A reviewer puts these members first, in this order, and the others as they were shown. */
+/** A reviewer puts these members first, in this order, and the others as they were shown. Its comment names the first. */
 export const ranked =
   (reviewer: string, best: readonly string[], comment: string): When =>
   (run) => {
     const { orderShown, ...step } = stepOf(run, reviewer);
     const order = [...best.filter((id) => orderShown.includes(id)), ...orderShown.filter((id) => !best.includes(id))];
-    return completed(step, { ranking: order.map((id) => letterAt(orderShown.indexOf(id))), comment });
+    const ranking = order.map((id) => letterAt(orderShown.indexOf(id)));
+    return completed(step, { ranking, comment: comment.replace('the first', `Response ${ranking[0]}`) });
   };
 
 const judged: When = (run) => {
@@ -80,7 +81,7 @@ const judged: When = (run) => {
   const [first = '', second = ''] = judge.orderShown.map((_, index) => letterAt(index));
   return completed(judge, {
     analysis: {
-      consensus: ['The sea is salty.'],
+      consensus: ['The sea is salty.', `Responses ${first} and ${second} name its colour, Response Z does not.`],
       contradictions: [
         {
           topic: 'How deep it is',
@@ -137,7 +138,7 @@ export function councilOfMinds(): Story {
     ranked('north', ['south', 'east'], 'South gives *reasons*.'),
     ranked('east', ['south', 'north'], 'Clear and short.'),
     ranked('south', ['east', 'north'], ''),
-    ranked('west', ['south', 'north', 'east'], 'South is the best.'),
+    ranked('west', ['south', 'north', 'east'], 'I like the first best.'),
     broke('moon'),
   );
   next(judged, wrote('chair', 'The sea, first draft'), ...scores(5, 7, 6));

@@ -3,12 +3,16 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Locator, Page } from 'playwright-core';
+import { CouncilClient } from '../../src/client/client.js';
+import type { LanguageModel } from '../../src/models/port.js';
 import { appendRecord } from '../support/console-records.js';
 import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import { RUN_ID } from '../support/given.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
 import { councilOfMinds } from './council-of-minds.js';
 
 const { events: EVENTS } = councilOfMinds();
@@ -60,13 +64,18 @@ describeInBrowser('The deliberation of a run', (browser) => {
     const section = sectionOf(page);
     const table = section.getByRole('group', { name: 'Ranking of Peer review' });
     await table.waitFor();
-    const rows = (await table.locator('tbody tr').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
+    const rows = await Promise.all(
+      (await table.locator('tbody tr').all()).map(async (row) => {
+        const cells = await row.locator('> :is(td, th):not(:has(li))').allInnerTexts();
+        return [...cells, (await row.getByRole('listitem').allInnerTexts()).join(', ')];
+      }),
+    );
     expect(rows).to.deep.equal([
-      '1 South 1.33 North: 1 of 2 · East: 1 of 2 · West: 1 of 3',
-      '2 North 0.33 East: 2 of 2 · South: 2 of 2 · West: 2 of 3',
-      '3 East not kept 0.33 North: 2 of 2 · South: 1 of 2 · West: 3 of 3',
+      ['1', 'South', '1.33', 'North: 1 of 2, East: 1 of 2, West: 1 of 3'],
+      ['2', 'North', '0.33', 'East: 2 of 2, South: 2 of 2, West: 2 of 3'],
+      ['3', 'East not kept', '0.33', 'North: 2 of 2, South: 1 of 2, West: 3 of 3'],
     ]);
-    await section.getByText('South is the best.').first().waitFor();
+    await section.getByText('I like South best.').first().waitFor();
     await section.getByText('Agreement is not defined: some answers were shown to more reviewers').waitFor();
     const meaning = section.getByText('Kendall’s W compares the orders of the reviewers');
     expect(await meaning.isVisible()).to.equal(false);
@@ -79,6 +88,8 @@ describeInBrowser('The deliberation of a run', (browser) => {
     const section = sectionOf(page);
     const lists = ['Consensus', 'Contradictions', 'Partial coverage', 'Unique insights', 'Blind spots'];
     for (const name of lists) await section.getByRole('region', { name, exact: true }).waitFor();
+    const agreed = await section.getByRole('region', { name: 'Consensus' }).innerText();
+    expect(agreed).to.match(/(North and South|South and North) name its colour, Response Z does not/);
     const stances = await section.getByRole('region', { name: 'Contradictions' }).innerText();
     expect(stances).to.match(/(North|South): Eleven kilometres\s+(North|South): Nobody has measured it/);
     expect(await section.getByRole('region', { name: 'Blind spots' }).innerText()).to.match(/None$/);
@@ -87,7 +98,7 @@ describeInBrowser('The deliberation of a run', (browser) => {
     expect(await scores.innerText()).to.match(/Juror A\s+9[\s\S]*Median of the scores\s+9/);
     await section.getByText('Krippendorff’s alpha 0.75').waitFor();
     await section.getByText('jury, step 13').click();
-    await section.getByText('it compares rounds, and there is one so far').waitFor();
+    await section.getByText('it compares rounds, and only one has several scores').waitFor();
     expect(await page.innerText('body')).not.to.match(/confidence|certainty/i);
   });
 
@@ -141,5 +152,69 @@ describeInBrowser('The deliberation of a run', (browser) => {
     await north.getByRole('heading', { name: 'The sea' }).waitFor();
     await north.getByText('Hash of the prompt').waitFor();
     expect(await faultsIn(offline)).to.deep.equal([]);
+  });
+});
+
+describeInBrowser('A panel at work', (browser) => {
+  const held = new Map<string, () => void>();
+  let service: RunningService;
+  let council: CouncilClient;
+
+  /** Each member says its model, and the rest when the test releases it. */
+  const model: LanguageModel = {
+    ...scriptedModel(),
+    async ask(request, call) {
+      const { model: name = '' } = request;
+      request.onToken?.(`I am ${name}`);
+      await new Promise<void>((resolve) => {
+        held.set(name, resolve);
+        call.signal.addEventListener('abort', () => resolve());
+      });
+      request.onToken?.(' and done.');
+      return { text: `I am ${name} and done.`, usage: { inputTokens: 1, outputTokens: 1 } };
+    },
+  };
+
+  before(async () => {
+    service = await startService({ model });
+    council = new CouncilClient({ url: service.url });
+  });
+  after(() => service.stop());
+
+  it('shows what each member writes, apart from the others', async () => {
+    const members = ['sea', 'land'].map((name) => ({ id: name, label: `The ${name}`, model: name }));
+    const blueprint = await council.blueprints.create({
+      name: 'Pair',
+      nodes: [
+        { id: 'plan', label: 'Plan', model: 'first' },
+        { id: 'panel', label: 'Panel', type: 'panel', members },
+      ],
+      edges: [{ source: 'plan', target: 'panel' }],
+    });
+    const run = await council.runs.start({ topic: 'The sea', blueprint });
+    await untilTrue(() => held.has('first'));
+    const page = await browser.open(`${service.url}/console/documents`);
+    const isFollowed = new Promise((resolve) =>
+      page.once('websocket', (socket) => socket.once('framereceived', resolve)),
+    );
+    await page.goto(`${service.url}/console/runs/${run.id}`);
+    await isFollowed;
+    held.get('first')?.();
+    for (const name of ['sea', 'land']) {
+      const writing = page.getByRole('region', { name: `The ${name} of Panel is writing` });
+      await writing.getByText(`I am ${name}`, { exact: true }).waitFor();
+    }
+    const section = page.getByRole('region', { name: 'Deliberation' });
+    const sea = section.getByRole('list', { name: 'Members of Panel' }).getByRole('listitem').first();
+    await sea.locator('summary').first().click();
+    await sea.getByRole('region', { name: 'The sea is writing' }).getByText('I am sea').waitFor();
+    held.get('sea')?.();
+    await sea.getByText('answered', { exact: true }).waitFor();
+    await sea.getByText('I am sea and done.').waitFor();
+    await page.getByRole('region', { name: 'The land of Panel is writing' }).waitFor();
+    expect(await page.getByRole('region', { name: 'The sea of Panel is writing' }).count()).to.equal(0);
+    held.get('land')?.();
+    expect(await run.result()).to.include({ status: 'completed' });
+    await section.getByText('2 of 2 answered').waitFor();
   });
 });

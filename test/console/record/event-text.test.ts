@@ -41,7 +41,7 @@ describe('Event texts', () => {
       'Attempt 2 of moon of panel failed: The call to the model failed. panel continues without this member.',
       'The quorum of panel has answered: the other members have 30 s left.',
       'panel closed with the answers of north, east and south (moon failed, west came too late) and sent it to review.',
-      'west of review ranked the answers: C, then B, then A: South is the best.',
+      'west of review ranked the answers: C, then B, then A: I like Response C best.',
       'review closed with the order south, north, east from north, east, south and west (moon failed) and sent it to judge.',
       'judge compared the answers and sent it to chair.',
       'a of jury scored the draft 5: Juror a wants more detail.',

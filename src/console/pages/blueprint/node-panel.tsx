@@ -5,7 +5,7 @@ import type { BlueprintNode } from '../../../generated/schemas.js';
 import { Button, Check, Select } from '../../ui/controls.js';
 import type { Change } from './draft.js';
 import { idFault, withEdge, withNodeChanged, withNodeRenamed, withoutNode } from './draft.js';
-import { ApprovalsFields, DeleteButton, NumberField, TextField } from './fields.js';
+import { ApprovalsFields, DeleteButton, NamesField, NumberField, TextField } from './fields.js';
 import { IdField } from './id-field.js';
 import { MemberFields } from './member-fields.js';
 import type { EditorRole } from './members.js';
@@ -82,7 +82,7 @@ const NUMBERS = [
   { field: 'temperature', label: 'Temperature, 0 to 2', placeholder: 'Default of the model' },
   { field: 'maxOutputTokens', label: 'Maximum of output tokens', placeholder: 'Default of the model' },
   { field: 'timeoutMs', label: 'Deadline in milliseconds', placeholder: 'Default of the service' },
-  { field: 'maxAttempts', label: 'Attempts before the run fails', placeholder: 'Default of the service' },
+  { field: 'maxAttempts', label: 'Attempts before it fails', placeholder: 'Default of the service' },
 ] as const;
 
 interface SetProps {
@@ -104,6 +104,13 @@ function CallSettings({ editor, node, set }: SetProps) {
           onEdit={(value) => set({ [field]: value }, field)}
         />
       ))}
+      <NamesField
+        editor={editor}
+        value={node.fallbacks ?? []}
+        label="Fallback models"
+        hint="Separated by commas, asked in order"
+        onEdit={(names) => set({ fallbacks: names.length === 0 ? undefined : [...names] }, 'fallbacks')}
+      />
     </details>
   );
 }

@@ -179,7 +179,7 @@ function executionShown(whole: Execution, then: Execution | undefined, waits: Up
   const score = scoreOf(then);
   const words = [
     `step ${step}`,
-    panel !== null && answeredText(panel.members.map((each) => each.state)),
+    panel !== null && score === null && answeredText(panel.members.map((each) => each.state)),
     score !== null && `score ${score}`,
     attempts.length > 1 && `${attempts.length} attempts`,
     isInherited && 'inherited',

@@ -65,7 +65,7 @@ function CouncilGraph({ store, camera, layoutGraph }: ViewProps) {
 
 function nodeShown({ id, label, role, state, doneTimes, lastScore, failedTimes, members }: NodeView): GraphNodeShown {
   const kind = role === 'critic' && members !== null ? 'jury' : role;
-  const done = members !== null && state !== 'idle' && answeredText(members);
+  const done = members !== null && lastScore === null && answeredText(members);
   const words = [
     kind,
     done,

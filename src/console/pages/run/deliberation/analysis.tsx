@@ -1,6 +1,7 @@
 /** A judge's comparison as five lists, with the labels of members in place of letters. */
 import type { ComponentChildren } from 'preact';
 import type { Analysis } from '../../../../generated/schemas.js';
+import { withNames } from './with-names.js';
 
 export interface AnalysisViewProps {
   readonly analysis: Analysis;
@@ -10,19 +11,20 @@ export interface AnalysisViewProps {
 
 export function AnalysisView({ analysis, labels }: AnalysisViewProps) {
   const nameOf = (letter: string): string => labels.get(letter) ?? letter;
+  const named = (text: string): string => withNames(text, labels);
   const { consensus, contradictions, partial_coverage: partial, unique_insights: insights } = analysis;
   return (
     <div class="analysis">
-      <List title="Consensus" items={consensus} />
+      <List title="Consensus" items={consensus.map(named)} />
       <List
         title="Contradictions"
         items={contradictions.map(({ topic, stances }) => (
           <>
-            {topic}
-            <ul>
+            {named(topic)}
+            <ul class="marked">
               {stances.map(({ response, stance }, index) => (
                 <li key={index}>
-                  <strong>{nameOf(response)}</strong>: {stance}
+                  <strong>{nameOf(response)}</strong>: {named(stance)}
                 </li>
               ))}
             </ul>
@@ -33,7 +35,7 @@ export function AnalysisView({ analysis, labels }: AnalysisViewProps) {
         title="Partial coverage"
         items={partial.map(({ responses, point }) => (
           <>
-            {point} <span class="muted small">only {responses.map(nameOf).join(', ')}</span>
+            {named(point)} <span class="muted small">only {responses.map(nameOf).join(', ')}</span>
           </>
         ))}
       />
@@ -41,11 +43,11 @@ export function AnalysisView({ analysis, labels }: AnalysisViewProps) {
         title="Unique insights"
         items={insights.map(({ response, insight }) => (
           <>
-            <strong>{nameOf(response)}</strong>: {insight}
+            <strong>{nameOf(response)}</strong>: {named(insight)}
           </>
         ))}
       />
-      <List title="Blind spots" items={analysis.blind_spots} />
+      <List title="Blind spots" items={analysis.blind_spots.map(named)} />
       {labels.size > 0 && (
         <p class="muted small">
           The judge saw no names: {[...labels].map(([letter, label]) => `Response ${letter} was ${label}`).join(', ')}.

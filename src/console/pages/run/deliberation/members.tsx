@@ -14,7 +14,7 @@ import { AttemptDetails } from '../attempt-details.js';
 import { StepPrompt } from '../step-prompt.js';
 import type { RunStore } from '../store.js';
 import { Critique } from './critique.js';
-import { labelsOfAnswers } from './ranking.js';
+import { commentOf, labelsOfAnswers } from './ranking.js';
 
 const TONES = {
   waiting: 'wait',
@@ -105,12 +105,13 @@ function MemberOutput({ store, execution, member }: MemberProps) {
   }
   if ('answer' in value) return <Prose text={value.answer} />;
   if ('score' in value) return <Critique {...value} />;
-  return 'ranking' in value ? <Order {...{ execution, member, comment: value.comment }} /> : null;
+  return 'ranking' in value ? <Order {...{ execution, member }} /> : null;
 }
 
 /** A reviewer's order of the answers, best first. */
-function Order({ execution, member, comment }: Omit<MemberProps, 'store'> & { readonly comment: string }) {
+function Order({ execution, member }: Omit<MemberProps, 'store'>) {
   const labels = labelsOfAnswers(execution);
+  const comment = commentOf(execution, member);
   return (
     <>
       <ol class="marked">
@@ -118,7 +119,7 @@ function Order({ execution, member, comment }: Omit<MemberProps, 'store'> & { re
           <li key={each}>{labels.get(each) ?? each}</li>
         ))}
       </ol>
-      {comment.trim() !== '' && (
+      {comment !== null && (
         <blockquote>
           <Prose text={comment} />
         </blockquote>

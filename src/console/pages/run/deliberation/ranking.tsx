@@ -2,10 +2,11 @@
 import type { RankResult } from '../../../../generated/schemas.js';
 import type { Execution } from '../../../record/executions.js';
 import type { MemberExecution } from '../../../record/member-executions.js';
-import { rankingOf } from '../../../record/member-executions.js';
+import { labelsByLetter, rankingOf } from '../../../record/member-executions.js';
 import { Prose } from '../../../ui/prose.js';
 import { RankAgreementLine } from './agreement.js';
 import { figureText } from './figure-text.js';
+import { withNames } from './with-names.js';
 
 export interface RankingProps {
   readonly execution: Execution;
@@ -38,14 +39,20 @@ export function Ranking({ execution, reviewers, result: { points, kept, agreemen
                   {!isAllKept && !kept.includes(member) && <span class="small muted"> not kept</span>}
                 </th>
                 <td class="numeric">{figureText(given)}</td>
-                <td class="small">{placesOf(member, reviewers).join(' · ')}</td>
+                <td class="small">
+                  <ul>
+                    {placesOf(member, reviewers).map((place, index) => (
+                      <li key={index}>{place}</li>
+                    ))}
+                  </ul>
+                </td>
               </tr>
             ))}
           </tbody>
         </table>
       </div>
       <RankAgreementLine agreement={agreement} />
-      <Comments reviewers={reviewers} />
+      <Comments {...{ execution, reviewers }} />
     </>
   );
 }
@@ -63,12 +70,10 @@ function placesOf(member: string, reviewers: readonly MemberExecution[]): readon
   });
 }
 
-function Comments({ reviewers }: { readonly reviewers: readonly MemberExecution[] }) {
-  const said = reviewers.flatMap(({ member, label, output }) => {
-    const value = output?.value;
-    return value !== undefined && 'ranking' in value && value.comment.trim() !== ''
-      ? [{ member, label, comment: value.comment }]
-      : [];
+function Comments({ execution, reviewers }: Pick<RankingProps, 'execution' | 'reviewers'>) {
+  const said = reviewers.flatMap((reviewer) => {
+    const comment = commentOf(execution, reviewer);
+    return comment === null ? [] : [{ ...reviewer, comment }];
   });
   if (said.length === 0) return null;
   return (
@@ -83,4 +88,11 @@ function Comments({ reviewers }: { readonly reviewers: readonly MemberExecution[
       ))}
     </dl>
   );
+}
+
+/** The comment of a reviewer with the labels of members in place of letters, or null if it has none. */
+export function commentOf({ panelsRead }: Execution, { output, orderShown }: MemberExecution): string | null {
+  const value = output?.value;
+  if (value === undefined || !('ranking' in value) || value.comment.trim() === '') return null;
+  return withNames(value.comment, labelsByLetter({ orderShown, panelsRead }));
 }
