@@ -5,7 +5,7 @@ import type { Plan } from '../../graph/plan.js';
 import { callEndedBy } from '../../run/effort.js';
 import type { RunState } from '../../run/state.js';
 import { attemptOf, newStep, stepsBefore } from './new-step.js';
-import { answersCarried, closedPanel } from './panel-steps.js';
+import { answersKept, closedPanel } from './panel-steps.js';
 import type {
   Attempt,
   RunHistory,
@@ -53,7 +53,7 @@ export class HistoryBuilder {
     this.#last = this.#requested;
     this.#parent = first.data.parent;
     this.#stepsBefore = after.progress.steps;
-    this.#keptAnswers = answersCarried(after);
+    this.#keptAnswers = answersKept(after);
     this.#steps = new Map(stepsBefore(after, this.#requested).map((step) => [step.step, step]));
     for (const step of this.#steps.values()) this.#noteMembers(step);
   }

@@ -1,10 +1,11 @@
 /** The members' part of panels, ranks and juries in the history of a run. */
+import { inheritedAnswers } from '../../audit/inherited-answers.js';
 import type { PanelAnswers } from '../../run/deliberation.js';
 import { membersOf, readsPanel } from '../../run/members.js';
 import type { OpenPanel } from '../../run/panels.js';
 import { openPanel } from '../../run/panels.js';
 import type { FrontierNode, RunState } from '../../run/state.js';
-import type { Attempt, EventRef, MemberStep, PanelEnd, PanelSteps } from './run-history.js';
+import type { Attempt, EventRef, KeptAnswers, MemberStep, PanelEnd, PanelSteps } from './run-history.js';
 
 /**
  * The members of a panel, rank or jury under way, none of which has an attempt in this run.
@@ -52,14 +53,12 @@ export function panelsReadBy({ plan }: RunState, { node, branch }: FrontierNode)
   return panel === null ? [] : [panel];
 }
 
-/** The answers of panels that the branches of a run carry, each panel once. */
-export function answersCarried({ progress }: RunState): readonly PanelAnswers[] {
-  const { frontier, arrivals, ended } = progress;
-  const panels = [...frontier, ...arrivals, ...ended].flatMap(({ branch }) => {
-    const { panel = null, inDraft = [] } = branch.deliberation ?? {};
-    return panel === null ? inDraft : [panel, ...inDraft];
-  });
-  return [...new Map(panels.toReversed().map((each) => [each.panelStep, each])).values()].sort(
-    (a, b) => a.panelStep - b.panelStep,
-  );
+/** The answers of closed panels that a fork holds at its start, by panel. */
+export function answersKept(run: RunState): readonly KeptAnswers[] {
+  const panels = new Map<number, KeptAnswers>();
+  for (const { node, panelStep, answer } of inheritedAnswers(run)) {
+    const { answers = [] } = panels.get(panelStep) ?? {};
+    panels.set(panelStep, { node, panelStep, answers: [...answers, answer] });
+  }
+  return [...panels.values()];
 }

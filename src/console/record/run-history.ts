@@ -142,6 +142,12 @@ export interface Ownership {
   readonly left: (EventRef & { readonly how: 'paused' | 'shutdown' | 'lost' | 'ended' }) | null;
 }
 
+/** The answers of a panel that a fork keeps. */
+export interface KeptAnswers extends Pick<PanelAnswers, 'node' | 'answers'> {
+  /** Number of the panel: the step of its first member. */
+  readonly panelStep: number;
+}
+
 /** How a run ended. */
 export type RunEnd = EventRef &
   ({ readonly how: 'completed' } | { readonly how: 'failed'; readonly failure: RunFailedData });
@@ -157,7 +163,7 @@ export interface RunHistory {
   /** In the order of their first starts, known steps of the parent first. */
   readonly steps: readonly Step[];
   /** The answers of the parent's panels that this fork keeps. */
-  readonly keptAnswers: readonly PanelAnswers[];
+  readonly keptAnswers: readonly KeptAnswers[];
   readonly pauses: readonly RecordedPause[];
   readonly owners: readonly Ownership[];
   readonly end: RunEnd | null;

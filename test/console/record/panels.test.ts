@@ -1,13 +1,19 @@
 import { expect } from 'chai';
+import { deliberationOf } from '../../../src/audit/deliberation.js';
 import type { RunEvent } from '../../../src/client/run-events.js';
 import type { Execution, ExecutionTrace } from '../../../src/console/record/executions.js';
 import { traceAt } from '../../../src/console/record/executions.js';
 import { compareRuns } from '../../../src/console/record/compare.js';
 import { graphViewAt } from '../../../src/console/record/graph.js';
+import type { PanelExecution } from '../../../src/console/record/member-executions.js';
 import { labelsByLetter, rankingOf } from '../../../src/console/record/member-executions.js';
+import type { DeliberationRecord, MemberAnswer } from '../../../src/generated/schemas.js';
 import { timelineAt } from '../../../src/console/record/timeline.js';
+import type { Plan } from '../../../src/graph/plan.js';
 import { present } from '../../../src/system/element.js';
 import { recordOf } from '../../support/console-records.js';
+import { goldenHistories } from '../../support/golden-histories.js';
+import { randomStory } from '../../support/random-history.js';
 import { at, councilOfMinds, forkedAt, openPanelStory } from '../council-of-minds.js';
 
 const EVENTS: readonly RunEvent[] = councilOfMinds().events;
@@ -175,6 +181,92 @@ describe('A fork of a deliberation in the console', () => {
     expect(shorter?.pairs[0]).to.include({ node: 'panel', similarity: 'differs' });
   });
 });
+
+describe('The deliberation in the console', () => {
+  it('is the same as that of the service, after every event of any history', async () => {
+    const stories = [councilOfMinds(), forkedAt(openPanelStory(), 14), forkedAt(councilOfMinds(), 26)];
+    for (const { events } of stories) await expectSameAsService(events, 'story');
+    const golden = [...goldenHistories()].filter(([, events]) => events.some(({ type }) => type === 'PanelClosed'));
+    expect(golden.length).to.be.greaterThan(0);
+    for (const [name, events] of golden) await expectSameAsService(events, name);
+    for (let seed = 1; seed <= 12; seed += 1) await expectSameAsService(randomStory(seed).events, `seed ${seed}`);
+  });
+});
+
+async function expectSameAsService(events: readonly RunEvent[], name: string): Promise<void> {
+  const record = recordOf(events);
+  const runId = present(record.stateAt(0), 'run').runId;
+  for (const { seq } of events) {
+    const ofService = present(await deliberationOf(runId, each(events.slice(0, seq + 1))), 'deliberation');
+    const { plan } = present(record.stateAt(seq), 'state');
+    expect(deliberationIn(traceOf(seq, record), plan), `${name} at ${seq}`).to.deep.equal(ofService);
+  }
+}
+
+async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
+  yield* items;
+}
+
+/** What the console shows, in the form of the service's answer. */
+function deliberationIn({ executions, keptAnswers }: ExecutionTrace, plan: Plan): DeliberationRecord {
+  const kept = keptAnswers.flatMap(({ node, answers }) =>
+    answers.map((answer): MemberAnswer => ({ node, ...answer, status: 'answered', error: null })),
+  );
+  const own = executions.flatMap((execution) =>
+    execution.panel === null ? [] : [{ ...execution, ...execution.panel }],
+  );
+  const results = own.flatMap(({ node, closed }) => {
+    const result = closed?.result ?? null;
+    return result !== null && 'points' in result ? [{ node, points: result.points, agreement: result.agreement }] : [];
+  });
+  return {
+    answers: [...kept, ...own.filter(({ role }) => role === 'panel').flatMap(answersIn)],
+    rankings: own.filter(({ role }) => role === 'rank').flatMap(rankingsIn),
+    results,
+    analyses: executions.flatMap(({ node, model, orderShown, output }) => {
+      const value = output?.value;
+      return value !== undefined && 'analysis' in value
+        ? [{ node, model, order_shown: [...orderShown], analysis: value.analysis }]
+        : [];
+    }),
+    juries: own.filter(({ role }) => role === 'critic').flatMap((jury) => juryIn(jury, plan)),
+  };
+}
+
+type Own = Execution & PanelExecution;
+
+function answersIn({ node, members }: Own): readonly MemberAnswer[] {
+  return members.flatMap(({ member, label, model, state: status, error, output }): readonly MemberAnswer[] => {
+    if (status !== 'answered' && status !== 'failed' && status !== 'discarded') return [];
+    const value = output?.value;
+    const text = value !== undefined && 'answer' in value ? value.answer : null;
+    return [{ node, member, label, model, text, status, error }];
+  });
+}
+
+function rankingsIn({ node, members }: Own): DeliberationRecord['rankings'] {
+  return members.flatMap((reviewer) => {
+    const ranking = rankingOf(reviewer);
+    const value = reviewer.output?.value;
+    if (ranking === null || value === undefined || !('ranking' in value)) return [];
+    const { member, model, orderShown } = reviewer;
+    return [
+      { node, reviewer: member, model, order_shown: [...orderShown], ranking: [...ranking], comment: value.comment },
+    ];
+  });
+}
+
+function juryIn({ node, members, closed }: Own, plan: Plan): DeliberationRecord['juries'] {
+  const scores = members.flatMap(({ member, model, output }) => {
+    const value = output?.value;
+    return value !== undefined && 'score' in value ? [{ member, model, ...value }] : [];
+  });
+  const result = closed?.result ?? null;
+  if (scores.length === 0 && closed === null) return [];
+  const { score = null, agreement = null } = result !== null && 'score' in result ? result : {};
+  const { aggregate = 'median' } = plan.node(node);
+  return [{ node, scores, aggregate, score, agreement }];
+}
 
 function traceOf(seq: number, record = RECORD): ExecutionTrace {
   return present(traceAt(record, seq, record.events[seq]?.at ?? ''), 'trace');
