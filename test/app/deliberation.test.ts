@@ -98,6 +98,37 @@ describe('Panels, ranks, judges and juries', () => {
     await expectVerified(runId);
   });
 
+  it('show the node and what is answered so far while a member is at work', async () => {
+    bench = await deliberatingService((_, { body }) => (body.model === 'yew' ? hangs : null));
+    const nodes = [{ id: 'begin' }, PANEL, { ...PANEL, id: 'later' }];
+    const runId = await bench.start({ nodes, edges: [edge('begin', 'panel'), edge('panel', 'later')] });
+    const { rest } = bench;
+    await untilTrue(async () => dataOf(await bench.events(runId), 'NodeCompleted').length === 4);
+    const events = await bench.events(runId);
+    for (const { seq } of events) {
+      const state = rest.read(await rest.get(`/api/runs/${runId}/state?at=${seq}`), 200, 'folded-run.json');
+      const node = seq < 3 ? null : seq < 5 ? 'begin' : 'panel';
+      expect(state, `after ${seq}`).to.include({ active_node: node, paused: false });
+      rest.read(await rest.get(`/api/runs/${runId}/chart?at=${seq}`), 200, 'chart.json');
+    }
+    const state = rest.read(await rest.get(`/api/runs/${runId}/state`), 200, 'folded-run.json');
+    expect(state).to.include({ status: 'running', current_draft: 'Text of plain', iteration_count: 1 });
+    const { states } = rest.read(await rest.get(`/api/runs/${runId}/chart`), 200, 'chart.json');
+    expect(states).to.have.nested.property('running.states.n1.tags').that.deep.equals(['active']);
+    expect(await rest.poll(runId)).to.include({ status: 'running', iteration_count: 1, final_draft: null });
+    const { usage } = rest.read(await rest.get(`/api/runs/${runId}`), 200, 'history-record.json');
+    expect(usage).to.include({ calls: 5, unmetered_calls: 1 });
+    expect((await deliberation(runId)).answers.map(({ member: id }) => id)).to.deep.equal([
+      ...FOUR.slice(0, 3).map((name) => `${name}-id`),
+    ]);
+    const prompt = rest.read(await rest.get(`/api/runs/${runId}/prompt?step=5`), 200, 'step-prompt.json');
+    expect(prompt).to.include({ node: 'panel', member: 'yew-id', role: 'panel', verified: true });
+    await expectVerified(runId);
+    rest.read(await rest.post(`/api/councils/run/${runId}/cancel`), 200, 'run-result.json');
+    expect((await deliberation(runId)).answers).to.have.lengthOf(3);
+    await expectVerified(runId);
+  });
+
   it('fail a run below the quorum of its panel, and show what was answered', async () => {
     bench = await deliberatingService((_, { body }) =>
       ['ash', 'yew'].includes(body.model) ? refuses(400, { message: `No ${body.model}.` }) : null,

@@ -163,7 +163,9 @@ function heading(text: string, style: Styler): string {
 }
 
 function indented(text: string): string {
-  return printable(text).trimEnd().replaceAll(/^/gm, '    ');
+  return printable(text)
+    .trimEnd()
+    .replaceAll(/^(?=.)/gm, '    ');
 }
 
 function lines(all: readonly string[]): string {
