@@ -127,6 +127,42 @@ describeInBrowser('The editor of a council with several minds', (browser) => {
     ]);
   });
 
+  it('gives a rank reviewers of its own, or those of its panel', async () => {
+    const { id } = await council.blueprints.create({
+      name: 'Ranked',
+      nodes: [
+        { id: 'panel', label: 'Panel', type: 'panel', members: ['offline', 'offline'] },
+        { id: 'rank', label: 'Rank' },
+        { id: 'judge', label: 'Judge' },
+      ],
+      edges: [
+        { source: 'panel', target: 'rank' },
+        { source: 'rank', target: 'judge' },
+      ],
+    });
+    const page = await browser.open(urlOf(id));
+    await node(page, 'Rank').click();
+    await page.getByLabel('Role').selectOption('Rank: orders the answers of a panel');
+    const own = page.getByLabel('Reviewers of its own, instead of the members of the panel');
+    await own.check();
+    await page.getByRole('button', { name: 'Add a reviewer' }).click();
+    await page.getByRole('group', { name: 'Member 4' }).getByLabel('Member label').fill('Outsider');
+    await node(page, 'Judge').click();
+    await page.getByLabel('Role').selectOption('Judge: compares the answers of a panel');
+    expect(await page.getByRole('group', { name: 'Members' }).count()).to.equal(0);
+    await page.getByText('Valid', { exact: true }).waitFor();
+    await page.keyboard.press('Control+s');
+    await page.getByText('Saved as version 2').waitFor();
+    const [, rank, judge] = (await council.blueprints.get(id)).nodes;
+    expect([rank?.type, judge?.type]).to.deep.equal(['rank', 'judge']);
+    expect(rank?.members?.[3]).to.deep.include({ label: 'Outsider' });
+    await node(page, 'Rank').click();
+    await own.uncheck();
+    await page.keyboard.press('Control+s');
+    await page.getByText('Saved as version 3').waitFor();
+    expect((await council.blueprints.get(id)).nodes[1]).not.to.have.property('members');
+  });
+
   it('keeps the focus on the member that moves by keyboard', async () => {
     const { id } = await council.blueprints.create({
       name: 'Panel',

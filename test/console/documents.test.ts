@@ -133,8 +133,8 @@ describeInBrowser('The documents of the console', (browser) => {
     const meant = page.locator('[aria-current="true"]');
     await meant.getByText('Line 59').waitFor();
     expect(await meant.innerText()).to.include(`Chunk ${chunks}`);
-    expect(await page.evaluate('document.activeElement.ariaCurrent')).to.equal('true');
-    expect(await page.evaluate<number>('scrollY')).to.be.greaterThan(0);
+    await page.locator('[aria-current="true"]:focus').waitFor();
+    await page.waitForFunction('scrollY > 0');
     await page.getByRole('link', { name: 'Previous' }).click();
     await page.getByText('A first page.').waitFor();
     expect(await meant.count()).to.equal(0);
