@@ -83,8 +83,8 @@ export interface Failed {
  * Asks the model of a step and reads its answer. An answer without its thoughts becomes the draft. If an answer in JSON is
  * unusable, it asks once more, without tools.
  */
-export async function execute(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
-  return await EXECUTORS[ROLES[step.promptInput.role].answer](step, ask);
+export function execute(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
+  return EXECUTORS[ROLES[step.promptInput.role].answer](step, ask);
 }
 
 const EXECUTORS: Readonly<Record<ModelRequest['answer'], (step: StepInput, ask: Ask) => Promise<StepOutput | Failed>>> =
@@ -109,22 +109,26 @@ async function draft(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
   return { kind: 'drafted', draft: text };
 }
 
-async function critique(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
-  return await askForJson(step, ask, {
-    ...{ noun: 'critique', unusable: 'unusable_critique', again: 'Score the draft again.' },
-    wanted: 'a number "score" from 0 to 10 and a string "feedback"',
-    read(answer) {
-      const found = readCritique(answer);
-      if (found === null) return null;
-      const feedback = cutAtSentence(found.feedback, MAX_FEEDBACK_CHARS);
-      return { kind: 'scored', score: found.score, feedback };
-    },
-  });
+const CRITIQUE: JsonAnswer = {
+  noun: 'critique',
+  unusable: 'unusable_critique',
+  again: 'Score the draft again.',
+  wanted: 'a number "score" from 0 to 10 and a string "feedback"',
+  read(answer) {
+    const found = readCritique(answer);
+    if (found === null) return null;
+    const feedback = cutAtSentence(found.feedback, MAX_FEEDBACK_CHARS);
+    return { kind: 'scored', score: found.score, feedback };
+  },
+};
+
+function critique(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
+  return askForJson(step, ask, CRITIQUE);
 }
 
-async function ranking(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
+function ranking(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
   const letters = lettersShown(step.promptInput);
-  return await askForJson(step, ask, {
+  return askForJson(step, ask, {
     ...{ noun: 'ranking', unusable: 'unusable_ranking', again: 'Rank the responses again.' },
     wanted: `a list "ranking" of the letters ${enumerated(letters)}, each once, and a string "comment"`,
     read(answer) {
@@ -134,9 +138,9 @@ async function ranking(step: StepInput, ask: Ask): Promise<StepOutput | Failed> 
   });
 }
 
-async function analysis(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
+function analysis(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
   const letters = lettersShown(step.promptInput);
-  return await askForJson(step, ask, {
+  return askForJson(step, ask, {
     ...{ noun: 'analysis', unusable: 'unusable_analysis', again: 'Compare the responses again.' },
     wanted: 'the lists "consensus", "contradictions", "partial_coverage", "unique_insights" and "blind_spots"',
     read(answer) {
@@ -160,16 +164,17 @@ interface JsonAnswer {
 async function askForJson(
   step: StepInput,
   ask: Ask,
-  { noun, unusable, wanted, again, read }: JsonAnswer,
+  { noun, unusable, wanted, again: askAgain, read }: JsonAnswer,
 ): Promise<StepOutput | Failed> {
   const request = requestOf(step);
   const first = await converseWith(request, step, ask).catch(emptyInsteadOfFailure);
   const output = read(first.text);
   if (output !== null) return output;
-  const hint = `Your last answer could not be used: ${unusableAnswer(first.text, wanted)} ${again}`;
+  const hint = `Your last answer could not be used: ${unusableAnswer(first.text, wanted)} ${askAgain}`;
   const { text } = await ask(withResults(request, first.rounds, hint)).catch(emptyInsteadOfFailure);
-  const message = `Cannot use the ${noun} of node "${step.node.id}": ${unusableAnswer(text, wanted)}`;
-  return read(text) ?? failed(unusable, message, true);
+  const again = read(text);
+  if (again !== null) return again;
+  return failed(unusable, `Cannot use the ${noun} of node "${step.node.id}": ${unusableAnswer(text, wanted)}`, true);
 }
 
 async function converseWith(request: ModelRequest, { node, kit, signal }: StepInput, ask: Ask): Promise<Conversation> {

@@ -103,14 +103,18 @@ function isAwaited(run: RunState, data: NodeStartedData): boolean {
 /** Whether a node is expected to start; one with members starts with the first of them. */
 function isFirstAwaited(run: RunState, data: NodeStartedData): boolean {
   const { plan, progress } = run;
-  const { node, step, member, panelStep, order_shown: order = [] } = data;
-  if (step !== progress.steps + 1 || !progress.arrivals.some((each) => each.node === node)) return false;
+  const { node, step, member, order_shown: order = [] } = data;
+  const arrived = progress.arrivals.filter((each) => each.node === node);
+  if (step !== progress.steps + 1 || arrived.length === 0) return false;
+  if (!hasMembers(plan.node(node))) {
+    if (member !== undefined || data.panelStep !== undefined) return false;
+    if (arrived.every(({ branch }) => branch.deliberation === null)) return order.length === 0;
+    return isOrderOf(plan, { node, branch: branchInto(run, node, step), member: null }, order);
+  }
   const branch = branchInto(run, node, step);
-  const first = hasMembers(plan.node(node))
-    ? { member: membersOf(plan, { node, branch })[0]?.id, panelStep: step }
-    : null;
-  if (first?.member !== member || first?.panelStep !== panelStep) return false;
-  return isOrderOf(plan, { node, branch, member: member ?? null }, order);
+  const [first] = membersOf(plan, { node, branch });
+  if (first === undefined || first.id !== member || data.panelStep !== step) return false;
+  return isOrderOf(plan, { node, branch, member }, order);
 }
 
 /** Whether an event of a step names its member and panel as the step's start did. */
@@ -125,9 +129,11 @@ function isOwnStep(
 /** Whether a member answers in time, and as its node's members do. */
 function mayComplete(run: RunState, data: NodeCompletedData, at: string): boolean {
   const begun = run.progress.frontier.find((each) => each.step === data.step);
-  if (!isOwnStep(run, data)) return false;
-  if (begun === undefined || begun.seat === null) return data.route !== undefined;
-  return begun.active && !isOver(begun.seat, at) && isOutputOf(run.plan.node(data.node).role, data.output);
+  if (begun === undefined) return false;
+  const { seat, active } = begun;
+  if (seat === null) return data.member === undefined && data.panelStep === undefined && data.route !== undefined;
+  if (seat.member !== data.member || seat.panelStep !== data.panelStep) return false;
+  return active && !isOver(seat, at) && isOutputOf(run.plan.node(data.node).role, data.output);
 }
 
 function isQuorum(run: RunState, { node, panelStep, until }: QuorumReachedData, at: string): boolean {

@@ -3,7 +3,7 @@ import type { RenderedPrompt } from '../council/prompt.js';
 import { renderPrompt } from '../council/prompt.js';
 import { grantedTools, renderedTools, toolsAsRecorded } from '../council/tools/tool.js';
 import type { PromptInput } from '../models/port.js';
-import type { GraphNode, Reservation } from '../generated/schemas.js';
+import type { GraphNode, NodeStartedData, Reservation } from '../generated/schemas.js';
 import { reservationOf } from './budget/spending.js';
 import type { StepPlace } from './members.js';
 import { branchInto } from './frontier.js';
@@ -25,27 +25,33 @@ export type AttemptStart = Pick<FrontierNode, 'node' | 'step' | 'attempt' | 'mod
 /** Records the start of an attempt. */
 export function startNode(pending: PendingEvents, attempt: AttemptStart, delayMs: number): void {
   const { run, context } = pending;
-  const { node, step } = attempt;
-  const tools = toolsAsRecorded(run.plan.node(node).tools, context.isToolAvailable);
-  const { orderShown, masked } = shownAt(run, attempt, context.sha256);
-  const assignment = assignmentOf(run, { ...attempt, tools, orderShown });
-  const name = attempt.model ?? context.fullName(nodeOf(run, attempt).model);
+  const { node, step, branch, seat } = attempt;
+  const graphNode = nodeOf(run, attempt);
+  const tools = toolsAsRecorded(graphNode.tools, context.isToolAvailable);
+  const shown = shownAt(run, attempt, context.sha256);
+  const assignment = assignmentOf(run, { node, branch, seat, tools, orderShown: shown.orderShown });
+  const { rendered } = assignment;
+  const model = attempt.model ?? context.fullName(graphNode.model);
   pending.assignments.set(callOf(attempt), assignment);
-  pending.write({
-    type: 'NodeStarted',
-    data: {
-      ...{ step, node, attempt: attempt.attempt },
-      ...memberOf(attempt),
-      ...(orderShown.length > 0 && { order_shown: [...orderShown] }),
-      ...(masked.length > 0 && { masked: [...masked] }),
-      iteration: run.progress.iterationCount,
-      inputHash: promptHash(assignment.rendered, context.sha256),
-      model: name,
-      tools,
-      delayMs,
-      ...(run.spending !== null && { reserved: reservationFor(run, attempt, { ...assignment, tools, name, context }) }),
-    },
+  const started = {
+    step,
+    node,
+    attempt: attempt.attempt,
+    iteration: run.progress.iterationCount,
+    inputHash: promptHash(rendered, context.sha256),
+    model,
+    tools,
+    delayMs,
+  };
+  const isPlain = seat === null && shown === NOTHING_SHOWN && run.spending === null;
+  const rest = (): Partial<NodeStartedData> => ({
+    ...memberOf(attempt),
+    ...(shown.orderShown.length > 0 && { order_shown: [...shown.orderShown] }),
+    ...(shown.masked.length > 0 && { masked: [...shown.masked] }),
+    ...(run.spending !== null && { reserved: reservationFor(run, attempt, { rendered, tools, name: model, context }) }),
   });
+  // Node 20 is slow at spreads, and most starts need none.
+  pending.write({ type: 'NodeStarted', data: isPlain ? started : { ...started, ...rest() } });
 }
 
 /** The first attempts of a node's steps: one, or one of each member, numbered from a step. */
@@ -82,9 +88,12 @@ export function shownAt(
   at: Pick<FrontierNode, 'node' | 'step' | 'branch' | 'seat'>,
   sha256: Sha256,
 ): { readonly orderShown: readonly string[]; readonly masked: readonly string[] } {
+  if (at.branch.deliberation === null) return NOTHING_SHOWN;
   const orderShown = orderAt(run, at, sha256);
   return { orderShown, masked: shownTo(run.plan, placeOf(at), orderShown).masked };
 }
+
+const NOTHING_SHOWN = { orderShown: [], masked: [] };
 
 /** The order of the answers that a step's prompt shows. */
 export function orderAt(
@@ -152,14 +161,9 @@ export function assignmentOf(run: RunState, at: PromptPlace): Assignment {
 /** The prompt input of an attempt. Pure: a reader can derive it from the attempt's NodeStarted event and those before. */
 export function promptInputFor(run: RunState, at: PromptPlace): PromptInput {
   const { label, role, systemPrompt } = nodeOf(run, at);
+  const { draft, deliberation } = at.branch;
   const feedback = at.branch.feedback.map(({ text }) => text);
-  return {
-    label,
-    role,
-    systemPrompt,
-    topic: run.progress.inputTopic,
-    ...shownTo(run.plan, placeOf(at), at.orderShown).input,
-    feedback,
-    ...renderedTools(at.tools),
-  };
+  const topic = run.progress.inputTopic;
+  const input = { label, role, systemPrompt, topic, draft, feedback, ...renderedTools(at.tools) };
+  return deliberation === null ? input : { ...input, ...shownTo(run.plan, placeOf(at), at.orderShown).input };
 }
