@@ -18,7 +18,8 @@ export class FaultInjection {
   /** How often each fault was injected. */
   readonly injected: Partial<Record<FaultKind, number>> = {};
   readonly #deps: FaultInjectionDeps;
-  #modelFault: { readonly kind: FaultKind; readonly untilMs: number } | null = null;
+  #modelFaults: readonly { readonly kind: FaultKind; readonly untilMs: number; readonly mind: string | undefined }[] =
+    [];
   /** Instances with a fault after which others may suspect them. */
   readonly #deadly = new Set<number>();
 
@@ -38,10 +39,11 @@ export class FaultInjection {
     return plan.faults.every(({ atMs, forMs }) => atMs + forMs <= scheduler.nowMs);
   }
 
-  /** The current fault of the model, or null if it has none. */
-  get ofModel(): FaultKind | null {
-    const fault = this.#modelFault;
-    return fault !== null && fault.untilMs > this.#deps.scheduler.nowMs ? fault.kind : null;
+  /** The current fault of a model, or null if it has none: the last of those that meet it. */
+  ofModel(model: string): FaultKind | null {
+    const { nowMs } = this.#deps.scheduler;
+    const met = this.#modelFaults.filter(({ untilMs, mind = model }) => untilMs > nowMs && mind === model);
+    return met.at(-1)?.kind ?? null;
   }
 
   /** Whether other instances may suspect an instance. */
@@ -67,7 +69,7 @@ export class FaultInjection {
   mend(): void {
     const { instances } = this.#deps;
     this.isMended = true;
-    this.#modelFault = null;
+    this.#modelFaults = [];
     for (const each of instances) {
       each.armed.length = 0;
       each.isMended = true;
@@ -76,7 +78,7 @@ export class FaultInjection {
     }
   }
 
-  #inject({ kind, slot, forMs }: Fault): void {
+  #inject({ kind, slot, forMs, mind }: Fault): void {
     if (this.isMended) return;
     const { plan, scheduler, instances, onFault } = this.#deps;
     const instance = instances[slot];
@@ -126,7 +128,7 @@ export class FaultInjection {
         if (instance.process !== null) instance.process.wallOffsetMs += (kind === 'clock-ahead' ? 1 : -1) * forMs * 100;
         return;
       default:
-        this.#modelFault = { kind, untilMs };
+        this.#modelFaults = [...this.#modelFaults, { kind, untilMs, mind }];
     }
   }
 }

@@ -1,7 +1,6 @@
 /** The plan of a history from its seed: faults and requests. */
 import type { Graph, RunBudget } from '../../src/generated/schemas.js';
-import { fixedGraph } from '../../src/council/fixed-graph.js';
-import { graphOf } from '../support/given.js';
+import { GRAPHS, PANEL_GRAPHS, PLAIN_GRAPHS, SINGLE_MINDS } from './graphs.js';
 import type { AppendFault } from './simulated-log.js';
 import { Draws } from './scheduler.js';
 
@@ -36,6 +35,8 @@ const COST_FAULTS = [
   'connection-lost',
 ] as const;
 
+const MODEL_FAULTS = ['model-unavailable', 'model-hangs', 'model-nonsense', 'model-refuses'] as const;
+
 /** Faults that a plan draws. The engine must survive them. It cannot survive `append-forgotten`. */
 const DRAWN_FAULTS = [
   ...AT_APPENDS,
@@ -56,10 +57,7 @@ const DRAWN_FAULTS = [
   'events-repeated',
   'clock-ahead',
   'clock-back',
-  'model-unavailable',
-  'model-hangs',
-  'model-nonsense',
-  'model-refuses',
+  ...MODEL_FAULTS,
 ] as const;
 
 /** Every fault of a plan. */
@@ -73,12 +71,14 @@ export const TAKEOVER_FAULTS: ReadonlySet<FaultKind> = new Set<FaultKind>([
   ...(['append-dies-after', 'append-dies-before', 'crash-at-rows'] as const),
 ]);
 
-/** A fault of an instance, or of the model of all, at a virtual time in milliseconds. */
+/** A fault of an instance, or of the models of all, at a virtual time in milliseconds. */
 export interface Fault {
   readonly kind: FaultKind;
   readonly atMs: number;
   readonly slot: number;
   readonly forMs: number;
+  /** The only model that has this fault. Absent: all. */
+  readonly mind?: string;
 }
 
 export function appendFaultOf(kind: FaultKind): AppendFault | null {
@@ -143,40 +143,6 @@ export interface Plan {
   readonly faults: readonly Fault[];
 }
 
-const NODE = { timeoutMs: 1_500, maxAttempts: 3 };
-const QUORUM = { by: ['ann', 'bob', 'cat'], quorum: 2 };
-/** The built-in council without its prompts, to keep records short. */
-const FIXED = fixedGraph(NODE);
-const LINE = 'one -> two; two -> three';
-
-const BRIEF_GRAPHS: Readonly<Record<string, Graph>> = {
-  pair: graphOf('one -> two', NODE),
-  'brief-quorum': { ...graphOf('only', NODE), approvals: { ...QUORUM, deadline: { after_ms: 800, then: 'approve' } } },
-  'brief-rejecting': {
-    ...graphOf('only', NODE),
-    approvals: { ...QUORUM, deadline: { after_ms: 500, then: 'reject' } },
-  },
-  'brief-escalating': {
-    ...graphOf('only', NODE),
-    approvals: { ...QUORUM, deadline: { after_ms: 400, then: { escalate: ['cat', 'dan'] } } },
-  },
-};
-
-export const GRAPHS: Readonly<Record<string, Graph>> = {
-  fixed: { ...FIXED, nodes: FIXED.nodes.map((node) => ({ ...node, systemPrompt: '' })) },
-  one: graphOf('only', NODE),
-  line: graphOf(LINE, NODE),
-  fork: graphOf('plan -> left, right; left, right -> join', NODE),
-  critic: graphOf('write -> judge?; judge -approve-> polish; judge -rework-> write', NODE),
-  quorum: { ...graphOf(LINE, NODE), approvals: { ...QUORUM, deadline: { after_ms: 2_500, then: 'approve' } } },
-  rejecting: { ...graphOf(LINE, NODE), approvals: { ...QUORUM, deadline: { after_ms: 1_500, then: 'reject' } } },
-  escalating: {
-    ...graphOf(LINE, NODE),
-    approvals: { ...QUORUM, deadline: { after_ms: 1_000, then: { escalate: ['cat', 'dan'] } } },
-  },
-  ...BRIEF_GRAPHS,
-};
-
 /** The durations of wide plans. */
 export const WIDE: Pace = {
   cluster: { heartbeatMs: 1_000, suspectAfterMs: 6_000 },
@@ -185,16 +151,48 @@ export const WIDE: Pace = {
 
 /** Most bugs need one run and one or two faults, so nine of ten plans are brief and the tenth is wide. */
 export function planOf(seed: number): Plan {
-  const plan = seed % 10 === 0 ? widePlanOf(seed) : briefPlanOf(seed);
+  const plan = deliberating(seed % 10 === 0 ? widePlanOf(seed) : briefPlanOf(seed), new Draws(seed + 41));
   // Uses separate draws, so that the rest of the plan does not depend on them.
   const draws = new Draws(seed + 29);
   const budgets = new Draws(seed + 37);
   const runs = plan.runs.map((run) => {
-    return { ...run, hasTools: draws.chance(TOOLS_SHARE), spending: spendingOf(budgets) };
+    const size = Object.hasOwn(PANEL_GRAPHS, run.graph) ? budgets.whole(1, 5) : 1;
+    return { ...run, hasTools: draws.chance(TOOLS_SHARE), spending: spendingOf(budgets, size) };
   });
   const faults = [...plan.faults, ...costFaultsOf(plan, budgets)];
   return { ...plan, runs, faults, requests: [...plan.requests, ...listsOf(plan, new Draws(seed + 31))] };
 }
+
+/** Gives four of ten plans runs with panels, ranks, judges and juries, and most faults of models to one member. */
+function deliberating(plan: Plan, draws: Draws): Plan {
+  if (!draws.chance(PANELS_SHARE)) return plan;
+  const names = Object.keys(PANEL_GRAPHS).filter((each) => each !== RULED);
+  const chosen = new Map<PlannedRun, PlannedRun>();
+  for (const run of plan.runs) {
+    const isRuled = GRAPHS[run.graph]?.approvals !== undefined;
+    const graph = isRuled ? RULED : (names[draws.whole(0, names.length - 1)] ?? 'panel');
+    // A fork has the graph of its parent.
+    if (!chosen.has(run)) chosen.set(run, { ...run, graph });
+  }
+  const runs = plan.runs.map((run) => chosen.get(run) ?? run);
+  const faults = [...plan.faults, ...memberFaultsOf(plan, draws)].map((fault) => {
+    return fault.kind.startsWith('model-') && draws.chance(0.7) ? { ...fault, mind: draws.pick(SINGLE_MINDS) } : fault;
+  });
+  return { ...plan, runs, faults };
+}
+
+/** A fault of the models soon after a start, so that the first panel meets it. */
+function memberFaultsOf({ requests }: Plan, draws: Draws): readonly Fault[] {
+  if (!draws.chance(0.6)) return [];
+  const atMs = (requests[draws.whole(0, requests.length - 1)]?.atMs ?? 0) + draws.random() * 300;
+  return [{ kind: draws.pick(MODEL_FAULTS), atMs, slot: 0, forMs: 500 + draws.random() * 4_000 }];
+}
+
+/** Share of plans with panels. */
+const PANELS_SHARE = 0.4;
+
+/** The panel graph whose pauses have approvers. */
+const RULED = 'ruled';
 
 /** Up to two requests that list all runs. */
 function listsOf({ rates, requests }: Plan, draws: Draws): readonly Request[] {
@@ -208,10 +206,10 @@ function listsOf({ rates, requests }: Plan, draws: Draws): readonly Request[] {
 /** US dollars of each token. */
 export const TOKEN_USD = 1e-6;
 
-/** The budget of a run: for none to three calls at once, in tokens or US dollars. */
-function spendingOf(draws: Draws): RunBudget | undefined {
+/** The budget of a run: for none to three calls at once times `size`, in tokens or US dollars. */
+function spendingOf(draws: Draws, size: number): RunBudget | undefined {
   if (!draws.chance(BUDGET_SHARE)) return undefined;
-  const tokens = draws.whole(6_000, 26_000);
+  const tokens = size * draws.whole(6_000, 26_000);
   const onExceeded = draws.pick(['pause', 'pause', 'fail', 'finish'] as const);
   return draws.chance(0.3) ? { usd: tokens * TOKEN_USD, tokens: null, onExceeded } : { usd: null, tokens, onExceeded };
 }
@@ -259,7 +257,7 @@ function widePlanOf(seed: number): Plan {
 
 /** Runs and their requests. */
 function requestsOf(draws: Draws, slot: () => number): Pick<Plan, 'runs' | 'requests'> {
-  const names = Object.keys(GRAPHS).filter((each) => !Object.hasOwn(BRIEF_GRAPHS, each));
+  const names = Object.keys(PLAIN_GRAPHS);
   const runs: PlannedRun[] = [];
   const requests: Request[] = [];
   const ask = (kind: Request['kind'], fields: Omit<Request, 'kind' | 'slot'>): void =>

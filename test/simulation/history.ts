@@ -20,11 +20,15 @@ import { simulatedModel } from './simulated-model.js';
 import { simulatedTools } from './simulated-tools.js';
 import { runOfQuery, ToolCalls } from './tool-calls.js';
 import { Storage } from './simulated-log.js';
+import type { Met } from './met.js';
+import { metAt } from './met.js';
 
 export interface Outcome {
   /** The broken invariant, or null if all held. */
   readonly broken: InvariantBroken | null;
   readonly injected: Readonly<Partial<Record<FaultKind, number>>>;
+  /** What its runs went through. */
+  readonly met: ReadonlySet<Met>;
   readonly events: number;
   readonly turns: number;
   readonly virtualMs: number;
@@ -110,6 +114,7 @@ export class World {
     const trace = this.#trace === null ? null : this.#trace.digest('hex');
     return {
       ...{ broken: this.#broken, injected: this.faults.injected, events: storage.events.length, trace },
+      met: new Set([...this.records.values()].flatMap(({ events }) => events.flatMap(metAt))),
       ...{ turns: scheduler.turns, virtualMs: scheduler.nowMs },
     };
   }
@@ -217,7 +222,8 @@ export class World {
     let record = this.records.get(runId);
     if (record === undefined) {
       record = new RunRecord(runId, {
-        takeDraft: (text) => this.#modelCalls.takeDraft(text),
+        takeAnswer: (mark, attempt) => this.#modelCalls.takeAnswer(mark, runId, attempt),
+        parentEvents: ({ runId: parent, at }) => this.records.get(parent)?.events.slice(0, at + 1) ?? [],
         hasFound: (query, place) => this.#toolCalls.hasFound(query, place),
         explains: (kind) => this.#explains(kind, runId),
         mayBeDead: (instanceId) => this.faults.mayBeDead(Math.floor(Number.parseInt(instanceId, 16) / 1_000)),
@@ -257,7 +263,7 @@ export class World {
     return simulatedModel({
       process: life,
       longestMs: this.plan.pace.modelMs,
-      fault: () => this.faults.ofModel,
+      fault: (model) => this.faults.ofModel(model),
       onCall: (request) => this.#modelCalls.begun(instance, request),
       nextDraft: () => this.#modelCalls.nextDraft(),
     });

@@ -7,6 +7,7 @@ import type { LanguageModel } from '../../src/models/port.js';
 import { chartCache } from '../../src/run/machine.js';
 import type { Plan } from './faults.js';
 import { TOKEN_USD } from './faults.js';
+import { MODELS } from './graphs.js';
 import { Process } from './scheduler.js';
 import type { Scheduler } from './scheduler.js';
 import type { AppendFault, Line, Storage } from './simulated-log.js';
@@ -27,6 +28,10 @@ export interface InstanceDeps {
   /** Called after a stop with the number of timers that are left. */
   readonly onStopped: (timers: number) => void;
 }
+
+/** Every model has the same price. */
+const PRICE = { input_cost_per_token: TOKEN_USD, output_cost_per_token: TOKEN_USD };
+const PRICES = Object.fromEntries(MODELS.map((model) => [model, PRICE]));
 
 /** All histories share the compiled charts of the same few graphs. */
 const charts = chartCache();
@@ -158,7 +163,7 @@ export class Instance implements Line {
         maxActiveRuns: plan.maxActiveRuns,
         maxModelCalls: plan.maxModelCalls,
         modelOutageMs: plan.modelOutageMs,
-        prices: { 'simulated-1': { input_cost_per_token: TOKEN_USD, output_cost_per_token: TOKEN_USD } },
+        prices: PRICES,
         proxies: { http: null, https: null, none: '' },
         cluster: plan.isCluster ? plan.pace.cluster : null,
         eventStore: { url: 'esdb://simulated', prefix: '' },

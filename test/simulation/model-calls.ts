@@ -1,7 +1,9 @@
 /** Checks every request to a model by any instance of a history. */
 import type { ModelRequest } from '../../src/models/port.js';
 import { runStream } from '../../src/run/events.js';
+import { nodeOf } from '../../src/run/node-start.js';
 import type { FrontierNode } from '../../src/run/state.js';
+import { DEFAULT_MODEL, MEMBER_NAMES } from './graphs.js';
 import type { Instance } from './instance.js';
 import type { RunRecord } from './record.js';
 import type { CallUnderWay } from './simulated-model.js';
@@ -26,8 +28,8 @@ export class ModelCalls {
   readonly #calling = new Set<string>();
   /** By run and attempt, the requests that were billed, or are under way. */
   readonly #billed = new Map<string, number>();
-  /** Answers of models that no run has recorded. */
-  readonly #drafts = new Set<string>();
+  /** Answers of models that no run has recorded, by their marks, with run and attempt. */
+  readonly #answers = new Map<string, string>();
   #written = 0;
 
   constructor(deps: ModelCallsDeps) {
@@ -40,9 +42,9 @@ export class ModelCalls {
     return `Draft ${this.#written}`;
   }
 
-  /** Whether a recorded draft is an answer of a model. Each answer may be recorded once. */
-  takeDraft(text: string): boolean {
-    return this.#drafts.delete(text);
+  /** Whether an attempt of a run got this answer from a model. Each answer may be recorded once. */
+  takeAnswer(mark: string, runId: string, attempt: string): boolean {
+    return this.#answers.get(mark) === `${runId} ${attempt}` && this.#answers.delete(mark);
   }
 
   /**
@@ -60,7 +62,8 @@ export class ModelCalls {
     }
     const { runId, record, owner, at } = found;
     const attempt = `${at.step}.${at.attempt}`;
-    const call = `${owner} ${runId} ${attempt}`;
+    const call = nameOf(owner, runId, at);
+    this.#mustHideMembers(record, request, call);
     const exchanges = request.rounds?.flatMap((round) => round.exchanges) ?? [];
     const isRecorded = record.attempts.has(attempt) && record.toolCallsOf(attempt) >= exchanges.length;
     must(isRecorded, 'append before act', () => `${call} is called for and not recorded`);
@@ -79,21 +82,38 @@ export class ModelCalls {
     return {
       toolCalls: (draws) => toolCalls.askedIn(runId, attempt, request, draws),
       isFree: () => void this.#billed.set(`${runId} ${attempt}`, billed),
-      ended: (given) => {
+      ended: (mark) => {
         this.#calling.delete(call);
-        if (given !== null) this.#drafts.add(given);
+        if (mark !== null) this.#answers.set(mark, `${runId} ${attempt}`);
       },
     };
   }
 
+  #mustHideMembers(record: RunRecord, { system, prompt }: ModelRequest, call: string): void {
+    const named = record.hasPanels ? MEMBER_NAMES.exec(`${system}\n${prompt}`) : null;
+    this.#deps.must(named === null, 'no prompt names a member', () => `the prompt of ${call} holds "${named?.[0]}"`);
+  }
+
   /** The attempt for which a model is called, or null if this instance has none. */
-  #underWay({ opening }: Instance, { promptInput: { topic, label } }: ModelRequest): UnderWay | null {
+  #underWay({ opening }: Instance, request: ModelRequest): UnderWay | null {
+    const { promptInput, model = DEFAULT_MODEL, temperature } = request;
+    const { topic, label } = promptInput;
     for (const [runId, record] of this.#deps.records) {
       const run = opening?.registry.live(runId) ?? null;
-      if (run?.progress.inputTopic !== topic || run.ownership.owner === null) continue;
-      const at = run.progress.frontier.find((each) => each.active && run.plan.node(each.node).label === label);
-      if (at !== undefined) return { runId, record, owner: run.ownership.owner, at };
+      const owner = run?.ownership.owner ?? null;
+      if (run?.progress.inputTopic !== topic || owner === null) continue;
+      // No two members of a node have the same model and temperature.
+      const at = run.progress.frontier.find((each) => {
+        if (!each.active || each.model !== model) return false;
+        const node = nodeOf(run, each);
+        return node.label === label && node.temperature === temperature;
+      });
+      if (at !== undefined) return { runId, record, owner, at };
     }
     return null;
   }
+}
+
+function nameOf(owner: string, runId: string, { step, attempt }: Pick<FrontierNode, 'step' | 'attempt'>): string {
+  return `${owner} ${runId} ${step}.${attempt}`;
 }

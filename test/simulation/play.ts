@@ -7,6 +7,8 @@ import { pathToFileURL } from 'node:url';
 import type { FaultKind } from './faults.js';
 import { planOf } from './faults.js';
 import { playHistory } from './history.js';
+import type { Met } from './met.js';
+import { MET } from './met.js';
 import { shrinkPlan, planText } from './shrink.js';
 
 /** The result of some histories. */
@@ -16,6 +18,8 @@ export interface Tally {
   turns: number;
   virtualMs: number;
   readonly injected: Partial<Record<FaultKind, number>>;
+  /** The histories with each. */
+  readonly met: Partial<Record<Met, number>>;
   /** The first failure, or null if there is none. */
   failure: { readonly seed: number; readonly invariant: string; readonly text: string } | null;
 }
@@ -29,11 +33,11 @@ export interface PlayOptions {
 /** Plays the seeds from one to another, both included, up to the first that fails. */
 export async function playSeeds(from: number, to: number, options: PlayOptions = {}): Promise<Tally> {
   const { goesOn = () => true, isShrunk = true } = options;
-  const tally: Tally = { histories: 0, events: 0, turns: 0, virtualMs: 0, injected: {}, failure: null };
+  const tally: Tally = { histories: 0, events: 0, turns: 0, virtualMs: 0, injected: {}, met: {}, failure: null };
   for (let seed = from; seed <= to && goesOn(); seed += 1) {
     const plan = planOf(seed);
-    const { broken, injected, events, turns, virtualMs } = await playHistory(plan);
-    add(tally, { histories: 1, events, turns, virtualMs, injected, failure: null });
+    const { broken, met, ...outcome } = await playHistory(plan);
+    add(tally, { histories: 1, ...outcome, met: Object.fromEntries([...met].map((each) => [each, 1])), failure: null });
     if (broken === null) continue;
     const least = isShrunk ? planText(await shrinkPlan(plan, broken.invariant)) : planText(plan);
     tally.failure = { seed, invariant: broken.invariant, text: `${broken.message}\n${least}` };
@@ -45,7 +49,7 @@ export async function playSeeds(from: number, to: number, options: PlayOptions =
 /** Adds another result. */
 export function add(
   tally: Tally,
-  { histories, events, turns, virtualMs, injected, failure }: Tally | Readonly<Tally>,
+  { histories, events, turns, virtualMs, injected, met, failure }: Tally | Readonly<Tally>,
 ): void {
   tally.histories += histories;
   tally.events += events;
@@ -54,6 +58,7 @@ export function add(
   for (const [kind, count] of Object.entries(injected)) {
     if (isKind(kind)) tally.injected[kind] = (tally.injected[kind] ?? 0) + count;
   }
+  for (const each of MET) tally.met[each] = (tally.met[each] ?? 0) + (met[each] ?? 0);
   tally.failure ??= failure;
 }
 
@@ -64,7 +69,7 @@ function isKind(text: string): text is FaultKind {
 /** The result in one line. */
 export function summaryLine(
   seeds: string,
-  { histories, events, injected, virtualMs, turns, failure }: Tally,
+  { histories, events, injected, met, virtualMs, turns, failure }: Tally,
   realMs: number,
 ): string {
   const faults = Object.entries(injected).sort(([a], [b]) => a.localeCompare(b));
@@ -72,7 +77,8 @@ export function summaryLine(
   const kinds = faults.map(([kind, each]) => `${kind} ${each}`).join(', ');
   const lost = failure === null ? 'lost 0' : `seed ${failure.seed} FAILS`;
   const times = `${(virtualMs / 3_600_000).toFixed(1)} h virtual, ${(realMs / 1_000).toFixed(1)} s real`;
-  return `${histories} histories (seeds ${seeds}), ${count} faults (${kinds}), ${events} events, ${turns} turns, ${lost}, ${times}`;
+  const deliberations = MET.map((each) => `${each} ${met[each] ?? 0}`).join(', ');
+  return `${histories} histories (seeds ${seeds}; with ${deliberations}), ${count} faults (${kinds}), ${events} events, ${turns} turns, ${lost}, ${times}`;
 }
 
 async function main(from: number, to: number): Promise<void> {

@@ -2,7 +2,13 @@
  * Checks a run's record at each event when it is recorded. The rules are implemented here a second time, independently
  * of `src/run` and from the recorded data alone. Only the hash chain and the chart are those of the service.
  */
-import type { RunClaimedData, RunFailureKind, ToolCalledData } from '../../src/generated/schemas.js';
+import type {
+  NodeOutput,
+  NodeStartedData,
+  RunClaimedData,
+  RunFailureKind,
+  ToolCalledData,
+} from '../../src/generated/schemas.js';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
 import { chartCache } from '../../src/run/machine.js';
 import { RunReplayer } from '../../src/run/replay.js';
@@ -10,6 +16,7 @@ import type { RunState } from '../../src/run/state.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { Budgets } from './budgets.js';
+import { Panels } from './panels.js';
 import { Pauses } from './pauses.js';
 import { runEventOf } from '../../src/run/stream.js';
 
@@ -24,8 +31,10 @@ export class InvariantBroken extends Error {
 
 /** Knowledge of the history that is not in the record. */
 export interface HistoryKnowledge {
-  /** Marks a model's answer as recorded. Returns false if no model gave it, or it was recorded before. */
-  takeDraft(text: string): boolean;
+  /** Marks an answer as recorded. Returns false if no model gave it to this attempt, or it was recorded before. */
+  takeAnswer(mark: string, attempt: string): boolean;
+  /** The events of a fork's parent up to the fork. */
+  parentEvents(parent: { readonly runId: string; readonly at: number }): readonly RunEvent[];
   /** Whether a fault or request explains this failure of a run. */
   explains(kind: RunFailureKind): boolean;
   /** Whether a tool returned this hit for a query. */
@@ -43,6 +52,8 @@ const OWNERS_ALONE: ReadonlySet<string> = new Set([
   'ToolCalled',
   'NodeCompleted',
   'NodeFailed',
+  'QuorumReached',
+  'PanelClosed',
   'RunPaused',
 ]);
 
@@ -57,7 +68,7 @@ export class RunRecord {
   /** The run after each event. */
   readonly states: RunState[] = [];
   readonly events: RunEvent[] = [];
-  /** By step, the instance that recorded its result, and the revision. */
+  /** By step, the instance that recorded its result, or that no result follows, and the revision. */
   readonly results = new Map<number, { readonly by: string; readonly seq: number }>();
   readonly attempts = new Set<string>();
   /** By query, the attempt that made the tool call. */
@@ -69,17 +80,24 @@ export class RunRecord {
   readonly #failures = new Map<number, number>();
   readonly #pauses = new Pauses((holds, detail) => this.#must(holds, 'one winner per pause', detail));
   readonly #budgets = new Budgets((holds, detail) => this.#must(holds, 'no call above the budget', detail));
+  readonly #panels: Panels;
   /** By attempt, the calls that were reserved after its first. */
   readonly #furtherCalls = new Map<string, number>();
   #owner: string | null = null;
   #epoch = 0;
   #takeovers = 0;
   #steps = 0;
+  #executions = 0;
 
   constructor(runId: string, witness: HistoryKnowledge) {
     this.runId = runId;
     this.#witness = witness;
     this.#replayer = new RunReplayer(runId, { charts, sha256 });
+    this.#panels = new Panels(runId, {
+      sha256,
+      must: (...given) => this.#must(...given),
+      parentEvents: (parent) => witness.parentEvents(parent),
+    });
   }
 
   get state(): RunState | null {
@@ -96,6 +114,11 @@ export class RunRecord {
   /** How many calls of an attempt were reserved after its first. */
   furtherCallsOf(attempt: string): number {
     return this.#furtherCalls.get(attempt) ?? 0;
+  }
+
+  /** Whether the council of the run has panels, ranks or juries. */
+  get hasPanels(): boolean {
+    return this.#panels.areThere;
   }
 
   /** Whether the open pause ends by itself. */
@@ -116,6 +139,8 @@ export class RunRecord {
     this.#ownership(event, recorded.metadata['instanceId'] ?? '');
     const [before = null, after] = [this.states.at(-2), this.state];
     if (after !== null) this.#budgets.take(event, { before, after });
+    // Until the log has acknowledged it, also the owner may repeat a call that a close has discarded.
+    for (const step of this.#panels.take(event)) this.#endStep(step, '');
     this.#rules(event, recorded.metadata['instanceId'] ?? '');
     this.events.push(event);
   }
@@ -132,7 +157,10 @@ export class RunRecord {
 
   #ownership(event: RunEvent, writer: string): void {
     const { type, data } = event;
-    if (type === 'RunRequested' && data.state !== null) this.#steps = data.state.steps;
+    if (type === 'RunRequested' && data.state !== null) {
+      this.#steps = data.state.steps;
+      this.#executions = data.state.executions ?? data.state.steps;
+    }
     if (type === 'RunClaimed') this.#claimed({ ...data, writer });
     if (OWNERS_ALONE.has(type))
       this.#must(writer === this.#owner, 'one owner', `${type} by ${writer}, owned by ${this.#owner}`);
@@ -157,21 +185,8 @@ export class RunRecord {
   #rules(event: RunEvent, writer: string): void {
     const { type, data } = event;
     switch (type) {
-      case 'NodeStarted': {
-        const attempt = `${data.step}.${data.attempt}`;
-        this.#must(!this.attempts.has(attempt), 'no attempt started twice', attempt);
-        this.attempts.add(attempt);
-        this.#underWay.set(data.step, data.attempt);
-        this.#must(
-          !this.results.has(data.step),
-          'no step completed twice',
-          `step ${data.step} is started after its result`,
-        );
-        this.#steps = Math.max(this.#steps, data.step);
-        const most = this.states[0]?.request.limits.maxNodeExecutions ?? 0;
-        this.#must(this.#steps <= most, 'within the budget', `step ${data.step} of ${most}`);
-        return;
-      }
+      case 'NodeStarted':
+        return this.#started(data);
       case 'CallReserved': {
         const attempt = `${data.step}.${data.attempt}`;
         this.#furtherCalls.set(attempt, this.furtherCallsOf(attempt) + 1);
@@ -179,22 +194,23 @@ export class RunRecord {
       }
       case 'ToolCalled':
         return this.#toolCalled(data);
-      case 'NodeCompleted':
-        this.#must(!this.results.has(data.step), 'no step completed twice', `step ${data.step}`);
-        this.#must(
-          this.attempts.has(`${data.step}.${data.attempt}`),
-          'no step completed twice',
-          `attempt ${data.attempt} of ${data.step} was not started`,
-        );
-        if ('draft' in data.output)
-          this.#must(this.#witness.takeDraft(data.output.draft), "a result is a model's own, once", data.output.draft);
-        this.results.set(data.step, { by: writer, seq: event.seq });
+      case 'NodeCompleted': {
+        const attempt = `${data.step}.${data.attempt}`;
+        this.#must(this.attempts.has(attempt), 'no step completed twice', `attempt ${attempt} was not started`);
+        const mark = markOf(data.output);
+        this.#must(this.#witness.takeAnswer(mark, attempt), "a result is a model's own, once", `${mark} in ${attempt}`);
+        this.#endStep(data.step, writer);
+        this.#takeovers = 0;
+        return;
+      }
+      case 'PanelClosed':
         this.#takeovers = 0;
         return;
       case 'NodeFailed': {
         const counts = data.outageMs === undefined && data.kind !== 'budget_exceeded';
         const failures = (this.#failures.get(data.step) ?? 0) + (counts ? 1 : 0);
-        this.#failures.set(data.step, failures);
+        // Another model has attempts of its own.
+        this.#failures.set(data.step, data.fallbackTo === undefined ? failures : 0);
         this.#underWay.delete(data.step);
         this.#must(failures <= 3, 'within the budget', `failure ${failures} of step ${data.step}`);
         return;
@@ -209,6 +225,25 @@ export class RunRecord {
       default:
         this.#pauses.take(event, this.states.at(-2) ?? this.state);
     }
+  }
+
+  #started({ step, attempt: number, panelStep = step }: NodeStartedData): void {
+    const attempt = `${step}.${number}`;
+    this.#must(!this.attempts.has(attempt), 'no attempt started twice', attempt);
+    this.attempts.add(attempt);
+    this.#underWay.set(step, number);
+    this.#must(!this.results.has(step), 'no step completed twice', `step ${step} is started after its result`);
+    // The members of a node together are one execution of it.
+    this.#executions += step > this.#steps && panelStep === step ? 1 : 0;
+    this.#steps = Math.max(this.#steps, step);
+    const most = this.states[0]?.request.limits.maxNodeExecutions ?? 0;
+    this.#must(this.#executions <= most, 'within the budget', `execution ${this.#executions} of ${most}`);
+  }
+
+  /** A step has a result, or none will follow. */
+  #endStep(step: number, by: string): void {
+    this.#must(!this.results.has(step), 'no step completed twice', `step ${step}`);
+    this.results.set(step, { by, seq: this.events.length });
   }
 
   #toolCalled({ step, attempt, arguments: given, hits, error }: ToolCalledData): void {
@@ -231,4 +266,12 @@ export class RunRecord {
   #must(holds: boolean, invariant: string, detail: string): void {
     if (!holds) throw new InvariantBroken(invariant, `run ${this.runId}, event ${this.events.length}: ${detail}`);
   }
+}
+
+/** The text in an output by which it is found among the answers of models. */
+function markOf(output: NodeOutput): string {
+  if ('draft' in output) return output.draft;
+  if ('answer' in output) return output.answer;
+  if ('feedback' in output) return output.feedback;
+  return 'comment' in output ? output.comment : (output.analysis.consensus[0] ?? '');
 }

@@ -52,6 +52,8 @@ export function planText({
       ({ kind, atMs, slot, run, parent }) =>
         `${at(atMs)}  ${kind} run ${run}${kind === 'fork' ? ` of ${parent}` : ''} at ${slot}`,
     ),
-    ...faults.map(({ kind, atMs, slot, forMs }) => `${at(atMs)}  ${kind} of ${slot} for ${forMs.toFixed(0)} ms`),
+    ...faults.map(
+      ({ kind, atMs, slot, forMs, mind = slot }) => `${at(atMs)}  ${kind} of ${mind} for ${forMs.toFixed(0)} ms`,
+    ),
   ].join('\n');
 }

@@ -28,6 +28,8 @@ export function simulatedTools({
   /** Returns a unique place of the result, or null if the search fails. */
   const searched = (query: string, signal: AbortSignal): Promise<number | null> =>
     new Promise((resolve, reject) => {
+      // A process that has died within this turn searches nothing more.
+      if (process.isDead) return;
       const found = onCall(query);
       const isHung = isIll(0.1);
       const delayMs = draws.random() * (draws.chance(0.6) ? 50 : longestMs);

@@ -4,7 +4,9 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { FAULT_KINDS, planOf, WIDE } from './faults.js';
 import type { Plan } from './faults.js';
+import { PANEL_GRAPHS } from './graphs.js';
 import { playHistory } from './history.js';
+import { MET } from './met.js';
 import type { Tally } from './play.js';
 import { add, playSeeds, summaryLine } from './play.js';
 import { shrinkPlan } from './shrink.js';
@@ -30,6 +32,9 @@ describe('The engine in virtual time', () => {
     expect(tally.failure?.text ?? null).to.equal(null);
     if (IS_SOAK) return;
     expect(Object.keys(tally.injected)).to.have.members([...FAULT_KINDS]);
+    for (const each of MET) expect(tally.met[each], each).to.be.above(0);
+    expect(tally.met.discarded, 'discarded').to.be.above(tally.histories / 20);
+    expect(deliberating(from, to) / tally.histories, 'plans with panels').to.be.above(1 / 3);
     expect(tally.turns / tally.histories).to.be.below(MAX_TURNS);
   });
 
@@ -80,6 +85,12 @@ describe('The engine in virtual time', () => {
   });
 });
 
+/** How many of these seeds have a run with panels, ranks, judges or juries. */
+function deliberating(from: number, to: number): number {
+  const seeds = Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  return seeds.filter((seed) => planOf(seed).runs.some(({ graph }) => Object.hasOwn(PANEL_GRAPHS, graph))).length;
+}
+
 /** From the environment variable `SIMULATION_SEEDS`, by default 1-1000000. */
 function soakSeeds(): { readonly from: number; readonly to: number } {
   const [from = 1, to = 1_000_000] = (process.env['SIMULATION_SEEDS'] ?? '').split('-').filter(Boolean).map(Number);
@@ -89,7 +100,7 @@ function soakSeeds(): { readonly from: number; readonly to: number } {
 /** Plays seeds in one process per processor, for at most `SIMULATION_MINUTES` (60). */
 async function soaked(from: number, to: number): Promise<Tally> {
   const untilMs = performance.now() + Number(process.env['SIMULATION_MINUTES'] ?? 60) * 60_000;
-  const sum: Tally = { histories: 0, events: 0, turns: 0, virtualMs: 0, injected: {}, failure: null };
+  const sum: Tally = { histories: 0, events: 0, turns: 0, virtualMs: 0, injected: {}, met: {}, failure: null };
   const size = 1_000;
   let next = from;
   const work = async (): Promise<void> => {

@@ -11,6 +11,8 @@ export interface CallHooks {
   readonly during?: (request: ModelRequest) => void;
   /** Whether critics answer their first question with nonsense, so that each is asked twice. */
   readonly areCriticsVague?: boolean | undefined;
+  /** Whether it names the model before the hash, since the members of a panel get the same prompt. */
+  readonly namesModels?: boolean | undefined;
 }
 
 /** Writes the hash of each prompt durably into a file before it answers, the hash that NodeStarted records. */
@@ -22,7 +24,8 @@ export function countedModel(file: string, hooks: CallHooks = {}): LanguageModel
     ...instant,
     async ask(request, call) {
       hooks.before?.(request);
-      writeSync(calls, `${sha256(`${request.system}\n${request.prompt}`)}\n`);
+      const inputHash = sha256(`${request.system}\n${request.prompt}`);
+      writeSync(calls, `${hooks.namesModels === true ? callOfModel(request.model, inputHash) : inputHash}\n`);
       fsyncSync(calls);
       await new Promise((resolve) => setImmediate(resolve));
       hooks.during?.(request);
@@ -31,6 +34,11 @@ export function countedModel(file: string, hooks: CallHooks = {}): LanguageModel
       return isVague && !request.prompt.includes('could not be used') ? { ...answer, text: 'Hm.' } : answer;
     },
   };
+}
+
+/** The line of a call that names its model. */
+export function callOfModel(model: string | undefined, inputHash: string): string {
+  return `${model} ${inputHash}`;
 }
 
 /** The number of calls by hash of the prompt. */

@@ -4,6 +4,8 @@
  */
 import { writeSync } from 'node:fs';
 import type { Graph, RunBudget } from '../../src/generated/schemas.js';
+import type { ClusterSettings } from '../../src/cluster/failure-detector.js';
+import type { EventStoreSettings } from '../../src/config.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { runStream } from '../../src/run/events.js';
 import { changedLog } from './changed-log.js';
@@ -28,6 +30,10 @@ export interface CrashPlan {
   readonly runIds: readonly string[];
   /** Runs this graph in God Mode and approves every pause; absent: the fixed graph. */
   readonly godModeGraph?: Graph;
+  /** Runs this graph, whose calls are counted by model; absent: the fixed graph. */
+  readonly panelGraph?: Graph;
+  /** The server of the log that the process shares with others, and the pace of their heartbeats; absent: its own log. */
+  readonly shared?: { readonly eventStore: EventStoreSettings; readonly cluster: ClusterSettings };
   /** The budget of each run, whose critics are asked twice. Absent: none. */
   readonly budget?: RunBudget;
   /** If it never reaches this point, it runs all councils to their end and stops. */
@@ -36,7 +42,9 @@ export interface CrashPlan {
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as CrashPlan;
 const { crash } = plan;
-const council = plan.godModeGraph === undefined ? {} : { graph: plan.godModeGraph, godMode: true };
+const { panelGraph, shared } = plan;
+const plainCouncil = panelGraph === undefined ? {} : { graph: panelGraph };
+const council = plan.godModeGraph === undefined ? plainCouncil : { graph: plan.godModeGraph, godMode: true };
 
 function dieAt(boundary: Boundary, ordinal: number): void {
   if (crash.boundary === boundary && crash.ordinal === ordinal) process.kill(process.pid, 'SIGKILL');
@@ -62,20 +70,24 @@ function mortalLog(log: EventLog): EventLog {
 }
 
 let calls = -1;
+let underWay = -1;
 const isOurs = (topic: string): boolean => topic === crash.runId;
 const model = countedModel(plan.callsFile, {
   areCriticsVague: plan.budget !== undefined,
+  namesModels: panelGraph !== undefined,
   before: ({ promptInput }) => {
     if (!isOurs(promptInput.topic)) return;
     calls += 1;
     dieAt('adopted, call unmade', calls);
   },
   during: ({ promptInput }) => {
-    if (isOurs(promptInput.topic)) dieAt('call under way', calls);
+    if (!isOurs(promptInput.topic)) return;
+    underWay += 1;
+    dieAt('call under way', underWay);
   },
 });
 
-const engine = await openTestEngine({ ...plan, model, decorate: mortalLog });
+const engine = await openTestEngine({ ...plan, ...shared, model, decorate: mortalLog });
 await engine.recover();
 const starting = plan.runIds.map(async (runId) => {
   const request = runRequest(runId, { topic: runId, ...council });

@@ -1,16 +1,35 @@
-/** A model that answers at once: drafts of a few words, scores 6, 7, 8 by the number of the draft. */
-import type { LanguageModel } from '../../src/models/port.js';
+/**
+ * A model that answers at once: drafts of a few words, scores 6, 7, 8 by the number of the draft, rankings in the order
+ * shown, and empty analyses.
+ */
+import type { LanguageModel, ModelRequest } from '../../src/models/port.js';
 
 export function instantModel(): LanguageModel {
   return {
     provider: 'instant',
     defaultModel: 'instant',
-    ask({ answer, promptInput: { draft } }) {
-      const text = answer === 'critique' ? JSON.stringify(instantCritique(draft)) : instantDraft(draft);
-      return Promise.resolve({ text, usage: { inputTokens: 10, outputTokens: 10 } });
+    ask(request) {
+      return Promise.resolve({ text: textFor(request), usage: { inputTokens: 10, outputTokens: 10 } });
     },
   };
 }
+
+function textFor({ answer, promptInput: { draft, answers = [] } }: ModelRequest): string {
+  switch (answer) {
+    case 'draft':
+      return instantDraft(draft);
+    case 'critique':
+      return JSON.stringify(instantCritique(draft));
+    case 'ranking':
+      return JSON.stringify({ ranking: answers.map(({ letter }) => letter), comment: 'In the order shown.' });
+    case 'analysis':
+      return JSON.stringify(EMPTY_ANALYSIS);
+  }
+}
+
+const EMPTY_ANALYSIS = {
+  ...{ consensus: [], contradictions: [], partial_coverage: [], unique_insights: [], blind_spots: [] },
+};
 
 /** An instant model that answers nothing until `held` resolves. */
 export function heldModel(held: Promise<void>): LanguageModel {

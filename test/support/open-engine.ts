@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { ClusterSettings } from '../../src/cluster/failure-detector.js';
-import type { Config } from '../../src/config.js';
+import type { Config, EventStoreSettings } from '../../src/config.js';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { openDataDirectory } from '../../src/app/data-directory.js';
 import { openLog } from '../../src/eventlog/open.js';
@@ -33,7 +33,9 @@ export interface OpenEngineOptions {
   readonly modelOutageMs?: number;
   readonly system?: System;
   /** Cluster settings, if several engines share a log. */
-  readonly cluster?: ClusterSettings;
+  readonly cluster?: ClusterSettings | undefined;
+  /** The server of its log. Default: the embedded log in the folder, or the server that tests run on. */
+  readonly eventStore?: EventStoreSettings | undefined;
   /** Opens its log. Default: the embedded log in the folder. */
   readonly openLog?: ContextOverrides['openLog'];
   /** Wraps its log. */
@@ -58,7 +60,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       maxModelCalls: options.maxModelCalls ?? 1_000,
       modelOutageMs: options.modelOutageMs ?? 120_000,
       cluster: options.cluster ?? null,
-      eventStore: eventStoreFor(options.path),
+      eventStore: options.eventStore ?? eventStoreFor(options.path),
       embeddings: options.embeddings ?? null,
       prices: null,
       proxies: NO_PROXIES,

@@ -3,7 +3,10 @@ import type { EventLog } from '../../src/eventlog/port.js';
 import { runStream } from '../../src/run/events.js';
 
 /** Events that only the owner of a run may append. */
-const OWNERS_ALONE = new Set(['RunStarted', 'RunResumed', 'NodeStarted', 'NodeCompleted', 'NodeFailed', 'RunPaused']);
+const OWNERS_ALONE = new Set([
+  ...['RunStarted', 'RunResumed', 'NodeStarted', 'NodeCompleted', 'NodeFailed', 'RunPaused'],
+  ...['QuorumReached', 'PanelClosed'],
+]);
 
 /** Expects that between two claims only the claimant appended steps. */
 export async function expectOneOwner(log: EventLog, runId: string): Promise<void> {

@@ -18,6 +18,7 @@ import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/appe
 import { handleCommand, sealAppend } from '../../eventsourcing/handle-command.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
+import type { ModelUsage } from '../../models/port.js';
 import type { PriceTable } from '../../models/prices.js';
 import { Sequencer } from '../../system/async/sequencer.js';
 import { wait } from '../../system/async/deadline.js';
@@ -322,8 +323,13 @@ function attemptOf({ node, step, attempt, seat }: FrontierNode): Parameters<Toke
 function askWith(model: BoundedModel, options: Parameters<BoundedModel['ask']>[1]): Ask {
   let { outage } = options;
   return async (request) => {
+    // Like a first request, a repeated one waits for what may have ended its attempt.
+    const beforeRepeat = async (usage: ModelUsage | null): Promise<void> => {
+      await request.beforeRepeat?.(usage);
+      await options.mayBegin?.();
+    };
     try {
-      return await model.ask(request, { ...options, outage });
+      return await model.ask({ ...request, beforeRepeat }, { ...options, outage });
     } finally {
       outage = null;
     }

@@ -1,6 +1,9 @@
 import { expect } from 'chai';
+import { ModelFailed } from '../../../src/errors.js';
 import { AppendOutcomeUnknown, RevisionConflict } from '../../../src/eventlog/errors.js';
 import type { EventLog } from '../../../src/eventlog/port.js';
+import { settleRequest } from '../../../src/models/billing.js';
+import type { LanguageModel } from '../../../src/models/port.js';
 import { RunFinished } from '../../../src/run/errors.js';
 import { runStream } from '../../../src/run/events.js';
 import { nodeSystem } from '../../../src/system/system.js';
@@ -219,5 +222,42 @@ describe('A start that the log acknowledges late', () => {
     answer();
     await cancelling;
     expect(model.requests).to.have.length(1);
+  });
+
+  it('repeats no broken model request while a cancellation is not acknowledged yet', async () => {
+    const runId = nodeSystem().uuid();
+    const [cancel, broken] = [heldAnswer(), heldAnswer()];
+    let requests = 0;
+    const model: LanguageModel = {
+      ...{ provider: 'breaking', defaultModel: 'breaking-1' },
+      async ask(request, { signal }) {
+        requests += 1;
+        await broken.given();
+        const lost = new ModelFailed('The answer broke off', { kind: 'unreadable_answer', retryable: true });
+        await settleRequest(request, lost, signal);
+        requests += 1;
+        throw lost;
+      },
+    };
+    const decorate = (log: EventLog): EventLog =>
+      changedLog(log, {
+        async append(stream, events, expected) {
+          const appended = await log.append(stream, events, expected);
+          if (events.some(({ type }) => type === 'RunFailed')) await cancel.given();
+          return appended;
+        },
+      });
+    engine = await openTestEngine({ path: dir.path, model, decorate });
+    await engine.registry.start(runRequest(runId, { graph: graphOf('only') }));
+    await broken.isAskedFor;
+    const cancelling = engine.registry.cancel(runId);
+    await cancel.isAskedFor;
+    broken.give();
+    for (let trips = 0; trips < 20; trips += 1) await engine.log.ping();
+    expect(requests).to.equal(1);
+    cancel.give();
+    await cancelling;
+    for (let trips = 0; trips < 20; trips += 1) await engine.log.ping();
+    expect(requests).to.equal(1);
   });
 });
