@@ -1,16 +1,14 @@
 /** Texts for what happens in a run. A new kind of event, state or wait does not compile without a text here. */
 import type { RunEvent } from '../../client/run-events.js';
 import type { GateAction, StateOverride } from '../../generated/schemas.js';
-import { costText, limitsText } from '../../run/cost-text.js';
-import type { UsageTotals } from '../../run/effort.js';
+import { limitsText } from '../../run/cost-text.js';
 import { attemptFailureText, nextActionText, runFailureText } from '../../run/failure-texts.js';
 import { countOf, excerpt, shortCount } from './counts.js';
 import { lengthText } from './durations.js';
-import type { StepUsage } from './attempt-figures.js';
-import type { Execution, ExecutionState } from './executions.js';
+import type { ExecutionState } from './executions.js';
 import type { MemberState } from './member-executions.js';
 import { withoutMarks } from './plain-draft.js';
-import type { Waiting } from './timeline.js';
+import type { Waiting } from './timeline-lanes.js';
 
 /** An event as one sentence, or its type if this version does not know it. */
 export function eventText(event: RunEvent): string {
@@ -227,41 +225,6 @@ const WAITINGS: Readonly<Record<Waiting, string>> = {
   room: 'waiting in the queue',
   idle: 'idle',
 };
-
-// Counts.
-
-/** The tokens and the cost of an execution, or null if it has not ended or another run has executed it. */
-export function stepUsageText({ usage, state, isInherited }: UsedStep): string | null {
-  if (usage !== null) return `${tokenText(usage)}, ${costText(usage.costUsd)}`;
-  return isInherited || (state !== 'done' && state !== 'failed') ? null : NOTHING_REPORTED;
-}
-
-type UsedStep = Pick<Execution, 'usage' | 'state' | 'isInherited'>;
-
-/** The calls, the tokens and the cost of a run. */
-export function usageText(usage: UsageTotals): string {
-  const { calls, repeatedCalls, toldCalls, pricedCalls, costUsd } = usage;
-  if (calls === 0) return 'no calls';
-  const retries = repeatedCalls === 0 ? '' : ` (${countOf(repeatedCalls, 'retry', 'retries')})`;
-  const all = `${countOf(calls, 'call')}${retries}`;
-  if (toldCalls === 0 && costUsd === null) return `${all}, ${NOTHING_REPORTED}`;
-  const unmetered = missingText(toldCalls === 0 ? 0 : calls - toldCalls);
-  const unpriced = missingText(costUsd === null ? 0 : calls - pricedCalls);
-  // Said once if the same number of calls lacks both.
-  return `${all}, ${tokenText(usage)}${unmetered === unpriced ? '' : unmetered}, ${costText(costUsd)}${unpriced}`;
-}
-
-const NOTHING_REPORTED = 'tokens and cost not reported';
-
-function tokenText({ inputTokens, outputTokens }: Pick<StepUsage, 'inputTokens' | 'outputTokens'>): string {
-  if (inputTokens === null && outputTokens === null) return 'tokens not reported';
-  const [input, output] = [inputTokens, outputTokens].map((each) => (each === null ? '?' : shortCount(each)));
-  return `${input} tokens in, ${output} out`;
-}
-
-function missingText(calls: number): string {
-  return calls === 0 ? '' : `, not reported for ${countOf(calls, 'call')}`;
-}
 
 // Parts of sentences.
 

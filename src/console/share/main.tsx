@@ -1,7 +1,7 @@
 /** Shows a run from a shared file, which holds its events. Needs no service and no network. */
 import { signal } from '@preact/signals';
 import { render } from 'preact';
-import { usageText } from '../record/event-text.js';
+import { usageText } from '../record/usage-text.js';
 import type { RunPlace, RunSource } from '../pages/run/store.js';
 import { RunStore } from '../pages/run/store.js';
 import { Failed, RunView } from '../pages/run/view.js';

@@ -7,7 +7,8 @@ import { Prose } from '../../ui/prose.js';
 import { Empty } from '../../ui/states.js';
 import type { TextDiffProps } from '../../ui/text-diff.js';
 import { DraftDiff } from '../../ui/text-diff.js';
-import type { RunStore, Writing } from './store.js';
+import type { RunStore } from './store.js';
+import type { Writing } from './writings.js';
 
 interface Shown {
   readonly store: RunStore;

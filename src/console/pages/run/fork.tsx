@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { ForkRequest } from '../../../generated/schemas.js';
 import { countOf } from '../../record/counts.js';
-import { usageText } from '../../record/event-text.js';
+import { usageText } from '../../record/usage-text.js';
 import { council } from '../../shell/council.js';
 import { navigateFromHere, pageUrl } from '../../shell/router.js';
 import { may, lockIfUnauthorized } from '../../shell/session.js';

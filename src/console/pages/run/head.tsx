@@ -1,7 +1,7 @@
 /** The head of a run's page: its status and usage now, and its actions. */
 import { useSignal } from '@preact/signals';
 import { budgetText } from '../../../run/cost-text.js';
-import { usageText } from '../../record/event-text.js';
+import { usageText } from '../../record/usage-text.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { may } from '../../shell/session.js';

@@ -1,5 +1,6 @@
 /** The run at the event shown: feedback, state and events. */
-import { eventText, usageText } from '../../record/event-text.js';
+import { eventText } from '../../record/event-text.js';
+import { usageText } from '../../record/usage-text.js';
 import type { Fact } from '../../ui/controls.js';
 import { Facts } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';

@@ -1,7 +1,8 @@
 /** One execution of a node: its input, tool calls, output, route and usage. */
 import { countOf } from '../../record/counts.js';
 import { lengthText } from '../../record/durations.js';
-import { executionText, membersText, stepUsageText } from '../../record/event-text.js';
+import { executionText, membersText } from '../../record/event-text.js';
+import { stepUsageText } from '../../record/usage-text.js';
 import type { ExecutionTrace, Execution } from '../../record/executions.js';
 import { labelsByLetter } from '../../record/member-executions.js';
 import type { RouteTaken } from '../../record/run-history.js';

@@ -13,6 +13,8 @@ import type { RunSnapshot } from '../../record/run-record.js';
 import { RunRecord } from '../../record/run-record.js';
 import type { Timeline } from '../../record/timeline.js';
 import { timelineAt } from '../../record/timeline.js';
+import type { Writing } from './writings.js';
+import { Writings } from './writings.js';
 
 /** The source of a run's events: the service or a shared file. */
 export interface RunSource {
@@ -46,19 +48,6 @@ export interface RunStoreDeps {
 
 /** The view of the graph: `is` shows the council, `ran` the executed steps. */
 export type RunView = 'is' | 'ran';
-
-/** A draft that a node is writing. */
-export interface Writing {
-  readonly node: string;
-  /** The member that writes, or null if the node does. */
-  readonly member: string | null;
-  readonly step: number;
-  readonly attempt: number;
-  readonly turn: number;
-  readonly text: string;
-  /** Number of characters before the text that this page did not receive. */
-  readonly from: number;
-}
 
 /** An event that users look for. */
 export interface Landmark {
@@ -103,12 +92,7 @@ export class RunStore {
   /** Why the events cannot be loaded, or null. */
   readonly fault = signal<unknown>(null);
   readonly #stops: Landmark[] = [];
-  /** By step. */
-  readonly #writing = new Map<number, Writing>();
-  /** The last ended attempt of each step: later tokens of it are ignored. */
-  readonly #endedAttempts = new Map<number, number>();
-  /** The steps of members, by the number of their panel, rank or jury. */
-  readonly #memberSteps = new Map<number, number[]>();
+  readonly #writings = new Writings();
   #isFrameAsked = false;
 
   constructor({ source, place, clock, frame }: RunStoreDeps) {
@@ -236,7 +220,7 @@ export class RunStore {
 
   async #listen(ending: AbortSignal): Promise<void> {
     try {
-      for await (const message of this.source.tokens?.(ending) ?? []) this.#onToken(message);
+      for await (const message of this.source.tokens?.(ending) ?? []) this.#say(message);
     } catch {
       // The events bring each finished draft, and their stream reports the fault.
     }
@@ -246,45 +230,12 @@ export class RunStore {
     if (!this.record.add(event)) return;
     const stop = landmarkAt(event);
     if (stop !== null) this.#stops.push(stop);
-    this.#endWriting(event);
+    this.#writings.end(event);
     this.#showSoon();
   }
 
-  /** Ends the drafts whose attempts have ended. */
-  #endWriting(event: RunEvent): void {
-    switch (event.type) {
-      case 'NodeStarted': {
-        const { step, panelStep } = event.data;
-        if (panelStep !== undefined)
-          this.#memberSteps.set(panelStep, [...(this.#memberSteps.get(panelStep) ?? []), step]);
-        return;
-      }
-      case 'NodeCompleted':
-      case 'NodeFailed':
-        return this.#endAttempt(event.data.step, event.data.attempt);
-      case 'PanelClosed':
-        for (const step of this.#memberSteps.get(event.data.panelStep) ?? []) this.#endAttempt(step, Infinity);
-        return;
-      default:
-        if (isTerminal(event)) this.#writing.clear();
-    }
-  }
-
-  #endAttempt(step: number, attempt: number): void {
-    this.#endedAttempts.set(step, attempt);
-    this.#writing.delete(step);
-  }
-
-  #onToken(message: LiveMessage): void {
-    if (message.event !== 'token') return;
-    const { node, member = null, step, attempt, turn, offset: from, text } = message;
-    if (attempt <= (this.#endedAttempts.get(step) ?? 0)) return;
-    const known = this.#writing.get(step);
-    const isOfIt = known !== undefined && known.attempt === attempt && known.turn === turn;
-    const isNext = isOfIt && from === known.from + known.text.length;
-    const begun = { node, member, step, attempt, turn, from, text };
-    this.#writing.set(step, isNext ? { ...known, text: known.text + text } : begun);
-    this.#showSoon();
+  #say(message: LiveMessage): void {
+    if (message.event === 'token' && this.#writings.add(message)) this.#showSoon();
   }
 
   #showSoon(): void {
@@ -294,7 +245,7 @@ export class RunStore {
       this.#isFrameAsked = false;
       batch(() => {
         this.head.value = this.record.head;
-        this.tokens.value = [...this.#writing.values()];
+        this.tokens.value = this.#writings.all;
       });
     });
   }

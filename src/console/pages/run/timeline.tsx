@@ -1,7 +1,8 @@
 /** The timeline of a run: the periods of each node, with long waits as breaks. */
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import type { Lane, Segment, Timeline, Zone } from '../../record/timeline.js';
+import type { Lane, Segment } from '../../record/timeline-lanes.js';
+import type { Timeline, Zone } from '../../record/timeline.js';
 import { timeSpent } from '../../record/timeline.js';
 import { waitText } from '../../record/event-text.js';
 import { lengthText } from '../../record/durations.js';

@@ -2,7 +2,8 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { lengthText } from '../../../record/durations.js';
-import { memberText, stepUsageText } from '../../../record/event-text.js';
+import { memberText } from '../../../record/event-text.js';
+import { stepUsageText } from '../../../record/usage-text.js';
 import type { Execution } from '../../../record/executions.js';
 import type { MemberExecution, MemberState } from '../../../record/member-executions.js';
 import { rankingOf } from '../../../record/member-executions.js';
