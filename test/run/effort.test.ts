@@ -5,7 +5,19 @@ import { effortAfter, NO_EFFORT, usageOf } from '../../src/run/effort.js';
 import { refusedRunFacts } from '../../src/run/request.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story, When } from '../support/given.js';
-import { attemptOf, broke, failed, given, graphOf, usedTool, RUN_ID, scored, wrote } from '../support/given.js';
+import {
+  attemptOf,
+  broke,
+  completed,
+  failed,
+  given,
+  graphOf,
+  graphWith,
+  usedTool,
+  RUN_ID,
+  scored,
+  wrote,
+} from '../support/given.js';
 import { runRequest } from '../support/open-engine.js';
 import { spent } from '../support/usage.js';
 
@@ -109,6 +121,38 @@ describe('The effort of a run', () => {
       return effortAfter(before, isEnd ? { ...event, data: { ...event.data, usage: older } } : event, null);
     }, NO_EFFORT);
     expect(usageOf(effort)).to.include({ costUsd: 0.75, pricedCalls: 2, inputTokens: 20 });
+  });
+
+  it('counts the calls of all members, and forgets those that were discarded when their panel closed', () => {
+    const members = ['a', 'b', 'c'].map((id) => ({ id, label: id }));
+    const panel = { id: 'panel', role: 'panel' as const, members, quorum: 1, graceMs: 0 };
+    const edge = { id: 'e', source: 'panel', target: 'write', condition: null };
+    const graph = graphWith(
+      [
+        { ...panel, maxOutputTokens: 100 },
+        { id: 'write', maxOutputTokens: 100 },
+      ],
+      [edge],
+    );
+    const answered: When = ({ progress }) => {
+      const at = progress.frontier.find(({ seat }) => seat?.member === 'b');
+      if (at === undefined) throw new Error('"b" is not at work');
+      return completed(at, { answer: 'Yes' });
+    };
+    for (const budget of [undefined, { tokens: 1_000_000, usd: null, onExceeded: 'fail' as const }]) {
+      const begun = given(graph, { ...(budget !== undefined && { budget }) });
+      expect(costOf(begun)).to.include({ calls: 3, toldCalls: 0 });
+      const [reserved = 0] = begun.run.spending?.reserved.map(({ reservation }) => reservation.tokens) ?? [];
+      const closed = begun.when(answered);
+      expect(costOf(closed)).to.include({ calls: 4, toldCalls: 1, inputTokens: 10, outputTokens: 5 });
+      expect(closed.run.effort.open.map(({ step }) => step)).to.deep.equal([4]);
+      // A discarded call counts as its reservation.
+      expect(closed.run.spending?.spent.tokens ?? null).to.equal(budget === undefined ? null : 15 + 2 * reserved);
+      expect(closed.run.spending?.reserved.map(({ step }) => step) ?? [4]).to.deep.equal([4]);
+      const ended = closed.when(wrote('write'));
+      expect(costOf(ended)).to.include({ calls: 4, toldCalls: 2 });
+      expect(ended.run.effort.open).to.deep.equal([]);
+    }
   });
 
   it('counts one call for each round of tools', () => {
