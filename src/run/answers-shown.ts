@@ -1,5 +1,6 @@
 /** Which answers of panels a step's prompt shows, in which order, and without which names. */
 import { letterAt, maskNames, namesToMask, orderShown } from '../council/deliberation/anonymity.js';
+import { labelInOneLine } from '../graph/label.js';
 import { relettered } from '../council/deliberation/relettered.js';
 import type { Plan } from '../graph/plan.js';
 import type { PromptInput } from '../models/port.js';
@@ -124,4 +125,17 @@ function withoutLabels(draft: string, panels: readonly PanelAnswers[], answers: 
     const anonymous = own.map(({ letter, text: answer }) => `## Response ${letter}\n${answer}`).join('\n\n');
     return text.replace(draftOfAnswers(panel.answers), () => anonymous);
   }, draft);
+}
+
+/** The feedback in a step's prompt, oldest first. Ranks and judges do not see the labels of a jury's members. */
+export function feedbackShownTo(plan: Plan, { node, branch }: Pick<StepPlace, 'node' | 'branch'>): readonly string[] {
+  const texts = branch.feedback.map(({ text }) => text);
+  if (!readsPanel(plan.node(node))) return texts;
+  const juries = plan.graph.nodes.filter(({ role, members }) => role === 'critic' && members !== undefined);
+  const labels = juries.flatMap(({ members = [] }) => members.map(({ label }) => `## ${labelInOneLine(label)}`));
+  const headings = new Set(labels);
+  return texts.map((text) => {
+    const lines = text.split('\n').map((line) => (headings.has(line) ? '## A critic' : line));
+    return lines.join('\n');
+  });
 }

@@ -8,7 +8,7 @@ import { reservationOf } from './budget/spending.js';
 import type { StepPlace } from './members.js';
 import { branchInto } from './frontier.js';
 import { hasMembers, membersOf, stepNode } from './members.js';
-import { orderShownTo, shownTo } from './answers-shown.js';
+import { feedbackShownTo, orderShownTo, shownTo } from './answers-shown.js';
 import type { Assignment, DecisionContext, PendingEvents } from './pending-events.js';
 import { callOf } from './pending-events.js';
 import type { FrontierNode, RunState } from './state.js';
@@ -165,5 +165,7 @@ export function promptInputFor(run: RunState, at: PromptPlace): PromptInput {
   const feedback = at.branch.feedback.map(({ text }) => text);
   const topic = run.progress.inputTopic;
   const input = { label, role, systemPrompt, topic, draft, feedback, ...renderedTools(at.tools) };
-  return deliberation === null ? input : { ...input, ...shownTo(run.plan, placeOf(at), at.orderShown).input };
+  if (deliberation === null) return input;
+  const shown = shownTo(run.plan, placeOf(at), at.orderShown).input;
+  return { ...input, ...shown, feedback: feedbackShownTo(run.plan, at) };
 }

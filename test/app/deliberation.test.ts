@@ -241,6 +241,30 @@ describe('Panels, ranks, judges and juries', () => {
     await expectVerified(runId);
   });
 
+  it('hide the labels of a jury in the prompts of later ranks and judges, and show them to agents', async () => {
+    bench = await deliberatingService((asked) =>
+      asked === 'score' ? says(JSON.stringify({ score: 9, feedback: 'Name acorns.' })) : null,
+    );
+    const nodes = [
+      PANEL,
+      { id: 'jury', type: 'critic', members: ['canary-oak', 'canary-lime'].map(member) },
+      { id: 'rank', type: 'rank' },
+      { id: 'judge', type: 'judge' },
+      WRITE,
+    ];
+    const order = nodes.map(({ id }) => id);
+    const edges = order.slice(1).map((target, index) => edge(order[index] ?? '', target));
+    const runId = await bench.start({ nodes, edges });
+    expect(await bench.rest.until(runId, isOver)).to.include({ status: 'completed' });
+    const readers = bench.server.calls.filter(({ body }) => ['ranking', 'analysis'].includes(askedIn(body)));
+    expect(readers).to.have.lengthOf(5);
+    for (const { body } of readers) {
+      expect(textOf(body)).to.include('## A critic\nName acorns.').and.not.include('canary');
+    }
+    expect(textOf(bench.server.calls.at(-1)?.body ?? { model: '', messages: [] })).to.include('## The canary-oak');
+    await expectVerified(runId);
+  });
+
   it('announce a panel of four once, also when a member is asked again, and name members in the rich stream', async () => {
     let asked = 0;
     let begin = (): void => undefined;
