@@ -60,7 +60,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       maxModelCalls: options.maxModelCalls ?? 1_000,
       modelOutageMs: options.modelOutageMs ?? 120_000,
       cluster: options.cluster ?? null,
-      eventStore: options.eventStore ?? eventStoreFor(options.path),
+      eventStore: serverOf(options),
       embeddings: options.embeddings ?? null,
       prices: null,
       proxies: NO_PROXIES,
@@ -88,6 +88,10 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
   };
   const recover = async (): Promise<void> => engine.recovery.recover(await engine.recovery.unfinished());
   return { ...engine, recover, stop, faults };
+}
+
+function serverOf({ eventStore, path }: OpenEngineOptions): EventStoreSettings | null {
+  return eventStore ?? eventStoreFor(path);
 }
 
 /** The data of RunRequested for the fixed graph, or another graph. */
