@@ -1,4 +1,5 @@
 /** The body of an answer, in the form that a provider package can read. */
+import type { Readable } from 'node:stream';
 import { createParser } from 'eventsource-parser';
 import type { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
@@ -6,7 +7,6 @@ import { boundedChunks, boundedText, jsonIn } from '../system/untrusted.js';
 import { modelFailed } from './failed-exchange.js';
 import type { AnswerForm, ServerCall, WireReading } from './server-call.js';
 import { OtherForm } from './server-call.js';
-import type { HttpAnswer } from './transport.js';
 
 export interface Reading {
   readonly call: ServerCall;
@@ -20,9 +20,12 @@ export interface Reading {
  */
 const NEXT_EVENT_MS = 5000;
 
+/** Largest answer in bytes. A draft takes 128 KiB; a stream adds some 200 bytes per token; 100 vectors are 6 MiB. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+
 /** The answer for the package: one JSON value, or events that each hold one, in the form that was asked for. */
-export async function readable(answer: HttpAnswer, form: AnswerForm, reading: Reading): Promise<Response> {
-  const chunks = boundedChunks(answer, answer.maxBytes);
+export async function readable(answer: Readable, form: AnswerForm, reading: Reading): Promise<Response> {
+  const chunks = boundedChunks({ body: answer }, MAX_ANSWER_BYTES);
   const begun: Uint8Array[] = [];
   let first = '';
   while (form === 'stream' && first === '') {
@@ -32,8 +35,8 @@ export async function readable(answer: HttpAnswer, form: AnswerForm, reading: Re
     first = firstCharacter(Buffer.from(next.value).toString());
   }
   const body = chained(begun, chunks);
-  if (form === 'stream' && formOf(first) !== 'whole') return streamed(body, reading, () => void answer.body.destroy());
-  const text = await boundedText({ body }, answer.maxBytes);
+  if (form === 'stream' && formOf(first) !== 'whole') return streamed(body, reading, () => void answer.destroy());
+  const text = await boundedText({ body }, MAX_ANSWER_BYTES);
   const came = formOf(firstCharacter(text)) ?? form;
   if (came === form) return whole(text, reading);
   reading.call.received = { form: came, text };
