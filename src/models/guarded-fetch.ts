@@ -8,19 +8,20 @@ import { request } from 'undici';
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
 import { BodyTooLarge, boundedText, jsonIn } from '../system/untrusted.js';
-import { readable, received } from './answer-body.js';
+import type { AnswerForm, Reading } from './answer-body.js';
+import { OtherForm, readable, received } from './answer-body.js';
 import { connectionFault, errorMessageOf, kindOfRefusal, modelFailed } from './failed-exchange.js';
 import { redact } from './redaction.js';
 import { callAborted } from './port.js';
 import { requestedWaitMs } from './retry-after.js';
-import type { AnswerForm, ModelServer, ServerCall, WireReading } from './server-call.js';
-import { OtherForm, RequestRefused } from './server-call.js';
+import type { AnswerReader, ModelServer, ServerCall } from './server-call.js';
+import { RequestRefused } from './server-call.js';
 import type { Transport } from './transport.js';
 import { unusable } from './unusable-answer.js';
 
 export interface GuardedFetchOptions {
   readonly server: ModelServer;
-  readonly wire: WireReading;
+  readonly reader: AnswerReader;
   readonly transport: Transport;
   /** A `Retry-After` counts from its time now. */
   readonly system: Pick<System, 'now' | 'after'>;
@@ -31,9 +32,10 @@ const MAX_REFUSAL_BYTES = 64 * 1024;
 
 /** The fetch of one call. `failureBehind` classifies what it rejects with, and what reading its answer rejects with. */
 export function guardedFetch(call: ServerCall, options: GuardedFetchOptions): typeof globalThis.fetch {
-  const reading = { call, wire: options.wire, after: options.system.after };
+  const reading: Reading = { call, reader: options.reader, after: options.system.after, received: null };
   return async (url, init) => {
-    if (call.received !== null) return received(call.received, reading);
+    const response = received(reading);
+    if (response !== null) return response;
     const address = url instanceof Request ? url.url : url.toString();
     const text = typeof init?.body === 'string' ? init.body : '';
     const form: AnswerForm = wantsStream(address, text) ? 'stream' : 'whole';

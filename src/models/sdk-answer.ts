@@ -8,14 +8,14 @@ import type { ModelAnswer, ModelRequest, ToolCall } from './port.js';
 import { droppedFrom } from './request-form.js';
 import { turnOf } from './sdk-request.js';
 import { faultOfFinish, isKnownFinish, unusable } from './unusable-answer.js';
-import type { RequestForm, Wire } from './wires/wire.js';
+import type { RequestForm, WireReader } from './wires/wire.js';
 
 /** The call that an answer belongs to. */
 export interface AnsweredCall {
   readonly request: ModelRequest;
   readonly form: RequestForm;
   readonly call: ServerCall;
-  readonly wire: Wire;
+  readonly reader: WireReader;
 }
 
 /** A whole answer of a package. */
@@ -71,7 +71,7 @@ export async function joined(
 /** @throws {ModelFailed} for an answer that cannot be used, with its usage if the provider reports it */
 export function answerIn({ content, finishReason, warnings }: Answered, answered: AnsweredCall): ModelAnswer {
   const dropped = droppedFrom(answered.request, answered.form, warnings);
-  const usage = answered.wire.usageOf(answered.call.reading['usage']);
+  const usage = answered.reader.usage();
   try {
     return { ...usableAnswer(content, finishReason.raw, answered), usage, ...(dropped.length > 0 && { dropped }) };
   } catch (error) {
@@ -83,7 +83,7 @@ export function answerIn({ content, finishReason, warnings }: Answered, answered
 function usableAnswer(
   content: readonly LanguageModelV3Content[],
   reason: string | undefined,
-  { request, call, wire }: AnsweredCall,
+  { request, call, reader }: AnsweredCall,
 ): Omit<ModelAnswer, 'usage'> {
   const fault = faultOfFinish(reason, call);
   if (fault !== null) throw fault;
@@ -93,7 +93,7 @@ function usableAnswer(
     .toWellFormed();
   const finish = reason !== undefined && !isKnownFinish(reason) && { finish: redactName(reason, call.hidden) };
   const calls = (request.tools ?? []).length > 0 ? callsIn(content, text, { request, call }) : [];
-  if (calls.length > 0) return { text, calls, turn: turnOf(content, wire.turnOptions?.(call)), ...finish };
+  if (calls.length > 0) return { text, calls, turn: turnOf(content, reader.turnOptions?.()), ...finish };
   if (text.trim() !== '') return { text, ...finish };
   const kinds = new Set(content.map(({ type }) => type));
   if (kinds.has('tool-call')) throw unusable(call, 'it calls tools and holds no text', 'no_text');

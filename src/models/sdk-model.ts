@@ -10,9 +10,11 @@ import { ModelFailed } from '../errors.js';
 import { BoundedMap } from '../system/bounded-map.js';
 import type { System } from '../system/system.js';
 import { settleRequest } from './billing.js';
-import type { AnswerForm, ModelServer, ServerCall } from './server-call.js';
+import type { AnswerForm } from './answer-body.js';
+import { OtherForm } from './answer-body.js';
 import { failureBehind, guardedFetch } from './guarded-fetch.js';
-import { OtherForm, RequestRefused, hintsOf } from './server-call.js';
+import type { ModelServer, ServerCall } from './server-call.js';
+import { RequestRefused, hintsOf } from './server-call.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
 import { callAborted } from './port.js';
 import { changedForm } from './request-form.js';
@@ -52,8 +54,15 @@ export async function providerModel(
       for (;;) {
         try {
           const call = callOf(request, { name, signal });
-          const fetch = guardedFetch(call, { server, wire: wire.reading, transport, system });
-          const answer = await answered(modelIn(name, form, { fetch, signal }), { request, form, call, server, wire });
+          const reader = wire.reader(call);
+          const fetch = guardedFetch(call, { server, reader, transport, system });
+          const answer = await answered(modelIn(name, form, { fetch, signal }), {
+            request,
+            form,
+            call,
+            server,
+            reader,
+          });
           if (isLasting) forms.set(name, form);
           return answer;
         } catch (error) {
@@ -75,7 +84,7 @@ export async function providerModel(
     return {
       purpose: `Cannot get an answer from ${provider} for model "${name}"`,
       hidden: { key: apiKey, texts: textsOf(request) },
-      ...{ signal, rounds: request.rounds?.length ?? 0, reading: {}, received: null },
+      ...{ signal, rounds: request.rounds?.length ?? 0 },
     };
   }
 }

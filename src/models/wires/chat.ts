@@ -6,8 +6,9 @@ import type { ServerCall } from '../server-call.js';
 import { redact } from '../redaction.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
 import type { ModelUsage } from '../port.js';
-import { count, keepUsage, sumOf } from '../usage.js';
-import type { RequestForm, Wire, WireOptions } from './wire.js';
+import type { ReportedUsage } from '../usage.js';
+import { count, sumOf, withReport } from '../usage.js';
+import type { RequestForm, Wire, WireOptions, WireReader } from './wire.js';
 
 /** The package's own choice by model names is not used: a server decides by its refusals what it accepts. */
 export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> {
@@ -26,25 +27,45 @@ export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> 
       });
       return provider(name);
     },
-    usageOf,
-    reading: {
-      whole(body, call) {
-        refuseError(body, call);
-        const choices = listOf(fieldOf(body, 'choices')).slice(0, 1);
-        if (!choices.some(hasMessage)) throw noChoice(call);
-        return readable(body, 'message', call);
-      },
-      event(event, call) {
-        if (event !== null) {
-          refuseError(event, call);
-          return readable(event, 'delta', call);
-        }
-        if (!('choices' in call.reading)) throw noChoice(call);
-        return 'finish' in call.reading ? null : { choices: [{ delta: {}, finish_reason: 'stop' }] };
-      },
-      isEnd: (event) => finishOf(listOf(fieldOf(event, 'choices'))[0]) !== null,
+    reader: readerOf,
+  };
+}
+
+/** A call, and what has come of its answer. */
+interface Reading extends ServerCall {
+  hasChoice: boolean;
+  hasFinish: boolean;
+  reported: ReportedUsage;
+  readonly calls: StreamedCall[];
+  /** The model's reasoning as a router sent it, a list if any came. */
+  reasoningDetails: unknown;
+  /** Whether the reasoning is an empty text, or null if none came. */
+  isReasoningEmpty: boolean | null;
+}
+
+function readerOf(call: ServerCall): WireReader {
+  const reading: Reading = {
+    ...call,
+    ...{ hasChoice: false, hasFinish: false, reported: {}, calls: [], reasoningDetails: null, isReasoningEmpty: null },
+  };
+  return {
+    whole(body) {
+      refuseError(body, call);
+      const choices = listOf(fieldOf(body, 'choices')).slice(0, 1);
+      if (!choices.some(hasMessage)) throw noChoice(call);
+      return readable(body, 'message', reading);
     },
-    turnOptions({ reading }) {
+    event(event) {
+      if (event !== null) {
+        refuseError(event, call);
+        return readable(event, 'delta', reading);
+      }
+      if (!reading.hasChoice) throw noChoice(call);
+      return reading.hasFinish ? null : { choices: [{ delta: {}, finish_reason: 'stop' }] };
+    },
+    isEnd: (event) => finishOf(listOf(fieldOf(event, 'choices'))[0]) !== null,
+    usage: () => usageOf(reading.reported),
+    turnOptions() {
       const { reasoningDetails: details, isReasoningEmpty } = reading;
       if (!Array.isArray(details) && isReasoningEmpty !== true) return undefined;
       return {
@@ -58,11 +79,11 @@ export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> 
 }
 
 /** An answer, or an event of one, in the form that the package reads. */
-function readable(body: unknown, field: 'message' | 'delta', call: ServerCall): object {
+function readable(body: unknown, field: 'message' | 'delta', reading: Reading): object {
   const choices = listOf(fieldOf(body, 'choices')).slice(0, 1);
-  if (choices.length > 0) call.reading['choices'] = true;
-  keepUsage(fieldOf(body, 'usage'), call);
-  return { choices: choices.map((each) => choiceIn(each, field, call)) };
+  if (choices.length > 0) reading.hasChoice = true;
+  reading.reported = withReport(reading.reported, fieldOf(body, 'usage'));
+  return { choices: choices.map((each) => choiceIn(each, field, reading)) };
 }
 
 function noChoice(call: ServerCall): ModelFailed {
@@ -98,17 +119,17 @@ function refuseError(body: unknown, call: ServerCall): void {
 }
 
 /** A choice in the form that the package reads. */
-function choiceIn(choice: unknown, field: 'message' | 'delta', call: ServerCall): object {
+function choiceIn(choice: unknown, field: 'message' | 'delta', reading: Reading): object {
   const message = recordOf(fieldOf(choice, field));
   const given = listOf(message['tool_calls']);
   const calls =
     field === 'delta'
-      ? given.flatMap((each) => callIn(each, fieldOf(each, 'index'), call))
-      : given.filter(isNamed).flatMap((each, index) => callIn(each, index, call));
-  remember(message, call);
-  refuseRefusal(message, call);
+      ? given.flatMap((each) => callIn(each, fieldOf(each, 'index'), reading))
+      : given.filter(isNamed).flatMap((each, index) => callIn(each, index, reading));
+  remember(message, reading);
+  refuseRefusal(message, reading);
   const reason = finishOf(choice);
-  if (reason !== null) call.reading['finish'] = reason;
+  if (reason !== null) reading.hasFinish = true;
   return {
     [field]: {
       role: 'assistant',
@@ -132,12 +153,12 @@ function finishOf(choice: unknown): string | null {
 }
 
 /** Some routers want the model's reasoning back in the form it came in. */
-function remember(message: Readonly<Record<string, unknown>>, { reading }: ServerCall): void {
+function remember(message: Readonly<Record<string, unknown>>, reading: Reading): void {
   const details = listOf(message['reasoning_details']);
-  if (details.length > 0) reading['reasoningDetails'] = [...listOf(reading['reasoningDetails']), ...details];
+  if (details.length > 0) reading.reasoningDetails = [...listOf(reading.reasoningDetails), ...details];
   // The package leaves an empty text out, and DeepSeek insists on the field.
   const text = textOf(message['reasoning_content']);
-  if (text !== undefined) reading['isReasoningEmpty'] = text === '' && reading['isReasoningEmpty'] !== false;
+  if (text !== undefined) reading.isReasoningEmpty = text === '' && reading.isReasoningEmpty !== false;
 }
 
 /** A refusal stands beside the content or in one of its parts. */
@@ -164,20 +185,19 @@ function content(given: unknown): unknown {
  *
  * @param sent the index that the server sent; in a whole answer the call's place
  */
-function callIn(given: unknown, sent: unknown, call: ServerCall): readonly object[] {
-  const pieces = listOf(call.reading['pieces']) as readonly StreamedCall[];
+function callIn(given: unknown, sent: unknown, { calls, rounds }: Reading): readonly object[] {
   const name = fieldOf(fieldOf(given, 'function'), 'name');
   const piece = { sent, id: fieldOf(given, 'id'), name, args: argumentsOf(given) };
-  const last = pieces.findLast((each) => each.sent === piece.sent);
+  const last = calls.findLast((each) => each.sent === piece.sent);
   if (last !== undefined && !isNextCall(piece, last)) {
     last.args += piece.args;
-    return [{ ...signed(given), index: pieces.indexOf(last), function: { arguments: piece.args } }];
+    return [{ ...signed(given), index: calls.indexOf(last), function: { arguments: piece.args } }];
   }
-  call.reading['pieces'] = [...pieces, piece];
-  const isOwn = isText(piece.id) && pieces.every(({ id }) => id !== piece.id);
-  const id = isOwn ? piece.id : `call_${call.rounds}_${pieces.length}`;
+  const isOwn = isText(piece.id) && calls.every(({ id }) => id !== piece.id);
+  const id = isOwn ? piece.id : `call_${rounds}_${calls.length}`;
   const named = isText(name) ? { name } : {};
-  return [{ ...signed(given), index: pieces.length, id, function: { ...named, arguments: piece.args } }];
+  const index = calls.push(piece) - 1;
+  return [{ ...signed(given), index, id, function: { ...named, arguments: piece.args } }];
 }
 
 interface StreamedCall {
@@ -208,7 +228,7 @@ function argumentsOf(call: unknown): string {
   return isRecord(given) ? JSON.stringify(given) : '';
 }
 
-function usageOf(raw: unknown): ModelUsage {
+function usageOf(raw: ReportedUsage): ModelUsage {
   const prompt = fieldOf(raw, 'prompt_tokens_details');
   const input = count(raw, 'prompt_tokens');
   const output = count(raw, 'completion_tokens');
