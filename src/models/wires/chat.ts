@@ -1,13 +1,15 @@
 /** Chat completions: OpenAI's, and every server that calls itself compatible. */
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { ModelFailed } from '../../errors.js';
-import { fieldOf, isList, isRecord, jsonIn, listOf, recordOf, textOf } from '../../system/untrusted.js';
+import { fieldOf, isList, isRecord, listOf, recordOf, textOf } from '../../system/untrusted.js';
 import type { ServerCall } from '../server-call.js';
 import { redact } from '../redaction.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
 import type { ModelUsage } from '../port.js';
 import type { ReportedUsage } from '../usage.js';
 import { count, sumOf, withReport } from '../usage.js';
+import type { CallsSoFar } from './chat-calls.js';
+import { callsIn } from './chat-calls.js';
 import type { RequestForm, Wire, WireOptions, WireReader } from './wire.js';
 
 /** The package's own choice by model names is not used: a server decides by its refusals what it accepts. */
@@ -32,11 +34,10 @@ export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> 
 }
 
 /** A call, and what has come of its answer. */
-interface Reading extends ServerCall {
+interface Reading extends ServerCall, CallsSoFar {
   hasChoice: boolean;
   hasFinish: boolean;
   reported: ReportedUsage;
-  readonly calls: StreamedCall[];
   /** The model's reasoning as a router sent it, a list if any came. */
   reasoningDetails: unknown;
   /** Whether the reasoning is an empty text, or null if none came. */
@@ -121,11 +122,7 @@ function refuseError(body: unknown, call: ServerCall): void {
 /** A choice in the form that the package reads. */
 function choiceIn(choice: unknown, field: 'message' | 'delta', reading: Reading): object {
   const message = recordOf(fieldOf(choice, field));
-  const given = listOf(message['tool_calls']);
-  const calls =
-    field === 'delta'
-      ? given.flatMap((each) => callIn(each, fieldOf(each, 'index'), reading))
-      : given.filter(isNamed).flatMap((each, index) => callIn(each, index, reading));
+  const calls = callsIn(listOf(message['tool_calls']), field, reading);
   remember(message, reading);
   refuseRefusal(message, reading);
   const reason = finishOf(choice);
@@ -142,14 +139,10 @@ function choiceIn(choice: unknown, field: 'message' | 'delta', reading: Reading)
   };
 }
 
-function isNamed(given: unknown): boolean {
-  return isText(fieldOf(fieldOf(given, 'function'), 'name'));
-}
-
 /** The finish reason, or null if there is none; some servers write "null" until there is one. */
 function finishOf(choice: unknown): string | null {
   const reason = fieldOf(choice, 'finish_reason');
-  return isText(reason) && reason !== 'null' ? reason : null;
+  return typeof reason === 'string' && reason !== '' && reason !== 'null' ? reason : null;
 }
 
 /** Some routers want the model's reasoning back in the form it came in. */
@@ -179,55 +172,6 @@ function content(given: unknown): unknown {
   });
 }
 
-/**
- * A call, or a piece of one in a stream. Some servers give every call index 0 or none, and no id or one id to all: each call
- * gets an index and an id of its own. Arguments come as JSON text; some servers send the object itself, or none.
- *
- * @param sent the index that the server sent; in a whole answer the call's place
- */
-function callIn(given: unknown, sent: unknown, { calls, rounds }: Reading): readonly object[] {
-  const name = fieldOf(fieldOf(given, 'function'), 'name');
-  const piece = { sent, id: fieldOf(given, 'id'), name, args: argumentsOf(given) };
-  const last = calls.findLast((each) => each.sent === piece.sent);
-  if (last !== undefined && !isNextCall(piece, last)) {
-    last.args += piece.args;
-    return [{ ...signed(given), index: calls.indexOf(last), function: { arguments: piece.args } }];
-  }
-  const isOwn = isText(piece.id) && calls.every(({ id }) => id !== piece.id);
-  const id = isOwn ? piece.id : `call_${rounds}_${calls.length}`;
-  const named = isText(name) ? { name } : {};
-  const index = calls.push(piece) - 1;
-  return [{ ...signed(given), index, id, function: { ...named, arguments: piece.args } }];
-}
-
-interface StreamedCall {
-  /** The index that the server sent. */
-  readonly sent: unknown;
-  readonly id: unknown;
-  readonly name: unknown;
-  /** All that came of the arguments. */
-  args: string;
-}
-
-/** Whether a piece with the index of a call begins the next one. Servers may repeat a call's name in each of its pieces. */
-function isNextCall({ sent, id, name, args }: StreamedCall, last: StreamedCall): boolean {
-  if (!isText(name)) return false;
-  if (name !== last.name || (isText(id) ? id !== last.id : sent === undefined)) return true;
-  return args.trimStart().startsWith('{') && isRecord(jsonIn(last.args));
-}
-
-/** Gemini's thought signature of a call, which goes back with it. */
-function signed(call: unknown): object {
-  const signature = fieldOf(fieldOf(fieldOf(call, 'extra_content'), 'google'), 'thought_signature');
-  return isText(signature) ? { extra_content: { google: { thought_signature: signature } } } : {};
-}
-
-function argumentsOf(call: unknown): string {
-  const given = fieldOf(fieldOf(call, 'function'), 'arguments');
-  if (typeof given === 'string') return given;
-  return isRecord(given) ? JSON.stringify(given) : '';
-}
-
 function usageOf(raw: ReportedUsage): ModelUsage {
   const prompt = fieldOf(raw, 'prompt_tokens_details');
   const input = count(raw, 'prompt_tokens');
@@ -245,8 +189,4 @@ function usageOf(raw: ReportedUsage): ModelUsage {
     reasoningTokens: reasoning,
     ...(typeof cost === 'number' && cost >= 0 && { costUsd: cost }),
   };
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
 }
