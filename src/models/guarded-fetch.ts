@@ -15,7 +15,7 @@ import { redact } from './redaction.js';
 import { callAborted } from './port.js';
 import { requestedWaitMs } from './retry-after.js';
 import type { AnswerReader, ModelServer, ServerCall } from './server-call.js';
-import { RequestRefused } from './server-call.js';
+import { ServerRefused } from './server-call.js';
 import type { Transport } from './transport.js';
 import { unusable } from './unusable-answer.js';
 
@@ -82,7 +82,7 @@ function refusal(
   const waitMs = requestedWaitMs(headers, body, now());
   const why = `it answered ${status}${hint === undefined ? '' : ` (${hint})`}${words === '' ? '' : `: ${words}`}`;
   const failure = modelFailed(`${call.purpose}: ${why}`, kind, waitMs === null ? {} : { retryAfterMs: waitMs });
-  return new RequestRefused(failure, { status, said });
+  return new ServerRefused(failure, { status, said });
 }
 
 /**

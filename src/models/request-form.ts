@@ -1,6 +1,6 @@
 /** Which form of a request to try after a server refused one. */
 import type { SharedV3Warning } from '@ai-sdk/provider';
-import type { RequestRefused } from './server-call.js';
+import type { ServerRefused } from './server-call.js';
 import type { ModelRequest } from './port.js';
 import { holdsReasoning } from './sdk-request.js';
 import type { RequestForm } from './wires/wire.js';
@@ -9,7 +9,7 @@ import type { RequestForm } from './wires/wire.js';
  * The form to try after a refusal, or null if there is nothing left to change. What the message names goes first;
  * refusals of JSON often name nothing. llama.cpp refuses a message that its template does not know with 500.
  */
-export function changedForm(form: RequestForm, request: ModelRequest, refusal: RequestRefused): RequestForm | null {
+export function changedForm(form: RequestForm, request: ModelRequest, refusal: ServerRefused): RequestForm | null {
   const isBadRequest = refusal.status === 400 || refusal.status === 422;
   if ((!isBadRequest && refusal.status !== 500) || NOT_OF_FORM.has(refusal.data.kind)) return null;
   return namedChange(form, request, refusal.said) ?? (isBadRequest ? nextChange(form, request) : null);

@@ -14,7 +14,7 @@ import type { AnswerForm } from './answer-body.js';
 import { OtherForm } from './answer-body.js';
 import { failureBehind, guardedFetch } from './guarded-fetch.js';
 import type { ModelServer, ServerCall } from './server-call.js';
-import { RequestRefused, hintsOf } from './server-call.js';
+import { ServerRefused, hintsOf } from './server-call.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
 import { callAborted } from './port.js';
 import { changedForm } from './request-form.js';
@@ -118,7 +118,7 @@ function keptModels(wire: Wire): (name: string, form: RequestForm, call: CallFet
  * the stream's own, the server is asked for the whole answer.
  */
 function otherForm(form: RequestForm, request: ModelRequest, error: unknown): RequestForm | null {
-  const changed = error instanceof RequestRefused ? changedForm(form, request, error) : null;
+  const changed = error instanceof ServerRefused ? changedForm(form, request, error) : null;
   if (changed !== null || request.onToken === undefined || !form.streams) return changed;
   const mayBeOfStream = error instanceof ModelFailed && !NOT_OF_STREAM.has(error.data.kind);
   return mayBeOfStream ? { ...form, streams: false } : null;
@@ -133,7 +133,7 @@ const NOT_OF_STREAM: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
 
 /** Whether the other form is the one to try first from now on: streams may fail once, and work the next time. */
 function isLastingChange(form: RequestForm, other: RequestForm, error: unknown): boolean {
-  return form.streams === other.streams || (error instanceof RequestRefused && !error.data.retryable);
+  return form.streams === other.streams || (error instanceof ServerRefused && !error.data.retryable);
 }
 
 /** Most models that are remembered: their names come from blueprints. */

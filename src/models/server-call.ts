@@ -59,7 +59,7 @@ export interface ServerCall {
 }
 
 /** The server refused a request; another form of the request may be accepted. */
-export class RequestRefused extends ModelFailed {
+export class ServerRefused extends ModelFailed {
   readonly status: number;
   /** Private, so that no logger prints it: a server may quote the key. */
   readonly #said: string;
