@@ -32,7 +32,7 @@ export function offlineModel({ latencyMs = 0, system }: OfflineOptions): Languag
         const calls = tools.map(({ name }) => ({ id: `offline_${name}`, name, argumentsJson }));
         return { text: '', calls, usage: usageOf(inputTokens, tokens(JSON.stringify(calls))) };
       }
-      const text = ANSWERS[answer](request);
+      const text = answer === 'critique' ? critiqueOf(promptInput) : draftOf(promptInput, rounds);
       for (const [word] of text.matchAll(/\s*\S+\s*/g)) request.onToken?.(word);
       return { text, usage: usageOf(inputTokens, tokens(text)) };
     },
@@ -43,12 +43,6 @@ export function offlineModel({ latencyMs = 0, system }: OfflineOptions): Languag
 function usageOf(inputTokens: number, outputTokens: number): ModelUsage {
   return { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens, reasoningTokens: 0, costUsd: 0 };
 }
-
-/** The text for each kind of answer that is asked for. */
-const ANSWERS: Readonly<Record<ModelRequest['answer'], (request: ModelRequest) => string>> = {
-  draft: ({ promptInput, rounds = [] }) => draftOf(promptInput, rounds),
-  critique: ({ promptInput }) => critiqueOf(promptInput),
-};
 
 function readIn({ system, prompt, rounds = [] }: ModelRequest): string {
   return [system, prompt, ...rounds.flatMap(({ exchanges }) => exchanges.map(({ result }) => result))].join('');
