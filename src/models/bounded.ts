@@ -51,8 +51,6 @@ export interface BoundedModel {
    * with `outageMs` when an outage begins for the caller, not retryable when an outage has outlasted its budget
    */
   ask(request: ModelRequest, options: CallOptions): Promise<ModelAnswer>;
-  /** How many calls wait for a slot. */
-  waiting(): number;
   /** Models whose servers are out. */
   unreachable(): readonly string[];
   /** The models that are being called, or waited for. */
@@ -116,7 +114,6 @@ export function boundedModel(
         }
       }
     },
-    waiting: () => semaphore.waiting(),
     unreachable: () => breaker.open(),
     uses: () => semaphore.uses(),
     providers: () => states.list(semaphore.uses()),

@@ -131,6 +131,11 @@ export interface LanguageModel {
   ask(request: ModelRequest, call: ModelCall): Promise<ModelAnswer>;
 }
 
+/** The provider in a model's full name, `provider/model`, or an empty text if the name has none. */
+export function providerOf(fullName: string): string {
+  return fullName.slice(0, Math.max(0, fullName.indexOf('/')));
+}
+
 /** The failure of a call that was aborted; the signal's reason is the cause. */
 export function callAborted(signal: AbortSignal): ModelFailed {
   return new ModelFailed(

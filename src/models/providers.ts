@@ -10,6 +10,7 @@ import type { System } from '../system/system.js';
 import { modelFailed } from './failed-exchange.js';
 import { OFFLINE_MODEL, offlineModel } from './offline.js';
 import type { LanguageModel, ProviderInfo } from './port.js';
+import { providerOf } from './port.js';
 import type { Transport } from './transport.js';
 import { isUsableName, USABLE_NAMES } from './wires/gemini.js';
 
@@ -38,13 +39,6 @@ export function modelCatalog({ configured, default: fallback }: Providers): Mode
       return slash === -1 || slash === model.length - 1 ? `${provider}/${own}` : model;
     },
   };
-}
-
-/** @throws {TypeError} for a name without a provider */
-function splitName(fullName: string): { readonly provider: string; readonly model: string } {
-  const slash = fullName.indexOf('/');
-  if (slash === -1) throw new TypeError(`Cannot tell the provider of model "${fullName}"`);
-  return { provider: fullName.slice(0, slash), model: fullName.slice(slash + 1) };
 }
 
 export interface ProvidersDeps {
@@ -91,7 +85,8 @@ export function routedModel({ configured, default: fallback }: Providers, deps: 
     ),
     async ask(request, call) {
       const name = request.model ?? catalog.fullName(undefined);
-      const { provider, model } = splitName(name);
+      const provider = providerOf(name);
+      const model = name.slice(provider.length + 1);
       try {
         return await (await modelOf(provider)).ask({ ...request, model }, call);
       } catch (error) {
