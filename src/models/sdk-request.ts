@@ -2,7 +2,6 @@
 import type { LanguageModelV3CallOptions, LanguageModelV3Content, LanguageModelV3Message } from '@ai-sdk/provider';
 import { isRecord, jsonIn, recordOf } from '../system/untrusted.js';
 import type { ModelRequest, ToolCall, ToolRound } from './port.js';
-import { FEEDBACK_SAYS, SCORE_MEANS, SCORES } from './port.js';
 import type { RequestForm } from './wires/wire.js';
 
 /** The texts of a request that no message may quote. */
@@ -105,13 +104,19 @@ function nameOf({ name }: ToolCall): string {
   return name.replace(/[^\w-]/g, '_').slice(0, 64) || 'unknown';
 }
 
+/**
+ * The scores a critic chooses from (schemas/critic-answer.json). As texts: servers that enforce a schema by a grammar
+ * (llama.cpp) ignore the bounds of a number, and Gemini accepts enums of texts only.
+ */
+const SCORES = Array.from({ length: 21 }, (_, halves) => String(halves / 2));
+
 /** As strict mode requires: every property required, no others. */
 const CRITIC_ANSWER = {
   type: 'object' as const,
   additionalProperties: false,
   required: ['score', 'feedback'],
   properties: {
-    score: { type: 'string' as const, enum: [...SCORES], description: SCORE_MEANS },
-    feedback: { type: 'string' as const, description: FEEDBACK_SAYS },
+    score: { type: 'string' as const, enum: SCORES, description: 'From 0 to 10; 8 or more approves the draft.' },
+    feedback: { type: 'string' as const, description: 'What would raise the score.' },
   },
 };
