@@ -4,7 +4,7 @@ import type { System } from '../system/system.js';
 import type { LanguageModel, ModelRequest, PromptInput, ToolRound, ModelUsage } from './port.js';
 import { callAborted } from './port.js';
 
-/** Its name. A node of that model is answered by it whatever the service is set to (`withOffline`). */
+/** Its name. It is offered whatever providers are configured. */
 export const OFFLINE_MODEL = 'offline-1';
 
 export interface OfflineOptions {
@@ -128,7 +128,7 @@ const TAKEN_UP = 'Feedback taken up';
 const LOOKED_UP = 'Looked up';
 
 /**
- * The next draft. An existing one, whoever wrote it, is kept; to an empty one the first two parts are added, else those
+ * The next draft. An existing one of any author is kept; to an empty one the first two parts are added, else those
  * its critic asked for. What others said, and what tools have found, is listed in a section each, and the last line names
  * the author; all three replace those of the draft before, so that drafts do not grow without new feedback.
  */

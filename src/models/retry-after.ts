@@ -1,4 +1,4 @@
-/** How long a server asks to be left alone, in whatever form it says so. */
+/** How long a server asks to wait before the next request, in any form. */
 import { fieldOf, isRecord, listOf } from '../system/untrusted.js';
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;

@@ -114,8 +114,8 @@ function keptModels(wire: Wire): (name: string, form: RequestForm, call: CallFet
 }
 
 /**
- * The form to try after a failure, or null. A run never fails because somebody watches it: after a failure that may be
- * the stream's own, the server is asked for the whole answer.
+ * The form to try after a failure, or null. A run never fails because a client follows its stream: after a failure
+ * that may be the stream's own, the server is asked for the whole answer.
  */
 function otherForm(form: RequestForm, request: ModelRequest, error: unknown): RequestForm | null {
   const changed = error instanceof ServerRefused ? changedForm(form, request, error) : null;
