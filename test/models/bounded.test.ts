@@ -11,7 +11,7 @@ interface Bench {
   readonly system: ManualSystem;
   readonly model: ScriptedModel;
   readonly bounded: BoundedModel;
-  /** Asks on behalf of a run; the topic tells the calls apart. */
+  /** Asks on behalf of a run; each call has its own topic. */
   ask(runId: string, topic?: string, signal?: AbortSignal): Promise<ModelAnswer>;
   /** Asks another model than the default one. */
   askModel(runId: string, model: string): Promise<ModelAnswer>;
@@ -111,7 +111,7 @@ describe('boundedModel: slots of one model', () => {
     [5, 4],
     [64, 48],
   ] as const) {
-    it(`are three quarters of ${maxCalls} at most, even when nobody else waits: ${held}`, async () => {
+    it(`are three quarters of ${maxCalls} at most, even if no other call waits: ${held}`, async () => {
       const { model, bounded, askModel } = bench(maxCalls);
       const busy = Array.from({ length: maxCalls + 1 }, (_, index) => askModel(`run ${index}`, 'busy'));
       await nextTurn();
