@@ -54,27 +54,9 @@ export interface ProvidersDeps {
  * @throws {ConfigInvalid} for a model of Gemini that cannot be a name
  */
 export function routedModel({ configured, default: fallback }: Providers, deps: ProvidersDeps): LanguageModel {
-  const { offlineLatencyMs, system } = deps;
   const catalog = modelCatalog({ configured, default: fallback });
   configured.forEach(assertUsable);
-  const offline = Promise.resolve(offlineModel({ latencyMs: offlineLatencyMs, system }));
-  const models = new Map<string, Promise<LanguageModel>>([['offline', offline]]);
-  let transport: Transport | null = null;
-  const connect = async (settings: ProviderSettings): Promise<LanguageModel> => {
-    const [{ providerModel }, { modelTransport }] = await Promise.all([
-      import('./sdk-model.js'),
-      import('./transport.js'),
-    ]);
-    transport ??= modelTransport(deps.proxies);
-    return await providerModel(settings, { transport, system });
-  };
-  const modelOf = (provider: string): Promise<LanguageModel> => {
-    const known = models.get(provider);
-    if (known !== undefined) return known;
-    const made = connect(settingsOf(configured, provider));
-    models.set(provider, made);
-    return made;
-  };
+  const modelOf = loadedModels(configured, deps);
   return {
     provider: fallback,
     defaultModel: catalog.fullName(undefined),
@@ -95,6 +77,29 @@ export function routedModel({ configured, default: fallback }: Providers, deps: 
           : withRoute(error, { provider, model, names: catalog.names });
       }
     },
+  };
+}
+
+/** The model of a provider by its name, connected at its first call. */
+function loadedModels(
+  configured: readonly ProviderSettings[],
+  { proxies, offlineLatencyMs, system }: ProvidersDeps,
+): (provider: string) => Promise<LanguageModel> {
+  const offline = Promise.resolve(offlineModel({ latencyMs: offlineLatencyMs, system }));
+  const models = new Map<string, Promise<LanguageModel>>([['offline', offline]]);
+  let transport: Transport | null = null;
+  const connect = async (settings: ProviderSettings): Promise<LanguageModel> => {
+    const [{ providerModel }, { modelTransport }] = await Promise.all([
+      import('./sdk-model.js'),
+      import('./transport.js'),
+    ]);
+    transport ??= modelTransport(proxies);
+    return await providerModel(settings, { transport, system });
+  };
+  return (provider) => {
+    const model = models.get(provider) ?? connect(settingsOf(configured, provider));
+    models.set(provider, model);
+    return model;
   };
 }
 

@@ -31,12 +31,12 @@ export async function joined(
 ): Promise<Answered> {
   const content: LanguageModelV3Content[] = [];
   let warnings: Answered['warnings'] = [];
-  const open = new Map<string, Extract<LanguageModelV3Content, { type: 'text' | 'reasoning' }>>();
+  const open = new Map<string, TextPart>();
   for await (const part of stream) {
     switch (part.type) {
       case 'text-start':
       case 'reasoning-start': {
-        const begun = { type: part.type === 'text-start' ? ('text' as const) : ('reasoning' as const), text: '' };
+        const begun: TextPart = { type: part.type === 'text-start' ? 'text' : 'reasoning', text: '' };
         open.set(part.id, begun);
         content.push(begun);
         break;
@@ -44,14 +44,9 @@ export async function joined(
       case 'text-delta':
       case 'reasoning-delta':
       case 'text-end':
-      case 'reasoning-end': {
-        const begun = open.get(part.id);
-        if (begun === undefined) break;
-        if ('delta' in part) begun.text += part.delta;
-        if (part.type === 'text-delta' && part.delta !== '') onToken?.(part.delta);
-        if (part.providerMetadata !== undefined) begun.providerMetadata = part.providerMetadata;
+      case 'reasoning-end':
+        extend(open.get(part.id), part, onToken);
         break;
-      }
       case 'tool-call':
         content.push(part);
         break;
@@ -66,6 +61,20 @@ export async function joined(
     }
   }
   throw new TypeError('The package ended its stream without a finish');
+}
+
+type TextPart = Extract<LanguageModelV3Content, { type: 'text' | 'reasoning' }>;
+
+/** Adds a piece to a text that has begun, or the metadata of its end. */
+function extend(
+  begun: TextPart | undefined,
+  piece: Extract<LanguageModelV3StreamPart, { type: 'text-delta' | 'reasoning-delta' | 'text-end' | 'reasoning-end' }>,
+  onToken?: (text: string) => void,
+): void {
+  if (begun === undefined) return;
+  if ('delta' in piece) begun.text += piece.delta;
+  if (piece.type === 'text-delta' && piece.delta !== '') onToken?.(piece.delta);
+  if (piece.providerMetadata !== undefined) begun.providerMetadata = piece.providerMetadata;
 }
 
 /** @throws {ModelFailed} for an answer that cannot be used, with its usage if the provider reports it */
