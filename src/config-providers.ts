@@ -1,10 +1,11 @@
 /** The settings of the providers of language models: contract, section 6.1. */
-import type { Variable } from './config-values.js';
+import type { Variable, Variables } from './config-values.js';
 import { address, modelName, oneOf, secret } from './config-values.js';
 import { ConfigInvalid } from './errors.js';
 import { faultIn } from './models/prices.js';
 import type { ProviderApi } from './models/wires/wires.js';
 import { WIRES } from './models/wires/wires.js';
+import { isRecord } from './system/untrusted.js';
 
 /** A named endpoint with its own key and base URL. */
 export interface ProviderSettings {
@@ -61,8 +62,6 @@ const BUILT_IN: readonly BuiltIn[] = [
 
 /** Names that a providers file cannot give, and of which a blueprint's author is warned where they are not configured. */
 export const BUILT_IN_PROVIDERS: readonly string[] = [...BUILT_IN.map(({ name }) => name), 'offline'];
-
-type Variables = (name: string) => Variable;
 
 /**
  * Every provider whose key or base URL is set, and those of PROVIDERS_FILE.
@@ -156,7 +155,7 @@ function objectIn(
     const reason = error instanceof SyntaxError ? 'this file is not JSON' : 'this file cannot be read';
     throw new ConfigInvalid({ variable: name, value: path, accepted: `the path of a JSON file: ${reason}` });
   }
-  if (isObject(value)) return value;
+  if (isRecord(value)) return value;
   throw new ConfigInvalid({ variable: name, value: path, accepted: 'the path of a JSON file that holds an object' });
 }
 
@@ -174,7 +173,7 @@ function fileProvider(
   };
   if (!/^[a-z][a-z0-9-]*$/.test(name)) refuse('names of lower-case letters, digits and "-", beginning with a letter');
   if (BUILT_IN_PROVIDERS.includes(name)) refuse('names that are no built-in provider');
-  if (!isObject(entry)) return refuse('an object for each provider');
+  if (!isRecord(entry)) return refuse('an object for each provider');
   const unknown = Object.keys(entry).find((field) => !FILE_FIELDS.has(field));
   if (unknown !== undefined)
     refuse(`the fields ${[...FILE_FIELDS].join(', ')}, not ${JSON.stringify(unknown.slice(0, 60))}`);
@@ -207,7 +206,3 @@ function maxCallsIn(
 }
 
 const FILE_FIELDS: ReadonlySet<string> = new Set(['api', 'base_url', 'key_env', 'model', 'max_calls']);
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

@@ -13,6 +13,9 @@ export interface Variable {
   readonly value: string | null;
 }
 
+/** Reads a variable by its name. */
+export type Variables = (name: string) => Variable;
+
 interface IntegerRange {
   readonly fallback: number;
   readonly min: number;

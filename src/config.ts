@@ -4,7 +4,7 @@ import type { ProviderSettings, Providers } from './config-providers.js';
 import { prices, providers } from './config-providers.js';
 import { settingWarnings } from './config-warnings.js';
 import { ConfigInvalid } from './errors.js';
-import type { ProxySettings, Variable } from './config-values.js';
+import type { ProxySettings, Variable, Variables } from './config-values.js';
 import {
   address,
   addresses,
@@ -102,7 +102,6 @@ export type WebSearchSettings =
   | { readonly name: 'searxng'; readonly baseUrl: string };
 
 type Environment = Readonly<Record<string, string | undefined>>;
-type Variables = (name: string) => Variable;
 
 /** Longest timer of Node, in milliseconds. */
 const MAX_TIMER_MS = 2_147_483_647;

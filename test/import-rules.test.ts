@@ -63,7 +63,7 @@ const PURE_OF_RUN = [
 const RULES: Readonly<Record<string, Rule>> = {
   errors: { ...PURE, ours: [] },
   'config-values': { ...PURE, ours: ['errors', 'system'] },
-  'config-providers': { ...PURE, ours: ['errors', 'config-values', 'models/prices', 'models/wires/wires'] },
+  'config-providers': { ...PURE, ours: ['errors', 'system', 'config-values', 'models/prices', 'models/wires/wires'] },
   'config-warnings': { ...PURE, types: ['config-providers'], ours: [] },
   config: {
     ...PURE,

@@ -5,7 +5,7 @@ import type { ProviderSettings } from '../config-providers.js';
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import { errorMessageOf, kindOfRefusal, modelFailed } from '../models/failed-exchange.js';
-import type { ServerCall, WireReading } from '../models/server-call.js';
+import type { AnswerReader, ServerCall } from '../models/server-call.js';
 import { hintsOf } from '../models/server-call.js';
 import { failureBehind, guardedFetch } from '../models/guarded-fetch.js';
 import { callAborted } from '../models/port.js';
@@ -99,26 +99,26 @@ export async function providerEmbeddings(settings: ProviderSettings, deps: Embed
   const { headers } = await WIRES[settings.api](settings);
   const { model: modelSetting, baseUrl: addressSetting } = settings.settings;
   const server = { headers, addressSetting, hints: hintsOf(settings.settings), kindOf };
-  const guard = { server, wire: readingOf(api), transport, system };
   const purpose = `Cannot get vectors of model "${settings.model}"`;
 
   async function request(
     texts: readonly string[],
     { kind, signal }: EmbeddingOptions,
   ): Promise<readonly Float32Array[]> {
-    const hidden = { key: settings.apiKey, texts };
-    const call: ServerCall = {
-      purpose,
-      hidden,
-      signal,
-      rounds: 0,
-      reading: { texts: texts.length, modelSetting },
-      received: null,
-    };
+    const call: ServerCall = { purpose, hidden: { key: settings.apiKey, texts }, signal, rounds: 0 };
+    let vectors: readonly Float32Array[] = [];
+    const reader = readerOf((body) => {
+      const came = api.vectorsIn(body);
+      if (came.length !== texts.length) {
+        const why = `${texts.length} vectors were requested, ${came.length} came`;
+        throw modelFailed(`${purpose}: ${why}`, 'unreadable_answer');
+      }
+      vectors = came.map((each) => vectorIn(each, { purpose, modelSetting }));
+    });
     try {
-      const model = await api.model(settings, guardedFetch(call, guard));
+      const model = await api.model(settings, guardedFetch(call, { server, reader, transport, system }));
       await model.doEmbed({ values: [...texts], abortSignal: signal, providerOptions: api.options(kind) });
-      return call.reading['vectors'] as readonly Float32Array[];
+      return vectors;
     } catch (error) {
       throw failureBehind(error, call, server);
     }
@@ -149,16 +149,11 @@ export async function providerEmbeddings(settings: ProviderSettings, deps: Embed
   return { model: settings.model, dimensions: DIMENSIONS, embed: inBatches(api.textsAtOnce, splittingToFit(embedAll)) };
 }
 
-/** Checks the vectors before the package reads them: it would refuse a wrong one without a reason. */
-function readingOf({ vectorsIn }: EmbeddingApi): WireReading {
+/** Reads an answer before the package does: it would refuse a wrong vector without a reason. */
+function readerOf(read: (body: unknown) => void): AnswerReader {
   return {
-    whole(body, call) {
-      const vectors = vectorsIn(body);
-      if (vectors.length !== call.reading['texts']) {
-        const why = `${String(call.reading['texts'])} vectors were requested, ${vectors.length} came`;
-        throw modelFailed(`${call.purpose}: ${why}`, 'unreadable_answer');
-      }
-      call.reading['vectors'] = vectors.map((each) => vectorIn(each, call));
+    whole(body) {
+      read(body);
       return body;
     },
     event: (event) => event,
@@ -167,7 +162,10 @@ function readingOf({ vectorsIn }: EmbeddingApi): WireReading {
 }
 
 /** The vector of length 1 that a server's numbers make. @throws {ModelFailed} `bad_vector` */
-function vectorIn(values: unknown, { purpose, reading }: ServerCall): Float32Array {
+function vectorIn(
+  values: unknown,
+  { purpose, modelSetting }: Readonly<Record<'purpose' | 'modelSetting', string>>,
+): Float32Array {
   const refuse = (why: string): never => {
     throw modelFailed(`${purpose}: ${why}`, 'bad_vector');
   };
@@ -175,7 +173,7 @@ function vectorIn(values: unknown, { purpose, reading }: ServerCall): Float32Arr
     const why = isList(values)
       ? `a vector has ${values.length} dimensions, not ${DIMENSIONS}`
       : `a vector of ${DIMENSIONS} dimensions is missing`;
-    return refuse(`${why} (check ${String(reading['modelSetting'])})`);
+    return refuse(`${why} (check ${modelSetting})`);
   }
   const vector = values.every((each) => typeof each === 'number') ? normalised(values) : null;
   return vector ?? refuse('a vector of its answer is zero, or holds something else than numbers');

@@ -1,17 +1,30 @@
 /** The body of an answer, in the form that a provider package can read. */
+import type { Readable } from 'node:stream';
 import { createParser } from 'eventsource-parser';
 import type { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
 import { boundedChunks, boundedText, jsonIn } from '../system/untrusted.js';
 import { modelFailed } from './failed-exchange.js';
-import type { AnswerForm, ServerCall, WireReading } from './server-call.js';
-import { OtherForm } from './server-call.js';
-import type { HttpAnswer } from './transport.js';
+import type { AnswerReader, ServerCall } from './server-call.js';
 
+export type AnswerForm = 'whole' | 'stream';
+
+/** The server answered in this form, which was not asked for. The package reads the answer again, in this form. */
+export class OtherForm extends Error {
+  readonly form: AnswerForm;
+  constructor(form: AnswerForm) {
+    super(`The answer is ${form === 'whole' ? 'one JSON value' : 'a stream'}`);
+    this.form = form;
+  }
+}
+
+/** The reading of one call's answer. */
 export interface Reading {
   readonly call: ServerCall;
-  readonly wire: WireReading;
+  readonly reader: AnswerReader;
   readonly after: System['after'];
+  /** An answer that came in the other form than was asked for, or null. */
+  received: { readonly form: AnswerForm; readonly text: string } | null;
 }
 
 /**
@@ -20,9 +33,12 @@ export interface Reading {
  */
 const NEXT_EVENT_MS = 5000;
 
+/** Largest answer in bytes. A draft takes 128 KiB; a stream adds some 200 bytes per token; 100 vectors are 6 MiB. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+
 /** The answer for the package: one JSON value, or events that each hold one, in the form that was asked for. */
-export async function readable(answer: HttpAnswer, form: AnswerForm, reading: Reading): Promise<Response> {
-  const chunks = boundedChunks(answer, answer.maxBytes);
+export async function readable(answer: Readable, form: AnswerForm, reading: Reading): Promise<Response> {
+  const chunks = boundedChunks({ body: answer }, MAX_ANSWER_BYTES);
   const begun: Uint8Array[] = [];
   let first = '';
   while (form === 'stream' && first === '') {
@@ -32,17 +48,19 @@ export async function readable(answer: HttpAnswer, form: AnswerForm, reading: Re
     first = firstCharacter(Buffer.from(next.value).toString());
   }
   const body = chained(begun, chunks);
-  if (form === 'stream' && formOf(first) !== 'whole') return streamed(body, reading, () => void answer.body.destroy());
-  const text = await boundedText({ body }, answer.maxBytes);
+  if (form === 'stream' && formOf(first) !== 'whole') return streamed(body, reading, () => void answer.destroy());
+  const text = await boundedText({ body }, MAX_ANSWER_BYTES);
   const came = formOf(firstCharacter(text)) ?? form;
   if (came === form) return whole(text, reading);
-  reading.call.received = { form: came, text };
+  reading.received = { form: came, text };
   throw new OtherForm(came);
 }
 
-/** An answer that came in the form that is now asked for. */
-export function received({ form, text }: NonNullable<ServerCall['received']>, reading: Reading): Response {
-  reading.call.received = null;
+/** An answer that came in the form that is now asked for, or null. */
+export function received(reading: Reading): Response | null {
+  if (reading.received === null) return null;
+  const { form, text } = reading.received;
+  reading.received = null;
   return form === 'whole' ? whole(text, reading) : streamed([Buffer.from(text)], reading, () => undefined);
 }
 
@@ -72,8 +90,8 @@ function streamed(chunks: Chunks, reading: Reading, end: () => void): Response {
   return new Response(events, { headers: { 'content-type': 'text/event-stream' } });
 }
 
-function whole(text: string, { call, wire }: Reading): Response {
-  return Response.json(wire.whole(objectIn(text, call), call));
+function whole(text: string, { call, reader }: Reading): Response {
+  return Response.json(reader.whole(objectIn(text, call)));
 }
 
 /** A JSON value, or `[DONE]` after it, which some servers send after a whole answer too. */
@@ -98,7 +116,7 @@ type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 /** @param end ends the chunks */
 async function* encodedEvents(
   chunks: Chunks,
-  { call, wire, after }: Reading,
+  { call, reader, after }: Reading,
   end: () => void,
 ): AsyncGenerator<Uint8Array> {
   let isEnded = false;
@@ -111,8 +129,8 @@ async function* encodedEvents(
         break;
       }
       const came = objectIn(data, call);
-      const event = wire.event(came, call);
-      isEnded ||= wire.isEnd(came);
+      const event = reader.event(came);
+      isEnded ||= reader.isEnd(came);
       cancelEnd();
       if (isEnded) cancelEnd = after(NEXT_EVENT_MS, end);
       if (event !== null) yield Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
@@ -124,7 +142,7 @@ async function* encodedEvents(
     cancelEnd();
   }
   if (!isEnded) throw unreadable(call.purpose, 'broke off');
-  const last = wire.event(null, call);
+  const last = reader.event(null);
   if (last !== null) yield Buffer.from(`data: ${JSON.stringify(last)}\n\n`);
 }
 

@@ -1,7 +1,12 @@
 /** JSON schemas of answers for providers that enforce them. As strict mode requires: all properties required, no others. */
 import type { JSONSchema7 } from '@ai-sdk/provider';
 import type { ModelRequest } from './port.js';
-import { FEEDBACK_SAYS, SCORE_MEANS, SCORES } from './port.js';
+
+/**
+ * The scores a critic chooses from (schemas/critic-answer.json). As texts: servers that enforce a schema by a grammar
+ * (llama.cpp) ignore the bounds of a number, and Gemini accepts enums of texts only.
+ */
+const SCORES = Array.from({ length: 21 }, (_, halves) => String(halves / 2));
 
 /**
  * The schema of a kind of answer, or null if it has none.
@@ -61,6 +66,6 @@ function objectOf(properties: Readonly<Record<string, JSONSchema7>>): JSONSchema
 }
 
 const CRITIC_ANSWER = objectOf({
-  score: { type: 'string', enum: [...SCORES], description: SCORE_MEANS },
-  feedback: text(FEEDBACK_SAYS),
+  score: { type: 'string', enum: SCORES, description: 'From 0 to 10; 8 or more approves the draft.' },
+  feedback: text('What would raise the score.'),
 });

@@ -51,8 +51,6 @@ export interface BoundedModel {
    * with `outageMs` when an outage begins for the caller, not retryable when an outage has outlasted its budget
    */
   ask(request: ModelRequest, options: CallOptions): Promise<ModelAnswer>;
-  /** How many calls wait for a slot. */
-  waiting(): number;
   /** Models whose servers are out. */
   unreachable(): readonly string[];
   /** The models that are being called, or waited for. */
@@ -69,58 +67,79 @@ export function boundedModel(
   const semaphore = new FairSemaphore(maxCalls, model.maxCalls);
   const states = new ProviderStates(model);
   const breaker = new CircuitBreaker({ outageMs, system, onOutage });
-
-  /**
-   * One call, once there is a slot; its result is reported to the circuit breaker before the slot goes to the next.
-   * Null: the server went out while the call waited.
-   */
-  async function askInTurn(request: ModelRequest, options: CallOptions, pass: Pass): Promise<Answered | null> {
-    const name = request.model ?? model.defaultModel;
-    await semaphore.enter({ runId: options.runId, model: name }, options.signal).catch((error: unknown) => {
-      pass.report('unknown');
-      throw error;
-    });
-    try {
-      if (pass.isRevoked()) return null;
-      const startedMs = await begun(options, system);
-      const answer = await askInTime(model, request, options, system);
-      pass.report('answered');
-      states.onCallEnded(name, null);
-      return { answer, startedMs };
-    } catch (error) {
-      pass.report(outcomeOf(error, options.signal));
-      states.onCallEnded(name, error);
-      throw error;
-    } finally {
-      semaphore.leave(name);
-    }
-  }
-
+  const bounds = { model, system, semaphore, states, breaker };
   return {
     defaultModel: model.defaultModel,
     fullName: (name) => model.fullName?.(name) ?? name ?? model.defaultModel,
-    async ask(request, options) {
-      const name = request.model ?? model.defaultModel;
-      const askedMs = system.monotonicMs();
-      const outage = options.outage === null ? null : outageWait(options.outage, system);
-      for (;;) {
-        const pass = await breaker.enter(name, { outage, signal: options.signal });
-        try {
-          const answered = await askInTurn(request, options, pass);
-          if (answered !== null) return { ...answered.answer, waitedMs: answered.startedMs - askedMs };
-        } catch (error) {
-          if (!(error instanceof ModelFailed)) throw error;
-          const failure = breaker.failureAfter(name, error, outage);
-          if (failure !== null) throw failure;
-          await settleRequest(request, error, options.signal);
-        }
-      }
-    },
-    waiting: () => semaphore.waiting(),
-    unreachable: () => breaker.open(),
+    ask: (request, options) => askThroughOutages(bounds, request, options),
+    unreachable: () => breaker.unreachable(),
     uses: () => semaphore.uses(),
     providers: () => states.list(semaphore.uses()),
   };
+}
+
+interface Bounds {
+  readonly model: LanguageModel;
+  readonly system: BoundedModelOptions['system'];
+  readonly semaphore: FairSemaphore;
+  readonly states: ProviderStates;
+  readonly breaker: CircuitBreaker;
+}
+
+async function askThroughOutages(bounds: Bounds, request: ModelRequest, options: CallOptions): Promise<ModelAnswer> {
+  const { model, system, breaker } = bounds;
+  const { signal } = options;
+  const name = request.model ?? model.defaultModel;
+  const askedMs = system.monotonicMs();
+  const outage = options.outage === null ? null : outageWait(options.outage, system);
+  for (;;) {
+    const pass = await breaker.enter(name, { outage, signal });
+    try {
+      const answered = await askInTurn(bounds, request, { options, pass });
+      if (answered !== null) return { ...answered.answer, waitedMs: answered.startedMs - askedMs };
+    } catch (error) {
+      if (!(error instanceof ModelFailed)) throw error;
+      const failure = breaker.failureAfter(name, error, outage);
+      if (failure !== null) throw failure;
+      await settleRequest(request, error, signal);
+    }
+  }
+}
+
+/**
+ * One call, once there is a slot; its result is reported to the circuit breaker before the slot goes to the next.
+ * Null: the server went out while the call waited.
+ */
+async function askInTurn(
+  { model, system, semaphore, states }: Bounds,
+  request: ModelRequest,
+  { options, pass }: { readonly options: CallOptions; readonly pass: Pass },
+): Promise<Answered | null> {
+  const name = request.model ?? model.defaultModel;
+  await semaphore.enter({ runId: options.runId, model: name }, options.signal).catch((error: unknown) => {
+    pass.report('unknown');
+    throw error;
+  });
+  try {
+    if (pass.isRevoked()) return null;
+    const startedMs = await begun(options, system);
+    const answer = await askInTime(model, request, options, system);
+    pass.report('answered');
+    states.onCallEnded(name, null);
+    return { answer, startedMs };
+  } catch (error) {
+    pass.report(outcomeOf(error, options.signal));
+    states.onCallEnded(name, error);
+    throw error;
+  } finally {
+    semaphore.leave(name);
+  }
+}
+
+interface Answered {
+  readonly answer: ModelAnswer;
+  /** When the call began, on the monotonic clock. */
+  readonly startedMs: number;
 }
 
 /** When a call with a slot begins, on the monotonic clock. @throws {ModelFailed} `aborted`: it was cancelled before */
@@ -128,12 +147,6 @@ async function begun({ mayBegin, signal }: CallOptions, system: Pick<System, 'mo
   await mayBegin?.();
   if (signal.aborted) throw callAborted(signal);
   return system.monotonicMs();
-}
-
-interface Answered {
-  readonly answer: ModelAnswer;
-  /** When the call began, on the monotonic clock. */
-  readonly startedMs: number;
 }
 
 /** How a call ended that has thrown. */

@@ -49,7 +49,7 @@ export class CircuitBreaker {
   }
 
   /** Models whose servers are out, or refuse calls because of a rate limit. */
-  open(): readonly string[] {
+  unreachable(): readonly string[] {
     return [...this.#circuits].flatMap(([model, circuit]) => (circuit.isForgotten ? [] : [model]));
   }
 

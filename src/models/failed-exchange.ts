@@ -102,19 +102,19 @@ const EMPTY_ACCOUNT_WORDS = new RegExp(
 const USED_QUOTA_WORDS = /exceeded your current quota, please check your plan/i;
 
 /**
- * The failure behind a connection error, by its code.
+ * The failure that an error of Node or undici stands for, by its code, or null if it has none.
  *
  * @param addressSetting the setting that holds the server's address
  */
 export function connectionFault(
-  error: unknown,
+  error: Error,
   addressSetting: string,
-): { readonly kind: ModelFailureKind; readonly why: string } {
+): { readonly kind: ModelFailureKind; readonly why: string } | null {
   const code = fieldOf(error, 'code');
-  if (typeof code !== 'string') return { kind: OTHER[1], why: OTHER[2] };
+  if (typeof code !== 'string') return null;
   const [, kind, why] = CONNECTIONS.find(([codes]) => codes.test(code)) ?? OTHER;
   // Of all resets, Node describes the connection only in that of a handshake which the server has cut off.
-  const isCutOff = code === 'ECONNRESET' && error instanceof Error && 'localAddress' in error;
+  const isCutOff = code === 'ECONNRESET' && 'localAddress' in error;
   const isPlain = isCutOff || NO_TLS.test(code);
   const hint = `; the server may speak plain HTTP: check ${addressSetting}, http:// for https://`;
   return { kind, why: `${why} (${code})${isPlain ? hint : ''}` };
@@ -164,24 +164,18 @@ export function isAnswer(kind: ModelFailureKind): boolean {
 
 /** Of unlisted statuses those from 500 on are errors of the server. Status 529 is not registered; Anthropic and others use it. */
 const STATUSES: ReadonlyMap<number, ModelFailureKind> = new Map<number, ModelFailureKind>([
-  ...([
-    [400, 'bad_request'],
-    [401, 'unauthorized'],
-    [402, 'quota_used_up'],
-    [403, 'forbidden'],
-  ] as const),
-  ...([
-    [404, 'model_unknown'],
-    [408, 'request_timeout'],
-    [429, 'rate_limited'],
-    [501, 'not_implemented'],
-  ] as const),
-  ...([
-    [502, 'bad_gateway'],
-    [503, 'unavailable'],
-    [504, 'gateway_timeout'],
-    [529, 'overloaded'],
-  ] as const),
+  [400, 'bad_request'],
+  [401, 'unauthorized'],
+  [402, 'quota_used_up'],
+  [403, 'forbidden'],
+  [404, 'model_unknown'],
+  [408, 'request_timeout'],
+  [429, 'rate_limited'],
+  [501, 'not_implemented'],
+  [502, 'bad_gateway'],
+  [503, 'unavailable'],
+  [504, 'gateway_timeout'],
+  [529, 'overloaded'],
 ]);
 
 /** By error codes of Node, undici and OpenSSL. */
@@ -194,7 +188,7 @@ const CONNECTIONS: readonly (readonly [codes: RegExp, kind: ModelFailureKind, wh
   [/CERT|SSL|TLS|SIGNATURE|^EPROTO$/, 'tls_failed', 'no trusted TLS connection came about'],
 ];
 
-const OTHER = [/$/, 'network_error', 'the connection failed'] as const;
+const OTHER = [null, 'network_error', 'the connection failed'] as const;
 
 /** OpenSSL has received something other than TLS. */
 const NO_TLS = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL|HTTP_REQUEST)$|^EPROTO$/;

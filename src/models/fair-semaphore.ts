@@ -2,7 +2,7 @@
  * A semaphore that is fair between runs: no run waits longer because another calls more often. It is fair between
  * models too: one whose calls hang never takes the slots of all the others.
  */
-import { callAborted } from './port.js';
+import { callAborted, providerOf } from './port.js';
 
 /** How a model is called at the moment. */
 export interface ModelUse {
@@ -75,11 +75,6 @@ export class FairSemaphore {
     takeNext(this.#queues, (each) => this.#hasRoom(each))?.admit();
   }
 
-  /** How many wait. */
-  waiting(): number {
-    return [...this.#queues.values()].reduce((sum, queue) => sum + queue.size, 0);
-  }
-
   /** The models that hold a slot or wait for one. */
   uses(): readonly ModelUse[] {
     const waiting = new Map<string, number>();
@@ -106,11 +101,11 @@ export class FairSemaphore {
 
   /** Whether a model's provider holds fewer slots than its own bound. */
   #providerHasRoom(model: string): boolean {
-    const provider = model.slice(0, model.indexOf('/') + 1);
-    const max = this.#maxCalls.get(provider.slice(0, -1));
+    const provider = providerOf(model);
+    const max = this.#maxCalls.get(provider);
     if (max === undefined) return true;
     let active = 0;
-    for (const [each, count] of this.#held) if (each.startsWith(provider)) active += count;
+    for (const [each, count] of this.#held) if (providerOf(each) === provider) active += count;
     return active < max;
   }
 }

@@ -3,43 +3,45 @@
  * key would go with it; bounds the answer; classifies every failure; and hands the package an answer in the form it can
  * read. Failures have no `cause`: it may quote the server at any length, and the server the key.
  */
+import type { Dispatcher } from 'undici';
+import { request } from 'undici';
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
-import { BodyTooLarge, boundedText, fieldOf, jsonIn } from '../system/untrusted.js';
-import { readable, received } from './answer-body.js';
+import { BodyTooLarge, boundedText, jsonIn } from '../system/untrusted.js';
+import type { AnswerForm, Reading } from './answer-body.js';
+import { OtherForm, readable, received } from './answer-body.js';
 import { connectionFault, errorMessageOf, kindOfRefusal, modelFailed } from './failed-exchange.js';
 import { redact } from './redaction.js';
 import { callAborted } from './port.js';
 import { requestedWaitMs } from './retry-after.js';
-import type { AnswerForm, ModelServer, ServerCall, WireReading } from './server-call.js';
-import { OtherForm, RequestRefused } from './server-call.js';
-import type { HttpAnswer, Transport } from './transport.js';
-import { post } from './transport.js';
+import type { AnswerReader, ModelServer, ServerCall } from './server-call.js';
+import { ServerRefused } from './server-call.js';
+import type { Transport } from './transport.js';
 import { unusable } from './unusable-answer.js';
 
 export interface GuardedFetchOptions {
   readonly server: ModelServer;
-  readonly wire: WireReading;
+  readonly reader: AnswerReader;
   readonly transport: Transport;
   /** A `Retry-After` counts from its time now. */
   readonly system: Pick<System, 'now' | 'after'>;
 }
 
-/** @returns the fetch of one call; it rejects with {ModelFailed} for every failure, and with {OtherForm} */
+/** Most bytes read of the body of a refusal. */
+const MAX_REFUSAL_BYTES = 64 * 1024;
+
+/** The fetch of one call. `failureBehind` classifies what it rejects with, and what reading its answer rejects with. */
 export function guardedFetch(call: ServerCall, options: GuardedFetchOptions): typeof globalThis.fetch {
-  const reading = { call, wire: options.wire, after: options.system.after };
+  const reading: Reading = { call, reader: options.reader, after: options.system.after, received: null };
   return async (url, init) => {
+    const response = received(reading);
+    if (response !== null) return response;
     const address = url instanceof Request ? url.url : url.toString();
-    const body = typeof init?.body === 'string' ? init.body : '';
-    const form: AnswerForm = wantsStream(address, body) ? 'stream' : 'whole';
-    try {
-      if (call.received !== null) return received(call.received, reading);
-      // The packages send a record of names in lower case.
-      const answer = await accepted(address, { ...init, body }, { call, options });
-      return await readable(answer, form, reading);
-    } catch (error) {
-      throw failureOf(error, call, options.server);
-    }
+    const text = typeof init?.body === 'string' ? init.body : '';
+    const form: AnswerForm = wantsStream(address, text) ? 'stream' : 'whole';
+    // The packages send a record of names in lower case.
+    const body = await accepted(new URL(address), { ...init, body: text }, { call, options });
+    return await readable(body, form, reading);
   };
 }
 
@@ -48,24 +50,27 @@ function wantsStream(url: string, body: string): boolean {
   return url.includes(':streamGenerateContent') || body.includes('"stream":true');
 }
 
-/** The answer to a request that the server accepts. @throws {ModelFailed} for a refusal */
+/** The body of the answer to a request that the server accepts. Rejects with {ModelFailed} for a refusal, or with undici's errors. */
 async function accepted(
-  url: string,
+  url: URL,
   { headers, body }: { readonly headers?: RequestInit['headers']; readonly body: string },
-  {
-    call,
-    options: { server, transport, system },
-  }: { readonly call: ServerCall; readonly options: GuardedFetchOptions },
-): Promise<HttpAnswer> {
+  { call, options }: { readonly call: ServerCall; readonly options: GuardedFetchOptions },
+): Promise<Dispatcher.ResponseData['body']> {
+  const { server, transport, system } = options;
   const all = new Map<string, unknown>([...Object.entries(headers ?? {}), ...Object.entries(server.headers)]);
   const sent = Object.fromEntries([...all].filter((each): each is [string, string] => typeof each[1] === 'string'));
-  const answer = await post(url, { headers: sent, body, signal: call.signal, transport });
-  if (answer.isSuccess) return answer;
-  throw refusal(answer, await boundedText(answer, answer.maxBytes).catch(() => ''), { call, server, now: system.now });
+  const answer = await request(url, {
+    ...{ method: 'POST', headers: sent, body, signal: call.signal, dispatcher: transport(url) },
+    // The signal alone ends a call: a slow model needs more than undici's 300 s.
+    ...{ headersTimeout: 0, bodyTimeout: 0 },
+  });
+  if (answer.statusCode >= 200 && answer.statusCode < 300) return answer.body;
+  const said = await boundedText(answer, MAX_REFUSAL_BYTES).catch(() => '');
+  throw refusal(answer, said, { call, server, now: system.now });
 }
 
 function refusal(
-  { status, headers }: HttpAnswer,
+  { statusCode: status, headers }: Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>,
   said: string,
   { call, server, now }: { readonly call: ServerCall; readonly server: ModelServer; readonly now: System['now'] },
 ): ModelFailed {
@@ -77,24 +82,21 @@ function refusal(
   const waitMs = requestedWaitMs(headers, body, now());
   const why = `it answered ${status}${hint === undefined ? '' : ` (${hint})`}${words === '' ? '' : `: ${words}`}`;
   const failure = modelFailed(`${call.purpose}: ${why}`, kind, waitMs === null ? {} : { retryAfterMs: waitMs });
-  return new RequestRefused(failure, { status, said });
+  return new ServerRefused(failure, { status, said });
 }
 
-/** The failure behind whatever ended a request. */
-export function failureOf(error: unknown, { purpose, signal }: ServerCall, server: ModelServer): Error {
+/**
+ * The failure of a call, by what a package throws: our own errors and undici's, perhaps as the cause of an error of the
+ * package. Its other errors say that it cannot read the answer.
+ */
+export function failureBehind(thrown: unknown, call: ServerCall, { addressSetting }: ModelServer): Error {
+  const { purpose, signal } = call;
   if (signal.aborted) return callAborted(signal);
-  if (error instanceof ModelFailed || error instanceof OtherForm) return error;
-  if (error instanceof BodyTooLarge) return modelFailed(`${purpose}: its answer is too large`, 'answer_too_large');
-  const { why, kind } = connectionFault(error, server.addressSetting);
-  return modelFailed(`${purpose}: ${why}`, kind);
-}
-
-/** The failure behind what a package throws: it wraps errors of a fetch or a body; its own say that it cannot read an answer. */
-export function failureBehind(error: unknown, call: ServerCall, server: ModelServer): Error {
-  for (let each = error; each instanceof Error; each = each.cause) {
-    const isOurs = each instanceof ModelFailed || each instanceof OtherForm;
-    if (isOurs || typeof fieldOf(each, 'code') === 'string') return failureOf(each, call, server);
+  for (let each = thrown; each instanceof Error; each = each.cause) {
+    if (each instanceof ModelFailed || each instanceof OtherForm) return each;
+    if (each instanceof BodyTooLarge) return modelFailed(`${purpose}: its answer is too large`, 'answer_too_large');
+    const fault = connectionFault(each, addressSetting);
+    if (fault !== null) return modelFailed(`${purpose}: ${fault.why}`, fault.kind);
   }
-  if (call.signal.aborted) return callAborted(call.signal);
   return unusable(call, 'it has another form than an answer has', 'unreadable_answer');
 }

@@ -1,9 +1,9 @@
 /** The language model as the council sees it. Adapters: offline (no network), and one for every provider. */
 import type { ModelUsage } from '../errors.js';
 import { ModelFailed } from '../errors.js';
+import type { Analysis, NodeRole } from '../generated/schemas.js';
 
 export type { ModelUsage } from '../errors.js';
-import type { Analysis, NodeRole } from '../generated/schemas.js';
 
 /** A tool, by its name in a node's `tools`. */
 export type ToolName = 'webSearch' | 'pdfReader';
@@ -147,6 +147,11 @@ export interface LanguageModel {
   ask(request: ModelRequest, call: ModelCall): Promise<ModelAnswer>;
 }
 
+/** The provider in a model's full name, `provider/model`, or an empty text if the name has none. */
+export function providerOf(fullName: string): string {
+  return fullName.slice(0, Math.max(0, fullName.indexOf('/')));
+}
+
 /** The failure of a call that was aborted; the signal's reason is the cause. */
 export function callAborted(signal: AbortSignal): ModelFailed {
   return new ModelFailed(
@@ -155,12 +160,3 @@ export function callAborted(signal: AbortSignal): ModelFailed {
     { cause: signal.reason },
   );
 }
-
-/**
- * The scores a critic chooses from (schemas/critic-answer.json). As texts: servers that enforce a schema by a grammar
- * (llama.cpp) ignore the bounds of a number, and Gemini accepts enums of texts only.
- */
-export const SCORES: readonly string[] = Array.from({ length: 21 }, (_, halves) => String(halves / 2));
-
-export const SCORE_MEANS = 'From 0 to 10; 8 or more approves the draft.';
-export const FEEDBACK_SAYS = 'What would raise the score.';

@@ -46,18 +46,7 @@ export function priceTable(
     ...(own === null ? [] : [{ name: 'PRICES_FILE', entries: own }]),
     { name: 'shipped table', entries: shipped },
   ];
-  const find = (
-    fullName: string,
-  ): { readonly source: string; readonly entry: unknown; readonly price: ModelPrice } | null => {
-    for (const { name, entries } of sources) {
-      for (const key of [fullName, fullName.slice(fullName.indexOf('/') + 1)]) {
-        const entry = Object.hasOwn(entries, key) ? entries[key] : undefined;
-        const price = priceIn(entry);
-        if (price !== null) return { source: name, entry, price };
-      }
-    }
-    return null;
-  };
+  const find = (fullName: string): Found | null => foundIn(sources, fullName);
   return {
     // The offline model is part of the service.
     priceOf: (fullName) => (isOffline(fullName) ? FREE : (find(fullName)?.price ?? null)),
@@ -77,6 +66,24 @@ export function priceTable(
     },
     hash: sha256(JSON.stringify(sources.map(({ entries }) => sorted(entries)))),
   };
+}
+
+interface Found {
+  readonly source: string;
+  readonly entry: unknown;
+  readonly price: ModelPrice;
+}
+
+/** The first price of a model, with its entry and the name of its table, or null. */
+function foundIn(sources: readonly Source[], fullName: string): Found | null {
+  for (const { name, entries } of sources) {
+    for (const key of [fullName, fullName.slice(fullName.indexOf('/') + 1)]) {
+      const entry = Object.hasOwn(entries, key) ? entries[key] : undefined;
+      const price = priceIn(entry);
+      if (price !== null) return { source: name, entry, price };
+    }
+  }
+  return null;
 }
 
 /**

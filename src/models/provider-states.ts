@@ -1,6 +1,7 @@
 /** What is known of each provider: its settings, how its last call ended, and the calls under way. */
 import { ModelFailed } from '../errors.js';
 import type { LanguageModel, ProviderInfo } from './port.js';
+import { providerOf } from './port.js';
 import type { ModelUse } from './fair-semaphore.js';
 
 export interface ProviderState extends ProviderInfo {
@@ -54,7 +55,7 @@ export class ProviderStates {
 
   /** A model without a provider's name is of the only one. */
   #nameOf(model: string): string {
-    const name = model.slice(0, Math.max(0, model.indexOf('/')));
+    const name = providerOf(model);
     return this.#providers.some((each) => each.name === name) ? name : (this.#providers[0]?.name ?? '');
   }
 }

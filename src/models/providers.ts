@@ -10,6 +10,7 @@ import type { System } from '../system/system.js';
 import { modelFailed } from './failed-exchange.js';
 import { OFFLINE_MODEL, offlineModel } from './offline.js';
 import type { LanguageModel, ProviderInfo } from './port.js';
+import { providerOf } from './port.js';
 import type { Transport } from './transport.js';
 import { isUsableName, USABLE_NAMES } from './wires/gemini.js';
 
@@ -40,13 +41,6 @@ export function modelCatalog({ configured, default: fallback }: Providers): Mode
   };
 }
 
-/** @throws {TypeError} for a name without a provider */
-function splitName(fullName: string): { readonly provider: string; readonly model: string } {
-  const slash = fullName.indexOf('/');
-  if (slash === -1) throw new TypeError(`Cannot tell the provider of model "${fullName}"`);
-  return { provider: fullName.slice(0, slash), model: fullName.slice(slash + 1) };
-}
-
 export interface ProvidersDeps {
   readonly proxies: ProxySettings;
   /** What a call to the offline model takes, in milliseconds. */
@@ -60,27 +54,9 @@ export interface ProvidersDeps {
  * @throws {ConfigInvalid} for a model of Gemini that cannot be a name
  */
 export function routedModel({ configured, default: fallback }: Providers, deps: ProvidersDeps): LanguageModel {
-  const { offlineLatencyMs, system } = deps;
   const catalog = modelCatalog({ configured, default: fallback });
   configured.forEach(assertUsable);
-  const offline = Promise.resolve(offlineModel({ latencyMs: offlineLatencyMs, system }));
-  const models = new Map<string, Promise<LanguageModel>>([['offline', offline]]);
-  let transport: Transport | null = null;
-  const connect = async (settings: ProviderSettings): Promise<LanguageModel> => {
-    const [{ providerModel }, { modelTransport }] = await Promise.all([
-      import('./sdk-model.js'),
-      import('./transport.js'),
-    ]);
-    transport ??= modelTransport(deps.proxies);
-    return await providerModel(settings, { transport, system });
-  };
-  const modelOf = (provider: string): Promise<LanguageModel> => {
-    const known = models.get(provider);
-    if (known !== undefined) return known;
-    const made = connect(settingsOf(configured, provider));
-    models.set(provider, made);
-    return made;
-  };
+  const modelOf = loadedModels(configured, deps);
   return {
     provider: fallback,
     defaultModel: catalog.fullName(undefined),
@@ -91,7 +67,8 @@ export function routedModel({ configured, default: fallback }: Providers, deps: 
     ),
     async ask(request, call) {
       const name = request.model ?? catalog.fullName(undefined);
-      const { provider, model } = splitName(name);
+      const provider = providerOf(name);
+      const model = name.slice(provider.length + 1);
       try {
         return await (await modelOf(provider)).ask({ ...request, model }, call);
       } catch (error) {
@@ -100,6 +77,29 @@ export function routedModel({ configured, default: fallback }: Providers, deps: 
           : withRoute(error, { provider, model, names: catalog.names });
       }
     },
+  };
+}
+
+/** The model of a provider by its name, connected at its first call. */
+function loadedModels(
+  configured: readonly ProviderSettings[],
+  { proxies, offlineLatencyMs, system }: ProvidersDeps,
+): (provider: string) => Promise<LanguageModel> {
+  const offline = Promise.resolve(offlineModel({ latencyMs: offlineLatencyMs, system }));
+  const models = new Map<string, Promise<LanguageModel>>([['offline', offline]]);
+  let transport: Transport | null = null;
+  const connect = async (settings: ProviderSettings): Promise<LanguageModel> => {
+    const [{ providerModel }, { modelTransport }] = await Promise.all([
+      import('./sdk-model.js'),
+      import('./transport.js'),
+    ]);
+    transport ??= modelTransport(proxies);
+    return await providerModel(settings, { transport, system });
+  };
+  return (provider) => {
+    const model = models.get(provider) ?? connect(settingsOf(configured, provider));
+    models.set(provider, model);
+    return model;
   };
 }
 

@@ -1,15 +1,73 @@
-/** Which form of a request to try after a server refused one. */
+/** Asks in the form that a server accepts: which form of a request to try after another has failed. */
 import type { SharedV3Warning } from '@ai-sdk/provider';
-import type { RequestRefused } from './server-call.js';
-import type { ModelRequest } from './port.js';
+import type { ModelFailureKind } from '../errors.js';
+import { ModelFailed } from '../errors.js';
+import { settleRequest } from './billing.js';
+import type { ModelAnswer, ModelRequest } from './port.js';
 import { holdsReasoning } from './sdk-request.js';
+import { ServerRefused } from './server-call.js';
 import type { RequestForm } from './wires/wire.js';
+import { FIRST_FORM } from './wires/wire.js';
+
+interface FormsOfModel {
+  readonly name: string;
+  /** The forms that servers accept, by the names of their models. */
+  readonly forms: Map<string, RequestForm>;
+  readonly signal: AbortSignal;
+}
+
+/** Asks a model in one form after the other, until an answer comes or no other form may help. Remembers the accepted form. */
+export async function askInForms(
+  request: ModelRequest,
+  { name, forms, signal }: FormsOfModel,
+  ask: (form: RequestForm) => Promise<ModelAnswer>,
+): Promise<ModelAnswer> {
+  let form = forms.get(name) ?? FIRST_FORM;
+  let isLasting = form !== FIRST_FORM;
+  for (;;) {
+    try {
+      const answer = await ask(form);
+      if (isLasting) forms.set(name, form);
+      return answer;
+    } catch (error) {
+      const other = otherForm(form, request, error);
+      if (other === null) throw error;
+      await settleRequest(request, error, signal);
+      if (form.streams && !other.streams) request.onStart?.();
+      isLasting = isLastingChange(form, other, error);
+      form = other;
+    }
+  }
+}
+
+/**
+ * The form to try after a failure, or null. A run never fails because a client follows its stream: after a failure
+ * that may be the stream's own, the server is asked for the whole answer.
+ */
+function otherForm(form: RequestForm, request: ModelRequest, error: unknown): RequestForm | null {
+  const changed = error instanceof ServerRefused ? changedForm(form, request, error) : null;
+  if (changed !== null || request.onToken === undefined || !form.streams) return changed;
+  const mayBeOfStream = error instanceof ModelFailed && !NOT_OF_STREAM.has(error.data.kind);
+  return mayBeOfStream ? { ...form, streams: false } : null;
+}
+
+/** Failures that a whole answer has too. */
+const NOT_OF_STREAM: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
+  ...(['aborted', 'model_unusable', 'connection_refused', 'host_unknown', 'unreachable', 'tls_failed'] as const),
+  ...(['unauthorized', 'quota_used_up', 'rate_limited', 'prompt_blocked', 'content_filter', 'refused'] as const),
+  ...(['safety', 'blocklist', 'prohibited_content', 'spii', 'language', 'recitation', 'max_tokens'] as const),
+]);
+
+/** Whether the other form is the one to try first from now on: streams may fail once, and work the next time. */
+function isLastingChange(form: RequestForm, other: RequestForm, error: unknown): boolean {
+  return form.streams === other.streams || (error instanceof ServerRefused && !error.data.retryable);
+}
 
 /**
  * The form to try after a refusal, or null if there is nothing left to change. What the message names goes first;
  * refusals of JSON often name nothing. llama.cpp refuses a message that its template does not know with 500.
  */
-export function changedForm(form: RequestForm, request: ModelRequest, refusal: RequestRefused): RequestForm | null {
+function changedForm(form: RequestForm, request: ModelRequest, refusal: ServerRefused): RequestForm | null {
   const isBadRequest = refusal.status === 400 || refusal.status === 422;
   if ((!isBadRequest && refusal.status !== 500) || NOT_OF_FORM.has(refusal.data.kind)) return null;
   return namedChange(form, request, refusal.said) ?? (isBadRequest ? nextChange(form, request) : null);

@@ -1,4 +1,4 @@
-/** How long a server asks to be left alone, in whatever form it says so. */
+/** How long a server asks to wait before the next request, in any form. */
 import { fieldOf, isRecord, listOf } from '../system/untrusted.js';
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -68,7 +68,7 @@ function durationMs(text: string | null, nowMs: number): number | null {
   if (!Number.isNaN(atMs)) return Math.max(0, atMs - nowMs);
   const parts = [...text.matchAll(/(\d{1,16}(?:\.\d{1,9})?)(ms|[dhms])/g)];
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) return null;
-  return Math.ceil(parts.reduce((sum, [, amount, unit = 's']) => sum + Number(amount) * (UNIT_MS.get(unit) ?? 0), 0));
+  return Math.ceil(parts.reduce((sum, [, amount, unit = 's']) => sum + Number(amount) * (UNIT_MS[unit] ?? 0), 0));
 }
 
 /** Large numbers are times since 1970, not waits. */
@@ -77,12 +77,4 @@ function numberMs(number: number, nowMs: number): number {
   return number > 1e8 ? Math.max(0, Math.ceil(number * 1000 - nowMs)) : Math.ceil(number * 1000);
 }
 
-const UNIT_MS: ReadonlyMap<string, number> = new Map([
-  ...([
-    ['ms', 1],
-    ['s', 1000],
-    ['m', 60_000],
-    ['h', 3_600_000],
-    ['d', 86_400_000],
-  ] as const),
-]);
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };

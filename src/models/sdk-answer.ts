@@ -8,14 +8,14 @@ import type { ModelAnswer, ModelRequest, ToolCall } from './port.js';
 import { droppedFrom } from './request-form.js';
 import { turnOf } from './sdk-request.js';
 import { faultOfFinish, isKnownFinish, unusable } from './unusable-answer.js';
-import type { RequestForm, Wire } from './wires/wire.js';
+import type { RequestForm, WireReader } from './wires/wire.js';
 
 /** The call that an answer belongs to. */
 export interface AnsweredCall {
   readonly request: ModelRequest;
   readonly form: RequestForm;
   readonly call: ServerCall;
-  readonly wire: Wire;
+  readonly reader: WireReader;
 }
 
 /** A whole answer of a package. */
@@ -31,12 +31,12 @@ export async function joined(
 ): Promise<Answered> {
   const content: LanguageModelV3Content[] = [];
   let warnings: Answered['warnings'] = [];
-  const open = new Map<string, Extract<LanguageModelV3Content, { type: 'text' | 'reasoning' }>>();
+  const open = new Map<string, TextPart>();
   for await (const part of stream) {
     switch (part.type) {
       case 'text-start':
       case 'reasoning-start': {
-        const begun = { type: part.type === 'text-start' ? ('text' as const) : ('reasoning' as const), text: '' };
+        const begun: TextPart = { type: part.type === 'text-start' ? 'text' : 'reasoning', text: '' };
         open.set(part.id, begun);
         content.push(begun);
         break;
@@ -44,14 +44,9 @@ export async function joined(
       case 'text-delta':
       case 'reasoning-delta':
       case 'text-end':
-      case 'reasoning-end': {
-        const begun = open.get(part.id);
-        if (begun === undefined) break;
-        if ('delta' in part) begun.text += part.delta;
-        if (part.type === 'text-delta' && part.delta !== '') onToken?.(part.delta);
-        if (part.providerMetadata !== undefined) begun.providerMetadata = part.providerMetadata;
+      case 'reasoning-end':
+        extend(open.get(part.id), part, onToken);
         break;
-      }
       case 'tool-call':
         content.push(part);
         break;
@@ -68,10 +63,24 @@ export async function joined(
   throw new TypeError('The package ended its stream without a finish');
 }
 
+type TextPart = Extract<LanguageModelV3Content, { type: 'text' | 'reasoning' }>;
+
+/** Adds a piece to a text that has begun, or the metadata of its end. */
+function extend(
+  begun: TextPart | undefined,
+  piece: Extract<LanguageModelV3StreamPart, { type: 'text-delta' | 'reasoning-delta' | 'text-end' | 'reasoning-end' }>,
+  onToken?: (text: string) => void,
+): void {
+  if (begun === undefined) return;
+  if ('delta' in piece) begun.text += piece.delta;
+  if (piece.type === 'text-delta' && piece.delta !== '') onToken?.(piece.delta);
+  if (piece.providerMetadata !== undefined) begun.providerMetadata = piece.providerMetadata;
+}
+
 /** @throws {ModelFailed} for an answer that cannot be used, with its usage if the provider reports it */
 export function answerIn({ content, finishReason, warnings }: Answered, answered: AnsweredCall): ModelAnswer {
   const dropped = droppedFrom(answered.request, answered.form, warnings);
-  const usage = answered.wire.usageOf(answered.call.reading['usage']);
+  const usage = answered.reader.usage();
   try {
     return { ...usableAnswer(content, finishReason.raw, answered), usage, ...(dropped.length > 0 && { dropped }) };
   } catch (error) {
@@ -83,7 +92,7 @@ export function answerIn({ content, finishReason, warnings }: Answered, answered
 function usableAnswer(
   content: readonly LanguageModelV3Content[],
   reason: string | undefined,
-  { request, call, wire }: AnsweredCall,
+  { request, call, reader }: AnsweredCall,
 ): Omit<ModelAnswer, 'usage'> {
   const fault = faultOfFinish(reason, call);
   if (fault !== null) throw fault;
@@ -93,7 +102,7 @@ function usableAnswer(
     .toWellFormed();
   const finish = reason !== undefined && !isKnownFinish(reason) && { finish: redactName(reason, call.hidden) };
   const calls = (request.tools ?? []).length > 0 ? callsIn(content, text, { request, call }) : [];
-  if (calls.length > 0) return { text, calls, turn: turnOf(content, wire.turnOptions?.(call)), ...finish };
+  if (calls.length > 0) return { text, calls, turn: turnOf(content, reader.turnOptions?.()), ...finish };
   if (text.trim() !== '') return { text, ...finish };
   const kinds = new Set(content.map(({ type }) => type));
   if (kinds.has('tool-call')) throw unusable(call, 'it calls tools and holds no text', 'no_text');

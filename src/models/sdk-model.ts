@@ -5,23 +5,21 @@
  */
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { ProviderSettings } from '../config-providers.js';
-import type { ModelFailureKind } from '../errors.js';
-import { ModelFailed } from '../errors.js';
 import { BoundedMap } from '../system/bounded-map.js';
 import type { System } from '../system/system.js';
-import { settleRequest } from './billing.js';
-import type { AnswerForm, ModelServer, ServerCall } from './server-call.js';
+import type { AnswerForm } from './answer-body.js';
+import { OtherForm } from './answer-body.js';
 import { failureBehind, guardedFetch } from './guarded-fetch.js';
-import { OtherForm, RequestRefused, hintsOf } from './server-call.js';
-import type { LanguageModel, ModelAnswer, ModelRequest } from './port.js';
+import type { ModelServer, ServerCall } from './server-call.js';
+import { hintsOf } from './server-call.js';
+import type { LanguageModel, ModelAnswer } from './port.js';
 import { callAborted } from './port.js';
-import { changedForm } from './request-form.js';
+import { askInForms } from './request-form.js';
 import type { Answered, AnsweredCall } from './sdk-answer.js';
 import { answerIn, joined } from './sdk-answer.js';
 import { optionsOf, textsOf } from './sdk-request.js';
 import type { Transport } from './transport.js';
 import type { RequestForm, Wire } from './wires/wire.js';
-import { FIRST_FORM } from './wires/wire.js';
 import { WIRES } from './wires/wires.js';
 
 /**
@@ -47,37 +45,18 @@ export async function providerModel(
     async ask(request, { signal }) {
       if (signal.aborted) throw callAborted(signal);
       const name = request.model ?? defaultModel;
-      let form = forms.get(name) ?? FIRST_FORM;
-      let isLasting = form !== FIRST_FORM;
-      for (;;) {
-        try {
-          const call = callOf(request, { name, signal });
-          const fetch = guardedFetch(call, { server, wire: wire.reading, transport, system });
-          const answer = await answered(modelIn(name, form, { fetch, signal }), { request, form, call, server, wire });
-          if (isLasting) forms.set(name, form);
-          return answer;
-        } catch (error) {
-          const other = otherForm(form, request, error);
-          if (other === null) throw error;
-          await settleRequest(request, error, signal);
-          if (form.streams && !other.streams) request.onStart?.();
-          isLasting = isLastingChange(form, other, error);
-          form = other;
-        }
-      }
+      return await askInForms(request, { name, signal, forms }, async (form) => {
+        const call: ServerCall = {
+          purpose: `Cannot get an answer from ${provider} for model "${name}"`,
+          hidden: { key: apiKey, texts: textsOf(request) },
+          ...{ signal, rounds: request.rounds?.length ?? 0 },
+        };
+        const reader = wire.reader(call);
+        const fetch = guardedFetch(call, { server, reader, transport, system });
+        return await answered(modelIn(name, form, { fetch, signal }), { request, form, call, server, reader });
+      });
     },
   };
-
-  function callOf(
-    request: ModelRequest,
-    { name, signal }: { readonly name: string; readonly signal: AbortSignal },
-  ): ServerCall {
-    return {
-      purpose: `Cannot get an answer from ${provider} for model "${name}"`,
-      hidden: { key: apiKey, texts: textsOf(request) },
-      ...{ signal, rounds: request.rounds?.length ?? 0, reading: {}, received: null },
-    };
-  }
 }
 
 interface CallFetch {
@@ -102,29 +81,6 @@ function keptModels(wire: Wire): (name: string, form: RequestForm, call: CallFet
     models.set(key, model);
     return model;
   };
-}
-
-/**
- * The form to try after a failure, or null. A run never fails because somebody watches it: after a failure that may be
- * the stream's own, the server is asked for the whole answer.
- */
-function otherForm(form: RequestForm, request: ModelRequest, error: unknown): RequestForm | null {
-  const changed = error instanceof RequestRefused ? changedForm(form, request, error) : null;
-  if (changed !== null || request.onToken === undefined || !form.streams) return changed;
-  const mayBeOfStream = error instanceof ModelFailed && !NOT_OF_STREAM.has(error.data.kind);
-  return mayBeOfStream ? { ...form, streams: false } : null;
-}
-
-/** Failures that a whole answer has too. */
-const NOT_OF_STREAM: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
-  ...(['aborted', 'model_unusable', 'connection_refused', 'host_unknown', 'unreachable', 'tls_failed'] as const),
-  ...(['unauthorized', 'quota_used_up', 'rate_limited', 'prompt_blocked', 'content_filter', 'refused'] as const),
-  ...(['safety', 'blocklist', 'prohibited_content', 'spii', 'language', 'recitation', 'max_tokens'] as const),
-]);
-
-/** Whether the other form is the one to try first from now on: streams may fail once, and work the next time. */
-function isLastingChange(form: RequestForm, other: RequestForm, error: unknown): boolean {
-  return form.streams === other.streams || (error instanceof RequestRefused && !error.data.retryable);
 }
 
 /** Most models that are remembered: their names come from blueprints. */

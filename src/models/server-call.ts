@@ -1,4 +1,4 @@
-/** One call to a provider's server, and what its reading throws. */
+/** One call to a provider's server, the reader of its answer, and a refusal. */
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import type { Hidden } from './redaction.js';
@@ -35,12 +35,15 @@ export function hintsOf({
   ]);
 }
 
-/** What one wire needs to know of answers. */
-export interface WireReading {
+/** Reads the answer of one call. */
+export interface AnswerReader {
   /** A whole answer in the form that the package reads. @throws {ModelFailed} when it holds an error */
-  whole(body: unknown, call: ServerCall): unknown;
-  /** An event of a streamed answer, likewise; null leaves it out. @throws {ModelFailed} when it holds an error */
-  event(event: unknown, call: ServerCall): unknown;
+  whole(body: unknown): unknown;
+  /**
+   * An event of a streamed answer, likewise; null leaves it out. Called with null at the end, for an event that the server
+   * left out. @throws {ModelFailed} when it holds an error
+   */
+  event(event: unknown): unknown;
   /** Whether this event ends the answer; a stream without such an event broke off. */
   isEnd(event: unknown): boolean;
 }
@@ -53,25 +56,10 @@ export interface ServerCall {
   readonly signal: AbortSignal;
   /** Model rounds before this one: makes the ids of tool calls unique where the server gives none. */
   readonly rounds: number;
-  /** Working memory of the wire's reading, per request. */
-  readonly reading: Record<string, unknown>;
-  /** An answer that came in the other form than was asked for; the package reads it again as that form. */
-  received: { readonly form: AnswerForm; readonly text: string } | null;
-}
-
-export type AnswerForm = 'whole' | 'stream';
-
-/** The server answered in this form, which was not asked for; `ServerCall.received` holds the answer. */
-export class OtherForm extends Error {
-  readonly form: AnswerForm;
-  constructor(form: AnswerForm) {
-    super(`The answer is ${form === 'whole' ? 'one JSON value' : 'a stream'}`);
-    this.form = form;
-  }
 }
 
 /** The server refused a request; another form of the request may be accepted. */
-export class RequestRefused extends ModelFailed {
+export class ServerRefused extends ModelFailed {
   readonly status: number;
   /** Private, so that no logger prints it: a server may quote the key. */
   readonly #said: string;

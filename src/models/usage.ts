@@ -1,7 +1,6 @@
 /** Token counts as providers report them: a number, or null where a provider reports none. */
 import { fieldOf, recordOf } from '../system/untrusted.js';
 import type { ModelUsage } from './port.js';
-import type { ServerCall } from './server-call.js';
 
 /** A count, or null if the field holds none. */
 export function count(usage: unknown, name: string): number | null {
@@ -9,10 +8,13 @@ export function count(usage: unknown, name: string): number | null {
   return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : null;
 }
 
-/** Keeps what a provider reports of a call, perhaps in several events. The packages make unknown counts 0, and refuse wrong ones. */
-export function keepUsage(usage: unknown, { reading }: Pick<ServerCall, 'reading'>): void {
+/** What a provider reports of a call, as it came. */
+export type ReportedUsage = Readonly<Record<string, unknown>>;
+
+/** The report after another event of the answer. The packages make unknown counts 0, and refuse wrong ones. */
+export function withReport(reported: ReportedUsage, usage: unknown): ReportedUsage {
   const known = Object.entries(recordOf(usage)).filter(([, value]) => value !== null);
-  if (known.length > 0) reading['usage'] = { ...recordOf(reading['usage']), ...Object.fromEntries(known) };
+  return { ...reported, ...Object.fromEntries(known) };
 }
 
 /** The sum, or null if one of the counts is unknown. */

@@ -33,13 +33,14 @@ describe('boundedModel: outages', () => {
   let reply: (request: ModelRequest) => Reply;
   /** When each call was made, in ms. */
   let madeAt: number[];
-  let told: string[];
+  /** What the service reports of the servers. */
+  let reports: string[];
 
   const isUp = (): Reply => ({ text: 'An answer' });
   beforeEach(() => {
     system = manualSystem();
     madeAt = [];
-    told = [];
+    reports = [];
     reply = () => out();
     model = scriptedModel((request) => {
       madeAt.push(Math.round(system.monotonicMs()));
@@ -51,7 +52,7 @@ describe('boundedModel: outages', () => {
 
   function withBounds({ maxCalls = 1_000, outageMs = BUDGET_MS }): BoundedModel {
     const onOutage = (name: string, failure: ModelFailed | null): void =>
-      void told.push(`${name} ${failure === null ? 'is back' : failure.data.kind}`);
+      void reports.push(`${name} ${failure === null ? 'is back' : failure.data.kind}`);
     return boundedModel(model, { maxCalls, outageMs, system, onOutage });
   }
 
@@ -105,7 +106,7 @@ describe('boundedModel: outages', () => {
   }
 
   for (const kind of ['server_error', 'timeout', 'gateway_timeout', 'unreadable_answer'] as const) {
-    it(`do not begin with what a server that is there may do: ${kind}`, async () => {
+    it(`do not begin with a failure of a server that can be reached: ${kind}`, async () => {
       reply = () => out(undefined, kind);
       expect((await failureOf(ask({}))).data).to.deep.equal({ kind, retryable: true });
       reply = isUp;
@@ -240,7 +241,7 @@ describe('boundedModel: outages', () => {
     reply = isUp;
     await pass(10_000);
     expect((await asked).text).to.equal('An answer');
-    expect(told).to.deep.equal(['scripted-1 connection_refused', 'scripted-1 is back']);
+    expect(reports).to.deep.equal(['scripted-1 connection_refused', 'scripted-1 is back']);
   });
 
   it('end for a caller with its budget, which names the model and how long it was unreachable', async () => {
@@ -263,7 +264,7 @@ describe('boundedModel: outages', () => {
     expect((await early).message).to.include('for 0.0 s');
   });
 
-  it('are probed once more when the budget has ended while nobody could probe', async () => {
+  it('are probed once more if the budget has ended while no caller could probe', async () => {
     reply = isUp;
     expect((await ask({ since: -500 })).text).to.equal('An answer');
     reply = () => out();
@@ -284,7 +285,7 @@ describe('boundedModel: outages', () => {
     expect((await patient).text).to.equal('An answer');
   });
 
-  it('keep nobody waiting for more than a minute, whatever the server asks', async () => {
+  it('keep a caller waiting for at most a minute, whatever the server asks', async () => {
     reply = () => out(86_400_000);
     await failureOf(ask({}));
     reply = isUp;
@@ -293,7 +294,7 @@ describe('boundedModel: outages', () => {
     expect((await asked).text).to.equal('An answer');
   });
 
-  it('are told at once to a caller that meets one others know of, without a call', async () => {
+  it('fail a caller that meets a known outage at once, without a call', async () => {
     await failureOf(ask({ runId: 'a' }));
     const { message, data } = await failureOf(ask({ runId: 'b' }));
     expect({ message, ...data }).to.include({ message: 'Refused', outageMs: BUDGET_MS, retryable: true });
@@ -486,13 +487,13 @@ describe('boundedModel: outages', () => {
     expect(madeAt).to.have.length(2);
   });
 
-  it('say of a call that it was not made', async () => {
+  it('mark the failure of a call that was not made', async () => {
     reply = () => out(undefined, 'unavailable');
     expect((await failureOf(ask({}))).data).to.not.have.property('isUnsent');
     expect((await failureOf(ask({}))).data).to.include({ isUnsent: true, outageMs: BUDGET_MS });
   });
 
-  it('send nobody to the server who waited for a slot when it went out', async () => {
+  it('revoke the pass of a call that waited for a slot when the server went out', async () => {
     bounded = withBounds({ maxCalls: 1 });
     reply = () => 'hold';
     const asked = ['a', 'b', 'c'].map((runId) => failureOf(ask({ runId })));
@@ -510,7 +511,7 @@ describe('boundedModel: outages', () => {
     expect(bounded.unreachable()).to.deep.equal(['sick']);
   });
 
-  it('are forgotten soon when nobody waits any more', async () => {
+  it('are forgotten soon when no caller waits any more', async () => {
     await failureOf(ask({}));
     await pass(11_000);
     expect(bounded.unreachable()).to.deep.equal([]);

@@ -167,7 +167,7 @@ describe('Gemini with tools', () => {
       expect(server.calls).to.have.length(1);
     });
 
-    it('is asked in the same words as one that does not, and its refusals are told in the same', async () => {
+    it('sends the same request as one that does not, and fails with the same message', async () => {
       server.answerBy([refuses(429, { message: 'Slow down', headers: { 'Retry-After': '7' }, details: [{ a: 1 }] })]);
       const tools = { tools: TOOLS };
       const failures = await Promise.all([ask({ ...tools, onToken }), ask(tools)].map((each) => rejectionOf(each)));

@@ -45,7 +45,7 @@ describe('offlineModel as author', () => {
     expect(await drafted({ draft: second, feedback: [feedback] })).to.equal(second);
   });
 
-  it('keeps a draft of other hands and signs it with its own label', async () => {
+  it('keeps a draft of other authors and signs it with its own label', async () => {
     const draft = await drafted(
       { draft: '  A poem.\n\n- by me' },
       nodeWith({ label: 'Writer', systemPrompt: 'Polish it.' }),
@@ -55,7 +55,7 @@ describe('offlineModel as author', () => {
     );
   });
 
-  it('lists the three newest feedbacks of other hands in one section', async () => {
+  it('lists the three newest feedbacks of other critics in one section', async () => {
     const once = await drafted({ draft: 'A poem.', feedback: ['one', 'two', '## three\n\nlines', 'four'] });
     expect(once).to.contain('## Feedback taken up\n\n- two\n- ## three lines\n- four\n');
     const again = await drafted({ draft: once, feedback: ['two', 'four', 'five'] });
@@ -75,9 +75,9 @@ describe('offlineModel with tools', () => {
     description: '',
     parameters: { type: 'object' as const, properties: {}, required: [] },
   }));
-  const told = { draft: '# Trees\n\nGreen.', feedback: [] };
+  const brief = { draft: '# Trees\n\nGreen.', feedback: [] };
   const draftAfter = async (draft: string, results: readonly string[]): Promise<string> => {
-    const request = { ...requestFor(agent, { ...told, draft }), tools };
+    const request = { ...requestFor(agent, { ...brief, draft }), tools };
     const { calls = [] } = await model.ask(request, never);
     const exchanges = calls.map((call, index) => ({ call, result: results[index] ?? '' }));
     return (await model.ask({ ...request, rounds: [{ text: '', exchanges }] }, never)).text;
@@ -90,12 +90,12 @@ describe('offlineModel with tools', () => {
       ['web_search', '{"query":"Oaks and elms"}'],
       ['pdf_reader', '{"query":"Oaks and elms"}'],
     ]);
-    expect(await model.ask({ ...requestFor(critic, told), tools }, never)).not.to.have.any.keys('calls');
+    expect(await model.ask({ ...requestFor(critic, brief), tools }, never)).not.to.have.any.keys('calls');
   });
 
   it('quotes what came back with its mark in one section, which the next draft replaces', async () => {
     const passage = (text: string): string => `<passage cite="[4f2a9c01:3]" page="3">\n${text}\n</passage>`;
-    const first = await draftAfter(told.draft, [
+    const first = await draftAfter(brief.draft, [
       '<tool_result failed="yes">\nNo.\n</tool_result>',
       passage('Old\noaks'),
     ]);
@@ -128,7 +128,7 @@ describe('offlineModel as critic', () => {
     expect(jsonBytes(feedback)).to.be.below(MAX_FEEDBACK_BYTES);
   });
 
-  it('approves a draft of other hands after two rounds of rework', async () => {
+  it('approves a draft of other authors after two rounds of rework', async () => {
     const scores: number[] = [];
     const feedback: string[] = [];
     for (let draft = 'A poem.'; scores.length < 3; draft = await drafted({ draft, feedback })) {
@@ -300,7 +300,7 @@ describe('offlineModel: bounds', () => {
   });
 });
 
-describe('offlineModel: manners', () => {
+describe('offlineModel: a call', () => {
   it('gives the same answer to the same brief', async () => {
     const request = requestFor(agent, { topic: 'Trees', draft: 'Green.', feedback: ['Longer.'] });
     const other = offlineModel({ system: manualSystem(99) });
@@ -313,7 +313,7 @@ describe('offlineModel: manners', () => {
     expect(usage).to.include({ inputTokens: 2, outputTokens: Math.ceil(text.length / 4), costUsd: 0 });
   });
 
-  it('takes its time when told to, and stops when aborted', async () => {
+  it('waits for its latency, and stops when aborted', async () => {
     const system = manualSystem();
     const slow = offlineModel({ latencyMs: 300, system });
     const answer = slow.ask(requestFor(agent), never);

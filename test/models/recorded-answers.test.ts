@@ -286,7 +286,7 @@ describe('Answers as real servers give them', () => {
   ];
   for (const [who, title, kind, whole, streamed] of blocked) {
     for (const [path, request] of PATHS) {
-      it(`of ${who} blocked by ${title} are told so ${path}`, async () => {
+      it(`of ${who} blocked by ${title} fail as ${kind} ${path}`, async () => {
         server.answerBy(({ path: address, body }) =>
           body.stream === true || address.includes(':stream') ? streamed : whole,
         );

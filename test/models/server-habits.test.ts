@@ -190,7 +190,7 @@ describe('Habits of OpenAI-compatible servers', () => {
       ],
     ];
     for (const [title, reply] of broken) {
-      it(`${title} do not fail a run because somebody watches it`, async () => {
+      it(`${title} fail no run because a client follows its stream`, async () => {
         server.answerBy(({ body }) => (body.stream === true ? reply : says('A draft')));
         expect((await ask({ onToken, onStart: () => (heard = []) })).text).to.equal('A draft');
         expect(heard).to.deep.equal(['A draft']);
@@ -271,7 +271,7 @@ describe('Habits of OpenAI-compatible servers', () => {
       expect(server.calls).to.have.length(1);
     });
 
-    it('that nobody asked for are read too', async () => {
+    it('that the request did not ask for are read too', async () => {
       server.answerBy([lines(events(piece('A '), piece('draft'), end))]);
       expect((await ask()).text).to.equal('A draft');
       expect(server.calls).to.have.length(1);
@@ -284,7 +284,7 @@ describe('Habits of OpenAI-compatible servers', () => {
       function: { name: 'look', arguments: JSON.stringify({ query }) },
     });
 
-    it('in parallel that all carry index 0 are told apart', async () => {
+    it('in parallel that all carry index 0 are kept apart', async () => {
       const deltas = [call('a', 'oaks'), call('b', 'elms')].map((each) => ({
         choices: [{ delta: { tool_calls: [each] } }],
       }));
@@ -299,7 +299,7 @@ describe('Habits of OpenAI-compatible servers', () => {
       ['one id', [look('a', 'oaks'), look('a', 'elms')]],
     ];
     for (const [title, pieces] of complete) {
-      it(`in a stream that all carry index 0 and ${title} are told apart, in one event or in two`, async () => {
+      it(`in a stream that all carry index 0 and ${title} are kept apart, in one event or in two`, async () => {
         for (const deltas of [pieces.map((each) => [each]), [pieces]]) {
           server.answerBy([
             streams([
@@ -334,7 +334,7 @@ describe('Habits of OpenAI-compatible servers', () => {
       }
     });
 
-    it('that share one id are told apart', async () => {
+    it('that share one id are kept apart', async () => {
       server.answerBy([answers({ content: null, tool_calls: [call('a', 'oaks'), call('a', 'elms')] }, 'tool_calls')]);
       const { calls = [] } = await ask({ tools: TOOLS });
       expect(new Set(calls.map(({ id }) => id)).size).to.equal(2);

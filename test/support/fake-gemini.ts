@@ -2,7 +2,7 @@
 import type { Call, FakeServer, Reply, Script } from './fake-server.js';
 import { fakeServer, sends } from './fake-server.js';
 
-export { endsMidBody, hangs, hangsMidBody, resets, resetsMidBody, sends, streams } from './fake-server.js';
+export { hangs, resets, sends, streams } from './fake-server.js';
 
 export type GeminiCall = Call<GeminiRequest>;
 export type GeminiReply = Reply;

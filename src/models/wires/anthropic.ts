@@ -2,71 +2,88 @@
 import { fieldOf, isList, recordOf, textOf } from '../../system/untrusted.js';
 import type { ModelUsage } from '../port.js';
 import { errorInAnswer } from '../unusable-answer.js';
-import { count, keepUsage, sumOf } from '../usage.js';
+import type { ReportedUsage } from '../usage.js';
+import { count, sumOf, withReport } from '../usage.js';
 import type { ServerCall } from '../server-call.js';
-import type { Wire, WireOptions } from './wire.js';
+import type { Wire, WireOptions, WireReader } from './wire.js';
 
 export async function anthropicWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> {
   const { createAnthropic } = await import('@ai-sdk/anthropic');
-  const refuseError = (body: unknown, call: ServerCall): void => {
-    if (fieldOf(body, 'type') === 'error') throw errorInAnswer(body, call);
-  };
   return {
     // The package insists on a key; `headers` replaces what it sends.
     headers: { 'x-api-key': apiKey },
     model: (name, _form, fetch) => createAnthropic({ baseURL: baseUrl, apiKey: 'none', fetch })(name),
-    usageOf,
-    reading: {
-      whole(body, call) {
-        refuseError(body, call);
-        const content = fieldOf(body, 'content');
-        if (!isList(content)) return body;
-        const blocks = content.flatMap((each, index) => blockIn(each, index, call));
-        keepUsage(fieldOf(body, 'usage'), call);
-        return { type: 'message', content: blocks, ...stopIn(body), usage: NO_USAGE };
-      },
-      event(event, call) {
-        refuseError(event, call);
-        const read = eventIn(event, call);
-        if (fieldOf(read, 'type') === 'message_stop') call.reading['isStopped'] = true;
-        return read;
-      },
-      isEnd: (event) => fieldOf(event, 'type') === 'message_stop' || isStopped(event),
-    },
+    reader: readerOf,
   };
 }
 
+/** A call, and what has come of its answer. */
+interface Reading extends ServerCall {
+  reported: ReportedUsage;
+  /** Whether the last event came. */
+  isStopped: boolean;
+  /** Whether the block that comes is left out. */
+  isLeftOut: boolean;
+}
+
+function readerOf(call: ServerCall): WireReader {
+  const reading: Reading = { ...call, reported: {}, isStopped: false, isLeftOut: false };
+  const refuseError = (body: unknown): void => {
+    if (fieldOf(body, 'type') === 'error') throw errorInAnswer(body, call);
+  };
+  return {
+    whole(body) {
+      refuseError(body);
+      const content = fieldOf(body, 'content');
+      if (!isList(content)) return body;
+      const blocks = content.flatMap((each, index) => blockIn(each, index, call));
+      keepUsage(body, reading);
+      return { type: 'message', content: blocks, ...stopIn(body), usage: NO_USAGE };
+    },
+    event(event) {
+      refuseError(event);
+      const read = eventIn(event, reading);
+      if (fieldOf(read, 'type') === 'message_stop') reading.isStopped = true;
+      return read;
+    },
+    isEnd: (event) => fieldOf(event, 'type') === 'message_stop' || isStopped(event),
+    usage: () => usageOf(reading.reported),
+  };
+}
+
+function keepUsage(from: unknown, reading: Reading): void {
+  reading.reported = withReport(reading.reported, fieldOf(from, 'usage'));
+}
+
 /** An event in the form that the package reads; null leaves it out, and at the end adds the last event if none came. */
-function eventIn(event: unknown, call: ServerCall): unknown {
+function eventIn(event: unknown, reading: Reading): unknown {
   const type = event === null ? 'message_stop' : fieldOf(event, 'type');
   const at = fieldOf(event, 'index');
   const index = typeof at === 'number' ? at : 0;
   switch (type) {
     case 'message_start':
-      keepUsage(fieldOf(fieldOf(event, 'message'), 'usage'), call);
+      keepUsage(fieldOf(event, 'message'), reading);
       return { type, message: { usage: NO_USAGE } };
     case 'content_block_start': {
-      const [block] = blockIn(fieldOf(event, 'content_block'), index, call);
-      call.reading['isLeftOut'] = block === undefined;
+      const [block] = blockIn(fieldOf(event, 'content_block'), index, reading);
+      reading.isLeftOut = block === undefined;
       return block === undefined ? null : { type, index, content_block: block };
     }
     case 'content_block_delta':
-      return call.reading['isLeftOut'] === true || !isDelta(fieldOf(event, 'delta'))
-        ? null
-        : { ...recordOf(event), index };
+      return reading.isLeftOut || !isDelta(fieldOf(event, 'delta')) ? null : { ...recordOf(event), index };
     case 'content_block_stop':
-      return call.reading['isLeftOut'] === true ? null : { type, index };
+      return reading.isLeftOut ? null : { type, index };
     case 'message_delta':
-      keepUsage(fieldOf(event, 'usage'), call);
+      keepUsage(event, reading);
       return { type, delta: stopIn(fieldOf(event, 'delta')), usage: NO_USAGE };
     case 'message_stop':
-      return call.reading['isStopped'] === true ? null : { type };
+      return reading.isStopped ? null : { type };
     default:
       return null;
   }
 }
 
-/** A block in the form that the package reads, none for a kind that nobody asks for. */
+/** A block in the form that the package reads, none for a kind that the service does not ask for. */
 function blockIn(block: unknown, index: number, { rounds }: ServerCall): readonly object[] {
   const text = (name: string): string => textOf(fieldOf(block, name)) ?? '';
   const type = fieldOf(block, 'type');
@@ -117,7 +134,7 @@ function isStopped(event: unknown): boolean {
 }
 
 /** Anthropic counts tokens read from and written to its cache beside `input_tokens`. */
-function usageOf(raw: unknown): ModelUsage {
+function usageOf(raw: ReportedUsage): ModelUsage {
   const fresh = count(raw, 'input_tokens');
   const cachedInputTokens = count(raw, 'cache_read_input_tokens');
   const cacheWriteTokens = count(raw, 'cache_creation_input_tokens');

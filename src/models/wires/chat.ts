@@ -1,13 +1,16 @@
 /** Chat completions: OpenAI's, and every server that calls itself compatible. */
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { ModelFailed } from '../../errors.js';
-import { fieldOf, isList, isRecord, jsonIn, listOf, recordOf, textOf } from '../../system/untrusted.js';
+import { fieldOf, isList, isRecord, listOf, recordOf, textOf } from '../../system/untrusted.js';
 import type { ServerCall } from '../server-call.js';
 import { redact } from '../redaction.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
 import type { ModelUsage } from '../port.js';
-import { count, keepUsage, sumOf } from '../usage.js';
-import type { RequestForm, Wire, WireOptions } from './wire.js';
+import type { ReportedUsage } from '../usage.js';
+import { count, sumOf, withReport } from '../usage.js';
+import type { CallsSoFar } from './chat-calls.js';
+import { callsIn } from './chat-calls.js';
+import type { RequestForm, Wire, WireOptions, WireReader } from './wire.js';
 
 /** The package's own choice by model names is not used: a server decides by its refusals what it accepts. */
 export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> {
@@ -26,25 +29,44 @@ export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> 
       });
       return provider(name);
     },
-    usageOf,
-    reading: {
-      whole(body, call) {
-        refuseError(body, call);
-        const choices = listOf(fieldOf(body, 'choices')).slice(0, 1);
-        if (!choices.some(hasMessage)) throw noChoice(call);
-        return readable(body, 'message', call);
-      },
-      event(event, call) {
-        if (event !== null) {
-          refuseError(event, call);
-          return readable(event, 'delta', call);
-        }
-        if (!('choices' in call.reading)) throw noChoice(call);
-        return 'finish' in call.reading ? null : { choices: [{ delta: {}, finish_reason: 'stop' }] };
-      },
-      isEnd: (event) => finishOf(listOf(fieldOf(event, 'choices'))[0]) !== null,
+    reader: readerOf,
+  };
+}
+
+/** A call, and what has come of its answer. */
+interface Reading extends ServerCall, CallsSoFar {
+  hasChoice: boolean;
+  hasFinish: boolean;
+  reported: ReportedUsage;
+  /** The model's reasoning as a router sent it, a list if any came. */
+  reasoningDetails: unknown;
+  /** Whether the reasoning is an empty text, or null if none came. */
+  isReasoningEmpty: boolean | null;
+}
+
+function readerOf(call: ServerCall): WireReader {
+  const reading: Reading = {
+    ...call,
+    ...{ hasChoice: false, hasFinish: false, reported: {}, calls: [], reasoningDetails: null, isReasoningEmpty: null },
+  };
+  return {
+    whole(body) {
+      refuseError(body, call);
+      const choices = listOf(fieldOf(body, 'choices')).slice(0, 1);
+      if (!choices.some(hasMessage)) throw noChoice(call);
+      return readable(body, 'message', reading);
     },
-    turnOptions({ reading }) {
+    event(event) {
+      if (event !== null) {
+        refuseError(event, call);
+        return readable(event, 'delta', reading);
+      }
+      if (!reading.hasChoice) throw noChoice(call);
+      return reading.hasFinish ? null : { choices: [{ delta: {}, finish_reason: 'stop' }] };
+    },
+    isEnd: (event) => finishOf(listOf(fieldOf(event, 'choices'))[0]) !== null,
+    usage: () => usageOf(reading.reported),
+    turnOptions() {
       const { reasoningDetails: details, isReasoningEmpty } = reading;
       if (!Array.isArray(details) && isReasoningEmpty !== true) return undefined;
       return {
@@ -58,11 +80,11 @@ export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> 
 }
 
 /** An answer, or an event of one, in the form that the package reads. */
-function readable(body: unknown, field: 'message' | 'delta', call: ServerCall): object {
+function readable(body: unknown, field: 'message' | 'delta', reading: Reading): object {
   const choices = listOf(fieldOf(body, 'choices')).slice(0, 1);
-  if (choices.length > 0) call.reading['choices'] = true;
-  keepUsage(fieldOf(body, 'usage'), call);
-  return { choices: choices.map((each) => choiceIn(each, field, call)) };
+  if (choices.length > 0) reading.hasChoice = true;
+  reading.reported = withReport(reading.reported, fieldOf(body, 'usage'));
+  return { choices: choices.map((each) => choiceIn(each, field, reading)) };
 }
 
 function noChoice(call: ServerCall): ModelFailed {
@@ -98,17 +120,13 @@ function refuseError(body: unknown, call: ServerCall): void {
 }
 
 /** A choice in the form that the package reads. */
-function choiceIn(choice: unknown, field: 'message' | 'delta', call: ServerCall): object {
+function choiceIn(choice: unknown, field: 'message' | 'delta', reading: Reading): object {
   const message = recordOf(fieldOf(choice, field));
-  const given = listOf(message['tool_calls']);
-  const calls =
-    field === 'delta'
-      ? given.flatMap((each) => callIn(each, fieldOf(each, 'index'), call))
-      : given.filter(isNamed).flatMap((each, index) => callIn(each, index, call));
-  remember(message, call);
-  refuseRefusal(message, call);
+  const calls = callsIn(listOf(message['tool_calls']), field, reading);
+  remember(message, reading);
+  refuseRefusal(message, reading);
   const reason = finishOf(choice);
-  if (reason !== null) call.reading['finish'] = reason;
+  if (reason !== null) reading.hasFinish = true;
   return {
     [field]: {
       role: 'assistant',
@@ -121,23 +139,19 @@ function choiceIn(choice: unknown, field: 'message' | 'delta', call: ServerCall)
   };
 }
 
-function isNamed(given: unknown): boolean {
-  return isText(fieldOf(fieldOf(given, 'function'), 'name'));
-}
-
 /** The finish reason, or null if there is none; some servers write "null" until there is one. */
 function finishOf(choice: unknown): string | null {
   const reason = fieldOf(choice, 'finish_reason');
-  return isText(reason) && reason !== 'null' ? reason : null;
+  return typeof reason === 'string' && reason !== '' && reason !== 'null' ? reason : null;
 }
 
 /** Some routers want the model's reasoning back in the form it came in. */
-function remember(message: Readonly<Record<string, unknown>>, { reading }: ServerCall): void {
+function remember(message: Readonly<Record<string, unknown>>, reading: Reading): void {
   const details = listOf(message['reasoning_details']);
-  if (details.length > 0) reading['reasoningDetails'] = [...listOf(reading['reasoningDetails']), ...details];
+  if (details.length > 0) reading.reasoningDetails = [...listOf(reading.reasoningDetails), ...details];
   // The package leaves an empty text out, and DeepSeek insists on the field.
   const text = textOf(message['reasoning_content']);
-  if (text !== undefined) reading['isReasoningEmpty'] = text === '' && reading['isReasoningEmpty'] !== false;
+  if (text !== undefined) reading.isReasoningEmpty = text === '' && reading.isReasoningEmpty !== false;
 }
 
 /** A refusal stands beside the content or in one of its parts. */
@@ -158,57 +172,7 @@ function content(given: unknown): unknown {
   });
 }
 
-/**
- * A call, or a piece of one in a stream. Some servers give every call index 0 or none, and no id or one id to all: each call
- * gets an index and an id of its own. Arguments come as JSON text; some servers send the object itself, or none.
- *
- * @param sent the index that the server sent; in a whole answer the call's place
- */
-function callIn(given: unknown, sent: unknown, call: ServerCall): readonly object[] {
-  const pieces = listOf(call.reading['pieces']) as readonly StreamedCall[];
-  const name = fieldOf(fieldOf(given, 'function'), 'name');
-  const piece = { sent, id: fieldOf(given, 'id'), name, args: argumentsOf(given) };
-  const last = pieces.findLast((each) => each.sent === piece.sent);
-  if (last !== undefined && !isNextCall(piece, last)) {
-    last.args += piece.args;
-    return [{ ...signed(given), index: pieces.indexOf(last), function: { arguments: piece.args } }];
-  }
-  call.reading['pieces'] = [...pieces, piece];
-  const isOwn = isText(piece.id) && pieces.every(({ id }) => id !== piece.id);
-  const id = isOwn ? piece.id : `call_${call.rounds}_${pieces.length}`;
-  const named = isText(name) ? { name } : {};
-  return [{ ...signed(given), index: pieces.length, id, function: { ...named, arguments: piece.args } }];
-}
-
-interface StreamedCall {
-  /** The index that the server sent. */
-  readonly sent: unknown;
-  readonly id: unknown;
-  readonly name: unknown;
-  /** All that came of the arguments. */
-  args: string;
-}
-
-/** Whether a piece with the index of a call begins the next one. Servers may repeat a call's name in each of its pieces. */
-function isNextCall({ sent, id, name, args }: StreamedCall, last: StreamedCall): boolean {
-  if (!isText(name)) return false;
-  if (name !== last.name || (isText(id) ? id !== last.id : sent === undefined)) return true;
-  return args.trimStart().startsWith('{') && isRecord(jsonIn(last.args));
-}
-
-/** Gemini's thought signature of a call, which goes back with it. */
-function signed(call: unknown): object {
-  const signature = fieldOf(fieldOf(fieldOf(call, 'extra_content'), 'google'), 'thought_signature');
-  return isText(signature) ? { extra_content: { google: { thought_signature: signature } } } : {};
-}
-
-function argumentsOf(call: unknown): string {
-  const given = fieldOf(fieldOf(call, 'function'), 'arguments');
-  if (typeof given === 'string') return given;
-  return isRecord(given) ? JSON.stringify(given) : '';
-}
-
-function usageOf(raw: unknown): ModelUsage {
+function usageOf(raw: ReportedUsage): ModelUsage {
   const prompt = fieldOf(raw, 'prompt_tokens_details');
   const input = count(raw, 'prompt_tokens');
   const output = count(raw, 'completion_tokens');
@@ -225,8 +189,4 @@ function usageOf(raw: unknown): ModelUsage {
     reasoningTokens: reasoning,
     ...(typeof cost === 'number' && cost >= 0 && { costUsd: cost }),
   };
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
 }

@@ -4,35 +4,41 @@ import type { ModelUsage } from '../port.js';
 import { modelFailed } from '../failed-exchange.js';
 import { redactName } from '../redaction.js';
 import { errorInAnswer, unusable } from '../unusable-answer.js';
-import { count, keepUsage, sumOf } from '../usage.js';
+import type { ReportedUsage } from '../usage.js';
+import { count, sumOf, withReport } from '../usage.js';
 import type { ServerCall } from '../server-call.js';
-import type { Wire, WireOptions } from './wire.js';
+import type { Wire, WireOptions, WireReader } from './wire.js';
 
 export async function geminiWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> {
   const { createGoogleGenerativeAI } = await import('@ai-sdk/google');
-  const read = (body: unknown, call: ServerCall): unknown => {
-    if (fieldOf(body, 'error') !== undefined) throw errorInAnswer(body, call);
-    const reason = fieldOf(fieldOf(body, 'promptFeedback'), 'blockReason');
-    if (isSet(reason) && finishIn(body) === undefined)
-      throw unusable(call, `the prompt was blocked (${redactName(reason, call.hidden)})`, 'prompt_blocked');
-    keepUsage(fieldOf(body, 'usageMetadata'), call);
-    return { candidates: candidatesOf(body) };
-  };
   return {
     // The package insists on a key; `headers` replaces what it sends.
     headers: { 'x-goog-api-key': apiKey },
     model: (name, _form, fetch) =>
       createGoogleGenerativeAI({ baseURL: baseUrl, apiKey: 'none', fetch })(usableName(name)),
-    usageOf,
-    reading: {
-      whole(body, call) {
-        if (candidatesOf(body).length === 0) read(body, call);
-        if (candidatesOf(body).length === 0) throw unusable(call, 'it holds no candidate', 'no_candidates');
-        return read(body, call);
-      },
-      event: (event, call) => (event === null ? null : read(event, call)),
-      isEnd: (event) => isSet(finishIn(event)),
+    reader: readerOf,
+  };
+}
+
+function readerOf(call: ServerCall): WireReader {
+  let reported: ReportedUsage = {};
+  const read = (body: unknown): { readonly candidates: readonly object[] } => {
+    if (fieldOf(body, 'error') !== undefined) throw errorInAnswer(body, call);
+    const reason = fieldOf(fieldOf(body, 'promptFeedback'), 'blockReason');
+    if (isSet(reason) && finishIn(body) === undefined)
+      throw unusable(call, `the prompt was blocked (${redactName(reason, call.hidden)})`, 'prompt_blocked');
+    reported = withReport(reported, fieldOf(body, 'usageMetadata'));
+    return { candidates: candidatesOf(body) };
+  };
+  return {
+    whole(body) {
+      const answer = read(body);
+      if (answer.candidates.length === 0) throw unusable(call, 'it holds no candidate', 'no_candidates');
+      return answer;
     },
+    event: (event) => (event === null ? null : read(event)),
+    isEnd: (event) => isSet(finishIn(event)),
+    usage: () => usageOf(reported),
   };
 }
 
@@ -76,7 +82,7 @@ function usableName(name: string): string {
 }
 
 /** Thoughts are counted beside the candidates, and billed as output. */
-function usageOf(raw: unknown): ModelUsage {
+function usageOf(raw: ReportedUsage): ModelUsage {
   const candidates = count(raw, 'candidatesTokenCount');
   const reasoningTokens = count(raw, 'thoughtsTokenCount');
   const prompt = count(raw, 'promptTokenCount');

@@ -1,6 +1,6 @@
 /** What a wire (chat completions, Anthropic's messages, Gemini) adds to the one adapter of all providers. */
 import type { LanguageModelV3, SharedV3ProviderOptions } from '@ai-sdk/provider';
-import type { ServerCall, WireReading } from '../server-call.js';
+import type { AnswerReader, ServerCall } from '../server-call.js';
 import type { ModelUsage } from '../port.js';
 
 export interface WireOptions {
@@ -34,11 +34,15 @@ export interface Wire {
   readonly headers: Readonly<Record<string, string | null>>;
   /** The package's model by its name. @throws {ModelFailed} `model_unusable` for a name that could lead to another address */
   model(name: string, form: RequestForm, fetch: typeof globalThis.fetch): LanguageModelV3;
-  readonly reading: WireReading;
-  /** The counts in the provider's own usage. */
-  usageOf(raw: unknown): ModelUsage;
+  /** A new reader for the answer of a call. */
+  reader(call: ServerCall): WireReader;
+}
+
+export interface WireReader extends AnswerReader {
+  /** The counts that the provider has reported so far. */
+  usage(): ModelUsage;
   /** What the model's message carries back beside its parts, if anything. */
-  turnOptions?(call: ServerCall): SharedV3ProviderOptions | undefined;
+  turnOptions?(): SharedV3ProviderOptions | undefined;
 }
 
 /** The form to try first. */

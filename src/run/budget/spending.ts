@@ -6,6 +6,7 @@
 import type { CallUsage, Graph, GraphNode, Reservation, RunBudget } from '../../generated/schemas.js';
 import { modelsAsked } from '../../graph/models-asked.js';
 import type { ModelPrice } from '../../models/prices.js';
+import { limitsText } from '../cost-text.js';
 import { callEndedBy } from '../effort.js';
 import type { RunEvent } from '../events.js';
 
@@ -178,12 +179,9 @@ export function unpricedModel(
   return names.find((name) => priceOf(name) === null) ?? null;
 }
 
-// Texts.
-
 /** Amounts in words, for errors. Dollars are rounded up, so that a budget of the amount shown suffices. */
-export function amountText({ tokens, usd }: { readonly tokens: number | null; readonly usd: number | null }): string {
-  const dollars = usd === null ? [] : [`$${dollarsUp(usd)}`];
-  return [...dollars, ...(tokens === null ? [] : [`${tokens} tokens`])].join(' and ') || 'nothing';
+export function amountText({ usd, tokens }: Pick<RunBudget, 'usd' | 'tokens'>): string {
+  return limitsText({ usd: usd === null ? null : dollarsUp(usd), tokens });
 }
 
 /** US dollars rounded up to a millionth. */
