@@ -182,7 +182,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     ...PURE,
     ours: [
       ...['console/record', 'eventsourcing/canonical-json', 'graph', 'council/deliberation', ...PURE_OF_RUN],
-      ...['run/panels', 'run/members', 'run/deliberation'],
+      ...['run/panels', 'run/members', 'run/deliberation', 'audit/inherited-answers'],
     ],
     types: ['generated', 'client/run-events', 'run/state'],
     npm: ['markdown-it', 'markdown-it-footnote', '@dagrejs/dagre', 'diff'],
