@@ -4,7 +4,7 @@
  * unknown, that was cut off or whose answer was discarded counts as its reservation.
  */
 import type { CallUsage, Graph, GraphNode, Reservation, RunBudget } from '../../generated/schemas.js';
-import { edgesBySource, reachableFrom } from '../../graph/traversal.js';
+import { reachedFrom } from '../../graph/traversal.js';
 import type { ModelPrice } from '../../models/prices.js';
 import { limitsText } from '../cost-text.js';
 import { callEndedBy } from '../effort.js';
@@ -158,7 +158,7 @@ export function unpricedModel(
     readonly priceOf: (fullName: string) => ModelPrice | null;
   },
 ): string | null {
-  const reached = new Set([entry, ...reachableFrom(entry, edgesBySource(edges))]);
+  const reached = reachedFrom(entry, edges);
   const models = nodes.flatMap(({ id, model, fallbacks = [] }) => (reached.has(id) ? [model, ...fallbacks] : []));
   return models.map((each) => fullName(each)).find((name) => priceOf(name) === null) ?? null;
 }
