@@ -1,5 +1,6 @@
 /** The model and the prices of the runs of this instance. */
 import { readFileSync } from 'node:fs';
+import { BUILT_IN_PROVIDERS } from '../config-providers.js';
 import type { ModelFailed } from '../errors.js';
 import type { BoundedModel } from '../models/bounded.js';
 import { boundedModel } from '../models/bounded.js';
@@ -33,6 +34,7 @@ export function createPrices(own: ContextConfig['prices'], sha256: (text: string
 export function knownModels(model: BoundedModel, { priceOf }: Pick<PriceTable, 'priceOf'>): KnownModels {
   return {
     providers: model.providers().map(({ name }) => name),
+    builtIn: BUILT_IN_PROVIDERS,
     unpriced(name) {
       const full = model.fullName(name);
       return priceOf(full) === null ? full : null;

@@ -6,15 +6,12 @@ import { modelsAsked } from '../graph/models-asked.js';
 import { roleAmong } from '../council/roles.js';
 import { graphMembers } from './members.js';
 
-/** Providers that the service knows by name (contract, section 6.1). */
-const BUILT_IN = new Set([
-  ...['openai', 'anthropic', 'gemini', 'openrouter', 'mistral', 'groq', 'deepseek', 'xai', 'ollama', 'offline'],
-]);
-
 /** What the service knows of models. */
 export interface KnownModels {
   /** Names of the configured providers, the default first. */
   readonly providers: readonly string[];
+  /** Names of the providers that the service knows, configured or not (contract, section 6.1). */
+  readonly builtIn: readonly string[];
   /** The full name of a node's model without a price, or null if it has one. */
   readonly unpriced: (model: string | undefined) => string | null;
 }
@@ -22,12 +19,12 @@ export interface KnownModels {
 type Models = Pick<Blueprint, 'nodes' | 'edges' | 'fallbacks' | 'budget'>;
 
 /** Warnings about a council's models: providers that are not configured, and prices that its budget lacks. */
-export function modelIssues(council: Models, { providers, unpriced }: KnownModels): readonly GraphIssue[] {
-  return [...providerIssues(council, providers), ...priceIssues(council, unpriced)];
+export function modelIssues(council: Models, models: KnownModels): readonly GraphIssue[] {
+  return [...providerIssues(council, models), ...priceIssues(council, models)];
 }
 
 /** A warning if no run can start with the budget, because a model that a run may ask has no price. */
-function priceIssues(council: Models, unpriced: KnownModels['unpriced']): readonly GraphIssue[] {
+function priceIssues(council: Models, { unpriced }: KnownModels): readonly GraphIssue[] {
   const { nodes, edges, fallbacks = [], budget } = council;
   const entry = nodes[entryOf(council)]?.id;
   if (budget?.usd === undefined || entry === undefined) return [];
@@ -46,7 +43,7 @@ function priceIssues(council: Models, unpriced: KnownModels['unpriced']): readon
 /** A warning for each model whose provider is known and not configured: its runs would use the default provider. */
 function providerIssues(
   { nodes, fallbacks = [] }: Pick<Blueprint, 'nodes' | 'fallbacks'>,
-  providers: readonly string[],
+  { providers, builtIn }: KnownModels,
 ): readonly GraphIssue[] {
   const named = [
     ...fallbacks.map((model, index) => ({ path: `fallbacks[${index}]`, model, node: null })),
@@ -57,7 +54,7 @@ function providerIssues(
   ];
   return named.flatMap(({ path, model, node }) => {
     const [provider = ''] = model.split('/');
-    if (!BUILT_IN.has(provider) || providers.includes(provider)) return [];
+    if (!builtIn.includes(provider) || providers.includes(provider)) return [];
     const sent = `runs send model "${model}" to provider "${providers[0] ?? ''}"`;
     const by = node === null ? '' : ` for node "${node}"`;
     return [warning(path, `No provider named "${provider}" is configured: ${sent}${by}`, node)];

@@ -1,7 +1,7 @@
 /** Validates a council's graph. Faults prevent a run, warnings do not. */
 import { jsonBytes } from '../graph/limits.js';
 import { ambiguousBackEdges } from '../graph/plan.js';
-import { cycleOf, edgesBySource, reachableFrom, reachability } from '../graph/traversal.js';
+import { cycleOf, reachability, reachedFrom } from '../graph/traversal.js';
 import type { BlueprintWarning, SavedEdge, SavedNode } from '../generated/schemas.js';
 import { ConditionInvalid, parseCondition } from '../graph/condition.js';
 import { elementAt, present } from '../system/element.js';
@@ -89,7 +89,7 @@ function conditionIssues({ id, type, condition }: SavedEdge, path: string): read
 function entryIssues(graph: CouncilGraph): readonly GraphIssue[] {
   const { nodes, edges } = graph;
   const entry = elementAt(nodes, entryOf(graph));
-  const reached = reachableFrom(entry.id, edgesBySource(edges)).add(entry.id);
+  const reached = reachedFrom(entry.id, edges);
   const targets = new Set(edges.map(({ target }) => target));
   return nodes.flatMap(({ id }, index) => {
     if (reached.has(id)) return [];

@@ -1,6 +1,6 @@
 /** The models that a run of a graph may ask. */
 import type { Graph, GraphNode } from '../generated/schemas.js';
-import { edgesBySource, reachableFrom } from './traversal.js';
+import { reachedFrom } from './traversal.js';
 
 interface AskingGraph extends Pick<Graph, 'entry'> {
   readonly nodes: readonly Pick<GraphNode, 'id' | 'role' | 'model' | 'fallbacks' | 'members'>[];
@@ -9,7 +9,7 @@ interface AskingGraph extends Pick<Graph, 'entry'> {
 
 /** The models of all nodes that a run may reach, with repetitions; undefined stands for the default model. */
 export function modelsAsked({ entry, nodes, edges }: AskingGraph): readonly (string | undefined)[] {
-  const reached = reachableFrom(entry, edgesBySource(edges)).add(entry);
+  const reached = reachedFrom(entry, edges);
   return nodes.flatMap((node) => (reached.has(node.id) ? modelsOfNode(node) : []));
 }
 

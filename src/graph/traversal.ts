@@ -33,6 +33,11 @@ export function reachableFrom(start: string, outgoing: Outgoing): Set<string> {
   return found;
 }
 
+/** The nodes that a run can reach: the entry, and all nodes that a path leads to from it. */
+export function reachedFrom(entry: string, edges: readonly Ends[]): Set<string> {
+  return reachableFrom(entry, edgesBySource(edges)).add(entry);
+}
+
 /** A graph's edges, and the same edges reversed. */
 export interface Reachability {
   readonly forward: Outgoing;

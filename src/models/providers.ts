@@ -1,7 +1,4 @@
-/**
- * All configured providers behind one model. A model's full name is `provider/model`; a node may shorten it: see
- * `fullModelName`.
- */
+/** All configured providers behind one model. A model's full name is `provider/model`; a node may shorten it (`modelCatalog`). */
 import type { ProxySettings } from '../config-values.js';
 import type { ProviderSettings, Providers } from '../config-providers.js';
 import type { ModelFailureKind } from '../errors.js';

@@ -122,11 +122,16 @@ describe('A council gets a warning', () => {
   it('for unknown providers of members and of their fallbacks', () => {
     const members = ['openai/x', { model: 'own-name', fallbacks: ['plain', 'mistral/y'] }];
     const issues = modelIssues(council([{ id: 'p', type: 'panel', members }]), {
+      builtIn: ['openai', 'mistral'],
       providers: ['mistral'],
       unpriced: () => null,
     });
     expect(issues.map(({ path, node }) => [path, node])).to.deep.equal([['nodes[0].members[0].model', 'p']]);
-    const none = modelIssues(council([{ id: 'p', type: 'panel', members }]), { providers: [], unpriced: () => null });
+    const none = modelIssues(council([{ id: 'p', type: 'panel', members }]), {
+      builtIn: ['openai', 'mistral'],
+      providers: [],
+      unpriced: () => null,
+    });
     expect(none.map(({ path }) => path)).to.deep.equal([
       'nodes[0].members[0].model',
       'nodes[0].members[1].fallbacks[1]',

@@ -38,7 +38,7 @@ describe('The blueprint store', () => {
       system: nodeSystem(),
       instanceId: 'one',
       hasKeys: () => false,
-      models: { providers: ['offline'], unpriced: () => null },
+      models: { providers: ['offline'], builtIn: ['offline'], unpriced: () => null },
     });
   const eventsOf = async (id: string): Promise<readonly RecordedEvent[]> => {
     const events: RecordedEvent[] = [];

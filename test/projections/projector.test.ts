@@ -77,7 +77,7 @@ describe('Projector', () => {
       system: nodeSystem(),
       instanceId: 'one',
       hasKeys: () => false,
-      models: { providers: ['offline'], unpriced: () => null },
+      models: { providers: ['offline'], builtIn: ['offline'], unpriced: () => null },
     });
   }
 

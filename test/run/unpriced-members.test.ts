@@ -20,7 +20,7 @@ function unpriced(
   const [fullName, priceOf] = [(model = byDefault) => model, (name: string) => (name.startsWith('x') ? null : PRICE)];
   const found = unpricedModel(graph, { fullName, priceOf });
   const nameless = (model?: string): string | null => (priceOf(fullName(model)) === null ? fullName(model) : null);
-  const warnings = modelIssues(council, { providers: [], unpriced: nameless });
+  const warnings = modelIssues(council, { builtIn: [], providers: [], unpriced: nameless });
   expect(warnings.map(({ path }) => path)).to.deep.equal(found === null ? [] : ['budget.usd']);
   return found;
 }
