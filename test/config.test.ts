@@ -392,6 +392,16 @@ describe('Settings', () => {
         { m: { ...price, cache_read_input_token_cost: '0' } },
         /"cache_read_input_token_cost"/,
       ],
+      [
+        'a price per million tokens in a field of prices per token',
+        { m: price, n: { ...price, output_cost_per_token: 10 } },
+        /US dollars per token in "output_cost_per_token", at most 1 \(model "n"\)/,
+      ],
+      [
+        'such a price of cached tokens',
+        { m: { ...price, cache_read_input_token_cost: 1.01 } },
+        /at most 1 \(model "m"\)/,
+      ],
       ['an entry that is a number', { m: 1 }, /an object for each model \(model "m"\)/],
     ];
     for (const [title, file, words] of wrong) {
