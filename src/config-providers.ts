@@ -186,6 +186,9 @@ function fileProvider(
   const of = (field: string): Variable => ({ name: nameOf(field), value: text(field) });
   const api = oneOf(of('api'), Object.keys(WIRES) as readonly ProviderApi[], 'openai');
   const keyEnv = entry['key_env'] === undefined ? null : text('key_env');
+  if (keyEnv !== null && !VARIABLE_NAME.test(keyEnv)) {
+    refuse('in "key_env" the name of the variable that holds the key, such as LOCAL_KEY, never the key itself');
+  }
   const maxCalls = maxCallsIn(entry, refuse);
   return {
     ...{ name, api, maxCalls },
@@ -204,5 +207,8 @@ function maxCallsIn(
   const isCount = typeof given === 'number' && Number.isSafeInteger(given) && given >= 1;
   return isCount ? given : refuse('a whole number from 1 in "max_calls"');
 }
+
+/** Names in capitals, as of all settings: a key that is typed for the name of its variable almost always has small letters. */
+const VARIABLE_NAME = /^[A-Z_][A-Z0-9_]{0,63}$/;
 
 const FILE_FIELDS: ReadonlySet<string> = new Set(['api', 'base_url', 'key_env', 'model', 'max_calls']);

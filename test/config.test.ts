@@ -325,6 +325,15 @@ describe('Settings', () => {
         });
       }
 
+      for (const typed of ['sk-1234', KEY, 'sk_1234', 'abcdef0123456789', '1234ABCD', 'LOCAL KEY', 'A'.repeat(65)]) {
+        it(`stop the start if key_env holds no name of a variable, which may be the key, and do not show it: ${typed.slice(0, 20)}`, () => {
+          expect(() => read({ local: { ...local, key_env: typed } }))
+            .to.throw(ConfigInvalid, /in "key_env" the name of the variable that holds the key.*\(provider "local"\)/)
+            .with.property('message')
+            .that.does.not.include(typed);
+        });
+      }
+
       it('cause a warning if the variable of their key is not set', () => {
         const keyed = { local: { ...local, key_env: 'LOCAL_KEY' } };
         const warning = 'PROVIDERS_FILE.local.key_env names LOCAL_KEY, which is not set: its calls carry no key';
@@ -382,6 +391,16 @@ describe('Settings', () => {
         'a cache price that is text',
         { m: { ...price, cache_read_input_token_cost: '0' } },
         /"cache_read_input_token_cost"/,
+      ],
+      [
+        'a price per million tokens in a field of prices per token',
+        { m: price, n: { ...price, output_cost_per_token: 10 } },
+        /US dollars per token in "output_cost_per_token", at most 1 \(model "n"\)/,
+      ],
+      [
+        'such a price of cached tokens',
+        { m: { ...price, cache_read_input_token_cost: 1.01 } },
+        /at most 1 \(model "m"\)/,
       ],
       ['an entry that is a number', { m: 1 }, /an object for each model \(model "m"\)/],
     ];

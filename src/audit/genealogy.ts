@@ -19,21 +19,13 @@ import { firstSteps } from '../run/node-start.js';
 import { openPanel } from '../run/panels.js';
 import type { RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
+import { StepsInFlight } from './steps-in-flight.js';
 import { Provenance, answerFrom, distinct } from './provenance.js';
 import { addInherited } from './inherited.js';
 import { decisionOf } from './human-decision.js';
 import { failureOf, outcomeOf, parentOf, toolCallOf } from './genealogy-entries.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
-
-/** A step in flight: the input of its attempt, and its tool calls so far. */
-interface StepInFlight {
-  readonly parents: GenealogyParents;
-  readonly model: string;
-  readonly promptHash: string;
-  readonly attempt: number;
-  readonly tools: GenealogyToolCall[];
-}
 
 export interface GenealogyDeps {
   readonly sha256: (text: string) => string;
@@ -61,7 +53,7 @@ class GenealogyFold {
   readonly #runId: string;
   readonly #deps: GenealogyDeps;
   readonly #provenance: Provenance;
-  readonly #inFlight = new Map<number, StepInFlight>();
+  readonly #inFlight = new StepsInFlight();
   readonly #decisions: Genealogy['decisions'] = [];
   readonly #failures: GenealogyFailure[] = [];
   #run: RunState | null = null;
@@ -100,7 +92,7 @@ class GenealogyFold {
       case 'NodeStarted':
         return this.#started(event, before, after);
       case 'ToolCalled':
-        return void this.#inFlight.get(event.data.step)?.tools.push(toolCallOf(event));
+        return this.#inFlight.addTool(event.data.step, toolCallOf(event));
       case 'NodeCompleted':
         return this.#completed(event, after);
       case 'NodeFailed':
@@ -134,7 +126,7 @@ class GenealogyFold {
       this.#addJoinedInto(event, before, { node, step });
     const branch = after.progress.frontier.find((each) => each.step === step)?.branch;
     const parents = branch === undefined ? { drafts: [], feedback: [] } : this.#inputOf(branch);
-    this.#inFlight.set(step, { parents, model, promptHash, attempt, tools: [] });
+    this.#inFlight.begin(step, { parents, model, promptHash, attempt });
   }
 
   #inputOf(branch: Branch): GenealogyParents {
@@ -171,12 +163,12 @@ class GenealogyFold {
 
   #completed(event: Of<'NodeCompleted'>, after: RunState): void {
     const { step, node, member, panelStep, output } = event.data;
-    const { parents, tools, model, promptHash, attempt } = this.#inFlight.get(step) ?? NO_INPUT;
     const [from, iteration] = [String(step), after.progress.iterationCount];
-    const author = { node, step, attempt, model, prompt_hash: promptHash, tools };
     const isMembers = member !== undefined && panelStep !== undefined;
-    // Its tool calls belong to the feedback of the jury.
-    if (!isMembers) this.#inFlight.delete(step);
+    // The steps of members end when their panel closes: a jury's feedback has their tool calls.
+    const input = isMembers ? this.#inFlight.at(step) : this.#inFlight.end(step);
+    const { parents, tools, model, promptHash, attempt } = input;
+    const author = { node, step, attempt, model, prompt_hash: promptHash, tools };
     if ('draft' in output) {
       this.#provenance.addDraft(event, from, { kind: 'written', parents, iteration, text: output.draft, ...author });
     } else if ('answer' in output && isMembers) {
@@ -214,8 +206,7 @@ class GenealogyFold {
   #closed(event: Of<'PanelClosed'>, before: RunState, after: RunState): void {
     const { node, panelStep: step, result } = event.data;
     const steps = openPanel(before, step)?.steps ?? [];
-    const inputs = steps.map((each) => this.#inFlight.get(each.step) ?? NO_INPUT);
-    for (const each of steps) this.#inFlight.delete(each.step);
+    const inputs = steps.map((each) => this.#inFlight.end(each.step));
     const iteration = after.progress.iterationCount;
     if (result !== null && 'score' in result) {
       const { score, feedback: text } = result;
@@ -248,15 +239,6 @@ class GenealogyFold {
     this.#outcome = outcomeOf(event, id);
   }
 }
-
-/** The error for a step that never started, which the chart does not allow. */
-const NO_INPUT = {
-  parents: { drafts: [], feedback: [] },
-  tools: [],
-  model: null,
-  promptHash: null,
-  attempt: null,
-};
 
 function scoreAt({ seq, at }: Pick<RunEvent, 'seq' | 'at'>): Pick<GenealogyScore, 'seq' | 'at' | 'kind'> {
   return { seq, at, kind: 'critic' };

@@ -99,9 +99,14 @@ export function faultIn(
     const optional = OPTIONAL.filter((field) => (entry[field] ?? null) !== null);
     const wrong = [...REQUIRED, ...optional].find((field) => amount(entry[field]) === null);
     if (wrong !== undefined) return { model, accepted: `a number from 0 in "${wrong}"` };
+    const dear = [...REQUIRED, ...optional].find((field) => (amount(entry[field]) ?? 0) > MAX_PER_TOKEN);
+    if (dear !== undefined) return { model, accepted: `US dollars per token in "${dear}", at most ${MAX_PER_TOKEN}` };
   }
   return null;
 }
+
+/** US dollars a token. No model costs as much: a higher price is one per million tokens, typed for a price per token. */
+const MAX_PER_TOKEN = 1;
 
 const REQUIRED = ['input_cost_per_token', 'output_cost_per_token'];
 const OPTIONAL = ['cache_read_input_token_cost', 'cache_creation_input_token_cost'];

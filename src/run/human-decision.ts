@@ -76,7 +76,7 @@ export function factsOfDecision(
   const pending = new PendingEvents(chart, snapshot, context);
   const continuation = continuationOf(run, pause, decision);
   const rule = assertApprover(run, pause, { caller: decision.caller, chosen: continuation.nextNodes });
-  const budget = pause.reason === 'budget' ? budgetAfter(run, pause.nextNodes, { decision, context }) : null;
+  const budget = budgetAfter(run, pause, { decision, context });
   const { caller, sentState, budget: _, ...choice } = decision;
   const { actor } = caller;
   const approvers = approversOf(pause, { ...choice, actor });

@@ -152,10 +152,45 @@ describe('The budget of a run', () => {
     expect(await locs({ tokens: 1.5 })).to.deep.equal(['body.budget.tokens']);
     expect(await locs({ tokens: 1, on_exceeded: 'wait' })).to.deep.equal(['body.budget.on_exceeded']);
     expect(await locs(7)).to.deep.equal(['body.budget']);
+    expect(await locs({ tokens: 10, on_exceded: 'fail' })).to.deep.equal(['body.budget.on_exceded']);
     const draft = { name: 'x', nodes: [{ id: 'a' }], budget: { on_exceeded: 'fail' } };
     rest.problem(await rest.post('/api/councils/', draft), 422);
     rest.problem(await rest.post('/api/councils/validate', draft), 422);
     rest.problem(await rest.post('/api/councils/try', { ...topic, nodes: [{ id: 'a' }], budget: {} }), 422);
+  });
+
+  it('with an unknown field is refused (422) in every body that takes one', async () => {
+    const nodes = [{ id: 'a' }];
+    const budget = { tokens: 10, on_exceded: 'fail' };
+    const id = await saved({});
+    const [paused, running] = [await pausedRun({ tokens: 100 }), await start({})];
+    const replies = await Promise.all([
+      rest.post(BUILT_IN, { ...topic, budget }),
+      rest.post(`/api/councils/${id}/run`, { ...topic, budget }),
+      rest.post('/api/councils/try', { ...topic, nodes, budget }),
+      rest.post(`/api/runs/${running}/fork`, { at: 0, budget }),
+      rest.post('/api/councils/', { name: 'x', nodes, budget }),
+      rest.post('/api/councils/validate', { name: 'x', nodes, budget }),
+      rest.send('PUT', `/api/councils/${id}`, { body: { budget } }),
+      decide(paused, { action: 'approve', budget: { tokens: 1_000_000, on_exceded: 'fail' } }),
+    ]);
+    const locs = replies.map((reply) => rest.problem(reply, 422).errors?.map(({ loc }) => loc.join('.')));
+    expect(locs).to.deep.equal(replies.map(() => ['body.budget.on_exceded']));
+    expect(await rest.poll(paused)).to.include({ status: 'paused' });
+  });
+
+  it('of a decision is refused (422) at a pause of God Mode, after expected_seq (409)', async () => {
+    const id = await saved({ budget: { tokens: 100_000 } });
+    const runId = await start({ god_mode: true }, `/api/councils/${id}/run`);
+    await rest.until(runId, ({ status }) => status === 'paused');
+    for (const action of ['approve', 'modify', 'reject']) {
+      const decision = { action, budget: { tokens: 200_000 } };
+      rest.problem(await decide(runId, { ...decision, expected_seq: 1 }), 409);
+      const [fault] = rest.problem(await decide(runId, decision), 422).errors ?? [];
+      expect(fault).to.deep.include({ loc: ['body', 'budget'], msg: 'Only a pause for the budget takes a budget' });
+    }
+    rest.read(await decide(runId, { action: 'approve' }), 200, 'run-result.json');
+    expect((await rest.poll(runId)).budget).to.deep.include({ tokens: 100_000 });
   });
 
   it('in US dollars is refused (422), after an unknown blueprint (404), if a model has no price', async () => {

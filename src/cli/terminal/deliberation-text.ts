@@ -106,7 +106,7 @@ function listsOf(analysis: Analysis): readonly (readonly [name: string, items: r
     [
       'Contradictions',
       analysis.contradictions.map(({ topic, stances }) => {
-        return `${topic}: ${stances.map(({ response, stance }) => `${response} says ${stance}`).join('; ')}`;
+        return `${topic} (${stances.map(({ response, stance }) => `${response}: ${stance}`).join('; ')})`;
       }),
     ],
     ['Covered by some', analysis.partial_coverage.map(({ responses, point }) => `${responses.join(', ')}: ${point}`)],

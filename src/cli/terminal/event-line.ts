@@ -128,11 +128,20 @@ function routeOf(route: unknown): readonly string[] {
 }
 
 function outputText(output: Data, most: number): string {
-  const { draft, answer, score, feedback, ranking, comment } = output;
+  const { draft, answer, score, feedback, ranking, comment, analysis } = output;
   if (typeof draft === 'string') return draftSummary(draft, most);
   if (typeof answer === 'string') return `answer of ${[...answer].length} characters ${quoted(answer, most)}`;
   if (score !== undefined) return `score ${textOf(score)} ${quoted(feedback, most)}`;
+  if (analysis !== undefined) return analysisText(recordIn(analysis));
   return ranking === undefined ? excerpt(output, most) : `ranked ${textOf(ranking)} ${quoted(comment, most)}`;
+}
+
+/** How much a judge has found of each kind. */
+function analysisText(analysis: Data): string {
+  const lists = Object.entries(analysis).flatMap(([name, items]) =>
+    Array.isArray(items) ? [[name, items.length]] : [],
+  );
+  return `analysis: ${lists.map(([name, length]) => `${String(name).replaceAll('_', ' ')} ${length}`).join(', ')}`;
 }
 
 /** What a rank has kept, or the score of a jury. */

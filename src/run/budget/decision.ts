@@ -1,10 +1,10 @@
-/** A human's decision on a pause for the budget. */
+/** What a human's decision on a pause means for the budget of a run. */
 import type { BudgetChange, BudgetTotals, GateAction, Reservation } from '../../generated/schemas.js';
 import { amountText, exceededLimits } from './spending.js';
 import { neededAfterPause } from './work.js';
 import { BudgetRefused } from '../errors.js';
 import type { DecisionContext } from '../pending-events.js';
-import type { RunState } from '../state.js';
+import type { RunPause, RunState } from '../state.js';
 
 interface BudgetDecision {
   readonly action: GateAction;
@@ -15,15 +15,19 @@ interface BudgetDecision {
 /**
  * The run's budget after a decision, or null if the decision does not change it.
  *
- * @param next the nodes that wait
- * @throws {BudgetRefused} when the decision modifies the state, or approves without a budget or with one too small
+ * @throws {BudgetRefused} at a pause for the budget when the decision modifies the state, or approves without a budget or
+ * with one too small; at another pause when it holds a budget
  */
 export function budgetAfter(
   run: RunState,
-  next: readonly string[],
+  pause: Pick<RunPause, 'reason' | 'nextNodes'>,
   { decision, context }: { readonly decision: BudgetDecision; readonly context: DecisionContext },
 ): BudgetTotals | null {
   const { runId, spending } = run;
+  if (pause.reason !== 'budget') {
+    if (decision.budget === undefined) return null;
+    throw new BudgetRefused({ runId, loc: ['budget'], reason: 'Only a pause for the budget takes a budget' });
+  }
   if (decision.action === 'reject' || spending === null) return null;
   if (decision.action === 'modify') {
     const reason = 'Approve a pause for the budget with a larger budget, or reject it';
@@ -32,7 +36,7 @@ export function budgetAfter(
   const sent = decision.budget ?? {};
   const { usd, tokens } = { ...spending.budget, ...sent };
   const totals = { usd, tokens };
-  const needed = neededAfterPause({ ...run, spending }, next, context);
+  const needed = neededAfterPause({ ...run, spending }, pause.nextNodes, context);
   const exceeded = exceededLimits(totals, needed);
   const isMissing = sent.usd === undefined && sent.tokens === undefined;
   if (!isMissing && exceeded.length === 0) return totals;

@@ -127,6 +127,32 @@ describe('council show', () => {
   });
 });
 
+describe('council run', () => {
+  it('shows each node with members once, here and at a service', async () => {
+    const bench = councilBench();
+    const service = await startService();
+    const nodes = [
+      { id: 'panel', type: 'panel', members: [{}, {}, {}] },
+      { id: 'rank', type: 'rank' },
+      { id: 'jury', type: 'critic', members: [{}, {}] },
+    ];
+    const edges = [
+      { source: 'panel', target: 'rank' },
+      { source: 'rank', target: 'jury' },
+    ];
+    const file = bench.written('council.json', JSON.stringify({ name: 'Oaks', nodes, edges }));
+    for (const place of [[], ['--url', service.url]]) {
+      const ended = await bench.run(['Oaks', '--blueprint', file, ...place]);
+      expect(ended.code, ended.stderr).to.equal(0);
+      const shown = [...ended.stderr.matchAll(/^ *[\d.]+ s {2}(\w+)/gm)].map(([, node]) => node);
+      expect(shown).to.deep.equal(['panel', 'rank', 'jury']);
+      expect(ended.stderr).to.match(/^Completed in .*: score \d+, iterations 1/m);
+    }
+    await service.stop();
+    await bench.clear();
+  });
+});
+
 describe('The line of an event of a panel', () => {
   const lineOf = (type: string, data: object): string =>
     eventLine({ seq: 1, id: 'e', type, at: '2026-01-01', hash: '', data: { node: 'n', ...data } }, plain, null);
@@ -137,6 +163,10 @@ describe('The line of an event of a panel', () => {
     expect(lineOf('NodeCompleted', { ...of, output: { answer: 'Yes.' } })).to.match(/ ash: .*: answer of 4 characters/);
     expect(lineOf('NodeCompleted', { ...of, output: { ranking: ['B', 'A'], comment: 'So' } })).to.match(
       / ash: .*: ranked B, A "So"$/,
+    );
+    const analysis = { consensus: ['x'], contradictions: [], blind_spots: ['y', 'z'] };
+    expect(lineOf('NodeCompleted', { output: { analysis } })).to.match(
+      /: analysis: consensus 1, contradictions 0, blind spots 2$/,
     );
     expect(lineOf('NodeFailed', { ...of, kind: 'refused', message: 'No.', retryable: false, final: true })).to.match(
       / ash: refused: .*No\.$/,
