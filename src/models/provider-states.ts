@@ -1,4 +1,5 @@
 /** What is known of each provider: its settings, how its last call ended, and the calls under way. */
+import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import type { LanguageModel, ProviderInfo } from './port.js';
 import { providerOf } from './port.js';
@@ -13,10 +14,11 @@ export interface ProviderState extends ProviderInfo {
 }
 
 /** Kinds of failures by which a provider fails, and not a single request. */
-const FAILING: ReadonlySet<string> = new Set([
-  ...['connection_refused', 'connection_lost', 'host_unknown', 'unreachable', 'network_error', 'tls_failed', 'timeout'],
-  ...['bad_gateway', 'unavailable', 'overloaded', 'server_error', 'gateway_timeout', 'rate_limited'],
-  ...['unauthorized', 'forbidden', 'quota_used_up', 'redirected', 'unreadable_answer'],
+const FAILING: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
+  ...(['connection_refused', 'connection_lost', 'host_unknown', 'unreachable', 'network_error'] as const),
+  ...(['tls_failed', 'timeout', 'bad_gateway', 'unavailable', 'overloaded', 'server_error'] as const),
+  ...(['gateway_timeout', 'rate_limited', 'unauthorized', 'forbidden', 'quota_used_up'] as const),
+  ...(['redirected', 'unreadable_answer'] as const),
 ]);
 
 export class ProviderStates {

@@ -74,7 +74,9 @@ function changedForm(form: RequestForm, request: ModelRequest, refusal: ServerRe
 }
 
 /** Refusals that no other form avoids. */
-const NOT_OF_FORM: ReadonlySet<string> = new Set(['model_unknown', 'prompt_blocked', 'quota_used_up', 'unauthorized']);
+const NOT_OF_FORM: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
+  ...(['model_unknown', 'prompt_blocked', 'quota_used_up', 'unauthorized'] as const),
+]);
 
 /** Changes that a message may name, in the order they are tried. */
 const NAMED: readonly NamedChange[] = [

@@ -15,16 +15,11 @@ export interface ModelServer {
   readonly kindOf?: (status: number, body: unknown) => ModelFailureKind;
 }
 
-/**
- * What to check after a failure of a provider's server, by its kind.
- *
- * @param settings the names of the settings that hold the server's key, model and address
- */
-export function hintsOf({
-  key,
-  model,
-  baseUrl,
-}: Readonly<Record<'key' | 'model' | 'baseUrl', string>>): ModelServer['hints'] {
+/** The settings that hold a provider's key, model and address, by their names. */
+type Settings = Readonly<Record<'key' | 'model' | 'baseUrl', string>>;
+
+/** What to check after a failure of a provider's server, by its kind. */
+export function hintsOf({ key, model, baseUrl }: Settings): ModelServer['hints'] {
   return new Map([
     ['unauthorized', `check ${key}`],
     ['forbidden', `check ${key}`],
