@@ -59,65 +59,74 @@ export interface ThoughtFilter {
  * Emits an answer without its thoughts while it arrives. Removes any number of thoughts at the start, with the space after
  * them. Later, a closing tag without an opening one means that everything before it was a thought.
  */
-export function thoughtFilter({ emit, retract }: ThoughtFilterSink): ThoughtFilter {
-  let state: 'start' | 'thought' | 'answer' | 'settled' = 'start';
-  let hasThought = false;
-  /** The tag that ends the thought. */
-  let closing = '';
-  /** Received but not emitted, or kept to find a tag that is cut in two. */
-  let buffer = '';
-
-  /** Consumes a piece in a state. Returns the rest for the next state, or null if nothing is left. */
-  const readers = {
-    start(piece: string): string | null {
-      buffer += piece;
-      const begun = beginningOf(buffer, hasThought);
-      if (begun === null) return null;
-      ({ state, closing } = begun);
-      buffer = '';
-      return begun.rest;
-    },
-    thought(piece: string): string | null {
-      const seen = buffer + piece;
-      const at = seen.toLowerCase().indexOf(closing);
-      buffer = at === -1 ? seen.slice(1 - LONGEST_TAG) : '';
-      return at === -1 ? null : endOfThought(seen, at + closing.length);
-    },
-    answer(piece: string): string | null {
-      const seen = buffer + piece;
-      const tag = ANY_TAG.exec(seen);
-      if (tag !== null && CLOSING_TAGS.has(tag[0].toLowerCase())) {
-        retract();
-        return endOfThought(seen, tag.index + tag[0].length);
-      }
-      buffer = seen.slice(1 - LONGEST_TAG);
-      if (tag !== null) state = 'settled';
-      emit(piece);
-      return null;
-    },
-    settled: (piece: string): null => {
-      emit(piece);
-      return null;
-    },
-  };
-
-  function endOfThought(seen: string, end: number): string {
-    state = 'start';
-    hasThought = true;
-    buffer = '';
-    return seen.slice(end);
-  }
-
+export function thoughtFilter(sink: ThoughtFilterSink): ThoughtFilter {
+  const state: FilterState = { place: 'start', hasThought: false, closing: '', buffer: '' };
   return {
     push(piece) {
-      for (let rest: string | null = piece; rest !== null && rest !== '';) rest = readers[state](rest);
+      let rest: string | null = piece;
+      while (rest !== null && rest !== '') rest = READERS[state.place](rest, state, sink);
     },
     end() {
-      if (state === 'start') emit(hasThought ? buffer.trimStart() : buffer);
-      buffer = '';
+      if (state.place === 'start') sink.emit(state.hasThought ? state.buffer.trimStart() : state.buffer);
+      state.buffer = '';
     },
-    isInThought: () => state === 'thought',
+    isInThought: () => state.place === 'thought',
   };
+}
+
+interface FilterState {
+  /** Where the next piece is. Settled: no tag can follow that counts. */
+  place: 'start' | 'thought' | 'answer' | 'settled';
+  hasThought: boolean;
+  /** The tag that ends the thought. */
+  closing: string;
+  /** Received but not emitted, or kept to find a tag that is cut in two. */
+  buffer: string;
+}
+
+type Reader = (piece: string, state: FilterState, sink: ThoughtFilterSink) => string | null;
+
+/** Consumes a piece at a place. Returns the rest for the next place, or null if nothing is left. */
+const READERS: Readonly<Record<FilterState['place'], Reader>> = {
+  start(piece, state) {
+    state.buffer += piece;
+    const begun = beginningOf(state.buffer, state.hasThought);
+    if (begun === null) return null;
+    state.place = begun.place;
+    state.closing = begun.closing;
+    state.buffer = '';
+    return begun.rest;
+  },
+  thought(piece, state) {
+    const seen = state.buffer + piece;
+    const at = seen.toLowerCase().indexOf(state.closing);
+    if (at !== -1) return endOfThought(seen, at + state.closing.length, state);
+    state.buffer = seen.slice(1 - LONGEST_TAG);
+    return null;
+  },
+  answer(piece, state, { emit, retract }) {
+    const seen = state.buffer + piece;
+    const tag = ANY_TAG.exec(seen);
+    if (tag !== null && CLOSING_TAGS.has(tag[0].toLowerCase())) {
+      retract();
+      return endOfThought(seen, tag.index + tag[0].length, state);
+    }
+    state.buffer = seen.slice(1 - LONGEST_TAG);
+    if (tag !== null) state.place = 'settled';
+    emit(piece);
+    return null;
+  },
+  settled(piece, _state, { emit }) {
+    emit(piece);
+    return null;
+  },
+};
+
+function endOfThought(seen: string, end: number, state: FilterState): string {
+  state.place = 'start';
+  state.hasThought = true;
+  state.buffer = '';
+  return seen.slice(end);
 }
 
 /**
@@ -127,10 +136,10 @@ function beginningOf(text: string, hasThought: boolean) {
   const begun = text.trimStart();
   const lower = begun.slice(0, LONGEST_TAG).toLowerCase();
   const tag = IS_WORD.test(lower) ? undefined : BEGINNINGS.find(({ open }) => lower.startsWith(open));
-  if (tag !== undefined) return { state: 'thought', closing: tag.close, rest: begun.slice(tag.open.length) } as const;
+  if (tag !== undefined) return { place: 'thought', closing: tag.close, rest: begun.slice(tag.open.length) } as const;
   if (BEGINNINGS.some(({ open }) => open.startsWith(lower))) return null;
-  const state = hasThought ? 'settled' : 'answer';
-  return { state, closing: '', rest: hasThought ? begun : text } as const;
+  const place = hasThought ? 'settled' : 'answer';
+  return { place, closing: '', rest: hasThought ? begun : text } as const;
 }
 
 /** Removes thoughts anywhere, from an answer of which the caller needs only a part. */
