@@ -101,12 +101,10 @@ async function resultOf(args: RunWords, here: CommandProcess): Promise<RunResult
   const { request, warnings } = readRunRequest(args, schemas);
   const progress = openProgress(here.stderr, system);
   const notify = (text: string): void => progress.say(text);
-  const { url } = args;
-  const open =
-    url === null
-      ? openEmbeddedDriver(here, system, notify)
-      : openRemoteDriver(url, { key: readCouncilKey(here.env), system, notify, cancelled });
-  const driver = await open;
+  const driver =
+    args.url === null
+      ? await openEmbeddedDriver(here, system, notify)
+      : await openRemoteDriver(args.url, { key: readCouncilKey(here.env), system, notify, cancelled });
   const prompt = mayPause(request) ? promptOn(progress, here) : null;
   try {
     for (const warning of warnings) notify(`Warning: ${warning}`);
