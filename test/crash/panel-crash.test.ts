@@ -7,11 +7,11 @@ import type { Child } from '../support/child.js';
 import { startChild } from '../support/child.js';
 import { callOfModel, countedCalls, countedModel } from '../support/counted-model.js';
 import type { Boundary, CrashPlan } from '../support/crash-child.js';
-import { graphWith } from '../support/given.js';
 import { killedChild } from '../support/killed-child.js';
 import type { TestEngine } from '../support/open-engine.js';
 import { openTestEngine } from '../support/open-engine.js';
 import { expectOneOwner } from '../support/owner-check.js';
+import { FOUR_MINDS } from '../support/panel-graph.js';
 import { checkRecord, factsOf, recordOf } from '../support/record-of.js';
 import { allFinished, runWhen } from '../support/run-when.js';
 import { isFinished } from '../../src/run/state.js';
@@ -20,20 +20,6 @@ import { tempDir } from '../support/temp-dir.js';
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const FAKE = fileURLToPath(new URL('../support/fake-event-store-process.js', import.meta.url));
 
-const NODE = { timeoutMs: 10_000, maxAttempts: 4 };
-const MEMBERS = [1, 2, 3, 4].map((number) => ({ id: `m${number}`, label: `M${number}`, model: `mind-${number}` }));
-/** The quorum answers before the last member, whose time does not end within the test. */
-const GRAPH = graphWith(
-  [
-    { ...NODE, id: 'ask', role: 'panel', members: MEMBERS, quorum: 3, graceMs: 600_000 },
-    { ...NODE, id: 'rank', role: 'rank', countsIteration: false },
-    { ...NODE, id: 'judge', role: 'judge', countsIteration: false },
-  ],
-  [
-    { id: 'e1', source: 'ask', target: 'rank', condition: null },
-    { id: 'e2', source: 'rank', target: 'judge', condition: null },
-  ],
-);
 /**
  * Appends of a run: its start, one for each member's answer and ranking, and the end. The third answer's also holds the
  * quorum; the last answer's and the last ranking's also hold the close and the next starts.
@@ -134,7 +120,10 @@ describe('A panel of four with a rank and a judge, on three instances', () => {
 
 function planIn(path: string): readonly [string, Omit<CrashPlan, 'crash'>] {
   const runId = nodeSystem().uuid();
-  return [runId, { path, callsFile: join(path, 'calls.txt'), maxActiveRuns: 10, runIds: [runId], panelGraph: GRAPH }];
+  return [
+    runId,
+    { path, callsFile: join(path, 'calls.txt'), maxActiveRuns: 10, runIds: [runId], panelGraph: FOUR_MINDS },
+  ];
 }
 
 interface Crashed {

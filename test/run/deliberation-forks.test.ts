@@ -64,7 +64,7 @@ describe('A fork of a deliberation', () => {
     dir.remove();
   });
 
-  it('has a parent whose last member was discarded after its quorum', () => {
+  it('has a parent whose hanging member was discarded when its time had passed, also after an early timer', () => {
     expect(parent.at(-1)?.type).to.equal('RunCompleted');
     expect(factsOf(parent, 'QuorumReached')).to.have.length(1);
     expect(factsOf(parent, 'PanelClosed').map(({ discarded }) => discarded)).to.deep.equal([['m4'], [], []]);
