@@ -5,7 +5,7 @@ import { evolve, firstState } from '../../src/run/evolve.js';
 import { BudgetRefused } from '../../src/run/errors.js';
 import type { RunEvent } from '../../src/run/events.js';
 import type { FrontierNode, RunState } from '../../src/run/state.js';
-import { isFinished } from '../../src/run/state.js';
+import { isFinished, pauseOf } from '../../src/run/state.js';
 import { Budgets } from '../simulation/budgets.js';
 import type { Story } from '../support/given.js';
 import { activeNodes, attemptOf, failed, given } from '../support/given.js';
@@ -51,6 +51,7 @@ function reported(story: Story, at: FrontierNode, draws: Draws): Story {
 function decided(story: Story, draws: Draws): Story {
   if (draws.chance(0.1)) return story.whenDecided({ action: 'reject', modifiedState: null });
   const approve = { action: 'approve', modifiedState: null } as const;
+  if (pauseOf(story.run)?.reason !== 'budget') return story.whenDecided(approve);
   try {
     return story.whenDecided({ ...approve, budget: { tokens: 500 + draws.below(5_000) } });
   } catch (error) {
