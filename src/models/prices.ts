@@ -97,15 +97,14 @@ export function faultIn(
     if (!isRecord(entry)) return { model, accepted: 'an object for each model' };
     if ('litellm_provider' in entry && !REQUIRED.every((field) => field in entry)) continue;
     const optional = OPTIONAL.filter((field) => (entry[field] ?? null) !== null);
-    const wrong = [...REQUIRED, ...optional].find((field) => amount(entry[field]) === null);
-    if (wrong !== undefined) return { model, accepted: `a number from 0 in "${wrong}"` };
-    const dear = [...REQUIRED, ...optional].find((field) => (amount(entry[field]) ?? 0) > MAX_PER_TOKEN);
-    if (dear !== undefined) return { model, accepted: `US dollars per token in "${dear}", at most ${MAX_PER_TOKEN}` };
+    const wrong = [...REQUIRED, ...optional].find((field) => (amount(entry[field]) ?? Infinity) > MAX_PER_TOKEN);
+    if (wrong !== undefined)
+      return { model, accepted: `US dollars per token from 0 to ${MAX_PER_TOKEN} in "${wrong}"` };
   }
   return null;
 }
 
-/** US dollars a token. No model costs as much: a higher price is one per million tokens, typed for a price per token. */
+/** In US dollars a token. No model costs as much: a higher price is one per million tokens in a field per token. */
 const MAX_PER_TOKEN = 1;
 
 const REQUIRED = ['input_cost_per_token', 'output_cost_per_token'];
