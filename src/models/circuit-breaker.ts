@@ -113,7 +113,9 @@ export class CircuitBreaker {
     const now = this.#options.system.now();
     const seconds = Math.max(0, Date.parse(now) - Date.parse(outage?.since ?? now)) / 1000;
     const state = kind === 'rate_limited' ? 'refused calls because of its rate limit' : 'was unreachable';
-    const text = `Model "${model}" ${state} for ${seconds.toFixed(1)} s: ${message}`;
+    // All runs share the budget of a rate limit: it may have ended before this call waited.
+    const waited = seconds < 0.1 ? '' : ` for ${seconds.toFixed(1)} s`;
+    const text = `Model "${model}" ${state}${waited}: ${message}`;
     return new ModelFailed(text, { kind, retryable: false });
   }
 

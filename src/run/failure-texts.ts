@@ -10,9 +10,15 @@ export interface FailureText {
   readonly advice: string;
 }
 
-/** The text for a recorded kind of failed attempt, or null for a kind that this version does not know. */
-export function attemptFailureText(kind: string): FailureText | null {
-  return isKeyOf(ATTEMPT_FAILURES, kind) ? ATTEMPT_FAILURES[kind] : null;
+/**
+ * The text for a recorded kind of failed attempt, or null for a kind that this version does not know.
+ *
+ * @param fallbackTo the model that is asked next: the advice then names no fallbacks
+ */
+export function attemptFailureText(kind: string, fallbackTo?: string): FailureText | null {
+  if (!isKeyOf(ATTEMPT_FAILURES, kind)) return null;
+  const { what, advice } = ATTEMPT_FAILURES[kind];
+  return { what, advice: fallbackTo === undefined ? advice : advice.replace(OR_FALLBACK, '') };
 }
 
 /** What the service does after a failed attempt: a sentence. */
@@ -34,7 +40,9 @@ export function runFailureText(kind: RunFailedData['kind']): FailureText {
 
 const READ_LOG = 'Read the log of the service.';
 const READ_MESSAGE = 'Read the message below, then change the request or the model.';
-const NEED_FALLBACK = 'If this repeats, choose another model, or give the node a fallback.';
+/** The end of an advice, for nodes with and without fallbacks. */
+const OR_FALLBACK = ', or add a model to the fallbacks of the node';
+const NEED_FALLBACK = `If this repeats, choose another model${OR_FALLBACK}.`;
 const CHECK_NETWORK = 'If this repeats, check the network between the service and the model’s server.';
 const CHECK_KEY = 'Check the API key of the model in the settings of the service.';
 const CHECK_ADDRESS = 'Check the address of the model in the settings of the service.';
@@ -58,7 +66,7 @@ const ATTEMPT_FAILURES: Readonly<Record<AttemptFailureKind, FailureText>> = {
   request_timeout: { what: 'The provider did not receive the request in time.', advice: CHECK_NETWORK },
   rate_limited: {
     what: 'The provider’s rate limit is reached.',
-    advice: 'If this repeats, raise the limit at the provider, lower MAX_MODEL_CALLS, or give the node a fallback.',
+    advice: `If this repeats, raise the limit at the provider or lower MAX_MODEL_CALLS${OR_FALLBACK}.`,
   },
   quota_used_up: { what: 'The quota at the provider is used up.', advice: 'Raise the quota at the provider.' },
   server_error: { what: 'The model’s server failed.', advice: NEED_FALLBACK },

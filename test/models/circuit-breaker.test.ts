@@ -161,6 +161,20 @@ describe('boundedModel: outages', () => {
       }
     });
 
+    it('fail a call without a time if the shared budget has ended before it waited', async () => {
+      reply = () => limited();
+      await failureOf(ask({ runId: 'a' }));
+      const waiting = failureOf(ask({ runId: 'a', since: 0 }));
+      await pass(BUDGET_MS + 5_000);
+      await waiting;
+      const late = failureOf(ask({ runId: 'b' }));
+      await pass(31_000);
+      expect(await late).to.have.property(
+        'message',
+        'Model "scripted-1" refused calls because of its rate limit: Refused',
+      );
+    });
+
     it('start the shared budget at the first refusal, not at the outage before it', async () => {
       reply = () => out();
       await failureOf(ask({ runId: 'a' }));
@@ -261,7 +275,7 @@ describe('boundedModel: outages', () => {
     expect((await late).message).to.include('for 120.0 s');
     expect(bounded.unreachable()).to.deep.equal(['scripted-1']);
     await pass(BUDGET_MS);
-    expect((await early).message).to.include('for 0.0 s');
+    expect((await early).message).to.include('unreachable: ');
   });
 
   it('are probed once more if the budget has ended while no caller could probe', async () => {

@@ -71,10 +71,11 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => stri
     return `${memberText(member, most)}${cost}: ${outputText(recordIn(output), most)}`;
   },
   NodeFailed: ({ member, kind, message, attempt, retryable, fallbackTo, outageMs, usage, costUsd }, most) => {
-    const { what, advice } = attemptFailureText(textOf(kind)) ?? { what: '', advice: '' };
+    const nextModel = typeof fallbackTo === 'string' ? fallbackTo : undefined;
+    const { what, advice } = attemptFailureText(textOf(kind), nextModel) ?? { what: '', advice: '' };
     const next = nextActionText({
       retryable: retryable === true,
-      ...(typeof fallbackTo === 'string' && { fallbackTo }),
+      ...(nextModel !== undefined && { fallbackTo: nextModel }),
       ...(typeof outageMs === 'number' && { outageMs }),
     });
     const sentences = [what, next, advice, textOf(message)].filter((each) => each !== '');

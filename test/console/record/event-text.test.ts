@@ -133,6 +133,15 @@ describe('Failure texts', () => {
     }
   });
 
+  it('advise no fallback to a node that has one, which is asked next', () => {
+    for (const kind of ['rate_limited', 'overloaded', 'server_error']) {
+      expect(attemptFailureText(kind)?.advice, kind).to.include('add a model to the fallbacks');
+      expect(attemptFailureText(kind, 'two/model-2')?.advice, kind)
+        .to.match(/^If this repeats.*\w\.$/)
+        .and.not.include('fallback');
+    }
+  });
+
   it('explain in one sentence why a run ended', () => {
     const last = present(history('failure-without-route').at(-1), 'last event');
     expect(eventText(last)).to.match(/^No edge matched the result of a node\. At judge: No outgoing edge/);

@@ -50,8 +50,8 @@ function AttemptEnd({ attempt: { ended }, isOnly }: Pick<AttemptProps, 'attempt'
     case 'discarded':
       return <p class="notice">Discarded: its panel had enough answers and did not wait longer.</p>;
     case 'failed': {
-      const { kind, message } = ended.failure;
-      const text = attemptFailureText(kind);
+      const { kind, message, fallbackTo } = ended.failure;
+      const text = attemptFailureText(kind, fallbackTo);
       return (
         <div class="notice bad">
           <div class="stack grow break">
