@@ -104,6 +104,38 @@ describe('The budget of council run', () => {
     }
   });
 
+  it('that finishes a run is named as its end by council run, state and tail', async () => {
+    const nodes = ['poet', 'reader'].map((id) => ({ id, maxOutputTokens: 200 }));
+    const edges = [{ source: 'poet', target: 'reader' }];
+    const file = council({ nodes, edges, budget: { tokens: 450, on_exceeded: 'finish' } });
+    const end = 'Stopped at the budget; later nodes did not run';
+    for (const place of await places()) {
+      const ended = await bench.run([TOPIC, '--blueprint', file, '--json', ...place]);
+      expect(ended.code, ended.stderr).to.equal(0);
+      expect(ended.stderr).to.include(`${end}. Completed in`).and.not.include('  reader');
+      const runId = resultIn(ended).run_id;
+      expect((await bench.council(['state', runId, ...place])).stdout).to.match(new RegExp(`^end +${end}$`, 'm'));
+      for (const command of ['tail', 'events']) {
+        const { stdout } = await bench.council([command, runId, ...place]);
+        expect(stdout).to.match(new RegExp(`RunCompleted +${end}: score none`));
+      }
+    }
+  });
+
+  it('whose pause is rejected is named by council run, state and tail, not God Mode', async () => {
+    const end = 'Rejected at the pause for the budget';
+    for (const place of await places()) {
+      const ended = await bench.run([TOPIC, '--budget-tokens', '100', '--json', ...place], { input: 'reject\n' });
+      expect(ended.code, ended.stderr).to.equal(1);
+      expect(ended.stderr).to.match(new RegExp(`^Failed after .*: ${end}$`, 'm'));
+      const { run_id: runId, error } = resultIn(ended);
+      expect(error).to.equal('Rejected by the user in God Mode');
+      const words = [['state'], ['tail'], ['events']];
+      const shown = await Promise.all(words.map(([name = '']) => bench.council([name, runId, ...place])));
+      for (const { stdout } of shown) expect(stdout).to.include(end).and.not.include('God Mode');
+    }
+  });
+
   it('and the cost of a run are shown by council state and council tail', async () => {
     service = await startService();
     const { url } = service;

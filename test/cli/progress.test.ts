@@ -1,10 +1,9 @@
 import { expect } from 'chai';
-import type { RunProgress } from '../../src/cli/commands/driver.js';
-import type { Progress } from '../../src/cli/terminal/progress.js';
+import type { Progress, Shown } from '../../src/cli/terminal/progress.js';
 import { openProgress } from '../../src/cli/terminal/progress.js';
 import { manualSystem } from '../support/manual-system.js';
 
-const FRONT: RunProgress = { nodes: ['left', 'right'], iteration: 1, score: null, isPaused: false };
+const FRONT: Shown = { nodes: ['left', 'right'], iteration: 1, score: null };
 
 describe('The progress of a run', () => {
   const system = manualSystem();

@@ -7,6 +7,7 @@ import type {
   RunResult,
   StateOverride,
 } from '../../generated/schemas.js';
+import type { BudgetEnd } from '../../run/budget/end.js';
 
 export interface RunOptions {
   readonly topic: string;
@@ -25,6 +26,10 @@ export interface RunProgress {
   readonly iteration: number | null;
   readonly score: number | null;
   readonly isPaused: boolean;
+  /** Sentences to show once: a node asks a fallback, or waits for a model's server. */
+  readonly notices: readonly string[];
+  /** How its budget has ended the run, or null if it has not. */
+  readonly budgetEnd: BudgetEnd | null;
 }
 
 export type Decision = (

@@ -17,11 +17,11 @@ import { ANYONE } from '../../keys/caller.js';
 import { canonical } from '../../eventsourcing/canonical-json.js';
 import type { LanguageModel } from '../../models/port.js';
 import { frozenGraph, buildRunRequest, recordedBudget } from '../../run/request.js';
+import type { RunEvent } from '../../run/events.js';
 import { pauseViewOf } from '../../run/pause-view.js';
-import type { RunState } from '../../run/state.js';
-import { isFinished, iterationShown, openPauseOf } from '../../run/state.js';
 import type { SearchProvider } from '../../council/tools/web-search.js';
-import type { Decision, RunDriver, RunOptions, RunProgress } from './driver.js';
+import type { Decision, RunDriver, RunOptions } from './driver.js';
+import { progressOf } from './run-progress.js';
 import { ArgumentInvalid } from './exit-codes.js';
 import { queue } from '../../system/async/queue.js';
 
@@ -55,7 +55,7 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
     async start(request) {
       return await start(context, requestOf(request, config, system));
     },
-    follow: (runId) => follow(context, runId, cancelled.signal),
+    follow: (runId) => progressOf(eventsOf(context, runId, cancelled.signal)),
     pause: (runId) => pause(context, runId),
     decide: (runId, seq, decision) => decide(context, runId, { seq, decision, sha256: system.sha256 }),
     async cancel(runId) {
@@ -112,31 +112,22 @@ function requestOf(
   });
 }
 
-async function* follow(context: Context, runId: string, cancelled: AbortSignal): AsyncGenerator<RunProgress> {
+/** The events of a run as they are recorded, until its end or the cancellation. */
+async function* eventsOf({ feed }: Context, runId: string, cancelled: AbortSignal): AsyncGenerator<RunEvent> {
   const watching = new AbortController();
-  const states = queue<RunState>();
-  const end = (): void => states.end();
+  const events = queue<RunEvent>();
+  const end = (): void => events.end();
   cancelled.addEventListener('abort', end);
+  const following = feed.follow(runId, { from: 0, onEvent: (event) => events.put(event), signal: watching.signal });
+  // An error is thrown after the events before it.
+  following.then(end, end);
   try {
-    const isThere = await context.views.watch(runId, { onState: (run) => states.put(run), signal: watching.signal });
-    if (!isThere) throw new RunUnknown({ runId });
-    for (let run = await states.next(); run !== null; run = await states.next()) {
-      yield progressOf(run);
-      if (isFinished(run)) return;
-    }
+    for (let event = await events.next(); event !== null; event = await events.next()) yield event;
+    if (!cancelled.aborted) await following;
   } finally {
     cancelled.removeEventListener('abort', end);
     watching.abort();
   }
-}
-
-function progressOf(run: RunState): RunProgress {
-  return {
-    nodes: run.phase.status === 'running' ? [...new Set(run.progress.frontier.map(({ node }) => node))] : [],
-    iteration: iterationShown(run),
-    score: run.progress.shown.score,
-    isPaused: openPauseOf(run) !== null,
-  };
 }
 
 async function pause({ queries, registry }: Context, runId: string): Promise<GodModeState | null> {

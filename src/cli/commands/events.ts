@@ -2,7 +2,7 @@
 import { exportLine, readExport } from '../../audit/export.js';
 import type { RunRecords } from '../records/record.js';
 import { isTerminal, linesIn } from '../records/record.js';
-import { eventLine } from '../terminal/event-line.js';
+import { eventLines } from '../terminal/event-line.js';
 import type { CommandProcess } from './command.js';
 import { EXIT } from './exit-codes.js';
 import { exportTo } from './export.js';
@@ -40,9 +40,10 @@ export function events(words: readonly string[], here: CommandProcess): Promise<
 }
 
 async function listEvents(records: RunRecords, run: string, { style, columns, print }: RecordDeps): Promise<number> {
+  const lineOf = eventLines(style, columns);
   let page = '';
   for await (const event of readExport(run, linesIn(records.export(run), run))) {
-    page += `${eventLine(event, style, columns)}\n`;
+    page += `${lineOf(event)}\n`;
     if (page.length < PAGE_CHARS) continue;
     await print(page);
     page = '';
@@ -55,11 +56,12 @@ export function tail(words: readonly string[], here: CommandProcess): Promise<nu
   return onRecord(words, here, { usage: TAIL_USAGE, options: OPTIONS }, async ({ values, positionals }, deps) => {
     const [run] = runsIn(positionals);
     const { style, columns, print, notify } = deps;
+    const lineOf = eventLines(style, columns);
     const hasEnded = await deps.reading(async (records) => {
       let isLast = false;
       for await (const event of records.follow(run)) {
         isLast = isTerminal(event);
-        await print(values.json === true ? jsonText(exportLine(event), deps) : `${eventLine(event, style, columns)}\n`);
+        await print(values.json === true ? jsonText(exportLine(event), deps) : `${lineOf(event)}\n`);
       }
       return isLast;
     });

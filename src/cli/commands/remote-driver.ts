@@ -1,12 +1,13 @@
 /** Runs a council at a running service, with the client. */
-import type { CouncilClient, RunEvent } from '../../client/client.js';
-import { ConflictError, CouncilError as ServiceError, UnreachableError, isTerminal } from '../../client/client.js';
+import type { CouncilClient } from '../../client/client.js';
+import { ConflictError, CouncilError as ServiceError, UnreachableError } from '../../client/client.js';
 import type { System } from '../../system/system.js';
 import type { ServiceOptions } from '../service-client.js';
 import { followEvents, serviceClient, notifyOnce } from '../service-client.js';
 import { AWAY_MS, isAway } from '../service-faults.js';
 import { OutcomeUnknown } from './exit-codes.js';
-import type { Decision, RunDriver, RunOptions, RunProgress } from './driver.js';
+import type { Decision, RunDriver, RunOptions } from './driver.js';
+import { progressOf } from './run-progress.js';
 
 /** How long the command tries to cancel a run, in milliseconds. */
 const CANCEL_DEADLINE_MS = 5_000;
@@ -86,45 +87,6 @@ async function decide(
     if (error instanceof ServiceError && error.status !== null && error.status < 500) return error.message;
     throw error;
   }
-}
-
-/** The progress after each event that changes it. */
-async function* progressOf(events: AsyncIterable<RunEvent>): AsyncGenerator<RunProgress> {
-  const active = new Set<string>();
-  let iteration: number | null = null;
-  let score: number | null = null;
-  for await (const event of events) {
-    const { type, data } = event;
-    if (type === 'NodeStarted') {
-      active.add(data.node);
-      iteration = data.iteration || null;
-    } else if (type === 'NodeCompleted' || type === 'PanelClosed') {
-      if (isOfMember(event)) continue;
-      active.delete(data.node);
-      score = scoreIn(event) ?? score;
-      // The next event starts the next node, in the same append.
-      if (active.size === 0) continue;
-    } else if (type === 'RunPaused') {
-      active.clear();
-      ({ criticScore: score } = data);
-      iteration = data.iteration || null;
-    } else if (isTerminal(event)) active.clear();
-    else continue;
-    yield { nodes: [...active], iteration, score, isPaused: type === 'RunPaused' };
-  }
-}
-
-type Completed = Extract<RunEvent, { type: 'NodeCompleted' | 'PanelClosed' }>;
-
-/** Whether a member has completed: its node is active until the panel closes. */
-function isOfMember({ type, data }: Completed): boolean {
-  return type === 'NodeCompleted' && data.member !== undefined;
-}
-
-/** The score of a critic or jury, or null if it is none. */
-function scoreIn({ type, data }: Completed): number | null {
-  const result = type === 'PanelClosed' ? data.result : data.output;
-  return result !== null && 'score' in result ? result.score : null;
 }
 
 // Starts a run exactly once, even if answers are lost.

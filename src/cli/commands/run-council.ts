@@ -2,6 +2,7 @@
 import { CouncilError } from '../../errors.js';
 import type { RunResult } from '../../generated/schemas.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
+import type { BudgetEnd } from '../../run/budget/end.js';
 import type { RunDriver, RunOptions } from './driver.js';
 import type { Progress } from '../terminal/progress.js';
 import type { PrintedStream } from '../terminal/printer.js';
@@ -24,12 +25,22 @@ export class CancelFailed extends CouncilError<{ readonly runId: string }> {
   }
 }
 
+export interface CouncilOutcome {
+  readonly result: RunResult;
+  /** How its budget has ended the run, or null if it has not. */
+  readonly budgetEnd: BudgetEnd | null;
+}
+
 /**
  * Runs a council. Resolves with the result once the run has ended, or once the input of the prompt has ended at a pause.
  *
  * @throws {CancelFailed}
  */
-export async function runCouncil(driver: RunDriver, request: RunOptions, deps: RunCouncilDeps): Promise<RunResult> {
+export async function runCouncil(
+  driver: RunDriver,
+  request: RunOptions,
+  deps: RunCouncilDeps,
+): Promise<CouncilOutcome> {
   const { progress, prompt, cancelled } = deps;
   const runId = await driver.start(request);
   progress.say(`Run ${runId} ${driver.place}`);
@@ -43,8 +54,9 @@ export async function runCouncil(driver: RunDriver, request: RunOptions, deps: R
   };
   if (cancelled.aborted) cancel();
   else cancelled.addEventListener('abort', cancel);
+  let budgetEnd: BudgetEnd | null = null;
   try {
-    await followAndDecide(driver, runId, deps);
+    budgetEnd = await followAndDecide(driver, runId, deps);
   } catch (error) {
     // A cancellation aborts the other calls, so their errors are expected.
     if (!cancelled.aborted) throw error;
@@ -53,21 +65,29 @@ export async function runCouncil(driver: RunDriver, request: RunOptions, deps: R
   }
   const failure = await cancelling;
   if (failure !== null) throw failure;
-  return await driver.result(runId);
+  return { result: await driver.result(runId), budgetEnd };
 }
 
-/** Shows the progress of a run and asks at its pauses, until the run or the input of the prompt ends. */
+/**
+ * Shows the progress of a run and asks at its pauses, until the run or the input of the prompt ends.
+ *
+ * @returns how its budget has ended the run, or null
+ */
 async function followAndDecide(
   driver: RunDriver,
   runId: string,
   { progress, prompt, cancelled }: RunCouncilDeps,
-): Promise<void> {
+): Promise<BudgetEnd | null> {
+  let budgetEnd: BudgetEnd | null = null;
   for await (const state of driver.follow(runId)) {
+    ({ budgetEnd } = state);
+    for (const notice of state.notices) progress.say(notice);
     progress.show(state);
     if (!state.isPaused || prompt === null || cancelled.aborted) continue;
     const isAnswered = await decidePause(driver, runId, { progress, prompt });
-    if (!isAnswered) return;
+    if (!isAnswered) return null;
   }
+  return budgetEnd;
 }
 
 /** Asks until the pause is decided, here or elsewhere. @returns false if the input of the prompt has ended */

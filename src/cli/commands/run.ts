@@ -18,7 +18,9 @@ import type { RemoteOptions } from './remote-driver.js';
 import type { RunArguments } from './run-request.js';
 import { readRunRequest } from './run-request.js';
 import { CouncilError as ServiceError } from '../../client/errors.js';
+import type { CouncilOutcome } from './run-council.js';
 import { writeResult, runCouncil } from './run-council.js';
+import { BUDGET_ENDS } from '../../run/budget/end.js';
 import { printable } from '../terminal/printer.js';
 import type { Used } from '../terminal/usage-text.js';
 import { NOTHING_REPORTED, usageText } from '../terminal/usage-text.js';
@@ -108,9 +110,9 @@ async function resultOf(args: RunWords, here: CommandProcess): Promise<RunResult
   const prompt = mayPause(request) ? promptOn(progress, here) : null;
   try {
     for (const warning of warnings) notify(`Warning: ${warning}`);
-    const result = await runCouncil(driver, request, { progress, prompt, cancelled });
-    notify(outcomeOf(result, progress.elapsed()));
-    return result;
+    const outcome = await runCouncil(driver, request, { progress, prompt, cancelled });
+    notify(outcomeText(outcome, progress.elapsed()));
+    return outcome.result;
   } finally {
     prompt?.close();
     progress.close();
@@ -174,12 +176,16 @@ function promptOn(progress: Progress, { env, stdin, stderr }: CommandProcess): A
   });
 }
 
-function outcomeOf(result: RunResult, elapsed: string): string {
+function outcomeText({ result, budgetEnd }: CouncilOutcome, elapsed: string): string {
   const { status, run_id: runId, error, critic_score: score, iteration_count: iterations, usage = null } = result;
   const cost = usage === null ? NOTHING_REPORTED : usageText(usedIn(usage));
-  if (status === 'failed') return `Failed after ${elapsed}, ${cost}: ${error ?? 'the run has no recorded reason'}`;
+  const said = budgetEnd === null ? null : BUDGET_ENDS[budgetEnd];
+  if (status === 'failed') {
+    return `Failed after ${elapsed}, ${cost}: ${said ?? error ?? 'the run has no recorded reason'}`;
+  }
   if (status !== 'completed') return `Run ${runId} is ${status}: the answers have ended`;
-  return `Completed in ${elapsed}: score ${score ?? 'none'}, iterations ${iterations ?? 0}, ${cost}`;
+  const head = said === null ? `Completed in ${elapsed}` : `${said}. Completed in ${elapsed}`;
+  return `${head}: score ${score ?? 'none'}, iterations ${iterations ?? 0}, ${cost}`;
 }
 
 function usedIn({ input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd, calls }: RunUsage): Used {

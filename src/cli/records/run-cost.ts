@@ -1,7 +1,10 @@
-/** What a run has cost, folded from its export: the state that the service answers has no cost. */
+/** What a run has cost, and how its budget ended it, from its export: the state that the service answers has neither. */
 import { readExport } from '../../audit/export.js';
 import type { RunEffort } from '../../run/effort.js';
+import type { BudgetEnd } from '../../run/budget/end.js';
+import { budgetEndOf } from '../../run/budget/end.js';
 import type { RunSpending } from '../../run/budget/spending.js';
+import type { RunEvent } from '../../run/events.js';
 import type { RunState } from '../../run/state.js';
 import { assertRunEvent, foldNext } from '../../run/stream.js';
 import type { RunRecords } from './record.js';
@@ -11,11 +14,13 @@ export interface RunCost {
   readonly effort: RunEffort;
   /** What is spent of its budget, or null if it has none. */
   readonly spending: RunSpending | null;
+  /** How its budget has ended the run, or null if it has not. */
+  readonly budgetEnd: BudgetEnd | null;
 }
 
 /** The cost of a run after one of its events, or null if a later version of the service has recorded it. */
 export async function runCost(records: RunRecords, runId: string, seq: number): Promise<RunCost | null> {
-  let run: RunState | null = null;
+  let [run, lastPause, budgetEnd]: [RunState | null, RunEvent | null, BudgetEnd | null] = [null, null, null];
   for await (const event of readExport(runId, linesIn(records.export(runId), runId))) {
     if (event.seq > seq) break;
     try {
@@ -24,6 +29,8 @@ export async function runCost(records: RunRecords, runId: string, seq: number): 
       return null;
     }
     run = foldNext(runId, run, event);
+    if (event.type === 'RunPaused') lastPause = event;
+    budgetEnd = budgetEndOf(event, lastPause);
   }
-  return run;
+  return run === null ? null : { effort: run.effort, spending: run.spending, budgetEnd };
 }

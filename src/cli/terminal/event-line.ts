@@ -1,6 +1,7 @@
 /** An event in one line: number, time, type, node, and a summary of its data. */
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { RunFactType } from '../../run/events.js';
+import { BUDGET_ENDS, budgetEndOf } from '../../run/budget/end.js';
 import { limitsText } from '../../run/cost-text.js';
 import { attemptFailureText, nextActionText } from '../../run/failure-texts.js';
 import { isKeyOf } from '../../system/element.js';
@@ -28,6 +29,17 @@ const STYLES: Readonly<Partial<Record<RunFactType, Style>>> = {
 
 /** Untrusted data: a later version of the service may have written the record, or someone may have forged it. */
 type Data = Readonly<Record<string, unknown>>;
+
+/** Makes the line of each event of a run, given in their order. @param columns of the terminal, or null for whole texts */
+export function eventLines(style: Styler, columns: number | null): (event: ExportedEvent) => string {
+  let lastPause: ExportedEvent | null = null;
+  return (event) => {
+    if (event.type === 'RunPaused') lastPause = event;
+    const isRejected = budgetEndOf(event, lastPause) === 'rejected';
+    const shown = isRejected ? { ...event, data: { ...event.data, error: BUDGET_ENDS.rejected } } : event;
+    return eventLine(shown, style, columns);
+  };
+}
 
 /** @param columns of the terminal, or null for whole texts */
 export function eventLine(event: ExportedEvent, style: Styler, columns: number | null): string {
@@ -103,10 +115,11 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => stri
     const head = `${textOf(action)} of pause ${textOf(gate)}${by(how === 'deadline' ? 'its deadline' : actor, most)}`;
     return `${head}${raised}${sets}${commentText(comment, most)}`;
   },
-  RunCompleted: ({ finalDraft, criticScore, iterationCount, usage }, most) => {
+  RunCompleted: ({ finalDraft, criticScore, iterationCount, usage, endedBy }, most) => {
+    const stop = endedBy === 'budget' ? `${BUDGET_ENDS.finished}: ` : '';
     const draft = typeof finalDraft === 'string' ? draftSummary(finalDraft, most) : 'no draft';
     const cost = usage === undefined ? '' : `${totalsText(usage)}, `;
-    return `score ${textOf(criticScore)}, ${textOf(iterationCount)} iterations, ${cost}${draft}`;
+    return `${stop}score ${textOf(criticScore)}, ${textOf(iterationCount)} iterations, ${cost}${draft}`;
   },
   RunFailed: ({ kind, error, actor, usage }, most) => {
     const cost = usage === undefined ? '' : `, ${totalsText(usage)}`;

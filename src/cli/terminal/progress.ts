@@ -11,8 +11,11 @@ const COLUMNS = 80;
 /** Returns to the first column and erases the line. */
 const ERASE_LINE = '\r\x1b[K';
 
+/** What the progress line shows. */
+export type Shown = Pick<RunProgress, 'nodes' | 'iteration' | 'score'>;
+
 export interface Progress {
-  show(progress: RunProgress): void;
+  show(progress: Shown): void;
   /** Writes a message on lines of its own; the next `show` redraws the progress line below it. */
   say(text: string): void;
   /** Time since the start, such as `1.5 s`. */
@@ -33,7 +36,7 @@ export function openProgress(stream: ProgressStream, system: System): Progress {
   let drawn = '';
   let cancelTick = (): void => undefined;
 
-  const draw = (progress: RunProgress): void => {
+  const draw = (progress: Shown): void => {
     cancelTick();
     const line = lineOf(progress, progress.nodes.join(', '), elapsed()).slice(0, (stream.columns || COLUMNS) - 1);
     if (line !== drawn) stream.write(`${ERASE_LINE}${line}`);
@@ -45,7 +48,7 @@ export function openProgress(stream: ProgressStream, system: System): Progress {
     if (drawn !== '') stream.write(ERASE_LINE);
     drawn = '';
   };
-  const writeLines = (progress: RunProgress): void => {
+  const writeLines = (progress: Shown): void => {
     const fresh = progress.nodes.filter((node) => !written.includes(node));
     for (const node of fresh) stream.write(`${lineOf(progress, node, elapsed())}\n`);
     written = progress.nodes;
@@ -64,7 +67,7 @@ export function openProgress(stream: ProgressStream, system: System): Progress {
   };
 }
 
-function lineOf({ iteration, score }: RunProgress, nodes: string, elapsed: string): string {
+function lineOf({ iteration, score }: Shown, nodes: string, elapsed: string): string {
   const name = printable(nodes).replaceAll(/\s/g, ' ');
   const parts = [elapsed.padStart(8), name, iteration === null ? '' : `iteration ${iteration}`];
   return [...parts, score === null ? '' : `score ${score}`].filter((part) => part !== '').join('  ');

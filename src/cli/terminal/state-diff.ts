@@ -1,6 +1,7 @@
 /** The difference between two states of runs: field by field, texts line by line. */
 import type { FoldedRun } from '../../generated/schemas.js';
 import type { RunCost } from '../records/run-cost.js';
+import { BUDGET_ENDS } from '../../run/budget/end.js';
 import { budgetText } from '../../run/cost-text.js';
 import { usageOf } from '../../run/effort.js';
 import type { Style, Styler } from './printer.js';
@@ -125,11 +126,13 @@ export function stateText(run: FoldedRun, cost: RunCost | null, style: Styler): 
     const text = value === null ? '-' : inOneLine(String(value));
     return `${style('bold', name.padEnd(NAME))}${valueStyle === undefined ? text : style(valueStyle, text)}\n`;
   };
+  const end = cost?.budgetEnd ?? null;
   const isDraftFinal = run.final_draft !== null && run.final_draft === run.current_draft;
   return [
     field('run', `${run.run_id} after event ${run.seq}`),
     field('status', run.status, STATUS_STYLES[run.status]),
-    ...(run.error === null ? [] : [field('error', run.error, 'red')]),
+    ...(end === 'finished' ? [field('end', BUDGET_ENDS.finished, 'yellow')] : []),
+    ...(run.error === null ? [] : [field('error', end === null ? run.error : BUDGET_ENDS[end], 'red')]),
     field('topic', run.input_topic),
     field('active node', run.active_node),
     ...(run.paused ? [field('paused before', run.next_nodes.join(', '), 'yellow')] : []),
