@@ -84,7 +84,7 @@ export class CircuitBreaker {
     const endsMs = circuit?.endsMs(outage) ?? outage?.endsMs ?? Number.POSITIVE_INFINITY;
     const hasEnded = this.#options.system.monotonicMs() >= endsMs;
     const thrown = hasEnded ? this.#outlasted(model, behind, outage) : this.#failureFor(circuit, behind, outage);
-    return thrown && withSending(thrown, isUnsent(failure.data));
+    return thrown && withUsageOf(failure, withSending(thrown, isUnsent(failure.data)));
   }
 
   /**
@@ -167,4 +167,9 @@ export class CircuitBreaker {
       },
     };
   }
+}
+
+/** A failure with the usage that the failed call has reported. */
+function withUsageOf({ data: { usage } }: ModelFailed, thrown: ModelFailed): ModelFailed {
+  return usage === undefined ? thrown : new ModelFailed(thrown.message, { ...thrown.data, usage });
 }

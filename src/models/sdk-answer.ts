@@ -4,7 +4,7 @@ import { ModelFailed } from '../errors.js';
 import { callsInText } from './calls-in-text.js';
 import { redactName } from './redaction.js';
 import type { ServerCall } from './server-call.js';
-import type { ModelAnswer, ModelRequest, ToolCall } from './port.js';
+import type { ModelAnswer, ModelRequest, ModelUsage, ToolCall } from './port.js';
 import { droppedFrom } from './request-form.js';
 import { turnOf } from './sdk-request.js';
 import { faultOfFinish, isKnownFinish, unusable } from './unusable-answer.js';
@@ -84,9 +84,15 @@ export function answerIn({ content, finishReason, warnings }: Answered, answered
   try {
     return { ...usableAnswer(content, finishReason.raw, answered), usage, ...(dropped.length > 0 && { dropped }) };
   } catch (error) {
-    if (!(error instanceof ModelFailed) || usage.inputTokens === null) throw error;
-    throw new ModelFailed(error.message, { ...error.data, usage });
+    throw withUsage(error, usage);
   }
+}
+
+/** The failure of an answer with what the provider has reported of its usage: a count, or the cost alone. */
+export function withUsage(error: unknown, usage: ModelUsage): unknown {
+  const { inputTokens, outputTokens, costUsd = null } = usage;
+  const isReported = [inputTokens, outputTokens, costUsd].some((each) => each !== null);
+  return error instanceof ModelFailed && isReported ? new ModelFailed(error.message, { ...error.data, usage }) : error;
 }
 
 function usableAnswer(

@@ -61,9 +61,12 @@ function eventIn(event: unknown, reading: Reading): unknown {
   const at = fieldOf(event, 'index');
   const index = typeof at === 'number' ? at : 0;
   switch (type) {
-    case 'message_start':
-      keepUsage(fieldOf(event, 'message'), reading);
+    case 'message_start': {
+      // It counts the first output token at most: the whole output is in `message_delta`.
+      const { output_tokens: _, ...usage } = recordOf(fieldOf(fieldOf(event, 'message'), 'usage'));
+      keepUsage({ usage }, reading);
       return { type, message: { usage: NO_USAGE } };
+    }
     case 'content_block_start': {
       const [block] = blockIn(fieldOf(event, 'content_block'), index, reading);
       reading.isLeftOut = block === undefined;
