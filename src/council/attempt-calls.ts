@@ -1,6 +1,6 @@
 /** The calls of one attempt: reserves each but the first, which its start has reserved, and sums their usage. */
 import { ModelFailed } from '../errors.js';
-import { isUnsent } from '../models/billing.js';
+import { isUnsent, mayBeBilled } from '../models/billing.js';
 import type { ModelRequest, ModelUsage } from '../models/port.js';
 import { totalUsage } from '../models/usage.js';
 
@@ -15,51 +15,75 @@ export interface FurtherCall {
 /** Resolves when a further call may be made, and rejects when the attempt no longer counts. */
 export type Reserve = (next: FurtherCall) => Promise<void>;
 
+/** What an attempt needs to count its calls. */
+export interface CallAccounts {
+  /** Absent: the run has no budget. */
+  readonly reserve?: Reserve;
+  /** The cost of a call in US dollars by the price of its model, or null if it is unknown. Absent: always unknown. */
+  readonly costOf?: (usage: ModelUsage) => number | null;
+}
+
 export class AttemptCalls {
-  readonly #reserve: Reserve | undefined;
-  /** Usage of the calls of which some is known. */
-  readonly #known: ModelUsage[] = [];
+  readonly #accounts: CallAccounts;
+  /** The usage of each call that has ended and may have been billed. */
+  readonly #ended: ModelUsage[] = [];
   /** Usage of the last call, or null before the first. */
   #last: ModelUsage | null = null;
-  #hasReserved = false;
+  /** Calls that have begun. */
+  #begun = 0;
 
-  /** @param reserve absent: the run has no budget */
-  constructor(reserve: Reserve | undefined) {
-    this.#reserve = reserve;
+  constructor(accounts: CallAccounts) {
+    this.#accounts = accounts;
   }
 
   /** Before each request that may be billed. Rejects if it may not be made. */
   async begin(request: ModelRequest): Promise<void> {
     const last = this.#last;
     this.#last = UNKNOWN_USAGE;
-    if (last === null || this.#reserve === undefined) return;
-    this.#hasReserved = true;
-    await this.#reserve({ request, last, total: this.total });
+    this.#begun += 1;
+    if (last !== null) await this.#accounts.reserve?.({ request, last, total: this.total });
   }
 
-  /** After each that was answered, or whose usage is known although it was not. */
-  end(usage: ModelUsage): void {
-    this.#last = usage;
-    this.#known.push(usage);
+  /** After each that was answered, or that failed and may have been billed: its usage, or null if that is unknown. */
+  end(usage: ModelUsage | null): void {
+    this.#last = usage ?? UNKNOWN_USAGE;
+    this.#ended.push(this.#last);
   }
 
   /** After a call that has failed. In a run with a budget one that was not sent costs nothing. */
   fail(error: unknown): void {
     if (!(error instanceof ModelFailed)) return;
-    const isFree = this.#reserve !== undefined && isUnsent(error.data);
-    const usage = error.data.usage ?? (isFree ? NO_USAGE : undefined);
-    if (usage !== undefined) this.end(usage);
+    const isFree = this.#accounts.reserve !== undefined && isUnsent(error.data);
+    if (isFree) this.end(error.data.usage ?? NO_USAGE);
+    else if (mayBeBilled(error.data)) this.end(error.data.usage ?? null);
   }
 
-  /** Usage of all calls together. */
+  /** Usage of all calls together. A count that is unknown of one of them is unknown. */
   get total(): ReturnType<typeof totalUsage> {
-    return totalUsage(this.#known);
+    // A model's price counts for the sum, unless a provider reports the cost of some calls.
+    const isReported = this.#ended.some(({ costUsd }) => costUsd !== undefined);
+    return totalUsage(isReported ? this.#ended.map((each) => this.#withCost(each)) : this.#ended);
   }
 
-  /** Usage of the last call if it was reserved by itself. */
-  get lastCall(): { readonly lastCall?: ModelUsage } {
-    return this.#hasReserved && this.#last !== null ? { lastCall: this.#last } : {};
+  #withCost(usage: ModelUsage): ModelUsage {
+    const costUsd = usage.costUsd ?? this.#accounts.costOf?.(usage) ?? null;
+    return costUsd === null ? usage : { ...usage, costUsd };
   }
+
+  /** How many calls there were, and the usage of the last one, if there were several; with a budget each was reserved. */
+  get several(): { readonly calls?: number; readonly lastCall?: ModelUsage } {
+    if (this.#begun < 2 || this.#last === null) return {};
+    return { calls: this.#begun, ...(this.#accounts.reserve !== undefined && { lastCall: this.#last }) };
+  }
+}
+
+/** All texts that a request sends, for its reservation: also the model's own messages, with their reasoning and signatures. */
+export function textsSent({ system, prompt, rounds = [] }: ModelRequest): readonly string[] {
+  const said = rounds.flatMap(({ text, exchanges, turn }) => [
+    turn === undefined ? text : JSON.stringify(turn),
+    ...exchanges.flatMap(({ call, result }) => [call.name, call.argumentsJson, result]),
+  ]);
+  return [system, prompt, ...said];
 }
 
 /** The usage of a call before its answer, or if the provider reports none. */

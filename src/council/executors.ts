@@ -64,6 +64,7 @@ export interface StepFailure {
   /** The usage of the failed step; absent if unknown. */
   readonly usage?: ModelUsage;
   /** As in StepCost. */
+  readonly calls?: number;
   readonly lastCall?: ModelUsage;
 }
 

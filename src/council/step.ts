@@ -1,19 +1,17 @@
 /** Executes a node: asks its model and reads the answer. run/decide.ts decides what follows. */
 import { ModelFailed } from '../errors.js';
 import type { ModelAnswer, ModelRequest, ModelUsage } from '../models/port.js';
-import type { Reserve } from './attempt-calls.js';
+import type { CallAccounts } from './attempt-calls.js';
 import { AttemptCalls } from './attempt-calls.js';
 import type { TokenSink } from './draft-listener.js';
 import { draftListener } from './draft-listener.js';
 import type { Ask, Failed, StepFailure, StepInput, StepOutput } from './executors.js';
 import { bounded, execute } from './executors.js';
 
-export interface Step extends StepInput {
+export interface Step extends StepInput, CallAccounts {
   readonly ask: Ask;
   /** As in System. */
   readonly monotonicMs: () => number;
-  /** Called before each call after the first. Absent: the run has no budget. */
-  readonly reserve?: Reserve;
   /** Returns the listener to a draft while the model writes it, or null; called before each call to the model. */
   readonly tokenSink?: () => TokenSink | null;
 }
@@ -22,6 +20,8 @@ export interface Step extends StepInput {
 interface StepCost {
   /** Sum over all calls of the step. */
   readonly usage: ModelUsage;
+  /** How many calls it made, if several. */
+  readonly calls?: number;
   /** The usage of the last call, if `reserve` was called before it. */
   readonly lastCall?: ModelUsage;
   /** Whole milliseconds from start to outcome, including waits for a slot or a server. */
@@ -39,7 +39,7 @@ export type StepOutcome = (StepOutput & StepCost) | Failed;
  */
 export async function executeStep(step: Step): Promise<StepOutcome> {
   const startedMs = step.monotonicMs();
-  const calls = new AttemptCalls(step.reserve);
+  const calls = new AttemptCalls(step);
   const dropped = new Set<string>();
   let finish: string | undefined;
   const listen = draftListener(step);
@@ -65,7 +65,7 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
     if (result.kind === 'failed') return withUsage(result, calls);
     const notes = { ...(dropped.size > 0 && { dropped: [...dropped] }), ...(finish !== undefined && { finish }) };
     const durationMs = Math.round(step.monotonicMs() - startedMs);
-    return { usage: calls.total, durationMs, ...notes, ...calls.lastCall, ...result };
+    return { usage: calls.total, durationMs, ...notes, ...calls.several, ...result };
   } catch (error) {
     return withUsage({ kind: 'failed', failure: failureOf(error, step) }, calls);
   }
@@ -73,13 +73,13 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
 
 /** Counts a request of a call that is made again by itself. */
 async function countRepeat(request: ModelRequest, calls: AttemptCalls, usage: ModelUsage | null): Promise<void> {
-  if (usage !== null) calls.end(usage);
+  calls.end(usage);
   await calls.begin(request);
 }
 
-function withUsage({ failure }: Failed, { total, lastCall }: AttemptCalls): Failed {
+function withUsage({ failure }: Failed, { total, several }: AttemptCalls): Failed {
   const isUnknown = total.inputTokens === null && total.outputTokens === null && total.costUsd === undefined;
-  return { kind: 'failed', failure: { ...failure, ...(isUnknown ? {} : { usage: total }), ...lastCall } };
+  return { kind: 'failed', failure: { ...failure, ...(isUnknown ? {} : { usage: total }), ...several } };
 }
 
 function failureOf(error: unknown, { node, signal }: StepInput): StepFailure {

@@ -16,8 +16,8 @@ import type { RunEvent } from './events.js';
 export interface ModelEffort {
   readonly model: string;
   /**
-   * Attempts of nodes, and one more for each answered round of tool calls. In a run with a budget each call is recorded:
-   * there, one more for each further call of an attempt.
+   * Attempts of nodes, and one more for each further call of an attempt: after a round of tool calls, after an unusable
+   * critique, or made again by itself.
    */
   readonly calls: number;
   /** Attempts after the first of their step. */
@@ -110,10 +110,22 @@ function toolCalled(effort: RunEffort, { step, round }: ToolCalledData): RunEffo
 function ended(effort: RunEffort, end: NodeCompletedData | NodeFailedData): RunEffort {
   const attempt = attemptOf(effort, end.step);
   if (attempt === undefined) return effort;
-  const { rounds } = attempt;
-  const cost = rounds === null ? costOf(callEndedBy(end), 1) : costOf(end, 1 + rounds);
-  const { models, open, waitedMs } = counted(effort, attempt, cost);
+  const before = callsOf(attempt);
+  const calls = Math.max(before, end.calls ?? 0);
+  const cost = costOf(attempt.rounds === null ? callEndedBy(end) : end, calls);
+  const { models, open, waitedMs } = counted(effort, attempt, { ...cost, calls: calls - before });
   return { models, open: open.slice(0, -1), waitedMs };
+}
+
+/** The calls of an attempt that are counted before its end and have no cost yet. */
+function callsOf({ rounds }: OpenAttempt): number {
+  return 1 + (rounds ?? 0);
+}
+
+/** The calls of a step's attempt in flight that the record shows so far. */
+export function callsCounted(effort: RunEffort, step: number): number {
+  const attempt = attemptOf(effort, step);
+  return attempt === undefined ? 1 : callsOf(attempt);
 }
 
 function attemptOf({ open }: RunEffort, step: number): OpenAttempt | undefined {

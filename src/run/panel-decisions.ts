@@ -1,6 +1,7 @@
 /** What follows from the answers of the members of panels, ranks and juries: part of `decide.ts`. */
-import type { CallUsage, NodeCompletedData } from '../generated/schemas.js';
+import type { NodeCompletedData, NodeFailedData } from '../generated/schemas.js';
 import { isTooLarge } from './branch.js';
+import { callsCounted } from './effort.js';
 import { fail, failTooLarge } from './ends.js';
 import { routeOf } from './node-route.js';
 import { conditionFacts } from './output.js';
@@ -94,9 +95,12 @@ function closePanel(pending: PendingEvents, panel: OpenPanel): void {
   }
 }
 
-/** A recorded result: a run without a budget does not record the last call apart. */
-export function withinBudget<T extends { readonly lastCall?: CallUsage }>({ spending }: RunState, result: T): T {
-  if (spending !== null || result.lastCall === undefined) return result;
-  const { lastCall: _, ...rest } = result;
-  return rest as T;
+/** A recorded result: a run with a budget records the last call apart; another its calls, if the record has not all. */
+export function withinBudget<T extends CallsOfEnd>({ spending, effort }: RunState, result: T): T {
+  const { lastCall, calls, ...rest } = result;
+  if (spending !== null) return { ...rest, ...(lastCall !== undefined && { lastCall }) } as T;
+  const isCounted = calls === undefined || calls <= callsCounted(effort, result.step);
+  return { ...rest, ...(!isCounted && { calls }) } as T;
 }
+
+type CallsOfEnd = Pick<NodeFailedData, 'step' | 'lastCall' | 'calls'>;

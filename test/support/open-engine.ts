@@ -15,7 +15,7 @@ import { frozenGraph, buildRunRequest } from '../../src/run/request.js';
 import type { Context } from '../../src/app/context.js';
 import type { ContextOverrides } from '../../src/app/context-deps.js';
 import { openContext } from '../../src/app/context.js';
-import type { Graph, RunRequestedData } from '../../src/generated/schemas.js';
+import type { Graph, RunBudget, RunRequestedData } from '../../src/generated/schemas.js';
 import { NO_PROXIES } from './no-proxies.js';
 import { withOffline } from './with-offline.js';
 import { eventStoreFor } from './test-event-store.js';
@@ -31,6 +31,8 @@ export interface OpenEngineOptions {
   readonly maxActiveRuns?: number;
   readonly maxModelCalls?: number;
   readonly modelOutageMs?: number;
+  /** Default: the shipped ones alone. */
+  readonly prices?: Config['prices'];
   readonly system?: System;
   /** Cluster settings, if several engines share a log. */
   readonly cluster?: ClusterSettings | undefined;
@@ -62,7 +64,7 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
       cluster: options.cluster ?? null,
       eventStore: serverOf(options),
       embeddings: options.embeddings ?? null,
-      prices: null,
+      prices: options.prices ?? null,
       proxies: NO_PROXIES,
       pdfTimeoutMs: 300_000,
     },
@@ -101,10 +103,12 @@ export function runRequest(
     topic = 'The sea',
     graph = fixedGraph({ timeoutMs: 10_000, maxAttempts: 4 }),
     godMode = false,
+    budget,
   }: {
     readonly topic?: string;
     readonly graph?: Graph;
     readonly godMode?: boolean;
+    readonly budget?: RunBudget | undefined;
   } = {},
 ): RunRequestedData {
   const { sha256 } = nodeSystem();
@@ -117,5 +121,6 @@ export function runRequest(
     keyHash: null,
     bodyHash: sha256(topic),
     actor: null,
+    budget,
   });
 }

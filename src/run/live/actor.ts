@@ -9,6 +9,7 @@ import type { System } from '../../system/system.js';
 import type { Toolbox } from '../../council/tools/tool.js';
 import { grantedTools } from '../../council/tools/tool.js';
 import type { FurtherCall } from '../../council/attempt-calls.js';
+import { textsSent } from '../../council/attempt-calls.js';
 import type { Ask } from '../../council/executors.js';
 import { executeStep } from '../../council/step.js';
 import type { CallRecord } from '../../council/tools/call.js';
@@ -268,6 +269,7 @@ export class RunActor {
       ask: askWith(model, options),
       signal,
       monotonicMs: system.monotonicMs,
+      costOf: (usage) => costed(at, usage, prices).costUsd,
       kit: { tools: tools.granted(grantedTools(at.tools)), record: (call) => this.#record(at, call), system },
       ...(run.spending !== null && {
         maxOutputTokens: outputLimitOf(node),
@@ -290,13 +292,9 @@ export class RunActor {
   /** Resolves when the next call of an attempt is reserved. */
   async #reserve(at: FrontierNode, { request, last, total }: FurtherCall): Promise<void> {
     const { prices } = this.#deps;
-    const { system, prompt, tools = [], rounds = [] } = request;
-    const said = rounds.flatMap(({ text, exchanges }) => [
-      text,
-      ...exchanges.flatMap(({ call, result }) => [call.name, call.argumentsJson, result]),
-    ]);
+    const { tools = [] } = request;
     const next = {
-      ...{ step: at.step, attempt: at.attempt, texts: [system, prompt, ...said], tools: tools.length },
+      ...{ step: at.step, attempt: at.attempt, texts: textsSent(request), tools: tools.length },
       ...{ last: costed(at, last, prices), total: costed(at, total, prices) },
     };
     const facts = await this.send({ type: 'ReserveCall', next });

@@ -34,6 +34,7 @@ export function reportOf(
       ...{ step, attempt, kind, message, retryable },
       ...(outageMs !== undefined && { outageMs }),
       ...(usage !== undefined && cost(usage)),
+      ...(failure.calls !== undefined && { calls: failure.calls }),
       ...(failure.lastCall !== undefined && { lastCall: cost(failure.lastCall) }),
     };
     return { type: 'FailNode', failure: recorded, retryInMs: waitMs };
@@ -43,6 +44,7 @@ export function reportOf(
   const notes = {
     ...(dropped !== undefined && { dropped: [...dropped] }),
     ...(finish !== undefined && { finish }),
+    ...(outcome.calls !== undefined && { calls: outcome.calls }),
     ...(outcome.lastCall !== undefined && { lastCall: cost(outcome.lastCall) }),
   };
   return { type: 'CompleteNode', result: { step, attempt, output, ...cost(usage), durationMs, ...notes } };
