@@ -7,7 +7,7 @@ import type { RunState } from '../../src/run/state.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { fakeAnthropic } from '../support/fake-anthropic.js';
 import { calls, fakeOpenAi, refuses, says, USAGE } from '../support/fake-openai.js';
-import type { FakeServer, Reply } from '../support/fake-server.js';
+import type { Reply } from '../support/fake-server.js';
 import { sends } from '../support/fake-server.js';
 import { graphOf } from '../support/given.js';
 import { memoryChunks } from '../support/memory-chunks.js';
@@ -54,7 +54,7 @@ function cutAfter(...events: readonly object[]): Reply {
 describe('The cost of an attempt', () => {
   let dir: TempDir;
   let engine: TestEngine | null;
-  let server: FakeServer<unknown> | null;
+  let server: { stop(): Promise<void> } | null;
 
   beforeEach(() => {
     dir = tempDir();
@@ -97,13 +97,15 @@ describe('The cost of an attempt', () => {
     return { run, events, end: [...factsOf(events, 'NodeCompleted'), ...factsOf(events, 'NodeFailed')][0] };
   };
   const openAi = async (replies: readonly Reply[]): Promise<LanguageModel> => {
-    server = await fakeOpenAi(replies);
-    return openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'model-x' });
+    const fake = await fakeOpenAi(replies);
+    server = fake;
+    return openAiModel({ apiKey: 'k', baseUrl: fake.url, model: 'model-x' });
   };
   const anthropic = async (replies: readonly Reply[]): Promise<LanguageModel> => {
-    server = await fakeAnthropic();
-    server.answerBy(replies);
-    return modelAt('anthropic', { apiKey: 'k', baseUrl: server.url, model: 'model-x' });
+    const fake = await fakeAnthropic();
+    server = fake;
+    fake.answerBy(replies);
+    return modelAt('anthropic', { apiKey: 'k', baseUrl: fake.url, model: 'model-x' });
   };
   const reservedTokens = (events: readonly RunEvent[]): readonly number[] =>
     [...factsOf(events, 'NodeStarted'), ...factsOf(events, 'CallReserved')].map(
