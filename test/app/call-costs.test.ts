@@ -102,9 +102,8 @@ describe('The cost of an attempt', () => {
     return openAiModel({ apiKey: 'k', baseUrl: fake.url, model: 'model-x' });
   };
   const anthropic = async (replies: readonly Reply[]): Promise<LanguageModel> => {
-    const fake = await fakeAnthropic();
+    const fake = await fakeAnthropic(replies);
     server = fake;
-    fake.answerBy(replies);
     return modelAt('anthropic', { apiKey: 'k', baseUrl: fake.url, model: 'model-x' });
   };
   const reservedTokens = (events: readonly RunEvent[]): readonly number[] =>
