@@ -58,13 +58,10 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
   const faults: unknown[] = [];
   const engine = await openContext(
     {
-      maxActiveRuns: options.maxActiveRuns ?? 1_000,
-      maxModelCalls: options.maxModelCalls ?? 1_000,
-      modelOutageMs: options.modelOutageMs ?? 120_000,
+      ...limitsOf(options),
       cluster: options.cluster ?? null,
       eventStore: serverOf(options),
       embeddings: options.embeddings ?? null,
-      prices: options.prices ?? null,
       proxies: NO_PROXIES,
       pdfTimeoutMs: 300_000,
     },
@@ -90,6 +87,15 @@ export async function openTestEngine(options: OpenEngineOptions): Promise<TestEn
   };
   const recover = async (): Promise<void> => engine.recovery.recover(await engine.recovery.unfinished());
   return { ...engine, recover, stop, faults };
+}
+
+function limitsOf({
+  maxActiveRuns = 1_000,
+  maxModelCalls = 1_000,
+  modelOutageMs = 120_000,
+  prices = null,
+}: OpenEngineOptions): Pick<Config, 'maxActiveRuns' | 'maxModelCalls' | 'modelOutageMs' | 'prices'> {
+  return { maxActiveRuns, maxModelCalls, modelOutageMs, prices };
 }
 
 function serverOf({ eventStore, path }: OpenEngineOptions): EventStoreSettings | null {
