@@ -67,6 +67,11 @@ export class Admission {
     this.#fill();
   }
 
+  /** How many runs are queued. */
+  get queued(): number {
+    return this.#waiting.size;
+  }
+
   isQueued(runId: string): boolean {
     return this.#waiting.has(runId);
   }

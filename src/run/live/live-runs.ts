@@ -5,6 +5,10 @@ import type { RunActor } from './actor.js';
 export class LiveRuns {
   readonly #actors = new Map<string, RunActor>();
 
+  get size(): number {
+    return this.#actors.size;
+  }
+
   actor(runId: string): RunActor | null {
     return this.#actors.get(runId) ?? null;
   }

@@ -13,17 +13,28 @@ const MAX_RUNS = 20_000;
 export interface OwnAppend {
   /** The recorded run that it was decided on, or null if it begins the run. */
   readonly before: RunState | null;
-  readonly events: readonly Pick<RunEvent, 'seq' | 'id'>[];
+  readonly events: readonly RunEvent[];
   /** The run once it is recorded. */
   readonly after: RunState;
+}
+
+/** Receives the appends of this instance. */
+export interface AppendObserver {
+  /** Called once for each append to a run, when it is acknowledged. Must not throw. */
+  onRunAppended(append: OwnAppend): void;
 }
 
 export class OwnAppends {
   /** By run, because the appends of one run are sequential. */
   readonly #newest: BoundedMap<string, OwnAppend>;
+  readonly #observers: AppendObserver[] = [];
 
   constructor(maxRuns = MAX_RUNS) {
     this.#newest = new BoundedMap(maxRuns);
+  }
+
+  subscribe(...observers: readonly AppendObserver[]): void {
+    this.#observers.push(...observers);
   }
 
   /** Runs whose newest append is remembered. */
@@ -38,7 +49,9 @@ export class OwnAppends {
     const { runId } = append.after;
     this.#newest.set(runId, append);
     try {
-      return await make();
+      const made = await make();
+      for (const observer of this.#observers) observer.onRunAppended(append);
+      return made;
     } catch (error) {
       if (this.#newest.get(runId) === append) this.#newest.delete(runId);
       throw error;

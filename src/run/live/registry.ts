@@ -73,6 +73,11 @@ export class RunRegistry {
     return this.#deps.liveRuns.state(runId);
   }
 
+  /** How many runs are live here, and how many are queued for a slot. */
+  load(): { readonly active: number; readonly queued: number } {
+    return { active: this.#deps.liveRuns.size, queued: this.#admission.queued };
+  }
+
   /** Whether a run is live here, being claimed or queued. */
   holds(runId: string): boolean {
     return this.#runs.holds(runId) || this.#admission.isQueued(runId);

@@ -17,8 +17,9 @@ function idOf(seq: number): string {
   return `event ${seq}`;
 }
 
-function eventsAt(...seqs: readonly number[]): readonly Pick<RunEvent, 'seq' | 'id'>[] {
-  return seqs.map((seq) => ({ seq, id: idOf(seq) }));
+function eventsAt(...seqs: readonly number[]): readonly RunEvent[] {
+  const started = { type: 'RunStarted', data: { epoch: 1 }, at: RUN.createdAt, hash: '' } as const;
+  return seqs.map((seq) => ({ ...started, seq, id: idOf(seq) }));
 }
 
 const comesBack = (seq: number, id = idOf(seq)) => ({ revision: seq, id });
