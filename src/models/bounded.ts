@@ -23,6 +23,18 @@ export interface BoundedModelOptions {
   readonly system: Pick<System, 'after' | 'monotonicMs' | 'now' | 'random'>;
   /** Called with the failure when a model's server goes out, and with null when it answers again. */
   readonly onOutage?: (model: string, failure: ModelFailed | null) => void;
+  /** Called when a call has ended. */
+  readonly onCallEnded?: (call: EndedCall) => void;
+}
+
+/** A call that a model has answered or that has failed. */
+export interface EndedCall {
+  /** Full name. */
+  readonly model: string;
+  /** Kind of the failure, or null if the model has answered. */
+  readonly failure: string | null;
+  /** Without the wait for a slot. */
+  readonly durationMs: number;
 }
 
 /** On whose behalf a call is made and how long it may take. */
@@ -62,15 +74,16 @@ export interface BoundedModel {
 /** Puts the bounds around a model. */
 export function boundedModel(
   model: LanguageModel,
-  { maxCalls, outageMs, system, onOutage = () => undefined }: BoundedModelOptions,
+  { maxCalls, outageMs, system, onOutage = () => undefined, onCallEnded = () => undefined }: BoundedModelOptions,
 ): BoundedModel {
   const semaphore = new FairSemaphore(maxCalls, model.maxCalls);
   const states = new ProviderStates(model);
   const breaker = new CircuitBreaker({ outageMs, system, onOutage });
-  const bounds = { model, system, semaphore, states, breaker };
+  const fullName = (name: string | undefined): string => model.fullName?.(name) ?? name ?? model.defaultModel;
+  const bounds = { model, system, semaphore, states, breaker, fullName, onCallEnded };
   return {
     defaultModel: model.defaultModel,
-    fullName: (name) => model.fullName?.(name) ?? name ?? model.defaultModel,
+    fullName,
     ask: (request, options) => askThroughOutages(bounds, request, options),
     unreachable: () => breaker.unreachable(),
     uses: () => semaphore.uses(),
@@ -84,6 +97,8 @@ interface Bounds {
   readonly semaphore: FairSemaphore;
   readonly states: ProviderStates;
   readonly breaker: CircuitBreaker;
+  readonly fullName: BoundedModel['fullName'];
+  readonly onCallEnded: (call: EndedCall) => void;
 }
 
 async function askThroughOutages(bounds: Bounds, request: ModelRequest, options: CallOptions): Promise<ModelAnswer> {
@@ -111,25 +126,27 @@ async function askThroughOutages(bounds: Bounds, request: ModelRequest, options:
  * Null: the server went out while the call waited.
  */
 async function askInTurn(
-  { model, system, semaphore, states }: Bounds,
+  bounds: Bounds,
   request: ModelRequest,
   { options, pass }: { readonly options: CallOptions; readonly pass: Pass },
 ): Promise<Answered | null> {
+  const { model, system, semaphore } = bounds;
   const name = request.model ?? model.defaultModel;
   await semaphore.enter({ runId: options.runId, model: name }, options.signal).catch((error: unknown) => {
     pass.report('unknown');
     throw error;
   });
+  let startedMs: number | null = null;
   try {
     if (pass.isRevoked()) return null;
-    const startedMs = await begun(options, system);
+    startedMs = await begun(options, system);
     const answer = await askInTime(model, request, options, system);
     pass.report('answered');
-    states.onCallEnded(name, null);
+    reportEnd(bounds, name, { error: null, startedMs });
     return { answer, startedMs };
   } catch (error) {
     pass.report(outcomeOf(error, options.signal));
-    states.onCallEnded(name, error);
+    if (startedMs !== null) reportEnd(bounds, name, { error, startedMs });
     throw error;
   } finally {
     semaphore.leave(name);
@@ -147,6 +164,23 @@ async function begun({ mayBegin, signal }: CallOptions, system: Pick<System, 'mo
   await mayBegin?.();
   if (signal.aborted) throw callAborted(signal);
   return system.monotonicMs();
+}
+
+interface CallEnd {
+  /** What the call threw, or null if it was answered. */
+  readonly error: unknown;
+  readonly startedMs: number;
+}
+
+function reportEnd(
+  { states, system, fullName, onCallEnded }: Bounds,
+  name: string,
+  { error, startedMs }: CallEnd,
+): void {
+  states.onCallEnded(name, error);
+  const kind = error instanceof ModelFailed ? error.data.kind : 'fault';
+  const durationMs = system.monotonicMs() - startedMs;
+  onCallEnded({ model: fullName(name), failure: error === null ? null : kind, durationMs });
 }
 
 /** How a call ended that has thrown. */
