@@ -58,6 +58,8 @@ export interface Config {
   readonly limits: RequestLimits;
   /** Addresses and ranges of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
+  /** Opens the metrics in place of a key, or null if there is none. Never shown. */
+  readonly metricsToken: string | null;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** Lines about variables that have no effect, such as misspelt settings. */
   readonly warnings: readonly string[];
@@ -143,6 +145,7 @@ export function readConfig(environment: Environment, readText = readTextFile): C
     auth: oneOf(variable('AUTH'), ['on', 'off'], 'on'),
     limits: requestLimits(variable),
     trustedProxies: addresses(variable('TRUSTED_PROXIES')),
+    metricsToken: secret(variable('METRICS_TOKEN')),
     logLevel: oneOf(variable('LOG_LEVEL'), ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
   };
   return { ...config, warnings: settingWarnings(environment, known, modelProviders.configured) };

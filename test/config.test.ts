@@ -87,6 +87,7 @@ const UNUSABLE: readonly [variable: string, values: readonly string[], accepted:
 
 const NAMES = [
   ...['HOST', 'PORT', 'DATA_DIR', 'ALLOWED_HOSTS', 'CORS_ORIGINS', 'AUTH', 'TRUSTED_PROXIES', 'LOG_LEVEL'],
+  ...['METRICS_TOKEN'],
   ...['MODEL_PROVIDER', 'GEMINI_API_KEY', 'GEMINI_BASE_URL', 'GEMINI_MODEL', 'GEMINI_EMBEDDING_MODEL'],
   ...['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_MODEL', 'OPENAI_EMBEDDING_MODEL', 'OFFLINE_LATENCY_MS'],
   ...['MODEL_TIMEOUT_MS', 'MODEL_MAX_ATTEMPTS', 'MODEL_OUTAGE_MS', 'MAX_ACTIVE_RUNS', 'MAX_MODEL_CALLS'],
@@ -124,6 +125,7 @@ describe('Settings', () => {
         unfinishedRuns: { quota: 10_000, isSet: false },
       },
       trustedProxies: [],
+      metricsToken: null,
       logLevel: 'info',
       warnings: [],
     };
@@ -163,6 +165,7 @@ describe('Settings', () => {
       MAX_RUNS_PER_MINUTE: '0',
       MAX_UNFINISHED_RUNS: '5',
       TRUSTED_PROXIES: '10.0.0.1, 172.16.0.0/12,fd00::/8',
+      METRICS_TOKEN: 'scraper',
       LOG_LEVEL: 'silent',
     });
     expect(config).to.deep.equal({
@@ -192,6 +195,7 @@ describe('Settings', () => {
         unfinishedRuns: { quota: 5, isSet: true },
       },
       trustedProxies: ['10.0.0.1', '172.16.0.0/12', 'fd00::/8'],
+      metricsToken: 'scraper',
       logLevel: 'silent',
       warnings: [],
     });

@@ -33,7 +33,7 @@ const EVERYTHING_BUT_PROGRAMS = [
     'keys',
   ],
   ...['graph', 'council', 'run', 'blueprint', 'documents', 'search', 'cluster', 'projections', 'audit', 'api'],
-  ...['http', 'ws'],
+  ...['http', 'ws', 'telemetry'],
 ];
 
 /** Deterministic code: clock, ids and network are arguments. */
@@ -166,6 +166,9 @@ const RULES: Readonly<Record<string, Rule>> = {
     types: [...ADAPTER.types, 'eventsourcing'],
     npm: ['koa', '@koa/router', 'formidable', 'ajv'],
   },
+  // It subscribes to the objects of other folders and calls none of their code.
+  telemetry: { ...PURE, ours: ['system'], types: [...SHARED_TYPES, 'eventlog', 'models', 'run', 'http'] },
+  'telemetry/prometheus-text': { ...PURE, ours: [], types: ['telemetry'], npm: ['prom-client'] },
   ws: { ...ADAPTER, ours: ['errors', 'keys', 'run', 'projections', 'api'], npm: ['ws'] },
 
   // The client also runs in browsers, and shares only the schemas with the service.

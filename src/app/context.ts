@@ -35,13 +35,15 @@ import { BlueprintAudits } from './blueprint-audits.js';
 import type { ContextConfig, ContextDeps } from './context-deps.js';
 import type { Documents } from './documents.js';
 import { createDocuments } from './documents.js';
-import { createModel, createPrices, knownModels } from './model.js';
+import { createModel, createPrices, knownModels, providerNames } from './model.js';
 import { Readiness } from './readiness.js';
 import type { OpenedRecord } from './record.js';
 import { openRecord, VIEWS_FILE } from './record.js';
 import { Recovery } from './recovery.js';
 import { faultReporter } from './fault-reporter.js';
 import { RunAudits } from './run-audits.js';
+import { Counts } from '../telemetry/counts.js';
+import { timedLog } from '../telemetry/timed-log.js';
 
 /** Longest random wait before one of several instances acts on the deadline of a pause, in milliseconds. */
 const DEADLINE_SPREAD_MS = 250;
@@ -68,6 +70,10 @@ export interface Context {
   readonly model: BoundedModel;
   readonly readiness: Readiness;
   readonly recovery: Recovery;
+  /** Counts what this instance does. */
+  readonly counts: Counts;
+  readonly ownAppends: OwnAppends;
+  readonly reader: ReadModels['reader'];
   stop(): Promise<void>;
 }
 
@@ -83,7 +89,9 @@ export async function openContext(config: ContextConfig, deps: ContextDeps): Pro
  */
 export async function createContext(config: ContextConfig, deps: ContextDeps, record: OpenedRecord): Promise<Context> {
   try {
-    const stores = await openStores(config, deps, record);
+    const counts = new Counts(providerNames(deps.model));
+    const log = timedLog(record.log, { system: deps.system, onAppended: (ms) => counts.onAppended(ms) });
+    const stores = { ...(await openStores(config, deps, { ...record, log })), counts };
     const runs = createRuns(config, deps, stores);
     const readSide = createReadSide(deps, stores, runs);
     connect(deps, { ...stores, ...runs, ...readSide });
@@ -101,6 +109,10 @@ interface Stores extends OpenedRecord, Pick<ReadModels, 'history' | 'corruptRuns
   readonly ownAppends: OwnAppends;
   readonly projector: Projector;
   readonly documents: Documents;
+}
+
+interface CountedStores extends Stores {
+  readonly counts: Counts;
 }
 
 /** The read models, the projector that folds the log into them, and the documents. */
@@ -134,10 +146,10 @@ interface Runs {
 }
 
 /** The runs of this instance, and the objects that connect it with other instances. */
-function createRuns(config: ContextConfig, deps: ContextDeps, stores: Stores): Runs {
+function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedStores): Runs {
   const { dataDir, webSearch: search = null, system, logger, overrides = {} } = deps;
   const { log, instanceId, history, corruptRuns, documents, liveRuns, ownAppends } = stores;
-  const model = createModel(config, deps);
+  const model = createModel(config, deps, (call) => stores.counts.onCallEnded(call));
   const pdfs = pdfReader(overrides.chunkSearch ?? documents.chunkSearch);
   const tools = toolbox(search === null ? [pdfs] : [webSearch(search), pdfs]);
   const prices = createPrices(config.prices, system.sha256);
@@ -188,9 +200,10 @@ function createReadSide({ system, logger }: ContextDeps, parts: Stores, { model,
 }
 
 /** Subscribes objects to those that were created before them. */
-function connect({ logger, consumers = [] }: ContextDeps, parts: Stores & Runs & ReadSide): void {
+function connect({ logger, consumers = [] }: ContextDeps, parts: CountedStores & Runs & ReadSide): void {
   const { models, registry, cluster, deadlines, feed, views, corruptRuns, corruptDocuments, documents } = parts;
-  const { projector, authenticator } = parts;
+  const { projector, authenticator, ownAppends, counts } = parts;
+  ownAppends.subscribe(counts);
   const clusters = cluster === null ? [] : [cluster];
   // In this order they receive each event of the log.
   projector.subscribe(...clusters, deadlines, documents, authenticator, feed, ...consumers);
@@ -214,7 +227,7 @@ function connect({ logger, consumers = [] }: ContextDeps, parts: Stores & Runs &
 }
 
 /** Completes the context with the audits, the recovery of runs and `stop`, and starts to fold the log. */
-function withRecovery(deps: ContextDeps, parts: Stores & Runs & ReadSide): Context {
+function withRecovery(deps: ContextDeps, parts: CountedStores & Runs & ReadSide): Context {
   const { system, logger } = deps;
   const { log, registry, cluster, deadlines, history, models, documents, projector, feed, logFeed } = parts;
   const audits = new RunAudits({ ...parts, system, logger });

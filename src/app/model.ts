@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { BUILT_IN_PROVIDERS } from '../config-providers.js';
 import type { ModelFailed } from '../errors.js';
 import type { BoundedModel } from '../models/bounded.js';
+import type { EndedCall } from '../models/bounded.js';
 import { boundedModel } from '../models/bounded.js';
 import type { PriceTable } from '../models/prices.js';
 import { priceTable } from '../models/prices.js';
@@ -15,13 +16,20 @@ import type { ContextConfig, ContextDeps } from './context-deps.js';
 export function createModel(
   { maxModelCalls, modelOutageMs }: ContextConfig,
   { model, system, logger }: ContextDeps,
+  onCallEnded: (call: EndedCall) => void,
 ): BoundedModel {
   return boundedModel(model, {
     maxCalls: maxModelCalls,
     outageMs: modelOutageMs,
     system,
+    onCallEnded,
     onOutage: (name, failure) => logOutage(logger, name, failure),
   });
+}
+
+/** The names of the providers, the default first. */
+export function providerNames({ providers = [], provider }: ContextDeps['model']): readonly string[] {
+  return providers.length === 0 ? [provider] : providers.map(({ name }) => name);
 }
 
 /** The shipped prices. A price in PRICES_FILE replaces the shipped one. */

@@ -45,15 +45,16 @@ export class Readiness {
     const { log, projector, documents, history, cluster } = this.#deps;
     await log.ping();
     const isReady = projector.isCaughtUp && documents.hasCaughtUp && history.isWritable && cluster?.isFenced !== true;
-    return this.#lagMs(await log.head()) <= MAX_LAG_MS && isReady;
+    return (await this.lagMs()) <= MAX_LAG_MS && isReady;
   }
 
   /**
    * How long the read models have been behind the log, in milliseconds: the time since a call passed the oldest head
    * that they have not reached. It is exact to about a second, and does not know the time before the first call.
    */
-  #lagMs(head: Position | null): number {
-    const { projector, system } = this.#deps;
+  async lagMs(): Promise<number> {
+    const { log, projector, system } = this.#deps;
+    const head = await log.head();
     const nowMs = system.monotonicMs();
     const last = this.#missing.at(-1);
     const isDue = last === undefined || nowMs - last.sinceMs >= HEAD_EVERY_MS;

@@ -32,6 +32,9 @@ import { serveChannels } from '../ws/upgrade.js';
 import { addressOf, listen } from './listen.js';
 import { checkKeys, warnOfExposure } from './start-rules.js';
 import { queueEarlyRequests } from './early-requests.js';
+import { OpenCount } from '../system/open-count.js';
+import { metricsRoute } from '../telemetry/metrics-route.js';
+import { metricsWith } from './metrics.js';
 import { OFFLINE_MODEL } from '../models/offline.js';
 
 /** How long the start holds requests back while it reads and checks unfinished runs, in milliseconds. */
@@ -109,7 +112,7 @@ function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string
   return {
     ...{ system, isLoopback: isLoopbackAddress(address) },
     ...{ isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins },
-    ...{ limits: limitsOf(config.limits, system), unsent: new UnsentBytes() },
+    ...{ limits: limitsOf(config.limits, system), unsent: new UnsentBytes(), streams: new OpenCount() },
     onFault: (requestId: string | null, err: unknown): void =>
       logger.error({ ...(requestId === null ? { edge: 'ws' } : { requestId }), err }, 'request: fault'),
   };
@@ -148,6 +151,10 @@ function serveContext(server: Server, { context, edge, config, deps }: Served): 
   const { queries, feed, views, tokens, registry, audits, model, readiness } = context;
   const { blueprints, blueprintList, documents, documentList, logFeed, inbox } = context;
   const rules = { ...edge, ...accessRules(context, config, deps.system) };
+  let channels: ChannelServer | null = null;
+  const metrics = metricsWith(context, {
+    ...{ system: deps.system, openSockets: () => channels?.open ?? 0, openStreams: () => edge.streams.now },
+  });
   const app = httpApp({
     ...rules,
     ...{ registry, queries, feed, logFeed, inbox },
@@ -156,6 +163,7 @@ function serveContext(server: Server, { context, edge, config, deps }: Served): 
     deliberation: (runId) => audits.deliberation(runId),
     prompt: (runId, at) => audits.prompt(runId, at),
     ...{ blueprints, blueprintList, documents, documentList },
+    doors: () => [metricsRoute(metrics, config.metricsToken)],
     uploadDir: deps.dataDir.tmpDir,
     ready: () => readiness.isReady(),
     unreachableModels: () => model.unreachable(),
@@ -167,10 +175,11 @@ function serveContext(server: Server, { context, edge, config, deps }: Served): 
     log: deps.logger,
   });
   server.on('request', app);
-  return serveChannels(server, {
+  channels = serveChannels(server, {
     ...{ ...rules, views, feed, queries, tokens },
     onFault: (error) => edge.onFault(null, error),
   });
+  return channels;
 }
 
 function providerRecord(

@@ -10,7 +10,7 @@ import { rawAnswer } from '../api/raw-answer.js';
 import type { SourceRules } from '../api/access/request-source.js';
 import { refusedHost, refusedPage } from '../api/access/request-source.js';
 import { clientOf } from '../api/access/limits.js';
-import { authenticate } from '../api/access/authentication.js';
+import { authenticate, bearerIn } from '../api/access/authentication.js';
 import type { Grant } from '../keys/caller.js';
 import type { Answer } from './answer.js';
 import { sendAnswer, whenClosed } from './answer.js';
@@ -56,7 +56,13 @@ export function httpApp(deps: HttpDeps): RequestListener {
     ...councilRoutes(http),
     ...diagramRoutes(http),
   ];
-  const routes = [...served, ...keyRoutes(http), ...sessionRoutes(http), asyncApiRoute(http.schemas)];
+  const routes = [
+    ...served,
+    ...keyRoutes(http),
+    ...sessionRoutes(http),
+    ...http.doors(http),
+    asyncApiRoute(http.schemas),
+  ];
   const router = routerOf([...routes, openApiRoute(routes, http.schemas)], http);
   const app = new Koa();
   // Only errors of writing an answer arrive here: the client has gone.
@@ -100,8 +106,11 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
     const path = route.path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
     const takesTicket = isEventStream(route);
     const serve = async (ctx: RouterContext): Promise<void> => {
-      if (route.isProbe !== true) assertSource(ctx, http);
-      const required = { access: route.access, isReading: isReading(ctx), takesTicket };
+      const isOpened = hasToken(ctx, route, http);
+      if (route.isProbe !== true && !isOpened) assertSource(ctx, http);
+      const access = isOpened ? 'open' : route.access;
+      const isClosed = (route.token ?? null) !== null;
+      const required = { access, isReading: isReading(ctx), takesTicket, isClosed };
       const caller = await authenticate(ctx.req, required, http);
       if (route.access !== 'open') endRequestWith(caller, ctx, http);
       if (route.isProbe !== true) enforceLimits(ctx, http.limits.request(clientOf(ctx.req, caller, http)));
@@ -114,6 +123,12 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
   return router;
 }
 
+/** Whether a request has the secret that opens the route. */
+function hasToken({ req }: Context, { token = null }: Route, { system }: HttpContext): boolean {
+  const sent = token === null ? null : bearerIn(req);
+  return sent !== null && token !== null && system.isEqual(sent, token);
+}
+
 /** Drops the connection of a caller whose key is revoked while it still sends its request. */
 function endRequestWith(caller: Grant, { req, res }: Context, { authenticator }: HttpContext): void {
   if (req.complete) return;
@@ -124,12 +139,14 @@ function endRequestWith(caller: Grant, { req, res }: Context, { authenticator }:
   whenClosed(res, authenticator.watch(caller, cutOff));
 }
 
-/** Ends an event stream when its caller's grant ends. */
-function endAnswerWith(caller: Grant, { res }: Context, { authenticator }: HttpContext): void {
-  whenClosed(
-    res,
-    authenticator.watch(caller, () => res.destroy()),
-  );
+/** Ends an event stream when its caller's grant ends, and counts it until then. */
+function endAnswerWith(caller: Grant, { res }: Context, { authenticator, streams }: HttpContext): void {
+  const close = streams.open();
+  const unwatch = authenticator.watch(caller, () => res.destroy());
+  whenClosed(res, () => {
+    close();
+    unwatch();
+  });
 }
 
 /** Checks host and origin, the first check after the route. @throws {RequestRefused} 421, 403 */

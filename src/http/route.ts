@@ -29,6 +29,7 @@ import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { RunRegistry } from '../run/live/registry.js';
 import type { AnswerHeader } from './cors.js';
+import type { OpenCount } from '../system/open-count.js';
 import type { Limits } from '../api/access/limits.js';
 import type { AuthenticationRules } from '../api/access/authentication.js';
 import type { SourceRules } from '../api/access/request-source.js';
@@ -91,6 +92,10 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   /** The configured providers of models, the default first. */
   readonly providers: () => readonly ProviderRecord[];
   readonly limits: Limits;
+  /** Routes of other folders at the edge. */
+  readonly doors: (http: HttpContext) => readonly Route[];
+  /** Counts the open event streams. */
+  readonly streams: OpenCount;
   /** The bound on unsent bytes of all connections. */
   readonly unsent: Pick<UnsentBytes, 'update' | 'forget'>;
   readonly system: System;
@@ -143,7 +148,7 @@ export const TAGS = {
   blueprints: 'Saved councils.',
   documents: 'PDF files that agents can search.',
   keys: 'API keys, sessions for browsers, and tickets for sockets and event streams.',
-  health: 'Liveness and readiness.',
+  health: 'Liveness, readiness and metrics.',
   documentation: 'Machine-readable descriptions of the API.',
 } as const;
 
@@ -156,6 +161,11 @@ export interface Route {
   readonly access: Access;
   /** Whether load balancers probe it: it has no limit and accepts any Host. */
   readonly isProbe?: boolean;
+  /**
+   * A secret that opens it in place of a key, then under any Host; or null if there is none. With a secret it is closed even
+   * while the service has no keys. Default: none.
+   */
+  readonly token?: string | null;
   /** Unique; OpenAPI's operationId. */
   readonly name: string;
   readonly summary: string;

@@ -72,12 +72,18 @@ export class ChannelServer {
   readonly #channel: ChannelOptions & RichChannelOptions;
   readonly #heartbeat: Heartbeat;
   #opened: Promise<WebSocketServer> | null = null;
+  #sockets: WebSocketServer | null = null;
   #isStopped = false;
 
   constructor(options: ChannelServerOptions) {
     this.#options = options;
     this.#channel = { ...options, sendQueue: new SendQueue(options) };
     this.#heartbeat = new Heartbeat(options.system);
+  }
+
+  /** How many sockets are open. */
+  get open(): number {
+    return this.#sockets?.clients.size ?? 0;
   }
 
   /** Opens the channel for a client that may read it, or refuses the upgrade. */
@@ -102,6 +108,7 @@ export class ChannelServer {
 
   async #admit(request: IncomingMessage, { socket, head }: Connection, target: UpgradeTarget): Promise<void> {
     const sockets = await (this.#opened ??= openSockets());
+    this.#sockets = sockets;
     const caller = await callerOf(request, this.#options);
     if (caller === null) return closeForLater(sockets, request, { socket, head });
     const overLimit = refusedOverLimit(request, caller, this.#options);

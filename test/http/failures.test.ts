@@ -1,3 +1,4 @@
+import { OpenCount } from '../../src/system/open-count.js';
 import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import { expect } from 'chai';
 import type { Server } from 'node:http';
@@ -92,6 +93,8 @@ describe('A request that cannot be served', () => {
       corsOrigins: [],
       limits: NO_LIMITS,
       unsent: new UnsentBytes(),
+      streams: new OpenCount(),
+      doors: () => [],
       appendDeadlineMs: 10_000,
       onFault: (requestId, error) => void faults.push({ requestId, error }),
       log: { info: () => undefined },

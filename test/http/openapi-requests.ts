@@ -44,6 +44,8 @@ async function describeItself(client: Client): Promise<void> {
   const { data: providers } = await client.GET('/api/providers');
   if (providers?.[0]?.default !== true) throw new Error('No default provider');
   await client.GET('/api/asyncapi.json');
+  const { data: metrics } = await client.GET('/metrics', { parseAs: 'text' });
+  if (!given(metrics).includes('council_runs_started_total')) throw new Error('No metrics');
 }
 
 async function finishedRun(client: Client): Promise<string> {

@@ -53,6 +53,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/asyncapi.json': ['get'],
   '/api/openapi.json': ['get'],
   '/api/providers': ['get'],
+  '/metrics': ['get'],
 };
 
 describe('GET /api/openapi.json', () => {

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
 import { expect } from 'chai';
+import { OpenCount } from '../../src/system/open-count.js';
 import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { httpApp } from '../../src/http/app.js';
@@ -66,6 +67,8 @@ describe('A client of the rich stream that does not read', () => {
       corsOrigins: [],
       limits: NO_LIMITS,
       unsent: new UnsentBytes({ maxInAll: MAX_IN_ALL }),
+      streams: new OpenCount(),
+      doors: () => [],
       ...NO_KEYS,
     };
     const server = createServer(

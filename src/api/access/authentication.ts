@@ -36,6 +36,8 @@ export interface AccessRequirement {
   readonly isReading: boolean;
   /** Whether a ticket is accepted, as for sockets and event streams. */
   readonly takesTicket: boolean;
+  /** Whether it needs a caller even while the service has no keys. Default: false. */
+  readonly isClosed?: boolean;
 }
 
 /**
@@ -46,10 +48,10 @@ export interface AccessRequirement {
  */
 export async function authenticate(
   request: SignedRequest,
-  { access, isReading, takesTicket }: AccessRequirement,
+  { access, isReading, takesTicket, isClosed = false }: AccessRequirement,
   rules: AuthenticationRules,
 ): Promise<Grant> {
-  if (access === 'open' || rules.authenticator.isOpen) return ANYONE;
+  if (access === 'open' || (rules.authenticator.isOpen && !isClosed)) return ANYONE;
   const grant = await grantOf(request, { isReading, takesTicket }, rules);
   assertScope(grant, access);
   return grant;
@@ -57,7 +59,7 @@ export async function authenticate(
 
 async function grantOf(
   request: SignedRequest,
-  { isReading, takesTicket }: Omit<AccessRequirement, 'access'>,
+  { isReading, takesTicket }: Pick<AccessRequirement, 'isReading' | 'takesTicket'>,
   rules: AuthenticationRules,
 ): Promise<Grant> {
   const { authenticator } = rules;
@@ -105,7 +107,12 @@ function sessionIn({ headers: { cookie = '' } }: Pick<SignedRequest, 'headers'>)
   return found === undefined ? null : found.trim().slice(prefix.length);
 }
 
-function bearerIn({ headers: { authorization = '' } }: SignedRequest): string | null {
+/** What follows `Authorization: Bearer`, or null without it. */
+export function bearerIn({
+  headers: { authorization = '' },
+}: {
+  readonly headers: Pick<SignedRequest['headers'], 'authorization'>;
+}): string | null {
   // Another scheme may be meant for a proxy in front of the service.
   return /^bearer +(\S.*)$/i.exec(authorization)?.[1]?.trim() ?? null;
 }

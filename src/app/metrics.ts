@@ -1,0 +1,32 @@
+/** Reads the metrics of a context. */
+import type { RunQueries } from '../projections/run-queries.js';
+import type { MetricsText } from '../telemetry/metric.js';
+import type { MetricSources, UnfinishedRuns } from '../telemetry/metrics.js';
+import { metricsOf } from '../telemetry/metrics.js';
+import type { Context } from './context.js';
+
+type Edges = Pick<MetricSources, 'openSockets' | 'openStreams' | 'system'>;
+
+/** @returns a function that reads all figures and returns their text */
+export function metricsWith(context: Context, edges: Edges): () => Promise<MetricsText> {
+  const { counts, registry, model, queries, readiness } = context;
+  return metricsOf({
+    ...edges,
+    counts,
+    runLoad: () => registry.load(),
+    modelUses: () => model.uses(),
+    unfinishedRuns: () => unfinishedRuns(queries),
+    lagMs: () => readiness.lagMs(),
+    traceCounts: () => null,
+  });
+}
+
+async function unfinishedRuns(queries: Pick<RunQueries, 'count' | 'list'>): Promise<UnfinishedRuns> {
+  const [pending, running, paused, [longest]] = await Promise.all([
+    queries.count({ status: 'pending' }),
+    queries.count({ status: 'running' }),
+    queries.count({ status: 'paused' }),
+    queries.list({ limit: 1, offset: 0, filter: { status: 'paused' }, sort: 'waiting' }),
+  ]);
+  return { pending, running, paused, pausedSince: longest?.waitingSince ?? null };
+}
