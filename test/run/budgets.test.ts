@@ -150,8 +150,8 @@ describe('A call that would pass the budget', () => {
     const story = given(line, { budget: budget(needed - 1) }).when(answered('plan', 10));
     story.then(
       'NodeCompleted plan 1.1 -> write',
-      `RunFailed budget_exceeded: Stopped at the budget: $0.1 and 10 tokens spent of ${needed - 1} tokens, ` +
-        `the next calls need $${needed / 100} and ${needed} tokens`,
+      `RunFailed budget_exceeded: Stopped at the budget: $0.1 and 10 tokens spent of ${needed - 1} tokens. ` +
+        `The next calls need a total budget of at least ${needed} tokens`,
     );
   });
 
@@ -374,6 +374,21 @@ describe('A run that pauses at its budget', () => {
       expect(attemptOf(resumed.run, 'plan')).to.include({ step: 1, attempt: 2 });
       expect(resumed.when(answered('plan', 1)).run.phase.status).to.equal('running');
     }
+  });
+
+  it('needs for a step that was stopped between two calls all its calls again', () => {
+    const first = firstOf(line);
+    const twoCalls = (story: Story): Story =>
+      story.when(asksAgain('plan', first - 110)).when(asksAgain('plan', 15, first - 95));
+    const story = twoCalls(given(line, { budget: budget(first, 'pause') }));
+    const reason = `The next calls need a total budget of at least ${2 * first - 80} tokens`;
+    expect(story.facts[0]?.data)
+      .to.have.property('message')
+      .that.includes(`${first - 95} tokens spent of ${first} tokens. ${reason}`);
+    const approve = (tokens: number): Story =>
+      story.whenDecided({ action: 'approve', modifiedState: null, budget: { tokens } });
+    expect(() => approve(2 * first - 81)).to.throw(BudgetRefused, reason);
+    expect(reserved(twoCalls(approve(2 * first - 80))), 'its next call comes within the budget').to.deep.equal([110]);
   });
 
   it('asks the fallback that was due', () => {

@@ -1,6 +1,6 @@
 /** What a human's decision on a pause means for the budget of a run. */
-import type { BudgetChange, BudgetTotals, GateAction, Reservation } from '../../generated/schemas.js';
-import { amountText, exceededLimits } from './spending.js';
+import type { BudgetChange, BudgetTotals, GateAction } from '../../generated/schemas.js';
+import { exceededLimits, needText } from './spending.js';
 import { neededAfterPause } from './work.js';
 import { BudgetRefused } from '../errors.js';
 import type { DecisionContext } from '../pending-events.js';
@@ -43,14 +43,6 @@ export function budgetAfter(
   throw new BudgetRefused({
     runId,
     loc: ['budget', ...(isMissing ? [] : exceeded.slice(0, 1))],
-    reason: reasonOf(totals, needed),
+    reason: needText(totals, needed),
   });
-}
-
-/** What the budget must be, in the limits that it has. */
-function reasonOf({ usd, tokens }: BudgetTotals, needed: Reservation): string {
-  if (usd !== null && needed.usd === null)
-    return 'A model of the next calls has no price: no budget in US dollars holds';
-  const limits = { usd: usd === null ? null : needed.usd, tokens: tokens === null ? null : needed.tokens };
-  return `The next calls need a total budget of at least ${amountText(limits)}`;
 }

@@ -3,7 +3,7 @@
  * reserves its worst case when it is recorded; its usage replaces the reservation when it is answered. A call whose usage is
  * unknown, that was cut off or whose answer was discarded counts as its reservation.
  */
-import type { CallUsage, Graph, GraphNode, Reservation, RunBudget } from '../../generated/schemas.js';
+import type { CallUsage, Graph, GraphNode, NodeFailedData, Reservation, RunBudget } from '../../generated/schemas.js';
 import { modelsAsked } from '../../graph/models-asked.js';
 import type { ModelPrice } from '../../models/prices.js';
 import { limitsText } from '../cost-text.js';
@@ -16,6 +16,8 @@ export interface RunSpending {
   readonly spent: Reservation;
   /** The calls in flight, by step. */
   readonly reserved: readonly CallInFlight[];
+  /** The steps whose last attempt was stopped between two calls, and what a new attempt needs to come as far again. */
+  readonly stopped: readonly Stopped[];
   /** Whether the run has paused for its budget, which opens its session. */
   readonly hasPaused: boolean;
 }
@@ -25,6 +27,13 @@ interface CallInFlight {
   /** As in Seat; absent: the step of a node. */
   readonly panelStep?: number | undefined;
   readonly reservation: Reservation;
+  /** The cost of the attempt's calls before it. */
+  readonly before: Reservation;
+}
+
+interface Stopped {
+  readonly step: number;
+  readonly needed: Reservation;
 }
 
 const NOTHING: Reservation = { tokens: 0, usd: 0 };
@@ -33,21 +42,23 @@ const NOTHING: Reservation = { tokens: 0, usd: 0 };
 export function spendingAfter(spending: RunSpending | null, event: RunEvent): RunSpending | null {
   if (event.type === 'RunRequested') {
     const { budget } = event.data;
-    return budget === undefined ? null : { budget, spent: NOTHING, reserved: [], hasPaused: false };
+    return budget === undefined ? null : { budget, spent: NOTHING, reserved: [], stopped: [], hasPaused: false };
   }
   if (spending === null) return null;
   switch (event.type) {
     case 'NodeStarted':
       // An attempt that was cut off has no end: the next one settles its call.
-      return withCall(withoutCall(spending, event.data.step, null), event.data);
+      return withCall(withoutCall(withoutStop(spending, event.data.step), event.data.step, null), event.data);
     case 'CallReserved': {
       const { step, reserved } = event.data;
       const panelStep = spending.reserved.find((each) => each.step === step)?.panelStep;
-      return withCall(withoutCall(spending, step, event.data), { step, panelStep, reserved });
+      const before = costSoFar(spending, step, event.data);
+      return withCall(withoutCall(spending, step, event.data), { step, panelStep, reserved, before });
     }
     case 'NodeCompleted':
-    case 'NodeFailed':
       return withoutCall(spending, event.data.step, callEndedBy(event.data));
+    case 'NodeFailed':
+      return withStop(withoutCall(spending, event.data.step, callEndedBy(event.data)), spending, event.data);
     case 'PanelClosed':
       return withoutPanel(spending, event.data.panelStep);
     case 'RunPaused':
@@ -69,10 +80,45 @@ function withCall(
     step,
     panelStep,
     reserved,
-  }: { readonly step: number; readonly panelStep?: number | undefined; readonly reserved?: Reservation },
+    before = NOTHING,
+  }: Partial<Omit<CallInFlight, 'reservation'>> & { readonly step: number; readonly reserved?: Reservation },
 ): RunSpending {
   if (reserved === undefined) return spending;
-  return { ...spending, reserved: [...spending.reserved, { step, panelStep, reservation: reserved }] };
+  return { ...spending, reserved: [...spending.reserved, { step, panelStep, reservation: reserved, before }] };
+}
+
+/** The cost of the calls of a step's attempt, with the one that ends. */
+function costSoFar({ reserved }: RunSpending, step: number, call: Partial<CallUsage>): Reservation {
+  const ended = reserved.find((each) => each.step === step);
+  return ended === undefined ? NOTHING : sumOf([ended.before, costOfCall(call, ended.reservation)]);
+}
+
+/** What a step needs to begin again, after a call that the budget does not allow: all its calls once more, and that one. */
+export function neededAgain(
+  spending: RunSpending,
+  {
+    step,
+    last,
+    reserved,
+  }: { readonly step: number; readonly last: Partial<CallUsage>; readonly reserved: Reservation },
+): Reservation {
+  return sumOf([costSoFar(spending, step, last), reserved]);
+}
+
+function withStop(spending: RunSpending, before: RunSpending, { step, reserved, ...end }: NodeFailedData): RunSpending {
+  if (reserved === undefined) return spending;
+  const needed = neededAgain(before, { step, last: callEndedBy(end), reserved });
+  return { ...spending, stopped: [...spending.stopped, { step, needed }] };
+}
+
+function withoutStop(spending: RunSpending, step: number): RunSpending {
+  if (spending.stopped.length === 0) return spending;
+  return { ...spending, stopped: spending.stopped.filter((each) => each.step !== step) };
+}
+
+/** What a step's next attempt needs: its first call, or as much as one that was stopped between two calls. */
+export function neededByStep({ stopped }: RunSpending, step: number, first: Reservation): Reservation {
+  return stopped.find((each) => each.step === step)?.needed ?? first;
 }
 
 /** The spending after a step's call has ended, with its usage, or null if the call was cut off. */
@@ -177,6 +223,14 @@ export function unpricedModel(
 ): string | null {
   const names = modelsAsked(graph).map((model) => fullName(model));
   return names.find((name) => priceOf(name) === null) ?? null;
+}
+
+/** What a run's next calls need, in the limits of its budget: a sentence. */
+export function needText({ usd, tokens }: Pick<RunBudget, 'usd' | 'tokens'>, needed: Reservation): string {
+  if (usd !== null && needed.usd === null)
+    return 'A model of the next calls has no price: no budget in US dollars holds';
+  const limits = { usd: usd === null ? null : needed.usd, tokens: tokens === null ? null : needed.tokens };
+  return `The next calls need a total budget of at least ${amountText(limits)}`;
 }
 
 /** Amounts in words, for errors. Dollars are rounded up, so that a budget of the amount shown suffices. */

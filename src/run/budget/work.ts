@@ -1,6 +1,16 @@
 /** Begins attempts within the run's budget, and decides what happens if their calls would pass it. */
 import type { CallUsage, Reservation } from '../../generated/schemas.js';
-import { amountText, exceededLimits, neededFor, reservationOf, withoutCall, withoutCalls } from './spending.js';
+import {
+  amountText,
+  exceededLimits,
+  neededAgain,
+  neededByStep,
+  neededFor,
+  needText,
+  reservationOf,
+  withoutCall,
+  withoutCalls,
+} from './spending.js';
 import type { RunSpending } from './spending.js';
 import { complete, fail, pause } from '../ends.js';
 import { branchAtBudget, branchInto, stoppedSteps } from '../frontier.js';
@@ -35,11 +45,11 @@ function neededToStart(run: RunWithBudget, { again, nodes }: Work, context: Deci
     step += attempts.length;
     return attempts;
   });
-  const attempts = [...again.map(({ at }) => at), ...first];
-  return neededFor(
-    run.spending,
-    attempts.map((each) => firstReservation(run, each, context)),
-  );
+  const { spending } = run;
+  return neededFor(spending, [
+    ...again.map(({ at }) => neededByStep(spending, at.step, firstReservation(run, at, context))),
+    ...first.map((each) => firstReservation(run, each, context)),
+  ]);
 }
 
 type RunWithBudget = RunState & { readonly spending: RunSpending };
@@ -73,13 +83,13 @@ function stopAtBudget(pending: PendingEvents, { again, nodes }: Work, needed: Re
   } else if (onExceeded === 'finish' && result.draft !== null) {
     complete(pending, result, 'budget');
   } else {
-    const error = `Stopped at the budget: ${needText(withoutCalls(run.spending), needed)}`;
+    const error = `Stopped at the budget: ${stopText(withoutCalls(run.spending), needed)}`;
     fail(pending, { kind: 'budget_exceeded', error, node: next[0] ?? null });
   }
 }
 
-function needText({ spent, budget }: RunSpending, needed: Reservation): string {
-  return `${amountText(spent)} spent of ${amountText(budget)}, the next calls need ${amountText(needed)}`;
+function stopText({ spent, budget }: RunSpending, needed: Reservation): string {
+  return `${amountText(spent)} spent of ${amountText(budget)}. ${needText(budget, needed)}`;
 }
 
 function startNodes(pending: PendingEvents, nodes: readonly string[]): void {
@@ -112,13 +122,14 @@ export function reserveCall(pending: PendingEvents, { step, attempt, texts, tool
   const price = model === null ? null : context.priceOf(model);
   const reserved = reservationOf(nodeOf(run, at), { texts, tools, price });
   const spending = withoutCall(run.spending, step, last);
-  const needed = neededFor(spending, [reserved]);
-  if (exceededLimits(spending.budget, needed).length === 0) {
+  if (exceededLimits(spending.budget, neededFor(spending, [reserved])).length === 0) {
     pending.write({ type: 'CallReserved', data: { step, node, attempt, ...last, reserved } });
     return;
   }
-  const message = `Node "${node}" was stopped at the budget: ${needText(spending, needed)}`;
-  const failure = { kind: 'budget_exceeded', message, retryable: true, ...total, lastCall: last };
+  // The step begins again from its first call.
+  const needed = neededFor(spending, [neededAgain(run.spending, { step, last, reserved })]);
+  const message = `Node "${node}" was stopped at the budget: ${stopText(spending, needed)}`;
+  const failure = { kind: 'budget_exceeded', message, retryable: true, ...total, lastCall: last, reserved };
   pending.write({
     type: 'NodeFailed',
     data: { step, node, attempt, ...memberOf(at), ...(model !== null && { model }), ...failure },
