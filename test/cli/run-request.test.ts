@@ -25,8 +25,10 @@ describe('The blueprint of council run', () => {
       [{ source: 'a', target: 'r' }],
     );
     expect(warnings).to.have.length(2);
-    expect(warnings[0]).to.match(/^nodes\[0\]\.keep: .*only ranks/);
-    expect(warnings[1]).to.match(/^nodes\[1\]: No path .* panel/);
+    expect(warnings[0]).to.have.property('path', 'nodes[0].keep');
+    expect(warnings[0]?.message).to.match(/only ranks/);
+    expect(warnings[1]).to.have.property('path', 'nodes[1]');
+    expect(warnings[1]?.message).to.match(/^No path .* panel/);
     const panel = { id: 'p', type: 'panel', members: ['one', 'two'] };
     expect(read([panel, { id: 'r', type: 'rank' }], [{ source: 'p', target: 'r' }]).warnings).to.deep.equal([]);
   });

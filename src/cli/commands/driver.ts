@@ -1,6 +1,7 @@
 /** Runs a council for the terminal: in this process, or at a running service. */
 import type {
   BlueprintCreate,
+  BlueprintWarning,
   Budget,
   BudgetChange,
   GodModeState,
@@ -60,4 +61,19 @@ export interface RunDriver {
   cancel(runId: string): Promise<void>;
   result(runId: string): Promise<RunResult>;
   close(): Promise<void>;
+}
+
+/** Shows the warnings of a blueprint. */
+export type Warn = (warnings: readonly BlueprintWarning[]) => void;
+
+/** Shows each warning once. A warning about the budget is left out: the start refuses a budget that cannot hold. */
+export function warnOnce(notify: (text: string) => void): Warn {
+  const shown = new Set<string>();
+  return (warnings) => {
+    const fresh = warnings
+      .filter(({ path }) => path !== 'budget.usd')
+      .map(({ path, message }) => `${path}: ${message}`);
+    for (const text of fresh) if (!shown.has(text)) notify(`Warning: ${text}`);
+    for (const text of fresh) shown.add(text);
+  };
 }

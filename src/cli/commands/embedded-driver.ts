@@ -2,6 +2,7 @@
 import type { System } from '../../system/system.js';
 import { compileBlueprint } from '../../blueprint/compile.js';
 import { councilOf } from '../../blueprint/record.js';
+import { warningsOf } from '../../blueprint/validate.js';
 import type { Config } from '../../config.js';
 import { hostsIn } from '../../config-values.js';
 import { fixedGraph } from '../../council/fixed-graph.js';
@@ -20,7 +21,7 @@ import { frozenGraph, buildRunRequest, recordedBudget } from '../../run/request.
 import type { RunEvent } from '../../run/events.js';
 import { pauseViewOf } from '../../run/pause-view.js';
 import type { SearchProvider } from '../../council/tools/web-search.js';
-import type { Decision, RunDriver, RunOptions } from './driver.js';
+import type { Decision, RunDriver, RunOptions, Warn } from './driver.js';
 import { progressOf } from './run-progress.js';
 import { ArgumentInvalid } from './exit-codes.js';
 import { queue } from '../../system/async/queue.js';
@@ -33,12 +34,13 @@ export interface EmbeddedOptions {
   readonly system: System;
   /** Shows the user a notice. */
   readonly notify: (text: string) => void;
+  readonly warn: Warn;
   /** Called when the log fails: the run cannot continue in this process. */
   readonly onLogBroken: (error: unknown) => void;
 }
 
 export async function embeddedDriver(config: Config, options: EmbeddedOptions): Promise<RunDriver> {
-  const { dataDir, model, webSearch, system, notify, onLogBroken } = options;
+  const { dataDir, model, webSearch, system, notify, warn, onLogBroken } = options;
   const place = config.eventStore === null ? dataDir.path : hostsIn(config.eventStore.url);
   const onFault = (fields: object, message: string): void => {
     const outage = 'reason' in fields ? ` (${place}: ${String(fields.reason)})` : '';
@@ -53,6 +55,7 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
   return {
     place: `here, on the ${model.provider} model`,
     async start(request) {
+      if (request.blueprint !== null) warn(warningsOf(context.blueprints.issuesOf(request.blueprint)));
       return await start(context, requestOf(request, config, system));
     },
     follow: (runId) => progressOf(eventsOf(context, runId, cancelled.signal)),

@@ -6,7 +6,7 @@ import type { ServiceOptions } from '../service-client.js';
 import { followEvents, serviceClient, notifyOnce } from '../service-client.js';
 import { AWAY_MS, isAway } from '../service-faults.js';
 import { OutcomeUnknown } from './exit-codes.js';
-import type { Decision, RunDriver, RunOptions } from './driver.js';
+import type { Decision, RunDriver, RunOptions, Warn } from './driver.js';
 import { progressOf } from './run-progress.js';
 
 /** How long the command tries to cancel a run, in milliseconds. */
@@ -16,12 +16,13 @@ export interface RemoteOptions extends ServiceOptions {
   readonly system: System;
   /** Shows the user a notice. */
   readonly notify: (text: string) => void;
+  readonly warn: Warn;
   /** Aborted when the user cancels. */
   readonly cancelled: AbortSignal;
 }
 
 /** A driver of the service at an address. It sends nothing before the first call. */
-export function remoteDriver(url: string, { notify, cancelled, ...service }: RemoteOptions): RunDriver {
+export function remoteDriver(url: string, { notify, warn, cancelled, ...service }: RemoteOptions): RunDriver {
   const ended = new AbortController();
   const { signal } = ended;
   let forget = (): void => undefined;
@@ -35,7 +36,7 @@ export function remoteDriver(url: string, { notify, cancelled, ...service }: Rem
   const council = serviceClient(url, { ...service, callMs: AWAY_MS, onWait: notifyOnce(notify) });
   return {
     place: `at ${url}`,
-    start: (request) => startRun(request, { council, once: serviceClient(url, service), notify, signal }),
+    start: (request) => startRun(request, { council, once: serviceClient(url, service), notify, warn, signal }),
     follow: (runId) => progressOf(followEvents(url, runId, { ...service, notify, signal, isKnown: true })),
     pause: async (runId) => (await council.run(runId).pause({ signal }))?.state ?? null,
     decide: (runId, seq, decision) => decide(council, runId, { seq, decision, signal }),
@@ -99,6 +100,7 @@ interface StartDeps {
   /** A client that does not retry. */
   readonly once: CouncilClient;
   readonly notify: (text: string) => void;
+  readonly warn: Warn;
   readonly signal: AbortSignal;
 }
 
@@ -109,12 +111,13 @@ interface StartDeps {
  * @throws {ServiceError | OutcomeUnknown}
  */
 async function startRun({ blueprint: given, ...request }: RunOptions, deps: StartDeps): Promise<string> {
-  const { once, notify, signal } = deps;
+  const { once, notify, warn, signal } = deps;
   // Nothing has started yet, so the command does not wait for an unreachable service.
   await once.health({ signal });
   if (given === null) return await startOnce({ ...request, blueprint: null }, deps);
   const { id: _, ...draft } = given;
-  const { id } = await once.blueprints.create(draft, { signal });
+  const { id, warnings } = await once.blueprints.create(draft, { signal });
+  warn(warnings);
   try {
     return await startOnce({ ...request, blueprint: id }, deps);
   } finally {

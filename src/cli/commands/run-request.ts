@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { memberIssues } from '../../blueprint/members.js';
 import { inspectGraph, warningsOf } from '../../blueprint/validate.js';
 import { councilOf } from '../../blueprint/record.js';
-import type { BlueprintCreate, Budget } from '../../generated/schemas.js';
+import type { BlueprintCreate, BlueprintWarning, Budget } from '../../generated/schemas.js';
 import { absentFieldsOf } from '../../api/absent-fields.js';
 import { BODY_LIMITS, assertRules, validated } from '../../api/validation.js';
 import { parseJson } from '../../api/json-text.js';
@@ -24,7 +24,7 @@ export interface RunArguments {
 export function readRunRequest(
   { topic, blueprintFile, isGodMode, budget }: RunArguments,
   schemas: SchemaRegistry,
-): { readonly request: RunOptions; readonly warnings: readonly string[] } {
+): { readonly request: RunOptions; readonly warnings: readonly BlueprintWarning[] } {
   naming('the topic', () => validated(schemas.validator('run-request.json'), { input_topic: topic }, 'body'));
   if (blueprintFile === null) return { request: { topic, isGodMode, budget, blueprint: null }, warnings: [] };
   const subject = `blueprint ${blueprintFile}`;
@@ -34,8 +34,7 @@ export function readRunRequest(
   const issues = [...inspectGraph(council), ...memberIssues(council)];
   const fault = issues.find(({ isFault }) => isFault);
   if (fault !== undefined) throw new ArgumentInvalid({ subject, reason: fault.message });
-  const warnings = warningsOf(issues).map(({ path, message }) => `${path}: ${message}`);
-  return { request: { topic, isGodMode, budget, blueprint }, warnings };
+  return { request: { topic, isGodMode, budget, blueprint }, warnings: warningsOf(issues) };
 }
 
 function contentOf(file: string, subject: string): Buffer {

@@ -14,6 +14,8 @@ import { searchProvider } from '../../websearch/provider.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
 import { openApprovalPrompt, editText } from '../terminal/approval-prompt.js';
 import type { RunDriver, RunOptions } from './driver.js';
+import { warnOnce } from './driver.js';
+import type { EmbeddedOptions } from './embedded-driver.js';
 import type { RemoteOptions } from './remote-driver.js';
 import type { RunArguments } from './run-request.js';
 import { readRunRequest } from './run-request.js';
@@ -103,13 +105,14 @@ async function resultOf(args: RunWords, here: CommandProcess): Promise<RunResult
   const { request, warnings } = readRunRequest(args, schemas);
   const progress = openProgress(here.stderr, system);
   const notify = (text: string): void => progress.say(text);
+  const warn = warnOnce(notify);
   const driver =
     args.url === null
-      ? await openEmbeddedDriver(here, system, notify)
-      : await openRemoteDriver(args.url, { key: readCouncilKey(here.env), system, notify, cancelled });
+      ? await openEmbeddedDriver(here, system, { notify, warn })
+      : await openRemoteDriver(args.url, { key: readCouncilKey(here.env), system, notify, warn, cancelled });
   const prompt = mayPause(request) ? promptOn(progress, here) : null;
   try {
-    for (const warning of warnings) notify(`Warning: ${warning}`);
+    warn(warnings);
     const outcome = await runCouncil(driver, request, { progress, prompt, cancelled });
     notify(outcomeText(outcome, progress.elapsed()));
     return outcome.result;
@@ -137,7 +140,7 @@ async function openRemoteDriver(url: string, options: RemoteOptions): Promise<Ru
 async function openEmbeddedDriver(
   here: CommandProcess,
   system: System,
-  notify: (text: string) => void,
+  { notify, warn }: Pick<EmbeddedOptions, 'notify' | 'warn'>,
 ): Promise<RunDriver> {
   const config = readConfig(here.env);
   for (const warning of config.warnings) notify(`Warning: ${warning}`);
@@ -157,7 +160,7 @@ async function openEmbeddedDriver(
   // Opening waits for an unreachable log. No run has started, so Ctrl-C ends the process.
   const quit = (): void => here.exit(EXIT.failed);
   here.signal.addEventListener('abort', quit);
-  const driver = await embeddedDriver(config, { dataDir, model, webSearch, system, notify, onLogBroken });
+  const driver = await embeddedDriver(config, { dataDir, model, webSearch, system, notify, warn, onLogBroken });
   here.signal.removeEventListener('abort', quit);
   const close = async (): Promise<void> => {
     await driver.close();
