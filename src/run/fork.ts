@@ -145,6 +145,7 @@ const CHANGEABLE = [
   'label',
   'systemPrompt',
   'model',
+  'fallbacks',
   'temperature',
   'maxOutputTokens',
   'timeoutMs',

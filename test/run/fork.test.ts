@@ -364,6 +364,12 @@ describe('The changes of a fork', () => {
     expect(activeNodes(begun(requestAt(point, { override: { critic_score: 3 } })).run)).to.deep.equal(['write']);
   });
 
+  it('of the fallbacks of a node change which models follow its own', () => {
+    const requested = requestAt(atJudge.run, { nodes: [{ id: 'judge', fallbacks: ['two/model-2'] }] });
+    expect(begun(requested).run.plan.node('judge').fallbacks).to.deep.equal(['two/model-2']);
+    expect(requested.changes?.nodes).to.deep.equal([{ id: 'judge', fields: ['fallbacks'] }]);
+  });
+
   it("of nodes make a new graph and keep the parent's", () => {
     const tools = { webSearch: true };
     const requested = requestAt(atJudge.run, { nodes: [{ id: 'judge', systemPrompt: 'Be kind', model: 'm', tools }] });
