@@ -2,6 +2,7 @@
 import { brokenRules } from '../api/problems.js';
 import { assertBudget } from '../api/validation.js';
 import type { Budget, RunBudget, RunRequestedData } from '../generated/schemas.js';
+import { unpricedText } from '../run/budget/spending.js';
 import { recordedBudget } from '../run/request.js';
 import type { HttpContext } from './route.js';
 
@@ -16,6 +17,5 @@ export function budgetOf(sent: Budget | undefined, other?: Budget): RunBudget | 
 export function assertPriced(request: RunRequestedData, { registry }: Pick<HttpContext, 'registry'>): void {
   const model = registry.unpricedModel(request);
   if (model === null) return;
-  const msg = `Model "${model}" has no price: add one to PRICES_FILE, or set a budget in tokens`;
-  throw brokenRules([{ loc: ['body', 'budget', 'usd'], msg, type: 'unpriced_model' }]);
+  throw brokenRules([{ loc: ['body', 'budget', 'usd'], msg: unpricedText(model), type: 'unpriced_model' }]);
 }

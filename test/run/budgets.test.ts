@@ -358,6 +358,19 @@ describe('A run that pauses at its budget', () => {
     expect(refusal({ action: 'modify', modifiedState: {} })).to.deep.include({ loc: ['action'] });
   });
 
+  it('refuses a limit in US dollars if a later model has no price', () => {
+    const graph = graphOf('plan -> write', OUTPUT);
+    const unpriced = {
+      ...graph,
+      nodes: graph.nodes.map((node) => (node.id === 'write' ? { ...node, model: 'unpriced-1' } : node)),
+    };
+    const story = given(unpriced, { budget: budget(10, 'pause') });
+    const approve = (limits: object): Story =>
+      story.whenDecided({ action: 'approve', modifiedState: null, budget: limits });
+    expect(() => approve({ tokens: AMPLE, usd: 5 })).to.throw(BudgetRefused, 'Model "unpriced-1" has no price');
+    expect(approve({ tokens: AMPLE }).run.phase.status).to.equal('running');
+  });
+
   it('ends when it is rejected', () => {
     const story = paused().whenDecided({ action: 'reject', modifiedState: null });
     story.then('GateDecided 1 reject', 'RunFailed rejected: Rejected by the user in God Mode');

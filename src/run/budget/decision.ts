@@ -1,6 +1,6 @@
 /** What a human's decision on a pause means for the budget of a run. */
 import type { BudgetChange, BudgetTotals, GateAction } from '../../generated/schemas.js';
-import { exceededLimits, needText } from './spending.js';
+import { exceededLimits, needText, unpricedModel, unpricedText } from './spending.js';
 import { neededAfterPause } from './work.js';
 import { BudgetRefused } from '../errors.js';
 import type { DecisionContext } from '../pending-events.js';
@@ -36,6 +36,7 @@ export function budgetAfter(
   const sent = decision.budget ?? {};
   const { usd, tokens } = { ...spending.budget, ...sent };
   const totals = { usd, tokens };
+  if ((sent.usd ?? null) !== null) assertPriced(run, context);
   const needed = neededAfterPause({ ...run, spending }, pause.nextNodes, context);
   const exceeded = exceededLimits(totals, needed);
   const isMissing = sent.usd === undefined && sent.tokens === undefined;
@@ -45,4 +46,11 @@ export function budgetAfter(
     loc: ['budget', ...(isMissing ? [] : exceeded.slice(0, 1))],
     reason: needText(totals, needed),
   });
+}
+
+/** Refuses a limit in US dollars if the run may call a model without a price, as a start does. */
+function assertPriced({ runId, plan }: RunState, context: DecisionContext): void {
+  const model = unpricedModel(plan.graph, context);
+  if (model === null) return;
+  throw new BudgetRefused({ runId, loc: ['budget', 'usd'], reason: unpricedText(model) });
 }
