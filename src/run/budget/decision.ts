@@ -36,7 +36,7 @@ export function budgetAfter(
   const sent = decision.budget ?? {};
   const { usd, tokens } = { ...spending.budget, ...sent };
   const totals = { usd, tokens };
-  if ((sent.usd ?? null) !== null) assertPriced(run, context);
+  assertPriced(run, sent, context);
   const needed = neededAfterPause({ ...run, spending }, pause.nextNodes, context);
   const exceeded = exceededLimits(totals, needed);
   const isMissing = sent.usd === undefined && sent.tokens === undefined;
@@ -48,9 +48,9 @@ export function budgetAfter(
   });
 }
 
-/** Refuses a limit in US dollars if the run may call a model without a price, as a start does. */
-function assertPriced({ runId, plan }: RunState, context: DecisionContext): void {
-  const model = unpricedModel(plan.graph, context);
+/** Refuses a new limit in US dollars if the run may call a model without a price, as a start does. */
+function assertPriced({ runId, plan }: RunState, { usd }: BudgetChange, context: DecisionContext): void {
+  const model = usd === undefined ? null : unpricedModel(plan.graph, context);
   if (model === null) return;
   throw new BudgetRefused({ runId, loc: ['budget', 'usd'], reason: unpricedText(model) });
 }
