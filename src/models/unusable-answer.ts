@@ -14,7 +14,7 @@ export function errorInAnswer(body: unknown, call: ServerCall): ModelFailed {
   const said = redact(errorMessageOf(body), call.hidden);
   const words = said === '' ? '' : `: ${said}`;
   if (isBlocked(body)) return unusable(call, `the prompt was blocked${words}`, 'prompt_blocked');
-  const code = fieldOf(fieldOf(body, 'error'), 'code');
+  const code = fieldOf(fieldOf(body, 'error') ?? body, 'code');
   const kind = kindOfRefusal(typeof code === 'number' ? code : 200, body);
   return unusable(call, `it holds an error${words}`, kind === 'http_error' ? 'error_answer' : kind);
 }

@@ -449,6 +449,12 @@ describe('Habits of OpenAI-compatible servers', () => {
         'Insufficient credits',
       ],
       ['an error with status 200', sends({ error: { message: 'Overloaded', code: 503 } }), 'unavailable', 'Overloaded'],
+      [
+        'an error in the body itself with status 200',
+        sends({ object: 'error', message: 'The model does not exist.', type: 'NotFoundError', param: null, code: 404 }),
+        'model_unknown',
+        'does not exist',
+      ],
       ['an error in detail with status 200', sends({ detail: 'Out of memory' }), 'error_answer', 'Out of memory'],
       [
         'a rate limit with status 200',

@@ -112,8 +112,9 @@ function withoutReasoning(message: unknown): unknown {
   return rest;
 }
 
-/** An error with status 200; a stream carries it in an event. */
+/** An error with status 200; a stream carries it in an event. vLLM's has its fields in the body itself. */
 function refuseError(body: unknown, call: ServerCall): void {
+  if (fieldOf(body, 'object') === 'error') throw errorInAnswer(body, call);
   const error =
     fieldOf(body, 'error') ?? (fieldOf(body, 'choices') === undefined ? fieldOf(body, 'detail') : undefined);
   if (error !== undefined && error !== null && error !== '') throw errorInAnswer(body, call);
