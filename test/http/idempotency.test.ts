@@ -142,6 +142,13 @@ describe('An Idempotency-Key', () => {
     });
   }
 
+  it('does not hide an empty budget: 422 comes before the 409 of another body', async () => {
+    rest.read(await start('k-budget'), 202, 'run-start.json');
+    const { errors } = rest.problem(await start('k-budget', { input_topic: 'Trees', budget: {} }), 422);
+    expect(errors?.map(({ loc }) => loc.join('.'))).to.deep.equal(['body.budget']);
+    rest.problem(await start('k-budget', { input_topic: 'Trees', budget: { tokens: 5 } }), 409);
+  });
+
   it('is refused with 422 when it is sent twice', async () => {
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const sent = request(service.url + START, {

@@ -4,7 +4,7 @@ import { BlueprintUnknown } from '../../blueprint/errors.js';
 import { RunUnknown } from '../../run/errors.js';
 import { MAX_BLUEPRINT_BYTES, councilOf, sentBytes } from '../../blueprint/record.js';
 import { RequestRefused } from '../../api/problems.js';
-import { BODY_LIMITS, assertRules } from '../../api/validation.js';
+import { BODY_LIMITS, assertBudget, assertRules } from '../../api/validation.js';
 import type { RunSummary } from '../../projections/run-summary.js';
 import { summaryOf } from '../../projections/run-summary.js';
 import { frozenGraph, buildRunRequest } from '../../run/request.js';
@@ -59,7 +59,7 @@ function runRequestBody(http: HttpContext): BodyReader<RunRequest> {
 }
 
 /** A route that starts a run; every kind of start has the same key and answer. */
-function startRunRoute<Body>(
+function startRunRoute<Body extends Pick<RunRequest, 'budget'>>(
   http: HttpContext,
   { buildRequest, body: reader, ...about }: StartRouteOptions<Body>,
 ): Route {
@@ -76,6 +76,7 @@ function startRunRoute<Body>(
     },
     async handle(ctx, caller) {
       const body = await reader.readToCompare(ctx);
+      assertBudget(body.value.budget);
       return await startRunOnce(ctx, http, { body, caller, buildRequest: (run) => buildRequest(run, body.value, ctx) });
     },
   };
