@@ -33,6 +33,16 @@ export function kindOfRefusal(status: number, body: unknown): ModelFailureKind {
   return kind ?? STATUSES.get(status) ?? (status >= 500 ? 'server_error' : 'http_error');
 }
 
+/**
+ * The kind of failure that a refusal is recorded as. A bad request stays one even if it names an unknown model: a run
+ * does not fall back after it (contract, section 6.1).
+ *
+ * @param meant the kind by `kindOfRefusal`
+ */
+export function recordedKind(status: number, meant: ModelFailureKind): ModelFailureKind {
+  return meant === 'model_unknown' && (status === 400 || status === 422) ? 'bad_request' : meant;
+}
+
 function kindByCode(body: unknown): ModelFailureKind | undefined {
   if (isBlocked(body)) return 'prompt_blocked';
   return kindOfCodes(codesOf(body));

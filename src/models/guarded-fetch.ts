@@ -10,7 +10,7 @@ import type { System } from '../system/system.js';
 import { BodyTooLarge, boundedText, jsonIn } from '../system/untrusted.js';
 import type { AnswerForm, Reading } from './answer-body.js';
 import { OtherForm, readable, received } from './answer-body.js';
-import { connectionFault, errorMessageOf, kindOfRefusal, modelFailed } from './failed-exchange.js';
+import { connectionFault, errorMessageOf, kindOfRefusal, modelFailed, recordedKind } from './failed-exchange.js';
 import { redact } from './redaction.js';
 import { callAborted } from './port.js';
 import { requestedWaitMs } from './retry-after.js';
@@ -76,13 +76,14 @@ function refusal(
 ): ModelFailed {
   if (status >= 300 && status < 400) return modelFailed(`${call.purpose}: it answered with a redirect`, 'redirected');
   const body = jsonIn(said);
-  const kind = (server.kindOf ?? kindOfRefusal)(status, body ?? said);
-  const hint = server.hints.get(kind);
+  const meant = (server.kindOf ?? kindOfRefusal)(status, body ?? said);
+  const kind = recordedKind(status, meant);
+  const hint = server.hints.get(meant);
   const words = redact(errorMessageOf(body), call.hidden);
   const waitMs = requestedWaitMs(headers, body, now());
   const why = `it answered ${status}${hint === undefined ? '' : ` (${hint})`}${words === '' ? '' : `: ${words}`}`;
   const failure = modelFailed(`${call.purpose}: ${why}`, kind, waitMs === null ? {} : { retryAfterMs: waitMs });
-  return new ServerRefused(failure, { status, said });
+  return new ServerRefused(failure, { status, said, meant });
 }
 
 /**

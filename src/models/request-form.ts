@@ -69,7 +69,7 @@ function isLastingChange(form: RequestForm, other: RequestForm, error: unknown):
  */
 function changedForm(form: RequestForm, request: ModelRequest, refusal: ServerRefused): RequestForm | null {
   const isBadRequest = refusal.status === 400 || refusal.status === 422;
-  if ((!isBadRequest && refusal.status !== 500) || NOT_OF_FORM.has(refusal.data.kind)) return null;
+  if ((!isBadRequest && refusal.status !== 500) || NOT_OF_FORM.has(refusal.meant)) return null;
   return namedChange(form, request, refusal.said) ?? (isBadRequest ? nextChange(form, request) : null);
 }
 

@@ -56,11 +56,14 @@ export interface ServerCall {
 /** The server refused a request; another form of the request may be accepted. */
 export class ServerRefused extends ModelFailed {
   readonly status: number;
+  /** The kind of failure by the server's words, which may be narrower than that of the failure. */
+  readonly meant: ModelFailureKind;
   /** Private, so that no logger prints it: a server may quote the key. */
   readonly #said: string;
-  constructor(failure: ModelFailed, { status, said }: { readonly status: number; readonly said: string }) {
+  constructor(failure: ModelFailed, { status, said, meant }: Pick<ServerRefused, 'status' | 'said' | 'meant'>) {
     super(failure.message, failure.data);
     this.status = status;
+    this.meant = meant;
     this.#said = said;
   }
 

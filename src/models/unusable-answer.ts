@@ -1,7 +1,7 @@
 /** Answers with a status of success that cannot be used, and why. */
 import type { ModelFailed, ModelFailureKind } from '../errors.js';
 import { fieldOf } from '../system/untrusted.js';
-import { errorMessageOf, isBlocked, kindOfRefusal, modelFailed } from './failed-exchange.js';
+import { errorMessageOf, isBlocked, kindOfRefusal, modelFailed, recordedKind } from './failed-exchange.js';
 import { redact, redactName } from './redaction.js';
 import type { ServerCall } from './server-call.js';
 
@@ -15,7 +15,8 @@ export function errorInAnswer(body: unknown, call: ServerCall): ModelFailed {
   const words = said === '' ? '' : `: ${said}`;
   if (isBlocked(body)) return unusable(call, `the prompt was blocked${words}`, 'prompt_blocked');
   const code = fieldOf(fieldOf(body, 'error') ?? body, 'code');
-  const kind = kindOfRefusal(typeof code === 'number' ? code : 200, body);
+  const status = typeof code === 'number' ? code : 200;
+  const kind = recordedKind(status, kindOfRefusal(status, body));
   return unusable(call, `it holds an error${words}`, kind === 'http_error' ? 'error_answer' : kind);
 }
 

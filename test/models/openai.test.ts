@@ -358,6 +358,11 @@ describe('An OpenAI-compatible server', () => {
       expect(failure.data).to.deep.equal({ kind: 'quota_used_up', retryable: false });
     });
 
+    it('400 for an empty account is quota_used_up, as 402 is', async () => {
+      const failure = await failureOn(refuses(400, { message: 'Your credit balance is too low to access the API.' }));
+      expect(failure.data).to.deep.equal({ kind: 'quota_used_up', retryable: false });
+    });
+
     it('names the settings to look at', async () => {
       expect((await failureOn(refuses(401))).message).to.include('(check OPENAI_API_KEY)');
       expect((await failureOn(refuses(404))).message).to.include('(check OPENAI_MODEL and OPENAI_BASE_URL)');
@@ -374,10 +379,12 @@ describe('An OpenAI-compatible server', () => {
       [422, 'The model `model-x` does not exist.'],
       [503, 'No channel for it'],
     ] as const) {
-      it(`${status} "${message.slice(0, 30)}…" is an unknown model: asked once, names OPENAI_MODEL`, async () => {
+      it(`${status} "${message.slice(0, 30)}…" names an unknown model: asked once, names OPENAI_MODEL`, async () => {
         const code = status === 503 ? 'model_not_found' : null;
         const failure = await failureOn(refuses(status, { message, code }), { answer: 'critique' });
-        expect(failure.data).to.deep.equal({ kind: 'model_unknown', retryable: false });
+        // After a bad request a run does not fall back.
+        const kind = status === 503 ? 'model_unknown' : 'bad_request';
+        expect(failure.data).to.deep.equal({ kind, retryable: false });
         expect(failure.message).to.include('(check OPENAI_MODEL and OPENAI_BASE_URL)').and.include(message);
         expect(server.calls).to.have.length(1);
       });
