@@ -79,7 +79,19 @@ describeInBrowser('A budget in the console', (browser) => {
     expect(await page.getByRole('button', { name: 'Edit the draft' }).count()).to.equal(0);
     await page.getByRole('button', { name: 'Reject' }).click();
     await page.getByText('failed', { exact: true }).first().waitFor();
+    await page.getByText('Rejected at the pause for the budget').first().waitFor();
+    expect(await page.getByText('God Mode').count()).to.equal(0);
     expect(await decisionOn(run.id)).to.deep.equal([['reject', undefined]]);
+  });
+
+  it('that finished a run is named as its end on its page', async () => {
+    const first = (await (await pausedRun()).pause())?.state.budget?.needed_tokens ?? 0;
+    const run = await council.runs.start({ topic: 'Oaks', budget: { tokens: first, on_exceeded: 'finish' } });
+    await run.result();
+    const page = await browser.open(urlOf(`runs/${run.id}`));
+    await page.getByText('Stopped at the budget; later nodes did not run.').waitFor();
+    await page.getByText('completed', { exact: true }).first().waitFor();
+    expect(await faultsIn(page)).to.deep.equal([]);
   });
 
   it('of a blueprint is set, warned of without a price, and removed in the editor', async () => {
@@ -143,6 +155,20 @@ describe('The budget of a paused run', () => {
   it('is no amount in other words, and none if it is empty', () => {
     expect(limitsIn({ usd: ' ', tokens: '' })).to.deep.equal({ limits: {}, faults: {} });
     expect(limitsIn({ usd: '$1,50', tokens: '7' }).limits).to.deep.equal({ usd: 1.5, tokens: 7 });
+    for (const [text, usd] of [
+      ['0.5', 0.5],
+      ['0,5', 0.5],
+      ['1,0005', 1.0005],
+      ['0,125', 0.125],
+      ['1000', 1000],
+    ] as const) {
+      expect(limitsIn({ usd: text, tokens: '' }), text).to.deep.equal({ limits: { usd }, faults: {} });
+    }
+    for (const text of ['1,000', '$1,000', '12,345', '1,000,000', '1,000.50']) {
+      const { limits, faults } = limitsIn({ usd: text, tokens: '' });
+      expect(faults.usd, text).to.match(/comma before three digits may mean thousands/);
+      expect(limits, text).to.deep.equal({});
+    }
     for (const text of ['0', '-1', 'x', '1e3']) {
       expect(limitsIn({ usd: text, tokens: text }).faults, text).to.have.keys('usd', 'tokens');
     }

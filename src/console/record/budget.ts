@@ -51,16 +51,22 @@ export interface ReadLimits {
 
 /** The limits that the user typed. */
 export function limitsIn({ usd, tokens }: TypedLimits): ReadLimits {
-  const dollars = amountIn(usd.replace(',', '.'), /^\$?(\d{1,9}(?:\.\d{1,9})?)$/);
+  const dollars = amountIn(usd.replace(DECIMAL_COMMA, '$1.$2'), /^\$?(\d{1,9}(?:\.\d{1,9})?)$/);
   const count = amountIn(tokens, /^(\d{1,15})$/);
   return {
     limits: { ...(dollars && { usd: dollars }), ...(count && { tokens: count }) },
     faults: {
-      ...(dollars === 0 && { usd: 'Enter dollars above 0, such as 0.50.' }),
+      ...(dollars === 0 && { usd: AMBIGUOUS.test(usd) ? AMBIGUOUS_COMMA : 'Enter dollars above 0, such as 0.50.' }),
       ...(count === 0 && { tokens: 'Enter a whole number of tokens, such as 20000.' }),
     },
   };
 }
+
+/** One comma before the decimals: not before three digits, which may be thousands, unless 0 stands before it. */
+const DECIMAL_COMMA = /^(\s*\$?(?:0(?=,)|\d+(?!,\d{3}\s*$))),(\d+\s*)$/;
+const AMBIGUOUS = /\d,\d{3}/;
+const AMBIGUOUS_COMMA =
+  'A comma before three digits may mean thousands or decimals. Enter 1000 for a thousand, 1.5 for one and a half.';
 
 /** The amount in a text, null if the text is empty, or 0 if it holds no amount above 0. */
 function amountIn(text: string, form: RegExp): number | null {

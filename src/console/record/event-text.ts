@@ -165,17 +165,21 @@ function changes(override: StateOverride | null): string {
   return fields.length === 0 ? ' unchanged' : ` with ${list(fields)} changed`;
 }
 
-function endText({ criticScore, iterationCount, finalDraft }: Data<'RunCompleted'>): string {
+function endText({ criticScore, iterationCount, finalDraft, endedBy }: Data<'RunCompleted'>): string {
   const score = criticScore === null ? '' : ` with score ${criticScore}`;
   const drafts = iterationCount === null ? '' : ` after ${countOf(iterationCount, 'draft')}`;
-  return `The council finished${drafts}${score}${finalDraft === null ? ', without a draft' : ''}.`;
+  const what = `${drafts}${score}${finalDraft === null ? ', without a draft' : ''}`;
+  if (endedBy === 'budget') return `The council stopped at the budget${what}; later nodes did not run.`;
+  return `The council finished${what}.`;
 }
 
 /** Why a run ended without a result. */
 function failureText({ kind, error, node, actor = null }: Data<'RunFailed'>): string {
   const by = kind === 'cancelled' && actor !== null ? ` ${actor} cancelled it.` : '';
   const at = node === null || kind === 'cancelled' || kind === 'rejected' ? '' : ` At ${node}:`;
-  return `${runFailureText(kind).what}${by}${at} ${error}`;
+  // The record names God Mode also at a pause for the budget.
+  const why = error === 'Rejected by the user in God Mode' ? '' : ` ${error}`;
+  return `${runFailureText(kind).what}${by}${at}${why}`;
 }
 
 /** The state of an execution. */

@@ -4,7 +4,7 @@ import { render } from 'preact';
 import { usageText } from '../record/usage-text.js';
 import type { RunPlace, RunSource } from '../pages/run/store.js';
 import { RunStore } from '../pages/run/store.js';
-import { Failed, RunView } from '../pages/run/view.js';
+import { RunEnd, RunView } from '../pages/run/view.js';
 import { Status } from '../ui/controls.js';
 import { dateTimeText } from '../ui/time.js';
 import type { SharedRun } from './shared-run.js';
@@ -40,7 +40,7 @@ function SharedPage() {
               {summary.actor !== null && ` by ${summary.actor}`}, {usageText(summary.now.usage)}, run {run.id}
             </p>
           )}
-          <Failed store={store} />
+          <RunEnd store={store} />
         </div>
       </div>
       {store.head.value >= 0 && <RunView store={store} />}

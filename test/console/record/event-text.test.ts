@@ -71,6 +71,16 @@ describe('Event texts', () => {
     ]);
   });
 
+  it('name the budget at which a run finished, and no God Mode where a pause for the budget was rejected', () => {
+    const at = { seq: 9, id: 'x', at: '2026-01-01T00:00:00.000Z', hash: '' };
+    const finished = { criticScore: 8, iterationCount: 2, finalDraft: 'x', endedBy: 'budget' } as const;
+    expect(eventText({ ...at, type: 'RunCompleted', data: finished })).to.equal(
+      'The council stopped at the budget after 2 drafts with score 8; later nodes did not run.',
+    );
+    const rejected = { kind: 'rejected', error: 'Rejected by the user in God Mode', node: null } as const;
+    expect(eventText({ ...at, type: 'RunFailed', data: rejected })).to.equal('The run was rejected at a pause.');
+  });
+
   it('do not contain instance ids', () => {
     for (const [name, events] of goldenHistories()) {
       for (const event of events) {

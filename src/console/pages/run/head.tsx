@@ -14,7 +14,7 @@ import { Ago, Since } from '../../ui/time.js';
 import { ForkButton } from './fork.js';
 import { sharedFile } from './share.js';
 import type { RunStore, RunSummary } from './store.js';
-import { Failed } from './view.js';
+import { RunEnd } from './view.js';
 
 export function RunHead({ store }: { readonly store: RunStore }) {
   const { value: summary } = store.summary;
@@ -32,7 +32,7 @@ export function RunHead({ store }: { readonly store: RunStore }) {
           {topic}
         </h1>
         <Facts facts={factsOf(summary)} look="run-facts small" />
-        <Failed store={store} />
+        <RunEnd store={store} />
       </div>
       <div class="row">
         {parent !== null && (

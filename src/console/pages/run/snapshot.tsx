@@ -8,6 +8,7 @@ import { Empty } from '../../ui/states.js';
 import { lengthText } from '../../record/durations.js';
 import { dateTimeText } from '../../ui/time.js';
 import { Windowed } from '../../ui/windowed.js';
+import { errorAt } from '../../record/run-end.js';
 import type { RunStore } from './store.js';
 
 interface Shown {
@@ -44,7 +45,7 @@ export function State({ store }: Shown) {
     ['Instance', snapshot.owner],
     ['Usage', usageText(snapshot.usage)],
     ['Time in pauses', snapshot.waitedMs === 0 ? null : lengthText(snapshot.waitedMs)],
-    ['Error', snapshot.error],
+    ['Error', errorAt(store.record.events, snapshot.seq)],
   ];
   const none = <span class="muted">none</span>;
   return <Facts facts={facts.map(([name, value]) => [name, value === null || value === '' ? none : value])} />;

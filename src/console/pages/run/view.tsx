@@ -1,5 +1,6 @@
 /** The view of a run, for its page and for a shared file. */
 import type { ComponentType } from 'preact';
+import { BUDGET_ENDS } from '../../../run/budget/end.js';
 import { runFailureText } from '../../../run/failure-texts.js';
 import { Tabs } from '../../ui/tabs.js';
 import { Deliberation } from './deliberation.js';
@@ -10,6 +11,7 @@ import { Scores } from './scores.js';
 import { Scrubber } from './scrubber.js';
 import { HashChain } from './hash-chain.js';
 import { StepDetails } from './step-details.js';
+import { budgetEndAt, errorAt } from '../../record/run-end.js';
 import type { RunStore } from './store.js';
 import { TimelineView } from './timeline.js';
 
@@ -28,14 +30,17 @@ const VIEWS: readonly [View, ...View[]] = [
   { value: 'state', text: 'State', Shown: State },
 ];
 
-/** Why a run failed, and what the user can do. */
-export function Failed({ store }: { readonly store: RunStore }) {
-  const last = store.record.events[store.head.value];
+/** Why a run failed, and what the user can do; or that it stopped at its budget. */
+export function RunEnd({ store }: { readonly store: RunStore }) {
+  const { value: head } = store.head;
+  const { events } = store.record;
+  const last = events[head];
+  if (budgetEndAt(events, head) === 'finished') return <p class="notice wait">{BUDGET_ENDS.finished}.</p>;
   if (last?.type !== 'RunFailed') return null;
   return (
     <div class="notice bad">
       <div class="stack break">
-        <strong>{last.data.error}</strong>
+        <strong>{errorAt(events, head)}</strong>
         <span class="small">{runFailureText(last.data.kind).advice}</span>
       </div>
     </div>
