@@ -96,7 +96,7 @@ function builtIn(
   const settings = settingsOf(name);
   const apiKey = name === 'ollama' ? null : secret(variable(settings.key));
   const given = address(variable(settings.baseUrl));
-  const baseUrl = given === null ? vendor : withVersion(given, api);
+  const baseUrl = given === null ? vendor : withVersion(given, api, settings.baseUrl);
   const named = modelName(variable(settings.model));
   if (baseUrl === null || (apiKey === null && given === null)) return [];
   const model = named ?? (baseUrl === vendor || name !== 'openai' ? preset : null);
@@ -118,8 +118,13 @@ function needs(name: string): string {
   return name === 'openai' ? `${key}, or ${baseUrl} and ${model},` : `${key} or ${baseUrl}`;
 }
 
-/** A base URL without a path gets the API's version. */
-function withVersion(baseUrl: string, api: ProviderApi): string {
+/** A base URL without a path gets the API's version. @throws {ConfigInvalid} for the address of a request */
+function withVersion(baseUrl: string, api: ProviderApi, variable: string): string {
+  const [request] = /\/(?:chat\/completions|completions|responses|messages)$/.exec(baseUrl) ?? [];
+  if (request !== undefined) {
+    const accepted = `${JSON.stringify(baseUrl.slice(0, -request.length))}, the address without "${request}"`;
+    throw new ConfigInvalid({ variable, value: baseUrl, accepted });
+  }
   return new URL(baseUrl).pathname === '/' ? `${baseUrl}/${api === 'gemini' ? 'v1beta' : 'v1'}` : baseUrl;
 }
 
@@ -193,7 +198,7 @@ function fileProvider(
   return {
     ...{ name, api, maxCalls },
     apiKey: keyEnv === null ? null : secret(variable(keyEnv)),
-    baseUrl: withVersion(address(of('base_url')) ?? '', api),
+    baseUrl: withVersion(address(of('base_url')) ?? '', api, nameOf('base_url')),
     model: modelName(of('model')) ?? '',
     settings: { key: keyEnv ?? nameOf('key_env'), baseUrl: nameOf('base_url'), model: nameOf('model') },
   };

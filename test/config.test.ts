@@ -39,6 +39,12 @@ const UNUSABLE: readonly [variable: string, values: readonly string[], accepted:
     'an http or https URL without credentials, query and fragment',
   ],
   ['OPENAI_BASE_URL', ['localhost:11434/v1'], 'an http or https URL'],
+  [
+    'OPENAI_BASE_URL',
+    ['http://localhost:8080/v1/chat/completions', 'http://localhost:8080/v1/chat/completions/'],
+    '"http://localhost:8080/v1", the address without "/chat/completions"',
+  ],
+  ['ANTHROPIC_BASE_URL', ['http://localhost/v1/messages'], '"http://localhost/v1", the address without "/messages"'],
   ['TAVILY_BASE_URL', [`https://example.org/?key=${KEY}`], 'an http or https URL'],
   ['SEARXNG_URL', ['search.example.org'], 'an http or https URL'],
   ['OFFLINE_LATENCY_MS', ['60001', '-1', '1s'], 'from 0 to 60000', { GEMINI_API_KEY: KEY }],
