@@ -11,7 +11,7 @@ import type { AnswerForm } from './answer-body.js';
 import { OtherForm } from './answer-body.js';
 import { failureBehind, guardedFetch } from './guarded-fetch.js';
 import type { ModelServer, ServerCall } from './server-call.js';
-import { hintsOf } from './server-call.js';
+import { hintsOf, hintsOfNamed } from './server-call.js';
 import type { LanguageModel, ModelAnswer } from './port.js';
 import { callAborted } from './port.js';
 import { askInForms } from './request-form.js';
@@ -35,7 +35,8 @@ export async function providerModel(
   { transport, system }: { readonly transport: Transport; readonly system: Pick<System, 'now' | 'after'> },
 ): Promise<LanguageModel> {
   const wire = await WIRES[api]({ baseUrl, apiKey });
-  const server = { headers: wire.headers, addressSetting: settings.baseUrl, hints: hintsOf(settings) };
+  const ofDefault = { headers: wire.headers, addressSetting: settings.baseUrl, hints: hintsOf(settings) };
+  const ofNamed = { ...ofDefault, hints: hintsOfNamed(ofDefault.hints, settings) };
   const forms = new BoundedMap<string, RequestForm>(MAX_REMEMBERED);
   const modelIn = keptModels(wire);
 
@@ -45,6 +46,7 @@ export async function providerModel(
     async ask(request, { signal }) {
       if (signal.aborted) throw callAborted(signal);
       const name = request.model ?? defaultModel;
+      const server = name === defaultModel ? ofDefault : ofNamed;
       return await askInForms(request, { name, signal, forms }, async (form) => {
         const call: ServerCall = {
           purpose: `Cannot get an answer from ${provider} for model "${name}"`,

@@ -30,6 +30,18 @@ export function hintsOf({ key, model, baseUrl }: Settings): ModelServer['hints']
   ]);
 }
 
+/** The same for a model that a node names: then not the setting but the node decides. */
+export function hintsOfNamed(
+  hints: ModelServer['hints'],
+  { baseUrl }: Readonly<Record<'baseUrl', string>>,
+): ModelServer['hints'] {
+  return new Map([
+    ...hints,
+    ['model_unknown', `check the model of the node and ${baseUrl}`],
+    ['not_implemented', 'check the model of the node'],
+  ]);
+}
+
 /** Reads the answer of one call. */
 export interface AnswerReader {
   /** A whole answer in the form that the package reads. @throws {ModelFailed} when it holds an error */

@@ -368,6 +368,14 @@ describe('An OpenAI-compatible server', () => {
       expect((await failureOn(refuses(404))).message).to.include('(check OPENAI_MODEL and OPENAI_BASE_URL)');
     });
 
+    it('names the node, and not the setting, for a model that the node names', async () => {
+      server.answerBy([refuses(404)]);
+      const failure = await failureOf(ask({ model: 'of-the-node' }));
+      expect(failure.message)
+        .to.include('(check the model of the node and OPENAI_BASE_URL)')
+        .and.not.include('OPENAI_MODEL');
+    });
+
     for (const [status, message] of [
       [400, 'Invalid model name passed in model=model-x. Call `/v1/models` to view available models for your key.'],
       [400, 'model-x is not a valid model ID'],
