@@ -67,6 +67,23 @@ describe('council prices', () => {
     expect(unknown.stdout + known.stdout).to.not.include('canary');
   });
 
+  it('says as what a name is asked, and exits 1 for a name of a provider that is not configured', async () => {
+    const offline = await bench.council(['prices', 'gpt-of-tomorrow', 'nowhere/gpt', 'anthropic/of-tomorrow']);
+    expect(offline.code).to.equal(1);
+    expect(offline.stdout).to.include('default provider offline');
+    expect(offline.stderr).to.equal('"gpt-of-tomorrow" is asked as offline/gpt-of-tomorrow\n');
+    expect(cellsOf(offline.stdout, 'offline/gpt-of-tomorrow')[1]).to.equal('0');
+    expect(cellsOf(offline.stdout, 'nowhere/gpt')).to.deep.equal(['nowhere/gpt', 'no provider named "nowhere"']);
+    expect(cellsOf(offline.stdout, 'anthropic/of-tomorrow')[1]).to.equal('no provider named "anthropic"');
+    const env = { OPENROUTER_API_KEY: 'sk-canary' };
+    const prices = { 'openrouter/far/model': { input_cost_per_token: 1e-6, output_cost_per_token: 1e-6 } };
+    const routed = await bench.council(['prices', 'far/model'], {
+      env: { ...env, PRICES_FILE: bench.written('prices.json', JSON.stringify(prices)) },
+    });
+    expect(routed).to.include({ code: 0, stderr: '"far/model" is asked as openrouter/far/model\n' });
+    expect(routed.stdout).to.include('default provider openrouter');
+  });
+
   it('prints the hash of the table that a run records', async () => {
     const hashIn = ({ stdout }: { readonly stdout: string }): string | undefined =>
       /pricesHash ([0-9a-f]{64})/.exec(stdout)?.[1];
