@@ -6,6 +6,8 @@ export interface CommandRow {
   readonly name: string;
   /** The words that follow the name, or null if none may. */
   readonly words: string | null;
+  /** What `--help` shows of a command without words; the others show it themselves. */
+  readonly help?: string;
   /** What it does, for the usage. */
   readonly does: string;
   /** Loads the command, or null for the service: a program that starts when it is loaded and sets its own exit code. */
@@ -19,8 +21,25 @@ export interface CommandRow {
 const RECORD = { onSecondSignal: EXIT.interrupted } as const;
 const FOLDER = { onSecondSignal: null } as const;
 
+const SERVE = `Usage: council serve
+
+Starts the service and prints its address. Settings come from the environment, for example HOST, PORT, DATA_DIR and
+OPENAI_API_KEY; "Settings" in src/app/README.md lists them all. Ctrl-C stops the service; unfinished runs continue at its
+next start.
+
+Exit code: 0 stopped, 1 a fault, 2 an unusable setting.
+`;
+
+const MIGRATE = `Usage: council migrate
+
+Copies the log in DATA_DIR to the server that EVENTSTORE_URL names. The service must be stopped. A second call copies the
+rest.
+
+Exit code: 0 copied, 1 the copy is incomplete, 2 an unusable setting.
+`;
+
 export const COMMANDS: readonly CommandRow[] = [
-  { name: 'serve', words: null, does: 'starts the service', load: null, onSecondSignal: null },
+  { name: 'serve', words: null, help: SERVE, does: 'starts the service', load: null, onSecondSignal: null },
   {
     ...{ name: 'run', words: '"<topic>" [options]', does: 'runs a council on a topic' },
     load: async () => (await import('./commands/run.js')).run,
@@ -69,7 +88,7 @@ export const COMMANDS: readonly CommandRow[] = [
     onSecondSignal: null,
   },
   {
-    ...{ name: 'migrate', words: null, does: 'copies the log in DATA_DIR to EVENTSTORE_URL' },
+    ...{ name: 'migrate', words: null, help: MIGRATE, does: 'copies the log in DATA_DIR to EVENTSTORE_URL' },
     load: async () => (await import('./commands/migrate.js')).migrate,
     onSecondSignal: EXIT.failed,
   },

@@ -18,7 +18,7 @@ async function main(words: readonly string[]): Promise<void> {
     if (row.load === null) await import('../main.js');
     else await runHere(await row.load(), row, words);
   } else if ([name, ...rest.slice(0, 1)].some((word) => ['help', '--help', '-h'].includes(word))) {
-    process.stdout.write(USAGE);
+    process.stdout.write(COMMANDS.find((each) => each.name === name)?.help ?? USAGE);
   } else if (name === '--version') {
     process.stdout.write(`${versionOf(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))}\n`);
   } else {
