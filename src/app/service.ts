@@ -35,6 +35,7 @@ import { queueEarlyRequests } from './early-requests.js';
 import { OpenCount } from '../system/open-count.js';
 import { metricsRoute } from '../telemetry/metrics-route.js';
 import { metricsWith } from './metrics.js';
+import { mcpRoutes } from '../mcp/route.js';
 import { OFFLINE_MODEL } from '../models/offline.js';
 
 /** How long the start holds requests back while it reads and checks unfinished runs, in milliseconds. */
@@ -163,7 +164,7 @@ function serveContext(server: Server, { context, edge, config, deps }: Served): 
     deliberation: (runId) => audits.deliberation(runId),
     prompt: (runId, at) => audits.prompt(runId, at),
     ...{ blueprints, blueprintList, documents, documentList },
-    doors: () => [metricsRoute(metrics, config.metricsToken)],
+    doors: (http) => [metricsRoute(metrics, config.metricsToken), ...mcpRoutes(http)],
     uploadDir: deps.dataDir.tmpDir,
     ready: () => readiness.isReady(),
     unreachableModels: () => model.unreachable(),

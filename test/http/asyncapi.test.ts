@@ -127,7 +127,8 @@ describe('GET /api/asyncapi.json', () => {
   it('has a channel for every event stream that the OpenAPI document lists', async () => {
     const openApi: unknown = JSON.parse((await rest.get('/api/openapi.json')).text);
     const streams = Object.entries(record(partAt(openApi, '/paths')))
-      .filter(([, item]) => JSON.stringify(item).includes('"text/event-stream"'))
+      // MCP answers each request with a stream of its own.
+      .filter(([path, item]) => path !== '/mcp' && JSON.stringify(item).includes('"text/event-stream"'))
       .map(([path]) => path);
     const addresses = Object.values(record(at('/channels'))).map((channel) => record(channel)['address']);
     expect(streams).to.include('/api/approvals/stream');
