@@ -50,6 +50,7 @@ const PROVIDER_PACKAGES = [...['@ai-sdk/provider', '@ai-sdk/openai-compatible', 
 
 /** Files that fold a run. */
 const PURE_OF_RUN = [
+  'run/budget/end',
   'run/cost-text',
   'run/effort',
   'run/events',
@@ -189,7 +190,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   // Browsers load it: the client, and of the service only what folds and routes.
   console: {
-    ours: ['client', 'run/cost-text', 'run/failure-texts'],
+    ours: ['client', 'run/budget/end', 'run/cost-text', 'run/failure-texts'],
     types: ['generated'],
     node: 'none',
     npm: ['preact', '@preact/signals'],
