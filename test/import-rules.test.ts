@@ -50,6 +50,7 @@ const PROVIDER_PACKAGES = [...['@ai-sdk/provider', '@ai-sdk/openai-compatible', 
 
 /** Files that fold a run. */
 const PURE_OF_RUN = [
+  'run/budget/end',
   'run/cost-text',
   'run/effort',
   'run/events',
