@@ -26,7 +26,10 @@ export const REQUESTS = {
     ...['session-request.json', 'state-override.json'],
     ...files.filter((name) => name.endsWith('-query.json')),
   ],
-  'long-requests': ['blueprint-create.json', 'blueprint-update.json', 'try-request.json'],
+  'long-requests': [
+    ...['blueprint-create.json', 'blueprint-update.json', 'try-request.json'],
+    ...['chat-request.json', 'response-request.json'],
+  ],
 };
 
 /** The generated modules, by name in src/generated. Requests with long lists report only the first broken rule. */

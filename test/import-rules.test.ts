@@ -33,7 +33,7 @@ const EVERYTHING_BUT_PROGRAMS = [
     'keys',
   ],
   ...['graph', 'council', 'run', 'blueprint', 'documents', 'search', 'cluster', 'projections', 'audit', 'api'],
-  ...['http', 'ws', 'telemetry'],
+  ...['http', 'ws', 'telemetry', 'openai-api'],
 ];
 
 /** Deterministic code: clock, ids and network are arguments. */
@@ -170,6 +170,18 @@ const RULES: Readonly<Record<string, Rule>> = {
   telemetry: { ...PURE, ours: ['system'], types: [...SHARED_TYPES, 'eventlog', 'models', 'run', 'http'] },
   'telemetry/prometheus-text': { ...PURE, ours: [], types: ['telemetry'], npm: ['prom-client'] },
   ws: { ...ADAPTER, ours: ['errors', 'keys', 'run', 'projections', 'api'], npm: ['ws'] },
+  // A door: it uses what the REST routes use. It reads runs, and no rule of a run is here.
+  'openai-api': {
+    ours: [
+      ...['errors', 'system/element', 'system/untrusted', 'keys/caller', 'graph/limits', 'blueprint/record'],
+      ...['run/effort', 'run/errors', 'run/events', 'run/state', 'run/stream', 'api/problems', 'api/access/limits'],
+      ...['http'],
+    ],
+    types: ['generated', 'models'],
+    // Their types.
+    node: ['node:http'],
+    npm: ['@koa/router'],
+  },
 
   // The client also runs in browsers, and shares only the schemas with the service.
   client: { ours: [], types: ['generated'], node: 'none', npm: [] },

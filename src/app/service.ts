@@ -11,6 +11,9 @@ import type { ServiceDeps } from './context-deps.js';
 import { openRecord } from './record.js';
 import { isEndedByStop } from './recovery.js';
 import { httpApp } from '../http/app.js';
+import type { Door } from '../http/route.js';
+import { openAiDoor } from '../openai-api/door.js';
+import { OPENAI_PROBLEMS } from '../openai-api/errors.js';
 import type { EventConsumer } from '../projections/projector.js';
 import type { RunFact } from '../run/events.js';
 import { runIdOf } from '../run/events.js';
@@ -113,6 +116,7 @@ function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string
     ...{ system, isLoopback: isLoopbackAddress(address) },
     ...{ isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins },
     ...{ limits: limitsOf(config.limits, system), unsent: new UnsentBytes(), streams: new OpenCount() },
+    problemForms: PROBLEM_FORMS,
     onFault: (requestId: string | null, err: unknown): void =>
       logger.error({ ...(requestId === null ? { edge: 'ws' } : { requestId }), err }, 'request: fault'),
   };
@@ -122,7 +126,7 @@ function serverOf({ maxFiles = null, system, logger }: ServiceDeps): Server {
   // The HTTP layer checks the Host and answers with a `detail`; Node would answer without one.
   const server = createServer({ requireHostHeader: false });
   boundConnections(server, { maxFiles, system, logger });
-  return server.on('clientError', refuseUnreadable).on('checkExpectation', refuseExpectation);
+  return server.on('clientError', refuseUnreadable).on('checkExpectation', refuseExpectation(PROBLEM_FORMS));
 }
 
 /** A function that reports the service's address at its first call. */
@@ -163,7 +167,7 @@ function serveContext(server: Server, { context, edge, config, deps }: Served): 
     deliberation: (runId) => audits.deliberation(runId),
     prompt: (runId, at) => audits.prompt(runId, at),
     ...{ blueprints, blueprintList, documents, documentList },
-    doors: () => [metricsRoute(metrics, config.metricsToken)],
+    doors: [() => [metricsRoute(metrics, config.metricsToken)], openAiDoorOf(context, config)],
     uploadDir: deps.dataDir.tmpDir,
     ready: () => readiness.isReady(),
     unreachableModels: () => model.unreachable(),
@@ -180,6 +184,14 @@ function serveContext(server: Server, { context, edge, config, deps }: Served): 
     onFault: (error) => edge.onFault(null, error),
   });
   return channels;
+}
+
+/** The forms of errors at the doors. */
+const PROBLEM_FORMS = [OPENAI_PROBLEMS];
+
+function openAiDoorOf({ model, feed, views }: Context, { modelTimeoutMs }: Config): Door {
+  const isFollowed = (runId: string): boolean => feed.watchersOf(runId) > 0 || views.isWatched(runId);
+  return openAiDoor({ model, modelTimeoutMs, isFollowed });
 }
 
 function providerRecord(

@@ -99,21 +99,28 @@ export interface StartOptions {
   readonly buildRequest: (run: RunIdentity) => BuiltRequest | Promise<BuiltRequest>;
 }
 
-/** The answer to a start. A repeated start is answered before any other check, also of its blueprint. */
-export async function startRunOnce(
+/** The answer to a start. */
+export async function startRunOnce(ctx: RouterContext, http: HttpContext, start: StartOptions): Promise<Answer> {
+  return { status: 202, body: runStart(await recordedStart(ctx, http, start)) };
+}
+
+/**
+ * The recorded request of a run: of the run that this call starts, or of an earlier one with the same key. A repeated start
+ * is recognized before any other check, also of its blueprint.
+ */
+export async function recordedStart(
   ctx: RouterContext,
   http: HttpContext,
   { body, caller, buildRequest }: StartOptions,
-): Promise<Answer> {
+): Promise<RunRequestedData> {
   const { key, keyHash, bodyHash, sentHash } = keyed(ctx, http, { body, caller });
   const { uuid, sha256 } = http.system;
   const runId = key === null ? uuid() : keyedRunId({ ...keyScope(ctx), key }, sha256);
   const run = { runId, keyHash, bodyHash, actor: caller.actor };
-  const recorded = await http.withinDeadline(
+  return await http.withinDeadline(
     findOrStart({ ctx, http, caller }, { run, sentHash, buildRequest }),
     outcomeUnknown(runStream(runId)),
   );
-  return { status: 202, body: runStart(recorded) };
 }
 
 /** What `findOrStart` looks for, and how it builds the request if it finds nothing. */

@@ -1,6 +1,4 @@
 /** Runs: start, poll and cancel them. */
-import { fixedGraph } from '../../council/fixed-graph.js';
-import { BlueprintUnknown } from '../../blueprint/errors.js';
 import { RunUnknown } from '../../run/errors.js';
 import { MAX_BLUEPRINT_BYTES, councilOf, sentBytes } from '../../blueprint/record.js';
 import { RequestRefused } from '../../api/problems.js';
@@ -11,6 +9,8 @@ import { frozenGraph, buildRunRequest } from '../../run/request.js';
 import type { BodyReader } from '../body.js';
 import { bodyOf } from '../body.js';
 import { budgetOf } from '../budget.js';
+import type { RunWishes } from '../council-requests.js';
+import { blueprintRequest, builtInRequests } from '../council-requests.js';
 import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn, runIdIn } from '../route.js';
 import type { BuiltRequest, RunIdentity } from '../idempotency.js';
@@ -27,8 +27,7 @@ export function runRoutes(http: HttpContext): readonly Route[] {
 }
 
 function builtInCouncilRoute(http: HttpContext): Route {
-  const graph = fixedGraph(http.nodeDefaults);
-  const council = frozenGraph(graph, http.system.sha256);
+  const buildRequest = builtInRequests(http);
   return startRunRoute(http, {
     path: '/api/councils/run',
     access: 'run',
@@ -38,11 +37,7 @@ function builtInCouncilRoute(http: HttpContext): Route {
       'A master writes, a critic scores. Below 8 the master revises; from 8 on a writer finishes. The answer comes when ' +
       'the run is recorded.',
     body: runRequestBody(http),
-    buildRequest(run, { input_topic: inputTopic, god_mode: godMode = false, budget: sent }) {
-      const budget = budgetOf(sent);
-      const request = buildRunRequest({ ...council, inputTopic, godMode, blueprint: null, budget, ...run });
-      return { request, failure: null };
-    },
+    buildRequest: (run, body) => buildRequest(run, wishesIn(body)),
   });
 }
 
@@ -140,30 +135,14 @@ export function blueprintRunRoutes(http: HttpContext): readonly Route[] {
       name: 'startBlueprintRun',
       summary: 'Starts a run of a blueprint; with faults in the blueprint the run fails and names them',
       body: runRequestBody(http),
-      buildRequest: (run, body, ctx) => buildBlueprintRequest(http, { run, body, ctx }),
+      buildRequest: (run, body, ctx) => blueprintRequest(http, run, { id: blueprintIdIn(ctx), ...wishesIn(body) }),
     }),
     trialRoute(http),
   ];
 }
 
-/** Freezes the current blueprint into the run, so that later changes do not affect the run. */
-async function buildBlueprintRequest(
-  http: HttpContext,
-  { run, body, ctx }: { readonly run: RunIdentity; readonly body: RunRequest; readonly ctx: RouterContext },
-): Promise<BuiltRequest> {
-  const blueprintId = blueprintIdIn(ctx);
-  const blueprint = await http.blueprints.find(blueprintId);
-  if (blueprint === null) throw new BlueprintUnknown({ blueprintId });
-  const compiled = compileBlueprint(blueprint, http.nodeDefaults);
-  const request = buildRunRequest({
-    ...run,
-    inputTopic: body.input_topic,
-    godMode: body.god_mode ?? false,
-    blueprint: { id: blueprint.id, name: blueprint.name },
-    budget: budgetOf(body.budget, blueprint.budget),
-    ...frozenGraph(compiled.graph, http.system.sha256),
-  });
-  return { request, failure: compiled.isRunnable ? null : compiled.failure };
+function wishesIn({ input_topic: inputTopic, god_mode: godMode = false, budget }: RunRequest): RunWishes {
+  return { inputTopic, godMode: () => godMode, budget };
 }
 
 // Trials of unsaved councils by the offline model.
