@@ -26,8 +26,9 @@ export function problemFormAt(path: string, forms: readonly ProblemForm[]): Prob
 /** The path of a request, or an empty text if its target cannot be read. */
 export function pathIn(ctx: Pick<Context, 'path'>): string {
   try {
-    // Koa parses the target on first use.
-    return ctx.path;
+    // Koa parses the target on first use. Some that are no URL have no path.
+    const path: unknown = ctx.path;
+    return typeof path === 'string' ? path : '';
   } catch {
     return '';
   }

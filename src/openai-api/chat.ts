@@ -57,6 +57,7 @@ export function chatRoute(following: FollowDeps, deps: Omit<ModelDeps, 'http'>):
         await assertModel(http, model);
         return await taskAnswer({ http, ...deps }, { ctx, caller }, { model, prompt: topic, ...wanted });
       }
+      following.takePlace(ctx.res);
       const { runId } = await start(ctx, { body, model, topic, caller });
       const connection = { runId, caller, isForeground: true };
       if (stream) return await streamAnswer(following, connection, { ctx, encode: chatChunks(wanted.hasUsage) });

@@ -14,7 +14,7 @@ export interface FollowDeps {
   readonly http: HttpContext;
   /** Whether a socket, an event stream or a request of this instance follows a run. */
   readonly isFollowed: (runId: string) => boolean;
-  /** Counts a waiting request until its response is closed. @throws {RequestRefused} 503 */
+  /** Counts a request that follows a run, before it starts one, until its response is closed. @throws {RequestRefused} 503 */
   readonly takePlace: (response: ServerResponse) => void;
 }
 
@@ -50,7 +50,6 @@ export function whenAborted(signal: AbortSignal, onAborted: () => void): void {
 
 /** Waits for the end of a run. @throws {ServiceStopping}, or {RequestRefused} if the client has gone */
 export async function endOf(deps: FollowDeps, connection: Connection, response: ServerResponse): Promise<RunState> {
-  deps.takePlace(response);
   const gone = new AbortController();
   whenClosed(response, () => gone.abort('the client has gone'));
   endWithGrant(deps.http, { caller: connection.caller, response, signal: gone.signal });

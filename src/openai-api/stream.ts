@@ -22,7 +22,6 @@ export async function streamAnswer(
 ): Promise<Answer> {
   const { runId, caller } = connection;
   const { http } = deps;
-  deps.takePlace(ctx.res);
   const deliver = async (sink: EventSink): Promise<void> => {
     let taken: Promise<void> = Promise.resolve();
     const onState = (run: RunState, event: RunEvent): Promise<void> => {

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import OpenAI from 'openai';
-import type { LanguageModel } from '../../src/models/port.js';
+import type { LanguageModel, ModelRequest } from '../../src/models/port.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
-import type { ScriptedModel } from '../support/scripted-model.js';
+import type { Reply, ScriptedModel } from '../support/scripted-model.js';
 import { councilScript, currentModel, scriptedModel } from '../support/scripted-model.js';
 import { untilTrue } from '../support/until-true.js';
 
@@ -135,6 +135,17 @@ describe('The official OpenAI client', () => {
       ...['response.output_text.done', 'response.content_part.done', 'response.output_item.done'],
       'response.completed',
     ]);
+  });
+
+  it('gets a draft of 128 KiB whole, in a chat and in a response', async () => {
+    const draft = 'x'.repeat(128 * 1024 - 2);
+    const script = (request: ModelRequest): Reply =>
+      request.answer === 'draft' ? { text: draft } : { text: '{"score": 9, "feedback": ""}' };
+    scripted = scriptedModel(script);
+    const request = { model: 'council', messages: [...messages('Trees')] };
+    expect(await client.chat.completions.stream(request).finalContent()).to.equal(draft);
+    const response = await client.responses.stream({ model: 'council', input: 'Trees' }).finalResponse();
+    expect(response.output_text).to.equal(draft);
   });
 
   it('accumulates a stream with its helper', async () => {
