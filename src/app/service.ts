@@ -11,9 +11,6 @@ import type { ServiceDeps } from './context-deps.js';
 import { openRecord } from './record.js';
 import { isEndedByStop } from './recovery.js';
 import { httpApp } from '../http/app.js';
-import type { Door } from '../http/route.js';
-import { openAiDoor } from '../openai-api/door.js';
-import { OPENAI_PROBLEMS } from '../openai-api/errors.js';
 import type { EventConsumer } from '../projections/projector.js';
 import type { RunFact } from '../run/events.js';
 import { runIdOf } from '../run/events.js';
@@ -36,7 +33,7 @@ import { addressOf, listen } from './listen.js';
 import { checkKeys, warnOfExposure } from './start-rules.js';
 import { queueEarlyRequests } from './early-requests.js';
 import { OpenCount } from '../system/open-count.js';
-import { metricsRoute } from '../telemetry/metrics-route.js';
+import { PROBLEM_FORMS, doorsOf } from './doors.js';
 import { metricsWith } from './metrics.js';
 import { OFFLINE_MODEL } from '../models/offline.js';
 
@@ -167,7 +164,7 @@ function serveContext(server: Server, { context, edge, config, deps }: Served): 
     deliberation: (runId) => audits.deliberation(runId),
     prompt: (runId, at) => audits.prompt(runId, at),
     ...{ blueprints, blueprintList, documents, documentList },
-    doors: [() => [metricsRoute(metrics, config.metricsToken)], openAiDoorOf(context, config)],
+    doors: doorsOf(context, config, metrics),
     uploadDir: deps.dataDir.tmpDir,
     ready: () => readiness.isReady(),
     unreachableModels: () => model.unreachable(),
@@ -184,14 +181,6 @@ function serveContext(server: Server, { context, edge, config, deps }: Served): 
     onFault: (error) => edge.onFault(null, error),
   });
   return channels;
-}
-
-/** The forms of errors at the doors. */
-const PROBLEM_FORMS = [OPENAI_PROBLEMS];
-
-function openAiDoorOf({ model, feed, views }: Context, { modelTimeoutMs }: Config): Door {
-  const isFollowed = (runId: string): boolean => feed.watchersOf(runId) > 0 || views.isWatched(runId);
-  return openAiDoor({ model, modelTimeoutMs, isFollowed });
 }
 
 function providerRecord(

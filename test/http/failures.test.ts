@@ -92,7 +92,7 @@ describe('A request that cannot be served', () => {
       isOwnHost: () => true,
       corsOrigins: [],
       limits: NO_LIMITS,
-      ...{ doors: [], problemForms: [] },
+      problemForms: [],
       unsent: new UnsentBytes(),
       streams: new OpenCount(),
       doors: [],

@@ -53,15 +53,12 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/asyncapi.json': ['get'],
   '/api/openapi.json': ['get'],
   '/api/providers': ['get'],
-<<<<<<< HEAD
   '/metrics': ['get'],
-=======
   '/v1/models': ['get'],
   '/v1/chat/completions': ['post'],
   '/v1/responses': ['post'],
   '/v1/responses/{response_id}': ['get'],
   '/v1/responses/{response_id}/cancel': ['post'],
->>>>>>> b15c564e (openai: document councils as models and test their access)
 };
 
 describe('GET /api/openapi.json', () => {

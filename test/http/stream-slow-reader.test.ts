@@ -66,7 +66,7 @@ describe('A client of the rich stream that does not read', () => {
       isOwnHost: () => true,
       corsOrigins: [],
       limits: NO_LIMITS,
-      ...{ doors: [], problemForms: [] },
+      problemForms: [],
       unsent: new UnsentBytes({ maxInAll: MAX_IN_ALL }),
       streams: new OpenCount(),
       doors: [],
