@@ -23,7 +23,8 @@ const files = readdirSync(here).filter((name) => name.endsWith('.json'));
 export const REQUESTS = {
   requests: [
     ...['approval-request.json', 'cancel-request.json', 'fork-request.json', 'key-request.json', 'run-request.json'],
-    ...['session-request.json', 'state-override.json'],
+    ...['session-request.json', 'state-override.json', 'mcp-request.json'],
+    ...files.filter((name) => name.endsWith('-call.json')),
     ...files.filter((name) => name.endsWith('-query.json')),
   ],
   'long-requests': [

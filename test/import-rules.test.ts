@@ -33,7 +33,7 @@ const EVERYTHING_BUT_PROGRAMS = [
     'keys',
   ],
   ...['graph', 'council', 'run', 'blueprint', 'documents', 'search', 'cluster', 'projections', 'audit', 'api'],
-  ...['http', 'ws', 'telemetry', 'openai-api'],
+  ...['http', 'mcp', 'openai-api', 'ws', 'telemetry'],
 ];
 
 /** Deterministic code: clock, ids and network are arguments. */
@@ -169,6 +169,19 @@ const RULES: Readonly<Record<string, Rule>> = {
   // It subscribes to the objects of other folders and calls none of their code.
   telemetry: { ...PURE, ours: ['system'], types: [...SHARED_TYPES, 'eventlog', 'models', 'run', 'http'] },
   'telemetry/prometheus-text': { ...PURE, ours: [], types: ['telemetry'], npm: ['prom-client'] },
+  // It uses what the routes of REST use.
+  mcp: {
+    ...PURE,
+    ours: [
+      ...['errors', 'system', 'api/problems', 'blueprint/errors', 'blueprint/record'],
+      ...['projections/run-summary', 'run/approvals', 'run/errors', 'run/state'],
+      ...['http/answer', 'http/body', 'http/chunked-body', 'http/concurrency', 'http/idempotency', 'http/openapi'],
+      ...['http/route', 'http/routes/approvals', 'http/routes/god-mode', 'http/routes/runs'],
+    ],
+    types: [...SHARED_TYPES, 'api/schemas', 'http/limits', 'keys/caller', 'run/events'],
+    node: ['node:http'],
+    npm: ['@modelcontextprotocol/server', '@koa/router'],
+  },
   ws: { ...ADAPTER, ours: ['errors', 'keys', 'run', 'projections', 'api'], npm: ['ws'] },
   // A door: it uses what the REST routes use. It reads runs, and no rule of a run is here.
   'openai-api': {

@@ -1,6 +1,7 @@
 /** The doors of the service for other programs. */
 import type { Config } from '../config.js';
 import type { Door } from '../http/route.js';
+import { mcpRoutes } from '../mcp/route.js';
 import { openAiDoor } from '../openai-api/door.js';
 import { OPENAI_PROBLEMS } from '../openai-api/errors.js';
 import { metricsRoute } from '../telemetry/metrics-route.js';
@@ -12,7 +13,7 @@ export const PROBLEM_FORMS = [OPENAI_PROBLEMS];
 
 /** @param metrics reads the metrics */
 export function doorsOf(context: Context, config: Config, metrics: () => Promise<MetricsText>): readonly Door[] {
-  return [() => [metricsRoute(metrics, config.metricsToken)], openAiDoorOf(context, config)];
+  return [() => [metricsRoute(metrics, config.metricsToken)], mcpRoutes, openAiDoorOf(context, config)];
 }
 
 function openAiDoorOf({ model, feed, views }: Context, { modelTimeoutMs }: Config): Door {

@@ -37,6 +37,8 @@ export function sendAnswer(
   ctx.set(headers);
   if (body === null) {
     ctx.body = null;
+    // Koa has set 204.
+    ctx.status = status;
     return;
   }
   ctx.type = headers['Content-Type'] ?? type;

@@ -44,15 +44,32 @@ export function bodyOf<N extends RequestName>(
   schema: N,
   { isRequired, lists }: BodyRules,
 ): BodyReader<Described<N>> {
-  const { withoutNulls, withoutDefaults } = absentFieldsOf(schemas, schema);
+  const check = checkOf(schemas, schema);
   const maxBytes = lists?.maxBytes ?? MAX_BODY_BYTES;
   const readToCompare = async (ctx: Context): Promise<ReadBody<Described<N>>> => {
     const bytes = isRequired || hasContent(ctx) ? await bodyBytes(ctx, maxBytes) : Buffer.alloc(0);
     const sent = isRequired || bytes.length > 0 ? parseJson(bytes, lists?.maxDepth) : {};
-    const value = validated(schemas.validator(schema), withoutNulls(sent), 'body');
-    return { value, normalized: withoutDefaults(value), sent };
+    return check(sent);
   };
   return { schema, isRequired, read: async (ctx) => (await readToCompare(ctx)).value, readToCompare };
+}
+
+/**
+ * Checks a value that a client sent, as `bodyOf` checks a body.
+ *
+ * @param source where the value came from: the first part of each `loc`
+ * @returns a function that throws {RequestRefused} 422 for a value that does not fit the schema
+ */
+export function checkOf<N extends RequestName>(
+  schemas: SchemaRegistry,
+  schema: N,
+  source = 'body',
+): (sent: unknown) => ReadBody<Described<N>> {
+  const { withoutNulls, withoutDefaults } = absentFieldsOf(schemas, schema);
+  return (sent) => {
+    const value = validated(schemas.validator(schema), withoutNulls(sent), [source]);
+    return { value, normalized: withoutDefaults(value), sent };
+  };
 }
 
 function hasContent({ req: { headers } }: Context): boolean {

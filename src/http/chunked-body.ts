@@ -32,10 +32,10 @@ export async function readBody(
 }
 
 /** Sends texts to a client; disconnects it if it reads nothing for too long. */
-export async function* chunkedBody(
-  chunks: AsyncIterable<string>,
+export async function* chunkedBody<Chunk extends string | Buffer>(
+  chunks: AsyncIterable<Chunk>,
   { http, response }: ChunkedBodyDeps,
-): AsyncGenerator<string> {
+): AsyncGenerator<Chunk> {
   try {
     for await (const chunk of chunks) {
       const cancel = http.system.after(MAX_STALL_MS, () => response.destroy());

@@ -21,7 +21,8 @@ export function preflightHeaders(ctx: Context, allow: string): Readonly<Record<s
   return {
     'Access-Control-Allow-Methods': allow,
     'Access-Control-Allow-Headers':
-      'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID',
+      'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, MCP-Protocol-Version, ' +
+      'Mcp-Method, Mcp-Name',
     'Access-Control-Max-Age': String(PREFLIGHT_MAX_AGE_SECONDS),
   };
 }

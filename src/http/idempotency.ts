@@ -1,18 +1,16 @@
 /** The Idempotency-Key: repeated requests with the same key take effect once. */
-import type { Context } from 'koa';
 import type { ReadBody } from './body.js';
 import { brokenRules } from '../api/problems.js';
 import { assertPriced } from './budget.js';
 import type { HttpContext } from './route.js';
-import type { RouterContext } from '@koa/router';
 import { AppendOutcomeUnknown } from '../eventlog/errors.js';
-import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
+import type { RunFailedData, RunRequestedData, RunStart } from '../generated/schemas.js';
 import { runStream } from '../run/events.js';
 import type { RunParameters } from '../run/request.js';
 import { keyedRunId } from '../run/request.js';
 import type { Answer } from './answer.js';
 import type { Caller } from '../keys/caller.js';
-import type { StartContext } from './limits.js';
+import type { ActingRequest, StartContext } from './limits.js';
 import { startWithinLimits } from './limits.js';
 import { runStart } from '../api/serializers/runs.js';
 
@@ -39,7 +37,7 @@ export interface Keyed {
  * @throws {RequestRefused} 422 if the key is empty, too long, not visible ASCII, or sent more than once
  */
 export function keyed(
-  ctx: Context,
+  ctx: ActingRequest,
   { system: { sha256 }, canonical }: HttpContext,
   { body: { normalized, sent }, caller }: KeyedRequest,
 ): Keyed {
@@ -57,7 +55,7 @@ export interface KeyedRequest {
 }
 
 /** The line break separates key and actor unambiguously, because neither can contain one. */
-function idempotencyKey(ctx: Context, { actor }: Pick<Caller, 'actor'>): string | null {
+function idempotencyKey(ctx: ActingRequest, { actor }: Pick<Caller, 'actor'>): string | null {
   const keys = ctx.req.headersDistinct[IDEMPOTENCY_KEY.toLowerCase()];
   if (keys === undefined) return null;
   const [key = ''] = keys;
@@ -67,7 +65,7 @@ function idempotencyKey(ctx: Context, { actor }: Pick<Caller, 'actor'>): string 
 }
 
 /** The scope of a key: method, and path without its trailing slash, in one form of escaping. */
-function keyScope(ctx: Context): { readonly method: string; readonly path: string } {
+function keyScope(ctx: ActingRequest): { readonly method: string; readonly path: string } {
   const path = ctx.path.replace(/\/$/, '').split('/').map(normalizeEscapes).join('/');
   return { method: ctx.method, path };
 }
@@ -100,27 +98,25 @@ export interface StartOptions {
 }
 
 /** The answer to a start. */
-export async function startRunOnce(ctx: RouterContext, http: HttpContext, start: StartOptions): Promise<Answer> {
-  return { status: 202, body: runStart(await recordedStart(ctx, http, start)) };
+export interface StartAnswer extends Answer {
+  readonly body: RunStart;
 }
 
-/**
- * The recorded request of a run: of the run that this call starts, or of an earlier one with the same key. A repeated start
- * is recognized before any other check, also of its blueprint.
- */
-export async function recordedStart(
-  ctx: RouterContext,
+/** Starts a run. A repeated start is answered before any other check, also of its blueprint. */
+export async function startRunOnce(
+  ctx: ActingRequest,
   http: HttpContext,
   { body, caller, buildRequest }: StartOptions,
-): Promise<RunRequestedData> {
+): Promise<StartAnswer> {
   const { key, keyHash, bodyHash, sentHash } = keyed(ctx, http, { body, caller });
   const { uuid, sha256 } = http.system;
   const runId = key === null ? uuid() : keyedRunId({ ...keyScope(ctx), key }, sha256);
   const run = { runId, keyHash, bodyHash, actor: caller.actor };
-  return await http.withinDeadline(
+  const recorded = await http.withinDeadline(
     findOrStart({ ctx, http, caller }, { run, sentHash, buildRequest }),
     outcomeUnknown(runStream(runId)),
   );
+  return { status: 202, body: runStart(recorded) };
 }
 
 /** What `findOrStart` looks for, and how it builds the request if it finds nothing. */

@@ -1,5 +1,7 @@
 /** Applies the limits to REST requests and to the starts of runs. */
+import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
+import type { RoutedRequest } from '../api/access/client-address.js';
 import type { LimitCheck } from '../api/access/limits.js';
 import { clientOf } from '../api/access/limits.js';
 import type { RunRequestedData } from '../generated/schemas.js';
@@ -7,15 +9,20 @@ import type { Caller } from '../keys/caller.js';
 import type { HttpContext } from './route.js';
 
 /** Adds the limits' headers to the answer. @throws {RequestRefused} 429 */
-export function enforceLimits(ctx: Context, { fields, refusal }: LimitCheck): void {
+export function enforceLimits(ctx: Pick<Context, 'append'>, { fields, refusal }: LimitCheck): void {
   // Appends, because a start is checked against its limits too (RFC 9651, section 3.1, allows split lists).
   for (const [name, value] of Object.entries(fields)) ctx.append(name, value);
   if (refusal !== null) throw refusal;
 }
 
-/** The HTTP request that starts a run, and its caller. */
+/** The parts of a request that starts a run or decides a pause. A call of a tool has them too. */
+export interface ActingRequest extends Pick<Context, 'method' | 'path' | 'append'> {
+  readonly req: RoutedRequest & Pick<IncomingMessage, 'headersDistinct'>;
+}
+
+/** The request that starts a run, and its caller. */
 export interface StartContext {
-  readonly ctx: Context;
+  readonly ctx: ActingRequest;
   readonly http: Pick<HttpContext, 'limits' | 'trustedProxies'>;
   readonly caller: Caller;
 }

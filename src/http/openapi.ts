@@ -111,7 +111,7 @@ interface DocumentDeps {
 
 function operation(route: Route, deps: DocumentDeps): Json {
   const { components } = deps;
-  const { success, otherSuccess, body, description } = route;
+  const { success, otherSuccess, errors = [], body, description } = route;
   const limited: readonly AnswerHeader[] = route.isProbe === true ? [] : ['RateLimit', 'RateLimit-Policy'];
   const tagged: readonly AnswerHeader[] = route.isConditional === true ? ['ETag', ...limited] : limited;
   const statuses = new Set(problemStatuses(route).map((status) => deps.form?.statusOf(status) ?? status));
@@ -131,6 +131,7 @@ function operation(route: Route, deps: DocumentDeps): Json {
     responses: {
       ...answered(success, components, tagged),
       ...(otherSuccess && answered(otherSuccess, components, tagged)),
+      ...Object.fromEntries(errors.flatMap((error) => Object.entries(answered(error, components, limited)))),
       ...(route.nothing !== undefined && { 204: { description: route.nothing } }),
       ...(route.isConditional === true && { 304: unchanged }),
       ...Object.fromEntries(problems),
@@ -145,7 +146,7 @@ function requestBody({ schema, isRequired, mediaType }: NonNullable<Route['body'
 
 function answered(success: Success, components: Components, always: readonly AnswerHeader[]): Json {
   const { status, description, headers = [] } = success;
-  const content = status === 204 ? {} : { content: contentOf(success, components) };
+  const content = status === 204 || success.isEmpty === true ? {} : { content: contentOf(success, components) };
   return { [status]: { description, ...withHeaders([...always, ...headers]), ...content } };
 }
 

@@ -130,6 +130,8 @@ export interface Success {
   readonly description: string;
   /** The schema of the answer, or of each event of a stream. */
   readonly schema: SchemaName | null;
+  /** Whether the answer has no body; one with status 204 never has. */
+  readonly isEmpty?: boolean;
   /** Default: JSON. */
   readonly mediaType?: string;
   /** Other media types of the answer, for clients that prefer them to JSON. */
@@ -156,6 +158,7 @@ export const TAGS = {
   keys: 'API keys, sessions for browsers, and tickets for sockets and event streams.',
   health: 'Liveness, readiness and metrics.',
   openai: "Councils as models of OpenAI's API.",
+  mcp: 'The service as tools of assistants and editors, by the Model Context Protocol.',
   documentation: 'Machine-readable descriptions of the API.',
 } as const;
 
@@ -189,8 +192,10 @@ export interface Route {
   /** Whether its answers have an ETag and it accepts If-None-Match. */
   readonly isConditional?: boolean;
   readonly success: Success;
-  /** The answer that a query parameter can select instead. */
+  /** The answer that a query parameter, or the body, can select instead. */
   readonly otherSuccess?: Success;
+  /** Errors in the form of a protocol of its own. */
+  readonly errors?: readonly Success[];
   /** Description of its 204 answer, if it has one. */
   readonly nothing?: string;
   /** Statuses of its own problems, beside those that follow from its access, parameters, body and query. */

@@ -61,12 +61,13 @@ export class CircuitBreaker {
    * out no outage yet; not retryable when its outage has outlasted its budget
    */
   async enter(model: string, { outage, signal }: EnterOptions): Promise<Pass> {
+    const cameMs = outage === null ? this.#options.system.monotonicMs() : null;
     for (;;) {
       if (signal.aborted) throw callAborted(signal);
       const circuit = this.#circuitOf(model);
       if (circuit === undefined) return this.#freePass(model);
       const endsMs = circuit.endsMs(outage);
-      if (circuit.mayProbe(endsMs)) return this.#probe(model, circuit);
+      if (circuit.mayProbe(endsMs, cameMs)) return this.#probe(model, circuit);
       const failure = circuit.hasOutlasted(endsMs)
         ? this.#outlasted(model, circuit.failure, outage)
         : this.#failureFor(circuit, circuit.failure, outage);

@@ -56,6 +56,8 @@ export class Circuit {
   #dueMs = 0;
   /** Whether the server itself asked for that wait (Retry-After). */
   #isAsked = false;
+  /** When the wait ends that the last failure asked for, on the monotonic clock. */
+  #askedUntilMs = 0;
   /** Probes under way. */
   #probes = 0;
   /** Functions that wake the waiting callers, in order of arrival. At most the model calls of all active runs. */
@@ -126,10 +128,15 @@ export class Circuit {
     return isOld && this.#probes === 0 && this.#waiting.size === 0;
   }
 
-  /** Whether a caller whose budget ends at `endsMs` may probe now: when a probe is due, or at the end of its budget. */
-  mayProbe(endsMs: number): boolean {
-    const isLast = endsMs <= this.#system.monotonicMs() && this.#probes === 0 && !this.#isAsked;
-    return this.#isDue || (isLast && this.#failedMs < endsMs);
+  /**
+   * Whether a caller whose budget ends at `endsMs` may probe now: when a probe is due, or at the end of its budget.
+   *
+   * @param cameMs when it came, if it has met no outage: it probes once even if the shared budget had ended before
+   */
+  mayProbe(endsMs: number, cameMs: number | null): boolean {
+    const nowMs = this.#system.monotonicMs();
+    const isLast = endsMs <= nowMs && this.#askedUntilMs <= nowMs && this.#probes === 0;
+    return this.#isDue || (isLast && this.#failedMs < Math.max(endsMs, cameMs ?? endsMs));
   }
 
   /** Whether the outage has outlasted a budget that ends at `endsMs`. A probe under way is waited for. */
@@ -160,6 +167,7 @@ export class Circuit {
     this.#failures += 1;
     this.#failedMs = this.#system.monotonicMs();
     this.#isAsked = askedMs >= drawnMs;
+    this.#askedUntilMs = this.#failedMs + askedMs;
     this.#setDue(Math.max(drawnMs, askedMs));
   }
 

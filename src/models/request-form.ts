@@ -134,13 +134,16 @@ function nextChange(form: RequestForm, request: ModelRequest): RequestForm | nul
  * @param warnings of the package
  */
 export function droppedFrom(
-  { temperature }: ModelRequest,
+  { temperature, maxOutputTokens }: ModelRequest,
   form: RequestForm,
   warnings: readonly SharedV3Warning[],
 ): readonly string[] {
-  const isUnsupported = warnings.some((each) => each.type === 'unsupported' && each.feature === 'temperature');
+  const isUnsupported = (feature: string): boolean =>
+    warnings.some((each) => each.type === 'unsupported' && each.feature === feature);
   return [
-    ...(temperature !== undefined && (isUnsupported || !form.temperature) ? ['temperature'] : []),
+    ...(temperature !== undefined && (isUnsupported('temperature') || !form.temperature) ? ['temperature'] : []),
+    // The package sends the model's own maximum instead.
+    ...(maxOutputTokens !== undefined && isUnsupported('maxOutputTokens') ? ['max_output_tokens'] : []),
     ...(form.systemRole ? [] : ['system_role']),
   ];
 }

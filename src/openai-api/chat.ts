@@ -9,7 +9,7 @@ import type { RunState } from '../run/state.js';
 import { failureOf } from '../run/state.js';
 import { chatTextOf, completionOf, encoded, headOf } from './chat-object.js';
 import { openingChunk, progressChunk, textChunks } from './chat-object.js';
-import { assertModel, modelStarts } from './council-model.js';
+import { blueprintOf, modelStarts } from './council-model.js';
 import type { ModelDeps } from './default-model.js';
 import { isFrontEndTask } from './default-model.js';
 import { taskAnswer } from './front-end-task.js';
@@ -54,11 +54,11 @@ export function chatRoute(following: FollowDeps, deps: Omit<ModelDeps, 'http'>):
       const { topic, lastUserText } = conversationOf(messagesIn(messages), 'messages');
       const wanted = { isStream: stream, hasUsage: options?.include_usage === true };
       if (isFrontEndTask(lastUserText)) {
-        await assertModel(http, model);
+        await blueprintOf(http, model);
         return await taskAnswer({ http, ...deps }, { ctx, caller }, { model, prompt: topic, ...wanted });
       }
       following.takePlace(ctx.res);
-      const { runId } = await start(ctx, { body, model, topic, caller });
+      const runId = await start(ctx, { body, model, topic, caller });
       const connection = { runId, caller, isForeground: true };
       if (stream) return await streamAnswer(following, connection, { ctx, encode: chatChunks(wanted.hasUsage) });
       return runAnswer(await endOf(following, connection, ctx.res));

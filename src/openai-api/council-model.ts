@@ -1,13 +1,12 @@
 /** Names of councils as models, and starts of their runs. */
 import type { RouterContext } from '@koa/router';
 import { isBlueprintId } from '../blueprint/record.js';
-import type { RunRequestedData } from '../generated/schemas.js';
+import type { Blueprint } from '../generated/schemas.js';
 import type { ReadBody } from '../http/body.js';
-import type { RunWishes } from '../http/council-requests.js';
-import { blueprintRequest, builtInRequests } from '../http/council-requests.js';
 import type { BuiltRequest, RunIdentity } from '../http/idempotency.js';
-import { recordedStart } from '../http/idempotency.js';
+import { startRunOnce } from '../http/idempotency.js';
 import type { HttpContext } from '../http/route.js';
+import { buildBlueprintRequest, builtInCouncil } from '../http/routes/runs.js';
 import type { Caller } from '../keys/caller.js';
 import { unknownModel } from './errors.js';
 
@@ -27,10 +26,17 @@ function blueprintIdOf(model: string): string | null {
   return id;
 }
 
-/** Refuses a model that is no council. @throws {RequestRefused} 404 */
-export async function assertModel(http: HttpContext, model: string): Promise<void> {
+/**
+ * The blueprint of a model, or null for the built-in council.
+ *
+ * @throws {RequestRefused} 404 for a model that is no council
+ */
+export async function blueprintOf(http: HttpContext, model: string): Promise<Blueprint | null> {
   const id = blueprintIdOf(model);
-  if (id !== null && (await http.withinDeadline(http.blueprints.find(id))) === null) throw unknownModel(model);
+  if (id === null) return null;
+  const blueprint = await http.withinDeadline(http.blueprints.find(id));
+  if (blueprint === null) throw unknownModel(model);
+  return blueprint;
 }
 
 export interface ModelStart {
@@ -40,17 +46,18 @@ export interface ModelStart {
   readonly caller: Caller;
 }
 
-/** A function that starts runs as the start endpoints do. It throws a RequestRefused with 404 for an unknown model. */
-export function modelStarts(http: HttpContext): (ctx: RouterContext, start: ModelStart) => Promise<RunRequestedData> {
-  const ofBuiltIn = builtInRequests(http);
+/** A function that starts runs as the start endpoints do, and returns the id of the run. */
+export function modelStarts(http: HttpContext): (ctx: RouterContext, start: ModelStart) => Promise<string> {
+  const ofBuiltIn = builtInCouncil(http);
   const requestOf = async (run: RunIdentity, { model, topic }: ModelStart): Promise<BuiltRequest> => {
-    const id = blueprintIdOf(model);
-    if (id !== null) await assertModel(http, model);
-    const wishes: RunWishes = { inputTopic: topic, godMode: (blueprint) => blueprint.model_options?.god_mode === true };
-    return id === null ? ofBuiltIn(run, wishes) : await blueprintRequest(http, run, { id, ...wishes });
+    const blueprint = await blueprintOf(http, model);
+    const body = { input_topic: topic, god_mode: blueprint?.model_options?.god_mode === true };
+    if (blueprint === null) return ofBuiltIn(run, body);
+    return await buildBlueprintRequest(http, { run, body, blueprintId: blueprint.id });
   };
   return async (ctx, start) => {
     const { body, caller } = start;
-    return await recordedStart(ctx, http, { body, caller, buildRequest: (run) => requestOf(run, start) });
+    const answer = await startRunOnce(ctx, http, { body, caller, buildRequest: (run) => requestOf(run, start) });
+    return answer.body.run_id;
   };
 }

@@ -61,7 +61,7 @@ function createRoute(following: FollowDeps): Route {
       assertResponseSupported(body.value);
       const { topic } = conversationOf(messagesIn(body.value), 'input');
       if (stream || !background) following.takePlace(ctx.res);
-      const { runId } = await start(ctx, { body, model, topic, caller });
+      const runId = await start(ctx, { body, model, topic, caller });
       const connection = { runId, caller, isForeground: !background };
       if (stream) return await streamAnswer(following, connection, { ctx, encode: eventsAfter(-1) });
       if (background) return answerOf(runId, responseBase(await stateOf(http, runId), 'queued'));

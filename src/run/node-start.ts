@@ -19,6 +19,14 @@ export function startNextAttempt(pending: PendingEvents, at: FrontierNode, delay
   startNode(pending, { ...at, attempt: at.attempt + 1 }, delayMs);
 }
 
+/** Members of a panel get the same prompt. They share one text, because each call keeps its own until it is answered. */
+function withSharedTexts({ assignments }: PendingEvents, { promptInput, rendered }: Assignment): Assignment {
+  const isSame = (each: Assignment): boolean =>
+    each.rendered.prompt === rendered.prompt && each.rendered.system === rendered.system;
+  const same = [...assignments.values()].find(isSame);
+  return { promptInput, rendered: same?.rendered ?? rendered };
+}
+
 /** What determines an attempt that is to start. */
 export type AttemptStart = Pick<FrontierNode, 'node' | 'step' | 'attempt' | 'model' | 'branch' | 'seat'>;
 
@@ -29,7 +37,8 @@ export function startNode(pending: PendingEvents, attempt: AttemptStart, delayMs
   const graphNode = nodeOf(run, attempt);
   const tools = toolsAsRecorded(graphNode.tools, context.isToolAvailable);
   const shown = shownAt(run, attempt, context.sha256);
-  const assignment = assignmentOf(run, { node, branch, seat, tools, orderShown: shown.orderShown });
+  const own = assignmentOf(run, { node, branch, seat, tools, orderShown: shown.orderShown });
+  const assignment = withSharedTexts(pending, own);
   const { rendered } = assignment;
   const model = attempt.model ?? context.fullName(graphNode.model);
   pending.assignments.set(callOf(attempt), assignment);

@@ -45,6 +45,18 @@ describe('The serializers of runs', () => {
   }
 });
 
+describe('The costs of a run', () => {
+  it('are shown without the noise of binary fractions', () => {
+    const summary = summaryOf(given(graphOf('write')).when(wrote('write')).run);
+    const { usage } = summary;
+    if (usage === null) throw new Error('The run has no usage');
+    const sum = 0.1 + 0.2;
+    const budget = { usd: 1, tokens: null, spentUsd: sum, spentTokens: 2, onExceeded: 'pause' as const };
+    const shown = runResult({ ...summary, usage: { ...usage, costUsd: sum }, budget });
+    expect([sum, shown.usage?.cost_usd, shown.budget?.spent_usd]).to.deep.equal([0.30000000000000004, 0.3, 0.3]);
+  });
+});
+
 describe('The serializers of keys and documents', () => {
   it('write a key in accordance with its schemas, and its text only when it is new', () => {
     const key = {

@@ -21,6 +21,7 @@ const RULES: readonly (readonly [RegExp, readonly Scope[] | null])[] = [
   [/^POST \/api\/session$/, null],
   [/^(GET|DELETE) \/api\/session$/, []],
   [/^POST \/api\/tickets$/, []],
+  [/^POST \/mcp$/, []],
   [/^GET \/api\/(openapi|asyncapi)\.json$/, []],
   [/^GET \/api\/keys$/, ['admin', 'audit']],
   [/^GET \/api\/keys\/events$/, ['audit']],

@@ -127,7 +127,7 @@ describe('GET /api/asyncapi.json', () => {
   it('has a channel for every event stream that the OpenAPI document lists under /api', async () => {
     const openApi: unknown = JSON.parse((await rest.get('/api/openapi.json')).text);
     const streams = Object.entries(record(partAt(openApi, '/paths')))
-      // Those under /v1 are in the form of another API.
+      // MCP and OpenAI's API answer each request with a stream of its own.
       .filter(([path, item]) => path.startsWith('/api/') && JSON.stringify(item).includes('"text/event-stream"'))
       .map(([path]) => path);
     const addresses = Object.values(record(at('/channels'))).map((channel) => record(channel)['address']);

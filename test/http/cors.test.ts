@@ -72,7 +72,8 @@ describe('Cross-origin access', () => {
     expect(reply.headers.get('Access-Control-Allow-Origin')).to.equal(LISTED);
     expect(reply.headers.get('Access-Control-Allow-Methods')).to.include('POST');
     expect(reply.headers.get('Access-Control-Allow-Headers')).to.equal(
-      'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID',
+      'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, MCP-Protocol-Version, ' +
+        'Mcp-Method, Mcp-Name',
     );
   });
 

@@ -33,6 +33,7 @@ export async function sendEach({ baseUrl, pdf, onSent }: Requests): Promise<void
   await decidePause(client);
   await callAsModel(client);
   await keepDocument(client, pdf);
+  await askForTools(client);
   // The last request, because after the first key every request needs one.
   await keepKeys(client);
 }
@@ -181,6 +182,15 @@ async function keepDocument(client: Client, pdf: Blob): Promise<void> {
   await client.GET('/api/documents/{document_id}/chunks', { params: { ...params, query: { page: 1 } } });
   await client.GET('/api/documents/search', { params: { query: { q: 'Trees' } } });
   await client.DELETE('/api/documents/{document_id}', { params });
+}
+
+async function askForTools(client: Client): Promise<void> {
+  const answer = await client.POST('/mcp', {
+    body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} },
+    headers: { Accept: 'application/json, text/event-stream' },
+    parseAs: 'text',
+  });
+  if (!given(answer.data).includes('start_council')) throw new Error('The tools lack start_council');
 }
 
 async function keepKeys(client: Client): Promise<void> {

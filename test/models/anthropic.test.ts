@@ -40,6 +40,14 @@ describe('Anthropic', () => {
     expect(server.calls[0]?.body).not.to.have.property('temperature');
   });
 
+  it('is sent its own maximum of output tokens in place of a larger limit, and the answer says so', async () => {
+    server.answerBy([says('Done')]);
+    const answer = await ask({ model: 'claude-haiku-4-5', maxOutputTokens: 200_000 });
+    expect(server.calls[0]?.body).to.include({ max_tokens: 64_000 });
+    expect(answer.dropped).to.deep.equal(['max_output_tokens']);
+    expect(await ask({ model: 'claude-haiku-4-5', maxOutputTokens: 100 })).to.not.have.property('dropped');
+  });
+
   it('gets no key where none is set', async () => {
     model = await modelAt('anthropic', { baseUrl: `${server.url}/v1`, apiKey: null, model: 'claude-x', now: NOW });
     await ask();

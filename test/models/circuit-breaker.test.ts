@@ -175,6 +175,25 @@ describe('boundedModel: outages', () => {
       );
     });
 
+    it('ask the server once for each call that comes after the shared budget, unless it asked to wait', async () => {
+      reply = () => limited();
+      await failureOf(ask({ runId: 'a' }));
+      const waiting = failureOf(ask({ runId: 'a', since: 0 }));
+      await pass(BUDGET_MS + 5_000);
+      await waiting;
+      const before = madeAt.length;
+      await pass(100);
+      reply = () => limited(20_000);
+      expect((await failureOf(ask({ runId: 'b' }))).data).to.include({ kind: 'rate_limited', retryable: false });
+      expect(madeAt).to.have.length(before + 1);
+      await pass(100);
+      await failureOf(ask({ runId: 'c' }));
+      expect(madeAt, 'the server asked to wait').to.have.length(before + 1);
+      await pass(20_000);
+      reply = isUp;
+      expect((await ask({ runId: 'd' })).text).to.equal('An answer');
+    });
+
     it('start the shared budget at the first refusal, not at the outage before it', async () => {
       reply = () => out();
       await failureOf(ask({ runId: 'a' }));

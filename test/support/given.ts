@@ -226,7 +226,7 @@ function priceInTests(model: string): ModelPrice | null {
 }
 
 /** Its hashes are short and contain their input, so that a test can check it. */
-function contextOf(instanceId: string): DecisionContext {
+export function contextOf(instanceId: string): DecisionContext {
   return {
     at: START,
     instanceId,

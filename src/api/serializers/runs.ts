@@ -66,7 +66,7 @@ function budgetStatus(
   { usd, tokens, spentUsd, spentTokens, onExceeded }: NonNullable<RunSummary['budget']>,
   needed: Reservation | null,
 ): BudgetStatus {
-  const status = { usd, tokens, spent_usd: spentUsd, spent_tokens: spentTokens, on_exceeded: onExceeded };
+  const status = { usd, tokens, spent_usd: dollars(spentUsd), spent_tokens: spentTokens, on_exceeded: onExceeded };
   return needed === null ? status : { ...status, needed_usd: needed.usd, needed_tokens: needed.tokens };
 }
 
@@ -183,12 +183,17 @@ function totals(usage: Omit<UsageTotals, 'byModel'>): Omit<RunUsage, 'by_model'>
     output_tokens: usage.outputTokens,
     cached_input_tokens: usage.cachedInputTokens,
     reasoning_tokens: usage.reasoningTokens,
-    cost_usd: usage.costUsd,
+    cost_usd: dollars(usage.costUsd),
     calls: usage.calls,
     repeated_calls: usage.repeatedCalls,
     unmetered_calls: usage.calls - usage.toldCalls,
     unpriced_calls: usage.calls - usage.pricedCalls,
   };
+}
+
+/** US dollars rounded to a billionth: sums of recorded costs have the noise of binary fractions. */
+function dollars(usd: number | null): number | null {
+  return usd === null ? null : Math.round(usd * 1e9) / 1e9;
 }
 
 /** A run folded from its events. */

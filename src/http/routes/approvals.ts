@@ -125,7 +125,8 @@ async function deliverInbox(
   await http.inbox.follow({ ...filter, after, onChange, onProgress, signal: sink.signal }, caller);
 }
 
-function shownPause({ registry }: HttpContext, pause: WaitingPause): Approval {
+/** An open pause as the inbox shows it. */
+export function shownPause({ registry }: HttpContext, pause: WaitingPause): Approval {
   return approval(pause, registry.neededBudget(pause.run));
 }
 

@@ -1,15 +1,14 @@
 /** God Mode: shows an open pause and applies decisions. */
-import type { RouterContext } from '@koa/router';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { mayDecide } from '../../run/approvals.js';
 import { BudgetRefused, RunNotPaused, SessionUnknown } from '../../run/errors.js';
-import type { ApprovalRequest, GateChoice, StateOverride } from '../../generated/schemas.js';
+import type { ApprovalRequest, GateChoice, RunResult, StateOverride } from '../../generated/schemas.js';
 import { pauseViewOf } from '../../run/pause-view.js';
 import type { Caller } from '../../keys/caller.js';
-import type { Answer } from '../answer.js';
 import type { ReadBody } from '../body.js';
 import { bodyOf } from '../body.js';
 import { keyed, outcomeUnknown } from '../idempotency.js';
+import type { ActingRequest } from '../limits.js';
 import { assertFits, overrideOf, refuseOverride } from '../override.js';
 import { brokenRules } from '../../api/problems.js';
 import type { HttpContext, Route } from '../route.js';
@@ -44,27 +43,34 @@ function approveRoute(http: HttpContext): Route {
     problems: [400],
     async handle(ctx, caller) {
       const request = await body.readToCompare(ctx);
-      assertFits(request.value.modified_state);
-      return await decide(ctx, http, { request, caller });
+      return { status: 200, body: await decide(ctx, http, { runId: runIdText(ctx), request, caller }) };
     },
   };
 }
 
-async function decide(
-  ctx: RouterContext,
+interface Decision {
+  readonly runId: string;
+  readonly request: ReadBody<ApprovalRequest>;
+  readonly caller: Caller;
+}
+
+/** Decides a pause, or votes on it. @throws any error of problems.ts */
+export async function decide(
+  ctx: ActingRequest,
   http: HttpContext,
-  { request, caller }: { readonly request: ReadBody<ApprovalRequest>; readonly caller: Caller },
-): Promise<Answer> {
+  { runId, request, caller }: Decision,
+): Promise<RunResult> {
+  assertFits(request.value.modified_state);
   const { comment = null, expected_seq: expectedSeq = null, action, budget } = request.value;
   const { keyHash, bodyHash, sentHash } = keyed(ctx, http, { body: request, caller });
-  const runId = pausableRunId(ctx);
+  assertPausable(runId);
   const choose = (): GateChoice => choiceOf(request.value, http.schemas.validator('state-override.json'));
   const decision = { caller, comment, keyHash, bodyHash, sentHash, expectedSeq, budget, choose };
   const deciding = http.registry.decidePause(runId, decision).catch(refuseDecision);
   const outcome = await http.withinDeadline(deciding, outcomeUnknown(runStream(runId)));
   const what = outcome.status === 'paused' ? 'vote cast' : 'pause decided';
   if (!outcome.isRepeated) http.log.info({ runId, action, actor: caller.actor }, what);
-  return { status: 200, body: decisionResult(runId, outcome) };
+  return decisionResult(runId, outcome);
 }
 
 /** @throws {RequestRefused} 422 for a decision that its pause does not allow; any other error again */
@@ -75,10 +81,8 @@ function refuseDecision(error: unknown): never {
 }
 
 /** A malformed id gets the same answer as a run that is not paused. */
-function pausableRunId(ctx: RouterContext): string {
-  const runId = runIdText(ctx);
+function assertPausable(runId: string): void {
   if (!isRunId(runId)) throw new RunNotPaused({ runId, status: 'unknown' });
-  return runId;
 }
 
 /** @throws {RequestRefused} 422, which leaves the pause as it is */

@@ -1,4 +1,6 @@
 /** Runs: start, poll and cancel them. */
+import { fixedGraph } from '../../council/fixed-graph.js';
+import { BlueprintUnknown } from '../../blueprint/errors.js';
 import { RunUnknown } from '../../run/errors.js';
 import { MAX_BLUEPRINT_BYTES, councilOf, sentBytes } from '../../blueprint/record.js';
 import { RequestRefused } from '../../api/problems.js';
@@ -9,8 +11,6 @@ import { frozenGraph, buildRunRequest } from '../../run/request.js';
 import type { BodyReader } from '../body.js';
 import { bodyOf } from '../body.js';
 import { budgetOf } from '../budget.js';
-import type { RunWishes } from '../council-requests.js';
-import { blueprintRequest, builtInRequests } from '../council-requests.js';
 import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn, runIdIn } from '../route.js';
 import type { BuiltRequest, RunIdentity } from '../idempotency.js';
@@ -18,7 +18,7 @@ import { outcomeUnknown, startRunOnce } from '../idempotency.js';
 import { runResult } from '../../api/serializers/runs.js';
 import type { RouterContext } from '@koa/router';
 import { compileBlueprint } from '../../blueprint/compile.js';
-import type { Graph, Reservation, RunRequest, TryRequest } from '../../generated/schemas.js';
+import type { Graph, Reservation, RunRequest, RunResult, TryRequest } from '../../generated/schemas.js';
 import { runStream } from '../../run/events.js';
 
 /** POST /api/councils/run, GET /api/councils/run/{run_id} and POST /api/councils/run/{run_id}/cancel. */
@@ -27,7 +27,7 @@ export function runRoutes(http: HttpContext): readonly Route[] {
 }
 
 function builtInCouncilRoute(http: HttpContext): Route {
-  const buildRequest = builtInRequests(http);
+  const build = builtInCouncil(http);
   return startRunRoute(http, {
     path: '/api/councils/run',
     access: 'run',
@@ -37,8 +37,19 @@ function builtInCouncilRoute(http: HttpContext): Route {
       'A master writes, a critic scores. Below 8 the master revises; from 8 on a writer finishes. The answer comes when ' +
       'the run is recorded.',
     body: runRequestBody(http),
-    buildRequest: (run, body) => buildRequest(run, wishesIn(body)),
+    buildRequest: build,
   });
+}
+
+/** A function that builds the requests of runs of the built-in council. */
+export function builtInCouncil(http: HttpContext): (run: RunIdentity, body: RunRequest) => BuiltRequest {
+  const graph = fixedGraph(http.nodeDefaults);
+  const council = frozenGraph(graph, http.system.sha256);
+  return (run, { input_topic: inputTopic, god_mode: godMode = false, budget: sent }) => {
+    const budget = budgetOf(sent);
+    const request = buildRunRequest({ ...council, inputTopic, godMode, blueprint: null, budget, ...run });
+    return { request, failure: null };
+  };
 }
 
 interface StartRouteOptions<Body> extends Pick<
@@ -87,12 +98,21 @@ function pollRoute(http: HttpContext): Route {
     tag: 'runs',
     success: { status: 200, description: 'The run', schema: 'run-result.json' },
     async handle(ctx) {
-      const runId = runIdIn(ctx);
-      const run = await http.withinDeadline(http.queries.find(runId));
-      if (run === null) throw new RunUnknown({ runId });
-      return { status: 200, body: runResult(run, await neededBy(http, run)) };
+      return { status: 200, body: await resultOf(http, await foundRun(http, runIdIn(ctx))) };
     },
   };
+}
+
+/** @throws {RunUnknown} */
+export async function foundRun(http: HttpContext, runId: string): Promise<RunSummary> {
+  const run = await http.withinDeadline(http.queries.find(runId));
+  if (run === null) throw new RunUnknown({ runId });
+  return run;
+}
+
+/** A run as a poll shows it. */
+export async function resultOf(http: HttpContext, run: RunSummary): Promise<RunResult> {
+  return runResult(run, await neededBy(http, run));
 }
 
 /** What a run needs to go on, or null if it is not paused for its budget. */
@@ -135,14 +155,29 @@ export function blueprintRunRoutes(http: HttpContext): readonly Route[] {
       name: 'startBlueprintRun',
       summary: 'Starts a run of a blueprint; with faults in the blueprint the run fails and names them',
       body: runRequestBody(http),
-      buildRequest: (run, body, ctx) => blueprintRequest(http, run, { id: blueprintIdIn(ctx), ...wishesIn(body) }),
+      buildRequest: (run, body, ctx) => buildBlueprintRequest(http, { run, body, blueprintId: blueprintIdIn(ctx) }),
     }),
     trialRoute(http),
   ];
 }
 
-function wishesIn({ input_topic: inputTopic, god_mode: godMode = false, budget }: RunRequest): RunWishes {
-  return { inputTopic, godMode: () => godMode, budget };
+/** Freezes the current blueprint into the run, so that later changes do not affect the run. */
+export async function buildBlueprintRequest(
+  http: HttpContext,
+  { run, body, blueprintId }: { readonly run: RunIdentity; readonly body: RunRequest; readonly blueprintId: string },
+): Promise<BuiltRequest> {
+  const blueprint = await http.blueprints.find(blueprintId);
+  if (blueprint === null) throw new BlueprintUnknown({ blueprintId });
+  const compiled = compileBlueprint(blueprint, http.nodeDefaults);
+  const request = buildRunRequest({
+    ...run,
+    inputTopic: body.input_topic,
+    godMode: body.god_mode ?? false,
+    blueprint: { id: blueprint.id, name: blueprint.name },
+    budget: budgetOf(body.budget, blueprint.budget),
+    ...frozenGraph(compiled.graph, http.system.sha256),
+  });
+  return { request, failure: compiled.isRunnable ? null : compiled.failure };
 }
 
 // Trials of unsaved councils by the offline model.

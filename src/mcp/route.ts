@@ -1,0 +1,121 @@
+/** POST /mcp: the Model Context Protocol over streamable HTTP, without sessions. */
+import type { RouterContext } from '@koa/router';
+import type { IncomingMessage } from 'node:http';
+import type { Answer } from '../http/answer.js';
+import { whenClosed } from '../http/answer.js';
+import { bodyOf } from '../http/body.js';
+import { chunkedBody } from '../http/chunked-body.js';
+import type { HttpContext, Route } from '../http/route.js';
+import type { Grant } from '../keys/caller.js';
+import { serverMaker } from './server.js';
+import type { Tool, ToolCall } from './tool.js';
+import { awaitRunTool } from './tools/await-run.js';
+import { decideTool } from './tools/decide.js';
+import { getRunTool } from './tools/get-run.js';
+import { listApprovalsTool } from './tools/list-approvals.js';
+import { listCouncilsTool } from './tools/list-councils.js';
+import { startCouncilTool } from './tools/start-council.js';
+
+/** Answers a message of a client. */
+type Serve = (message: unknown, call: ToolCall) => Promise<Response>;
+
+/** The door for assistants and editors. */
+export function mcpRoutes(http: HttpContext): readonly Route[] {
+  const body = bodyOf(http.schemas, 'mcp-request.json', { isRequired: true });
+  let loading: Promise<Serve> | null = null;
+  return [
+    {
+      method: 'POST',
+      path: '/mcp',
+      access: 'key',
+      name: 'callMcp',
+      summary: 'Answers a message of the Model Context Protocol',
+      description: 'Streamable HTTP without sessions. A tool needs the scope of the REST route that does the same.',
+      tag: 'mcp',
+      body,
+      success: {
+        status: 200,
+        description: 'The answer to a request',
+        schema: 'mcp-answer.json',
+        alsoAs: { 'text/event-stream': { description: 'The same as a server-sent event' } },
+      },
+      otherSuccess: { status: 202, description: 'A notification is accepted', schema: null, isEmpty: true },
+      errors: [
+        { status: 400, description: 'The message breaks the protocol', schema: 'mcp-answer.json' },
+        { status: 404, description: 'The method is unknown', schema: 'mcp-answer.json' },
+        { status: 406, description: 'The client does not accept both media types', schema: 'mcp-answer.json' },
+      ],
+      async handle(ctx, caller) {
+        const { sent } = await body.readToCompare(ctx);
+        const serve = await (loading ??= load(http).catch((error: unknown) => {
+          loading = null;
+          throw error;
+        }));
+        return await answered(ctx, http, await serve(sent, callIn(ctx, http, caller)));
+      },
+    },
+  ];
+}
+
+/** Loads the SDK, which takes a tenth of a second: with the first request, not at the start of the service. */
+async function load(http: HttpContext): Promise<Serve> {
+  const sdk = await import('@modelcontextprotocol/server');
+  const serverFor = serverMaker(sdk, http, toolsOf(http));
+  return async (message, call) => {
+    let fault: unknown = null;
+    const handler = sdk.createMcpHandler(() => serverFor(call), {
+      // The comments of a stream keep proxies from closing a connection that waits.
+      responseMode: 'sse',
+      // The list of tools never changes for a key, so there is nothing to subscribe to.
+      maxSubscriptions: 0,
+      onerror: (error) => (fault = error),
+    });
+    const response = await handler.fetch(requestOf(call), { parsedBody: message });
+    if (response.status >= 500) throw fault;
+    return response;
+  };
+}
+
+function toolsOf(http: HttpContext): readonly Tool[] {
+  const starting = [listCouncilsTool(http), startCouncilTool(http), awaitRunTool(http), getRunTool(http)];
+  return [...starting, listApprovalsTool(http), decideTool(http)];
+}
+
+/** The call ends with its client and with the caller's grant. */
+function callIn(ctx: RouterContext, { authenticator }: HttpContext, caller: Grant): ToolCall {
+  const { req, res: response } = ctx;
+  const gone = new AbortController();
+  const cancelWatch = authenticator.watch(caller, () => response.destroy());
+  whenClosed(response, () => {
+    cancelWatch();
+    gone.abort();
+  });
+  return { caller, req, signal: gone.signal };
+}
+
+/** Headers that the protocol reads. */
+const READ: readonly string[] = ['accept', 'mcp-protocol-version', 'mcp-method', 'mcp-name'];
+
+/** The request for the SDK, without its body, which is read already. The host of its address has no meaning. */
+function requestOf({ req, signal }: ToolCall): Request {
+  const headers = new Headers({ 'Content-Type': 'application/json' });
+  for (const name of READ) for (const value of sentIn(req, name)) headers.append(name, value);
+  return new Request('http://localhost/mcp', { method: 'POST', headers, signal });
+}
+
+function sentIn({ headersDistinct }: IncomingMessage, name: string): readonly string[] {
+  return headersDistinct[name] ?? [];
+}
+
+async function answered(ctx: RouterContext, http: HttpContext, response: Response): Promise<Answer> {
+  const { status, body } = response;
+  const type = response.headers.get('Content-Type');
+  if (body === null || type === null) return { status, body: null };
+  if (!type.startsWith('text/event-stream')) return { status, type, body: await response.text() };
+  const headers = { 'Content-Type': type, 'X-Accel-Buffering': 'no' };
+  return { status, headers, body: chunkedBody(buffersIn(body), { http, response: ctx.res }) };
+}
+
+async function* buffersIn(body: ReadableStream<Uint8Array>): AsyncGenerator<Buffer> {
+  for await (const bytes of body) yield Buffer.from(bytes);
+}

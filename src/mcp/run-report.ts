@@ -1,0 +1,79 @@
+/** A run as a tool returns it: in the form of a poll, and in words with what to do next. */
+import type { HttpContext } from '../http/route.js';
+import { foundRun, resultOf } from '../http/routes/runs.js';
+import { isRunId } from '../http/route.js';
+import type { Caller } from '../keys/caller.js';
+import type { RunSummary } from '../projections/run-summary.js';
+import { summaryOf } from '../projections/run-summary.js';
+import { mayDecide } from '../run/approvals.js';
+import { RunUnknown } from '../run/errors.js';
+import type { RunPause, RunState } from '../run/state.js';
+import { openPauseOf } from '../run/state.js';
+import type { ToolAnswer } from './tool.js';
+
+/** A run by the id in a call. @throws {RunUnknown} */
+export async function runIn(http: HttpContext, runId: string): Promise<RunSummary> {
+  if (!isRunId(runId)) throw new RunUnknown({ runId });
+  return await foundRun(http, runId);
+}
+
+/** Reports a run as it is now. @throws {RunUnknown} */
+export async function reportOf(http: HttpContext, runId: string, caller: Caller): Promise<ToolAnswer> {
+  const run = await runIn(http, runId);
+  const state = run.status === 'paused' ? await http.withinDeadline(http.queries.state(runId)) : null;
+  const pause = state && openPauseOf(state);
+  // Of the same moment as the pause in the words.
+  const shown = state === null ? run : summaryOf(state);
+  const texts = state !== null && pause !== null ? pauseTexts(state, pause, caller) : textsOf(shown);
+  return { texts, structured: { ...(await resultOf(http, shown)) } };
+}
+
+function textsOf(run: RunSummary): readonly string[] {
+  const { id, status, finalDraft, error, activeNode } = run;
+  switch (status) {
+    case 'completed':
+      return [`Run ${id} is completed: ${progressOf(run)}. Its final draft follows.`, finalDraft ?? ''];
+    case 'failed':
+      return [`Run ${id} has failed: ${error ?? 'its record names no reason'}`];
+    case 'pending':
+      return [`Run ${id} waits for a free place. Call await_run to wait for its end or its next pause.`];
+    case 'running':
+    // A pause that was decided: the run goes on.
+    case 'paused':
+      return [
+        `Run ${id} is running: ${activeNode === null ? 'it begins' : `node "${activeNode}" is active`}, ` +
+          `${progressOf(run)}. Call await_run to wait for its end or its next pause.`,
+      ];
+  }
+}
+
+function progressOf({ iterationCount, criticScore }: RunSummary): string {
+  const drafts = iterationCount === 1 ? '1 draft' : `${iterationCount ?? 0} drafts`;
+  return criticScore === null ? drafts : `${drafts}, last score ${criticScore}`;
+}
+
+function pauseTexts(run: RunState, pause: RunPause, caller: Caller): readonly string[] {
+  const { draft } = run.progress.shown;
+  const nodes = pause.nextNodes.map((node) => `"${node}"`).join(', ');
+  const summary = `Run ${run.runId} is paused before ${nodes}: ${progressOf(summaryOf(run))}.`;
+  const text = `${summary} ${decisionText(run, pause, caller)}${draft === null ? '' : ' Its current draft follows.'}`;
+  return draft === null ? [text] : [text, draft];
+}
+
+/** What decides a pause. */
+function decisionText(run: RunState, { seq, reason }: RunPause, caller: Caller): string {
+  const call = `call decide with run_id "${run.runId}" and expected_seq ${seq}`;
+  if (!mayDecide(run, caller))
+    return 'This key may not decide it: tell the person that it waits, list_approvals shows for whom.';
+  if (reason === 'budget') return `${budgetText(run.runId, seq)} To end the run, ${call} and action reject.`;
+  return `A person decides it: show them the draft, then ${call} and action approve, modify or reject.`;
+}
+
+/** A tool has no argument for a new total. */
+function budgetText(runId: string, seq: number): string {
+  const body = `{"action": "approve", "expected_seq": ${seq}, "budget": {…}}`;
+  return (
+    'Its next calls would pass its budget: `budget` has what is spent and what is needed. To go on, a person sets a new ' +
+    `total in the console or with POST /api/councils/run/${runId}/approve and ${body}.`
+  );
+}

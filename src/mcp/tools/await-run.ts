@@ -1,0 +1,55 @@
+/** The tool await_run: waits for the end of a run or its next pause. */
+import { tooMany } from '../../http/concurrency.js';
+import type { HttpContext } from '../../http/route.js';
+import type { RunSummary } from '../../projections/run-summary.js';
+import type { RunEvent } from '../../run/events.js';
+import { inlinedSchema } from '../inlined-schema.js';
+import { reportOf, runIn } from '../run-report.js';
+import type { Tool } from '../tool.js';
+import { toolOf } from '../tool.js';
+
+/** Calls that wait at once, each with a watcher of its run; further ones are refused. */
+const MAX_WAITING = 1_000;
+
+export function awaitRunTool(http: HttpContext): Tool {
+  let waiting = 0;
+  return toolOf(http.schemas, {
+    name: 'await_run',
+    description:
+      'Waits until a run is completed, has failed or is paused, or until timeout_s has passed, and returns its state. ' +
+      'Call it again while the run is running. At a pause it says what waits and how to decide it.',
+    scope: 'read',
+    input: 'await-run-call.json',
+    output: inlinedSchema(http.schemas, 'run-result.json'),
+    isReading: true,
+    async call({ run_id: runId, timeout_s: timeoutS }, { caller, signal }) {
+      const run = await runIn(http, runId);
+      if (run.status === 'pending' || run.status === 'running') {
+        if (waiting >= MAX_WAITING) throw tooMany();
+        waiting += 1;
+        await untilSettled(http, run, { maxMs: timeoutS * 1_000, signal }).finally(() => (waiting -= 1));
+      }
+      return await reportOf(http, runId, caller);
+    },
+  });
+}
+
+/** Resolves when the run has ended or paused, or after a time, or when the signal aborts. */
+async function untilSettled(
+  http: HttpContext,
+  { id, seq }: RunSummary,
+  { maxMs, signal }: { readonly maxMs: number; readonly signal: AbortSignal },
+): Promise<void> {
+  const waiting = new AbortController();
+  const stop = (): void => waiting.abort();
+  const onEvent = ({ type }: RunEvent): void => void (type === 'RunPaused' && stop());
+  const cancel = http.system.after(maxMs, stop);
+  signal.addEventListener('abort', stop);
+  if (signal.aborted) stop();
+  try {
+    await http.feed.follow(id, { from: seq + 1, onEvent, signal: waiting.signal });
+  } finally {
+    cancel();
+    signal.removeEventListener('abort', stop);
+  }
+}

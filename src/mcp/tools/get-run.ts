@@ -1,0 +1,19 @@
+/** The tool get_run: a run as it is now. */
+import type { HttpContext } from '../../http/route.js';
+import { inlinedSchema } from '../inlined-schema.js';
+import { reportOf } from '../run-report.js';
+import type { Tool } from '../tool.js';
+import { toolOf } from '../tool.js';
+
+export function getRunTool(http: HttpContext): Tool {
+  return toolOf(http.schemas, {
+    name: 'get_run',
+    description:
+      'Returns the state of a run at once: its status, its drafts so far, its result, or the pause that waits.',
+    scope: 'read',
+    input: 'get-run-call.json',
+    output: inlinedSchema(http.schemas, 'run-result.json'),
+    isReading: true,
+    call: ({ run_id: runId }, { caller }) => reportOf(http, runId, caller),
+  });
+}

@@ -1,0 +1,47 @@
+/** The tool start_council: starts a run. */
+import { BlueprintUnknown } from '../../blueprint/errors.js';
+import { isBlueprintId } from '../../blueprint/record.js';
+import type { StartCouncilCall } from '../../generated/schemas.js';
+import { checkOf } from '../../http/body.js';
+import type { BuiltRequest, RunIdentity } from '../../http/idempotency.js';
+import { IDEMPOTENCY_KEY, startRunOnce } from '../../http/idempotency.js';
+import type { HttpContext } from '../../http/route.js';
+import { buildBlueprintRequest, builtInCouncil } from '../../http/routes/runs.js';
+import { inlinedSchema } from '../inlined-schema.js';
+import { actingRequest } from '../acting-request.js';
+import type { Tool } from '../tool.js';
+import { toolOf } from '../tool.js';
+
+/** Starts a run, as POST /api/councils/run and POST /api/councils/{blueprint_id}/run do. */
+export function startCouncilTool(http: HttpContext): Tool {
+  const bodyIn = checkOf(http.schemas, 'run-request.json');
+  const builtIn = builtInCouncil(http);
+  return toolOf(http.schemas, {
+    name: 'start_council',
+    description:
+      'Starts a council of language models on a topic and returns the run_id at once. The run takes minutes: then call ' +
+      'await_run until it is completed or paused. With god_mode it pauses before each node for a person to decide. A ' +
+      'budget bounds what it may cost.',
+    scope: 'run',
+    input: 'start-council-call.json',
+    output: inlinedSchema(http.schemas, 'run-start.json'),
+    isReading: false,
+    async call({ council, topic, god_mode: godMode, budget, idempotency_key: key }, { caller, req }) {
+      if (council !== undefined && !isBlueprintId(council)) throw new BlueprintUnknown({ blueprintId: council });
+      const body = bodyIn({ input_topic: topic, god_mode: godMode ?? null, budget: budget ?? null });
+      const buildRequest = (run: RunIdentity): BuiltRequest | Promise<BuiltRequest> =>
+        council === undefined
+          ? builtIn(run, body.value)
+          : buildBlueprintRequest(http, { run, body: body.value, blueprintId: council });
+      const request = actingRequest(req, pathOf(council), key === undefined ? {} : { [IDEMPOTENCY_KEY]: key });
+      const { body: started } = await startRunOnce(request, http, { body, caller, buildRequest });
+      const text = `Run ${started.run_id} has started. Call await_run with this run_id and timeout_s 50.`;
+      return { texts: [text], structured: { ...started } };
+    },
+  });
+}
+
+/** The path of the same start by REST: the same idempotency key there gives the same run. */
+function pathOf(council: StartCouncilCall['council']): string {
+  return council === undefined ? '/api/councils/run' : `/api/councils/${encodeURIComponent(council)}/run`;
+}

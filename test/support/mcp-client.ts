@@ -1,0 +1,52 @@
+/** The official client of the Model Context Protocol. It checks each result against the tool's output schema. */
+import type { CallToolResult, Tool } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { expect } from 'chai';
+import { bearer } from './keys.js';
+
+/** The protocol with its handshake (2025), and the one without (2026). */
+export type Era = 'legacy' | 'auto';
+
+export interface McpClient {
+  tools(): Promise<readonly Tool[]>;
+  /** The result of a call, which must succeed. */
+  call(tool: string, args?: Record<string, unknown>): Promise<Called>;
+  /** The text of a call's error. */
+  refusal(tool: string, args?: Record<string, unknown>): Promise<string>;
+  close(): Promise<void>;
+}
+
+export interface Called {
+  readonly text: string;
+  readonly structured: unknown;
+}
+
+export async function mcpClient(
+  url: string,
+  { key, era = 'legacy' }: { key?: string; era?: Era } = {},
+): Promise<McpClient> {
+  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode: era } });
+  const requestInit = { headers: key === undefined ? {} : bearer(key) };
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit }));
+  await client.listTools();
+  const result = (name: string, args: Record<string, unknown>): Promise<CallToolResult> =>
+    client.callTool({ name, arguments: args });
+  return {
+    tools: async () => (await client.listTools()).tools,
+    async call(tool, args = {}) {
+      const called = await result(tool, args);
+      expect(called.isError, textOf(called)).not.to.equal(true);
+      return { text: textOf(called), structured: called.structuredContent };
+    },
+    async refusal(tool, args = {}) {
+      const called = await result(tool, args);
+      expect(called.isError, textOf(called)).to.equal(true);
+      return textOf(called);
+    },
+    close: () => client.close(),
+  };
+}
+
+function textOf({ content }: CallToolResult): string {
+  return content.map((block) => (block.type === 'text' ? block.text : '')).join('\n');
+}
