@@ -26,9 +26,16 @@ const SCOPES: Readonly<Record<string, Scope>> = {
 
 const ACCEPT = { Accept: 'application/json, text/event-stream' };
 const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
-const calling = (name: string, args: object): object => ({
+const calling = (name: string, args: object) => ({
   ...{ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name, arguments: args } },
 });
+
+/** What each message holds without a handshake. */
+const MODERN = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
 
 describe('POST /mcp without keys', () => {
   let service: RunningService;
@@ -86,15 +93,31 @@ describe('POST /mcp without keys', () => {
   });
 
   it('opens no subscription', async () => {
-    const meta = {
-      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-      'io.modelcontextprotocol/clientCapabilities': {},
-    };
-    const listen = { _meta: meta, notifications: { toolsListChanged: true } };
+    const listen = { _meta: MODERN, notifications: { toolsListChanged: true } };
     const headers = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'subscriptions/listen' };
     const { text } = await post({ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params: listen }, headers);
     expect(text).to.include('"error"').and.to.include('imit reached');
+  });
+
+  it('begins its answer at once while it waits, so that proxies keep the connection open', async () => {
+    const runId = await rest.start();
+    const { params, ...about } = calling('await_run', { run_id: runId, timeout_s: 50 });
+    const modern = { ...about, params: { ...params, _meta: MODERN } };
+    const headers = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': 'await_run' };
+    for (const [message, more] of [
+      [{ ...about, params }, {}],
+      [modern, headers],
+    ] as const) {
+      const leave = new AbortController();
+      const response = await fetch(`${service.url}/mcp`, {
+        ...{ method: 'POST', body: JSON.stringify(message), signal: leave.signal },
+        headers: { 'Content-Type': 'application/json', ...ACCEPT, ...more },
+      });
+      const first = await response.body?.getReader().read();
+      expect(Buffer.from(first?.value ?? []).toString()).to.match(/^:/);
+      leave.abort();
+    }
+    await untilTrue(() => service.context.feed.size === 0);
   });
 
   it('leaves nothing behind of a client that goes away while it waits for a run', async () => {
