@@ -27,7 +27,10 @@ export const REQUESTS = {
     ...files.filter((name) => name.endsWith('-call.json')),
     ...files.filter((name) => name.endsWith('-query.json')),
   ],
-  'long-requests': ['blueprint-create.json', 'blueprint-update.json', 'try-request.json'],
+  'long-requests': [
+    ...['blueprint-create.json', 'blueprint-update.json', 'try-request.json'],
+    ...['chat-request.json', 'response-request.json'],
+  ],
 };
 
 /** The generated modules, by name in src/generated. Requests with long lists report only the first broken rule. */

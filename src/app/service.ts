@@ -33,10 +33,9 @@ import { addressOf, listen } from './listen.js';
 import { checkKeys, warnOfExposure } from './start-rules.js';
 import { queueEarlyRequests } from './early-requests.js';
 import { OpenCount } from '../system/open-count.js';
-import { metricsRoute } from '../telemetry/metrics-route.js';
 import type { TraceExporter } from '../telemetry/trace-exporter.js';
+import { PROBLEM_FORMS, doorsOf } from './doors.js';
 import { metricsWith } from './metrics.js';
-import { mcpRoutes } from '../mcp/route.js';
 import { exportTraces } from './traces.js';
 import { OFFLINE_MODEL } from '../models/offline.js';
 
@@ -117,6 +116,7 @@ function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string
     ...{ system, isLoopback: isLoopbackAddress(address) },
     ...{ isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins },
     ...{ limits: limitsOf(config.limits, system), unsent: new UnsentBytes(), streams: new OpenCount() },
+    problemForms: PROBLEM_FORMS,
     onFault: (requestId: string | null, err: unknown): void =>
       logger.error({ ...(requestId === null ? { edge: 'ws' } : { requestId }), err }, 'request: fault'),
   };
@@ -126,7 +126,7 @@ function serverOf({ maxFiles = null, system, logger }: ServiceDeps): Server {
   // The HTTP layer checks the Host and answers with a `detail`; Node would answer without one.
   const server = createServer({ requireHostHeader: false });
   boundConnections(server, { maxFiles, system, logger });
-  return server.on('clientError', refuseUnreadable).on('checkExpectation', refuseExpectation);
+  return server.on('clientError', refuseUnreadable).on('checkExpectation', refuseExpectation(PROBLEM_FORMS));
 }
 
 /** A function that reports the service's address at its first call. */
@@ -169,7 +169,7 @@ function serveContext(server: Server, { context, edge, config, deps, traces }: S
     deliberation: (runId) => audits.deliberation(runId),
     prompt: (runId, at) => audits.prompt(runId, at),
     ...{ blueprints, blueprintList, documents, documentList },
-    doors: (http) => [metricsRoute(metrics, config.metricsToken), ...mcpRoutes(http)],
+    doors: doorsOf(context, config, metrics),
     uploadDir: deps.dataDir.tmpDir,
     ready: () => readiness.isReady(),
     unreachableModels: () => model.unreachable(),

@@ -21,7 +21,7 @@ import { inspectGraph, warningsOf } from './validate.js';
 const RESERVED_IDS: ReadonlySet<string> = new Set(['run', 'runs', 'upload-pdf', 'validate', '.', '..']);
 
 /** The client's part of a blueprint. */
-type Council = Pick<Blueprint, 'name' | 'nodes' | 'edges' | 'fallbacks' | 'approvals' | 'budget'>;
+type Council = Pick<Blueprint, 'name' | 'nodes' | 'edges' | keyof Optional>;
 
 /** Whether a text is a blueprint id: 1 to 128 letters, digits, `-`, `_`, `.`, and not reserved. */
 export function isBlueprintId(text: string): boolean {
@@ -49,7 +49,8 @@ export function updatedBlueprint(current: Blueprint, change: BlueprintUpdate, sa
   const { id, version, createdAt } = current;
   const { name = current.name, nodes = current.nodes, edges = current.edges } = change;
   const { fallbacks = current.fallbacks, approvals = current.approvals, budget = current.budget } = change;
-  const council = councilOf({ name, nodes, edges, ...given({ fallbacks, approvals, budget }) });
+  const { model_options = current.model_options } = change;
+  const council = councilOf({ name, nodes, edges, ...given({ fallbacks, approvals, budget, model_options }) });
   return recordOf(council, { id, version: version + 1, createdAt }, saving);
 }
 
@@ -58,18 +59,20 @@ export function councilOf({ name, nodes, edges = [], ...optional }: BlueprintCre
   return { name, nodes: nodes.map(savedNode), edges: edges.map(savedEdge), ...given(optional) };
 }
 
-type Optional = Pick<Council, 'fallbacks' | 'approvals' | 'budget'>;
+type Optional = Pick<Blueprint, 'fallbacks' | 'approvals' | 'budget' | 'model_options'>;
 
 /** The optional parts of a council that are neither undefined nor null, and nothing else. */
 function given({
   fallbacks,
   approvals,
   budget,
+  model_options: options,
 }: { readonly [Name in keyof Optional]?: Optional[Name] | null | undefined }): Optional {
   return {
     ...(fallbacks && { fallbacks }),
     ...(approvals && { approvals }),
     ...(budget && { budget }),
+    ...(options && { model_options: options }),
   };
 }
 
@@ -145,7 +148,7 @@ export function isTooLong(record: BlueprintRecord): boolean {
  * might together exceed an append. So every request within the limit can be saved unless its members make it larger,
  * and several updates cannot make a larger blueprint than one request.
  */
-export function sentBytes({ name, nodes, edges, fallbacks, approvals, budget }: Council): number {
+export function sentBytes({ name, nodes, edges, ...optional }: Council): number {
   const plain = councilOf({
     name,
     nodes: nodes.map(({ id }) => ({ id })),
@@ -156,9 +159,7 @@ export function sentBytes({ name, nodes, edges, fallbacks, approvals, budget }: 
     nodes: nodes.map((node, at) => ({ id: node.id, ...nonDefaults(node, plain.nodes[at]) })),
     // An empty list is the default.
     edges: edges.length === 0 ? undefined : edges.map((edge, at) => sentEdge(edge, plain.edges[at])),
-    fallbacks,
-    approvals,
-    budget,
+    ...given(optional),
   };
   return jsonBytes(sent);
 }

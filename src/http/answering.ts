@@ -3,9 +3,10 @@ import type { Context, Next } from 'koa';
 import { RequestRefused, problemOf } from '../api/problems.js';
 import { sendAnswer } from './answer.js';
 import { allowOrigin } from './cors.js';
+import { pathIn, problemFormAt } from './problem-form.js';
 import type { HttpContext } from './route.js';
 
-export type AnsweringDeps = Pick<HttpContext, 'system' | 'corsOrigins' | 'onFault' | 'unsent'>;
+export type AnsweringDeps = Pick<HttpContext, 'system' | 'corsOrigins' | 'onFault' | 'unsent' | 'problemForms'>;
 
 /** Sets the headers of every answer, refuses an unreadable target or Host, and turns errors into answers. */
 export async function answering(ctx: Context, next: Next, http: AnsweringDeps): Promise<void> {
@@ -17,9 +18,9 @@ export async function answering(ctx: Context, next: Next, http: AnsweringDeps): 
     await next();
   } catch (error) {
     const requestId = http.system.uuid();
-    const answer = problemOf(error, requestId);
-    if (answer.status === 500) http.onFault(requestId, error);
-    sendAnswer(ctx, answer, http);
+    const problem = problemOf(error, requestId);
+    if (problem.status === 500) http.onFault(requestId, error);
+    sendAnswer(ctx, problemFormAt(pathIn(ctx), http.problemForms)?.answer(problem) ?? problem, http);
   }
 }
 

@@ -1,5 +1,5 @@
 /** The HTTP application: common checks, routes, and answers where there is no route. */
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { ServerResponse } from 'node:http';
 import type { RouterContext } from '@koa/router';
 import Router from '@koa/router';
@@ -34,7 +34,10 @@ import { providerRoutes } from './routes/providers.js';
 import { historyRoutes } from './routes/history.js';
 import { enforceLimits } from './limits.js';
 import { openApiRoute } from './openapi.js';
+import type { ProblemAnswer } from '../api/problems.js';
 import { RequestRefused } from '../api/problems.js';
+import type { ProblemForm } from './problem-form.js';
+import { problemFormAt } from './problem-form.js';
 import type { HttpContext, HttpDeps, Route } from './route.js';
 import { isEventStream } from './route.js';
 import { openSchemas } from '../api/schemas.js';
@@ -44,7 +47,7 @@ import type { Duplex } from 'node:stream';
 
 export type { HttpDeps } from './route.js';
 
-/** A listener for `http.createServer` that serves everything under /api, and the console. */
+/** A listener for `http.createServer` that serves everything under /api, the doors, and the console. */
 export function httpApp(deps: HttpDeps): RequestListener {
   const http = httpContext(deps);
   const audit = [...historyRoutes(http), ...auditRoutes(http), streamRoute(http), feedRoute(http), ...forkRoutes(http)];
@@ -56,14 +59,9 @@ export function httpApp(deps: HttpDeps): RequestListener {
     ...councilRoutes(http),
     ...diagramRoutes(http),
   ];
-  const routes = [
-    ...served,
-    ...keyRoutes(http),
-    ...sessionRoutes(http),
-    ...http.doors(http),
-    asyncApiRoute(http.schemas),
-  ];
-  const router = routerOf([...routes, openApiRoute(routes, http.schemas)], http);
+  const keys = [...keyRoutes(http), ...sessionRoutes(http)];
+  const routes = [...served, ...keys, ...http.doors.flatMap((door) => door(http)), asyncApiRoute(http.schemas)];
+  const router = routerOf([...routes, openApiRoute(routes, http)], http);
   const app = new Koa();
   // Only errors of writing an answer arrive here: the client has gone.
   app.on('error', () => undefined);
@@ -209,12 +207,15 @@ export function refuseUnreadable(error: Error & { readonly code?: string }, sock
 }
 
 /** A listener for the server's `checkExpectation`, for any expectation but `100-continue`. */
-export function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
-  const body = JSON.stringify({
-    detail: `Expect ${JSON.stringify(request.headers.expect)} is not supported; 100-continue is`,
-  });
-  const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(body) };
-  response.writeHead(417, { Connection: 'close', ...headers }).end(body);
+export function refuseExpectation(forms: readonly ProblemForm[]): RequestListener {
+  return ({ url = '', headers: { expect } }, response) => {
+    const detail = `Expect ${JSON.stringify(expect)} is not supported; 100-continue is`;
+    const problem: ProblemAnswer = { status: 417, body: { detail }, headers: {} };
+    const [path = ''] = url.split('?');
+    const body = JSON.stringify((problemFormAt(path, forms)?.answer(problem) ?? problem).body);
+    const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(body) };
+    response.writeHead(417, { Connection: 'close', ...headers }).end(body);
+  };
 }
 
 /** Uses the private property that the documentation of `clientError` names for this check. */

@@ -17,6 +17,7 @@ const MAX_STALLED_BEATS = 4;
 const MAX_QUEUED_BYTES = 1024 * 1024;
 /** The `retry` field: how long a client waits before it reconnects, in milliseconds. */
 const RETRY_MS = 1_000;
+const RETRY = Buffer.from(`retry: ${RETRY_MS}\n\n`);
 
 /** The abort reason; without one, each signal would create an error. */
 const CLIENT_GONE = 'the client has gone';
@@ -48,6 +49,8 @@ function encodeCursor(cursor: string): Buffer {
 }
 
 interface EventStreamOptions {
+  /** The first bytes. Default: the `retry` field. */
+  readonly opening?: Buffer;
   readonly http: Pick<HttpContext, 'system' | 'onFault' | 'unsent' | 'withinDeadline'>;
   readonly response: ServerResponse;
   /** Sends the events. The answer ends when it resolves, and breaks off when it rejects after the answer has begun. */
@@ -59,8 +62,8 @@ interface EventStreamOptions {
  *
  * @throws what `deliver` throws before the answer begins
  */
-export async function eventStream({ http, response, deliver }: EventStreamOptions): Promise<Readable> {
-  const sink = new EventSink(http, response);
+export async function eventStream({ http, response, deliver, opening }: EventStreamOptions): Promise<Readable> {
+  const sink = new EventSink(http, response, opening);
   deliver(sink).then(
     () => sink.end(),
     (error: unknown) => sink.fail(error),
@@ -90,7 +93,7 @@ export class EventSink {
   #takenBefore = 0;
   #cancelBeat: () => void;
 
-  constructor(http: EventStreamOptions['http'], response: ServerResponse) {
+  constructor(http: EventStreamOptions['http'], response: ServerResponse, opening: Buffer = RETRY) {
     this.#http = http;
     this.#response = response;
     // Node calls `read` as it takes the last bytes of the queue.
@@ -99,7 +102,7 @@ export class EventSink {
     this.begun = new Promise((resolve, reject) => {
       [this.#resolveBegun, this.#rejectBegun] = [resolve, reject];
     });
-    this.#put(Buffer.from(`retry: ${RETRY_MS}\n\n`));
+    this.#put(opening);
     this.#cancelBeat = http.system.after(BEAT_MS, () => this.#beat());
     whenClosed(response, () => {
       this.#cancelBeat();

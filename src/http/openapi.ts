@@ -5,14 +5,19 @@ import { headerObjects } from './cors.js';
 import type { Json } from './components.js';
 import { Components } from './components.js';
 import { IDEMPOTENCY_KEY, KEY_PATTERN } from './idempotency.js';
-import type { Route, Success } from './route.js';
+import type { ProblemForm } from './problem-form.js';
+import { problemStatuses } from './problem-statuses.js';
+import { problemFormAt } from './problem-form.js';
+import type { HttpContext, Route, Success } from './route.js';
 import { TAGS, isEventStream } from './route.js';
 import { SESSION_COOKIE, scopesOf } from '../api/access/authentication.js';
 import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { readRecord } from '../api/schemas.js';
 
+type FormedSchemas = Pick<HttpContext, 'schemas' | 'problemForms'>;
+
 /** GET /api/openapi.json, which the document describes too. */
-export function openApiRoute(others: readonly Route[], schemas: SchemaRegistry): Route {
+export function openApiRoute(others: readonly Route[], { schemas, problemForms }: FormedSchemas): Route {
   const route: Route = {
     method: 'GET',
     path: '/api/openapi.json',
@@ -21,7 +26,10 @@ export function openApiRoute(others: readonly Route[], schemas: SchemaRegistry):
     summary: 'Returns this document',
     tag: 'documentation',
     success: { status: 200, description: 'OpenAPI 3.1', schema: null },
-    handle: async () => ({ status: 200, body: (document ??= openApiDocument([...others, route], schemas)) }),
+    handle: async () => ({
+      status: 200,
+      body: (document ??= openApiDocument([...others, route], { schemas, problemForms })),
+    }),
   };
   // Generated at the first request, so that the start does not wait for it.
   let document: Json | null = null;
@@ -41,12 +49,16 @@ const DESCRIPTION =
   'broken rules in `errors`. In a JSON body null counts as absent, except for keys inside `modified_state`. Limits: 1 MiB ' +
   'for a JSON body, 256 KiB for a blueprint, 50 MiB for an uploaded file.';
 
-function openApiDocument(routes: readonly Route[], schemas: SchemaRegistry): Json {
+function openApiDocument(routes: readonly Route[], { schemas, problemForms }: FormedSchemas): Json {
   const components = new Components(schemas, (propertyName, mapping) => ({ propertyName, mapping }));
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
     const item = (paths[route.path.replace(/\/$/, '')] ??= {});
-    item[route.method.toLowerCase()] = operation(route, { schemas, components });
+    item[route.method.toLowerCase()] = operation(route, {
+      schemas,
+      components,
+      form: problemFormAt(route.path, problemForms),
+    });
   }
   return {
     openapi: '3.1.0',
@@ -91,6 +103,8 @@ function security(route: Route): readonly Json[] {
 }
 
 interface DocumentDeps {
+  /** The form of the route's errors, or undefined if it is that of this service. */
+  readonly form: ProblemForm | undefined;
   readonly schemas: SchemaRegistry;
   readonly components: Components;
 }
@@ -100,9 +114,10 @@ function operation(route: Route, deps: DocumentDeps): Json {
   const { success, otherSuccess, errors = [], body, description } = route;
   const limited: readonly AnswerHeader[] = route.isProbe === true ? [] : ['RateLimit', 'RateLimit-Policy'];
   const tagged: readonly AnswerHeader[] = route.isConditional === true ? ['ETag', ...limited] : limited;
-  const problems = problemStatuses(route).map((status) => {
+  const statuses = new Set(problemStatuses(route).map((status) => deps.form?.statusOf(status) ?? status));
+  const problems = [...statuses].map((status) => {
     const headers = [...(PROBLEM_HEADERS[status] ?? []), ...limited];
-    return [status, problem(STATUS_CODES[status] ?? 'Problem', components, headers)];
+    return [status, problem(STATUS_CODES[status] ?? 'Problem', deps, headers)];
   });
   const unchanged = { description: 'Nothing has changed since the sent ETag', ...withHeaders(tagged) };
   return {
@@ -120,7 +135,7 @@ function operation(route: Route, deps: DocumentDeps): Json {
       ...(route.nothing !== undefined && { 204: { description: route.nothing } }),
       ...(route.isConditional === true && { 304: unchanged }),
       ...Object.fromEntries(problems),
-      default: problem('Any other problem', components),
+      default: problem('Any other problem', deps),
     },
   };
 }
@@ -158,30 +173,8 @@ const JSON_TYPE = 'application/json';
 const ANY_OBJECT: Json = { type: 'object', additionalProperties: true };
 const TEXT: Json = { type: 'string' };
 
-/** The statuses of a route's problems: its own, and those that follow from its parameters. */
-function problemStatuses(route: Route): readonly number[] {
-  const { path, body, query, isKeyed = false, hasUnknown = path.includes('{'), problems = [] } = route;
-  const statuses = new Set([...problems, ...accessProblems(route)]);
-  if (route.isProbe !== true) statuses.add(429);
-  if (hasUnknown) statuses.add(404);
-  if (isKeyed) statuses.add(409);
-  if (body !== undefined) statuses.add(413).add(415);
-  if (body !== undefined || query !== undefined || isKeyed) statuses.add(422);
-  return [...statuses].sort((a, b) => a - b);
-}
-
-/** The statuses of problems before a route is reached. */
-function accessProblems({ method, access, isProbe = false }: Route): readonly number[] {
-  const forbidden = method === 'GET' ? [] : [403];
-  // 400: a request without a Host header, or with two.
-  if (access === 'open') return [isProbe ? 400 : 421, ...forbidden];
-  if (scopesOf(access).length > 0) forbidden.push(403);
-  // 503: the log may have to be asked for the key.
-  return [421, ...forbidden, 401, 429, 503];
-}
-
-function problem(description: string, components: Components, headers: readonly AnswerHeader[] = []): Json {
-  const schema = components.schemaOf('problem.json');
+function problem(description: string, deps: DocumentDeps, headers: readonly AnswerHeader[] = []): Json {
+  const schema = deps.components.schemaOf(deps.form?.schema ?? 'problem.json');
   return { description, ...withHeaders(headers), content: { [JSON_TYPE]: { schema } } };
 }
 

@@ -36,6 +36,7 @@ import type { SourceRules } from '../api/access/request-source.js';
 import type { Answer } from './answer.js';
 import type { BodyReader } from './body.js';
 import type { QueryReader } from './query.js';
+import type { ProblemForm } from './problem-form.js';
 import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 
 /** The dependencies of the HTTP layer. */
@@ -92,10 +93,12 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   /** The configured providers of models, the default first. */
   readonly providers: () => readonly ProviderRecord[];
   readonly limits: Limits;
-  /** Routes of other folders at the edge. */
-  readonly doors: (http: HttpContext) => readonly Route[];
   /** Counts the open event streams. */
   readonly streams: OpenCount;
+  /** Doors for other programs, each with routes of its own. */
+  readonly doors: readonly Door[];
+  /** The forms of errors under the paths of doors. */
+  readonly problemForms: readonly ProblemForm[];
   /** The bound on unsent bytes of all connections. */
   readonly unsent: Pick<UnsentBytes, 'update' | 'forget'>;
   readonly system: System;
@@ -117,6 +120,9 @@ export interface HttpContext extends HttpDeps {
   /** Awaits work on the log until its deadline, then throws the error of `late`. */
   withinDeadline<T>(work: Promise<T>, late?: () => Error): Promise<T>;
 }
+
+/** The routes of a door for other programs. It adds no rule of a run. */
+export type Door = (http: HttpContext) => readonly Route[];
 
 /** A successful answer. */
 export interface Success {
@@ -151,6 +157,7 @@ export const TAGS = {
   documents: 'PDF files that agents can search.',
   keys: 'API keys, sessions for browsers, and tickets for sockets and event streams.',
   health: 'Liveness, readiness and metrics.',
+  openai: "Councils as models of OpenAI's API.",
   mcp: 'The service as tools of assistants and editors, by the Model Context Protocol.',
   documentation: 'Machine-readable descriptions of the API.',
 } as const;

@@ -50,6 +50,11 @@ export class RunFeed {
     return this.#audiences.size;
   }
 
+  /** The number of watchers of a run. */
+  watchersOf(runId: string): number {
+    return this.#audiences.get(runId)?.watchers.size ?? 0;
+  }
+
   /** Takes the next event of the subscription, of any stream. */
   onEventFolded(recorded: RecordedEvent): void {
     const runId = runIdOf(recorded.stream);

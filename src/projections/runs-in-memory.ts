@@ -64,6 +64,11 @@ export class RunsInMemory {
     return this.#views.size;
   }
 
+  /** Whether a run has a watcher. */
+  isWatched(runId: string): boolean {
+    return (this.#views.get(runId)?.watchers ?? 0) > 0;
+  }
+
   /**
    * Folds one event of the log; skips events that are folded already.
    *

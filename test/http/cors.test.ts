@@ -44,6 +44,7 @@ describe('Cross-origin access', () => {
     expect(exposed).to.have.members([
       'Allow',
       'Content-Location',
+      'Council-Run-Id',
       'ETag',
       'Link',
       'Location',

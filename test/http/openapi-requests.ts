@@ -31,6 +31,7 @@ export async function sendEach({ baseUrl, pdf, onSent }: Requests): Promise<void
   await readRun(client, await finishedRun(client));
   await keepBlueprint(client);
   await decidePause(client);
+  await callAsModel(client);
   await keepDocument(client, pdf);
   await askForTools(client);
   // The last request, because after the first key every request needs one.
@@ -147,6 +148,22 @@ async function decidePause(client: Client): Promise<void> {
   await client.POST('/api/councils/run/{run_id}/approve', { params, body: decision });
   await client.POST('/api/councils/run/{run_id}/cancel', { params, body: {} });
   await client.DELETE('/api/councils/{blueprint_id}', { params: council });
+}
+
+async function callAsModel(client: Client): Promise<void> {
+  const { data: models } = await client.GET('/v1/models');
+  if (given(given(models).data[0]).id !== 'council') throw new Error('The built-in council is no model');
+  const messages = [{ role: 'user', content: 'Trees' }];
+  const { data: chat } = await client.POST('/v1/chat/completions', { body: { model: 'council', messages } });
+  const content: string = given(given(chat).choices[0]).message.content;
+  if (content === '') throw new Error('The completion is empty');
+  // @ts-expect-error A model is a string.
+  await client.POST('/v1/responses', { body: { model: 1, input: 'Trees' } }).catch(() => undefined);
+  const { data: response } = await client.POST('/v1/responses', { body: { model: 'council', input: 'Trees' } });
+  const params = { path: { response_id: given(response).id } };
+  const { data: found } = await client.GET('/v1/responses/{response_id}', { params });
+  if (given(found).status !== 'completed') throw new Error('The response is not completed');
+  await client.POST('/v1/responses/{response_id}/cancel', { params });
 }
 
 async function keepDocument(client: Client, pdf: Blob): Promise<void> {

@@ -17,6 +17,8 @@ const SEED = Number(process.env['SEED'] ?? 20261122);
 const REQUESTS = Number(process.env['REQUESTS'] ?? (IS_SOAK ? 1_000_000 : 800));
 /** Concurrent clients. */
 const CLIENTS = 8;
+/** How long a client waits for the run of a chat, in milliseconds. */
+const MAX_WAIT_MS = 2_000;
 /** The most ids of each kind that the test remembers. */
 const MAX_IDS = 50;
 
@@ -53,11 +55,16 @@ describe(`Random requests (SEED=${SEED})`, () => {
         if (IS_SOAK && left % Math.ceil(REQUESTS / 10) === 0) heaps.push(heapMb());
         const request = next();
         const told = JSON.stringify({ ...request, body: request.body === null ? null : String(request.body) });
-        const { reply, isWhole } = await exchange(request);
+        const answer = await exchange(request);
+        if (answer === null) continue;
+        const { reply, isWhole } = answer;
         answers.set(reply.status, (answers.get(reply.status) ?? 0) + 1);
         if (isWhole) expectDocumented(request, reply);
         const isRefusedForNow = reply.status === 503 && reply.headers.has('Retry-After');
-        expect(reply.status < 500 || isRefusedForNow, `${told}: ${reply.status} ${reply.text}`).to.equal(true);
+        // A chat answers with the error of its run.
+        const hasRunFailed = reply.status === 502 && reply.text.includes('"code":"run_failed"');
+        const isNoFault = reply.status < 500 || isRefusedForNow || hasRunFailed;
+        expect(isNoFault, `${told}: ${reply.status} ${reply.text}`).to.equal(true);
         if (reply.status >= 400 && request.method !== 'HEAD')
           expect(JSON.parse(reply.text), told).to.have.any.keys('detail', 'error');
         remember(ids, reply);
@@ -79,10 +86,18 @@ describe(`Random requests (SEED=${SEED})`, () => {
   const send = ({ path, headers, ...init }: Sent): Promise<Response> =>
     fetch(service.url + path, { redirect: 'manual', ...init, headers: { ...bearer(admin), ...headers } });
 
-  /** An answer, or only the beginning of a stream. */
+  /** An answer, or only the beginning of a stream, or null if a paused run keeps the client waiting. */
   async function exchange({ path, method, headers, body, isStream }: RandomRequest) {
-    const response = await send({ path, method, headers: sendable(headers), body });
-    const isOpen = isStream && response.ok;
+    const leave = new AbortController();
+    const timer = path.startsWith('/v1/') ? setTimeout(() => leave.abort(), MAX_WAIT_MS) : undefined;
+    const sent = send({ path, method, headers: sendable(headers), body, signal: leave.signal });
+    const response = await sent.catch((error: unknown) => {
+      if (leave.signal.aborted) return null;
+      throw error;
+    });
+    clearTimeout(timer);
+    if (response === null) return null;
+    const isOpen = isStream && response.ok && response.headers.get('Content-Type')?.includes('json') === false;
     const text = isOpen ? '' : await response.text();
     if (isOpen) await response.body?.cancel();
     const reply: Reply = { status: response.status, headers: response.headers, text };
@@ -93,6 +108,7 @@ describe(`Random requests (SEED=${SEED})`, () => {
     const documents = (await (await send({ path: '/api/documents' })).json()) as readonly { readonly id: string }[];
     return new Map([
       ['run_id', []],
+      ['response_id', []],
       ['blueprint_id', ['run', 'try']],
       ['document_id', documents.map(({ id }) => id)],
       ['name', ['other']],
@@ -127,6 +143,7 @@ function remember(ids: Map<string, string[]>, { status, text }: Reply): void {
     ids.set(kind, known.slice(-MAX_IDS));
   };
   for (const [, id = ''] of text.matchAll(/"run_id":"([^"]+)"/g)) add('run_id', id);
+  for (const [, id = ''] of text.matchAll(/"id":"(resp_[0-9a-f]{32})"/g)) add('response_id', id);
   const made = /^\{"id":"([^"\\]+)"/.exec(text)?.[1];
   if (made !== undefined && text.includes('"nodes":')) add('blueprint_id', made);
 }

@@ -66,9 +66,10 @@ describe('A client of the rich stream that does not read', () => {
       isOwnHost: () => true,
       corsOrigins: [],
       limits: NO_LIMITS,
+      problemForms: [],
       unsent: new UnsentBytes({ maxInAll: MAX_IN_ALL }),
       streams: new OpenCount(),
-      doors: () => [],
+      doors: [],
       ...NO_KEYS,
     };
     const server = createServer(

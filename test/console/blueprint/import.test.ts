@@ -39,8 +39,11 @@ const DRAWN = {
 describe('A blueprint from a file', () => {
   const { draft, notes } = importBlueprint(JSON.stringify(DRAWN), 'board.json');
 
-  it('keeps its approval rule, budget and fallbacks', () => {
-    const kept = { approvals: { quorum: 2 }, budget: { usd: 0.5 }, fallbacks: ['other'] };
+  it('keeps its approval rule, budget, fallbacks and model options', () => {
+    const kept = {
+      ...{ approvals: { quorum: 2 }, budget: { usd: 0.5 }, fallbacks: ['other'] },
+      model_options: { god_mode: true },
+    };
     const read = importBlueprint(JSON.stringify({ ...DRAWN, ...kept }), 'board.json');
     expect(read.draft).to.deep.include(kept);
     expect(read.notes).to.deep.equal(notes);

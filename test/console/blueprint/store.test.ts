@@ -81,8 +81,8 @@ describe('The editor of a blueprint', () => {
     expect(editor.draft.value.name).to.equal('Writer and critic');
   });
 
-  it('keeps a saved budget and saved fallbacks in edits of other fields, also of a deleted blueprint', async () => {
-    const kept = { budget: { tokens: 9_000 }, fallbacks: ['other'] };
+  it('keeps a saved budget, saved fallbacks and model options in edits of other fields, also of a deleted blueprint', async () => {
+    const kept = { budget: { tokens: 9_000 }, fallbacks: ['other'], model_options: { god_mode: true } };
     const editor = await opened({ ...STARTER, ...kept });
     editor.edit(renamed(editor, 'Other'));
     expect(await editor.save()).to.deep.include(kept);

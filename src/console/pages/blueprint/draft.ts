@@ -7,6 +7,7 @@ import type {
   BlueprintNode,
   BlueprintUpdate,
   Budget,
+  ModelOptions,
   NodeRole,
 } from '../../../generated/schemas.js';
 
@@ -18,24 +19,28 @@ export interface Draft {
   readonly budget?: Budget | undefined;
   /** Models that nodes without their own fallbacks ask instead. */
   readonly fallbacks?: string[] | undefined;
+  /** How programs run it as a model. */
+  readonly model_options?: ModelOptions | undefined;
 }
 
-type Options = Pick<BlueprintCreate, 'approvals' | 'budget' | 'fallbacks'>;
+type Options = Pick<BlueprintCreate, 'approvals' | 'budget' | 'fallbacks' | 'model_options'>;
 
 /** The optional fields of a blueprint that a draft has. */
-function optionsOf({ approvals, budget, fallbacks }: Pick<Draft, keyof Options>): Options {
+function optionsOf({ approvals, budget, fallbacks, model_options }: Pick<Draft, keyof Options>): Options {
   return {
     ...(approvals !== undefined && { approvals }),
     ...(budget !== undefined && { budget }),
     ...(fallbacks !== undefined && { fallbacks }),
+    ...(model_options !== undefined && { model_options }),
   };
 }
 
 /** The optional fields of a JSON object; those of the wrong kind are left out. */
-export function optionsIn({ approvals, budget, fallbacks }: Readonly<Record<string, unknown>>): Options {
+export function optionsIn({ approvals, budget, fallbacks, model_options }: Readonly<Record<string, unknown>>): Options {
   return {
     ...(isRecord(approvals) && { approvals }),
     ...(isRecord(budget) && { budget }),
+    ...(isRecord(model_options) && { model_options }),
     ...(Array.isArray(fallbacks) && { fallbacks: fallbacks.map(String) }),
   };
 }
@@ -107,6 +112,7 @@ export function updateOf(draft: Draft, saved: Pick<Blueprint, keyof Options>): B
     ...(had.approvals !== undefined && { approvals: null }),
     ...(had.budget !== undefined && { budget: null }),
     ...(had.fallbacks !== undefined && { fallbacks: null }),
+    ...(had.model_options !== undefined && { model_options: null }),
     ...bodyOf(draft),
   };
 }

@@ -27,6 +27,7 @@ const KNOWN = [
   'approvals',
   'budget',
   'fallbacks',
+  'model_options',
   'id',
   'version',
   'createdAt',

@@ -1,0 +1,114 @@
+/** Follows a run for a connection, and cancels the run of a foreground request whose clients have gone. */
+import type { ServerResponse } from 'node:http';
+import { RequestRefused, isFault } from '../api/problems.js';
+import { ServiceStopping } from '../errors.js';
+import { whenClosed } from '../http/answer.js';
+import type { HttpContext } from '../http/route.js';
+import type { Grant } from '../keys/caller.js';
+import type { RunEvent } from '../run/events.js';
+import type { RunState } from '../run/state.js';
+import { isFinished, pauseOf } from '../run/state.js';
+import { foldNext } from '../run/stream.js';
+
+export interface FollowDeps {
+  readonly http: HttpContext;
+  /** Whether a socket, an event stream or a request of this instance follows a run. */
+  readonly isFollowed: (runId: string) => boolean;
+  /** Counts a request that follows a run, before it starts one, until its response is closed. @throws {RequestRefused} 503 */
+  readonly takePlace: (response: ServerResponse) => void;
+}
+
+/** How long a client that was cut off may take to come back before its run is cancelled, in milliseconds. */
+const RETURN_MS = 1_000;
+
+/** A connection that follows a run. */
+export interface Connection {
+  readonly runId: string;
+  readonly caller: Grant;
+  /** Whether the run is cancelled when its last such connection has gone. */
+  readonly isForeground: boolean;
+}
+
+/** Ends a response when its caller's grant ends. @param signal aborts when the response is closed */
+export function endWithGrant(
+  { authenticator }: HttpContext,
+  {
+    caller,
+    response,
+    signal,
+  }: { readonly caller: Grant; readonly response: ServerResponse; readonly signal: AbortSignal },
+): void {
+  const stop = authenticator.watch(caller, () => response.destroy());
+  whenAborted(signal, stop);
+}
+
+/** Calls back when a signal aborts, or at once if it has. */
+export function whenAborted(signal: AbortSignal, onAborted: () => void): void {
+  if (signal.aborted) onAborted();
+  else signal.addEventListener('abort', onAborted, { once: true });
+}
+
+/** Waits for the end of a run. @throws {ServiceStopping}, or {RequestRefused} if the client has gone */
+export async function endOf(deps: FollowDeps, connection: Connection, response: ServerResponse): Promise<RunState> {
+  const gone = new AbortController();
+  whenClosed(response, () => gone.abort('the client has gone'));
+  endWithGrant(deps.http, { caller: connection.caller, response, signal: gone.signal });
+  const run = await follow(deps, connection, { signal: gone.signal, onState: () => undefined });
+  if (run !== null) return run;
+  // Nobody reads this answer.
+  throw new RequestRefused('The client has gone', { status: 400 });
+}
+
+export interface StateWatcher {
+  /** Aborts when the client has gone. */
+  readonly signal: AbortSignal;
+  /** Called with the run after each event. The promise must not reject. */
+  readonly onState: (run: RunState, event: RunEvent) => void | Promise<void>;
+}
+
+/**
+ * Follows a run from its first event.
+ *
+ * @returns the ended run, or null if the client has gone before its end
+ * @throws {ServiceStopping | RunCorrupt | LogUnavailable}
+ */
+export async function follow(
+  deps: FollowDeps,
+  connection: Connection,
+  { signal, onState }: StateWatcher,
+): Promise<RunState | null> {
+  const { runId, isForeground } = connection;
+  let run: RunState | null = null;
+  const onEvent = (event: RunEvent): void | Promise<void> => {
+    run = foldNext(runId, run, event);
+    return onState(run, event);
+  };
+  await deps.http.feed.follow(runId, { from: 0, onEvent, signal });
+  const last = lastOf(run);
+  if (last !== null && isFinished(last)) return last;
+  if (!signal.aborted) throw new ServiceStopping();
+  if (isForeground && (last === null || pauseOf(last) === null)) cancelUnlessFollowed(deps, connection);
+  return null;
+}
+
+/** The assignments in a callback, which the compiler does not see. */
+function lastOf(run: RunState | null): RunState | null {
+  return run;
+}
+
+/** Cancels a run soon unless a client follows it by then. A paused run waits for its human. */
+function cancelUnlessFollowed({ http, isFollowed }: FollowDeps, { runId, caller: { actor } }: Connection): void {
+  const cancel = async (): Promise<void> => {
+    if (isFollowed(runId)) return;
+    const run = await http.queries.state(runId);
+    if (run === null || isFinished(run) || pauseOf(run) !== null) return;
+    await http.registry.cancel(runId, actor);
+    http.log.info({ runId, actor }, 'run cancelled: the client that waited for it has gone');
+  };
+  http.system.after(RETURN_MS, () => {
+    cancel().catch((error: unknown) => {
+      // It has ended meanwhile, or goes on after an outage or a restart.
+      if (isFault(error)) http.onFault(http.system.uuid(), error);
+    });
+  });
+}

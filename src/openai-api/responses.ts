@@ -1,0 +1,181 @@
+/** The routes under /v1/responses: start, poll, resume and cancel a run as a response. */
+import type { RouterContext } from '@koa/router';
+import type { ResponseRequest } from '../generated/schemas.js';
+import type { Answer } from '../http/answer.js';
+import { bodyOf } from '../http/body.js';
+import { encodeEvent } from '../http/event-stream.js';
+import { outcomeUnknown } from '../http/idempotency.js';
+import { queryOf } from '../http/query.js';
+import type { HttpContext, Route } from '../http/route.js';
+import { parameterIn } from '../http/route.js';
+import { RunFinished } from '../run/errors.js';
+import { runStream } from '../run/events.js';
+import type { RunState } from '../run/state.js';
+import { modelStarts } from './council-model.js';
+import { refusal } from './errors.js';
+import type { FollowDeps } from './followed-run.js';
+import { endOf } from './followed-run.js';
+import { progressLine } from './progress.js';
+import { responseBase, responseOf, runIdOfResponse } from './response-object.js';
+import { responseEvents } from './response-events.js';
+import type { Encode } from './stream.js';
+import { RUN_ID_HEADER, comment, streamAnswer } from './stream.js';
+import type { SentMessage } from './topic.js';
+import { conversationOf } from './topic.js';
+import { assertResponseSupported } from './unsupported.js';
+
+export function responseRoutes(following: FollowDeps): readonly Route[] {
+  return [createRoute(following), getRoute(following), cancelRoute(following.http)];
+}
+
+const STREAMED = { description: 'With `stream`: the events of the response', each: 'response-event.json' } as const;
+
+function createRoute(following: FollowDeps): Route {
+  const { http } = following;
+  const reader = bodyOf(http.schemas, 'response-request.json', { isRequired: true });
+  const start = modelStarts(http);
+  return {
+    method: 'POST',
+    path: '/v1/responses',
+    access: 'run',
+    name: 'createResponse',
+    summary: 'Runs a council on an input and returns its final draft',
+    description:
+      'Starts a run. In the foreground the run is cancelled when its last client has gone; with `background` it goes on, ' +
+      'and the answer comes at once unless `stream` is set.',
+    tag: 'openai',
+    body: reader,
+    isKeyed: true,
+    hasUnknown: true,
+    success: {
+      status: 200,
+      description: 'The response; `queued` in the background',
+      schema: 'response-object.json',
+      headers: [RUN_ID_HEADER],
+      alsoAs: { 'text/event-stream': STREAMED },
+    },
+    problems: [503],
+    async handle(ctx, caller) {
+      const body = await reader.readToCompare(ctx);
+      const { model, stream = false, background = false } = body.value;
+      assertResponseSupported(body.value);
+      const { topic } = conversationOf(messagesIn(body.value), 'input');
+      if (stream || !background) following.takePlace(ctx.res);
+      const runId = await start(ctx, { body, model, topic, caller });
+      const connection = { runId, caller, isForeground: !background };
+      if (stream) return await streamAnswer(following, connection, { ctx, encode: eventsAfter(-1) });
+      if (background) return answerOf(runId, responseBase(await stateOf(http, runId), 'queued'));
+      return answerOf(runId, responseOf(await endOf(following, connection, ctx.res)));
+    },
+  };
+}
+
+function getRoute(following: FollowDeps): Route {
+  const { http } = following;
+  const query = queryOf(http.schemas, 'response-query.json');
+  return {
+    method: 'GET',
+    path: '/v1/responses/{response_id}',
+    access: ['read', 'run'],
+    name: 'getResponse',
+    summary: 'Returns a response, or resumes its stream',
+    description: 'The events of a run have the same numbers at each request, also after a restart of the service.',
+    tag: 'openai',
+    query,
+    success: {
+      status: 200,
+      description: 'The response',
+      schema: 'response-object.json',
+      headers: [RUN_ID_HEADER],
+      alsoAs: { 'text/event-stream': STREAMED },
+    },
+    async handle(ctx, caller) {
+      const { stream, starting_after: startingAfter = -1 } = query.read(ctx);
+      const runId = runIdIn(ctx);
+      const run = await stateOf(http, runId);
+      if (stream !== 'true') return answerOf(runId, responseOf(run));
+      following.takePlace(ctx.res);
+      const connection = { runId, caller, isForeground: false };
+      return await streamAnswer(following, connection, { ctx, encode: eventsAfter(startingAfter) });
+    },
+  };
+}
+
+function cancelRoute(http: HttpContext): Route {
+  return {
+    method: 'POST',
+    path: '/v1/responses/{response_id}/cancel',
+    access: 'run',
+    name: 'cancelResponse',
+    summary: 'Cancels a response; one that has ended stays as it is',
+    tag: 'openai',
+    success: {
+      status: 200,
+      description: 'The response',
+      schema: 'response-object.json',
+      headers: [RUN_ID_HEADER],
+    },
+    async handle(ctx, { actor }) {
+      const runId = runIdIn(ctx);
+      // Answers 404 for an unknown response.
+      await stateOf(http, runId);
+      return answerOf(runId, responseOf(await cancelled(http, runId, actor)));
+    },
+  };
+}
+
+async function cancelled(http: HttpContext, runId: string, actor: string | null): Promise<RunState> {
+  try {
+    const run = await http.withinDeadline(http.registry.cancel(runId, actor), outcomeUnknown(runStream(runId)));
+    http.log.info({ runId, actor }, 'run cancelled');
+    return run;
+  } catch (error) {
+    if (error instanceof RunFinished) return await stateOf(http, runId);
+    throw error;
+  }
+}
+
+function answerOf(runId: string, body: object): Answer {
+  return { status: 200, headers: { [RUN_ID_HEADER]: runId }, body };
+}
+
+/** The run of the response in the path. @throws {RequestRefused} 404 if the text can be no id of a response */
+function runIdIn(ctx: RouterContext): string {
+  const runId = runIdOfResponse(parameterIn(ctx, 'response_id'));
+  if (runId === null) throw unknownResponse();
+  return runId;
+}
+
+/** @throws {RequestRefused} 404 */
+async function stateOf(http: HttpContext, runId: string): Promise<RunState> {
+  const run = await http.withinDeadline(http.queries.state(runId));
+  if (run === null) throw unknownResponse();
+  return run;
+}
+
+function unknownResponse(): Error {
+  return refusal('There is no response with this id', { status: 404, code: 'response_not_found' });
+}
+
+/** The events of a response after a sequence number. Progress is in comments, which have no number. */
+function eventsAfter(startingAfter: number): Encode {
+  const next = responseEvents();
+  return (run, event) => {
+    const line = progressLine(event, run);
+    const events = next(run).filter((each) => each.sequence_number > startingAfter);
+    return [...(line === null ? [] : [comment(line)]), ...events.map((each) => encodeEvent(null, each.type, each))];
+  };
+}
+
+/** The messages of a request. @throws {RequestRefused} 400 for items that are no messages */
+function messagesIn({ input, instructions }: ResponseRequest): readonly SentMessage[] {
+  const before = instructions === undefined ? [] : [{ role: 'system', content: instructions, at: ['instructions'] }];
+  if (typeof input === 'string') return [...before, { role: 'user', content: input, at: ['input'] }];
+  const messages = input.map(({ type = 'message', role = '', content }, index) => {
+    const at = ['input', index];
+    if (type === 'message') return { role, content, at };
+    const message = `Input of type ${JSON.stringify(type)} is not supported; message is`;
+    throw refusal(message, { code: 'unsupported_content', at: [...at, 'type'] });
+  });
+  return [...before, ...messages];
+}
