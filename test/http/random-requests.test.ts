@@ -60,11 +60,7 @@ describe(`Random requests (SEED=${SEED})`, () => {
         const { reply, isWhole } = answer;
         answers.set(reply.status, (answers.get(reply.status) ?? 0) + 1);
         if (isWhole) expectDocumented(request, reply);
-        const isRefusedForNow = reply.status === 503 && reply.headers.has('Retry-After');
-        // A chat answers with the error of its run.
-        const hasRunFailed = reply.status === 502 && reply.text.includes('"code":"run_failed"');
-        const isNoFault = reply.status < 500 || isRefusedForNow || hasRunFailed;
-        expect(isNoFault, `${told}: ${reply.status} ${reply.text}`).to.equal(true);
+        expect(isNoFault(reply), `${told}: ${reply.status} ${reply.text}`).to.equal(true);
         if (reply.status >= 400 && request.method !== 'HEAD')
           expect(JSON.parse(reply.text), told).to.have.any.keys('detail', 'error');
         remember(ids, reply);
@@ -88,14 +84,12 @@ describe(`Random requests (SEED=${SEED})`, () => {
 
   /** An answer, or only the beginning of a stream, or null if a paused run keeps the client waiting. */
   async function exchange({ path, method, headers, body, isStream }: RandomRequest) {
-    const leave = new AbortController();
-    const timer = path.startsWith('/v1/') ? setTimeout(() => leave.abort(), MAX_WAIT_MS) : undefined;
-    const sent = send({ path, method, headers: sendable(headers), body, signal: leave.signal });
+    const signal = path.startsWith('/v1/') ? AbortSignal.timeout(MAX_WAIT_MS) : null;
+    const sent = send({ path, method, headers: sendable(headers), body, signal });
     const response = await sent.catch((error: unknown) => {
-      if (leave.signal.aborted) return null;
+      if (signal?.aborted === true) return null;
       throw error;
     });
-    clearTimeout(timer);
     if (response === null) return null;
     const isOpen = isStream && response.ok && response.headers.get('Content-Type')?.includes('json') === false;
     const text = isOpen ? '' : await response.text();
@@ -115,6 +109,12 @@ describe(`Random requests (SEED=${SEED})`, () => {
     ]);
   }
 });
+
+/** Whether an answer is no fault of the service: it may refuse for now, and a chat answers with the error of its run. */
+function isNoFault({ status, headers, text }: Reply): boolean {
+  if (status === 503) return headers.has('Retry-After');
+  return status < 500 || (status === 502 && text.includes('"code":"run_failed"'));
+}
 
 /** The reachable memory of the clients and the service. */
 function heapMb(): number {
