@@ -169,6 +169,30 @@ export function addresses(variable: Variable): readonly string[] {
   );
 }
 
+/** Fields of requests, as `name=value,name=value` with percent-encoded values. They may hold secrets. */
+export function headerFields({ name, value }: Variable): Readonly<Record<string, string>> {
+  if (value === null) return {};
+  const fields = value
+    .split(',')
+    .map((field) => /^\s*([!#$%&'*+.^_`|~\w-]+)\s*=\s*([\x21-\x7e]*)\s*$/.exec(field) ?? []);
+  const decoded = fields.map(([, field = '', text = '']) => [field, percentDecoded(text)] as const);
+  if (decoded.every(([field, text]) => field !== '' && text !== null)) {
+    return Object.fromEntries(decoded.map(([field, text]) => [field, text ?? '']));
+  }
+  const accepted = 'fields as name=value,name=value with percent-encoded values';
+  throw new ConfigInvalid({ variable: name, value: HIDDEN, accepted });
+}
+
+/** The text of visible ASCII characters and spaces, or null if it is another. */
+function percentDecoded(text: string): string | null {
+  try {
+    const decoded = decodeURIComponent(text);
+    return /^[\x20-\x7e]*$/.test(decoded) ? decoded : null;
+  } catch {
+    return null;
+  }
+}
+
 /** Host names in the form of `hostNameOf`. A port or a pattern is refused, because no host name would match it. */
 export function hostNames(variable: Variable): readonly string[] {
   const accepted = 'host names or addresses without scheme and port such as council.example.org';

@@ -9,6 +9,7 @@ import {
   address,
   addresses,
   connectionString,
+  headerFields,
   hostNames,
   integer,
   modelName,
@@ -60,9 +61,19 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   /** Opens the metrics in place of a key, or null if there is none. Never shown. */
   readonly metricsToken: string | null;
+  /** The collector that receives the traces of runs, or null if none does. */
+  readonly traces: CollectorSettings | null;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** Lines about variables that have no effect, such as misspelt settings. */
   readonly warnings: readonly string[];
+}
+
+/** Where traces go, by OTLP/HTTP. */
+export interface CollectorSettings {
+  /** Address without `/v1/traces`. */
+  readonly endpoint: string;
+  /** Fields of every request. Never shown, because they may hold a key. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface ClusterTimes {
@@ -146,6 +157,7 @@ export function readConfig(environment: Environment, readText = readTextFile): C
     limits: requestLimits(variable),
     trustedProxies: addresses(variable('TRUSTED_PROXIES')),
     metricsToken: secret(variable('METRICS_TOKEN')),
+    traces: collector(variable),
     logLevel: oneOf(variable('LOG_LEVEL'), ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
   };
   return { ...config, warnings: settingWarnings(environment, known, modelProviders.configured) };
@@ -154,6 +166,13 @@ export function readConfig(environment: Environment, readText = readTextFile): C
 /** The key that the terminal sends to a running service, or null if none is set. @throws {ConfigInvalid} */
 export function readCouncilKey(environment: Environment): string | null {
   return secret({ name: 'COUNCIL_KEY', value: environment['COUNCIL_KEY'] || null });
+}
+
+/** Checks the fields even without a collector. */
+function collector(variable: Variables): CollectorSettings | null {
+  const headers = headerFields(variable('OTEL_EXPORTER_OTLP_HEADERS'));
+  const endpoint = address(variable('OTEL_EXPORTER_OTLP_ENDPOINT'));
+  return endpoint === null ? null : { endpoint, headers };
 }
 
 function clusterTimes(variable: Variables): ClusterTimes | null {

@@ -93,7 +93,7 @@ const UNUSABLE: readonly [variable: string, values: readonly string[], accepted:
 
 const NAMES = [
   ...['HOST', 'PORT', 'DATA_DIR', 'ALLOWED_HOSTS', 'CORS_ORIGINS', 'AUTH', 'TRUSTED_PROXIES', 'LOG_LEVEL'],
-  ...['METRICS_TOKEN'],
+  ...['METRICS_TOKEN', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_HEADERS'],
   ...['MODEL_PROVIDER', 'GEMINI_API_KEY', 'GEMINI_BASE_URL', 'GEMINI_MODEL', 'GEMINI_EMBEDDING_MODEL'],
   ...['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_MODEL', 'OPENAI_EMBEDDING_MODEL', 'OFFLINE_LATENCY_MS'],
   ...['MODEL_TIMEOUT_MS', 'MODEL_MAX_ATTEMPTS', 'MODEL_OUTAGE_MS', 'MAX_ACTIVE_RUNS', 'MAX_MODEL_CALLS'],
@@ -132,6 +132,7 @@ describe('Settings', () => {
       },
       trustedProxies: [],
       metricsToken: null,
+      traces: null,
       logLevel: 'info',
       warnings: [],
     };
@@ -172,6 +173,8 @@ describe('Settings', () => {
       MAX_UNFINISHED_RUNS: '5',
       TRUSTED_PROXIES: '10.0.0.1, 172.16.0.0/12,fd00::/8',
       METRICS_TOKEN: 'scraper',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/',
+      OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=Bearer%20x, x-team = seven',
       LOG_LEVEL: 'silent',
     });
     expect(config).to.deep.equal({
@@ -202,6 +205,7 @@ describe('Settings', () => {
       },
       trustedProxies: ['10.0.0.1', '172.16.0.0/12', 'fd00::/8'],
       metricsToken: 'scraper',
+      traces: { endpoint: 'http://collector:4318', headers: { Authorization: 'Bearer x', 'x-team': 'seven' } },
       logLevel: 'silent',
       warnings: [],
     });

@@ -5,7 +5,7 @@ import type { MetricSources, UnfinishedRuns } from '../telemetry/metrics.js';
 import { metricsOf } from '../telemetry/metrics.js';
 import type { Context } from './context.js';
 
-type Edges = Pick<MetricSources, 'openSockets' | 'openStreams' | 'system'>;
+type Edges = Pick<MetricSources, 'openSockets' | 'openStreams' | 'traceCounts' | 'system'>;
 
 /** @returns a function that reads all figures and returns their text */
 export function metricsWith(context: Context, edges: Edges): () => Promise<MetricsText> {
@@ -17,7 +17,6 @@ export function metricsWith(context: Context, edges: Edges): () => Promise<Metri
     modelUses: () => model.uses(),
     unfinishedRuns: () => unfinishedRuns(queries),
     lagMs: () => readiness.lagMs(),
-    traceCounts: () => null,
   });
 }
 

@@ -33,8 +33,10 @@ import { addressOf, listen } from './listen.js';
 import { checkKeys, warnOfExposure } from './start-rules.js';
 import { queueEarlyRequests } from './early-requests.js';
 import { OpenCount } from '../system/open-count.js';
+import type { TraceExporter } from '../telemetry/trace-exporter.js';
 import { PROBLEM_FORMS, doorsOf } from './doors.js';
 import { metricsWith } from './metrics.js';
+import { exportTraces } from './traces.js';
 import { OFFLINE_MODEL } from '../models/offline.js';
 
 /** How long the start holds requests back while it reads and checks unfinished runs, in milliseconds. */
@@ -71,17 +73,18 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   };
   const opening = openChecked(config, { ...deps, onLogAway, consumers: [runEnds(edge.limits)] }, address);
   const context = await stopOnError({ stop: async () => closeServer(server) }, () => opening);
-  const started = { stop: () => stopService({ server, channels: null, context }) };
+  const traces = exportTraces(context, config.traces, deps);
+  const started = { stop: () => stopService({ server, channels: null, context, traces }) };
   const checking = checkedRuns(context);
   await stopOnError(started, () => settledWithin(checking, { system, maxMs: MAX_START_MS }));
   const recovered = checking.then((unfinished) => context.recovery.recover(unfinished));
   recovered.catch((error: unknown) => isEndedByStop(error) || onLogBroken(error));
   context.registry.delayCommandsUntil(recovered);
-  const channels = serveContext(server, { context, edge, config, deps });
+  const channels = serveContext(server, { context, edge, config, deps, traces });
   earlyRequests.end();
   announce();
   warnOfExposure(config, context.authenticator, { address, deps });
-  return { url, context, stop: () => stopService({ server, channels, context }) };
+  return { url, context, stop: () => stopService({ server, channels, context, traces }) };
 }
 
 /** Opens the log, checks the keys and creates the context. */
@@ -145,15 +148,17 @@ interface Served {
   readonly edge: ReturnType<typeof edgeOf>;
   readonly config: Config;
   readonly deps: ServiceDeps;
+  readonly traces: TraceExporter | null;
 }
 
 /** Lets the context serve a server's requests and upgrades. */
-function serveContext(server: Server, { context, edge, config, deps }: Served): ChannelServer {
+function serveContext(server: Server, { context, edge, config, deps, traces }: Served): ChannelServer {
   const { queries, feed, views, tokens, registry, audits, model, readiness } = context;
   const { blueprints, blueprintList, documents, documentList, logFeed, inbox } = context;
   const rules = { ...edge, ...accessRules(context, config, deps.system) };
   let channels: ChannelServer | null = null;
   const metrics = metricsWith(context, {
+    traceCounts: () => traces?.counts() ?? null,
     ...{ system: deps.system, openSockets: () => channels?.open ?? 0, openStreams: () => edge.streams.now },
   });
   const app = httpApp({
@@ -222,9 +227,9 @@ async function stopOnError<T>(started: Pick<Context, 'stop'>, part: () => Promis
 }
 
 /** Accepts no new work, ends the channels, lets appends finish, releases the runs. */
-async function stopService({ server, channels, context }: StopParts): Promise<void> {
+async function stopService({ server, channels, context, traces }: StopParts): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  await Promise.all([channels?.stop(), context.stop()]);
+  await Promise.all([channels?.stop(), traces?.stop().then(() => context.stop()) ?? context.stop()]);
   server.closeAllConnections();
   if (channels !== null) await closed;
 }
@@ -236,6 +241,7 @@ interface StopParts {
    */
   readonly channels: ChannelServer | null;
   readonly context: Context;
+  readonly traces: TraceExporter | null;
 }
 
 function closeServer(server: Server): void {

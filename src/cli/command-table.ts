@@ -79,6 +79,10 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/export.js')).exportRun,
   },
   {
+    ...{ name: 'traces', words: '--from TIME [--to TIME]', does: 'exports past runs to an OTLP collector', ...RECORD },
+    load: async () => (await import('./commands/traces.js')).traces,
+  },
+  {
     ...{ name: 'keys', words: 'add|list|revoke …', does: 'adds, lists and revokes API keys', ...RECORD },
     load: async () => (await import('./commands/keys.js')).keys,
   },

@@ -7,9 +7,34 @@ export function dollarText(dollars: number): string {
   return `$${dollars < 0.995 ? dollars.toPrecision(2) : dollars.toFixed(2)}`;
 }
 
-/** A cost as part of a sentence. @param costUsd or null if it is unknown */
-export function costText(costUsd: number | null): string {
-  return costUsd === null ? 'cost not reported' : dollarText(costUsd);
+/**
+ * A cost as part of a sentence.
+ *
+ * @param costUsd or null if it is unknown
+ * @param unpriced the models whose tokens are known and which have no price: their cost is missing
+ */
+export function costText(costUsd: number | null, unpriced: readonly string[] = []): string {
+  const missing = unpriced.length === 0 ? null : `no price for ${unpriced.join(', ')} (see PRICES_FILE)`;
+  if (costUsd === null) return missing ?? 'cost not reported';
+  return missing === null ? dollarText(costUsd) : `${dollarText(costUsd)}, ${missing}`;
+}
+
+/** What the calls to a model have used; null is unknown. */
+export interface ModelUsed {
+  readonly model: string;
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+  readonly costUsd: number | null;
+}
+
+/** The models without a price, each once: their tokens are known, and their cost is not. */
+export function unpricedModels(used: readonly ModelUsed[]): readonly string[] {
+  const missing = used.filter(
+    ({ model, inputTokens, outputTokens, costUsd }) =>
+      // Events that are older than prices name models without their provider.
+      costUsd === null && inputTokens !== null && outputTokens !== null && model.includes('/'),
+  );
+  return [...new Set(missing.map(({ model }) => model))];
 }
 
 /** A budget, and what is spent of it. */

@@ -174,6 +174,21 @@ describe('The line of an event', () => {
     expect(eventLine(failed, plain, 100)).to.have.length.below(100);
   });
 
+  it('says that the price is missing where the tokens are reported, also in the totals of a run', () => {
+    const usage = { inputTokens: 5, outputTokens: 7 };
+    const of = { ...usage, model: 'openai/gpt-x', costUsd: null };
+    const data = { node: 'poet', step: 1, output: { draft: 'x' }, route: { next: [] }, ...of, usage };
+    const noPrice = '5 tokens in, 7 out, no price for openai/gpt-x (see PRICES_FILE)';
+    expect(eventLine({ ...failed, type: 'NodeCompleted', data }, plain, null)).to.include(`${noPrice}: draft`);
+    const totals = { ...usage, costUsd: null, calls: 3, toldCalls: 1, byModel: [of] };
+    const end = { finalDraft: 'x', criticScore: null, iterationCount: 1, usage: totals };
+    expect(eventLine({ ...failed, type: 'RunCompleted', data: end }, plain, null)).to.include(
+      `${noPrice}, 2 calls not reported, draft`,
+    );
+    const older = { ...data, model: 'gpt-x', costUsd: undefined };
+    expect(eventLine({ ...failed, type: 'NodeCompleted', data: older }, plain, null)).to.include('cost not reported');
+  });
+
   it('says that a cost is not reported, and never 0', () => {
     const usage = { inputTokens: null, outputTokens: null, cachedInputTokens: null, reasoningTokens: null };
     const data = { node: 'poet', step: 1, output: { draft: 'x' }, route: { next: [] }, usage, costUsd: null };

@@ -53,12 +53,16 @@ describe('council run, when a model does not answer', () => {
         /^poet, openai\/gpt-x: .*does not have this model\. The service asks offline\/\S+ instead\.$/m,
       );
       expect(shown).to.match(/^poet, offline\/offline-1: The fallback answered\.$/m);
+      expect(shown).to.match(/^Completed .* tokens in, \d+ out, \$0, 1 call not reported$/m);
     });
 
     it(`says that it waits for a server and up to how long, ${place}`, async () => {
       const shown = await shownBy([refuses(503, { headers: { 'Retry-After': '1' } }), says('A poem')], isRemote);
       expect(shown).to.match(/^poet, openai\/gpt-x: .* The service waits for the server for up to 90 s\.$/m);
       expect(shown).to.not.include('fallback');
+      expect(shown).to.match(
+        /^Completed .*, 11 tokens in, 7 out, no price for openai\/gpt-x \(see PRICES_FILE\), 1 call not reported$/m,
+      );
     });
   }
 });

@@ -17,6 +17,7 @@ const ROW: RunRow = {
   outputTokens: null,
   calls: 2,
   costUsd: null,
+  isUnpriced: false,
   createdAt: '2026-01-01T00:00:00.000Z',
   durationMs: null,
   waitingSince: null,
@@ -51,11 +52,16 @@ describe('A row of the list of runs', () => {
       ...{ calls: 3, repeated_calls: 0, unmetered_calls: 0, unpriced_calls: 0, by_model: [] },
     };
     expect(rowOf({ ...record, usage })).to.include({ inputTokens: 30, outputTokens: 15, costUsd: 0.5 });
+    const unpriced = { ...usage, cost_usd: null, unpriced_calls: 3 };
+    const { by_model: _, ...ofModel } = { ...unpriced, model: 'openai/gpt-x' };
+    expect(rowOf({ ...record, usage: { ...unpriced, by_model: [ofModel] } })).to.include({ isUnpriced: true });
   });
 
   it('shows what is unknown as such, never as 0', () => {
     const over = { ...ROW, status: 'completed' } as const;
     expect(usageTexts({ ...over, inputTokens: 30 })).to.deep.equal(['30 in ? out', 'cost not reported']);
+    const unpriced = { ...over, inputTokens: 30, outputTokens: 15, isUnpriced: true };
+    expect(usageTexts(unpriced)).to.deep.equal(['30 in 15 out', 'no price']);
     expect(usageTexts({ ...over, costUsd: 0 })).to.deep.equal(['$0']);
     expect(usageTexts(over)).to.deep.equal(['not reported']);
     expect(usageTexts({ ...over, calls: 0 })).to.deep.equal(['no calls']);

@@ -114,6 +114,17 @@ describe('A run with a budget', () => {
     expect(spent(failed.run)).to.deep.equal({ tokens, usd: tokens * 0.01 });
   });
 
+  it('counts a call whose output is unknown as its reservation, or as its prompt if that is more', () => {
+    for (const [inputTokens, counted] of [
+      [1, firstOf(line)],
+      [5_000, 5_000],
+    ] as const) {
+      const prompt = { inputTokens, outputTokens: null };
+      const story = given(line, { budget: budget(AMPLE) }).when(ended('plan', prompt, { draft: 'd' }));
+      expect(spent(story.run)).to.deep.include({ tokens: counted });
+    }
+  });
+
   it('counts a call that was cut off as its reservation, and reserves its repeat', () => {
     const first = firstOf(line);
     const story = given(line, { budget: budget(AMPLE) }).when(claim, 'two');

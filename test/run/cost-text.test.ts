@@ -9,6 +9,6 @@ describe('A cost as text', () => {
   });
 
   it('says that an unknown cost is not reported, and never 0', () => {
-    expect([null, 0].map(costText)).to.deep.equal(['cost not reported', '$0']);
+    expect([null, 0].map((cost) => costText(cost))).to.deep.equal(['cost not reported', '$0']);
   });
 });

@@ -23,6 +23,7 @@ import { CouncilError as ServiceError } from '../../client/errors.js';
 import type { CouncilOutcome } from './run-council.js';
 import { writeResult, runCouncil } from './run-council.js';
 import { BUDGET_ENDS } from '../../run/budget/end.js';
+import { unpricedModels } from '../../run/cost-text.js';
 import { printable } from '../terminal/printer.js';
 import type { Used } from '../terminal/usage-text.js';
 import { NOTHING_REPORTED, usageText } from '../terminal/usage-text.js';
@@ -191,8 +192,16 @@ function outcomeText({ result, budgetEnd }: CouncilOutcome, elapsed: string): st
   return `${head}: score ${score ?? 'none'}, iterations ${iterations ?? 0}, ${cost}`;
 }
 
-function usedIn({ input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd, calls }: RunUsage): Used {
-  return { inputTokens, outputTokens, costUsd, calls };
+function usedIn(usage: RunUsage): Used {
+  const { calls, unmetered_calls: unmeteredCalls, by_model: models } = usage;
+  const unpriced = unpricedModels(models.map((each) => ({ model: each.model, ...amountsOf(each) })));
+  return { ...amountsOf(usage), calls, unmeteredCalls, unpriced };
+}
+
+type Amounts = Pick<RunUsage, 'input_tokens' | 'output_tokens' | 'cost_usd'>;
+
+function amountsOf({ input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd }: Amounts) {
+  return { inputTokens, outputTokens, costUsd };
 }
 
 /** Reports an error and returns the exit code: 2 for wrong words, arguments, settings or keys, else 1. */

@@ -4,9 +4,10 @@ import { RunCorrupt, RunUnknown } from '../../run/errors.js';
 import { foldedRun } from '../../api/serializers/runs.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
+import { runIdOf } from '../../run/events.js';
 import { foldRun, readChecked } from '../../run/stream.js';
 import type { System } from '../../system/system.js';
-import type { RunRecords } from './record.js';
+import type { RunRecords, StartedBetween } from './record.js';
 import { EventUnknown } from './record.js';
 import { openFolderLog } from './folder-log.js';
 
@@ -31,6 +32,7 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
   }
   return {
     export: (runId) => inChunks(checkedUnchanged(log, events(runId))),
+    list: (started) => checkedUnchanged(log, runsStarted(log, started)),
     follow: (runId) => checkedUnchanged(log, events(runId)),
     async state(runId, at) {
       const run = await readUnchanged(log, () => foldRun(log, runId, { sha256, ...(at !== null && { to: at }) }));
@@ -51,6 +53,14 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
     },
     close: () => log.close(),
   };
+}
+
+async function* runsStarted(log: ReadOnlyLog, { from, to }: StartedBetween): AsyncGenerator<string> {
+  for await (const { stream, revision, metadata } of log.readAll(null, { categories: ['run'] })) {
+    const runId = revision === 0 ? runIdOf(stream) : null;
+    const at = metadata['occurredAt'] ?? '';
+    if (runId !== null && at >= from && at <= to) yield runId;
+  }
 }
 
 /** Reads, then checks that no service has changed the file meanwhile. @throws {LogUnreadable} the file has changed */

@@ -10,9 +10,16 @@ import type { Difference, Verified } from '../../audit/verify.js';
 import type { Styler } from '../terminal/printer.js';
 import { inOneLine } from '../terminal/printer.js';
 
+export interface StartedBetween {
+  readonly from: string;
+  readonly to: string;
+}
+
 export interface RunRecords {
   /** The export of a run: byte for byte the NDJSON of the events endpoint. @throws {RunUnknown} */
   export(runId: string): AsyncIterable<Uint8Array>;
+  /** Ids of the runs that started in this time, bounds included: ISO 8601, UTC, milliseconds. */
+  list(started: StartedBetween): AsyncIterable<string>;
   /** The events of a run, each once: from a service until the run ends, from a folder up to the last. @throws {RunUnknown} */
   follow(runId: string): AsyncIterable<ExportedEvent>;
   /** A run after event `at`, or after its last event if `at` is null. @throws {RunUnknown | EventUnknown} */

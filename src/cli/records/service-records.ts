@@ -57,6 +57,9 @@ export function serviceRecords(url: string, options: ServiceRecordsOptions): Ser
   return {
     export: exported,
     lines,
+    async *list({ from, to }) {
+      for await (const { id } of council.runs.list({ from, to, sort: 'created_at', signal })) yield id;
+    },
     follow(runId) {
       assertPathPart(runId);
       return withRunUnknown(runId, followEvents(url, runId, { ...options, isKnown: false }));

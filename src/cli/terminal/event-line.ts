@@ -2,8 +2,9 @@
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { RunFactType } from '../../run/events.js';
 import { BUDGET_ENDS, budgetEndOf } from '../../run/budget/end.js';
-import { limitsText } from '../../run/cost-text.js';
+import { limitsText, unpricedModels } from '../../run/cost-text.js';
 import { attemptFailureText, nextActionText } from '../../run/failure-texts.js';
+import { listOf } from '../../system/untrusted.js';
 import { isKeyOf } from '../../system/element.js';
 import { usageText } from './usage-text.js';
 import { inOneLine } from './printer.js';
@@ -78,11 +79,11 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => stri
     const found = Array.isArray(hits) ? `${hits.length} hits` : '';
     return `${textOf(tool)} ${excerpt(given, most)}: ${error === null ? found : textOf(error)} in ${textOf(durationMs)} ms`;
   },
-  NodeCompleted: ({ member, output, route, usage, costUsd }, most) => {
-    const cost = [...routeOf(route), costOf(usage, costUsd)].join(', ');
+  NodeCompleted: ({ member, output, route, usage, costUsd, model }, most) => {
+    const cost = [...routeOf(route), costOf(usage, { costUsd, model })].join(', ');
     return `${memberText(member, most)}${cost}: ${outputText(recordIn(output), most)}`;
   },
-  NodeFailed: ({ member, kind, message, attempt, retryable, fallbackTo, outageMs, usage, costUsd }, most) => {
+  NodeFailed: ({ member, kind, message, attempt, retryable, fallbackTo, outageMs, usage, ...of }, most) => {
     const nextModel = typeof fallbackTo === 'string' ? fallbackTo : undefined;
     const { what, advice } = attemptFailureText(textOf(kind), nextModel) ?? { what: '', advice: '' };
     const next = nextActionText({
@@ -91,7 +92,7 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => stri
       ...(typeof outageMs === 'number' && { outageMs }),
     });
     const sentences = [what, next, advice, textOf(message)].filter((each) => each !== '');
-    const cost = usage === undefined ? '' : `, ${costOf(usage, costUsd)}`;
+    const cost = usage === undefined ? '' : `, ${costOf(usage, of)}`;
     return `${memberText(member, most)}${textOf(kind)}${again(attempt)}${cost}: ${sentences.join(' ')}`;
   },
   QuorumReached: ({ until }) => `the others have until ${textOf(until)}`,
@@ -177,18 +178,31 @@ function draftSummary(draft: string, most: number): string {
 }
 
 /** The tokens and the cost of an attempt, as recorded. */
-function costOf(usage: unknown, costUsd: unknown): string {
-  return totalsText({ ...recordIn(usage), costUsd });
+function costOf(usage: unknown, { costUsd, model }: Data): string {
+  const amounts = amountsOf({ ...recordIn(usage), costUsd });
+  // Older events hold no cost.
+  const unpriced = costUsd === null ? unpricedModels([{ model: textOf(model), ...amounts }]) : [];
+  return usageText({ ...amounts, unpriced });
 }
 
 function totalsText(usage: unknown): string {
-  const { inputTokens, outputTokens, costUsd, calls } = recordIn(usage);
+  const totals = recordIn(usage);
+  const [calls, told] = [numberOr(totals['calls']), numberOr(totals['toldCalls'])];
+  const models = listOf(totals['byModel']).map((each) => recordIn(each));
+  const unpriced = models.map((each) => ({ model: textOf(each['model']), ...amountsOf(each) }));
   return usageText({
+    ...amountsOf(totals),
+    ...(calls !== null && { calls, unmeteredCalls: calls - (told ?? calls) }),
+    unpriced: unpricedModels(unpriced),
+  });
+}
+
+function amountsOf({ inputTokens, outputTokens, costUsd }: Data) {
+  return {
     inputTokens: numberOr(inputTokens),
     outputTokens: numberOr(outputTokens),
     costUsd: numberOr(costUsd),
-    ...(typeof calls === 'number' && { calls }),
-  });
+  };
 }
 
 function numberOr(value: unknown): number | null {

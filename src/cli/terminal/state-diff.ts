@@ -6,7 +6,7 @@ import { budgetText } from '../../run/cost-text.js';
 import { usageOf } from '../../run/effort.js';
 import type { Style, Styler } from './printer.js';
 import { inOneLine, printable } from './printer.js';
-import { usageText } from './usage-text.js';
+import { usageText, usedOf } from './usage-text.js';
 import { diffArrays } from 'diff/lib/diff/array.js';
 
 /** Unchanged lines shown around each change. */
@@ -154,7 +154,8 @@ function callsText(calls: number): string {
 function costFields(cost: RunCost | null): readonly (readonly [name: string, value: string])[] {
   if (cost === null) return [];
   const totals = usageOf(cost.effort);
-  const usage = totals.calls === 0 ? usageText(totals) : `${callsText(totals.calls)}, ${usageText(totals)}`;
+  const used = usageText(usedOf(totals));
+  const usage = totals.calls === 0 ? used : `${callsText(totals.calls)}, ${used}`;
   if (cost.spending === null) return [['usage', usage]];
   const { budget, spent } = cost.spending;
   const spending = budgetText({ ...budget, spentUsd: spent.usd, spentTokens: spent.tokens });

@@ -1,5 +1,6 @@
 /** Tokens and costs in words, as all commands print them. What is not known is not 0. */
-import { costText } from '../../run/cost-text.js';
+import { costText, unpricedModels } from '../../run/cost-text.js';
+import type { UsageTotals } from '../../run/effort.js';
 
 /** What calls have used; null is not reported. */
 export interface Used {
@@ -8,15 +9,33 @@ export interface Used {
   readonly costUsd: number | null;
   /** Number of calls. Absent: at least one. */
   readonly calls?: number;
+  /** Calls whose tokens are not in the sums: they failed, or their provider reports none. Absent: none. */
+  readonly unmeteredCalls?: number;
+  /** The models without a price, whose cost is not in the sum. Absent: none. */
+  readonly unpriced?: readonly string[];
 }
 
 export const NOTHING_REPORTED = 'tokens and cost not reported';
 
-/** Tokens and dollars: `1692 tokens in, 634 out, $0.02`. */
-export function usageText({ inputTokens, outputTokens, costUsd, calls }: Used): string {
+/** Tokens and dollars: `1692 tokens in, 634 out, $0.02, 2 calls not reported`. */
+export function usageText({ inputTokens, outputTokens, costUsd, calls, unmeteredCalls = 0, unpriced }: Used): string {
   if (calls === 0) return 'no calls';
   const isUnknown = inputTokens === null && outputTokens === null;
   if (isUnknown && costUsd === null) return NOTHING_REPORTED;
   const tokens = isUnknown ? 'tokens not reported' : `${inputTokens ?? '?'} tokens in, ${outputTokens ?? '?'} out`;
-  return `${tokens}, ${costText(costUsd)}`;
+  const missing = unmeteredCalls === 1 ? ', 1 call not reported' : `, ${unmeteredCalls} calls not reported`;
+  return `${tokens}, ${costText(costUsd, unpriced)}${isUnknown || unmeteredCalls === 0 ? '' : missing}`;
+}
+
+/** What a run has used. */
+export function usedOf(totals: UsageTotals): Used {
+  const { inputTokens, outputTokens, costUsd, calls, toldCalls, byModel } = totals;
+  return {
+    inputTokens,
+    outputTokens,
+    costUsd,
+    calls,
+    unmeteredCalls: calls - toldCalls,
+    unpriced: unpricedModels(byModel),
+  };
 }

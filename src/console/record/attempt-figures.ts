@@ -1,4 +1,5 @@
 /** Times, tokens and costs of the attempts of a step. */
+import { unpricedModels } from '../../run/cost-text.js';
 import { reportedTokens } from '../../run/effort.js';
 import type { Attempt } from './run-history.js';
 
@@ -8,6 +9,8 @@ export interface StepUsage {
   readonly outputTokens: number | null;
   /** US dollars. */
   readonly costUsd: number | null;
+  /** The models without a price, whose cost is not in the sum. Absent: none. */
+  readonly unpriced?: readonly string[];
 }
 
 /** Whether an attempt waits for its back-off or for the model's server. */
@@ -28,7 +31,13 @@ export function usageOf(attempts: readonly Attempt[]): StepUsage | null {
   const outputTokens = sumOf(tokens.map((each) => each.outputTokens));
   const costUsd = sumOf(costs.map((each) => each.costUsd ?? null));
   const isUnknown = inputTokens === null && outputTokens === null && costUsd === null;
-  return isUnknown ? null : { inputTokens, outputTokens, costUsd };
+  const unpriced = unpricedModels(
+    attempts.flatMap(({ model, costs: own }) =>
+      // Older events hold no cost.
+      own.flatMap((each) => (each.costUsd === null ? [{ model, ...reportedTokens(each.usage), costUsd: null }] : [])),
+    ),
+  );
+  return isUnknown ? null : { inputTokens, outputTokens, costUsd, ...(unpriced.length > 0 && { unpriced }) };
 }
 
 /** The sum of what is known, or null if nothing is. */

@@ -2,12 +2,13 @@
 import type { RunEvent } from '../../client/run-events.js';
 import type { GateAction, StateOverride } from '../../generated/schemas.js';
 import { limitsText } from '../../run/cost-text.js';
-import { attemptFailureText, nextActionText, runFailureText } from '../../run/failure-texts.js';
+import { attemptFailureText, nextActionText } from '../../run/failure-texts.js';
 import { countOf, excerpt, shortCount } from './counts.js';
 import { lengthText } from './durations.js';
 import type { ExecutionState } from './executions.js';
 import type { MemberState } from './member-executions.js';
 import { withoutMarks } from './plain-draft.js';
+import { endText, failureText } from './run-end.js';
 import type { Waiting } from './timeline-lanes.js';
 
 /** An event as one sentence, or its type if this version does not know it. */
@@ -163,23 +164,6 @@ const DECIDED: Readonly<Record<GateAction, string>> = {
 function changes(override: StateOverride | null): string {
   const fields = Object.keys(override ?? {}).map((field) => field.replaceAll('_', ' '));
   return fields.length === 0 ? ' unchanged' : ` with ${list(fields)} changed`;
-}
-
-function endText({ criticScore, iterationCount, finalDraft, endedBy }: Data<'RunCompleted'>): string {
-  const score = criticScore === null ? '' : ` with score ${criticScore}`;
-  const drafts = iterationCount === null ? '' : ` after ${countOf(iterationCount, 'draft')}`;
-  const what = `${drafts}${score}${finalDraft === null ? ', without a draft' : ''}`;
-  if (endedBy === 'budget') return `The council stopped at the budget${what}; later nodes did not run.`;
-  return `The council finished${what}.`;
-}
-
-/** Why a run ended without a result. */
-function failureText({ kind, error, node, actor = null }: Data<'RunFailed'>): string {
-  const by = kind === 'cancelled' && actor !== null ? ` ${actor} cancelled it.` : '';
-  const at = node === null || kind === 'cancelled' || kind === 'rejected' ? '' : ` At ${node}:`;
-  // The record names God Mode also at a pause for the budget.
-  const why = error === 'Rejected by the user in God Mode' ? '' : ` ${error}`;
-  return `${runFailureText(kind).what}${by}${at}${why}`;
 }
 
 /** The state of an execution. */

@@ -1,5 +1,5 @@
 /** Tokens and costs as text. */
-import { costText } from '../../run/cost-text.js';
+import { costText, unpricedModels } from '../../run/cost-text.js';
 import type { UsageTotals } from '../../run/effort.js';
 import type { StepUsage } from './attempt-figures.js';
 import { countOf, shortCount } from './counts.js';
@@ -7,7 +7,7 @@ import type { Execution } from './executions.js';
 
 /** The tokens and the cost of an execution, or null if it has not ended or another run has executed it. */
 export function stepUsageText({ usage, state, isInherited }: UsedStep): string | null {
-  if (usage !== null) return `${tokenText(usage)}, ${costText(usage.costUsd)}`;
+  if (usage !== null) return `${tokenText(usage)}, ${costText(usage.costUsd, usage.unpriced)}`;
   return isInherited || (state !== 'done' && state !== 'failed') ? null : NOTHING_REPORTED;
 }
 
@@ -21,9 +21,13 @@ export function usageText(usage: UsageTotals): string {
   const all = `${countOf(calls, 'call')}${retries}`;
   if (toldCalls === 0 && costUsd === null) return `${all}, ${NOTHING_REPORTED}`;
   const unmetered = missingText(toldCalls === 0 ? 0 : calls - toldCalls);
-  const unpriced = missingText(costUsd === null ? 0 : calls - pricedCalls);
+  const models = unpricedModels(usage.byModel);
+  const named = usage.byModel
+    .filter(({ model }) => models.includes(model))
+    .reduce((sum, each) => sum + each.toldCalls, 0);
+  const unpriced = missingText(costUsd === null ? 0 : calls - pricedCalls - named);
   // Said once if the same number of calls lacks both.
-  return `${all}, ${tokenText(usage)}${unmetered === unpriced ? '' : unmetered}, ${costText(costUsd)}${unpriced}`;
+  return `${all}, ${tokenText(usage)}${unmetered === unpriced ? '' : unmetered}, ${costText(costUsd, models)}${unpriced}`;
 }
 
 const NOTHING_REPORTED = 'tokens and cost not reported';

@@ -16,12 +16,12 @@ import { endOf, kindOf, streamsOf } from './file.js';
 import type { KnownHead } from './head-file.js';
 import { faultsOf } from './index-check.js';
 import type { Page, PageQuery } from './messages.js';
-import { pageReader, streamPages } from './pages.js';
+import { allPages, pageReader, streamPages } from './pages.js';
 import type { Salvage } from './salvage.js';
 import { salvageOf } from './salvage.js';
 import { fieldOf, reasonOf } from '../../system/untrusted.js';
 
-export interface ReadOnlyLog extends Pick<EventLog, 'readStream'> {
+export interface ReadOnlyLog extends Pick<EventLog, 'readStream' | 'readAll'> {
   /** Its identity, and the position of its newest event, 0 for none. @throws {LogUnreadable} */
   end(): KnownHead;
   /** How many streams there are, by category. @throws {LogUnreadable} */
@@ -49,6 +49,8 @@ export function openLogReadOnly(file: string): ReadOnlyLog {
   const page = (query: PageQuery): Page => withFileInError(file, () => read(query));
   return {
     readStream: (stream, range = {}) => streamPages(page, stream, range),
+    readAll: (after, range = {}) =>
+      allPages(page, { after: Number(after ?? 0), until: endOf(database).position }, range),
     end: () => withFileInError(file, () => endOf(database)),
     streams: () => withFileInError(file, () => streamsOf(database)),
     salvage: salvageOf(database),

@@ -6,7 +6,6 @@
 import type { CallUsage, Graph, GraphNode, NodeFailedData, Reservation, RunBudget } from '../../generated/schemas.js';
 import { modelsAsked } from '../../graph/models-asked.js';
 import type { ModelPrice } from '../../models/prices.js';
-import { limitsText } from '../cost-text.js';
 import { callEndedBy } from '../effort.js';
 import type { RunEvent } from '../events.js';
 
@@ -143,9 +142,11 @@ export function withoutCalls(spending: RunSpending): RunSpending {
 function costOfCall(call: Partial<CallUsage> | null, reservation: Reservation): Reservation {
   const { usage, costUsd = null } = call ?? {};
   const { inputTokens = null, outputTokens = null } = usage ?? {};
+  const known = (inputTokens ?? 0) + (outputTokens ?? 0);
   const isKnown = inputTokens !== null && outputTokens !== null;
-  // A provider may report the cost without the tokens.
-  return { tokens: isKnown ? inputTokens + outputTokens : reservation.tokens, usd: costUsd ?? reservation.usd };
+  // A provider may report the cost without the tokens, or the prompt's tokens alone.
+  const tokens = isKnown ? known : Math.max(known, reservation.tokens);
+  return { tokens, usd: costUsd ?? reservation.usd };
 }
 
 function sumOf(amounts: readonly Reservation[]): Reservation {
@@ -223,27 +224,4 @@ export function unpricedModel(
 ): string | null {
   const names = modelsAsked(graph).map((model) => fullName(model));
   return names.find((name) => priceOf(name) === null) ?? null;
-}
-
-/** Why a run may not have a budget in US dollars. @param model the full name of one without a price */
-export function unpricedText(model: string): string {
-  return `Model "${model}" has no price: add one to PRICES_FILE, or set a budget in tokens`;
-}
-
-/** What a run's next calls need, in the limits of its budget: a sentence. */
-export function needText({ usd, tokens }: Pick<RunBudget, 'usd' | 'tokens'>, needed: Reservation): string {
-  if (usd !== null && needed.usd === null)
-    return 'A model of the next calls has no price: no budget in US dollars holds';
-  const limits = { usd: usd === null ? null : needed.usd, tokens: tokens === null ? null : needed.tokens };
-  return `The next calls need a total budget of at least ${amountText(limits)}`;
-}
-
-/** Amounts in words, for errors. Dollars are rounded up, so that a budget of the amount shown suffices. */
-export function amountText({ usd, tokens }: Pick<RunBudget, 'usd' | 'tokens'>): string {
-  return limitsText({ usd: usd === null ? null : dollarsUp(usd), tokens });
-}
-
-/** US dollars rounded up to a millionth. */
-export function dollarsUp(usd: number): number {
-  return Math.ceil(usd * 1e6) / 1e6;
 }

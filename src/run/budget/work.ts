@@ -1,12 +1,11 @@
 /** Begins attempts within the run's budget, and decides what happens if their calls would pass it. */
 import type { CallUsage, Reservation } from '../../generated/schemas.js';
+import { amountText, needText } from './budget-text.js';
 import {
-  amountText,
   exceededLimits,
   neededAgain,
   neededByStep,
   neededFor,
-  needText,
   reservationOf,
   withoutCall,
   withoutCalls,

@@ -4,7 +4,8 @@
  */
 import type { Reservation, RunFailedData, RunRequestedData } from '../../generated/schemas.js';
 import { settledWithin } from '../../system/async/deadline.js';
-import { dollarsUp, unpricedModel } from '../budget/spending.js';
+import { dollarsUp } from '../budget/budget-text.js';
+import { unpricedModel } from '../budget/spending.js';
 import { neededAfterPause } from '../budget/work.js';
 import { TaskTracker } from '../../system/async/task-tracker.js';
 import { cancelRun } from '../commands/cancel.js';

@@ -180,6 +180,9 @@ describe('Counts and durations as text', () => {
     expect(textOf({ ...usage, outputTokens: null, costUsd: null })).to.equal(
       '1.2k tokens in, ? out, cost not reported',
     );
+    expect(textOf({ ...usage, costUsd: null, unpriced: ['one/a', 'two/b'] })).to.equal(
+      '1.2k tokens in, 5 out, no price for one/a, two/b (see PRICES_FILE)',
+    );
     expect(textOf({ ...usage, inputTokens: 0, costUsd: 0 })).to.equal('0 tokens in, 5 out, $0');
     for (const step of [
       { state: 'active', isInherited: false },
@@ -205,5 +208,10 @@ describe('Counts and durations as text', () => {
     expect(usageText({ ...usage, costUsd: null, pricedCalls: 0 })).to.equal(
       '4 calls, 30 tokens in, 15 out, cost not reported',
     );
+    const unpriced = { ...usage, model: 'one/a', calls: 2, toldCalls: 2, pricedCalls: 0, costUsd: null };
+    const part = { ...usage, pricedCalls: 2, byModel: [unpriced] };
+    expect(usageText(part)).to.equal('4 calls, 30 tokens in, 15 out, $0.50, no price for one/a (see PRICES_FILE)');
+    const older = { ...unpriced, model: 'a' };
+    expect(usageText({ ...usage, costUsd: null, byModel: [older] })).to.include('15 out, cost not reported');
   });
 });

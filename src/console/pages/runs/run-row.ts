@@ -1,7 +1,7 @@
 /** A row of the list of runs, and how events of the feed change it. */
 import type { FeedEvent } from '../../../client/feed.js';
-import type { HistoryRecord } from '../../../generated/schemas.js';
-import { costText } from '../../../run/cost-text.js';
+import type { HistoryRecord, RunUsage } from '../../../generated/schemas.js';
+import { costText, unpricedModels } from '../../../run/cost-text.js';
 import { shortCount } from '../../record/counts.js';
 
 /** Longest text in a row, in characters: a list may have 100,000 runs. */
@@ -22,6 +22,8 @@ export interface RunRow {
   readonly outputTokens: number | null;
   /** US dollars, or null if no call has a known cost. */
   readonly costUsd: number | null;
+  /** Whether its cost is unknown because no model that it called has a price. */
+  readonly isUnpriced: boolean;
   /** Calls to models so far, or null if the count is unknown. */
   readonly calls: number | null;
   readonly createdAt: string | null;
@@ -44,10 +46,7 @@ export function rowOf(record: HistoryRecord, waitingSince: string | null = null)
     actor: record.actor,
     score: record.critic_score,
     iterations: record.iteration_count,
-    inputTokens: usage?.input_tokens ?? null,
-    outputTokens: usage?.output_tokens ?? null,
-    costUsd: usage?.cost_usd ?? null,
-    calls: usage?.calls ?? null,
+    ...usedIn(usage),
     createdAt: record.created_at,
     durationMs: record.duration_ms,
     waitingSince: record.status === 'paused' ? waitingSince : null,
@@ -97,10 +96,26 @@ export function rowAfter(row: RunRow, event: FeedEvent): RunRow {
 export function usageTexts(row: RunRow): readonly [string, string?] {
   const { inputTokens, outputTokens, costUsd, calls } = row;
   const hasTokens = inputTokens !== null || outputTokens !== null;
-  if (hasTokens) return [`${countText(inputTokens)} in ${countText(outputTokens)} out`, costText(costUsd)];
+  const cost = row.isUnpriced ? 'no price' : costText(costUsd);
+  if (hasTokens) return [`${countText(inputTokens)} in ${countText(outputTokens)} out`, cost];
   if (costUsd !== null) return [costText(costUsd)];
   if (!isOver(row)) return ['–'];
   return [calls === 0 ? 'no calls' : 'not reported'];
+}
+
+function usedIn(
+  usage: RunUsage | null,
+): Pick<RunRow, 'inputTokens' | 'outputTokens' | 'costUsd' | 'isUnpriced' | 'calls'> {
+  if (usage === null) return { inputTokens: null, outputTokens: null, costUsd: null, isUnpriced: false, calls: null };
+  const models = usage.by_model.map((each) => ({ model: each.model, ...amountsOf(each) }));
+  const isUnpriced = usage.cost_usd === null && unpricedModels(models).length > 0;
+  return { ...amountsOf(usage), isUnpriced, calls: usage.calls };
+}
+
+type Amounts = Pick<RunUsage, 'input_tokens' | 'output_tokens' | 'cost_usd'>;
+
+function amountsOf({ input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd }: Amounts) {
+  return { inputTokens, outputTokens, costUsd };
 }
 
 function countText(count: number | null): string {

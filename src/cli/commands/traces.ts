@@ -1,0 +1,94 @@
+/** `council traces`: exports the traces of past runs to a collector. */
+import { readExport } from '../../audit/export.js';
+import { readConfig } from '../../config.js';
+import { ConfigInvalid } from '../../errors.js';
+import { timestampIn } from '../../http/timestamp.js';
+import { RunCorrupt } from '../../run/errors.js';
+import type { RunEvent } from '../../run/events.js';
+import { assertRunEvent, orCorrupt } from '../../run/stream.js';
+import { nodeSystem } from '../../system/system.js';
+import type { Send } from '../../telemetry/collector.js';
+import { collector } from '../../telemetry/collector.js';
+import { traceIn } from '../../telemetry/spans.js';
+import type { RunRecords } from '../records/record.js';
+import { linesIn } from '../records/record.js';
+import type { CommandProcess, Output } from './command.js';
+import { EXIT, UsageFault } from './exit-codes.js';
+import { PLACES, RECORD_OPTIONS, onRecord } from './record-command.js';
+
+const USAGE = `Usage: council traces --from TIME [--to TIME] [--url URL]
+
+Exports the runs that started in a time and have ended, each as one trace, to the collector of
+OTEL_EXPORTER_OTLP_ENDPOINT. Their ids are those of an earlier export.
+
+  --from TIME  earliest start: a day such as 2026-11-01, or a time in the form of RFC 3339
+  --to TIME    latest start; a day is included. Default: now
+${PLACES}`;
+
+const OPTIONS = { ...RECORD_OPTIONS, from: { type: 'string' }, to: { type: 'string' } } as const;
+
+export function traces(words: readonly string[], here: CommandProcess): Promise<number> {
+  return onRecord(words, here, { usage: USAGE, options: OPTIONS }, async ({ values, positionals }, deps) => {
+    if (positionals.length > 0) throw new UsageFault(`Too many words: ${positionals.length}, none accepted`);
+    const started = {
+      from: timeIn('from', values.from, 'first'),
+      to: timeIn('to', values.to ?? nodeSystem().now(), 'last'),
+    };
+    const send = collector(settingsOf(here.env), fetch);
+    return await deps.reading(async (records) => {
+      const counts = { exported: 0, unfinished: 0, refused: 0 };
+      for await (const run of records.list(started)) {
+        counts[await exportOne(run, { records, send, signal: here.signal, notify: deps.notify })] += 1;
+        if (here.signal.aborted) break;
+      }
+      const { exported, unfinished, refused } = counts;
+      await deps.print(`Exported ${exported} runs; ${unfinished} have not ended, ${refused} were not exported\n`);
+      return refused === 0 ? EXIT.done : EXIT.failed;
+    });
+  });
+}
+
+/** @throws {UsageFault} */
+function timeIn(name: string, text: string | undefined, ofDay: 'first' | 'last'): string {
+  const time = text === undefined ? null : timestampIn(text, ofDay);
+  if (time !== null) return time;
+  throw new UsageFault(text === undefined ? `--${name} is missing` : `--${name} takes a day or a time; not "${text}"`);
+}
+
+/** @throws {ConfigInvalid} */
+function settingsOf(env: NodeJS.ProcessEnv) {
+  const { traces: settings } = readConfig(env);
+  if (settings !== null) return settings;
+  const accepted = 'the address of a collector, such as http://127.0.0.1:4318';
+  throw new ConfigInvalid({ variable: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: '', accepted });
+}
+
+interface ExportDeps extends Pick<Output, 'notify'> {
+  readonly records: RunRecords;
+  readonly send: Send;
+  readonly signal: AbortSignal;
+}
+
+async function exportOne(run: string, { records, send, signal, notify }: ExportDeps) {
+  try {
+    const spans = await traceIn(run, eventsOf(run, records), nodeSystem().sha256);
+    if (spans === null) return 'unfinished';
+    const sent = await send(spans, signal);
+    if (sent.outcome === 'exported') return 'exported';
+    notify(`Cannot export run ${run}: ${sent.reason}`);
+  } catch (error) {
+    if (!(error instanceof RunCorrupt)) throw error;
+    notify(error.message);
+  }
+  return 'refused';
+}
+
+/** @throws {RunCorrupt} */
+async function* eventsOf(run: string, records: RunRecords): AsyncGenerator<RunEvent> {
+  for await (const event of readExport(run, linesIn(records.export(run), run))) {
+    yield orCorrupt({ runId: run, seq: event.seq }, () => {
+      assertRunEvent(event);
+      return event;
+    });
+  }
+}

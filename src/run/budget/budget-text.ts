@@ -1,0 +1,26 @@
+/** Amounts of budgets in words, for errors. */
+import type { Reservation, RunBudget } from '../../generated/schemas.js';
+import { limitsText } from '../cost-text.js';
+
+/** Why a run may not have a budget in US dollars. @param model the full name of one without a price */
+export function unpricedText(model: string): string {
+  return `Model "${model}" has no price: add one to PRICES_FILE, or set a budget in tokens`;
+}
+
+/** What a run's next calls need, in the limits of its budget: a sentence. */
+export function needText({ usd, tokens }: Pick<RunBudget, 'usd' | 'tokens'>, needed: Reservation): string {
+  if (usd !== null && needed.usd === null)
+    return 'A model of the next calls has no price: no budget in US dollars holds';
+  const limits = { usd: usd === null ? null : needed.usd, tokens: tokens === null ? null : needed.tokens };
+  return `The next calls need a total budget of at least ${amountText(limits)}`;
+}
+
+/** Amounts in words, for errors. Dollars are rounded up, so that a budget of the amount shown suffices. */
+export function amountText({ usd, tokens }: Pick<RunBudget, 'usd' | 'tokens'>): string {
+  return limitsText({ usd: usd === null ? null : dollarsUp(usd), tokens });
+}
+
+/** US dollars rounded up to a millionth. */
+export function dollarsUp(usd: number): number {
+  return Math.ceil(usd * 1e6) / 1e6;
+}

@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import type { CouncilBench } from '../support/council-command.js';
+import { councilBench } from '../support/council-command.js';
+import type { FakeServer } from '../support/fake-server.js';
+import { answersStatus, fakeServer, sends } from '../support/fake-server.js';
+import type { OtlpRequest } from '../support/otlp-traces.js';
+import { spansIn } from '../support/otlp-traces.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import { startService } from '../support/running-service.js';
+
+describe('council traces', () => {
+  let bench: CouncilBench;
+  let collector: FakeServer<OtlpRequest>;
+
+  beforeEach(async () => {
+    bench = councilBench();
+    collector = await fakeServer<OtlpRequest>([sends({})]);
+  });
+  afterEach(async () => {
+    await collector.stop();
+    await bench.clear();
+  });
+
+  const exported = (words: readonly string[], env = {}) =>
+    bench.council(['traces', ...words], { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env } });
+  const requests = (): readonly string[] => collector.calls.map(({ body }) => JSON.stringify(spansIn(body))).sort();
+
+  it('exports the ended runs of a time, the same from a service, from its folder, and by the service itself', async () => {
+    const dataDir = join(bench.path, 'service');
+    const traces = { endpoint: collector.url, headers: {} };
+    const service = await startService({ dataDir, eventStore: null, traces });
+    const rest = restClient(service.url);
+    for (const topic of ['Trees', 'Rivers']) await rest.until(await rest.start(topic), isOver);
+    const nodes = [{ id: 'a', type: 'agent', label: 'A' }];
+    rest.read(await rest.post('/api/councils/', { id: 'one', name: 'One', nodes, edges: [] }), 201, 'blueprint.json');
+    const paused = await rest.post('/api/councils/one/run', { input_topic: 'Seas', god_mode: true });
+    await rest.until(rest.read(paused, 202, 'run-start.json').run_id, ({ status }) => status === 'paused');
+    await collector.until(() => collector.calls.length === 2);
+    const own = requests();
+
+    const summary = 'Exported 2 runs; 1 have not ended, 0 were not exported\n';
+    const here = await exported(['--from', '2026-01-01', '--url', service.url]);
+    expect(here).to.deep.include({ code: 0, stdout: summary });
+    expect(requests().length).to.equal(4);
+    await service.stop();
+    const stopped = await exported(['--from', '2026-01-01'], { DATA_DIR: dataDir });
+    expect(stopped).to.deep.include({ code: 0, stdout: summary });
+    expect(requests()).to.deep.equal([...own, ...own, ...own].sort());
+    const before = await exported(['--from', '2020-01-01', '--to', '2020-12-31'], { DATA_DIR: dataDir });
+    expect(before.stdout).to.equal('Exported 0 runs; 0 have not ended, 0 were not exported\n');
+  });
+
+  it('says which runs the collector has refused, and exits with 1', async () => {
+    const run = await bench.run(['Trees']);
+    expect(run.code).to.equal(0);
+    collector.answerBy([answersStatus(413)]);
+    const { code, stdout, stderr } = await exported(['--from', '2026-01-01']);
+    expect([code, stdout]).to.deep.equal([1, 'Exported 0 runs; 0 have not ended, 1 were not exported\n']);
+    expect(stderr).to.match(/^Cannot export run [0-9a-f-]{36}: it answered 413$/m);
+  });
+
+  it('refuses a missing or unusable time, and a missing collector', async () => {
+    for (const [words, fault] of [
+      [[], '--from is missing'],
+      [['--from', 'yesterday'], '--from takes a day or a time; not "yesterday"'],
+      [['--from', '2026-01-01', 'x'], 'Too many words'],
+    ] as const) {
+      const { code, stderr } = await exported(words);
+      expect(code).to.equal(2);
+      expect(stderr).to.include(fault);
+    }
+    const { code, stderr } = await exported(['--from', '2026-01-01'], { OTEL_EXPORTER_OTLP_ENDPOINT: '' });
+    expect([code, stderr.includes('OTEL_EXPORTER_OTLP_ENDPOINT')]).to.deep.equal([2, true]);
+  });
+});

@@ -1,0 +1,144 @@
+import { expect } from 'chai';
+import { createHash } from 'node:crypto';
+import { nodeSystem } from '../../src/system/system.js';
+import { traceRequest } from '../../src/telemetry/otlp.js';
+import type { Span } from '../../src/telemetry/spans.js';
+import { RunTrace } from '../../src/telemetry/spans.js';
+import type { RunEvent } from '../../src/run/events.js';
+import { assertRunEvent } from '../../src/run/stream.js';
+import { eventIn, readGolden } from '../support/golden.js';
+import type { OtlpRequest } from '../support/otlp-traces.js';
+import { attributesOf, spansIn } from '../support/otlp-traces.js';
+
+/** The events of a history. */
+function typed(lines: readonly string[]): readonly RunEvent[] {
+  return lines.map((line) => {
+    const event = eventIn(line);
+    assertRunEvent(event);
+    return event;
+  });
+}
+
+function traceOf(runId: string, events: readonly RunEvent[]): readonly Span[] | null {
+  const trace = new RunTrace(runId, nodeSystem().sha256);
+  for (const event of events) trace.add(event);
+  return trace.spans();
+}
+
+/** The id of a span, computed as the documentation says. */
+function idAt(runId: string, seq: number): string {
+  return createHash('sha256').update(`${runId}:${seq}`).digest().subarray(0, 8).toString('hex');
+}
+
+const OPENING = ['RunRequested', 'NodeStarted', 'ToolCalled', 'RunPaused'];
+const ENDS = ['RunCompleted', 'RunFailed'];
+
+describe('The trace of a recorded run', () => {
+  for (const { name, lines } of readGolden()) {
+    const events = typed(lines);
+    const [first] = events;
+    if (first?.type !== 'RunRequested') continue;
+    const { runId, inputTopic } = first.data;
+
+    it(`has one span for each run, attempt, tool call and wait, with ids that anyone can compute: ${name}`, () => {
+      const trace = traceOf(runId, events);
+      if (!events.some(({ type }) => ENDS.includes(type))) {
+        expect(trace).to.equal(null);
+        return;
+      }
+      const spans = spansIn(JSON.parse(JSON.stringify(traceRequest(trace ?? []))) as OtlpRequest);
+      const opening = events.filter(({ type }) => OPENING.includes(type));
+      const ids = opening.map(({ seq }) => idAt(runId, seq));
+      expect(spans.map(({ spanId }) => spanId)).to.have.members(ids);
+      for (const { traceId } of spans) expect(traceId).to.equal(runId.replaceAll('-', ''));
+      const [root, ...others] = spans;
+      expect(root?.spanId).to.equal(idAt(runId, 0));
+      expect(root?.parentSpanId).to.equal(undefined);
+      for (const { parentSpanId } of others) expect(ids).to.include(parentSpanId);
+    });
+
+    it(`holds no topic and no draft: ${name}`, () => {
+      const text = JSON.stringify(traceOf(runId, events));
+      expect(text).not.to.include(inputTopic);
+      for (const event of events) {
+        if (event.type !== 'NodeCompleted' || !('draft' in event.data.output)) continue;
+        if (event.data.output.draft !== '') expect(text).not.to.include(JSON.stringify(event.data.output.draft));
+      }
+    });
+  }
+
+  const RUN = '0b7e9d0e-2c7f-4b52-8a57-6a1f3d1c9e10';
+  const fixed = readGolden().find(({ name }) => name.includes('fixed-graph'));
+  const requested = typed(fixed?.lines ?? [])[0];
+
+  /** A run of facts that follow a request, a second apart. */
+  const spansOf = (...facts: readonly { readonly type: string; readonly data: object }[]): readonly Span[] => {
+    const at = (seq: number): string => new Date(Date.UTC(2026, 10, 26, 12, 0, seq)).toISOString();
+    const events = facts.map((fact, index) => ({ ...fact, seq: index + 1, at: at(index + 1), id: '', hash: '' }));
+    const first = { ...requested, at: at(0) } as RunEvent;
+    return traceOf(RUN, [first, ...(events as object[] as RunEvent[])]) ?? [];
+  };
+  const started = (step: number, more: object = {}) => ({
+    type: 'NodeStarted',
+    data: {
+      ...{ step, node: 'master_agent', attempt: 1, iteration: 0, inputHash: '', model: 'gemini/gemini-2.5-pro' },
+      ...{ tools: [], delayMs: 0, ...more },
+    },
+  });
+  const completed = { type: 'RunCompleted', data: { finalDraft: 'x', criticScore: 8, iterationCount: 2 } };
+
+  it('names model, provider, tokens and cost of an attempt as the conventions do', () => {
+    const usage = { inputTokens: 7, cachedInputTokens: 3, cacheWriteTokens: null, outputTokens: 5, reasoningTokens: 0 };
+    const ended = {
+      step: 1,
+      node: 'master_agent',
+      attempt: 1,
+      output: { draft: 'x' },
+      usage,
+      costUsd: 0.25,
+      durationMs: 5,
+    };
+    const spans = spansOf(started(1), { type: 'NodeCompleted', data: ended }, completed);
+    const [, attempt] = spansIn(JSON.parse(JSON.stringify(traceRequest(spans))) as OtlpRequest);
+    expect(attempt?.name).to.match(/^invoke_agent ./);
+    expect(attributesOf(attempt ?? { attributes: [] })).to.include({
+      'gen_ai.operation.name': 'invoke_agent',
+      'gen_ai.provider.name': 'gcp.gemini',
+      'gen_ai.request.model': 'gemini-2.5-pro',
+      'gen_ai.usage.input_tokens': 7,
+      'gen_ai.usage.output_tokens': 5,
+      'gen_ai.usage.cache_read.input_tokens': 3,
+      'council.cost_usd': 0.25,
+    });
+  });
+
+  it('ends an attempt that its instance lost when the next one starts', () => {
+    const [, second, first] = spansOf(started(1), started(1, { attempt: 2 }), completed);
+    expect(first).to.include({ error: 'lost', endedAt: second?.startedAt });
+    expect(second?.attributes['council.outcome']).to.equal('aborted');
+  });
+
+  it('ends the members that a panel discards when it closes, and not those of another panel', () => {
+    const closed = { type: 'PanelClosed', data: { node: 'master_agent', panelStep: 1 } };
+    const all = spansOf(
+      started(1, { member: 'ash', panelStep: 1 }),
+      started(2, { member: 'elm', panelStep: 2 }),
+      closed,
+      completed,
+    );
+    const outcomes = all.map(({ attributes }) => [attributes['council.member'], attributes['council.outcome']]);
+    expect(outcomes).to.deep.include.members([
+      ['ash', 'discarded'],
+      ['elm', 'aborted'],
+    ]);
+  });
+
+  it('links a fork to the run that it continues', () => {
+    const parent = { runId: RUN, at: 3, hash: '' };
+    const trace = new RunTrace('5f4b38f6-73fd-48ec-ad20-0c8c67900842', nodeSystem().sha256);
+    if (requested?.type !== 'RunRequested') throw new Error('No request');
+    trace.add({ ...requested, data: { ...requested.data, parent } });
+    trace.add({ ...requested, ...completed, seq: 1 } as RunEvent);
+    expect(trace.spans()?.[0]?.link).to.deep.equal({ traceId: RUN.replaceAll('-', ''), spanId: idAt(RUN, 0) });
+  });
+});

@@ -1,0 +1,101 @@
+import { expect } from 'chai';
+import { answersStatus, fakeServer, hangs, sends } from '../support/fake-server.js';
+import type { FakeServer } from '../support/fake-server.js';
+import type { OtlpRequest } from '../support/otlp-traces.js';
+import { attributesOf, spansIn } from '../support/otlp-traces.js';
+import { parseMetrics, valueOf } from '../support/prometheus-text.js';
+import type { RestClient } from '../support/rest-client.js';
+import { isOver, restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { untilTrue } from '../support/until-true.js';
+
+const ACCEPTED = sends({ partialSuccess: {} });
+
+describe('The export of traces', () => {
+  let collector: FakeServer<OtlpRequest>;
+  let service: RunningService;
+  let rest: RestClient;
+
+  beforeEach(async () => {
+    collector = await fakeServer<OtlpRequest>([ACCEPTED]);
+    const headers = { Authorization: 'Bearer collect' };
+    service = await startService({ traces: { endpoint: collector.url, headers } });
+    rest = restClient(service.url);
+  });
+  afterEach(async () => {
+    await service.stop();
+    await collector.stop();
+  });
+
+  const run = async (): Promise<string> => {
+    const runId = await rest.start('Should our town build a sauna?');
+    await rest.until(runId, isOver);
+    return runId;
+  };
+  const traced = (): readonly string[] => collector.calls.map(({ body }) => spansIn(body)[0]?.traceId ?? '');
+  const outcomes = async (): Promise<Readonly<Record<string, number>>> => {
+    const metrics = parseMetrics(await (await fetch(`${service.url}/metrics`)).text());
+    const count = (outcome: string): number => valueOf(metrics, 'council_traces_total', { outcome });
+    return {
+      exported: count('exported'),
+      refused: count('refused'),
+      queued: valueOf(metrics, 'council_traces_queued'),
+    };
+  };
+
+  it('sends one trace for each ended run, which the protocol accepts', async () => {
+    const runs = [await run(), await run()];
+    await collector.until(() => collector.calls.length === 2);
+    expect(traced()).to.have.members(runs.map((id) => id.replaceAll('-', '')));
+    const [call] = collector.calls;
+    expect(call).to.deep.include({ method: 'POST', path: '/v1/traces' });
+    expect(call?.headers).to.include({ 'content-type': 'application/json', authorization: 'Bearer collect' });
+    const [root, ...others] = call === undefined ? [] : spansIn(call.body);
+    expect(root?.name).to.equal('invoke_workflow council');
+    expect(attributesOf(root ?? { attributes: [] })).to.include({ 'council.run.status': 'completed' });
+    expect(others.length).to.be.above(2);
+    await untilTrue(async () => (await outcomes())['exported'] === 2);
+  });
+
+  it('keeps traces while the collector is away, slows no run, and sends them when it is back', async () => {
+    await collector.goAway();
+    const runs = [await run(), await run(), await run()];
+    await untilTrue(() => service.faults.length > 0);
+    expect((await outcomes())['queued']).to.equal(3);
+    await collector.comeBack();
+    await collector.until(() => collector.calls.length === 3);
+    expect(traced()).to.deep.equal(runs.map((id) => id.replaceAll('-', '')));
+    await untilTrue(async () => (await outcomes())['queued'] === 0);
+    expect(service.lines.map(({ msg }) => msg)).to.include('traces: the collector answers again');
+  });
+
+  it('sends a trace again that a busy collector has not taken, and waits as long as it asks', async () => {
+    const busy = (status: number) => (response: Parameters<typeof hangs>[0]) =>
+      void response.writeHead(status, { 'Retry-After': '0' }).end();
+    collector.answerBy([busy(429), busy(503), ACCEPTED]);
+    await run();
+    await collector.until(() => collector.calls.length === 3);
+    expect(new Set(traced()).size).to.equal(1);
+  });
+
+  it('gives up a trace that the collector refuses, logs why, and sends the next', async () => {
+    const rejects = sends({ partialSuccess: { rejectedSpans: '3', errorMessage: 'no' } });
+    collector.answerBy([answersStatus(400), rejects, ACCEPTED]);
+    const [first, second] = [await run(), await run(), await run()];
+    await untilTrue(async () => (await outcomes())['exported'] === 1);
+    expect(await outcomes()).to.deep.equal({ exported: 1, refused: 2, queued: 0 });
+    expect(service.faults).to.deep.equal([
+      { runId: first, reason: 'it answered 400' },
+      { runId: second, reason: 'it rejected 3 spans' },
+    ]);
+  });
+
+  it('stops in time while the collector hangs', async () => {
+    collector.answerBy([hangs]);
+    await run();
+    await collector.until(() => collector.open() === 1);
+    await service.stop();
+    expect(service.faults).to.deep.equal([{ runs: 1 }]);
+  });
+});
