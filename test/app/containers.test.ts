@@ -45,7 +45,7 @@ describe('The compose file', () => {
   it('starts without keys, because it is published on a loopback address only', () => {
     expect(instance).to.include("\n      AUTH: 'off'\n");
     const published = [...compose.matchAll(/\n {4}ports:\n((?: {6}- .*\n)+)/g)].map(([, ports]) => ports);
-    expect(published).to.deep.equal(['      - 127.0.0.1:8000:8000\n']);
+    expect(published).to.deep.equal(['      - 127.0.0.1:8000:8000\n', '      - 127.0.0.1:3000:3000\n']);
   });
 
   it('accepts loopback names and the names of the instances as Host, or those that the file sets', () => {
@@ -79,7 +79,7 @@ describe('The compose file', () => {
   it('pins every image to a version', () => {
     const dockerfile = textOf('.docker/Dockerfile');
     const images = [...compose.matchAll(/^ {4}image: (.*)$/gm), ...dockerfile.matchAll(/^FROM (\S+)/gm)];
-    for (const [, image = ''] of images) expect(image).to.match(/:\d+\.\d+/);
+    for (const [, image = ''] of images) expect(image).to.match(/:v?\d+\.\d+/);
   });
 
   it('sets X-Forwarded-For to the address of the client, whatever the client sent', () => {
