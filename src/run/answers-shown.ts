@@ -42,7 +42,7 @@ export function isOrderOf(plan: Plan, at: StepPlace, order: readonly string[]): 
 }
 
 /** The part of a prompt that comes from panels, ranks and judges. */
-export type DeliberationInput = Pick<PromptInput, 'draft' | 'answers' | 'ranking' | 'analysis'>;
+type DeliberationInput = Pick<PromptInput, 'draft' | 'answers' | 'ranking' | 'analysis'>;
 
 /** The part of a step's prompt that follows from its branch, and the names that are hidden in it. */
 export interface Shown {

@@ -25,7 +25,7 @@ export interface PanelAnswers {
 }
 
 /** A judge's comparison, in its own letters. */
-export interface JudgeAnalysis {
+interface JudgeAnalysis {
   readonly value: Analysis;
   /** The members behind its letters. */
   readonly order: readonly string[];
@@ -44,7 +44,7 @@ export interface Deliberation {
   readonly spread: number | null;
 }
 
-export const NO_DELIBERATION: Deliberation = {
+const NO_DELIBERATION: Deliberation = {
   panel: null,
   inDraft: [],
   analysis: null,

@@ -28,7 +28,7 @@ function withSharedTexts({ assignments }: PendingEvents, { promptInput, rendered
 }
 
 /** What determines an attempt that is to start. */
-export type AttemptStart = Pick<FrontierNode, 'node' | 'step' | 'attempt' | 'model' | 'branch' | 'seat'>;
+type AttemptStart = Pick<FrontierNode, 'node' | 'step' | 'attempt' | 'model' | 'branch' | 'seat'>;
 
 /** Records the start of an attempt. */
 export function startNode(pending: PendingEvents, attempt: AttemptStart, delayMs: number): void {
@@ -105,7 +105,7 @@ export function shownAt(
 const NOTHING_SHOWN = { orderShown: [], masked: [] };
 
 /** The order of the answers that a step's prompt shows. */
-export function orderAt(
+function orderAt(
   run: RunState,
   at: Pick<FrontierNode, 'node' | 'step' | 'branch' | 'seat'>,
   sha256: Sha256,

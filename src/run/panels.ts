@@ -44,7 +44,7 @@ function isSeated(each: FrontierNode): each is SeatedStep {
 }
 
 /** What may happen to a panel now. */
-export type PanelProgress =
+type PanelProgress =
   /** It waits for its members. */
   | { readonly kind: 'waits' }
   /** The quorum has answered, and the others have some time left. */
@@ -90,7 +90,7 @@ function failureOf({ node, steps }: OpenPanel, quorum: number): string {
 const MAX_ERROR_CHARS = 4_000;
 
 /** What a closed panel means for its branch and its run. */
-export interface PanelOutcome
+interface PanelOutcome
   extends
     Pick<PanelClosedData, 'answered' | 'failed' | 'discarded' | 'result'>,
     Pick<RunProgress, 'scores' | 'iterationCount' | 'juries'> {

@@ -31,7 +31,7 @@ export function rankAgreement(rankings: readonly ReviewerRanking[], answers: rea
 }
 
 /** How many answers each reviewer ranked, how many reviewers ranked each answer, and how many ranked each two answers. */
-export interface Design {
+interface Design {
   readonly k: number;
   readonly r: number;
   readonly lambda: number;
@@ -83,7 +83,7 @@ function pointsOf(rankings: readonly ReviewerRanking[], member: string): number 
 }
 
 /** A round of a jury: the score of each member, in the order of members, or null if it has none. */
-export type JuryRound = readonly (number | null)[];
+type JuryRound = readonly (number | null)[];
 
 /**
  * The spread of the last round, and Krippendorff's alpha for intervals over all rounds, or null with the reason: fewer than

@@ -71,7 +71,7 @@ const FAMILIES: readonly { readonly inName: string; readonly words: readonly str
 const FAMILY_WORDS: ReadonlySet<string> = new Set(FAMILIES.flatMap(({ words }) => words));
 
 /** A text with names replaced. */
-export interface MaskedText {
+interface MaskedText {
   readonly text: string;
   /** The names found in it, in the order in which they were given. */
   readonly masked: string[];
