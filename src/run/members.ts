@@ -2,7 +2,7 @@
 import type { GraphMember, GraphNode } from '../generated/schemas.js';
 import type { Plan } from '../graph/plan.js';
 import type { Branch } from './branch.js';
-import type { FrontierNode } from './state.js';
+import type { FrontierNode, Seat } from './state.js';
 
 /** Whether a node has members that answer in steps of their own. */
 export function hasMembers({ role, members }: GraphNode): boolean {
@@ -32,6 +32,11 @@ export function membersOf(plan: Plan, { node, branch }: Pick<StepPlace, 'node' |
   return (reviewed.members ?? []).map((member) => reviewerOf(reviewed, member));
 }
 
+/** The seat of a member that has not answered yet. */
+export function emptySeat(member: string, panelStep: number): Seat {
+  return { member, panelStep, until: null, output: null, error: null };
+}
+
 /** A panel's member as a reviewer: only its model, temperature, limit and fallbacks count. */
 function reviewerOf(panel: GraphNode, { id, label, systemPrompt: _, ...own }: GraphMember): GraphMember {
   const { model, temperature, maxOutputTokens, fallbacks } = panel;
@@ -44,7 +49,7 @@ function reviewerOf(panel: GraphNode, { id, label, systemPrompt: _, ...own }: Gr
   return { id, label, ...inherited, ...own };
 }
 
-/** The node of a step, with the settings of its member. A member is never named in a prompt, so the label is the node's. */
+/** The node of a step, with the settings of its member. Prompts never name a member, so the label stays the node's. */
 export function stepNode(plan: Plan, at: StepPlace): GraphNode {
   const node = plan.node(at.node);
   if (at.member === null) return node;

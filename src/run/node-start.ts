@@ -7,7 +7,7 @@ import type { GraphNode, NodeStartedData, Reservation } from '../generated/schem
 import { reservationOf } from './budget/spending.js';
 import type { StepPlace } from './members.js';
 import { branchInto } from './frontier.js';
-import { hasMembers, membersOf, stepNode } from './members.js';
+import { emptySeat, hasMembers, membersOf, stepNode } from './members.js';
 import { feedbackShownTo, orderShownTo, shownTo } from './answers-shown.js';
 import type { Assignment, DecisionContext, PendingEvents } from './pending-events.js';
 import { callOf } from './pending-events.js';
@@ -71,8 +71,7 @@ export function firstAttempts(
   const first = { node, branch, step, attempt: 1, model: null, seat: null };
   if (!hasMembers(run.plan.node(node))) return [first];
   return membersOf(run.plan, first).map(({ id: member }, index) => {
-    const seat = { member, panelStep: step, until: null, output: null, error: null };
-    return { ...first, step: step + index, seat };
+    return { ...first, step: step + index, seat: emptySeat(member, step) };
   });
 }
 

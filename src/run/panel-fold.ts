@@ -1,6 +1,6 @@
 /** The part of the fold that concerns panels, ranks and juries. */
 import type { NodeCompletedData, PanelClosedData, QuorumReachedData } from '../generated/schemas.js';
-import { membersOf } from './members.js';
+import { emptySeat, membersOf } from './members.js';
 import { followRoute } from './node-route.js';
 import { openPanel, outcomeOf } from './panels.js';
 import type { FrontierNode, RunProgress, RunState } from './state.js';
@@ -9,7 +9,7 @@ import type { FrontierNode, RunProgress, RunState } from './state.js';
 export function seatsOf({ plan }: RunState, first: FrontierNode): readonly FrontierNode[] {
   const { step: panelStep } = first;
   return membersOf(plan, first).map(({ id: member }, index) => {
-    const seat = { member, panelStep, until: null, output: null, error: null };
+    const seat = emptySeat(member, panelStep);
     if (index === 0) return { ...first, seat };
     const waiting = { attempt: 0, model: null, tools: [], orderShown: [], active: false };
     return { ...first, ...waiting, step: panelStep + index, seat };
