@@ -14,7 +14,7 @@ import { routeOf } from './node-route.js';
 import { afterOutput, conditionFacts } from './output.js';
 import {
   closeDuePanels,
-  closeIfOver,
+  closeIfGraceOver,
   completeMember,
   settlePanel,
   settlePanels,
@@ -45,7 +45,7 @@ export type RunCommand =
   | { readonly type: 'CancelRun'; readonly actor: string | null }
   /** The service itself has a fault. */
   | { readonly type: 'FailRun'; readonly error: string }
-  /** The time after the quorum of a panel may have passed. */
+  /** The grace of a panel may be over. */
   | { readonly type: 'ClosePanels' }
   /** The instance stops: any instance may claim the run. */
   | { readonly type: 'ReleaseRun' };
@@ -165,7 +165,7 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
 
 function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>, retryInMs: number | null): void {
   const at = attemptInFlight(pending.run, failure);
-  if (at === undefined || (at.seat !== null && closeIfOver(pending, at.seat))) return;
+  if (at === undefined || (at.seat !== null && closeIfGraceOver(pending, at.seat))) return;
   const fallbackTo = retryInMs === null ? fallbackAfter(pending, at, failure.kind) : null;
   const isFinal = retryInMs === null && fallbackTo === null;
   recordFailure(pending, at, { ...failure, ...(fallbackTo !== null && { fallbackTo }), ...(isFinal && FINAL) });

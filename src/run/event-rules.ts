@@ -15,7 +15,7 @@ import { isOrderOf } from './answers-shown.js';
 import type { RunFactType } from './events.js';
 import { isOutstanding } from './fork-snapshot.js';
 import { branchAtBudget, branchAtEnd, branchInto } from './frontier.js';
-import { isOutputOf, isOver, openPanel, outcomeOf, progressOf } from './panels.js';
+import { isOutputOf, isGraceOver, openPanel, outcomeOf, progressOf } from './panels.js';
 import type { RunState } from './state.js';
 import { isFrontierDone } from './state.js';
 
@@ -133,7 +133,7 @@ function mayComplete(run: RunState, data: NodeCompletedData, at: string): boolea
   const { seat, active } = begun;
   if (seat === null) return data.member === undefined && data.panelStep === undefined && data.route !== undefined;
   if (seat.member !== data.member || seat.panelStep !== data.panelStep) return false;
-  return active && !isOver(seat, at) && isOutputOf(run.plan.node(data.node).role, data.output);
+  return active && !isGraceOver(seat, at) && isOutputOf(run.plan.node(data.node).role, data.output);
 }
 
 function isQuorum(run: RunState, { node, panelStep, until }: QuorumReachedData, at: string): boolean {

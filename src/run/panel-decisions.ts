@@ -6,37 +6,37 @@ import { fail, failTooLarge } from './ends.js';
 import { routeOf } from './node-route.js';
 import { conditionFacts } from './output.js';
 import type { OpenPanel, SeatedStep } from './panels.js';
-import { isOver, openPanel, openPanels, outcomeOf, progressOf } from './panels.js';
+import { isGraceOver, openPanel, openPanels, outcomeOf, progressOf } from './panels.js';
 import type { PendingEvents } from './pending-events.js';
 import { endFrontier, failWithoutRoute } from './schedule.js';
 import type { RunState, Seat } from './state.js';
 import { isFinished, labelOf, memberOf } from './state.js';
 
-/** Records a member's answer, or discards it if the time after the quorum has passed. */
+/** Records a member's answer, or discards it if the grace of its panel is over. */
 export function completeMember(
   pending: PendingEvents,
   at: SeatedStep,
   { output, ...result }: Omit<NodeCompletedData, 'route' | 'node'>,
 ): void {
-  if (closeIfOver(pending, at.seat)) return;
+  if (closeIfGraceOver(pending, at.seat)) return;
   const model = at.model !== null && { model: at.model };
   const data = { node: at.node, ...memberOf(at), ...model, output, ...withinBudget(pending.run, result) };
   pending.write({ type: 'NodeCompleted', data });
   settlePanel(pending, at.seat.panelStep);
 }
 
-/** Closes a panel if its time after the quorum has passed. @returns whether it did */
-export function closeIfOver(pending: PendingEvents, { panelStep }: Seat): boolean {
+/** Closes a panel if its grace is over. @returns whether it did */
+export function closeIfGraceOver(pending: PendingEvents, { panelStep }: Seat): boolean {
   const panel = openPanel(pending.run, panelStep);
-  if (panel === null || !isOver(panel, pending.context.at)) return false;
+  if (panel === null || !isGraceOver(panel, pending.context.at)) return false;
   settlePanel(pending, panelStep);
   return true;
 }
 
-/** Closes the panels whose time after the quorum has passed. @returns whether there are any */
+/** Closes the panels whose grace is over. @returns whether there are any */
 export function closeDuePanels(pending: PendingEvents): boolean {
   if (pending.run.phase.status !== 'running') return false;
-  const due = openPanels(pending.run).filter((panel) => isOver(panel, pending.context.at));
+  const due = openPanels(pending.run).filter((panel) => isGraceOver(panel, pending.context.at));
   for (const { panelStep } of due) if (!isFinished(pending.run)) settlePanel(pending, panelStep);
   return due.length > 0;
 }

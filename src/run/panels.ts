@@ -18,7 +18,7 @@ export type SeatedStep = FrontierNode & { readonly seat: NonNullable<FrontierNod
 export interface OpenPanel {
   readonly node: string;
   readonly panelStep: number;
-  /** When later answers are discarded, ISO 8601, or null before the quorum has answered. */
+  /** End of the grace, after which answers are discarded: ISO 8601, or null before the quorum has answered. */
   readonly until: string | null;
   readonly branch: Branch;
   /** In the order of the node's members. */
@@ -47,10 +47,10 @@ function isSeated(each: FrontierNode): each is SeatedStep {
 type PanelProgress =
   /** It waits for its members. */
   | { readonly kind: 'waits' }
-  /** The quorum has answered, and the others have some time left. */
+  /** The quorum has answered, and the grace of the others begins. */
   | { readonly kind: 'quorum'; readonly until: string }
   | { readonly kind: 'closes' }
-  /** The quorum cannot be reached: it names the members and their reasons. */
+  /** The members left cannot reach the quorum. The error names those that failed, with their reasons. */
   | { readonly kind: 'fails'; readonly error: string };
 
 /** The progress of a panel at a time, ISO 8601. */
@@ -61,7 +61,7 @@ export function progressOf(run: RunState, panel: OpenPanel, at: string): PanelPr
   const open = panel.steps.filter((each) => isOutstanding(run, each));
   if (answered + open.length < quorum) return { kind: 'fails', error: failureOf(panel, quorum) };
   if (answered < quorum) return { kind: 'waits' };
-  if (open.length === 0 || isOver(panel, at)) return { kind: 'closes' };
+  if (open.length === 0 || isGraceOver(panel, at)) return { kind: 'closes' };
   // The budget has stopped the others: no call of theirs can follow.
   if (run.spending !== null && open.every(({ active }) => !active)) return { kind: 'closes' };
   if (panel.until !== null || graceMs === null) return { kind: 'waits' };
@@ -69,8 +69,8 @@ export function progressOf(run: RunState, panel: OpenPanel, at: string): PanelPr
   return { kind: 'quorum', until: new Date(Date.parse(at) + graceMs).toISOString() };
 }
 
-/** Whether the time after the quorum has passed. */
-export function isOver({ until }: Pick<OpenPanel, 'until'>, at: string): boolean {
+/** Whether the grace after the quorum has ended. */
+export function isGraceOver({ until }: Pick<OpenPanel, 'until'>, at: string): boolean {
   return until !== null && Date.parse(at) >= Date.parse(until);
 }
 
@@ -89,7 +89,7 @@ function failureOf({ node, steps }: OpenPanel, quorum: number): string {
 /** Longest error, in UTF-16 units. */
 const MAX_ERROR_CHARS = 4_000;
 
-/** What a closed panel means for its branch and its run. */
+/** The effect of a closed panel on its branch and its run. */
 interface PanelOutcome
   extends
     Pick<PanelClosedData, 'answered' | 'failed' | 'discarded' | 'result'>,
@@ -111,7 +111,7 @@ export function outcomeOf(run: RunState, panel: OpenPanel): PanelOutcome {
   if (role === 'rank') {
     return { ...ended, ...ranked(run, panel, answered), scores, iterationCount, juries };
   }
-  if (role === 'critic') return { ...ended, ...judged(run, panel), iterationCount };
+  if (role === 'critic') return { ...ended, ...scoredByJury(run, panel), iterationCount };
   const branch = answeredBranch(run, panel, answered);
   return {
     ...{ ...ended, branch, scores, juries, result: null },
@@ -180,7 +180,7 @@ export function membersBehind(letters: readonly string[], order: readonly string
   return letters.flatMap((letter) => order[indexOfLetter(letter)] ?? []);
 }
 
-function judged(
+function scoredByJury(
   run: RunState,
   panel: OpenPanel,
 ): Pick<PanelOutcome, 'branch' | 'scores' | 'juries'> & { readonly result: JuryResult } {
