@@ -19,7 +19,7 @@ import {
   settlePanel,
   settlePanels,
   settleStopped,
-  withinBudget,
+  withRecordedCalls,
 } from './panel-decisions.js';
 import type { DecisionContext } from './pending-events.js';
 import { PendingEvents } from './pending-events.js';
@@ -57,40 +57,35 @@ export function decide(
   { command, context }: { readonly command: RunCommand; readonly context: DecisionContext },
 ): PendingEvents {
   const pending = new PendingEvents(chart, snapshot, context);
-  if (isFinished(pending.run)) return pending;
+  if (!isFinished(pending.run)) carryOut(pending, command);
+  return pending;
+}
+
+function carryOut(pending: PendingEvents, command: RunCommand): void {
   switch (command.type) {
     case 'ClaimRun':
-      claim(pending, command.reason);
-      break;
+      return claim(pending, command.reason);
     case 'RecordToolCall':
-      recordToolCall(pending, command.call);
-      break;
+      return recordToolCall(pending, command.call);
     case 'ReserveCall':
       reserveCall(pending, command.next);
-      settleStopped(pending, command.next.step);
-      break;
+      return settleStopped(pending, command.next.step);
     case 'CompleteNode':
-      completeNode(pending, command.result);
-      break;
+      return completeNode(pending, command.result);
     case 'FailNode':
-      failNode(pending, command.failure, command.retryInMs);
-      break;
+      return failNode(pending, command.failure, command.retryInMs);
     case 'CancelRun':
-      fail(pending, { kind: 'cancelled', error: 'Cancelled by the user', node: null, actor: command.actor });
-      break;
+      return fail(pending, { kind: 'cancelled', error: 'Cancelled by the user', node: null, actor: command.actor });
     case 'FailRun':
-      fail(pending, { kind: 'internal', error: command.error, node: pending.run.progress.activeNode });
-      break;
+      return fail(pending, { kind: 'internal', error: command.error, node: pending.run.progress.activeNode });
     case 'ClosePanels':
       closeDuePanels(pending);
-      break;
+      return;
     case 'ReleaseRun':
-      release(pending, 'shutdown');
-      break;
+      return release(pending, 'shutdown');
     default:
       command satisfies never;
   }
-  return pending;
 }
 
 function claim(pending: PendingEvents, reason: 'started' | 'recovered' | 'handover'): void {
@@ -122,7 +117,7 @@ function resumeWork(pending: PendingEvents, others: readonly string[]): void {
     const again = outstanding.map((at) => ({ at, delayMs: delayLeft(at, context.at) }));
     startWork(pending, { again, nodes: others });
   } else if (!hasClosed) {
-    // Else the run has continued when its panel closed.
+    // If a panel has closed, its close has continued the run.
     if (run.progress.isApproved) scheduleNext(pending, nextFrontier(run));
     else endFrontier(pending);
   }
@@ -153,7 +148,7 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
       node: at.node,
       ...(at.model !== null && { model: at.model }),
       route: route ?? { next: [], reason: 'no condition holds' },
-      ...withinBudget(run, result),
+      ...withRecordedCalls(run, result),
     },
   });
   if (route === null) {
@@ -178,7 +173,7 @@ function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>,
   }
 }
 
-/** Starts another attempt of a step. If the budget stops a member, its panel may have answers enough to close without it. */
+/** Starts another attempt of a step. If the budget stops a member, its panel may have enough answers to close without it. */
 function startAgain(pending: PendingEvents, again: Work['again'][number]): void {
   const work = { again: [again], nodes: [] };
   const { seat } = again.at;
@@ -188,14 +183,14 @@ function startAgain(pending: PendingEvents, again: Work['again'][number]): void 
 
 const FINAL = { final: true } as const;
 
-/** Records a failed attempt. Only of a member it says that no other attempt follows: of a node, the run's end does. */
+/** Records a failed attempt. If no other follows, a member's event says so; a node's need not, because the run fails with it. */
 function recordFailure(
   pending: PendingEvents,
   at: FrontierNode,
   { final: isFinal, ...failure }: Omit<NodeFailedData, 'node'>,
 ): void {
   const model = at.model !== null && { model: at.model };
-  const data = { node: at.node, ...memberOf(at), ...model, ...withinBudget(pending.run, failure) };
+  const data = { node: at.node, ...memberOf(at), ...model, ...withRecordedCalls(pending.run, failure) };
   pending.write({ type: 'NodeFailed', data: { ...data, ...(at.seat !== null && isFinal === true && FINAL) } });
 }
 

@@ -20,7 +20,7 @@ export function completeMember(
 ): void {
   if (closeIfGraceOver(pending, at.seat)) return;
   const model = at.model !== null && { model: at.model };
-  const data = { node: at.node, ...memberOf(at), ...model, output, ...withinBudget(pending.run, result) };
+  const data = { node: at.node, ...memberOf(at), ...model, output, ...withRecordedCalls(pending.run, result) };
   pending.write({ type: 'NodeCompleted', data });
   settlePanel(pending, at.seat.panelStep);
 }
@@ -101,8 +101,11 @@ function closePanel(pending: PendingEvents, panel: OpenPanel): void {
   }
 }
 
-/** A recorded result: a run with a budget records the last call apart; another its calls, if the record has not all. */
-export function withinBudget<T extends CallsOfEnd>({ spending, effort }: RunState, result: T): T {
+/**
+ * A result as its event records its calls. With a budget, the usage of the last call; without one, the number of calls,
+ * unless the events of its attempt already show as many.
+ */
+export function withRecordedCalls<T extends CallsOfEnd>({ spending, effort }: RunState, result: T): T {
   const { lastCall, calls, ...rest } = result;
   if (spending !== null) return { ...rest, ...(lastCall !== undefined && { lastCall }) } as T;
   const isCounted = calls === undefined || calls <= callsCounted(effort, result.step);
