@@ -31,21 +31,20 @@ export async function deliberationOf(
 ): Promise<DeliberationRecord | null> {
   let run: RunState | null = null;
   let inherited: readonly MemberAnswer[] = [];
-  const closed: Ended[] = [];
+  const closed: RecordedPanel[] = [];
   const analyses: JudgedAnalysis[] = [];
   for await (const recorded of events) {
     const event = upcast(recorded);
     const before = run;
     run = foldNext(runId, before, event);
     if (before === null) inherited = inheritedAnswers(run).map(answeredBefore);
-    else if (event.type === 'PanelClosed') closed.push(...endedPanel(before, event.data));
+    else if (event.type === 'PanelClosed') closed.push(...closedPanel(before, event.data));
     else if (event.type === 'NodeCompleted') analyses.push(...analysisIn(event, before));
   }
   if (run === null) return null;
   const { plan } = run;
-  const panels = [...closed, ...openPanels(run).map((panel) => ({ panel, end: null }))]
-    .toSorted((a, b) => a.panel.panelStep - b.panel.panelStep)
-    .map((each) => ({ ...each, plan }));
+  const open = openPanels(run).map((panel): RecordedPanel => ({ plan, panel, end: null }));
+  const panels = [...closed, ...open].toSorted((a, b) => a.panel.panelStep - b.panel.panelStep);
   return {
     answers: [...inherited, ...panels.flatMap(answersOf)],
     rankings: panels.flatMap(rankingsOf),
@@ -56,16 +55,14 @@ export async function deliberationOf(
 }
 
 /** A panel, rank or jury, with the event that closed it, or null if it is under way or the run ended before. */
-interface Ended {
+interface RecordedPanel extends Pick<RunState, 'plan'> {
   readonly panel: OpenPanel;
   readonly end: PanelClosedData | null;
 }
 
-type Recorded = Ended & Pick<RunState, 'plan'>;
-
-function endedPanel(before: RunState, end: PanelClosedData): readonly Ended[] {
+function closedPanel(before: RunState, end: PanelClosedData): readonly RecordedPanel[] {
   const panel = openPanel(before, end.panelStep);
-  return panel === null ? [] : [{ panel, end }];
+  return panel === null ? [] : [{ plan: before.plan, panel, end }];
 }
 
 function analysisIn(
@@ -77,7 +74,7 @@ function analysisIn(
   return [{ node, model, order_shown: [...orderShown], analysis: output.analysis }];
 }
 
-function answersOf({ plan, panel, end }: Recorded): readonly MemberAnswer[] {
+function answersOf({ plan, panel, end }: RecordedPanel): readonly MemberAnswer[] {
   const { node } = panel;
   if (plan.node(node).role !== 'panel') return [];
   const labels = new Map(membersOf(plan, panel).map(({ id, label }) => [id, label]));
@@ -92,7 +89,7 @@ function answersOf({ plan, panel, end }: Recorded): readonly MemberAnswer[] {
   });
 }
 
-function rankingsOf({ panel }: Recorded): readonly ReviewerRanking[] {
+function rankingsOf({ panel }: RecordedPanel): readonly ReviewerRanking[] {
   return panel.steps.flatMap(({ seat, model, orderShown }) => {
     const { member: reviewer, output } = seat;
     if (output === null || !('ranking' in output)) return [];
@@ -101,13 +98,13 @@ function rankingsOf({ panel }: Recorded): readonly ReviewerRanking[] {
   });
 }
 
-function resultOf({ panel: { node }, end }: Recorded): readonly RankingResult[] {
+function resultOf({ panel: { node }, end }: RecordedPanel): readonly RankingResult[] {
   const result = end?.result ?? null;
   if (result === null || !('points' in result)) return [];
   return [{ node, points: result.points, agreement: result.agreement }];
 }
 
-function juryOf({ plan, panel, end }: Recorded): readonly JuryRecord[] {
+function juryOf({ plan, panel, end }: RecordedPanel): readonly JuryRecord[] {
   const { node, steps } = panel;
   const { role, aggregate = 'median' } = plan.node(node);
   const scores = steps.flatMap(scoreOf);
