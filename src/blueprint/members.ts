@@ -16,7 +16,7 @@ import { entryOf, quotedId, warning } from './validate.js';
 
 type DraftNode = BlueprintCreate['nodes'][number];
 
-/** Milliseconds that the other members have once the quorum has answered, in nodes that do not say. */
+/** Default of `graceMs`: milliseconds that the other members have once the quorum has answered. */
 const GRACE_MS = 30_000;
 
 /** Members with their ids and labels. Other fields stay absent: a run takes them from the node. */
@@ -60,11 +60,11 @@ function graphMember(member: SavedMember): GraphMember {
 /** Which fields have a meaning in a node. An empty list of members counts as none. */
 function fieldsUsed(node: SavedNode, role: NodeRole): Readonly<Record<keyof MemberFields, boolean>> {
   const isJury = role === 'critic' && hasMembers(node);
-  const isWaiting = role === 'panel' || isJury;
+  const hasQuorum = role === 'panel' || isJury;
   return {
     members: role === 'panel' || role === 'rank' || role === 'critic',
-    quorum: isWaiting,
-    graceMs: isWaiting,
+    quorum: hasQuorum,
+    graceMs: hasQuorum,
     keep: role === 'rank',
     aggregate: isJury,
   };
@@ -74,6 +74,7 @@ function hasMembers(node: SavedNode): node is SavedNode & { members: SavedMember
   return node.members !== undefined && node.members.length > 0;
 }
 
+/** The end of a warning about an ignored field: the roles that use it. */
 const USERS: Readonly<Record<keyof MemberFields, string>> = {
   members: 'only panels, ranks and critics have members',
   quorum: 'only panels and critics with members use it',

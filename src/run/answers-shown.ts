@@ -23,7 +23,7 @@ function panelsShown(plan: Plan, { node, branch, member }: StepPlace): readonly 
 
 /**
  * The members whose answers a step's prompt shows, in the order shown: sorted by a hash of the run, the step, the reader and
- * the member, so that it follows from the record and favours nobody.
+ * the member, so that it can be recomputed from the record and favours no member.
  */
 export function orderShownTo(
   plan: Plan,
@@ -44,7 +44,7 @@ export function isOrderOf(plan: Plan, at: StepPlace, order: readonly string[]): 
 /** The part of a prompt that comes from panels, ranks and judges. */
 type DeliberationInput = Pick<PromptInput, 'draft' | 'answers' | 'ranking' | 'analysis'>;
 
-/** The part of a step's prompt that follows from its branch, and the names that are hidden in it. */
+/** The part of a step's prompt that follows from its branch, and the names of models that it hides. */
 export interface Shown {
   readonly input: DeliberationInput;
   readonly masked: readonly string[];
@@ -89,7 +89,7 @@ function modelsOf(plan: Plan, { node, answers }: PanelAnswers): readonly string[
   );
 }
 
-/** A joined or edited draft in which the answers of panels stand without the labels of their members. */
+/** A joined or edited draft, with a letter in place of each heading that holds a member's label. */
 function withoutLabels(draft: string, panels: readonly PanelAnswers[], order: readonly string[]): string {
   const shown = answersInOrder(panels, order);
   const headings = panels

@@ -16,7 +16,7 @@ export interface PanelAnswers {
   readonly node: string;
   /** Number of the panel: the step of its first member. */
   readonly panelStep: number;
-  /** Which of the run's panels it was to close, from 1. */
+  /** Its place among the run's panels in the order in which they closed, from 1. */
   readonly closing: number;
   /** In the order of the panel's members, or best first after a rank. */
   readonly answers: readonly Contribution[];
@@ -52,7 +52,7 @@ const NO_DELIBERATION: Deliberation = {
   spread: null,
 };
 
-/** The part of a branch that this file knows. */
+/** The part of a branch that this file reads. */
 interface Carrier {
   readonly deliberation: Deliberation | null;
 }
@@ -67,7 +67,10 @@ export function draftOfAnswers(answers: readonly Contribution[]): string {
   return answers.map(({ label, text }) => `## ${labelInOneLine(label)}\n${text}`).join('\n\n');
 }
 
-/** The answers in the order of their members' ids. An id of several panels stands for that of each, one after the other. */
+/**
+ * The answers of panels in an order of members' ids. An id may occur once for each panel that has such a member; its places
+ * stand for the answers in these panels, in the order of the panels.
+ */
 export function answersInOrder(panels: readonly PanelAnswers[], order: readonly string[]): readonly Contribution[] {
   const left = panels.flatMap(({ answers }) => answers);
   return order.flatMap((member) => {
@@ -76,7 +79,11 @@ export function answersInOrder(panels: readonly PanelAnswers[], order: readonly 
   });
 }
 
-/** What the branches of a join carry on: of each part, that of the branch with the later panel. */
+/**
+ * The deliberation of a join: that of the branch whose panel closed last, with the first spread and the panels in all drafts.
+ *
+ * @param written the branches whose drafts the join takes
+ */
 export function joinDeliberations(branches: readonly Carrier[], written: readonly Carrier[]): Deliberation | null {
   const all = branches.flatMap(({ deliberation }) => (deliberation === null ? [] : [deliberation]));
   const [first, ...others] = all;

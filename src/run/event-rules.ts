@@ -54,7 +54,7 @@ export const EVENTS: Readonly<Record<RunFactType, Readonly<Partial<Record<ChartP
   PanelClosed: { idle: null, active: 'idle' },
 };
 
-/** Where a member's events may occur instead: its node stays active until its panel closes. */
+/** Where a member's events may occur, in place of `EVENTS`: its node stays active until its panel closes. */
 export const MEMBER_EVENTS: Readonly<Partial<Record<RunFactType, Readonly<Partial<Record<ChartPlace, Next>>>>>> = {
   NodeCompleted: { active: null },
   NodeFailed: { active: null },

@@ -19,7 +19,7 @@ export function startNextAttempt(pending: PendingEvents, at: FrontierNode, delay
   startNode(pending, { ...at, attempt: at.attempt + 1 }, delayMs);
 }
 
-/** Members of a panel get the same prompt. They share one text, because each call keeps its own until it is answered. */
+/** Makes equal prompts share one text: each call keeps its prompt until it is answered, and members of a panel get the same. */
 function withSharedTexts({ assignments }: PendingEvents, { promptInput, rendered }: Assignment): Assignment {
   const isSame = (each: Assignment): boolean =>
     each.rendered.prompt === rendered.prompt && each.rendered.system === rendered.system;

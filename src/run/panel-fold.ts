@@ -16,6 +16,7 @@ export function seatsOf({ plan }: RunState, first: FrontierNode): readonly Front
   });
 }
 
+/** Puts a member's answer into its seat. The panel stays open. */
 export function memberAnswered(progress: RunProgress, { step, output }: NodeCompletedData): Partial<RunProgress> {
   return {
     frontier: progress.frontier.map((each) => {
@@ -26,6 +27,7 @@ export function memberAnswered(progress: RunProgress, { step, output }: NodeComp
   };
 }
 
+/** Puts the end of the grace into the seats of a panel. */
 export function quorumReached(progress: RunProgress, { panelStep, until }: QuorumReachedData): Partial<RunProgress> {
   return {
     frontier: progress.frontier.map((each) => {

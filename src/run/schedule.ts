@@ -48,11 +48,12 @@ export function scheduleWithinLimits(
   }
 }
 
+/** Starts the first attempts of all nodes of a frontier. */
 export function startFrontier(pending: PendingEvents, nodes: readonly string[]): void {
   startWork(pending, { again: [], nodes });
 }
 
-/** Fails a run none of whose edges after a node holds. */
+/** Fails a run because no edge after a node holds. */
 export function failWithoutRoute(pending: PendingEvents, node: string, facts: ConditionFacts): void {
   fail(pending, { kind: 'no_route', error: noRoute(node, facts), node });
 }

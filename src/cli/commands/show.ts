@@ -5,7 +5,7 @@ import { JSON_OPTION, PLACES, RECORD_OPTIONS, onRecord, runsIn, show } from './r
 const USAGE = `Usage: council show RUN [--json] [--url URL]
 
 Shows the deliberation of a run: the answers of its panels, the rankings, analyses and scores of their reviewers, and how
-far these agree. Of a run that has not ended, what is recorded so far.
+far these agree. Of a run that has not ended, it shows what is recorded so far.
 
   --json       print the deliberation as one JSON object
 ${PLACES}`;

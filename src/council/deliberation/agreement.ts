@@ -30,7 +30,7 @@ export function rankAgreement(rankings: readonly ReviewerRanking[], answers: rea
   return { kendall_w: concordance(ranks, { k: n - 1, r: n - 1, lambda: n - 2 }), reviewers, reason: null };
 }
 
-/** How many answers each reviewer ranked, how many reviewers ranked each answer, and how many ranked each two answers. */
+/** How many answers each reviewer ranked (k), how many reviewers ranked each answer (r), and how many each pair (lambda). */
 interface Design {
   readonly k: number;
   readonly r: number;
@@ -38,8 +38,8 @@ interface Design {
 }
 
 /**
- * The coefficient of concordance in Durbin's form (Brit. J. Psych. Stat. 4, 1951), of which Kendall's W is the case that
- * every reviewer ranked all answers. Corrected for ties in that case; rankings of reviewers have none.
+ * The coefficient of concordance in Durbin's form (Brit. J. Psych. Stat. 4, 1951), of which Kendall's W is the case in
+ * which every reviewer ranked all answers. Corrected for ties in that case; rankings of reviewers have none.
  *
  * @param ranks of each reviewer: the rank of each answer, in the same order of answers; 0 if it did not rank it. Ties have
  * their mean rank; not all may be tied.

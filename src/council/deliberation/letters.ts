@@ -10,7 +10,7 @@ export function letterIn(given: unknown, letters: readonly string[]): string | n
   return letters.find((each) => each === letter) ?? null;
 }
 
-/** The entries of a list of letters, or of a text with signs or "and" between them; of an object its `response`. */
+/** The names in a list, or in a text with signs or "and" between them. The name in an object is its `response`. */
 export function namesOfResponses(given: unknown): readonly unknown[] {
   const names = typeof given === 'string' ? given.split(/[>,&\n]|\band\b/i) : listOf(given);
   return names.map((each) => (isRecord(each) ? fieldIn(each, 'response') : each));

@@ -42,7 +42,7 @@ export function relettered(analysis: Analysis, from: readonly string[], to: read
   };
 }
 
-/** Matches the word "response" with the letters after it, of which there are so many. */
+/** Matches the word "response" and the letters after it. */
 function responsesNamed(letters: number): RegExp {
   const letter = `[A-${letterAt(Math.max(letters, 1) - 1)}]\\b`;
   return new RegExp(`\\b([Rr]esponses?) (${letter}(?:(?:, and |, or |, | and | or | & |/|-|–| to )${letter})*)`, 'g');
@@ -51,6 +51,7 @@ function responsesNamed(letters: number): RegExp {
 /** A range of letters, such as `A–C`. */
 const RANGE = /([A-Z])(?:-|–| to )([A-Z])/g;
 
+/** All letters of a range, with commas between them. */
 function inFull(_range: string, first: string, last: string): string {
   const begin = indexOfLetter(first);
   return Array.from({ length: Math.max(0, indexOfLetter(last) - begin) + 1 }, (_, index) =>
