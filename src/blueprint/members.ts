@@ -43,8 +43,8 @@ export function graphMembers(node: SavedNode, role: NodeRole): MemberFields {
   };
 }
 
-/** Copies known fields only. */
-function graphMember(member: SavedMember): GraphMember {
+/** A member as a run records it: known fields only. */
+export function graphMember(member: SavedMember): GraphMember {
   const { id, label, model, systemPrompt, temperature, maxOutputTokens, fallbacks } = member;
   return {
     id,

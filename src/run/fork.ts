@@ -2,6 +2,7 @@
 import { planOf } from '../graph/plan.js';
 import type {
   Graph,
+  GraphMember,
   GraphNode,
   NodeChange,
   RunBudget,
@@ -21,6 +22,9 @@ import type { RunParameters } from './request.js';
 import type { RunState } from './state.js';
 import { pauseOf, withProgress } from './state.js';
 
+/** The changes of a node, with members as a run records them. */
+export type ForkedNode = Omit<NodeChange, 'members'> & { readonly members?: GraphMember[] };
+
 /** What a fork changes. */
 export interface ForkChanges {
   /** The new run's topic, or null for the parent's. */
@@ -28,7 +32,7 @@ export interface ForkChanges {
   /** A human's override of the state at the fork point. */
   readonly override: StateOverride | null;
   /** Changes of nodes by id; each id is in the parent's graph. */
-  readonly nodes: readonly NodeChange[];
+  readonly nodes: readonly ForkedNode[];
   /** Limit of node executions, including the parent's, or null for the parent's limit. */
   readonly maxNodeExecutions: number | null;
   /** The new run's budget. Absent: the parent's. */
@@ -115,7 +119,7 @@ export function reusedResults({ steps, unanswered = 0, front }: RunFold): number
 /** The names of the changed fields. Their values are recorded in the graph and state of the same event. */
 function changedNames({ inputTopic, override, nodes, maxNodeExecutions }: ForkChanges): RunChanges {
   const isChangeable = (field: string): boolean => field === 'tools' || CHANGEABLE.some((each) => each === field);
-  const named = (change: NodeChange): string[] => Object.keys(change).filter(isChangeable);
+  const named = (change: ForkedNode): string[] => Object.keys(change).filter(isChangeable);
   return {
     inputTopic: inputTopic !== null,
     state: Object.keys(override ?? {}),
@@ -150,6 +154,11 @@ const CHANGEABLE = [
   'maxOutputTokens',
   'timeoutMs',
   'maxAttempts',
+  'members',
+  'quorum',
+  'graceMs',
+  'keep',
+  'aggregate',
 ] as const;
 
 /** The state after an override, as after a `modify` in God Mode. The last node is routed again if it has ended. */
@@ -164,13 +173,13 @@ function overridden(run: RunState, override: StateOverride): RunState {
   return withProgress(changed, { shown: isBefore ? branchShown(changed, next) : first.branch });
 }
 
-function changedGraph(graph: Graph, changes: readonly NodeChange[]): Graph {
+function changedGraph(graph: Graph, changes: readonly ForkedNode[]): Graph {
   if (changes.length === 0) return graph;
   const byId = new Map(changes.map((change) => [change.id, change]));
   return { ...graph, nodes: graph.nodes.map((node) => changedNode(node, byId.get(node.id))) };
 }
 
-function changedNode(node: GraphNode, change: NodeChange | undefined): GraphNode {
+function changedNode(node: GraphNode, change: ForkedNode | undefined): GraphNode {
   if (change === undefined) return node;
   const fields = CHANGEABLE.flatMap((field) => (change[field] === undefined ? [] : [[field, change[field]] as const]));
   const { webSearch = node.tools.webSearch, pdfReader = node.tools.pdfReader } = change.tools ?? {};

@@ -3,8 +3,19 @@ import type { ValidateFunction } from 'ajv/dist/2020.js';
 import type { RouterContext } from '@koa/router';
 import { mostNodeExecutions } from '../../graph/limits.js';
 import { RunUnknown } from '../../run/errors.js';
-import type { FieldError, ForkRequest, NodeChange, RunRequestedData, StateOverride } from '../../generated/schemas.js';
-import type { ForkChanges } from '../../run/fork.js';
+import type {
+  FieldError,
+  ForkRequest,
+  GraphMember,
+  GraphNode,
+  NodeChange,
+  RunRequestedData,
+  StateOverride,
+} from '../../generated/schemas.js';
+import type { ForkChanges, ForkedNode } from '../../run/fork.js';
+import { graphMember, savedMembers } from '../../blueprint/members.js';
+import { hasMembers } from '../../run/members.js';
+import { openPanels } from '../../run/panels.js';
 import { executionLimitError, planFork, buildForkRequest } from '../../run/fork.js';
 import type { RunState } from '../../run/state.js';
 import { bodyOf } from '../body.js';
@@ -95,6 +106,7 @@ async function requestFromParent(
   if (point.run === null) throw noForkPoint(point.refusal);
   const { run: parent } = point;
   assertKnown(parent, changes.nodes);
+  assertMembers(parent, changes.nodes);
   assertBound(parent, changes.maxNodeExecutions);
   const { uuid, sha256 } = http.system;
   const fork = { runId: uuid(), bodyHash: sha256(http.canonical(sent)), actor, sha256 };
@@ -113,10 +125,46 @@ function changesIn({ budget, changes = {} }: ForkRequest, isOverride: ValidateFu
   const override = sent === null ? null : overrideOf(sent, { isOverride, at: AT_OVERRIDE });
   const repeated = nodes.findIndex(({ id }, index) => nodes.slice(0, index).some((earlier) => earlier.id === id));
   if (repeated >= 0) throw brokenRules([nodeError(repeated, 'An earlier node has this id', 'duplicate')]);
-  return { inputTopic, override, nodes, maxNodeExecutions, budget: budgetOf(budget) };
+  return { inputTopic, override, nodes: nodes.map(forkedNode), maxNodeExecutions, budget: budgetOf(budget) };
 }
 
-function assertKnown({ plan }: RunState, nodes: readonly NodeChange[]): void {
+function forkedNode({ members, ...change }: NodeChange): ForkedNode {
+  return { ...change, ...(members !== undefined && { members: savedMembers(members).map(graphMember) }) };
+}
+
+/**
+ * Refuses changes of members that no run could follow: of a node without them or at work, fewer than two of a panel, equal
+ * ids, or a quorum above their number.
+ */
+function assertMembers(run: RunState, nodes: readonly ForkedNode[]): void {
+  const errors = nodes.flatMap((change, index) => {
+    const fields = (['members', 'quorum', 'graceMs', 'keep', 'aggregate'] as const).filter(
+      (field) => change[field] !== undefined,
+    );
+    const [field] = fields;
+    const reason = field === undefined ? null : memberFault(run, change);
+    return reason === null
+      ? []
+      : [{ loc: ['body', 'changes', 'nodes', index, field ?? 'members'], msg: reason, type: 'value_error' }];
+  });
+  if (errors.length > 0) throw brokenRules(errors);
+}
+
+function memberFault(run: RunState, { id, members, quorum }: ForkedNode): string | null {
+  const node = run.plan.node(id);
+  if (!hasMembers(node)) return 'Only a panel, a rank or a jury has members';
+  const most = (members ?? node.members ?? []).length;
+  if ((quorum ?? node.quorum ?? 0) > most) return `The quorum is above the number of members, ${most}`;
+  return members === undefined ? null : listFault(run, node, members);
+}
+
+function listFault(run: RunState, { id, role }: GraphNode, members: readonly GraphMember[]): string | null {
+  if (openPanels(run).some((panel) => panel.node === id)) return 'Its members are at work: fork at an earlier event';
+  if (new Set(members.map((member) => member.id)).size < members.length) return 'Two members have the same id';
+  return members.length < (role === 'panel' ? 2 : 1) ? 'A panel has at least two members, others one' : null;
+}
+
+function assertKnown({ plan }: RunState, nodes: readonly Pick<ForkedNode, 'id'>[]): void {
   const unknown = nodes.flatMap(({ id }, index) =>
     !plan.hasNode(id) ? [nodeError(index, 'The run has no such node', 'unknown_node')] : [],
   );
