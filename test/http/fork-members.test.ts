@@ -44,8 +44,8 @@ describe('A fork that changes the members of a panel', () => {
     const refused = async (at: number, change: Partial<NodeChange>): Promise<unknown> => {
       const { status, text } = await fork(at, change);
       expect(status, text).to.equal(422);
-      const { detail } = JSON.parse(text) as { detail: readonly { loc: readonly unknown[]; msg: string }[] };
-      return [status, detail[0]?.loc.slice(-1)[0], detail[0]?.msg];
+      const { errors } = JSON.parse(text) as { errors: readonly { loc: readonly unknown[]; msg: string }[] };
+      return [status, errors[0]?.loc.slice(-1)[0], errors[0]?.msg];
     };
     expect(await refused(BEFORE_PANEL, { members: ['four'], quorum: 1 })).to.deep.equal([
       ...[422, 'members', 'A panel has at least two members, others one'],
