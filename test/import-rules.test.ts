@@ -50,6 +50,7 @@ const PROVIDER_PACKAGES = [...['@ai-sdk/provider', '@ai-sdk/openai-compatible', 
 
 /** Files that fold a run. */
 const PURE_OF_RUN = [
+  'run/budget/end',
   'run/cost-text',
   'run/effort',
   'run/events',
@@ -201,7 +202,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   // Browsers load it: the client, and of the service only what folds and routes.
   console: {
-    ours: ['client', 'run/cost-text', 'run/failure-texts'],
+    ours: ['client', 'run/budget/end', 'run/cost-text', 'run/failure-texts'],
     types: ['generated'],
     node: 'none',
     npm: ['preact', '@preact/signals'],
@@ -210,7 +211,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     ...PURE,
     ours: [
       ...['console/record', 'eventsourcing/canonical-json', 'graph', 'council/deliberation', ...PURE_OF_RUN],
-      ...['run/panels', 'run/members', 'run/deliberation', 'audit/inherited-answers'],
+      ...['run/panels', 'run/members', 'run/deliberation', 'run/budget/end', 'audit/inherited-answers'],
     ],
     types: ['generated', 'client/run-events', 'run/state'],
     npm: ['markdown-it', 'markdown-it-footnote', '@dagrejs/dagre', 'diff'],

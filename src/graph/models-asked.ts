@@ -18,5 +18,5 @@ function modelsOfNode({ role, model, fallbacks = [], members }: AskingGraph['nod
   if (members !== undefined) {
     return members.flatMap((member) => [member.model ?? model, ...(member.fallbacks ?? fallbacks)]);
   }
-  return role === 'rank' && model === undefined ? fallbacks : [model, ...fallbacks];
+  return role === 'rank' ? [] : [model, ...fallbacks];
 }

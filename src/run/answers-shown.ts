@@ -5,7 +5,7 @@ import { relettered } from '../council/deliberation/relettered.js';
 import type { Plan } from '../graph/plan.js';
 import type { PromptInput } from '../models/port.js';
 import type { PanelAnswers } from './deliberation.js';
-import { draftOfAnswers } from './deliberation.js';
+import { answersInOrder, draftOfAnswers } from './deliberation.js';
 import type { StepPlace } from './members.js';
 import { readsPanel } from './members.js';
 
@@ -30,24 +30,15 @@ export function orderShownTo(
   at: StepPlace,
   { runId, step, sha256 }: { readonly runId: string; readonly step: number; readonly sha256: (text: string) => string },
 ): readonly string[] {
-  const reader = { runId, step, reviewer: at.member ?? at.node };
-  return panelsShown(plan, at).flatMap(({ answers }) =>
-    orderShown(
-      reader,
-      answers.map(({ member }) => member),
-      sha256,
-    ),
-  );
+  const members = panelsShown(plan, at).flatMap(({ answers }) => answers.map(({ member }) => member));
+  return orderShown({ runId, step, reviewer: at.member ?? at.node }, members, sha256);
 }
 
 /** Whether a recorded order holds exactly the members whose answers the step shows. */
 export function isOrderOf(plan: Plan, at: StepPlace, order: readonly string[]): boolean {
-  let from = 0;
-  for (const { answers } of panelsShown(plan, at)) {
-    const shown = order.slice(from, (from += answers.length));
-    if (new Set(shown).size !== answers.length || !answers.every(({ member }) => shown.includes(member))) return false;
-  }
-  return from === order.length;
+  const panels = panelsShown(plan, at);
+  const count = panels.reduce((sum, { answers }) => sum + answers.length, 0);
+  return order.length === count && answersInOrder(panels, order).length === count;
 }
 
 /** The part of a prompt that comes from panels, ranks and judges. */
@@ -62,50 +53,31 @@ export interface Shown {
 /** A step's draft, or the anonymous answers in its place, with their ranking and analysis. */
 export function shownTo(plan: Plan, at: StepPlace, order: readonly string[]): Shown {
   const { draft, deliberation } = at.branch;
+  if (deliberation === null) return { input: { draft }, masked: [] };
+  const { analysis } = deliberation;
+  const compared = analysis === null ? {} : { analysis: relettered(analysis.value, analysis.order, order) };
   const panels = panelsShown(plan, at);
   const [panel, ...others] = panels;
-  if (panel === undefined || deliberation === null) return { input: { draft }, masked: [] };
-  const { answers, masked } = anonymised(plan, panels, order);
-  const isDraft = others.length === 0 && (readsPanel(plan.node(at.node)) || draft === draftOfAnswers(panel.answers));
-  if (!isDraft) return { input: { draft: withoutLabels(draft ?? '', panels, answers) }, masked };
-  const { points } = panel;
-  const letterOf = (member: string): string => letterAt(order.indexOf(member));
-  const ranking = points
-    ?.filter(({ member }) => order.includes(member))
-    .map(({ member, points: given }) => ({ letter: letterOf(member), points: given }));
-  const { analysis } = deliberation;
-  const input = {
-    draft: null,
-    answers,
-    ...(ranking !== undefined && { ranking }),
-    ...(analysis !== null && { analysis: relettered(analysis.value, analysis.order, order) }),
-  };
-  return { input, masked };
+  if (panel === undefined) return { input: { draft, ...compared }, masked: [] };
+  const rest = { ...(others.length === 0 && rankingIn(panel, order)), ...compared };
+  const names = namesToMask(panels.flatMap((each) => modelsOf(plan, each)));
+  const isWhole = others.length === 0 && (readsPanel(plan.node(at.node)) || draft === draftOfAnswers(panel.answers));
+  if (!isWhole) {
+    const { text, masked } = maskNames(withoutLabels(draft ?? '', panels, order), names);
+    return { input: { draft: text, ...rest }, masked: masked.toSorted() };
+  }
+  const hidden = answersInOrder(panels, order).map(({ text }) => maskNames(text, names));
+  const answers = hidden.map(({ text }, index) => ({ letter: letterAt(index), text }));
+  const masked = [...new Set(hidden.flatMap((each) => each.masked))].toSorted();
+  return { input: { draft: null, answers, ...rest }, masked };
 }
 
-type Answers = NonNullable<PromptInput['answers']>;
-
-/** The answers in the order shown, without the names of models and providers. */
-function anonymised(
-  plan: Plan,
-  panels: readonly PanelAnswers[],
-  order: readonly string[],
-): { readonly answers: Answers; readonly masked: readonly string[] } {
-  const names = namesToMask(panels.flatMap((panel) => modelsOf(plan, panel)));
-  const masked = new Set<string>();
-  let from = 0;
-  const answers = panels.flatMap((panel) => {
-    const shown = order.slice(from, from + panel.answers.length);
-    const offset = from;
-    from += shown.length;
-    return shown.map((member, index) => {
-      const text = panel.answers.find((each) => each.member === member)?.text ?? '';
-      const hidden = maskNames(text, names);
-      for (const name of hidden.masked) masked.add(name);
-      return { letter: letterAt(offset + index), text: hidden.text };
-    });
-  });
-  return { answers, masked: [...masked].sort() };
+/** A panel's ranking in the letters shown, if it has one. */
+function rankingIn({ points }: PanelAnswers, order: readonly string[]): Pick<PromptInput, 'ranking'> {
+  if (points === null) return {};
+  const shown = points.filter(({ member }) => order.includes(member));
+  const ranking = shown.map((each) => ({ letter: letterAt(order.indexOf(each.member)), points: each.points }));
+  return { ranking };
 }
 
 /** The names of the models that a panel's members were to ask or have asked. */
@@ -117,14 +89,18 @@ function modelsOf(plan: Plan, { node, answers }: PanelAnswers): readonly string[
   );
 }
 
-/** A joined draft in which the answers of panels stand without the labels of their members. */
-function withoutLabels(draft: string, panels: readonly PanelAnswers[], answers: Answers): string {
-  let from = 0;
-  return panels.reduce((text, panel) => {
-    const own = answers.slice(from, (from += panel.answers.length));
-    const anonymous = own.map(({ letter, text: answer }) => `## Response ${letter}\n${answer}`).join('\n\n');
-    return text.replace(draftOfAnswers(panel.answers), () => anonymous);
-  }, draft);
+/** A joined or edited draft in which the answers of panels stand without the labels of their members. */
+function withoutLabels(draft: string, panels: readonly PanelAnswers[], order: readonly string[]): string {
+  const shown = answersInOrder(panels, order);
+  const headings = panels
+    .flatMap(({ answers }) => answers)
+    .map((answer) => ({ line: `## ${labelInOneLine(answer.label)}`, letter: letterAt(shown.indexOf(answer)) }));
+  const lines = draft.split('\n').map((line) => {
+    const at = headings.findIndex((heading) => heading.line === line);
+    const [heading] = at < 0 ? [] : headings.splice(at, 1);
+    return heading === undefined ? line : `## Response ${heading.letter}`;
+  });
+  return lines.join('\n');
 }
 
 /** The feedback in a step's prompt, oldest first. Ranks and judges do not see the labels of a jury's members. */

@@ -4,8 +4,8 @@
  */
 import type { ModelFailureKind } from '../errors.js';
 import type { NodeCompletedData, NodeFailedData, ToolCalledData } from '../generated/schemas.js';
-import type { NextCall } from './budget/work.js';
-import { notYetBegun, reserveCall, startWork } from './budget/work.js';
+import type { NextCall, Work } from './budget/work.js';
+import { missingBudget, notYetBegun, reserveCall, startWork } from './budget/work.js';
 import { fail, release } from './ends.js';
 import { nextFrontier, stoppedSteps, unstartedNodes } from './frontier.js';
 import type { Chart, RunSnapshot } from './machine.js';
@@ -18,6 +18,7 @@ import {
   completeMember,
   settlePanel,
   settlePanels,
+  settleStopped,
   withinBudget,
 } from './panel-decisions.js';
 import type { DecisionContext } from './pending-events.js';
@@ -66,6 +67,7 @@ export function decide(
       break;
     case 'ReserveCall':
       reserveCall(pending, command.next);
+      settleStopped(pending, command.next.step);
       break;
     case 'CompleteNode':
       completeNode(pending, command.result);
@@ -168,13 +170,20 @@ function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>,
   const isFinal = retryInMs === null && fallbackTo === null;
   recordFailure(pending, at, { ...failure, ...(fallbackTo !== null && { fallbackTo }), ...(isFinal && FINAL) });
   if (!isFinal) {
-    const next = { ...at, model: fallbackTo ?? at.model };
-    startWork(pending, { again: [{ at: next, delayMs: retryInMs ?? 0 }], nodes: [] });
+    startAgain(pending, { at: { ...at, model: fallbackTo ?? at.model }, delayMs: retryInMs ?? 0 });
   } else if (at.seat !== null) {
     settlePanel(pending, at.seat.panelStep);
   } else {
     fail(pending, { kind: 'node_failed', error: `Node "${at.node}": ${failure.message}`, node: at.node });
   }
+}
+
+/** Starts another attempt of a step. If the budget stops a member, its panel may have answers enough to close without it. */
+function startAgain(pending: PendingEvents, again: Work['again'][number]): void {
+  const work = { again: [again], nodes: [] };
+  const { seat } = again.at;
+  if (seat !== null && missingBudget(pending, work) !== null) settlePanel(pending, seat.panelStep);
+  else startWork(pending, work);
 }
 
 const FINAL = { final: true } as const;

@@ -16,6 +16,8 @@ export interface PanelAnswers {
   readonly node: string;
   /** Number of the panel: the step of its first member. */
   readonly panelStep: number;
+  /** Which of the run's panels it was to close, from 1. */
+  readonly closing: number;
   /** In the order of the panel's members, or best first after a rank. */
   readonly answers: readonly Contribution[];
   /** Points of the last rank, best first, or null before. */
@@ -65,13 +67,22 @@ export function draftOfAnswers(answers: readonly Contribution[]): string {
   return answers.map(({ label, text }) => `## ${labelInOneLine(label)}\n${text}`).join('\n\n');
 }
 
+/** The answers in the order of their members' ids. An id of several panels stands for that of each, one after the other. */
+export function answersInOrder(panels: readonly PanelAnswers[], order: readonly string[]): readonly Contribution[] {
+  const left = panels.flatMap(({ answers }) => answers);
+  return order.flatMap((member) => {
+    const at = left.findIndex((answer) => answer.member === member);
+    return at < 0 ? [] : left.splice(at, 1);
+  });
+}
+
 /** What the branches of a join carry on: of each part, that of the branch with the later panel. */
 export function joinDeliberations(branches: readonly Carrier[], written: readonly Carrier[]): Deliberation | null {
   const all = branches.flatMap(({ deliberation }) => (deliberation === null ? [] : [deliberation]));
   const [first, ...others] = all;
   if (first === undefined) return null;
-  const stepOf = ({ panel }: Deliberation): number => panel?.panelStep ?? 0;
-  const latest = others.reduce((last, each) => (stepOf(each) > stepOf(last) ? each : last), first);
+  const closingOf = ({ panel }: Deliberation): number => panel?.closing ?? 0;
+  const latest = others.reduce((last, each) => (closingOf(each) > closingOf(last) ? each : last), first);
   const spread = all.find((each) => each.spread !== null)?.spread ?? null;
   return { ...latest, spread, inDraft: written.flatMap(({ deliberation }) => deliberation?.inDraft ?? []) };
 }

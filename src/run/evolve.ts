@@ -50,6 +50,7 @@ function newProgress(inputTopic: string, entry: string): RunProgress {
     inputTopic,
     steps: 0,
     executions: 0,
+    closedPanels: 0,
     unanswered: 0,
     iterationCount: 0,
     scores: {},

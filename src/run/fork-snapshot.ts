@@ -16,7 +16,7 @@ import type { FrontierNode, RunProgress, RunState, Seat } from './state.js';
 import { openPauseOf } from './state.js';
 
 /** Fields that only runs with panels, ranks or juries have. */
-type OfPanels = 'executions' | 'unanswered' | 'juries';
+type OfPanels = 'executions' | 'closedPanels' | 'unanswered' | 'juries';
 
 /** The state that a fork of this run continues from, with every field, also those that older snapshots lack. */
 export function forkSnapshot(run: RunState): Required<Omit<RunFold, OfPanels>> & Pick<RunFold, OfPanels> {
@@ -45,13 +45,14 @@ export function forkSnapshot(run: RunState): Required<Omit<RunFold, OfPanels>> &
     feedback: branch.feedback.map(({ from, text }) => feedback.indexOf({ from, text })),
     forks: branch.forks.map((fork) => ({ ...fork })),
   });
-  const { executions, unanswered, juries } = progress;
+  const { executions, closedPanels, unanswered, juries } = progress;
   return {
     version: 1,
     inputTopic: progress.inputTopic,
     steps: progress.steps,
     iterationCount: progress.iterationCount,
     ...(executions !== progress.steps && { executions }),
+    ...(closedPanels > 0 && { closedPanels }),
     ...(unanswered > 0 && { unanswered }),
     scores: { ...progress.scores },
     ...(Object.keys(juries).length > 0 && {
@@ -119,12 +120,23 @@ export function restoreSnapshot(fold: RunFold, at: string): RunProgress {
     branch: branchOf(each.branch),
   });
   const untried = { attempt: 0, failures: 0, outage: null, startedAt: at, delayMs: 0, tools: [] };
-  const { inputTopic, steps, executions = steps, unanswered = 0, iterationCount, scores, juries = {}, sources } = fold;
+  const {
+    inputTopic,
+    steps,
+    executions = steps,
+    closedPanels = 0,
+    unanswered = 0,
+    iterationCount,
+    scores,
+    juries = {},
+    sources,
+  } = fold;
   const { gates: pauses, isApproved, activeNode } = fold;
   return {
     inputTopic,
     steps,
     executions,
+    closedPanels,
     unanswered,
     iterationCount,
     scores,

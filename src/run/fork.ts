@@ -103,7 +103,7 @@ export function planFork(facts: readonly RunFact[]): ForkPlan {
   });
   const [first] = facts;
   const state = first?.type === 'RunRequested' ? first.data.state : null;
-  return { reusedResults: state === null ? 0 : reusedResults(state), nextNodes };
+  return { reusedResults: state === null ? 0 : reusedResults(state), nextNodes: [...new Set(nextNodes)] };
 }
 
 /** How many of its parent's results a fork reuses. */

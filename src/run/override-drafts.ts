@@ -2,7 +2,6 @@
 import type { StateOverride } from '../generated/schemas.js';
 import type { Branch, Fork } from './branch.js';
 import { isOpen } from './fork-snapshot.js';
-import { afterDraft } from './output.js';
 import { liveBranches } from './pause-view.js';
 import type { Arrival, FrontierNode, RunState } from './state.js';
 import { withProgress } from './state.js';
@@ -128,5 +127,5 @@ function withDraft(
   const isShared = branch.forks.at(-1)?.draftFrom === branch.draftFrom && forks.at(-1)?.draftFrom !== given.from;
   // An edited draft keeps its author. The author of a joined or shared draft becomes the node that the draft is for.
   const draftBy = isJoined || isShared ? given.node : branch.draftBy;
-  return { ...branch, draft: given.draft, draftFrom: given.from, draftBy, forks, deliberation: afterDraft(branch) };
+  return { ...branch, draft: given.draft, draftFrom: given.from, draftBy, forks };
 }

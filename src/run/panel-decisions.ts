@@ -52,6 +52,12 @@ export function settlePanels(pending: PendingEvents): boolean {
   return before.some(({ panelStep }) => openPanel(pending.run, panelStep) === null);
 }
 
+/** Settles the panel of a member whose attempt the budget has stopped. */
+export function settleStopped(pending: PendingEvents, step: number): void {
+  const at = pending.run.progress.frontier.find((each) => each.step === step);
+  if (at !== undefined && at.seat !== null && !at.active) settlePanel(pending, at.seat.panelStep);
+}
+
 /** Records what follows from the answers of a panel's members so far. */
 export function settlePanel(pending: PendingEvents, panelStep: number): void {
   const panel = openPanel(pending.run, panelStep);

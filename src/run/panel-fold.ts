@@ -47,10 +47,15 @@ export function panelClosed(state: RunState, { node, panelStep, route }: PanelCl
     if (each.seat?.panelStep !== panelStep) return [each];
     return each.seat.member === first.seat.member ? [closed] : [];
   });
+  const closedPanels = progress.closedPanels + (state.plan.node(node).role === 'panel' ? 1 : 0);
   const unanswered = progress.unanswered + panel.steps.length - answered.length;
   const shown = progress.frontier[0]?.seat?.panelStep === panelStep ? branch : progress.shown;
   return {
     ownership: { ...state.ownership, takeovers: 0 },
-    progress: { ...progress, ...routed, ...{ scores, iterationCount, juries, unanswered, frontier, shown } },
+    progress: {
+      ...progress,
+      ...routed,
+      ...{ scores, iterationCount, juries, closedPanels, unanswered, frontier, shown },
+    },
   };
 }

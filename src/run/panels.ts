@@ -58,10 +58,12 @@ export function progressOf(run: RunState, panel: OpenPanel, at: string): PanelPr
   const { graceMs = null } = run.plan.node(panel.node);
   const quorum = quorumOf(run, panel);
   const answered = panel.steps.filter(({ seat }) => seat.output !== null).length;
-  const open = panel.steps.filter((each) => isOutstanding(run, each)).length;
-  if (answered + open < quorum) return { kind: 'fails', error: failureOf(panel, quorum) };
+  const open = panel.steps.filter((each) => isOutstanding(run, each));
+  if (answered + open.length < quorum) return { kind: 'fails', error: failureOf(panel, quorum) };
   if (answered < quorum) return { kind: 'waits' };
-  if (open === 0 || isOver(panel, at)) return { kind: 'closes' };
+  if (open.length === 0 || isOver(panel, at)) return { kind: 'closes' };
+  // The budget has stopped the others: no call of theirs can follow.
+  if (run.spending !== null && open.every(({ active }) => !active)) return { kind: 'closes' };
   if (panel.until !== null || graceMs === null) return { kind: 'waits' };
   if (graceMs === 0) return { kind: 'closes' };
   return { kind: 'quorum', until: new Date(Date.parse(at) + graceMs).toISOString() };
@@ -81,7 +83,7 @@ export function quorumOf({ plan }: RunState, { node, steps }: Pick<OpenPanel, 'n
 function failureOf({ node, steps }: OpenPanel, quorum: number): string {
   const failed = steps.flatMap(({ seat }) => (seat.error === null ? [] : [`"${seat.member}": ${seat.error}`]));
   const wanted = quorum === 1 ? 'none of its members' : `fewer than ${quorum} of its ${steps.length} members`;
-  return `Node "${node}": ${wanted} can answer. ${failed.join('. ')}`.slice(0, MAX_ERROR_CHARS).toWellFormed();
+  return `Node "${node}": ${wanted} can answer. ${failed.join('; ')}`.slice(0, MAX_ERROR_CHARS).toWellFormed();
 }
 
 /** Longest error, in UTF-16 units. */
@@ -119,6 +121,7 @@ export function outcomeOf(run: RunState, panel: OpenPanel): PanelOutcome {
 
 function answeredBranch(run: RunState, panel: OpenPanel, answered: readonly SeatedStep[]): Branch {
   const members = membersOf(run.plan, panel);
+  const closing = run.progress.closedPanels + 1;
   const answers = answered.map(({ seat, model }): Contribution => {
     const { member, output } = seat;
     const text = output !== null && 'answer' in output ? output.answer : '';
@@ -126,7 +129,7 @@ function answeredBranch(run: RunState, panel: OpenPanel, answered: readonly Seat
   });
   return withAnswers(
     panel,
-    { node: panel.node, panelStep: panel.panelStep, answers, points: null },
+    { node: panel.node, panelStep: panel.panelStep, closing, answers, points: null },
     { analysis: null },
   );
 }

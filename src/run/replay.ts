@@ -10,7 +10,7 @@ import type { EventLog } from '../eventlog/port.js';
 import { mayHaveLostEnd } from '../eventlog/port.js';
 import type { ChartCache } from './machine.js';
 import type { Chart, RunSnapshot } from './machine.js';
-import { orderAt } from './node-start.js';
+import { shownAt } from './node-start.js';
 import type { RunState } from './state.js';
 import { assertFollows, assertRunEvent, currentEvent, readChecked, orCorrupt } from './stream.js';
 import type { RunEvent, Upcast } from './events.js';
@@ -95,15 +95,21 @@ export class RunReplayer {
   }
 
   /** Checks that the answers were shown in the order that follows from the record, which favours nobody. */
-  #assertOrderShown({ step, order_shown: order = [] }: NodeStartedData, run: RunState): void {
+  #assertShown({ step, order_shown: order = [], masked = [] }: NodeStartedData, run: RunState): void {
     if (order.length === 0) return;
     const started = present(
       run.progress.frontier.find((each) => each.step === step),
       `step ${step} once it is started`,
     );
-    const expected = orderAt(run, started, this.#deps.sha256);
+    const shown = shownAt(run, started, this.#deps.sha256);
+    const { orderShown: expected } = shown;
     if (expected.some((member, index) => order[index] !== member)) {
       throw new Error(`its order_shown is ${order.join(', ')}, and ${expected.join(', ')} follows from the record`);
+    }
+    if (shown.masked.join('\n') !== masked.join('\n')) {
+      throw new Error(
+        `its masked names are ${masked.join(', ')}, and ${shown.masked.join(', ')} follow from the record`,
+      );
     }
   }
 
@@ -111,7 +117,7 @@ export class RunReplayer {
     if (this.#replay !== null) {
       const { chart, snapshot } = this.#replay;
       const after = { chart, snapshot: chart.next(snapshot, event) };
-      if (event.type === 'NodeStarted') this.#assertOrderShown(event.data, after.snapshot.context.run);
+      if (event.type === 'NodeStarted') this.#assertShown(event.data, after.snapshot.context.run);
       return after;
     }
     if (event.type !== 'RunRequested') throw new Error(`a run begins with RunRequested, not with ${event.type}`);

@@ -175,6 +175,8 @@ export interface RunProgress {
   readonly steps: number;
   /** Node executions so far. A panel, rank or jury is one, and each of its members is a step. */
   readonly executions: number;
+  /** Panels that have closed so far. */
+  readonly closedPanels: number;
   /** Steps of members that failed or were discarded when their panel closed. */
   readonly unanswered: number;
   readonly iterationCount: number;

@@ -60,13 +60,7 @@ describe(`Random requests (SEED=${SEED})`, () => {
         const { reply, isWhole } = answer;
         answers.set(reply.status, (answers.get(reply.status) ?? 0) + 1);
         if (isWhole) expectDocumented(request, reply);
-        const isRefusedForNow = reply.status === 503 && reply.headers.has('Retry-After');
-        // A chat answers with the error of its run.
-        const hasRunFailed = reply.status === 502 && reply.text.includes('"code":"run_failed"');
-        const isNoFault = reply.status < 500 || isRefusedForNow || hasRunFailed;
-        expect(isNoFault, `${told}: ${reply.status} ${reply.text}`).to.equal(true);
-        if (reply.status >= 400 && request.method !== 'HEAD')
-          expect(JSON.parse(reply.text), told).to.have.any.keys('detail', 'error');
+        expectNoFault(request, reply, told);
         remember(ids, reply);
       }
     }
@@ -88,20 +82,18 @@ describe(`Random requests (SEED=${SEED})`, () => {
 
   /** An answer, or only the beginning of a stream, or null if a paused run keeps the client waiting. */
   async function exchange({ path, method, headers, body, isStream }: RandomRequest) {
-    const leave = new AbortController();
-    const timer = path.startsWith('/v1/') ? setTimeout(() => leave.abort(), MAX_WAIT_MS) : undefined;
-    const sent = send({ path, method, headers: sendable(headers), body, signal: leave.signal });
-    const response = await sent.catch((error: unknown) => {
-      if (leave.signal.aborted) return null;
+    const signal = path.startsWith('/v1/') ? AbortSignal.timeout(MAX_WAIT_MS) : null;
+    try {
+      const response = await send({ path, method, headers: sendable(headers), body, signal });
+      const isOpen = isStream && response.ok && response.headers.get('Content-Type')?.includes('json') === false;
+      const text = isOpen ? '' : await response.text();
+      if (isOpen) await response.body?.cancel();
+      const reply: Reply = { status: response.status, headers: response.headers, text };
+      return { reply, isWhole: !isOpen };
+    } catch (error) {
+      if (signal?.aborted === true) return null;
       throw error;
-    });
-    clearTimeout(timer);
-    if (response === null) return null;
-    const isOpen = isStream && response.ok && response.headers.get('Content-Type')?.includes('json') === false;
-    const text = isOpen ? '' : await response.text();
-    if (isOpen) await response.body?.cancel();
-    const reply: Reply = { status: response.status, headers: response.headers, text };
-    return { reply, isWhole: !isOpen };
+    }
   }
 
   async function knownIds(): Promise<Map<string, string[]>> {
@@ -115,6 +107,14 @@ describe(`Random requests (SEED=${SEED})`, () => {
     ]);
   }
 });
+
+function expectNoFault({ method }: RandomRequest, { status, headers, text }: Reply, told: string): void {
+  const isRefusedForNow = status === 503 && headers.has('Retry-After');
+  // A chat answers with the error of its run.
+  const hasRunFailed = status === 502 && text.includes('"code":"run_failed"');
+  expect(status < 500 || isRefusedForNow || hasRunFailed, `${told}: ${status} ${text}`).to.equal(true);
+  if (status >= 400 && method !== 'HEAD') expect(JSON.parse(text), told).to.have.any.keys('detail', 'error');
+}
 
 /** The reachable memory of the clients and the service. */
 function heapMb(): number {

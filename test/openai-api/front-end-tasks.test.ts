@@ -43,6 +43,16 @@ describe('A task of a chat front end', () => {
     expect(scripted.requests.map(({ prompt, model }) => [prompt, model])).to.deep.equal([[TASK, undefined]]);
   });
 
+  it('is counted among the calls of models in the metrics', async () => {
+    const calls = async (): Promise<number> => {
+      const text = await (await fetch(`${service.url}/metrics`)).text();
+      return Number(/^council_model_calls_total\{.*outcome="answered"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+    };
+    const before = await calls();
+    await client.chat.completions.create(request);
+    expect(await calls()).to.equal(before + 1);
+  });
+
   it('is streamed too', async () => {
     const stream = await client.chat.completions.create({ ...request, stream: true });
     let text = '';

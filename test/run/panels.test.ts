@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import type { GraphNode } from '../../src/generated/schemas.js';
+import { promptInputFor } from '../../src/run/node-start.js';
+import type { FrontierNode } from '../../src/run/state.js';
 import type { Story, When } from '../support/given.js';
 import { answered, completed, given, graphWith, memberBroke, memberGave, memberStep, wrote } from '../support/given.js';
 
@@ -85,7 +87,7 @@ describe('A panel', () => {
     expect(story.facts.at(-1)?.data).to.deep.include({
       kind: 'node_failed',
       node: 'panel',
-      error: 'Node "panel": fewer than 2 of its 3 members can answer. "m1": The model is ill. "m3": The model is ill',
+      error: 'Node "panel": fewer than 2 of its 3 members can answer. "m1": The model is ill; "m3": The model is ill',
     });
   });
 
@@ -179,5 +181,60 @@ describe('A jury', () => {
     const second = first.whenAll(wrote('write'), ...scores(9, 4, 8));
     expect(closed(second)[1]?.route.next).to.deep.equal(['end']);
     expect(closed(second)[1]?.result).to.have.nested.property('agreement.alpha').that.is.a('number');
+  });
+});
+
+describe('Two panels that join', () => {
+  const panel = (id: string, members: readonly string[]): Partial<GraphNode> & { id: string } => ({
+    ...{ id, role: 'panel', countsIteration: true, graceMs: 0, members: members.map(member) },
+  });
+  const joined = (last: Partial<GraphNode> & { id: string }) =>
+    graphWith(
+      [{ id: 'start' }, panel('one', ['m1', 'm2']), panel('two', ['m1', 'm4']), last],
+      [edge('start', 'one'), edge('start', 'two'), edge('one', last.id), edge('two', last.id)],
+    );
+  const after = (story: Story) => {
+    const steps = [...story.run.progress.frontier].filter(({ seat }) => seat !== null);
+    const [m1, m2, other1, m4] = steps;
+    const give =
+      (at: FrontierNode | undefined, answer: string): When =>
+      () => {
+        if (at === undefined) throw new Error('A member is missing');
+        return completed(at, { answer });
+      };
+    return story.whenAll(give(other1, 'c'), give(m4, 'd'), give(m1, 'a'), give(m2, 'b'));
+  };
+
+  it('give a judge the answers of the one that closed last', () => {
+    const story = after(given(joined({ id: 'judge', role: 'judge' })).when(wrote('start')));
+    const [judge] = story.run.progress.frontier;
+    expect([...(judge?.orderShown ?? [])].sort()).to.deep.equal(['m1', 'm2']);
+  });
+
+  it('show an agent all answers in one order, without labels, also after an edit by a human', () => {
+    const story = after(given(joined({ id: 'end' })).when(wrote('start')));
+    const [end] = story.run.progress.frontier;
+    if (end === undefined) throw new Error('The end has not started');
+    expect([...end.orderShown].sort()).to.deep.equal(['m1', 'm1', 'm2', 'm4']);
+    const { draft } = promptInputFor(story.run, end);
+    expect(draft)
+      .to.match(/## Response [A-D]\na\n/)
+      .and.not.match(/M1|M2|M4/);
+    const edited = { ...end, branch: { ...end.branch, draft: `Mine\n\n${end.branch.draft}` } };
+    expect(promptInputFor(story.run, edited).draft)
+      .to.match(/^Mine\n/)
+      .and.not.match(/M1|M2|M4/);
+  });
+});
+
+describe('A panel at the budget', () => {
+  it('closes with the answers of its quorum when a retry does not fit', () => {
+    const budget = { tokens: 100_000, usd: null, onExceeded: 'finish' as const };
+    const node = graph({ quorum: 1, maxOutputTokens: 100, members: ['m1', 'm2'].map(member) });
+    const reserved = given(node, { budget }).run.spending?.reserved ?? [];
+    const tight = { ...budget, tokens: reserved.reduce((sum, { reservation }) => sum + reservation.tokens, 0) };
+    const story = given(node, { budget: tight }).whenAll(answered('m1'), memberBroke('m2', 0));
+    expect(closed(story)[0]).to.deep.include({ answered: ['m1'], discarded: ['m2'] });
+    expect(story.run.phase.status).to.not.equal('failed');
   });
 });

@@ -2,6 +2,7 @@
 import type { NodeOutput } from '../../generated/schemas.js';
 import { letterAt } from '../../council/deliberation/anonymity.js';
 import type { PanelAnswers } from '../../run/deliberation.js';
+import { answersInOrder } from '../../run/deliberation.js';
 import { membersBehind } from '../../run/panels.js';
 import type { StepUsage } from './attempt-figures.js';
 import { msBetween, usageOf, waitsAt } from './attempt-figures.js';
@@ -106,12 +107,5 @@ export function labelsByLetter({
   readonly orderShown: readonly string[];
   readonly panelsRead: readonly PanelAnswers[];
 }): ReadonlyMap<string, string> {
-  // A reader of several panels sees all answers of each, one panel after the other.
-  const owners =
-    panels.length < 2 ? order.map(() => panels[0]) : panels.flatMap((panel) => panel.answers.map(() => panel));
-  return new Map(order.map((member, index) => [letterAt(index), labelIn(owners[index], member)]));
-}
-
-function labelIn(panel: PanelAnswers | undefined, member: string): string {
-  return panel?.answers.find((each) => each.member === member)?.label ?? member;
+  return new Map(answersInOrder(panels, order).map(({ label }, index) => [letterAt(index), label]));
 }

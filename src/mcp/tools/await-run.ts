@@ -17,7 +17,8 @@ export function awaitRunTool(http: HttpContext): Tool {
     name: 'await_run',
     description:
       'Waits until a run is completed, has failed or is paused, or until timeout_s has passed, and returns its state. ' +
-      'Call it again while the run is running. At a pause it says what waits and how to decide it.',
+      'Call it again while the run is running. At a pause its text says what waits and how to decide it, and ' +
+      'list_approvals has the expected_seq that decide needs.',
     scope: 'read',
     input: 'await-run-call.json',
     output: inlinedSchema(http.schemas, 'run-result.json'),

@@ -26,14 +26,18 @@ export interface Work {
 
 /** Begins attempts, all of them or, if their calls would pass the budget, none. */
 export function startWork(pending: PendingEvents, work: Work): void {
-  const { run, context } = pending;
-  const { spending } = run;
-  if (spending !== null) {
-    const needed = neededToStart({ ...run, spending }, work, context);
-    if (exceededLimits(spending.budget, needed).length > 0) return stopAtBudget(pending, work, needed);
-  }
+  const needed = missingBudget(pending, work);
+  if (needed !== null) return stopAtBudget(pending, work, needed);
   for (const { at, delayMs } of work.again) startNextAttempt(pending, at, delayMs);
   startNodes(pending, work.nodes);
+}
+
+/** The budget that a run needs to begin attempts, or null if it has it. */
+export function missingBudget({ run, context }: PendingEvents, work: Work): Reservation | null {
+  const { spending } = run;
+  if (spending === null) return null;
+  const needed = neededToStart({ ...run, spending }, work, context);
+  return exceededLimits(spending.budget, needed).length > 0 ? needed : null;
 }
 
 /** The budget that a run needs to begin attempts. */
@@ -133,5 +137,5 @@ export function reserveCall(pending: PendingEvents, { step, attempt, texts, tool
     type: 'NodeFailed',
     data: { step, node, attempt, ...memberOf(at), ...(model !== null && { model }), ...failure },
   });
-  stopAtBudget(pending, { again: [{ at, delayMs: 0 }], nodes: [] }, needed);
+  if (at.seat === null) stopAtBudget(pending, { again: [{ at, delayMs: 0 }], nodes: [] }, needed);
 }
