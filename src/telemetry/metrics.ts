@@ -181,13 +181,15 @@ function gauge(name: string, help: string, value: number): Metric {
   return { kind: 'gauge', name, help, labels: [], values: [{ labels: [], value }] };
 }
 
-/** Sums of models with the same label. */
+/** Sums of models with the same label; 0 for models that have answered before. */
 function byLabel(
   uses: readonly ModelUse[],
   known: ModelLabels,
   valueOf: (use: ModelUse) => number,
 ): readonly Labelled<number>[] {
-  const sums = new Map<string, Labelled<number>>();
+  const sums = new Map<string, Labelled<number>>(
+    known.own().map((labels) => [labels.join('\n'), { labels, value: 0 }]),
+  );
   for (const use of uses) {
     const labels = known.of(use.model);
     const key = labels.join('\n');

@@ -28,6 +28,11 @@ export class ModelLabels {
     return own;
   }
 
+  /** The models with a label of their own. */
+  own(): readonly ModelLabel[] {
+    return [...this.#answered.values()];
+  }
+
   /** @param name `provider/model`, or a model of the only provider */
   of(name: string): ModelLabel {
     return this.#answered.get(name) ?? [this.#providerOf(name), OTHER];

@@ -4,6 +4,8 @@ import type { Attributes, Span } from './spans.js';
 /** OTLP's number of the kind of a span that is neither a client nor a server. */
 const INTERNAL = 1;
 const STATUS_ERROR = 2;
+/** Attributes that may have a fraction. They are always of this type, because many backends accept one type for a name. */
+const DOUBLES: readonly string[] = ['council.cost_usd', 'council.run.cost_usd', 'council.run.score'];
 
 /** The body of a request to `/v1/traces`. */
 export function traceRequest(spans: readonly Span[]): object {
@@ -29,12 +31,12 @@ function nanos(at: string): string {
 
 function keyValues(attributes: Attributes): readonly object[] {
   return Object.entries(attributes).flatMap(([key, value]) =>
-    value === undefined || value === null ? [] : [{ key, value: any(value) }],
+    value === undefined || value === null ? [] : [{ key, value: anyValue(key, value) }],
   );
 }
 
-function any(value: string | number | boolean): object {
+function anyValue(key: string, value: string | number | boolean): object {
   if (typeof value === 'string') return { stringValue: value };
   if (typeof value === 'boolean') return { boolValue: value };
-  return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+  return DOUBLES.includes(key) ? { doubleValue: value } : { intValue: String(value) };
 }

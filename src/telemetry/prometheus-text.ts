@@ -3,6 +3,9 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom
 import type { Metric, MetricsText } from './metric.js';
 import type { Labelled, Spread } from './tally.js';
 
+/** Gauges of prom-client that have names of counters, which promtool reports. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
 type HistogramMetric = Extract<Metric, { readonly kind: 'histogram' }>;
 /** A line of a histogram, in prom-client's form. */
 interface Series {
@@ -17,6 +20,7 @@ interface Series {
 export function prometheusText(): (metrics: readonly Metric[]) => Promise<MetricsText> {
   const ofProcess = new Registry();
   collectDefaultMetrics({ register: ofProcess });
+  for (const name of MISNAMED) ofProcess.removeSingleMetric(name);
   return async (metrics) => {
     const registry = new Registry();
     for (const metric of metrics) {

@@ -112,6 +112,24 @@ describe('The trace of a recorded run', () => {
     });
   });
 
+  it('has one type for each attribute, whatever its value', () => {
+    const types = new Map<string, string>();
+    for (const { lines } of readGolden()) {
+      const events = typed(lines);
+      const spans = traceOf(RUN, events) ?? [];
+      const sent = spansIn(JSON.parse(JSON.stringify(traceRequest(spans))) as OtlpRequest);
+      for (const { key, value } of sent.flatMap(({ attributes }) => attributes)) {
+        const [type = ''] = Object.keys(value);
+        expect(type, key).to.equal(types.get(key) ?? type);
+        types.set(key, type);
+      }
+    }
+    expect(types.get('council.run.score')).to.equal('doubleValue');
+    const free = { step: 1, node: 'master_agent', attempt: 1, output: { draft: 'x' }, costUsd: 0, durationMs: 5 };
+    const request = traceRequest(spansOf(started(1), { type: 'NodeCompleted', data: free }, completed));
+    expect(JSON.stringify(request)).to.include('{"key":"council.cost_usd","value":{"doubleValue":0}}');
+  });
+
   it('ends an attempt that its instance lost when the next one starts', () => {
     const [, second, first] = spansOf(started(1), started(1, { attempt: 2 }), completed);
     expect(first).to.include({ error: 'lost', endedAt: second?.startedAt });
