@@ -36,6 +36,9 @@ export class Panels {
   readonly #deps: PanelsDeps;
   readonly #open = new Map<number, OpenPanel>();
   readonly #closed = new Set<number>();
+  /** Steps of attempts in flight. */
+  readonly #active = new Set<number>();
+  #hasBudget = false;
   /** By jury, the scores of its executions by member. */
   readonly #rounds = new Map<string, ReadonlyMap<string, number>[]>();
   #readers: Readers | null = null;
@@ -54,7 +57,7 @@ export class Panels {
   take(event: RunEvent): readonly number[] {
     const { type, data } = event;
     const atMs = Date.parse(event.at);
-    if (type === 'RunRequested') this.#begin(data);
+    this.#follow(event);
     if (!this.areThere) return [];
     switch (type) {
       case 'NodeStarted':
@@ -89,7 +92,14 @@ export class Panels {
     return [];
   }
 
-  #begin({ graph, parent, state }: RunRequestedData): void {
+  #follow({ type, data }: RunEvent): void {
+    if (type === 'RunRequested') this.#begin(data);
+    if (type === 'NodeStarted') this.#active.add(data.step);
+    if (type === 'NodeCompleted' || type === 'NodeFailed') this.#active.delete(data.step);
+  }
+
+  #begin({ graph, parent, state, budget }: RunRequestedData): void {
+    this.#hasBudget = budget !== undefined;
     if (parent !== null && state !== null) this.#forkOf(graph, parent, state.front);
     this.#nodes = new Map(graph.nodes.map((node) => [node.id, node]));
     this.#readers ??= new Readers(graph);
@@ -174,13 +184,19 @@ export class Panels {
     panel.untilMs = Date.parse(until);
   }
 
+  /** Whether the budget has stopped the members that have not answered. */
+  #isStopped({ seats }: OpenPanel): boolean {
+    return this.#hasBudget && [...seats].every(([step, seat]) => !isOpen(seat) || !this.#active.has(step));
+  }
+
   #close(data: PanelClosedData, atMs: number): readonly number[] {
     const panel = this.#open.get(data.panelStep);
     const isOnce = panel?.node.id === data.node && !this.#closed.has(data.panelStep);
     this.#must(isOnce, 'one close per panel', `panel ${data.panelStep}`);
     if (panel === undefined) return [];
     const { answered, open } = counted(panel);
-    const isDue = open === 0 || panel.node.graceMs === 0 || (panel.untilMs !== null && atMs >= panel.untilMs);
+    const isOver = panel.untilMs !== null && atMs >= panel.untilMs;
+    const isDue = open === 0 || panel.node.graceMs === 0 || isOver || this.#isStopped(panel);
     const how = `panel ${data.panelStep} closes at ${atMs}: ${answered} answered, ${open} open, until ${panel.untilMs}`;
     this.#must(answered >= quorumOf(panel) && isDue, 'a panel closes at its quorum', how);
     const seats = [...panel.seats.values()];

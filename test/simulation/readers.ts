@@ -41,16 +41,12 @@ export class Readers {
     if (expected === null) return null;
     const key = (member: string): string =>
       sha256(`${reader.runId}\n${reader.step}\n${reader.member ?? reader.node}\n${member}`);
-    const sorted = (members: readonly string[]): readonly string[] =>
-      members
-        .map((member) => `${key(member)} ${member}`)
-        .toSorted()
-        .map((each) => each.split(' ')[1] ?? '');
-    const [first, second, ...others] = expected;
-    if (others.length > 0) return 'more than two panels are not expected here';
-    const ordered = [sorted(first?.members ?? []), sorted(second?.members ?? [])];
-    const possible = [ordered.flat(), ordered.toReversed().flat()].map((each) => each.join(' '));
-    return possible.includes(order.join(' ')) ? null : `expected is ${possible[0]}`;
+    const members = expected.flatMap((each) => each.members);
+    const sorted = members
+      .map((member) => `${key(member)} ${member}`)
+      .toSorted()
+      .map((each) => each.split(' ')[1] ?? '');
+    return sorted.join(' ') === order.join(' ') ? null : `expected is ${sorted.join(' ')}`;
   }
 
   closed({ id, role, members = [] }: GraphNode, { answered, result }: PanelClosedData): void {
