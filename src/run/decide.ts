@@ -204,8 +204,8 @@ function fallbackAfter({ run, context }: PendingEvents, at: FrontierNode, kind: 
 }
 
 /**
- * Failures of a model that another may not share: its server cannot be reached or limits the rate past the budget, refuses
- * the key or the account, or does not know the model. A content refusal, an unusable answer and a bad request are not
+ * Failures of a model that another may not share: its server cannot be reached or limits the rate for longer than the step
+ * waits, refuses the key or the account, or does not know the model. A content refusal, an unusable answer and a bad request are not
  * among them (contract, section 6.1).
  */
 const FALLS_BACK: ReadonlySet<string> = new Set<ModelFailureKind>([
