@@ -155,7 +155,7 @@ function analysis(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
 interface JsonAnswer {
   readonly noun: string;
   readonly unusable: AttemptFailureKind;
-  /** What the object has. */
+  /** What the object must have, for the model and the log. */
   readonly wanted: string;
   /** The sentence that asks once more. */
   readonly again: string;

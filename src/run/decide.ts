@@ -183,7 +183,7 @@ function startAgain(pending: PendingEvents, again: Work['again'][number]): void 
 
 const FINAL = { final: true } as const;
 
-/** Records a failed attempt. If no other follows, a member's event says so; a node's need not, because the run fails with it. */
+/** Records a failed attempt. If no other follows, a member's event says so; after a node's, the run fails. */
 function recordFailure(
   pending: PendingEvents,
   at: FrontierNode,
@@ -204,9 +204,9 @@ function fallbackAfter({ run, context }: PendingEvents, at: FrontierNode, kind: 
 }
 
 /**
- * Failures of a model that another may not share: its server cannot be reached or limits the rate past the budget, refuses
- * the key or the account, or does not know the model. A content refusal, an unusable answer and a bad request are not
- * among them (contract, section 6.1).
+ * Failures of a model that another may not share: its server cannot be reached or limits the rate for longer than the step
+ * waits, refuses the key or the account, or does not know the model. A content refusal, an unusable answer and a bad request
+ * are not among them (contract, section 6.1).
  */
 const FALLS_BACK: ReadonlySet<string> = new Set<ModelFailureKind>([
   ...(['connection_refused', 'connection_lost', 'host_unknown', 'unreachable', 'network_error', 'tls_failed'] as const),
