@@ -97,7 +97,7 @@ function started(effort: RunEffort, { step, model, attempt, panelStep, reserved 
 /** Another call of the attempt follows one that has ended. */
 function callReserved(effort: RunEffort, call: CallReservedData): RunEffort {
   const attempt = attemptOf(effort, call.step);
-  return attempt === undefined ? effort : counted(effort, attempt, { ...costOf(call, 1), calls: 1 });
+  return attempt === undefined ? effort : counted(effort, attempt, costOf(call, { calls: 1, more: 1 }));
 }
 
 function toolCalled(effort: RunEffort, { step, round }: ToolCalledData): RunEffort {
@@ -112,8 +112,8 @@ function ended(effort: RunEffort, end: NodeCompletedData | NodeFailedData): RunE
   if (attempt === undefined) return effort;
   const before = callsOf(attempt);
   const calls = Math.max(before, end.calls ?? 0);
-  const cost = costOf(attempt.rounds === null ? callEndedBy(end) : end, calls);
-  const { models, open, waitedMs } = counted(effort, attempt, { ...cost, calls: calls - before });
+  const cost = costOf(attempt.rounds === null ? callEndedBy(end) : end, { calls, more: calls - before });
+  const { models, open, waitedMs } = counted(effort, attempt, cost);
   return { models, open: open.slice(0, -1), waitedMs };
 }
 
@@ -132,12 +132,28 @@ function attemptOf({ open }: RunEffort, step: number): OpenAttempt | undefined {
   return open.find((each) => each.step === step);
 }
 
-/** The cost of calls that have ended together, as far as it is known. */
-function costOf({ usage, costUsd = null }: Partial<CallUsage>, calls: number): Change {
+/**
+ * The cost of calls that have ended together, as far as it is known.
+ *
+ * @param more of them, those that are not counted yet
+ */
+function costOf(
+  { usage, costUsd = null }: Partial<CallUsage>,
+  { calls, more }: { readonly calls: number; readonly more: number },
+): Change {
   const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = reportedTokens(usage);
   const meteredCalls = inputTokens === null && outputTokens === null ? 0 : calls;
   const pricedCalls = costUsd === null ? 0 : calls;
-  return { meteredCalls, inputTokens, outputTokens, cachedInputTokens, reasoningTokens, pricedCalls, costUsd };
+  return {
+    calls: more,
+    meteredCalls,
+    inputTokens,
+    outputTokens,
+    cachedInputTokens,
+    reasoningTokens,
+    pricedCalls,
+    costUsd,
+  };
 }
 
 /** Usage and cost of the call with which an attempt ends: its last, or its only one. */
