@@ -110,7 +110,9 @@ describe('A council on Gemini', () => {
     expect(failed?.data.message).to.include('answered 429').and.include('Slow down.');
     const [first, second] = only(events, 'NodeStarted');
     expect(first?.data).to.include({ attempt: 1, delayMs: 0 });
-    expect(second?.data).to.include({ node: 'master_agent', step: first?.data.step, attempt: 2, delayMs: 1_000 });
+    expect(second?.data).to.include({ node: 'master_agent', step: first?.data.step, attempt: 2 });
+    // What is left of the second when the failure has been recorded.
+    expect(second?.data.delayMs).to.be.within(0, 1_000);
     const [before, after] = server.calls;
     // By another clock, a timer may fire a millisecond early.
     expect((after?.atMs ?? 0) - (before?.atMs ?? 0)).to.be.at.least(995);
