@@ -134,16 +134,13 @@ function nextChange(form: RequestForm, request: ModelRequest): RequestForm | nul
  * @param warnings of the package
  */
 export function droppedFrom(
-  { temperature, maxOutputTokens }: ModelRequest,
+  { temperature }: ModelRequest,
   form: RequestForm,
   warnings: readonly SharedV3Warning[],
 ): readonly string[] {
-  const isUnsupported = (feature: string): boolean =>
-    warnings.some((each) => each.type === 'unsupported' && each.feature === feature);
+  const isUnsupported = warnings.some((each) => each.type === 'unsupported' && each.feature === 'temperature');
   return [
-    ...(temperature !== undefined && (isUnsupported('temperature') || !form.temperature) ? ['temperature'] : []),
-    // The package sends the model's own maximum instead.
-    ...(maxOutputTokens !== undefined && isUnsupported('maxOutputTokens') ? ['max_output_tokens'] : []),
+    ...(temperature !== undefined && (isUnsupported || !form.temperature) ? ['temperature'] : []),
     ...(form.systemRole ? [] : ['system_role']),
   ];
 }

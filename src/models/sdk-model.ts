@@ -19,7 +19,7 @@ import type { Answered, AnsweredCall } from './sdk-answer.js';
 import { answerIn, joined, withUsage } from './sdk-answer.js';
 import { optionsOf, textsOf } from './sdk-request.js';
 import type { Transport } from './transport.js';
-import type { RequestForm, Wire } from './wires/wire.js';
+import type { RequestForm, RequestPut, Wire } from './wires/wire.js';
 import { WIRES } from './wires/wires.js';
 
 /**
@@ -55,19 +55,16 @@ export async function providerModel(
         };
         const reader = wire.reader(call);
         const fetch = guardedFetch(call, { server, reader, transport, system });
-        return await answered(modelIn(name, form, { fetch, signal }), { request, form, call, server, reader });
+        const { maxOutputTokens } = request;
+        const put = modelIn(name, { form, maxOutputTokens, fetch }, signal);
+        return await answered(put, { request, form, call, server, reader });
       });
     },
   };
 }
 
-interface CallFetch {
-  readonly fetch: typeof globalThis.fetch;
-  readonly signal: AbortSignal;
-}
-
-/** The package's models, by name and form: building one costs a third of a millisecond. */
-function keptModels(wire: Wire): (name: string, form: RequestForm, call: CallFetch) => LanguageModelV3 {
+/** The package's models, by name and how they put requests: building one costs a third of a millisecond. */
+function keptModels(wire: Wire): (name: string, put: RequestPut, signal: AbortSignal) => LanguageModelV3 {
   const models = new BoundedMap<string, LanguageModelV3>(MAX_REMEMBERED);
   /** The packages pass on a call's signal and nothing else of it. */
   const fetches = new WeakMap<AbortSignal, typeof globalThis.fetch>();
@@ -76,10 +73,10 @@ function keptModels(wire: Wire): (name: string, form: RequestForm, call: CallFet
     if (fetch === undefined) throw new TypeError('Cannot send a request outside a model call');
     return fetch(url, init);
   };
-  return (name, form, { fetch, signal }) => {
+  return (name, { form, maxOutputTokens, fetch }, signal) => {
     fetches.set(signal, fetch);
-    const key = JSON.stringify([name, form]);
-    const model = models.get(key) ?? wire.model(name, form, fetchOfCall);
+    const key = JSON.stringify([name, form, maxOutputTokens]);
+    const model = models.get(key) ?? wire.model(name, { form, maxOutputTokens, fetch: fetchOfCall });
     models.set(key, model);
     return model;
   };

@@ -40,12 +40,11 @@ describe('Anthropic', () => {
     expect(server.calls[0]?.body).not.to.have.property('temperature');
   });
 
-  it('is sent its own maximum of output tokens in place of a larger limit, and the answer says so', async () => {
-    server.answerBy([says('Done')]);
-    const answer = await ask({ model: 'claude-haiku-4-5', maxOutputTokens: 200_000 });
-    expect(server.calls[0]?.body).to.include({ max_tokens: 64_000 });
-    expect(answer.dropped).to.deep.equal(['max_output_tokens']);
-    expect(await ask({ model: 'claude-haiku-4-5', maxOutputTokens: 100 })).to.not.have.property('dropped');
+  it('is sent a limit of output tokens above its own maximum, which it refuses itself', async () => {
+    server.answerBy([refuses(400, 'invalid_request_error', 'max_tokens: 200000 > 64000')]);
+    const failure = await modelFailureOf(ask({ model: 'claude-haiku-4-5', maxOutputTokens: 200_000 }));
+    expect(server.calls.map(({ body }) => body.max_tokens)).to.deep.equal([200_000]);
+    expect(failure.message).to.include('max_tokens: 200000 > 64000');
   });
 
   it('gets no key where none is set', async () => {

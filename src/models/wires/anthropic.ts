@@ -12,10 +12,26 @@ export async function anthropicWire({ baseUrl, apiKey }: WireOptions): Promise<W
   return {
     // The package insists on a key; `headers` replaces what it sends.
     headers: { 'x-api-key': apiKey },
-    model: (name, _form, fetch) => createAnthropic({ baseURL: baseUrl, apiKey: 'none', fetch })(name),
+    model: (name, { fetch, maxOutputTokens: limit }) =>
+      createAnthropic({ baseURL: baseUrl, apiKey: 'none', fetch: withLimit(fetch, limit) })(name),
     reader: readerOf,
   };
 }
+
+/**
+ * Sends the limit on output tokens as the node has it, which a run with a budget has reserved. The package lowers it to the
+ * maximum that it knows of the model.
+ */
+function withLimit(fetch: typeof globalThis.fetch, limit: number | undefined): typeof globalThis.fetch {
+  if (limit === undefined) return fetch;
+  return (url, init) => {
+    if (typeof init?.body !== 'string') return fetch(url, init);
+    // The limit stands before the texts, in which quotes are escaped.
+    return fetch(url, { ...init, body: init.body.replace(LIMIT, String(limit)) });
+  };
+}
+
+const LIMIT = /(?<="max_tokens":)\d+/;
 
 /** A call, and what has come of its answer. */
 interface Reading extends ServerCall {

@@ -17,7 +17,7 @@ export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> 
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
   return {
     headers: { authorization: apiKey === null ? null : `Bearer ${apiKey}` },
-    model(name, form, fetch): LanguageModelV3 {
+    model(name, { form, fetch }): LanguageModelV3 {
       const provider = createOpenAICompatible({
         // The package returns a thought signature of Gemini only under this name.
         name: 'google',

@@ -14,8 +14,7 @@ export async function geminiWire({ baseUrl, apiKey }: WireOptions): Promise<Wire
   return {
     // The package insists on a key; `headers` replaces what it sends.
     headers: { 'x-goog-api-key': apiKey },
-    model: (name, _form, fetch) =>
-      createGoogleGenerativeAI({ baseURL: baseUrl, apiKey: 'none', fetch })(usableName(name)),
+    model: (name, { fetch }) => createGoogleGenerativeAI({ baseURL: baseUrl, apiKey: 'none', fetch })(usableName(name)),
     reader: readerOf,
   };
 }

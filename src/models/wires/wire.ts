@@ -29,11 +29,19 @@ export interface RequestForm {
   readonly streams: boolean;
 }
 
+/** How a package's model puts its requests. */
+export interface RequestPut {
+  readonly form: RequestForm;
+  /** The limit on output tokens that a request must carry as it is; absent: the package's own. */
+  readonly maxOutputTokens?: number | undefined;
+  readonly fetch: typeof globalThis.fetch;
+}
+
 export interface Wire {
   /** Headers of each request in place of those the package sends; null values are not sent. */
   readonly headers: Readonly<Record<string, string | null>>;
   /** The package's model by its name. @throws {ModelFailed} `model_unusable` for a name that could lead to another address */
-  model(name: string, form: RequestForm, fetch: typeof globalThis.fetch): LanguageModelV3;
+  model(name: string, put: RequestPut): LanguageModelV3;
   /** A new reader for the answer of a call. */
   reader(call: ServerCall): WireReader;
 }
