@@ -134,7 +134,14 @@ function isInstalled(name) {
 async function consoleFiles() {
   const folder = join(root, 'src/console');
   if (!existsSync(folder)) return [];
-  const options = { bundle: true, minify: true, jsx: 'automatic', jsxImportSource: 'preact', outbase: folder };
+  const options = {
+    bundle: true,
+    minify: true,
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    outbase: folder,
+    alias: { entities: join(folder, 'record/entities.ts') },
+  };
   const [app, share] = await Promise.all([
     bundled({
       ...options,
@@ -148,15 +155,24 @@ async function consoleFiles() {
   const assets = [...app, ...share];
   const version = createHash('sha256').update(JSON.stringify(assets)).digest('hex').slice(0, 12);
   const base = `/console/assets/${version}/`;
-  const sharedChunks = app.map(([path]) => path).filter((path) => path.startsWith('chunk-'));
   const tags = [
     `<link rel="stylesheet" href="${base}console.css" />`,
     // Named here, so that the browser does not have to read main.js first.
-    ...sharedChunks.map((path) => `<link rel="modulepreload" href="${base}${path}" />`),
+    ...importedBy('main.js', new Map(app)).map((path) => `<link rel="modulepreload" href="${base}${path}" />`),
     `<script type="module" src="${base}main.js"></script>`,
   ];
   const page = readFileSync(join(folder, 'index.html'), 'utf8').replace('<!-- assets -->', tags.join('\n    '));
   return [...assets.map(([path, text]) => [`console/assets/${version}/${path}`, text]), ['console/index.html', page]];
+}
+
+/** The modules that a module of the console imports at once, and those that they import. */
+function importedBy(path, files, found = new Set()) {
+  for (const [, name] of files.get(path).matchAll(/(?:from|import)"\.\/([^"]+)"/g)) {
+    if (found.has(name)) continue;
+    found.add(name);
+    importedBy(name, files, found);
+  }
+  return [...found];
 }
 
 /** Runs esbuild and returns its outputs as `[path, text]` pairs. */

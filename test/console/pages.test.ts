@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
-import { describeInBrowser, faultsIn, settled } from '../support/console-browser.js';
+import { describeInBrowser, faultsIn, overweight, settled } from '../support/console-browser.js';
 import { startHostileService } from '../support/hostile-service.js';
 import type { LivedInService } from '../support/lived-in-service.js';
 import { startLivedInService } from '../support/lived-in-service.js';
@@ -52,7 +52,7 @@ describeInBrowser('Every page of the console', (browser) => {
     await context.request.post(`${town.url}/api/session`, { data: { key: town.keys[name] } });
   }
 
-  it('has one heading, one main element, named controls and no accessibility fault in any theme or width', async () => {
+  it('has one heading, one main element, named controls, no accessibility fault and at most 60 KB more than the first', async () => {
     const page = await browser.open(`${town.url}/console/`, { expectsRefusals: true });
     await settled(page);
     const found = [...(await faultsOf(page, 'sign-in'))];
@@ -126,5 +126,6 @@ async function faultsOf(page: Page, path: string): Promise<readonly string[]> {
     ...((await mains.count()) === 1 ? [] : ['has not one main']),
     ...(unnamed === undefined ? [] : [`has a ${unnamed} without a name`]),
     ...(await faultsIn(page)),
+    ...(await overweight(page)),
   ].map((fault) => `/console/${path}: ${fault}`);
 }

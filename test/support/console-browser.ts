@@ -142,3 +142,18 @@ async function seriousFaults(page: Page): Promise<string[]> {
 export async function overflows(page: Page): Promise<boolean> {
   return await page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 }
+
+/** The most bytes, as gzip, that a page loads beyond what the first page loads. */
+const MOST_FOR_A_PAGE = 60 * 1024;
+
+/** Whether a page, opened by its URL, has loaded more modules than it may: says how much. */
+export async function overweight(page: Page): Promise<readonly string[]> {
+  const bytes = await page.evaluate<number>(`(() => {
+    const first = [...document.querySelectorAll('link[rel=modulepreload], script[src]')].map(({ href, src }) => href ?? src);
+    return performance
+      .getEntriesByType('resource')
+      .filter(({ name }) => name.endsWith('.js') && !first.includes(name))
+      .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0);
+  })()`);
+  return bytes > MOST_FOR_A_PAGE ? [`loads ${bytes} bytes more than the first page`] : [];
+}

@@ -1,10 +1,6 @@
 /** The frame of every page: navigation, session and the page itself. */
 import type { ComponentType } from 'preact';
 import { useSignal } from '@preact/signals';
-import { BlueprintsPage } from '../pages/blueprints/page.js';
-import { ComparePage } from '../pages/compare/page.js';
-import { DocumentsPage } from '../pages/documents/page.js';
-import { InboxPage } from '../pages/inbox/page.js';
 import { RunPage } from '../pages/run/page.js';
 import { RunsPage } from '../pages/runs/page.js';
 import { Button, TextBox } from '../ui/controls.js';
@@ -15,9 +11,6 @@ import { hasUnsavedChanges, pageUrl, path } from './router.js';
 import { actor, session, signIn, signOut } from './session.js';
 import { Toasts, toastError } from './toasts.js';
 
-/** The blueprint editor; loads with the first blueprint. */
-const editor = chunk(() => import('../pages/blueprint/page.js'));
-
 /** A page of the console. It has one `main` with one `h1`. */
 interface Page {
   /** The current item of the navigation. */
@@ -26,7 +19,7 @@ interface Page {
 }
 
 const RUNS: Page = { place: 'Runs', Shown: RunsPage };
-const DOCUMENTS: Page = { place: 'Documents', Shown: DocumentsPage };
+const DOCUMENTS = later('Documents', async () => (await import('../pages/documents/page.js')).DocumentsPage);
 
 /** Pages by path; `*` is an id. */
 const PAGES: Readonly<Record<string, Page>> = {
@@ -34,10 +27,10 @@ const PAGES: Readonly<Record<string, Page>> = {
   // The path of a run without its id.
   runs: RUNS,
   'runs/*': { place: 'Runs', Shown: RunPage },
-  compare: { place: 'Runs', Shown: ComparePage },
-  inbox: { place: 'Inbox', Shown: InboxPage },
-  blueprints: { place: 'Blueprints', Shown: BlueprintsPage },
-  'blueprints/*': { place: 'Blueprints', Shown: BlueprintPage },
+  compare: later('Runs', async () => (await import('../pages/compare/page.js')).ComparePage),
+  inbox: later('Inbox', async () => (await import('../pages/inbox/page.js')).InboxPage),
+  blueprints: later('Blueprints', async () => (await import('../pages/blueprints/page.js')).BlueprintsPage),
+  'blueprints/*': later('Blueprints', async () => (await import('../pages/blueprint/page.js')).BlueprintPage),
   documents: DOCUMENTS,
   'documents/*': DOCUMENTS,
 };
@@ -101,17 +94,24 @@ function Content({ page }: { readonly page: Page | null }) {
   );
 }
 
-function BlueprintPage() {
-  const { state, reload } = useChunk(editor);
-  const { value: loaded } = state;
-  if (loaded.status === 'loading') return <LoadingPage />;
-  if (loaded.status === 'ready') return <loaded.value.BlueprintPage />;
-  return (
-    <main id="page">
-      <h1>Blueprint</h1>
-      <Failure error={loaded.error} onRetry={reload} />
-    </main>
-  );
+/** A page whose modules load when it is first opened. */
+function later(place: string, load: () => Promise<ComponentType>): Page {
+  const page = chunk(load);
+  return {
+    place,
+    Shown() {
+      const { state, reload } = useChunk(page);
+      const { value: loaded } = state;
+      if (loaded.status === 'loading') return <LoadingPage />;
+      if (loaded.status === 'ready') return <loaded.value />;
+      return (
+        <main id="page">
+          <h1>{place}</h1>
+          <Failure error={loaded.error} onRetry={reload} />
+        </main>
+      );
+    },
+  };
 }
 
 function LoadingPage() {
