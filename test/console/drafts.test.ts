@@ -8,7 +8,7 @@ import { scriptedModel } from '../support/scripted-model.js';
 
 const DRAFT = `# A plan for the harbour
 
-Ships carry **most** goods, ~~not~~ rarely people. See [the survey](https://example.org/survey).[^1]
+Ships carry **most** goods, ~~not~~ rarely people &ndash; 5&nbsp;% &amp; falling. See [the survey](https://example.org/survey).[^1]
 
 | Item      | Share | Remark                                                        |
 |:----------|------:|---------------------------------------------------------------|
@@ -43,6 +43,7 @@ describeInBrowser('A draft in Markdown', (browser) => {
     const page = await browser.open(`${service.url}/console/runs/${run.id}`);
     const draft = page.getByRole('region', { name: 'Draft' });
     await draft.getByRole('heading', { level: 3, name: 'A plan for the harbour' }).waitFor();
+    await draft.getByText('rarely people – 5\u{A0}% & falling.').waitFor();
     expect(await draft.getByRole('cell', { name: 'Quay wall' }).count()).to.equal(1);
     expect(await draft.getByRole('checkbox', { name: 'Done', checked: true, disabled: true }).count()).to.equal(1);
     expect(await draft.getByRole('link', { name: 'the survey' }).getAttribute('rel')).to.include('noopener');
