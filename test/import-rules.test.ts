@@ -191,7 +191,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       ...['run/effort', 'run/errors', 'run/events', 'run/state', 'run/stream', 'api/problems', 'api/access/limits'],
       ...['http'],
     ],
-    types: ['generated', 'models'],
+    types: ['generated', 'models', 'api/problem-form'],
     // Their types.
     node: ['node:http'],
     npm: ['@koa/router'],

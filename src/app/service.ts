@@ -126,7 +126,9 @@ function serverOf({ maxFiles = null, system, logger }: ServiceDeps): Server {
   // The HTTP layer checks the Host and answers with a `detail`; Node would answer without one.
   const server = createServer({ requireHostHeader: false });
   boundConnections(server, { maxFiles, system, logger });
-  return server.on('clientError', refuseUnreadable).on('checkExpectation', refuseExpectation(PROBLEM_FORMS));
+  return server
+    .on('clientError', refuseUnreadable(PROBLEM_FORMS))
+    .on('checkExpectation', refuseExpectation(PROBLEM_FORMS));
 }
 
 /** A function that reports the service's address at its first call. */

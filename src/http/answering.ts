@@ -1,9 +1,9 @@
 /** The outermost middleware: common headers, and errors as answers. */
 import type { Context, Next } from 'koa';
+import { problemAt } from '../api/problem-form.js';
 import { RequestRefused, problemOf } from '../api/problems.js';
 import { sendAnswer } from './answer.js';
 import { allowOrigin } from './cors.js';
-import { pathIn, problemFormAt } from './problem-form.js';
 import type { HttpContext } from './route.js';
 
 export type AnsweringDeps = Pick<HttpContext, 'system' | 'corsOrigins' | 'onFault' | 'unsent' | 'problemForms'>;
@@ -20,7 +20,18 @@ export async function answering(ctx: Context, next: Next, http: AnsweringDeps): 
     const requestId = http.system.uuid();
     const problem = problemOf(error, requestId);
     if (problem.status === 500) http.onFault(requestId, error);
-    sendAnswer(ctx, problemFormAt(pathIn(ctx), http.problemForms)?.answer(problem) ?? problem, http);
+    sendAnswer(ctx, problemAt(pathIn(ctx), problem, http.problemForms), http);
+  }
+}
+
+/** The path of a request, or an empty text if its target cannot be read. */
+function pathIn(ctx: Context): string {
+  try {
+    // Koa parses the target on first use. Some that are no URL have no path.
+    const path: unknown = ctx.path;
+    return typeof path === 'string' ? path : '';
+  } catch {
+    return '';
   }
 }
 

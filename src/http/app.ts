@@ -34,10 +34,10 @@ import { providerRoutes } from './routes/providers.js';
 import { historyRoutes } from './routes/history.js';
 import { enforceLimits } from './limits.js';
 import { openApiRoute } from './openapi.js';
+import type { ProblemForm } from '../api/problem-form.js';
+import { partsOfTarget, problemAt } from '../api/problem-form.js';
 import type { ProblemAnswer } from '../api/problems.js';
 import { RequestRefused } from '../api/problems.js';
-import type { ProblemForm } from './problem-form.js';
-import { problemFormAt } from './problem-form.js';
 import type { HttpContext, HttpDeps, Route } from './route.js';
 import { isEventStream } from './route.js';
 import { openSchemas } from '../api/schemas.js';
@@ -186,7 +186,7 @@ function isRefused(ctx: Context, router: Router): boolean {
   return layers.length > 0 && layers.every(({ methods }) => !methods.includes(ctx.method));
 }
 
-// Requests that Node refuses before any route sees them; clients still get a status and a `detail`.
+// Requests that Node refuses before any route sees them; clients still get an answer in the form of their path.
 
 const UNREADABLE = { status: 400, detail: 'The request cannot be read as HTTP' };
 
@@ -196,14 +196,36 @@ const REFUSALS: Readonly<Record<string, { readonly status: number; readonly deta
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: 'The request did not arrive in time' },
 };
 
+/** An error of Node's `clientError`. */
+interface ClientError extends Error {
+  readonly code?: string;
+  /** The bytes that Node was reading. */
+  readonly rawPacket?: Buffer;
+}
+
 /** A listener for the server's `clientError`. */
-export function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || hasAnswerBegun(socket)) {
-    socket.destroy();
-    return;
-  }
-  const { status, detail } = REFUSALS[error.code ?? ''] ?? UNREADABLE;
-  socket.end(rawAnswer(status, detail));
+export function refuseUnreadable(forms: readonly ProblemForm[]): (error: ClientError, socket: Duplex) => void {
+  return (error, socket) => {
+    const answer = answerOn(socket);
+    if (error.code === 'ECONNRESET' || !socket.writable || answer?.headersSent === true) {
+      socket.destroy();
+      return;
+    }
+    const { status, detail } = REFUSALS[error.code ?? ''] ?? UNREADABLE;
+    const { path } = partsOfTarget(targetIn(error) ?? answer?.req.url ?? '');
+    socket.end(rawAnswer(problemAt(path, { status, body: { detail }, headers: {} }, forms)));
+  };
+}
+
+/** The target of an unreadable request, or undefined if its first line came before the bytes that Node was reading. */
+function targetIn({ rawPacket }: ClientError): string | undefined {
+  return /^[A-Z]+ (\S+) HTTP/.exec(rawPacket?.toString('latin1') ?? '')?.[1];
+}
+
+/** The begun answer of a connection. It is in the private property that the documentation of `clientError` names. */
+function answerOn(socket: Duplex): ServerResponse | null {
+  const answer: unknown = Reflect.get(socket, '_httpMessage');
+  return answer instanceof ServerResponse ? answer : null;
 }
 
 /** A listener for the server's `checkExpectation`, for any expectation but `100-continue`. */
@@ -211,15 +233,8 @@ export function refuseExpectation(forms: readonly ProblemForm[]): RequestListene
   return ({ url = '', headers: { expect } }, response) => {
     const detail = `Expect ${JSON.stringify(expect)} is not supported; 100-continue is`;
     const problem: ProblemAnswer = { status: 417, body: { detail }, headers: {} };
-    const [path = ''] = url.split('?');
-    const body = JSON.stringify((problemFormAt(path, forms)?.answer(problem) ?? problem).body);
+    const body = JSON.stringify(problemAt(partsOfTarget(url).path, problem, forms).body);
     const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(body) };
     response.writeHead(417, { Connection: 'close', ...headers }).end(body);
   };
-}
-
-/** Uses the private property that the documentation of `clientError` names for this check. */
-function hasAnswerBegun(socket: Duplex): boolean {
-  const answer: unknown = Reflect.get(socket, '_httpMessage');
-  return answer instanceof ServerResponse && answer.headersSent;
 }

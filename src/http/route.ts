@@ -36,7 +36,7 @@ import type { SourceRules } from '../api/access/request-source.js';
 import type { Answer } from './answer.js';
 import type { BodyReader } from './body.js';
 import type { QueryReader } from './query.js';
-import type { ProblemForm } from './problem-form.js';
+import type { ProblemForm } from '../api/problem-form.js';
 import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 
 /** The dependencies of the HTTP layer. */

@@ -1,8 +1,8 @@
 /** Errors in the form of OpenAI's API, which its clients read. */
+import type { ProblemForm } from '../api/problem-form.js';
 import type { ProblemAnswer } from '../api/problems.js';
 import { RequestRefused } from '../api/problems.js';
 import type { FieldError, OpenAiError } from '../generated/schemas.js';
-import type { ProblemForm } from '../http/problem-form.js';
 
 /** The form of every error under /v1. */
 export const OPENAI_PROBLEMS: ProblemForm = {

@@ -1,6 +1,8 @@
 /** The request of an upgrade: its target, the checks before its key, and refusals as plain HTTP answers. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { ProblemForm } from '../api/problem-form.js';
+import { partsOfTarget, problemAt } from '../api/problem-form.js';
 import { rawAnswer } from '../api/raw-answer.js';
 import type { SourceRules } from '../api/access/request-source.js';
 import { refusedHost, refusedPage } from '../api/access/request-source.js';
@@ -25,21 +27,27 @@ export type UpgradeTarget =
 export function targetOf(
   request: IncomingMessage,
   { socket, head }: Connection,
-  { server, ...rules }: SourceRules & { readonly server: Server },
+  { server, problemForms, ...rules }: TargetRules & { readonly server: Server },
 ): UpgradeTarget | null {
   if (!isToSocket(request)) {
     serveWithoutUpgrade(server, request, { socket, head });
     return null;
   }
   socket.on('error', () => socket.destroy());
-  const target = parseTarget(request.url ?? '');
+  const parts = partsOfTarget(request.url ?? '');
+  const target = parseTarget(parts);
   const refusal =
     target === null
       ? { status: 404, detail: 'No such channel' }
       : (refusedMethod(request) ?? refusedSource(request, rules));
   if (refusal === null) return target;
-  refuse(socket, refusal);
+  refuse(socket, refusal, { path: parts.path, problemForms });
   return null;
+}
+
+/** What decides whether an upgrade is refused, and the form of the refusal. */
+export interface TargetRules extends SourceRules {
+  readonly problemForms: readonly ProblemForm[];
 }
 
 export interface UpgradeRefusal {
@@ -48,12 +56,19 @@ export interface UpgradeRefusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export function refuse(socket: Duplex, { status, detail, headers }: UpgradeRefusal): void {
+/** Refuses an upgrade; of a channel in the form of this service. */
+export function refuse(
+  socket: Duplex,
+  { status, detail, headers = {} }: UpgradeRefusal,
+  { path, problemForms }: { readonly path: string } & Pick<TargetRules, 'problemForms'> = OF_CHANNELS,
+): void {
   // Node does not watch an upgraded connection. Without this, a peer that never ends its side would keep it open
   // forever.
   socket.once('finish', () => socket.destroy());
-  socket.end(rawAnswer(status, detail, headers));
+  socket.end(rawAnswer(problemAt(path, { status, body: { detail }, headers }, problemForms)));
 }
+
+const OF_CHANNELS = { path: '', problemForms: [] };
 
 function isToSocket({ headers: { upgrade = '' } }: IncomingMessage): boolean {
   return upgrade.split(',').some((each) => each.trim().toLowerCase() === 'websocket');
@@ -96,8 +111,7 @@ function withoutOffer(connection: string): string {
 }
 
 /** The target, or null if no channel has this address. The default stream ignores its query. */
-function parseTarget(url: string): UpgradeTarget | null {
-  const [path = '', query = ''] = split(url);
+function parseTarget({ path, query }: ReturnType<typeof partsOfTarget>): UpgradeTarget | null {
   const found = /^\/ws\/council\/([^/]+)\/?$/.exec(path)?.[1];
   if (found === undefined) return null;
   const runId = decoded(found);
@@ -106,13 +120,6 @@ function parseTarget(url: string): UpgradeTarget | null {
   const after = afterIn(parameters.getAll('from'));
   if (after === null) return { stream: 'invalid', detail: 'from: Input should be one whole number of at least -1' };
   return { stream: 'all', runId, after };
-}
-
-/** Path and query of a target, which may be in absolute form. */
-function split(url: string): readonly string[] {
-  const origin = /^(?:https?|wss?):\/\/[^/?]*/i.exec(url)?.[0] ?? '';
-  const mark = url.indexOf('?');
-  return mark < 0 ? [url.slice(origin.length)] : [url.slice(origin.length, mark), url.slice(mark + 1)];
 }
 
 function afterIn(texts: readonly string[]): number | null {

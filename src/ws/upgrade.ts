@@ -7,7 +7,6 @@ import { authenticate } from '../api/access/authentication.js';
 import type { Limits } from '../api/access/limits.js';
 import { clientOf } from '../api/access/limits.js';
 import { problemOf } from '../api/problems.js';
-import type { SourceRules } from '../api/access/request-source.js';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { Grant } from '../keys/caller.js';
 import type { System } from '../system/system.js';
@@ -19,7 +18,7 @@ import type { RichChannelOptions } from './rich-channel.js';
 import { serveRichChannel } from './rich-channel.js';
 import type { SendQueueOptions } from './send-queue.js';
 import { SendQueue } from './send-queue.js';
-import type { Connection, UpgradeRefusal, UpgradeTarget } from './upgrade-request.js';
+import type { Connection, TargetRules, UpgradeRefusal, UpgradeTarget } from './upgrade-request.js';
 import { refuse, targetOf } from './upgrade-request.js';
 
 /** Largest message from a client in bytes; the service ignores the text of clients. */
@@ -32,7 +31,7 @@ const CLOSING_MS = 2_000;
 const TOO_MANY_SOCKETS: UpgradeRefusal = { status: 503, detail: 'Too many sockets are open' };
 
 export interface ChannelServerOptions
-  extends Omit<ChannelOptions & RichChannelOptions, 'sendQueue'>, SourceRules, AuthenticationRules {
+  extends Omit<ChannelOptions & RichChannelOptions, 'sendQueue'>, TargetRules, AuthenticationRules {
   readonly authenticator: AuthenticationRules['authenticator'] & Pick<Authenticator, 'watch'>;
   readonly system: Pick<System, 'after' | 'uuid'>;
   readonly limits: Pick<Limits, 'request'>;
@@ -49,7 +48,7 @@ export function serveChannels(server: Server, options: ChannelServerOptions): Ch
   return channels;
 }
 
-export interface DeferredChannelsOptions extends SourceRules, FailureOptions {
+export interface DeferredChannelsOptions extends TargetRules, FailureOptions {
   readonly server: Server;
 }
 

@@ -23,7 +23,7 @@ describe('A socket with a dead client', () => {
       views: { watch: () => Promise.resolve(true) },
       ...{ feed: { follow: never }, queries: { find: never }, tokens: { subscribe: never } },
       ...{ system, unsent: new UnsentBytes(), limits: NO_LIMITS },
-      ...{ isOwnHost: () => true, corsOrigins: [], onFault: never },
+      ...{ isOwnHost: () => true, corsOrigins: [], problemForms: [], onFault: never },
       ...NO_KEYS,
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
