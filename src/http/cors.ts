@@ -20,11 +20,24 @@ export function preflightHeaders(ctx: Context, allow: string): Readonly<Record<s
   if (!isAllowed || ctx.get('Access-Control-Request-Method') === '') return {};
   return {
     'Access-Control-Allow-Methods': allow,
-    'Access-Control-Allow-Headers':
-      'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, MCP-Protocol-Version, ' +
-      'Mcp-Method, Mcp-Name',
+    'Access-Control-Allow-Headers': allowedHeaders(ctx).join(', '),
     'Access-Control-Max-Age': String(PREFLIGHT_MAX_AGE_SECONDS),
   };
+}
+
+/** Headers that the service reads. */
+const READ = [
+  ...['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match', 'If-None-Match', 'Last-Event-ID'],
+  ...['MCP-Protocol-Version', 'Mcp-Method', 'Mcp-Name'],
+];
+
+const KNOWN: ReadonlySet<string> = new Set(READ.map((name) => name.toLowerCase()));
+
+/** These, and all others that the page asks for: SDKs send headers of their own, which have no effect here. */
+function allowedHeaders(ctx: Context): readonly string[] {
+  const asked = ctx.get('Access-Control-Request-Headers').toLowerCase().split(',');
+  const names = asked.map((name) => name.trim()).filter((name) => /^[a-z0-9-]+$/.test(name));
+  return [...READ, ...[...new Set(names)].filter((name) => !KNOWN.has(name))];
 }
 
 // Headers that clients act on: the OpenAPI document names them, and listed origins may read them.

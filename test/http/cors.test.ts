@@ -77,6 +77,22 @@ describe('Cross-origin access', () => {
     );
   });
 
+  it('is granted for every header that a client of a listed origin asks for, whatever SDK it uses', async () => {
+    await open([LISTED]);
+    // As the OpenAI SDK asks in a browser.
+    const asked =
+      'authorization,content-type,x-stainless-arch,x-stainless-lang,x-stainless-os,x-stainless-package-version,' +
+      'x-stainless-retry-count,x-stainless-runtime,x-stainless-runtime-version,x-stainless-timeout';
+    const headers = { Origin: LISTED, ...PREFLIGHT, 'Access-Control-Request-Headers': `${asked}, a b,"` };
+    const reply = await rest.send('OPTIONS', '/v1/chat/completions', { headers });
+    expect(reply.status).to.equal(204);
+    const allowed = reply.headers.get('Access-Control-Allow-Headers')?.toLowerCase().split(', ') ?? [];
+    expect(allowed).to.include.members(asked.split(','));
+    expect(new Set(allowed).size).to.equal(allowed.length);
+    // What is no name of a header is left out.
+    for (const name of allowed) expect(name).to.match(/^[a-z-]+$/);
+  });
+
   it('is not granted in the preflight of another origin', async () => {
     await open([LISTED]);
     const headers = { Origin: 'https://evil.example', ...PREFLIGHT };
