@@ -18,13 +18,20 @@ const ADVICE: Readonly<Record<string, string>> = {
     'Call get_run or list_approvals to see whether it did; repeat a start only with the same idempotency_key.',
 };
 
+/** What to do about broken rules, by their type. */
+const RULE_ADVICE: Readonly<Record<string, string>> = {
+  budget: 'This tool sets no budget: tell the person to do it in the console or with the REST call that get_run shows.',
+};
+
 /** The text of an error for the assistant. @param requestId shown with a fault of the service, whose log has it too */
 export function refusalText(error: unknown, requestId: string): string {
   const { body, headers } = problemOf(error, requestId);
+  const rules = error instanceof RequestRefused ? (error.data.errors ?? []) : [];
   const wait = headers['Retry-After'];
   return [
-    sentence(detailOf(error, body.detail)),
+    sentence(rules.length === 0 ? body.detail : `Nothing was done: ${rules.map(ruleText).join('; ')}`),
     ...(error instanceof CouncilError ? [ADVICE[error.code] ?? ''] : []),
+    ...rules.map(({ type }) => RULE_ADVICE[type] ?? ''),
     wait === undefined || body.detail.includes('try again in') ? '' : `Try again in ${wait} seconds.`,
   ]
     .filter((each) => each !== '')
@@ -36,12 +43,7 @@ export function scopeText(tool: string, scope: Scope): string {
   return `The key lacks the scope "${scope}", which ${tool} needs. Ask the person for a key with this scope.`;
 }
 
-/** The broken rules by the names of the arguments: an assistant has sent no body. */
-function detailOf(error: unknown, detail: string): string {
-  const errors = error instanceof RequestRefused ? error.data.errors : undefined;
-  return errors === undefined ? detail : `Nothing was done: ${errors.map(ruleText).join('; ')}`;
-}
-
+/** A broken rule by the name of the argument: an assistant has sent no body. */
 function ruleText({ loc, msg }: FieldError): string {
   return `${loc.slice(1).join('.') || 'arguments'}: ${msg}`;
 }

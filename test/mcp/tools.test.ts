@@ -125,9 +125,27 @@ for (const era of ['legacy', 'auto'] as const satisfies readonly Era[]) {
       expect(text).to.include(`POST /api/councils/run/${runId}/approve`).and.to.include('action reject');
       const [{ expected_seq: seq } = { expected_seq: -1 }] = await approvals();
       const decision = { run_id: runId, expected_seq: seq };
-      expect(await mcp.refusal('decide', { ...decision, action: 'approve' })).to.match(/^Nothing was done: budget: /);
+      const refused = await mcp.refusal('decide', { ...decision, action: 'approve' });
+      expect(refused).to.match(/^Nothing was done: budget: The next calls need a total budget of at least .*\. /);
+      const modifying = await mcp.refusal('decide', { ...decision, action: 'modify' });
+      expect(modifying).to.include('with a larger budget, or reject it. ');
+      for (const told of [refused, modifying])
+        expect(told).to.include('in the console').and.to.include('get_run shows');
       await mcp.call('decide', { ...decision, action: 'reject' });
       expect((await awaited(runId)).structured).to.deep.include({ status: 'failed' });
+    });
+
+    it('lead to the new total that a run needs at a pause for the budget', async () => {
+      const runId = await started({ council: 'pair', budget: { tokens: 10 } });
+      const { text } = await awaited(runId);
+      const [, path = '', body = ''] = /with POST (\S+) and (\{.*?\{…\}\})/.exec(text) ?? [];
+      const refused = await mcp.refusal('decide', { ...idAndSeq(text), action: 'approve' });
+      const [, tokens = ''] = /at least ([\d,]+) tokens/.exec(refused) ?? [];
+      const total = { tokens: Number(tokens.replaceAll(',', '')) };
+      const approved = await rest.post(path, JSON.parse(body.replace('{…}', JSON.stringify(total))));
+      expect(approved.status, approved.text).to.equal(200);
+      const { structured } = await awaited(runId);
+      expect(fieldOf(fieldOf(structured, 'budget'), 'tokens')).to.be.at.least(total.tokens);
     });
 
     it('start one run for the same idempotency_key, also by REST', async () => {
@@ -193,6 +211,12 @@ for (const era of ['legacy', 'auto'] as const satisfies readonly Era[]) {
       return list as Item[];
     }
   });
+}
+
+/** The arguments that the text about a pause names. */
+function idAndSeq(text: string): { readonly run_id: string; readonly expected_seq: number } {
+  const [, runId = '', seq = ''] = /call decide with run_id "(\S+)" and expected_seq (\d+)/.exec(text) ?? [];
+  return { run_id: runId, expected_seq: Number(seq) };
 }
 
 function runIdIn({ structured }: Called): string {

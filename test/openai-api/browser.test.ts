@@ -47,19 +47,20 @@ describe('The official OpenAI client in Chromium', () => {
   let browser: Browser;
   let script: string;
   let key: string;
-  const sites: Server[] = [];
+  /** One that the service lists, and one that it does not. */
+  let [listed, stranger] = [createServer(), createServer()];
 
   before(async () => {
     script = await bundled(SCRIPT);
     browser = await launchBrowser(executablePath);
+    [listed, stranger] = [await openSite(), await openSite()];
   });
   after(async () => {
     await browser.close();
-    for (const site of sites) site.close();
+    for (const site of [listed, stranger]) site.close();
   });
   beforeEach(async () => {
-    sites.push(await openSite(), await openSite());
-    const corsOrigins = [originOf(sites.at(-1))];
+    const corsOrigins = [originOf(listed)];
     service = await startService({ model: scriptedModel(councilScript([8, 8, 8])), corsOrigins });
     const admin = restWith(service.url, await addFirstKey(service.url));
     key = await addKey(admin, { name: 'page', scopes: ['run'] });
@@ -78,7 +79,7 @@ describe('The official OpenAI client in Chromium', () => {
   }
 
   /** Calls a function of the page, which a site serves. */
-  async function asked(name: string, site: Server | undefined): Promise<unknown> {
+  async function asked(name: string, site: Server): Promise<unknown> {
     const page: Page = await browser.newPage();
     try {
       await page.goto(originOf(site));
@@ -90,23 +91,23 @@ describe('The official OpenAI client in Chromium', () => {
   }
 
   it('completes a chat, and reads the id of its run', async () => {
-    const { text, runId } = (await asked('completed', sites.at(-1))) as { text: string; runId: string };
+    const { text, runId } = (await asked('completed', listed)) as { text: string; runId: string };
     expect(text).to.equal('Draft 2 by Writer');
     expect(runId).to.match(/^[0-9a-f-]{36}$/);
   });
 
   it('streams a chat and a response', async () => {
-    expect(await asked('streamed', sites.at(-1))).to.deep.equal(['Draft 2 by Writer', 'Draft 4 by Writer']);
+    expect(await asked('streamed', listed)).to.deep.equal(['Draft 2 by Writer', 'Draft 4 by Writer']);
   });
 
   it('gets errors with their fields', async () => {
     const error = { name: 'BadRequestError', status: 400, param: 'n' };
-    expect(await asked('refused', sites.at(-1))).to.deep.equal(error);
+    expect(await asked('refused', listed)).to.deep.equal(error);
   });
 
   it('reaches nothing from a site that is not listed', async () => {
     const error = { name: 'APIConnectionError', status: null, param: null };
-    expect(await asked('refused', sites.at(-2))).to.deep.equal(error);
+    expect(await asked('refused', stranger)).to.deep.equal(error);
   });
 });
 
@@ -119,6 +120,6 @@ async function bundled(contents: string): Promise<string> {
   return outputFiles[0]?.text ?? '';
 }
 
-function originOf(site: Server | undefined): string {
-  return `http://127.0.0.1:${(site?.address() as AddressInfo).port}`;
+function originOf(site: Server): string {
+  return `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
 }
