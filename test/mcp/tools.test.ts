@@ -93,6 +93,7 @@ for (const era of ['legacy', 'auto'] as const satisfies readonly Era[]) {
       const approve = { run_id: runId, action: 'approve' };
       const approved = await mcp.call('decide', { ...approve, expected_seq: seq, comment: 'Go on' });
       expect(approved.structured).to.deep.include({ status: 'running' });
+      expect((await rest.get(`/api/runs/${runId}/events`)).text).to.include('"comment":"Go on"');
       const second = await awaited(runId);
       expect(second.text)
         .to.include('paused before "reader"')

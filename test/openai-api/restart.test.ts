@@ -77,7 +77,9 @@ onEmbeddedLog(() =>
       expect(response.output[0]?.content[0]?.text).to.equal(FINAL);
       // One call was lost, so its tokens are unknown.
       expect(response).not.to.have.property('usage');
+      // The call that the kill cut off, and no other.
       expect(server.calls).to.have.lengthOf(4);
+      expect(server.calls[3]?.body).to.deep.equal(server.calls[2]?.body);
       const again = restClient(url);
       const page = await again.get(`/api/runs/${response.metadata.run_id}/events`);
       const attempts = again

@@ -79,6 +79,16 @@ describe('The metrics', () => {
     expect(value('council_projection_lag_seconds')).to.be.within(0, 60);
   });
 
+  it('show the calls to models that wait for a slot', async () => {
+    const model = scriptedModel(() => 'hold');
+    const rest = await begin({ model, maxModelCalls: 1 });
+    await rest.start(TOPIC);
+    await model.called(1);
+    await rest.start(TOPIC);
+    await untilTrue(async () => valueOf(await scrape(service.url), 'council_model_calls_waiting') === 1);
+    expect(valueOf(await scrape(service.url), 'council_model_calls_in_flight')).to.equal(1);
+  });
+
   it('report the process and its event loop', async () => {
     await begin();
     const metrics = await scrape(service.url);
