@@ -30,6 +30,7 @@ const EVERYTHING_BUT_PROGRAMS = [
     'websearch',
     'embeddings',
     'pdf',
+    'docx',
     'keys',
   ],
   ...['graph', 'council', 'run', 'blueprint', 'documents', 'search', 'cluster', 'projections', 'audit', 'api'],
@@ -86,6 +87,12 @@ const RULES: Readonly<Record<string, Rule>> = {
   'models/wires': { ...ADAPTER, ours: ['errors', 'system', 'models'], npm: PROVIDER_PACKAGES },
   websearch: { ...ADAPTER, ours: ['errors', 'system'], types: [...ADAPTER.types, 'council'] },
   embeddings: { ...ADAPTER, ours: ['errors', 'system', 'models'], npm: PROVIDER_PACKAGES },
+  // Of the console only how it reads drafts.
+  docx: {
+    ...ADAPTER,
+    ours: ['console/record/draft-tree', 'console/record/markdown'],
+    npm: ['docx'],
+  },
   pdf: { ...ADAPTER, ours: ['errors', 'system'], npm: ['pdf2json', 'pdfjs-dist'] },
 
   keys: { ...PURE, ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing'] },

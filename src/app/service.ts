@@ -8,6 +8,7 @@ import { boundConnections } from './connection-bound.js';
 import type { Context } from './context.js';
 import { createContext } from './context.js';
 import type { ServiceDeps } from './context-deps.js';
+import { docxOf } from '../docx/docx.js';
 import { openRecord } from './record.js';
 import { isEndedByStop } from './recovery.js';
 import { httpApp } from '../http/app.js';
@@ -170,6 +171,7 @@ function serveContext(server: Server, { context, edge, config, deps, traces }: S
     genealogy: (runId) => audits.genealogy(runId),
     deliberation: (runId) => audits.deliberation(runId),
     prompt: (runId, at) => audits.prompt(runId, at),
+    docx: docxOf,
     ...{ blueprints, blueprintList, documents, documentList },
     doors: doorsOf(context, config, metrics),
     uploadDir: deps.dataDir.tmpDir,

@@ -58,6 +58,10 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/state.js')).state,
   },
   {
+    ...{ name: 'draft', words: 'RUN [--format md|docx]', does: 'writes the draft of a run', ...RECORD },
+    load: async () => (await import('./commands/draft.js')).draft,
+  },
+  {
     ...{ name: 'show', words: 'RUN', does: 'shows the answers of panels, judges and juries', ...RECORD },
     load: async () => (await import('./commands/show.js')).showDeliberation,
   },

@@ -101,7 +101,7 @@ function serviceUrl(text: string): string {
 export { Pause, SeenPause } from './pause.js';
 export type { ApproveOptions, DecisionOptions } from './pause.js';
 export { Run } from './run.js';
-export type { ForkOptions, ForkPoint, PromptOptions, StateOptions } from './run.js';
+export type { DraftOptions, ForkOptions, ForkPoint, PromptOptions, StateOptions } from './run.js';
 export { isTerminal } from './run-events.js';
 export type { EventsOptions, RunEvent, RunEventStream } from './run-events.js';
 export type { LiveMessage } from './tokens.js';

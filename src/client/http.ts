@@ -216,6 +216,22 @@ async function textOf({ chunks }: Pick<OpenAnswer, 'chunks'>): Promise<string> {
   return text + decoder.decode();
 }
 
+/** The bytes of an answer, whose connection is then closed. */
+export async function bytesOf({ chunks, close }: OpenAnswer): Promise<Uint8Array> {
+  try {
+    let bytes = new Uint8Array();
+    for await (const chunk of chunks) {
+      const longer = new Uint8Array(bytes.length + chunk.length);
+      longer.set(bytes);
+      longer.set(chunk, bytes.length);
+      bytes = longer;
+    }
+    return bytes;
+  } finally {
+    close();
+  }
+}
+
 /** The value of a JSON text, or undefined if the text is not JSON. */
 export function jsonIn(text: string): unknown {
   try {

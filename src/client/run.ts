@@ -16,7 +16,7 @@ import type {
 } from '../generated/schemas.js';
 import { ConflictError, NotFoundError } from './errors.js';
 import type { Api, CallOptions } from './http.js';
-import { pathOf } from './http.js';
+import { bytesOf, pathOf } from './http.js';
 import { Pause, SeenPause } from './pause.js';
 import type { EventsOptions, RunEventStream } from './run-events.js';
 import { runEventStream } from './run-events.js';
@@ -28,6 +28,11 @@ const CANCELLED = 'Cancelled by the user';
 export interface StateOptions extends CallOptions {
   /** `seq` of the event after which the state is given. Default: the last event. */
   readonly at?: number | undefined;
+}
+
+export interface DraftOptions extends CallOptions {
+  /** Markdown, or a document for Word. Default: `md`. */
+  readonly format?: 'md' | 'docx' | undefined;
 }
 
 export interface PromptOptions extends CallOptions {
@@ -121,6 +126,16 @@ export class Run {
   /** The run's state after one of its events. */
   state({ at, signal }: StateOptions = {}): Promise<FoldedRun> {
     return this.#api.json({ path: pathOf('runs', this.id, 'state'), query: { at }, signal });
+  }
+
+  /**
+   * The final draft of the run as the bytes of a file, or its current draft if it has no final one. Sent once.
+   *
+   * @throws {NotFoundError} also if it has no draft yet
+   */
+  async draft({ format, signal }: DraftOptions = {}): Promise<Uint8Array> {
+    const answer = await this.#api.open({ path: pathOf('runs', this.id, 'draft'), query: { format }, signal });
+    return await bytesOf(answer);
   }
 
   /** The statechart of the run, with its state after an event. */

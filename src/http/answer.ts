@@ -8,9 +8,9 @@ import type { UnsentBytes } from '../system/async/unsent-bytes.js';
 /** An answer; its body is null if it has none. */
 export interface Answer {
   readonly status: number;
-  /** A JSON value, or text: whole, or in chunks that are read as fast as the client takes them. */
-  readonly body: object | string | AsyncIterable<string | Buffer> | null;
-  /** Media type of the text. Default: JSON. */
+  /** A JSON value, bytes, or text: whole, or in chunks that are read as fast as the client takes them. */
+  readonly body: object | Buffer | string | AsyncIterable<string | Buffer> | null;
+  /** Media type of the text or bytes. Default: JSON. */
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -42,14 +42,14 @@ export function sendAnswer(
     return;
   }
   ctx.type = headers['Content-Type'] ?? type;
-  const text = typeof body === 'string' || isChunked(body) ? body : JSON.stringify(body);
+  const text = isWhole(body) || isChunked(body) ? body : JSON.stringify(body);
   if (isStillSending(ctx.req)) {
     ctx.set('Connection', 'close');
     ctx.body = Readable.from(answerThenDrain(text, ctx.req, system));
   } else {
-    ctx.body = typeof text === 'string' || text instanceof Readable ? text : Readable.from(text);
+    ctx.body = isWhole(text) || text instanceof Readable ? text : Readable.from(text);
   }
-  if (typeof text === 'string') ctx.length = Buffer.byteLength(text);
+  if (isWhole(text)) ctx.length = Buffer.byteLength(text);
 }
 
 /** Counts the unsent rest of an answer when all of it is in the response's buffer. */
@@ -58,6 +58,10 @@ function countUnsent(response: ServerResponse, unsent: SendingDeps['unsent']): v
   const reader = { unsentBytes: () => response.writableLength, cutOff: () => response.destroy() };
   response.once('close', () => unsent.forget(reader));
   unsent.update(reader);
+}
+
+function isWhole(body: object | string): body is string | Buffer {
+  return typeof body === 'string' || Buffer.isBuffer(body);
 }
 
 function isChunked(body: object): body is AsyncIterable<string | Buffer> {
@@ -75,11 +79,11 @@ function isStillSending(request: IncomingMessage): boolean {
  * would lose the answer.
  */
 async function* answerThenDrain(
-  text: string | AsyncIterable<string | Buffer>,
+  text: string | Buffer | AsyncIterable<string | Buffer>,
   request: IncomingMessage,
   system: Pick<System, 'after'>,
 ): AsyncGenerator<string | Buffer> {
-  if (typeof text === 'string') yield text;
+  if (isWhole(text)) yield text;
   else yield* text;
   await drainRequest(request, system);
 }

@@ -24,6 +24,7 @@ import { blueprintRoutes } from './routes/blueprints.js';
 import { answering } from './answering.js';
 import { preflightHeaders } from './cors.js';
 import { diagramRoutes } from './routes/diagrams.js';
+import { draftRoute } from './routes/draft.js';
 import { documentRoutes } from './routes/documents.js';
 import { approvalRoutes } from './routes/approvals.js';
 import { feedRoute } from './routes/feed.js';
@@ -50,8 +51,9 @@ export type { HttpDeps } from './route.js';
 /** A listener for `http.createServer` that serves everything under /api, the doors, and the console. */
 export function httpApp(deps: HttpDeps): RequestListener {
   const http = httpContext(deps);
-  const audit = [...historyRoutes(http), ...auditRoutes(http), streamRoute(http), feedRoute(http), ...forkRoutes(http)];
-  const runs = [...runRoutes(http), ...godModeRoutes(http), ...approvalRoutes(http), ...audit];
+  const audit = [...auditRoutes(http), streamRoute(http), feedRoute(http), ...forkRoutes(http)];
+  const history = [...historyRoutes(http), draftRoute(http)];
+  const runs = [...runRoutes(http), ...godModeRoutes(http), ...approvalRoutes(http), ...history, ...audit];
   const served = [
     ...healthRoutes(http),
     ...providerRoutes(http),

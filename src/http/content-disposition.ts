@@ -1,6 +1,6 @@
 /**
- * Parses the Content-Disposition header of a form's part (RFC 7578, section 4.2) in the forms that clients send. Browsers
- * send UTF-8 and percent-encode quotes and line breaks (WHATWG HTML, section 4.10.21.8). .NET, PowerShell and urllib3
+ * The Content-Disposition header: of answers (RFC 6266), and parsed of a form's part (RFC 7578, section 4.2) in the forms that
+ * clients send. Browsers send UTF-8 and percent-encode quotes and line breaks (WHATWG HTML, section 4.10.21.8). .NET, PowerShell and urllib3
  * before 1.25 send `filename*` (RFC 8187).
  */
 
@@ -65,4 +65,26 @@ function percentDecoded(text: string): string {
 
 function utf8(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8');
+}
+
+/** Characters of file names that some file system refuses, or that end a line or change the direction of a text. */
+const UNSAFE_IN_NAMES = /[\p{C}\p{Zl}\p{Zp}/\\:*?"<>|]+/gu;
+const MAX_NAME_CHARS = 80;
+/** Names of devices on Windows. */
+const DEVICES = /^(con|prn|aux|nul|com\d|lpt\d)$/i;
+
+/** The name of a file, without ending, for a text: its first line without unsafe characters, or `draft`. */
+export function fileNameOf(text: string): string {
+  const [line = ''] = text.trim().split(/[\r\n]/);
+  const safe = line.replace(UNSAFE_IN_NAMES, ' ').replace(/\s+/gu, ' ');
+  const short = [...safe].slice(0, MAX_NAME_CHARS).join('');
+  const name = short.replace(/^[.\s]+|[.\s]+$/gu, '');
+  return name === '' || DEVICES.test(name) ? `draft ${name}`.trim() : name;
+}
+
+/** The header of an answer that browsers save under a name, with an ASCII name for old clients. */
+export function attachment(name: string): { readonly 'Content-Disposition': string } {
+  const plain = name.replace(/[^\x20-\x7e]|["\\%]/g, '_');
+  const encoded = encodeURIComponent(name).replace(/['()*]/g, (each) => `%${each.charCodeAt(0).toString(16)}`);
+  return { 'Content-Disposition': `attachment; filename="${plain}"; filename*=UTF-8''${encoded}` };
 }

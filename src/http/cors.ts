@@ -49,6 +49,7 @@ interface HeaderText {
 
 const ANSWER_HEADERS = {
   'Council-Run-Id': { description: 'The id of the run.', type: 'string' },
+  'Content-Disposition': { description: 'Name of the file (RFC 6266).', type: 'string' },
   'Content-Location': { description: 'Path of the created or found resource.', type: 'string' },
   ETag: { description: 'Version of the resource, for conditional requests.', type: 'string' },
   Link: {

@@ -65,6 +65,8 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
   /** What the members of a run's panels, ranks, judges and juries have answered, or null if the run is unknown. */
   readonly deliberation: (runId: string) => Promise<DeliberationRecord | null>;
+  /** The bytes of a .docx file with a draft in Markdown. */
+  readonly docx: (markdown: string, options: { readonly title: string }) => Promise<Buffer>;
   /** The prompt of a node. */
   readonly prompt: (runId: string, at: AttemptPlace) => Promise<PromptFound>;
   readonly blueprints: Pick<BlueprintStore, 'issuesOf' | 'find' | 'versions' | 'create' | 'update' | 'remove'>;

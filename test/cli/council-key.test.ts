@@ -35,7 +35,7 @@ describe('The council commands against a service with keys', () => {
     // Only the event stream of the run names this node.
     expect(ended.stderr).to.include('reader');
     const { run_id: runId } = resultIn(ended);
-    for (const command of ['events', 'tail', 'state', 'show', 'verify', 'export']) {
+    for (const command of ['events', 'tail', 'state', 'draft', 'show', 'verify', 'export']) {
       const { code, stderr } = await bench.council([command, runId, ...at()], withKey(keys.eve));
       expect(code, stderr).to.equal(0);
     }

@@ -59,6 +59,7 @@ describe('A request that cannot be served', () => {
       verify: always,
       genealogy: always,
       deliberation: always,
+      docx: always,
       prompt: always,
       blueprints: {
         issuesOf: () => [],

@@ -88,6 +88,7 @@ describe('A client of the rich stream that does not read', () => {
         verify: never,
         genealogy: never,
         deliberation: never,
+        docx: never,
         prompt: never,
         feed,
         logFeed: { start: never, follow: never },

@@ -1,0 +1,51 @@
+/** A draft's tree as a document for Word. */
+import { AlignmentType, Document, LevelFormat, convertInchesToTwip } from 'docx';
+import type { DraftNode } from '../console/record/draft-tree.js';
+import { CODE_FONT, DraftWriter, styleName } from './draft-writer.js';
+import type { DocxOptions } from './docx.js';
+import { xmlText } from './xml-text.js';
+
+/** Levels of lists that Word has. */
+const LEVELS = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+
+/** @param tree from `draft-tree.ts` */
+export function documentOf(tree: readonly DraftNode[], { title }: DocxOptions): Document {
+  const writer = new DraftWriter(tree);
+  const children = writer.blocks(tree);
+  return new Document({
+    title: xmlText(title),
+    creator: 'Council Run Service',
+    styles: { default: { document: DEFAULTS }, paragraphStyles: STYLES },
+    numbering: { config: writer.listStarts().map(numbering) },
+    footnotes: writer.footnotes(),
+    sections: [{ children }],
+  });
+}
+
+/** Sizes of fonts are in half points, spaces in twentieths of a point. */
+const DEFAULTS = { run: { font: 'Calibri', size: 22 }, paragraph: { spacing: { after: 120, line: 276 } } };
+
+const SPACING = { spacing: { before: 80, after: 80 } };
+
+const STYLES = [
+  {
+    ...{ id: styleName('quote'), name: 'Quote', basedOn: 'Normal', quickFormat: true },
+    ...{ run: { color: '555555' }, paragraph: SPACING },
+  },
+  {
+    ...{ id: styleName('code'), name: 'Code', basedOn: 'Normal', quickFormat: true },
+    ...{ run: { font: CODE_FONT, size: 18 }, paragraph: SPACING },
+  },
+];
+
+/** The numbering of ordered lists that begin with a number. */
+function numbering({ start, reference }: { readonly start: number; readonly reference: string }) {
+  const hanging = convertInchesToTwip(0.25);
+  return {
+    reference,
+    levels: LEVELS.map((level) => ({
+      ...{ level, format: LevelFormat.DECIMAL, text: `%${level + 1}.`, alignment: AlignmentType.START, start },
+      style: { paragraph: { indent: { left: hanging * (level + 2), hanging } } },
+    })),
+  };
+}
