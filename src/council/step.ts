@@ -40,30 +40,32 @@ export type StepOutcome = (StepOutput & StepCost) | Failed;
 export async function executeStep(step: Step): Promise<StepOutcome> {
   const startedMs = step.monotonicMs();
   const calls = new AttemptCalls(step);
-  const dropped = new Set<string>();
+  let dropped: readonly string[] = [];
   let finish: string | undefined;
   const listen = draftListener(step);
   const ask = async (request: ModelRequest): Promise<ModelAnswer> => {
     step.signal.throwIfAborted();
     await calls.begin(request);
     const listener = listen(request);
-    const answer = await step
-      .ask({ beforeRepeat: (usage) => countRepeat(request, calls, usage), ...request, ...listener?.hooks })
-      .catch((error: unknown) => {
-        calls.fail(error);
-        throw error;
-      });
+    const beforeRepeat = (usage: ModelUsage | null): Promise<void> => countRepeat(request, calls, usage);
+    let answer: ModelAnswer;
+    try {
+      answer = await step.ask({ beforeRepeat, ...request, ...listener?.hooks });
+    } catch (error) {
+      calls.fail(error);
+      throw error;
+    }
     step.signal.throwIfAborted();
     listener?.end();
     calls.end(answer.usage);
-    answer.dropped?.forEach((each) => dropped.add(each));
+    if (answer.dropped !== undefined) dropped = [...new Set([...dropped, ...answer.dropped])];
     finish = answer.finish ?? finish;
     return { ...answer, text: answer.text.toWellFormed() };
   };
   try {
     const result = await execute(step, ask);
     if (result.kind === 'failed') return withUsage(result, calls);
-    const notes = { ...(dropped.size > 0 && { dropped: [...dropped] }), ...(finish !== undefined && { finish }) };
+    const notes = { ...(dropped.length > 0 && { dropped }), ...(finish !== undefined && { finish }) };
     const durationMs = Math.round(step.monotonicMs() - startedMs);
     return { usage: calls.total, durationMs, ...notes, ...calls.several, ...result };
   } catch (error) {

@@ -132,10 +132,12 @@ async function askInTurn(
 ): Promise<Answered | null> {
   const { model, system, semaphore } = bounds;
   const name = request.model ?? model.defaultModel;
-  await semaphore.enter({ runId: options.runId, model: name }, options.signal).catch((error: unknown) => {
+  try {
+    await semaphore.enter({ runId: options.runId, model: name }, options.signal);
+  } catch (error) {
     pass.report('unknown');
     throw error;
-  });
+  }
   let startedMs: number | null = null;
   try {
     if (pass.isRevoked()) return null;

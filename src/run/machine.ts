@@ -29,6 +29,8 @@ type RunContext = RunSnapshot['context'];
 /** A compiled chart with pure transitions. Compiling takes about 0.6 ms: see `chartCache`. */
 export interface Chart {
   readonly machine: RunMachine;
+  /** The snapshot before the first event, without a run. */
+  readonly pending: RunSnapshot;
   /** The snapshot after a run's first event. */
   first(requested: RunEvent | undefined): RunSnapshot;
   /**
@@ -58,6 +60,7 @@ export function compileChart(graph: Graph): Chart {
   const eventOf = (event: RunEvent): ChartEvent => ({ type: eventType(event, keys), runEvent: event });
   return {
     machine,
+    pending,
     eventOf,
     first(requested) {
       if (requested?.type !== 'RunRequested' || requested.seq !== 0) {

@@ -90,10 +90,20 @@ export class RunActor {
   constructor(chart: Chart, snapshot: RunSnapshot, deps: RunActorDeps) {
     this.#chart = chart;
     this.#deps = deps;
-    // No caller would retry, so the actor itself continues once the disk has room.
-    this.#retryPolicy = { system: deps.system, waitsForRoom: true, signal: this.#stopping.signal };
-    this.#live = createActor(runActorLogic, { snapshot });
+    const stopping = this.#stopping;
+    this.#retryPolicy = {
+      system: deps.system,
+      // No caller would retry, so the actor itself continues once the disk has room.
+      waitsForRoom: true,
+      // Only a retry needs the signal, and Node keeps 0.8 kB for one.
+      get signal() {
+        return stopping.signal;
+      },
+    };
+    // The live actor keeps the snapshot that it is created with, so it is created with one that all runs share.
+    this.#live = createActor(runActorLogic, { snapshot: chart.pending });
     this.#live.start();
+    this.#live.send({ type: 'recorded', facts: [], to: snapshot });
   }
 
   /** The state after the last adopted event. */
@@ -319,18 +329,16 @@ function attemptOf({ node, step, attempt, seat }: FrontierNode): Parameters<Toke
  * Calls the model for an attempt. Only the first call waits for the known outage to end; a later call may meet another.
  */
 function askWith(model: BoundedModel, options: Parameters<BoundedModel['ask']>[1]): Ask {
-  let { outage } = options;
-  return async (request) => {
+  let next = options;
+  return (request) => {
     // Like a first request, a repeated one waits for what may have ended its attempt.
     const beforeRepeat = async (usage: ModelUsage | null): Promise<void> => {
       await request.beforeRepeat?.(usage);
       await options.mayBegin?.();
     };
-    try {
-      return await model.ask({ ...request, beforeRepeat }, { ...options, outage });
-    } finally {
-      outage = null;
-    }
+    const current = next;
+    if (next.outage !== null) next = { ...next, outage: null };
+    return model.ask({ ...request, beforeRepeat }, current);
   };
 }
 
