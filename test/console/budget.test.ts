@@ -78,7 +78,7 @@ describeInBrowser('A budget in the console', (browser) => {
     await page.getByText('Enter a whole number of tokens').waitFor();
     expect(await page.getByRole('button', { name: 'Edit the draft' }).count()).to.equal(0);
     await page.getByRole('button', { name: 'Reject' }).click();
-    await page.getByText('failed', { exact: true }).first().waitFor();
+    await page.getByText('rejected', { exact: true }).first().waitFor();
     await page.getByText('Rejected at the pause for the budget').first().waitFor();
     expect(await page.getByText('God Mode').count()).to.equal(0);
     expect(await decisionOn(run.id)).to.deep.equal([['reject', undefined]]);

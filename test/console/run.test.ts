@@ -155,7 +155,7 @@ describeInBrowser('The page of a run', (browser) => {
     const page = await browser.open(urlOf(run.id));
     await page.getByRole('button', { name: 'Cancel the run' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel the run' }).click();
-    await page.getByText('failed', { exact: true }).waitFor();
+    await page.getByText('cancelled', { exact: true }).waitFor();
     await page.getByText('To continue it, fork it at the event before the cancellation.').waitFor();
     await page.getByRole('button', { name: 'Cancel the run' }).waitFor({ state: 'detached' });
   });

@@ -61,7 +61,7 @@ describeInBrowser('The first run', (browser) => {
     await approve.waitFor();
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Runs' }).click();
     const row = line(page, 'public sauna');
-    for (const text of ['paused', 'Example council', 'God Mode']) await row.getByText(text, { exact: true }).waitFor();
+    for (const text of ['waiting', 'Example council', 'God Mode']) await row.getByText(text, { exact: true }).waitFor();
     await row.getByText(/^for \d/).waitFor();
     await row.getByRole('link').click();
     await approve.click();
@@ -128,7 +128,7 @@ describeInBrowser('The first run', (browser) => {
       .click();
     await page.waitForURL(/\/console\/runs\/[-0-9a-f]{36}$/);
     await page.goBack();
-    await line(page, 'The moon').getByText('paused').waitFor();
+    await line(page, 'The moon').getByText('waiting').waitFor();
   });
 });
 

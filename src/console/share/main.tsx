@@ -29,7 +29,7 @@ function SharedPage() {
       <div class="page-head">
         <div class="stack">
           <div class="row">
-            {summary !== null && <Status status={summary.now.status} />}
+            {summary !== null && <Status status={summary.now.status} error={summary.now.error} />}
             <span class="muted small">{summary?.council ?? 'Built-in council'}</span>
             <span class="muted small">shared {dateTimeText(run.sharedAt)}</span>
           </div>

@@ -2,6 +2,9 @@
 import type { ComponentChildren } from 'preact';
 import { h } from 'preact';
 import { useId } from 'preact/hooks';
+import type { Outcome, RunStatus } from '../record/outcome.js';
+import { outcomeOf } from '../record/outcome.js';
+import { Icon } from './icon.js';
 
 export interface ButtonProps {
   readonly children: ComponentChildren;
@@ -217,20 +220,25 @@ export function Badge({
   return <span class={`badge ${tone}${flat ? ' flat' : ''}`}>{children}</span>;
 }
 
-const STATUS_TONES = {
+const OUTCOME_TONES: Readonly<Record<Outcome, Tone>> = {
   pending: 'plain',
   running: 'busy',
-  paused: 'wait',
+  waiting: 'wait',
   completed: 'good',
   failed: 'bad',
-} as const satisfies Record<string, Tone>;
+  rejected: 'bad',
+  cancelled: 'plain',
+};
 
-export function Status({ status }: { readonly status: string }) {
-  return <Badge tone={isStatus(status) ? STATUS_TONES[status] : 'plain'}>{status}</Badge>;
-}
-
-function isStatus(text: string): text is keyof typeof STATUS_TONES {
-  return text in STATUS_TONES;
+/** @param error of a failed run; tells a rejected or cancelled one from the others */
+export function Status({ status, error = null }: { readonly status: RunStatus; readonly error?: string | null }) {
+  const outcome = outcomeOf(status, error);
+  return (
+    <span class={`badge flat status ${OUTCOME_TONES[outcome]}`}>
+      <Icon name={outcome} />
+      {outcome}
+    </span>
+  );
 }
 
 /** A list of names and values. @param look CSS classes */

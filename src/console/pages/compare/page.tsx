@@ -158,7 +158,7 @@ function Totals({ a, b, one, other }: TotalsProps) {
 
 /** The rows of the summary table. */
 const TOTALS: readonly (readonly [name: string, tell: (run: RunSummary) => ComponentChildren])[] = [
-  ['Status', ({ now: { status } }) => <Status status={status} />],
+  ['Status', ({ now: { status, error } }) => <Status status={status} error={error} />],
   ['Council', ({ council: name, isGodMode }) => `${name ?? 'Built-in'}${isGodMode ? ', God Mode' : ''}`],
   ['Score', ({ now: { score } }) => score ?? '–'],
   ['Iterations', ({ now: { iteration } }) => iteration],

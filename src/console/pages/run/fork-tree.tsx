@@ -1,4 +1,5 @@
 /** The ancestors and forks of a run. */
+import type { RunStatus } from '../../record/outcome.js';
 import type { Run } from '../../../client/run.js';
 import { excerpt } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
@@ -17,7 +18,8 @@ interface Relative {
   readonly topic: string;
   /** Or null without a parent. */
   readonly at: number | null;
-  readonly status: string | null;
+  readonly status: RunStatus | null;
+  readonly error: string | null;
 }
 
 interface Family {
@@ -41,7 +43,9 @@ export function ForkTree({ store }: { readonly store: RunStore }) {
     <section class="card" aria-labelledby="forks">
       <h2 id="forks">Forks</h2>
       <WhenLoaded of={family} what="the forks" lines={2}>
-        {(found) => <FamilyTree {...found} self={{ id: source.id, topic, at: parent?.at ?? null, status: null }} />}
+        {(found) => (
+          <FamilyTree {...found} self={{ id: source.id, topic, at: parent?.at ?? null, status: null, error: null }} />
+        )}
       </WhenLoaded>
     </section>
   );
@@ -98,11 +102,11 @@ interface MemberProps {
   readonly parent: string | undefined;
 }
 
-function Member({ run: { id, topic, at, status }, isSelf, parent }: MemberProps) {
+function Member({ run: { id, topic, at, status, error }, isSelf, parent }: MemberProps) {
   return (
     <span class="row">
       {isSelf ? <strong class="break">This run</strong> : <a href={pageUrl(['runs', id])}>{excerpt(topic, 60)}</a>}
-      {status !== null && <Status status={status} />}
+      {status !== null && <Status status={status} error={error} />}
       {parent !== undefined && at !== null && (
         <>
           <a class="small" href={pageUrl(['runs', parent], { at })}>
@@ -121,7 +125,7 @@ async function ancestorsOf(id: string, signal: AbortSignal): Promise<readonly Re
   const found: Relative[] = [];
   for (let next: string | null = id; next !== null && found.length < GENERATIONS;) {
     const { topic, parent } = await originOf(council.run(next), signal);
-    found.unshift({ id: next, topic, at: parent?.at ?? null, status: null });
+    found.unshift({ id: next, topic, at: parent?.at ?? null, status: null, error: null });
     next = parent?.runId ?? null;
   }
   return found;
@@ -129,10 +133,10 @@ async function ancestorsOf(id: string, signal: AbortSignal): Promise<readonly Re
 
 async function forksOf(id: string, depth: number, signal: AbortSignal): Promise<readonly Fork[]> {
   const found: Fork[] = [];
-  for await (const { id: child, input_topic: topic, status } of council.runs.list({ parent: id, signal })) {
+  for await (const { id: child, input_topic: topic, status, error } of council.runs.list({ parent: id, signal })) {
     const { parent } = await originOf(council.run(child), signal);
     const forks = depth > 1 ? await forksOf(child, depth - 1, signal) : [];
-    found.push({ id: child, topic, status, at: parent?.at ?? null, forks });
+    found.push({ id: child, topic, status, error, at: parent?.at ?? null, forks });
     if (found.length === FORKS) break;
   }
   return found;

@@ -24,7 +24,7 @@ export function RunHead({ store }: { readonly store: RunStore }) {
     <div class="page-head">
       <div class="stack">
         <div class="row">
-          <Status status={now.status} />
+          <Status status={now.status} error={now.error} />
           <span class="muted small">{summary.council ?? 'Built-in council'}</span>
           {summary.isGodMode && <span class="muted small">God Mode</span>}
         </div>

@@ -114,7 +114,7 @@ function Line({ row, index, names, hasActors, chosen }: LineProps) {
         </a>
       </td>
       <td role="cell" class="status">
-        <Status status={run.status} />
+        <Status status={run.status} error={run.error} />
         <Note run={run} />
       </td>
       <td role="cell" class="council">
