@@ -25,7 +25,11 @@ export function serverMaker(
   const info = { name: 'council-run-service', title: String(title), version: String(version) };
   const listed = new Map(tools.map((tool) => [tool, listing(http, tool)]));
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
-  const options = { capabilities: { tools: { listChanged: false } }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR };
+  const options = {
+    capabilities: { tools: { listChanged: false } },
+    instructions: INSTRUCTIONS,
+    jsonSchemaValidator: NO_VALIDATOR,
+  };
   return (call) => {
     const product = new McpServer(info, options);
     const { server } = product;

@@ -1,7 +1,7 @@
 /** The fields of the selected node or edge, or of the blueprint; or the blueprint as JSON. */
 import { useSignal } from '@preact/signals';
-import type { BlueprintEdge } from '../../../generated/schemas.js';
-import { Button, Segments, Select, TextBox } from '../../ui/controls.js';
+import type { BlueprintEdge, ModelOptions } from '../../../generated/schemas.js';
+import { Button, Check, Segments, Select, TextBox } from '../../ui/controls.js';
 import type { Change, Draft, Part } from './draft.js';
 import { changed, jsonOf, parseDraft, withEdgeChanged, withoutEdge } from './draft.js';
 import { BudgetFields } from './budget-fields.js';
@@ -98,6 +98,12 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
         value={draft.budget}
         onEdit={(budget, name) => editor.edit(changed(draft, { budget }), name)}
       />
+      <Check
+        label="God Mode when a program calls it as a model"
+        disabled={!editor.mayEdit}
+        checked={draft.model_options?.god_mode === true}
+        onChange={(checked) => editor.edit(changed(draft, { model_options: withGodMode(draft, checked) }))}
+      />
       <p class="small muted">Select a node or an edge to change it.</p>
       {editor.mayEdit && (
         <ul class="small muted keys stack tight" aria-label="Shortcuts in the graph">
@@ -117,6 +123,12 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
       )}
     </>
   );
+}
+
+/** The options of a draft as a model, or undefined if none is left. */
+function withGodMode({ model_options: options = {} }: Draft, isOn: boolean): ModelOptions | undefined {
+  const next = changed(options, { god_mode: isOn ? true : undefined });
+  return Object.keys(next).length === 0 ? undefined : next;
 }
 
 interface EdgePanelProps {
