@@ -485,6 +485,21 @@ describe('The estimate of a prompt', () => {
     expect(mostTokens('ー。、！Ａㄅꀀꦏᦀ'.repeat(30))).to.equal(270);
     expect(mostTokens('ab 评论 ไทย')).to.equal(2 + 5);
   });
+
+  it('is at least one for each character of every script without spaces, and of one that Unicode does not know', () => {
+    const tangut = '\u{17000}\u{18800}';
+    const ancient = '\u{13000}\u{12000}\u{14400}\u{10000}\u{10600}\u{10800}';
+    const others = '\u{1b170}\u{18b00}\u{16a0}\u{1a20}\u{a980}\u{1b05}\u{a4d0}\u{a840}\u{1c00}\u{11100}\u{e000}';
+    for (const character of [...tangut, ...ancient, ...others, '\u{20000}']) {
+      expect(mostTokens(character.repeat(30)), character).to.be.at.least(30);
+    }
+  });
+
+  it('is a third of the characters in scripts with spaces', () => {
+    for (const text of ['слово', 'λόγος', 'שלום', 'कलम।', 'சொல்', '“a–b”…€', '{"a": 1}\n\n']) {
+      expect(mostTokens(text.repeat(30)), text).to.equal(text.length * 10);
+    }
+  });
 });
 
 describe('A model without a price', () => {
