@@ -1,6 +1,6 @@
 /** The events that stop a run: a pause, a release by its owner, its result or its failure. */
 import { unknownMarks } from '../council/citations.js';
-import type { RunFailedData } from '../generated/schemas.js';
+import type { RunFailedData, RunPausedData } from '../generated/schemas.js';
 import { MAX_DRAFT_BYTES } from '../graph/limits.js';
 import type { Branch } from './branch.js';
 import { isTooLarge } from './branch.js';
@@ -9,7 +9,12 @@ import { branchShown } from './frontier.js';
 import type { PendingEvents } from './pending-events.js';
 import { iterationShown } from './state.js';
 
-export function pause(pending: PendingEvents, nextNodes: readonly string[], reason?: 'budget'): void {
+/** @param budget what a pause for the budget records of it; absent: it is one of God Mode */
+export function pause(
+  pending: PendingEvents,
+  nextNodes: readonly string[],
+  budget?: NonNullable<RunPausedData['budget']>,
+): void {
   const { run } = pending;
   pending.write({
     type: 'RunPaused',
@@ -18,7 +23,7 @@ export function pause(pending: PendingEvents, nextNodes: readonly string[], reas
       nextNodes: [...nextNodes],
       criticScore: branchShown(run, nextNodes).score,
       iteration: run.progress.iterationCount,
-      ...(reason !== undefined && { reason }),
+      ...(budget !== undefined && { reason: 'budget', budget }),
     },
   });
   release(pending, 'paused');

@@ -130,9 +130,30 @@ describe('The budget of council run', () => {
       expect(ended.stderr).to.match(new RegExp(`^Failed after .*: ${end}$`, 'm'));
       const { run_id: runId, error } = resultIn(ended);
       expect(error).to.equal('Rejected by the user in God Mode');
-      const words = [['state'], ['tail'], ['events']];
-      const shown = await Promise.all(words.map(([name = '']) => bench.council([name, runId, ...place])));
+      const words = [['state'], ['tail'], ['events'], ['diff', '--from', '1']];
+      const shown = await Promise.all(
+        words.map(([name = '', ...more]) => bench.council([name, runId, ...more, ...place])),
+      );
       for (const { stdout } of shown) expect(stdout).to.include(end).and.not.include('God Mode');
+    }
+  });
+
+  it('is named by council tail at the start of a run and at each pause, with what is spent and needed', async () => {
+    for (const place of await places()) {
+      const ended = await bench.run([TOPIC, '--budget-tokens', '100', '--budget-usd', '2', '--json', ...place]);
+      const { stdout } = await bench.council(['events', resultIn(ended).run_id, ...place]);
+      expect(stdout).to.match(/RunRequested .*built-in council, budget \$2 and 100 tokens, then pause/);
+      expect(stdout).to.match(
+        /RunPaused .*pause 1 for the budget, before master_agent: \$0 of \$2, 0 of 100 tokens spent\. The next calls need a total budget of at least \$0 and \d{4} tokens\./,
+      );
+    }
+  });
+
+  it('and the cost of a run are in the JSON of council state, as in a poll', async () => {
+    for (const place of await places()) {
+      const poll = resultIn(await bench.run([TOPIC, '--budget-tokens', '90000', '--json', ...place]));
+      const { stdout } = await bench.council(['state', poll.run_id, '--json', ...place]);
+      expect(JSON.parse(stdout)).to.deep.include({ usage: poll.usage, budget: poll.budget });
     }
   });
 

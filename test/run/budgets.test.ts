@@ -490,7 +490,7 @@ describe('The estimate of a prompt', () => {
     const tangut = '\u{17000}\u{18800}';
     const ancient = '\u{13000}\u{12000}\u{14400}\u{10000}\u{10600}\u{10800}';
     const others = '\u{1b170}\u{18b00}\u{16a0}\u{1a20}\u{a980}\u{1b05}\u{a4d0}\u{a840}\u{1c00}\u{11100}\u{e000}';
-    for (const character of [...tangut, ...ancient, ...others, '\u{20000}']) {
+    for (const character of (tangut + ancient + others).match(/./gsu) ?? []) {
       expect(mostTokens(character.repeat(30)), character).to.be.at.least(30);
     }
   });

@@ -2,9 +2,10 @@
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { RunFactType } from '../../run/events.js';
 import { BUDGET_ENDS, budgetEndOf } from '../../run/budget/end.js';
+import { spendingText } from '../../run/budget/budget-text.js';
 import { limitsText, unpricedModels } from '../../run/cost-text.js';
 import { attemptFailureText, nextActionText } from '../../run/failure-texts.js';
-import { listOf } from '../../system/untrusted.js';
+import { fieldOf, listOf, recordOf } from '../../system/untrusted.js';
 import { isKeyOf } from '../../system/element.js';
 import { usageText } from './usage-text.js';
 import { inOneLine } from './printer.js';
@@ -61,11 +62,13 @@ export function eventLine(event: ExportedEvent, style: Styler, columns: number |
 
 /** Summaries by event type. The data of a type of a later version is printed as JSON. */
 const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => string>> = {
-  RunRequested: ({ inputTopic, blueprintName, godMode, parent, actor }, most) => {
+  RunRequested: ({ inputTopic, blueprintName, godMode, parent, actor, budget }, most) => {
     const council = blueprintName === null ? 'built-in council' : `council ${quoted(blueprintName, most)}`;
-    const { runId, at } = recordIn(parent);
+    const { runId, at } = recordOf(parent);
     const origin = runId === undefined ? '' : `, forked from ${textOf(runId)} at ${textOf(at)}`;
-    return `${quoted(inputTopic, most)}, ${council}${godMode === true ? ', God Mode' : ''}${by(actor, most)}${origin}`;
+    const limits = budget === undefined ? '' : `, ${budgetOf(budget)}, then ${textOf(recordOf(budget)['onExceeded'])}`;
+    const mode = godMode === true ? ', God Mode' : '';
+    return `${quoted(inputTopic, most)}, ${council}${mode}${limits}${by(actor, most)}${origin}`;
   },
   RunClaimed: ({ reason, instanceId, epoch }) => `${textOf(reason)}, by ${textOf(instanceId)}, epoch ${textOf(epoch)}`,
   RunReleased: ({ reason, epoch }) => `${textOf(reason)}, epoch ${textOf(epoch)}`,
@@ -74,14 +77,14 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => stri
   NodeStarted: ({ member, step, attempt, model }, most) =>
     `${memberText(member, most)}step ${textOf(step)}${again(attempt)}, ${textOf(model)}`,
   CallReserved: ({ step, attempt, reserved }) =>
-    `step ${textOf(step)}${again(attempt)}, ${textOf(recordIn(reserved)['tokens'])} tokens for its next call`,
+    `step ${textOf(step)}${again(attempt)}, ${textOf(recordOf(reserved)['tokens'])} tokens for its next call`,
   ToolCalled: ({ tool, arguments: given, hits, error, durationMs }, most) => {
     const found = Array.isArray(hits) ? `${hits.length} hits` : '';
     return `${textOf(tool)} ${excerpt(given, most)}: ${error === null ? found : textOf(error)} in ${textOf(durationMs)} ms`;
   },
   NodeCompleted: ({ member, output, route, usage, costUsd, model }, most) => {
     const cost = [...routeOf(route), costOf(usage, { costUsd, model })].join(', ');
-    return `${memberText(member, most)}${cost}: ${outputText(recordIn(output), most)}`;
+    return `${memberText(member, most)}${cost}: ${outputText(recordOf(output), most)}`;
   },
   NodeFailed: ({ member, kind, message, attempt, retryable, fallbackTo, outageMs, usage, ...of }, most) => {
     const nextModel = typeof fallbackTo === 'string' ? fallbackTo : undefined;
@@ -100,19 +103,19 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => stri
     const groups = Object.entries({ answered, failed, discarded });
     const members = groups.filter(([, ids]) => Array.isArray(ids) && ids.length > 0);
     const outcome = members.map(([word, ids]) => `${word} ${textOf(ids)}`).join('; ');
-    return `${[...routeOf(route), outcome].join(': ')}${resultText(recordIn(result))}`;
+    return `${[...routeOf(route), outcome].join(': ')}${resultText(recordOf(result))}`;
   },
-  RunPaused: ({ nextNodes, gate, reason }) =>
-    `pause ${textOf(gate)}${reason === 'budget' ? ' for the budget' : ''}, before ${textOf(nextNodes)}`,
+  RunPaused: ({ nextNodes, gate, reason, budget }) => {
+    const head = `pause ${textOf(gate)}${reason === 'budget' ? ' for the budget' : ''}, before ${textOf(nextNodes)}`;
+    return budget === undefined ? head : `${head}: ${spendingText(spendingIn(budget))}`;
+  },
   VoteCast: ({ action, gate, actor, comment }, most) =>
     `${textOf(action)} of pause ${textOf(gate)}, one vote${by(actor, most)}${commentText(comment, most)}`,
   PauseEscalated: ({ gate, to }) => `pause ${textOf(gate)}, to ${textOf(to)}`,
   GateDecided: ({ action, gate, modifiedState, actor, comment, budget, by: how }, most) => {
-    const changed = Object.keys(recordIn(modifiedState));
+    const changed = Object.keys(recordOf(modifiedState));
     const sets = changed.length === 0 ? '' : `, sets ${changed.join(', ')}`;
-    const { usd, tokens } = recordIn(budget);
-    const limits = limitsText({ usd: numberOr(usd), tokens: numberOr(tokens) });
-    const raised = limits === '' ? '' : `, budget ${limits}`;
+    const raised = budget === undefined ? '' : `, ${budgetOf(budget)}`;
     const head = `${textOf(action)} of pause ${textOf(gate)}${by(how === 'deadline' ? 'its deadline' : actor, most)}`;
     return `${head}${raised}${sets}${commentText(comment, most)}`;
   },
@@ -132,13 +135,31 @@ function of<T>(table: Readonly<Partial<Record<RunFactType, T>>>, type: string): 
   return isKeyOf(table, type) ? table[type] : undefined;
 }
 
+function budgetOf(budget: unknown): string {
+  return `budget ${limitsText(limitsIn(budget))}`;
+}
+
+function spendingIn(budget: unknown): Parameters<typeof spendingText>[0] {
+  const [spent, needed] = [limitsIn(fieldOf(budget, 'spent')), limitsIn(fieldOf(budget, 'needed'))];
+  return {
+    ...limitsIn(budget),
+    spent: { ...spent, tokens: spent.tokens ?? 0 },
+    needed: { ...needed, tokens: needed.tokens ?? 0 },
+  };
+}
+
+function limitsIn(value: unknown) {
+  const { usd, tokens } = recordOf(value);
+  return { usd: numberOr(usd), tokens: numberOr(tokens) };
+}
+
 function memberText(member: unknown, most: number): string {
   return typeof member === 'string' ? `${excerpt(member, most)}: ` : '';
 }
 
 /** Where the run goes, or nothing if it goes nowhere or a panel decides. */
 function routeOf(route: unknown): readonly string[] {
-  const { next } = recordIn(route);
+  const { next } = recordOf(route);
   return Array.isArray(next) && next.length > 0 ? [`to ${textOf(next)}`] : [];
 }
 
@@ -147,7 +168,7 @@ function outputText(output: Data, most: number): string {
   if (typeof draft === 'string') return draftSummary(draft, most);
   if (typeof answer === 'string') return `answer of ${[...answer].length} characters ${quoted(answer, most)}`;
   if (score !== undefined) return `score ${textOf(score)} ${quoted(feedback, most)}`;
-  if (analysis !== undefined) return analysisText(recordIn(analysis));
+  if (analysis !== undefined) return analysisText(recordOf(analysis));
   return ranking === undefined ? excerpt(output, most) : `ranked ${textOf(ranking)} ${quoted(comment, most)}`;
 }
 
@@ -179,16 +200,16 @@ function draftSummary(draft: string, most: number): string {
 
 /** The tokens and the cost of an attempt, as recorded. */
 function costOf(usage: unknown, { costUsd, model }: Data): string {
-  const amounts = amountsOf({ ...recordIn(usage), costUsd });
+  const amounts = amountsOf({ ...recordOf(usage), costUsd });
   // Older events hold no cost.
   const unpriced = costUsd === null ? unpricedModels([{ model: textOf(model), ...amounts }]) : [];
   return usageText({ ...amounts, unpriced });
 }
 
 function totalsText(usage: unknown): string {
-  const totals = recordIn(usage);
+  const totals = recordOf(usage);
   const [calls, told] = [numberOr(totals['calls']), numberOr(totals['toldCalls'])];
-  const models = listOf(totals['byModel']).map((each) => recordIn(each));
+  const models = listOf(totals['byModel']).map((each) => recordOf(each));
   const unpriced = models.map((each) => ({ model: textOf(each['model']), ...amountsOf(each) }));
   return usageText({
     ...amountsOf(totals),
@@ -198,11 +219,7 @@ function totalsText(usage: unknown): string {
 }
 
 function amountsOf({ inputTokens, outputTokens, costUsd }: Data) {
-  return {
-    inputTokens: numberOr(inputTokens),
-    outputTokens: numberOr(outputTokens),
-    costUsd: numberOr(costUsd),
-  };
+  return { inputTokens: numberOr(inputTokens), outputTokens: numberOr(outputTokens), costUsd: numberOr(costUsd) };
 }
 
 function numberOr(value: unknown): number | null {
@@ -211,10 +228,6 @@ function numberOr(value: unknown): number | null {
 
 function again(attempt: unknown): string {
   return attempt === 1 ? '' : `, attempt ${textOf(attempt)}`;
-}
-
-function recordIn(value: unknown): Data {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
 function textOf(value: unknown): string {

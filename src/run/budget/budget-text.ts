@@ -1,6 +1,6 @@
 /** Amounts of budgets in words, for errors. */
-import type { Reservation, RunBudget } from '../../generated/schemas.js';
-import { limitsText } from '../cost-text.js';
+import type { Reservation, RunBudget, RunPausedData } from '../../generated/schemas.js';
+import { budgetText, limitsText } from '../cost-text.js';
 
 /** Why a run may not have a budget in US dollars. @param model the full name of one without a price */
 export function unpricedText(model: string): string {
@@ -13,6 +13,12 @@ export function needText({ usd, tokens }: Pick<RunBudget, 'usd' | 'tokens'>, nee
     return 'A model of the next calls has no price: no budget in US dollars holds';
   const limits = { usd: usd === null ? null : needed.usd, tokens: tokens === null ? null : needed.tokens };
   return `The next calls need a total budget of at least ${amountText(limits)}`;
+}
+
+/** What a run that has paused for its budget has spent of it, and the total that its next calls need: two sentences. */
+export function spendingText({ spent, needed, ...limits }: NonNullable<RunPausedData['budget']>): string {
+  const used = budgetText({ ...limits, spentUsd: spent.usd, spentTokens: spent.tokens });
+  return `${used} spent. ${needText(limits, needed)}.`;
 }
 
 /** Amounts in words, for errors. Dollars are rounded up, so that a budget of the amount shown suffices. */

@@ -82,7 +82,9 @@ function stopAtBudget(pending: PendingEvents, { again, nodes }: Work, needed: Re
   const next = [...new Set([...again.map(({ at }) => at.node), ...nodes])];
   const result = branchAtBudget(run);
   if (onExceeded === 'pause') {
-    pause(pending, next, 'budget');
+    const { usd, tokens } = run.spending.budget;
+    const { spent } = withoutCalls(run.spending);
+    pause(pending, next, { usd, tokens, spent, needed });
   } else if (onExceeded === 'finish' && result.draft !== null) {
     complete(pending, result, 'budget');
   } else {
