@@ -19,6 +19,7 @@ import type { RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './machine.js';
 import type { DecisionContext } from './pending-events.js';
 import { budgetAfter } from './budget/decision.js';
+import { REJECTED } from './budget/end.js';
 import { NotApprover, VotesUsedUp } from './errors.js';
 import { PendingEvents } from './pending-events.js';
 import { effectiveOverride, routeUnderOverride } from './override.js';
@@ -41,9 +42,6 @@ export type PauseDecision = SentChoice & {
 
 /** Most votes recorded at one pause, so that approvers who change their votes again and again cannot fill the log. */
 const MAX_VOTES = 1_000;
-
-/** Error of a rejected run. */
-const REJECTED = 'Rejected by the user in God Mode';
 
 /** The run's status right after a decision. */
 export interface DecisionOutcome {

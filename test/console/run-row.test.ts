@@ -40,6 +40,13 @@ describe('A row of the list of runs', () => {
     expect(rowAfter(paused, RESUMED)).to.include({ status: 'running', waitingSince: null, score: 6 });
   });
 
+  it('names the pause for the budget that was rejected, not God Mode', () => {
+    const data = { kind: 'rejected' as const, error: 'Rejected by the user in God Mode', node: null };
+    const failed: FeedEvent = { ...PLACED, type: 'RunFailed', data };
+    expect(rowAfter({ ...ROW, isGodMode: false }, failed).error).to.equal('Rejected at the pause for the budget');
+    expect(rowAfter({ ...ROW, isGodMode: true }, failed).error).to.equal(data.error);
+  });
+
   it('has the tokens and the cost of the run, null if they are unknown', () => {
     const record: HistoryRecord = {
       ...{ id: 'run', blueprint_id: null, actor: null, input_topic: 'The sea', status: 'running' },

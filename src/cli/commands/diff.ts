@@ -22,9 +22,14 @@ export function diff(words: readonly string[], here: CommandProcess): Promise<nu
     const [from, to] = [seqIn('from', values.from), seqIn('to', values.to)];
     if (other === undefined && from === null) throw new UsageFault('--from is missing, or another run');
     const { diffText, stateDiff } = await import('../terminal/state-diff.js');
-    const changes = await deps.reading(async (records) =>
-      stateDiff(await records.state(run, from), await records.state(other ?? run, to)),
-    );
-    return await show(values.json === true ? changes : diffText(changes, deps.style), deps);
+    const { withNamedEnd } = await import('../records/run-cost.js');
+    return await deps
+      .reading(async (records) => {
+        const states = [await records.state(run, from), await records.state(other ?? run, to)] as const;
+        if (values.json === true) return stateDiff(...states);
+        const [before, after] = [await withNamedEnd(records, states[0]), await withNamedEnd(records, states[1])];
+        return diffText(stateDiff(before, after), deps.style);
+      })
+      .then((shown) => show(shown, deps));
   });
 }

@@ -2,7 +2,8 @@
 import { readExport } from '../../audit/export.js';
 import type { RunEffort } from '../../run/effort.js';
 import type { BudgetEnd } from '../../run/budget/end.js';
-import { budgetEndOf } from '../../run/budget/end.js';
+import { BUDGET_ENDS, REJECTED, budgetEndOf } from '../../run/budget/end.js';
+import type { FoldedRun } from '../../generated/schemas.js';
 import type { RunSpending } from '../../run/budget/spending.js';
 import type { RunEvent } from '../../run/events.js';
 import type { RunState } from '../../run/state.js';
@@ -33,4 +34,11 @@ export async function runCost(records: RunRecords, runId: string, seq: number): 
     budgetEnd = budgetEndOf(event, lastPause);
   }
   return run === null ? null : { effort: run.effort, spending: run.spending, budgetEnd };
+}
+
+/** A run whose error names the pause that was rejected: the record names God Mode at every pause. */
+export async function withNamedEnd(records: RunRecords, run: FoldedRun): Promise<FoldedRun> {
+  if (run.error !== REJECTED) return run;
+  const cost = await runCost(records, run.run_id, run.seq);
+  return cost?.budgetEnd === 'rejected' ? { ...run, error: BUDGET_ENDS.rejected } : run;
 }

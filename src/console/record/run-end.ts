@@ -1,7 +1,7 @@
 /** How a run ended, in words that one event alone does not tell. */
 import type { RunEvent } from '../../client/run-events.js';
 import type { BudgetEnd } from '../../run/budget/end.js';
-import { BUDGET_ENDS, budgetEndOf } from '../../run/budget/end.js';
+import { BUDGET_ENDS, budgetEndOf, REJECTED } from '../../run/budget/end.js';
 import { runFailureText } from '../../run/failure-texts.js';
 import { countOf } from './counts.js';
 
@@ -39,6 +39,6 @@ export function failureText({ kind, error, node, actor = null }: Data<'RunFailed
   const by = kind === 'cancelled' && actor !== null ? ` ${actor} cancelled it.` : '';
   const at = node === null || kind === 'cancelled' || kind === 'rejected' ? '' : ` At ${node}:`;
   // The record names God Mode also at a pause for the budget.
-  const why = error === 'Rejected by the user in God Mode' ? '' : ` ${error}`;
+  const why = error === REJECTED ? '' : ` ${error}`;
   return `${runFailureText(kind).what}${by}${at}${why}`;
 }

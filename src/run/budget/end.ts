@@ -22,6 +22,9 @@ export function budgetEndOf(last: Recorded | undefined, lastPause: Recorded | nu
   return fieldOf(lastPause?.data, 'reason') === 'budget' ? 'rejected' : null;
 }
 
+/** The recorded error of a rejected run, whatever the pause (contract, section 1). */
+export const REJECTED = 'Rejected by the user in God Mode';
+
 /** The end as the head of a sentence. */
 export const BUDGET_ENDS: Readonly<Record<BudgetEnd, string>> = {
   finished: 'Stopped at the budget; later nodes did not run',

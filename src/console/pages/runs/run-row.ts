@@ -1,6 +1,7 @@
 /** A row of the list of runs, and how events of the feed change it. */
 import type { FeedEvent } from '../../../client/feed.js';
 import type { HistoryRecord, RunUsage } from '../../../generated/schemas.js';
+import { BUDGET_ENDS, REJECTED } from '../../../run/budget/end.js';
 import { costText, unpricedModels } from '../../../run/cost-text.js';
 import { shortCount } from '../../record/counts.js';
 
@@ -50,7 +51,7 @@ export function rowOf(record: HistoryRecord, waitingSince: string | null = null)
     createdAt: record.created_at,
     durationMs: record.duration_ms,
     waitingSince: record.status === 'paused' ? waitingSince : null,
-    error: error === null ? null : clipped(error),
+    error: error === null ? null : errorText(error, record.execution_mode === 'god-mode'),
   };
 }
 
@@ -86,7 +87,7 @@ export function rowAfter(row: RunRow, event: FeedEvent): RunRow {
       return { ...ended(row, event.at), status: 'completed', score: criticScore, iterations: iterationCount };
     }
     case 'RunFailed':
-      return { ...ended(row, event.at), status: 'failed', error: clipped(event.data.error) };
+      return { ...ended(row, event.at), status: 'failed', error: errorText(event.data.error, row.isGodMode) };
     default:
       return row;
   }
@@ -130,6 +131,11 @@ export function isOver({ status }: Pick<RunRow, 'status'>): boolean {
 function ended(row: RunRow, at: string): RunRow {
   const durationMs = row.createdAt === null ? null : Math.max(0, Date.parse(at) - Date.parse(row.createdAt));
   return { ...row, durationMs, waitingSince: null };
+}
+
+/** The error of a run; without God Mode only a pause for the budget can be rejected. */
+function errorText(error: string, isGodMode: boolean): string {
+  return error === REJECTED && !isGodMode ? BUDGET_ENDS.rejected : clipped(error);
 }
 
 function clipped(text: string): string {
