@@ -51,7 +51,7 @@ export function runResult(run: RunSummary, needed: Reservation | null = null): R
     paused: session === null ? null : run.status === 'paused',
     next_nodes: session === null ? null : [...session.nextNodes],
     current_draft: session === null ? null : session.currentDraft,
-    usage: usageIn(run),
+    usage: run.usage === null ? null : runUsage(run.usage),
     ...(run.pauseReason !== undefined && { pause_reason: run.pauseReason }),
     ...(run.budget !== undefined && { budget: budgetStatus(run.budget, needed) }),
   };
@@ -168,12 +168,12 @@ export function historyRecord(run: RunSummary): HistoryRecord {
     completed_at: run.completedAt,
     duration_ms: run.completedAt === null ? null : Date.parse(run.completedAt) - Date.parse(run.createdAt),
     waited_ms: run.waitedMs,
-    usage: usageIn(run),
+    usage: run.usage === null ? null : runUsage(run.usage),
   };
 }
 
-function usageIn({ usage }: RunSummary): RunUsage | null {
-  if (usage === null) return null;
+/** What a run has used. */
+export function runUsage(usage: UsageTotals): RunUsage {
   return { ...totals(usage), by_model: usage.byModel.map((each) => ({ model: each.model, ...totals(each) })) };
 }
 

@@ -132,7 +132,9 @@ describe('The commands on the record of a run, at a service and in its folder', 
 
   it('show the same state after an event as the service', async () => {
     const state = (await rest.get(`/api/runs/${runId}/state?at=6`)).text;
-    expect(JSON.parse(answer('state as JSON'))).to.deep.equal(JSON.parse(state));
+    const { usage, ...shown } = JSON.parse(answer('state as JSON'));
+    expect(shown).to.deep.equal(JSON.parse(state));
+    expect(usage).to.include({ calls: 3, cost_usd: 0 });
     expect(answer('state at an event')).to.include('score         6\n').and.include('feedback 1    Draft 1');
     expect(answer('state')).to.match(/^status {8}completed$/m);
     expect(answer('state of a paused run')).to.match(/^paused before {1}write$/m);
