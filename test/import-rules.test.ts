@@ -218,7 +218,8 @@ const RULES: Readonly<Record<string, Rule>> = {
     ...PURE,
     ours: [
       ...['console/record', 'eventsourcing/canonical-json', 'graph', 'council/deliberation', ...PURE_OF_RUN],
-      ...['run/panels', 'run/members', 'run/deliberation', 'run/budget/end', 'audit/inherited-answers'],
+      ...['run/panels', 'run/members', 'run/deliberation', 'audit/inherited-answers'],
+      ...['run/budget/budget-text', 'run/budget/end'],
     ],
     types: ['generated', 'client/run-events', 'run/state'],
     npm: ['markdown-it', 'markdown-it-footnote', '@dagrejs/dagre', 'diff'],

@@ -1,6 +1,7 @@
 /** Texts for what happens in a run. A new kind of event, state or wait does not compile without a text here. */
 import type { RunEvent } from '../../client/run-events.js';
 import type { GateAction, StateOverride } from '../../generated/schemas.js';
+import { spendingText } from '../../run/budget/budget-text.js';
 import { limitsText } from '../../run/cost-text.js';
 import { attemptFailureText, nextActionText } from '../../run/failure-texts.js';
 import { countOf, excerpt, shortCount } from './counts.js';
@@ -39,7 +40,7 @@ export function eventText(event: RunEvent): string {
     case 'PanelClosed':
       return closeText(event.data);
     case 'RunPaused':
-      return `The run paused${event.data.reason === 'budget' ? ' for its budget' : ''} before ${list(event.data.nextNodes)}.`;
+      return pauseText(event.data);
     case 'VoteCast':
       return `${actorName(event.data.actor)} voted to ${event.data.action}${commentText(event.data.comment)}.`;
     case 'PauseEscalated':
@@ -57,10 +58,16 @@ export function eventText(event: RunEvent): string {
 
 type Data<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>['data'];
 
-function requestText({ inputTopic, blueprintName, parent, actor }: Data<'RunRequested'>): string {
+function requestText({ inputTopic, blueprintName, parent, actor, budget }: Data<'RunRequested'>): string {
   const council = blueprintName === null ? 'the built-in council' : `the council “${excerpt(blueprintName)}”`;
   const origin = parent === null ? '' : `, as a fork of run ${parent.runId} at event ${parent.at}`;
-  return `${actorName(actor)} started a run of ${council} on “${excerpt(inputTopic)}”${origin}.`;
+  const limits = budget === undefined ? '' : `, with a budget of ${limitsText(budget)}`;
+  return `${actorName(actor)} started a run of ${council} on “${excerpt(inputTopic)}”${origin}${limits}.`;
+}
+
+function pauseText({ nextNodes, reason, budget }: Data<'RunPaused'>): string {
+  const head = `The run paused${reason === 'budget' ? ' for its budget' : ''} before ${list(nextNodes)}`;
+  return budget === undefined ? `${head}.` : `${head}: ${spendingText(budget)}`;
 }
 
 const CLAIMS: Readonly<Record<Data<'RunClaimed'>['reason'], string>> = {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { fieldOf } from '../../../src/system/untrusted.js';
 import { schemaCheck } from '../../support/schema-check.js';
 import type { ChildExit } from '../../support/child.js';
 import type { CouncilBench } from '../../support/council-command.js';
@@ -132,9 +133,9 @@ describe('The commands on the record of a run, at a service and in its folder', 
 
   it('show the same state after an event as the service', async () => {
     const state = (await rest.get(`/api/runs/${runId}/state?at=6`)).text;
-    const { usage, ...shown } = JSON.parse(answer('state as JSON'));
-    expect(shown).to.deep.equal(JSON.parse(state));
-    expect(usage).to.include({ calls: 2 });
+    const shown: unknown = JSON.parse(answer('state as JSON'));
+    expect(shown).to.deep.include(JSON.parse(state));
+    expect(fieldOf(shown, 'usage')).to.include({ calls: 2 });
     expect(answer('state at an event')).to.include('score         6\n').and.include('feedback 1    Draft 1');
     expect(answer('state')).to.match(/^status {8}completed$/m);
     expect(answer('state of a paused run')).to.match(/^paused before {1}write$/m);

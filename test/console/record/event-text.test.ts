@@ -71,6 +71,17 @@ describe('Event texts', () => {
     ]);
   });
 
+  it('tell what is spent of the budget at its pause, and what the next calls need', () => {
+    const placed = { seq: 3, id: 'x', at: '2026-01-01T00:00:00.000Z', hash: '' };
+    const spent = { tokens: 40, usd: 0.25 };
+    const budget = { usd: 0.5, tokens: 100, spent, needed: { tokens: 140, usd: 0.625 } };
+    const data = { gate: 1, nextNodes: ['write'], criticScore: null, iteration: 0, reason: 'budget', budget } as const;
+    expect(eventText({ ...placed, type: 'RunPaused', data: { ...data, nextNodes: ['write'] } })).to.equal(
+      'The run paused for its budget before write: $0.25 of $0.5, 40 of 100 tokens spent. ' +
+        'The next calls need a total budget of at least $0.625 and 140 tokens.',
+    );
+  });
+
   it('name the budget at which a run finished, and no God Mode where a pause for the budget was rejected', () => {
     const at = { seq: 9, id: 'x', at: '2026-01-01T00:00:00.000Z', hash: '' };
     const finished = { criticScore: 8, iterationCount: 2, finalDraft: 'x', endedBy: 'budget' } as const;
