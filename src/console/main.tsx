@@ -4,10 +4,12 @@ import { App } from './shell/app.js';
 import { followApprovals } from './shell/notifications.js';
 import { startRouter } from './shell/router.js';
 import { findSession } from './shell/session.js';
+import { followTheme } from './shell/settings.js';
 import { setServiceClock, startClock } from './ui/time.js';
 
 const root = document.getElementById('app');
 if (root === null) throw new Error('The page has no element with the id "app"');
+followTheme();
 startRouter();
 startClock();
 void fetch('/api/health').then(

@@ -2,21 +2,18 @@
 import { computed, effect, signal, untracked } from '@preact/signals';
 import type { Approval } from '../../generated/schemas.js';
 import { pendingApprovals } from './council.js';
-import { store, readStored } from './storage.js';
 import { navigate, pageUrl, path, query } from './router.js';
 import { actor, may, lockIfUnauthorized } from './session.js';
+import { changeSettings, settings } from './settings.js';
 import { serviceTime } from '../ui/time.js';
 import { pauseKey, type Whose } from './pending-approvals.js';
 
-const KEPT_AS = 'council.notices';
-
 /** Whether the user has switched notifications on in this browser. */
-export const areNotificationsOn = signal(readStored(KEPT_AS) === true);
+export const areNotificationsOn = computed(() => settings.value.notifications);
 
 /** @returns whether the browser shows notifications; the title shows the count in any case */
 export async function switchNotifications(wanted: boolean): Promise<boolean> {
-  areNotificationsOn.value = wanted;
-  store(KEPT_AS, wanted);
+  changeSettings({ notifications: wanted });
   return wanted && canNotify() && (await Notification.requestPermission()) === 'granted';
 }
 

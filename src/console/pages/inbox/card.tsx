@@ -7,6 +7,7 @@ import { withoutMarks } from '../../record/plain-draft.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { actor, may } from '../../shell/session.js';
+import { settings } from '../../shell/settings.js';
 import { BudgetPause } from '../../ui/budget-fields.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';
@@ -252,7 +253,7 @@ function Decide({ card, store, state, isCurrent = false }: DecideProps) {
   }
   const hasApproved = pause.votes.some((vote) => vote.actor === actor.value && vote.action === 'approve');
   // Shortcuts apply to the selected card.
-  const keyOf = (key: string) => (isCurrent ? key : undefined);
+  const keyOf = (key: string) => (isCurrent && settings.value.shortcuts ? key : undefined);
   return (
     <>
       {isRaise && <Limits card={card} store={store} />}

@@ -6,6 +6,7 @@ import { council, pendingApprovals } from '../../shell/council.js';
 import { areNotificationsOn, switchNotifications } from '../../shell/notifications.js';
 import { query, setQuery } from '../../shell/router.js';
 import { may, lockIfUnauthorized, session } from '../../shell/session.js';
+import { changeSettings, settings } from '../../shell/settings.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Button, Check, Segments } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -46,7 +47,7 @@ export function InboxPage() {
   useEffect(() => store.start(), [store]);
   const isHelpOpen = useSignal(false);
   const showHelp = (): void => void (isHelpOpen.value = true);
-  useShortcuts({ ...shortcutsOf(store), '?': showHelp }, () => !store.isTyping);
+  useShortcuts({ ...shortcutsOf(store), '?': showHelp }, () => settings.value.shortcuts && !store.isTyping);
   const { length } = store.cards.value;
   return (
     <main id="page" class="inbox">
@@ -198,6 +199,11 @@ function Help({ onClose }: { readonly onClose: () => void }) {
           </div>
         ))}
       </dl>
+      <Check
+        label="Use these shortcuts"
+        checked={settings.value.shortcuts}
+        onChange={(shortcuts) => changeSettings({ shortcuts })}
+      />
     </Dialog>
   );
 }

@@ -1,7 +1,6 @@
 /** Filters of the list of runs in the URL, and saved views. */
-import { signal } from '@preact/signals';
 import type { HistoryQuery } from '../../../generated/schemas.js';
-import { store, readStoredList } from '../../shell/storage.js';
+import { ownStored } from '../../shell/own-storage.js';
 import type { ListedRuns } from './run-list.js';
 
 export const STATUSES = ['pending', 'running', 'paused', 'completed', 'failed'] as const satisfies readonly NonNullable<
@@ -89,8 +88,12 @@ const KEPT_AS = 'council.views';
 const MAX_VIEWS = 30;
 export const MAX_NAME = 40;
 
-/** The views saved in this browser, oldest first. */
-export const savedViews = signal(readStoredList(KEPT_AS, isView));
+const viewsOfKey = ownStored(KEPT_AS, (stored): readonly View[] =>
+  Array.isArray(stored) ? stored.filter(isView) : [],
+);
+
+/** The views that the user saved in this browser, oldest first. */
+export const savedViews = viewsOfKey.value;
 
 /** Saves a view; replaces one of the same name. */
 export function saveView(view: View): void {
@@ -108,8 +111,7 @@ export function isShown({ search }: View, query: URLSearchParams): boolean {
 }
 
 function setViews(views: readonly View[]): void {
-  savedViews.value = views;
-  store(KEPT_AS, views);
+  viewsOfKey.set(views);
 }
 
 function isView(value: unknown): value is View {
