@@ -146,6 +146,7 @@ export type {
   KeyEventsPage,
   ModelUsage,
   NewKey,
+  NextCalls,
   NodeStartMessage,
   NumberedChunk,
   Readiness,

@@ -9,6 +9,7 @@ import type {
   Genealogy,
   GodModeState,
   HistoryRecord,
+  NextCalls,
   RunResult,
   RunStart,
   StepPrompt,
@@ -156,6 +157,11 @@ export class Run {
   /** The prompt that a node sent to its model at a step. @throws {NotFoundError} */
   prompt(step: number, { attempt, signal }: PromptOptions = {}): Promise<StepPrompt> {
     return this.#api.json({ path: pathOf('runs', this.id, 'prompt'), query: { step, attempt }, signal });
+  }
+
+  /** What the open pause of the run sends to models if it is approved unchanged, and what that may cost. */
+  next({ signal }: CallOptions = {}): Promise<NextCalls> {
+    return this.#api.json({ path: pathOf('runs', this.id, 'next'), signal });
   }
 
   /** Verifies the record and its hash chain. For an invalid record the answer has the first difference. */

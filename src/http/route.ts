@@ -52,7 +52,15 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
 
   readonly registry: Pick<
     RunRegistry,
-    'start' | 'previewStart' | 'refuse' | 'findRequest' | 'unpricedModel' | 'neededBudget' | 'cancel' | 'decidePause'
+    | 'start'
+    | 'previewStart'
+    | 'refuse'
+    | 'findRequest'
+    | 'unpricedModel'
+    | 'neededBudget'
+    | 'nextAttempts'
+    | 'cancel'
+    | 'decidePause'
   >;
   readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'count' | 'record' | 'folded' | 'forkPoint'>;
   readonly feed: Pick<RunFeed, 'follow'>;

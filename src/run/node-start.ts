@@ -28,19 +28,48 @@ function withSharedTexts({ assignments }: PendingEvents, { promptInput, rendered
 }
 
 /** What determines an attempt that is to start. */
-type AttemptStart = Pick<FrontierNode, 'node' | 'step' | 'attempt' | 'model' | 'branch' | 'seat'>;
+export type AttemptStart = Pick<FrontierNode, 'node' | 'step' | 'attempt' | 'model' | 'branch' | 'seat'>;
+
+/** What an attempt sends if it starts now. */
+export interface AttemptCall {
+  /** With the settings of the member. */
+  readonly graphNode: GraphNode;
+  /** As the start records them. */
+  readonly tools: string[];
+  readonly shown: ReturnType<typeof shownAt>;
+  readonly assignment: Assignment;
+  /** Full name. */
+  readonly model: string;
+}
+
+/** What an attempt sends if it starts now. */
+export function callOfAttempt(run: RunState, attempt: AttemptStart, context: DecisionContext): AttemptCall {
+  const { node, branch, seat } = attempt;
+  const graphNode = nodeOf(run, attempt);
+  const tools = toolsAsRecorded(graphNode.tools, context.isToolAvailable);
+  const shown = shownAt(run, attempt, context.sha256);
+  const assignment = assignmentOf(run, { node, branch, seat, tools, orderShown: shown.orderShown });
+  return { graphNode, tools, shown, assignment, model: attempt.model ?? context.fullName(graphNode.model) };
+}
+
+/** What the first call of an attempt reserves. */
+export function reservationOfCall(
+  { graphNode, tools, assignment, model }: AttemptCall,
+  context: DecisionContext,
+): Reservation {
+  const { system, prompt } = assignment.rendered;
+  const price = context.priceOf(model);
+  return reservationOf(graphNode, { texts: [system, prompt], tools: grantedTools(tools).length, price });
+}
 
 /** Records the start of an attempt. */
 export function startNode(pending: PendingEvents, attempt: AttemptStart, delayMs: number): void {
   const { run, context } = pending;
-  const { node, step, branch, seat } = attempt;
-  const graphNode = nodeOf(run, attempt);
-  const tools = toolsAsRecorded(graphNode.tools, context.isToolAvailable);
-  const shown = shownAt(run, attempt, context.sha256);
-  const own = assignmentOf(run, { node, branch, seat, tools, orderShown: shown.orderShown });
-  const assignment = withSharedTexts(pending, own);
+  const { node, step, seat } = attempt;
+  const call = callOfAttempt(run, attempt, context);
+  const { tools, shown, model } = call;
+  const assignment = withSharedTexts(pending, call.assignment);
   const { rendered } = assignment;
-  const model = attempt.model ?? context.fullName(graphNode.model);
   pending.assignments.set(callOf(attempt), assignment);
   const started = {
     step,
@@ -57,7 +86,7 @@ export function startNode(pending: PendingEvents, attempt: AttemptStart, delayMs
     ...memberOf(attempt),
     ...(shown.orderShown.length > 0 && { order_shown: [...shown.orderShown] }),
     ...(shown.masked.length > 0 && { masked: [...shown.masked] }),
-    ...(run.spending !== null && { reserved: reservationFor(run, attempt, { rendered, tools, name: model, context }) }),
+    ...(run.spending !== null && { reserved: reservationOfCall(call, context) }),
   });
   // Node 20 is slow at spreads, and most starts need none.
   pending.write({ type: 'NodeStarted', data: isPlain ? started : { ...started, ...rest() } });
@@ -72,6 +101,16 @@ export function firstAttempts(
   if (!hasMembers(run.plan.node(node))) return [first];
   return membersOf(run.plan, first).map(({ id: member }, index) => {
     return { ...first, step: step + index, seat: emptySeat(member, step) };
+  });
+}
+
+/** The first attempts of nodes that start now in this order. */
+export function attemptsOfNodes(run: RunState, nodes: readonly string[]): readonly AttemptStart[] {
+  let step = run.progress.steps + 1;
+  return nodes.flatMap((node) => {
+    const attempts = firstAttempts(run, { node, step, branch: branchInto(run, node, step) });
+    step += attempts.length;
+    return attempts;
   });
 }
 
@@ -123,33 +162,7 @@ export function nodeOf(run: RunState, at: Pick<FrontierNode, 'node' | 'branch' |
 
 /** What the first call of an attempt reserves. */
 export function firstReservation(run: RunState, attempt: AttemptStart, context: DecisionContext): Reservation {
-  const { model } = attempt;
-  const graphNode = nodeOf(run, attempt);
-  const tools = toolsAsRecorded(graphNode.tools, context.isToolAvailable);
-  const orderShown = orderAt(run, attempt, context.sha256);
-  const { rendered } = assignmentOf(run, { ...attempt, tools, orderShown });
-  return reservationFor(run, attempt, { rendered, tools, name: model ?? context.fullName(graphNode.model), context });
-}
-
-function reservationFor(
-  run: RunState,
-  attempt: AttemptStart,
-  {
-    rendered,
-    tools,
-    name,
-    context,
-  }: {
-    readonly rendered: RenderedPrompt;
-    readonly tools: readonly string[];
-    /** Full name of the model. */
-    readonly name: string;
-    readonly context: DecisionContext;
-  },
-): Reservation {
-  const texts = [rendered.system, rendered.prompt];
-  const price = context.priceOf(name);
-  return reservationOf(nodeOf(run, attempt), { texts, tools: grantedTools(tools).length, price });
+  return reservationOfCall(callOfAttempt(run, attempt, context), context);
 }
 
 /** The hash of a prompt, as recorded at the start of its attempt. */

@@ -41,6 +41,7 @@ describe('A request that cannot be served', () => {
         findRequest: always,
         unpricedModel: () => null,
         neededBudget: () => null,
+        nextAttempts: () => [],
         cancel: always,
         decidePause: always,
       },

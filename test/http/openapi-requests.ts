@@ -88,6 +88,7 @@ async function readRun(client: Client, run_id: string): Promise<void> {
   await client.GET('/api/runs/{run_id}/verify', { params });
   await client.GET('/api/runs/{run_id}/genealogy', { params: { ...params, query: { format: 'json' } } });
   await client.GET('/api/runs/{run_id}/deliberation', { params });
+  await client.GET('/api/runs/{run_id}/next', { params });
   await client.GET('/api/runs/{run_id}/draft', { params: { ...params, query: { format: 'md' } }, parseAs: 'text' });
   await client.GET('/api/runs/{run_id}/prompt', { params: { ...params, query: { step: 1 } } });
   await client.GET('/api/runs/{run_id}/chart', { params });

@@ -81,6 +81,7 @@ describe('A client of the rich stream that does not read', () => {
           findRequest: never,
           unpricedModel: never,
           neededBudget: never,
+          nextAttempts: never,
           cancel: never,
           decidePause: never,
         },

@@ -192,7 +192,7 @@ function totals(usage: Omit<UsageTotals, 'byModel'>): Omit<RunUsage, 'by_model'>
 }
 
 /** US dollars rounded to a billionth: sums of recorded costs have the noise of binary fractions. */
-function dollars(usd: number | null): number | null {
+export function dollars(usd: number | null): number | null {
   return usd === null ? null : Math.round(usd * 1e9) / 1e9;
 }
 

@@ -1,7 +1,7 @@
 /** God Mode: shows an open pause and applies decisions. */
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { mayDecide } from '../../run/approvals.js';
-import { BudgetRefused, RunNotPaused, SessionUnknown } from '../../run/errors.js';
+import { BudgetRefused, RunNotPaused, RunUnknown, SessionUnknown } from '../../run/errors.js';
 import type { ApprovalRequest, GateChoice, RunResult, StateOverride } from '../../generated/schemas.js';
 import { pauseViewOf } from '../../run/pause-view.js';
 import type { Caller } from '../../keys/caller.js';
@@ -12,16 +12,23 @@ import type { ActingRequest } from '../limits.js';
 import { assertFits, overrideOf, refuseOverride } from '../override.js';
 import { brokenRules } from '../../api/problems.js';
 import type { HttpContext, Route } from '../route.js';
-import { isRunId, runIdText } from '../route.js';
+import { isRunId, runIdIn, runIdText } from '../route.js';
 import { decisionResult, godModeState } from '../../api/serializers/runs.js';
 import { runStream } from '../../run/events.js';
+import { nextCalls } from '../../api/serializers/next-calls.js';
+import { summaryOf } from '../../projections/run-summary.js';
+import { openPauseOf } from '../../run/state.js';
+import { permitsFor, withPermit } from '../concurrency.js';
 
 /** Place of the override in a decision's body. */
 const AT = ['body', 'modified_state'];
 
-/** POST /api/councils/run/{run_id}/approve and GET /api/councils/run/{run_id}/state. */
+/** Lists of next calls at a time; each has the prompts of the waiting nodes in memory. */
+const LISTS_AT_A_TIME = 4;
+
+/** POST /api/councils/run/{run_id}/approve, GET /api/councils/run/{run_id}/state and GET /api/runs/{run_id}/next. */
 export function godModeRoutes(http: HttpContext): readonly Route[] {
-  return [approveRoute(http), stateRoute(http)];
+  return [approveRoute(http), stateRoute(http), nextRoute(http)];
 }
 
 function approveRoute(http: HttpContext): Route {
@@ -118,6 +125,31 @@ function stateRoute(http: HttpContext): Route {
       const { run: shown } = pauseView;
       const access = { mayDecide: mayDecide(shown, caller), needed: http.registry.neededBudget(shown) };
       return { status: 200, body: godModeState(pauseView, access) };
+    },
+  };
+}
+
+function nextRoute(http: HttpContext): Route {
+  const permits = permitsFor(LISTS_AT_A_TIME);
+  return {
+    method: 'GET',
+    path: '/api/runs/{run_id}/next',
+    access: 'read',
+    name: 'getNextCalls',
+    summary: 'Returns what a paused run sends to its models if it is approved unchanged, and what that may cost',
+    description:
+      'The waiting nodes with their models, tools and exact prompts. The texts change if a decision modifies the state, and ' +
+      'if a tool becomes available or unavailable before the decision.',
+    tag: 'god mode',
+    success: { status: 200, description: 'The next calls', schema: 'next-calls.json' },
+    async handle(ctx) {
+      const runId = runIdIn(ctx);
+      const run = await withPermit(permits, http, () => http.queries.state(runId));
+      if (run === null) throw new RunUnknown({ runId });
+      const { registry } = http;
+      const [attempts, needed] = [registry.nextAttempts(run), registry.neededBudget(run)];
+      const view = { run, pause: openPauseOf(run), attempts, needed, usage: summaryOf(run).usage };
+      return { status: 200, body: nextCalls(view) };
     },
   };
 }

@@ -13,7 +13,14 @@ import {
 import type { RunSpending } from './spending.js';
 import { complete, fail, pause } from '../ends.js';
 import { branchAtBudget, branchInto, stoppedSteps } from '../frontier.js';
-import { firstAttempts, firstReservation, nodeOf, startNextAttempt, startNode } from '../node-start.js';
+import {
+  attemptsOfNodes,
+  firstAttempts,
+  firstReservation,
+  nodeOf,
+  startNextAttempt,
+  startNode,
+} from '../node-start.js';
 import type { DecisionContext, PendingEvents } from '../pending-events.js';
 import type { FrontierNode, RunState } from '../state.js';
 import { attemptInFlight, memberOf } from '../state.js';
@@ -42,16 +49,10 @@ export function missingBudget({ run, context }: PendingEvents, work: Work): Rese
 
 /** The budget that a run needs to begin attempts. */
 function neededToStart(run: RunWithBudget, { again, nodes }: Work, context: DecisionContext): Reservation {
-  let step = run.progress.steps + 1;
-  const first = nodes.flatMap((node) => {
-    const attempts = firstAttempts(run, { node, step, branch: branchInto(run, node, step) });
-    step += attempts.length;
-    return attempts;
-  });
   const { spending } = run;
   return neededFor(spending, [
     ...again.map(({ at }) => neededByStep(spending, at.step, firstReservation(run, at, context))),
-    ...first.map((each) => firstReservation(run, each, context)),
+    ...attemptsOfNodes(run, nodes).map((each) => firstReservation(run, each, context)),
   ]);
 }
 

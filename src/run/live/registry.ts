@@ -15,6 +15,8 @@ import { findRequest, RunStarts } from '../commands/start.js';
 import type { FailureSuspicions } from '../commands/take-over.js';
 import { Takeovers } from '../commands/take-over.js';
 import type { RunFact } from '../events.js';
+import type { NextAttempt } from '../next-calls.js';
+import { nextAttempts } from '../next-calls.js';
 import type { RunState, UnfinishedRun } from '../state.js';
 import { openPauseOf } from '../state.js';
 import { Admission } from './admission.js';
@@ -115,6 +117,11 @@ export class RunRegistry {
     if (pause?.reason !== 'budget' || spending === null) return null;
     const { usd, tokens } = neededAfterPause({ ...run, spending }, pause.nextNodes, this.#runs.decisionContext());
     return { usd: usd === null ? null : dollarsUp(usd), tokens };
+  }
+
+  /** The calls that follow when the open pause of a run is approved unchanged; empty if it has none. */
+  nextAttempts(run: RunState): readonly NextAttempt[] {
+    return nextAttempts(run, this.#runs.decisionContext());
   }
 
   /** The recorded request of a run with the same key, or null if there is none. @throws {KeyReused} when its body differs */
