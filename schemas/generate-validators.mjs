@@ -14,6 +14,9 @@ export const EVENT_FILES = {
   keyEvents: 'key-events.json',
   sessionEvents: 'session-events.json',
   ticketEvents: 'ticket-events.json',
+  webhookEvents: 'webhook-events.json',
+  webhookListEvents: 'webhook-list-events.json',
+  deliveryEvents: 'delivery-events.json',
 };
 
 const here = new URL('.', import.meta.url);
@@ -23,7 +26,7 @@ const files = readdirSync(here).filter((name) => name.endsWith('.json'));
 export const REQUESTS = {
   requests: [
     ...['approval-request.json', 'cancel-request.json', 'fork-request.json', 'key-request.json', 'run-request.json'],
-    ...['session-request.json', 'state-override.json', 'mcp-request.json'],
+    ...['session-request.json', 'state-override.json', 'mcp-request.json', 'webhook-request.json'],
     ...files.filter((name) => name.endsWith('-call.json')),
     ...files.filter((name) => name.endsWith('-query.json')),
   ],

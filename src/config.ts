@@ -63,6 +63,8 @@ export interface Config {
   readonly metricsToken: string | null;
   /** The collector that receives the traces of runs, or null if none does. */
   readonly traces: CollectorSettings | null;
+  /** Whether webhooks may have private addresses. */
+  readonly webhookAllowPrivate: boolean;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** Lines about variables that have no effect, such as misspelt settings. */
   readonly warnings: readonly string[];
@@ -158,6 +160,7 @@ export function readConfig(environment: Environment, readText = readTextFile): C
     trustedProxies: addresses(variable('TRUSTED_PROXIES')),
     metricsToken: secret(variable('METRICS_TOKEN')),
     traces: collector(variable),
+    webhookAllowPrivate: oneOf(variable('WEBHOOK_ALLOW_PRIVATE'), ['on', 'off'], 'off') === 'on',
     logLevel: oneOf(variable('LOG_LEVEL'), ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
   };
   return { ...config, warnings: settingWarnings(environment, known, modelProviders.configured) };

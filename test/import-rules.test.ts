@@ -34,7 +34,7 @@ const EVERYTHING_BUT_PROGRAMS = [
     'keys',
   ],
   ...['graph', 'council', 'run', 'blueprint', 'documents', 'search', 'cluster', 'projections', 'audit', 'api'],
-  ...['http', 'mcp', 'openai-api', 'ws', 'telemetry'],
+  ...['http', 'mcp', 'openai-api', 'ws', 'telemetry', 'webhooks'],
 ];
 
 /** Deterministic code: clock, ids and network are arguments. */
@@ -150,7 +150,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   api: {
     ...PURE,
     ours: ['errors', 'system', 'generated', 'keys', 'graph', 'blueprint'],
-    types: [...SHARED_TYPES, 'eventlog', 'pdf', 'run', 'documents', 'projections', 'audit'],
+    types: [...SHARED_TYPES, 'eventlog', 'pdf', 'run', 'documents', 'projections', 'audit', 'webhooks/errors'],
     node: ['node:fs', 'node:http'],
     npm: ['ajv', 'diff'],
   },
@@ -203,6 +203,18 @@ const RULES: Readonly<Record<string, Rule>> = {
     node: ['node:http'],
     npm: ['@koa/router'],
   },
+
+  // A door of its own: events of runs leave by it.
+  webhooks: {
+    ...PURE,
+    ours: [
+      ...['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'models/retry-after', 'api/problems'],
+      ...['run/errors', 'run/events', 'run/state', 'run/stream', 'http/body', 'http/idempotency', 'http/route'],
+    ],
+    types: SHARED_TYPES,
+    npm: ['@koa/router'],
+  },
+  'webhooks/post': { ...PURE, ours: ['system'], node: ['node:dns', 'node:http', 'node:https'] },
 
   // The client also runs in browsers, and shares only the schemas with the service.
   client: { ours: [], types: ['generated'], node: 'none', npm: [] },

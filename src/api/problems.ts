@@ -9,6 +9,7 @@ import type { FieldError, Problem } from '../generated/schemas.js';
 import type * as ViewErrors from '../projections/errors.js';
 import type * as PdfErrors from '../pdf/errors.js';
 import type * as RunErrors from '../run/errors.js';
+import type * as WebhookErrors from '../webhooks/errors.js';
 import { isKeyOf } from '../system/element.js';
 import { reasonOf } from '../system/untrusted.js';
 
@@ -61,7 +62,8 @@ type ErrorCode = CodesOf<
     typeof KeyErrors &
     typeof LogErrors &
     typeof ViewErrors &
-    typeof PdfErrors
+    typeof PdfErrors &
+    typeof WebhookErrors
 >;
 
 const TABLE: Readonly<Record<ErrorCode, Row>> = {
@@ -94,6 +96,12 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'key.contended': { status: 503, retryAfterSeconds: 1 },
   'key.crowded': { status: 503, retryAfterSeconds: 2 },
   'key.corrupt': { status: 500, detail: 'The record of the keys is damaged' },
+  'webhook.unknown': { status: 404 },
+  'webhook.delivery-unknown': { status: 404 },
+  'webhook.disabled': { status: 409 },
+  'webhook.too-many': { status: 409 },
+  'webhook.contended': { status: 503, retryAfterSeconds: 1 },
+  'webhook.corrupt': { status: 500, detail: 'The record of this webhook is damaged' },
   'views.failed': FAULT,
   'views.lost': { status: 503, retryAfterSeconds: 1 },
   'views.full': { status: 503, retryAfterSeconds: 10 },

@@ -7,6 +7,7 @@ import type { ChunkSearch } from '../search/document-search.js';
 import type { PdfExtractor } from '../pdf/extract.js';
 import type { openLog } from '../eventlog/open.js';
 import type { EventConsumer } from '../projections/projector.js';
+import type { Resolve } from '../webhooks/post.js';
 import type { openViews } from '../projections/views/views-client.js';
 import type { LanguageModel } from '../models/port.js';
 import type { ChartCache } from '../run/machine.js';
@@ -38,6 +39,8 @@ export interface ContextOverrides {
   readonly charts: ChartCache;
   readonly openLog: typeof openLog;
   readonly openViews: typeof openViews;
+  /** Finds the addresses of the hosts of webhooks. */
+  readonly resolveHost: Resolve;
 }
 
 export type ContextConfig = Pick<

@@ -74,7 +74,22 @@ export interface Context {
   readonly counts: Counts;
   readonly ownAppends: OwnAppends;
   readonly reader: ReadModels['reader'];
+  readonly instanceId: string;
+  readonly corruptRuns: ReadModels['corruptRuns'];
+  /** Passes each event of the log to its consumers. */
+  readonly projector: Pick<Projector, 'subscribe'>;
+  /** How this instance sees the others on the log. */
+  readonly members: Members;
   stop(): Promise<void>;
+}
+
+/** The instances on the log, as this one sees them. Without others, every other id is that of a process that has ended. */
+export interface Members {
+  isSuspect(instanceId: string): boolean;
+  /** Whether this instance is the one to take a subject, by its id. */
+  isInTurn(subject: string): boolean;
+  /** Whether the others may take this instance for dead. */
+  isFenced(): boolean;
 }
 
 /** Opens the log and creates a context on it. If it cannot reach the log, it logs this once and waits. */
@@ -142,6 +157,7 @@ interface Runs {
   readonly registry: RunRegistry;
   /** Null where no other instance shares the log. */
   readonly cluster: Cluster | null;
+  readonly members: Members;
   readonly deadlines: Deadlines;
 }
 
@@ -162,8 +178,7 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedSto
   const registry = new RunRegistry({
     ...{ log, model, prices, tools, tokens, ownAppends, system, instanceId, charts },
     ...{ liveRuns, corruptRuns, logger, reader: stores.reader, maxActiveRuns: config.maxActiveRuns },
-    // Without other instances, the owner of a run that is not live here is a process that has ended.
-    suspicions: failureDetector ?? { isSuspect: () => true },
+    suspicions: failureDetector ?? ALONE,
   });
   const cluster =
     settings &&
@@ -171,8 +186,18 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedSto
     new Cluster({ ...settings, log, system, instanceId, failureDetector, registry, corruptRuns, logger });
   const spreadMs = cluster === null ? 0 : DEADLINE_SPREAD_MS;
   const deadlines = new Deadlines({ system, instanceId, spreadMs, history, registry, corruptRuns, logger });
-  return { model, prices, tokens, charts, registry, cluster, deadlines };
+  const members =
+    failureDetector === null
+      ? ALONE
+      : {
+          isSuspect: (id: string) => failureDetector.isSuspect(id),
+          isInTurn: (subject: string) => failureDetector.isInTurn(subject),
+          isFenced: () => cluster?.isFenced === true,
+        };
+  return { model, prices, tokens, charts, registry, cluster, members, deadlines };
 }
+
+const ALONE: Members = { isSuspect: () => true, isInTurn: () => true, isFenced: () => false };
 
 type ReadSide = Pick<
   Context,

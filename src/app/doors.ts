@@ -7,13 +7,20 @@ import { OPENAI_PROBLEMS } from '../openai-api/errors.js';
 import { metricsRoute } from '../telemetry/metrics-route.js';
 import type { MetricsText } from '../telemetry/metric.js';
 import type { Context } from './context.js';
+import type { Webhooks } from './webhooks.js';
 
 /** The forms of errors at the doors, which also apply before the context is created. */
 export const PROBLEM_FORMS = [OPENAI_PROBLEMS];
 
-/** @param metrics reads the metrics */
-export function doorsOf(context: Context, config: Config, metrics: () => Promise<MetricsText>): readonly Door[] {
-  return [() => [metricsRoute(metrics, config.metricsToken)], mcpRoutes, openAiDoorOf(context, config)];
+export interface DoorParts {
+  /** Reads the metrics. */
+  readonly metrics: () => Promise<MetricsText>;
+  readonly webhooks: Webhooks;
+}
+
+export function doorsOf(context: Context, config: Config, { metrics, webhooks }: DoorParts): readonly Door[] {
+  const metricsDoor: Door = () => [metricsRoute(metrics, config.metricsToken)];
+  return [metricsDoor, mcpRoutes, openAiDoorOf(context, config), webhooks.door];
 }
 
 function openAiDoorOf({ model, feed, views }: Context, { modelTimeoutMs }: Config): Door {

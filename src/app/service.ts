@@ -38,6 +38,8 @@ import type { TraceExporter } from '../telemetry/trace-exporter.js';
 import { PROBLEM_FORMS, doorsOf } from './doors.js';
 import { metricsWith } from './metrics.js';
 import { exportTraces } from './traces.js';
+import type { Webhooks } from './webhooks.js';
+import { startWebhooks } from './webhooks.js';
 import { OFFLINE_MODEL } from '../models/offline.js';
 
 /** How long the start holds requests back while it reads and checks unfinished runs, in milliseconds. */
@@ -75,17 +77,19 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   const opening = openChecked(config, { ...deps, onLogAway, consumers: [runEnds(edge.limits)] }, address);
   const context = await stopOnError({ stop: async () => closeServer(server) }, () => opening);
   const traces = exportTraces(context, config.traces, deps);
-  const started = { stop: () => stopService({ server, channels: null, context, traces }) };
+  const webhooks = startWebhooks(context, config, deps);
+  const parts = { server, context, traces, webhooks };
+  const started = { stop: () => stopService({ ...parts, channels: null }) };
   const checking = checkedRuns(context);
   await stopOnError(started, () => settledWithin(checking, { system, maxMs: MAX_START_MS }));
   const recovered = checking.then((unfinished) => context.recovery.recover(unfinished));
   recovered.catch((error: unknown) => isEndedByStop(error) || onLogBroken(error));
   context.registry.delayCommandsUntil(recovered);
-  const channels = serveContext(server, { context, edge, config, deps, traces });
+  const channels = serveContext(server, { ...parts, edge, config, deps });
   earlyRequests.end();
   announce();
   warnOfExposure(config, context.authenticator, { address, deps });
-  return { url, context, stop: () => stopService({ server, channels, context, traces }) };
+  return { url, context, stop: () => stopService({ ...parts, channels }) };
 }
 
 /** Opens the log, checks the keys and creates the context. */
@@ -152,10 +156,11 @@ interface Served {
   readonly config: Config;
   readonly deps: ServiceDeps;
   readonly traces: TraceExporter | null;
+  readonly webhooks: Webhooks;
 }
 
 /** Lets the context serve a server's requests and upgrades. */
-function serveContext(server: Server, { context, edge, config, deps, traces }: Served): ChannelServer {
+function serveContext(server: Server, { context, edge, config, deps, traces, webhooks }: Served): ChannelServer {
   const { queries, feed, views, tokens, registry, audits, model, readiness } = context;
   const { blueprints, blueprintList, documents, documentList, logFeed, inbox } = context;
   const rules = { ...edge, ...accessRules(context, config, deps.system) };
@@ -173,7 +178,7 @@ function serveContext(server: Server, { context, edge, config, deps, traces }: S
     prompt: (runId, at) => audits.prompt(runId, at),
     docx: docxOf,
     ...{ blueprints, blueprintList, documents, documentList },
-    doors: doorsOf(context, config, metrics),
+    doors: doorsOf(context, config, { metrics, webhooks }),
     uploadDir: deps.dataDir.tmpDir,
     ready: () => readiness.isReady(),
     unreachableModels: () => model.unreachable(),
@@ -231,9 +236,10 @@ async function stopOnError<T>(started: Pick<Context, 'stop'>, part: () => Promis
 }
 
 /** Accepts no new work, ends the channels, lets appends finish, releases the runs. */
-async function stopService({ server, channels, context, traces }: StopParts): Promise<void> {
+async function stopService({ server, channels, context, traces, webhooks }: StopParts): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  await Promise.all([channels?.stop(), traces?.stop().then(() => context.stop()) ?? context.stop()]);
+  const appending = Promise.all([traces?.stop(), webhooks.stop()]);
+  await Promise.all([channels?.stop(), appending.then(() => context.stop())]);
   server.closeAllConnections();
   if (channels !== null) await closed;
 }
@@ -246,6 +252,7 @@ interface StopParts {
   readonly channels: ChannelServer | null;
   readonly context: Context;
   readonly traces: TraceExporter | null;
+  readonly webhooks: Webhooks;
 }
 
 function closeServer(server: Server): void {

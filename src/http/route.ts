@@ -166,6 +166,7 @@ export const TAGS = {
   blueprints: 'Saved councils.',
   documents: 'PDF files that agents can search.',
   keys: 'API keys, sessions for browsers, and tickets for sockets and event streams.',
+  webhooks: 'Addresses to which the service sends the events of runs.',
   health: 'Liveness, readiness and metrics.',
   openai: "Councils as models of OpenAI's API.",
   mcp: 'The service as tools of assistants and editors, by the Model Context Protocol.',

@@ -151,6 +151,25 @@ export type RunPhase =
 
 export type RunStatus = RunPhase['status'];
 
+/** The status that an event of a type gives its run, or null if it leaves the status as it is. */
+export function statusAfter(type: string): RunStatus | null {
+  switch (type) {
+    case 'RunRequested':
+      return 'pending';
+    case 'RunStarted':
+    case 'RunResumed':
+      return 'running';
+    case 'RunPaused':
+      return 'paused';
+    case 'RunCompleted':
+      return 'completed';
+    case 'RunFailed':
+      return 'failed';
+    default:
+      return null;
+  }
+}
+
 /** The instance that runs it. */
 export interface Ownership {
   readonly epoch: number;

@@ -13,6 +13,7 @@ import type { EventLog } from '../../src/eventlog/port.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import type { PdfExtractor } from '../../src/pdf/extract.js';
 import { startService as start } from '../../src/app/service.js';
+import type { Resolve } from '../../src/webhooks/post.js';
 import { tempDir } from './temp-dir.js';
 import { eventStoreFor } from './test-event-store.js';
 
@@ -20,6 +21,8 @@ export interface ServiceOverrides extends Partial<Config> {
   readonly model?: LanguageModel;
   readonly system?: System;
   readonly extractor?: PdfExtractor;
+  /** Finds the addresses of the hosts of webhooks. */
+  readonly resolveHost?: Resolve;
   /** Wraps its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
@@ -46,6 +49,7 @@ export async function startService({
   model,
   system,
   extractor,
+  resolveHost,
   decorate = (log) => log,
   ...overrides
 }: ServiceOverrides = {}): Promise<RunningService> {
@@ -69,6 +73,7 @@ export async function startService({
     model: withOffline(model ?? offlineModel({ system: clock }), clock),
     overrides: {
       ...(extractor !== undefined && { extractor }),
+      ...(resolveHost !== undefined && { resolveHost }),
       openLog: async (at) => decorate(await openLog(at)),
     },
     logger: {

@@ -1,0 +1,120 @@
+/** One attempt at a delivery. */
+import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
+import { requestedWaitMs } from '../models/retry-after.js';
+import { RunCorrupt } from '../run/errors.js';
+import { inTime } from '../system/async/deadline.js';
+import type { System } from '../system/system.js';
+import type { Delivery } from './deliveries.js';
+import type { Messages } from './message.js';
+import type { Post, PostAnswer } from './post.js';
+import { nextAttemptMs } from './retry-schedule.js';
+import type { HmacSha256 } from './signature.js';
+import { signedHeaders } from './signature.js';
+import type { Webhook } from './state.js';
+import { signingSecrets } from './state.js';
+
+/** How long a receiver may take, in milliseconds. */
+const ANSWER_MS = 15_000;
+/** By this status a receiver asks for no further deliveries (Standard Webhooks). */
+const GONE = 410;
+/** Longest recorded reason, in characters. */
+const MAX_REASON_CHARS = 300;
+
+export interface AttemptDeps {
+  readonly post: Post;
+  readonly messages: Pick<Messages, 'bodyOf'>;
+  readonly hmac: HmacSha256;
+  /** Whether a webhook may have an address. */
+  readonly accepts: (address: string) => boolean;
+  readonly system: Pick<System, 'now' | 'after' | 'random'>;
+}
+
+export interface Attempted {
+  readonly delivery: Delivery;
+  /** Whether the receiver asks for no further deliveries. */
+  readonly isGone: boolean;
+}
+
+/**
+ * Sends the delivery once. Resolves with the delivery after it.
+ *
+ * @param signal abandons the attempt: it rejects, and whether the receiver got it is unknown
+ */
+export async function attempt(
+  webhook: Webhook,
+  delivery: Delivery,
+  { deps, signal }: { readonly deps: AttemptDeps; readonly signal: AbortSignal },
+): Promise<Attempted> {
+  const { messages, system } = deps;
+  try {
+    const body = await retryWhileUnavailable(() => messages.bodyOf(delivery), { system, signal });
+    const answer = await answerTo(webhook, { delivery, body }, { deps, signal });
+    return after(delivery, answer, system);
+  } catch (error) {
+    if (!(error instanceof RunCorrupt)) throw error;
+    return {
+      delivery: ended(delivery, { status: 'failed', error: 'The record of the run is damaged' }),
+      isGone: false,
+    };
+  }
+}
+
+type Answered = PostAnswer | { readonly reason: string };
+
+async function answerTo(
+  webhook: Webhook,
+  { delivery, body }: { readonly delivery: Delivery; readonly body: string },
+  { deps, signal }: { readonly deps: AttemptDeps; readonly signal: AbortSignal },
+): Promise<Answered> {
+  const { system, accepts, post, hmac } = deps;
+  const at = system.now();
+  const signed = signedHeaders({ id: delivery.id, at, body, secrets: signingSecrets(webhook, at) }, hmac);
+  const headers = {
+    ...{ 'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(body)) },
+    ...{ 'User-Agent': 'council-run-service', ...signed },
+  };
+  const sending = { url: new URL(webhook.url), headers, body, accepts };
+  const late = (): Error => new Error(`no answer within ${ANSWER_MS / 1000} s`);
+  try {
+    return await inTime((call) => post({ ...sending, signal: call.signal }), {
+      ...{ system, maxMs: ANSWER_MS, signal, late },
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    return { reason: reasonIn(error) };
+  }
+}
+
+/** Some errors of connections have no message but those of several tries. */
+function reasonIn(error: unknown): string {
+  const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
+  const text = first instanceof Error ? first.message : String(first);
+  return text.toWellFormed().slice(0, MAX_REASON_CHARS);
+}
+
+function after(before: Delivery, answer: Answered, system: AttemptDeps['system']): Attempted {
+  const now = system.now();
+  const attempts = before.attempts + 1;
+  const firstAttemptAt = before.firstAttemptAt ?? now;
+  const responseStatus = 'status' in answer ? answer.status : null;
+  const delivery = { ...before, attempts, firstAttemptAt, lastAttemptAt: now, responseStatus };
+  if (responseStatus !== null && responseStatus >= 200 && responseStatus < 300) {
+    return { delivery: ended(delivery, { status: 'delivered', error: null }), isGone: false };
+  }
+  const error = 'reason' in answer ? answer.reason : `it answered ${answer.status}`;
+  if (responseStatus === GONE) return { delivery: ended(delivery, { status: 'failed', error }), isGone: true };
+  const retryAfter = 'status' in answer ? answer.retryAfter : null;
+  const nextMs = nextAttemptMs(
+    {
+      ...{ attempts, firstMs: Date.parse(firstAttemptAt), nowMs: Date.parse(now) },
+      retryAfterMs: retryAfter === null ? null : requestedWaitMs({ 'retry-after': retryAfter }, null, now),
+    },
+    system.random,
+  );
+  if (nextMs === null) return { delivery: ended(delivery, { status: 'failed', error }), isGone: false };
+  return { delivery: { ...delivery, error, nextAttemptAt: new Date(nextMs).toISOString() }, isGone: false };
+}
+
+function ended(delivery: Delivery, how: Pick<Delivery, 'status' | 'error'>): Delivery {
+  return { ...delivery, ...how, nextAttemptAt: null };
+}

@@ -1,0 +1,278 @@
+/**
+ * Decides which webhooks this instance delivers, and gives each its events. It claims a webhook that no live instance
+ * delivers, in the stream of the deliveries. Events come from the subscription as they are recorded; a webhook that is
+ * behind reads the log in pages instead, so that it holds up no other.
+ */
+import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import { categoryOf } from '../eventlog/port.js';
+import { LogClosed, LogUnavailable, RevisionConflict } from '../eventlog/errors.js';
+import { appendFacts } from '../eventsourcing/handle-command.js';
+import { runIdOf, runStream } from '../run/events.js';
+import type { RunState } from '../run/state.js';
+import { semaphore } from '../system/async/semaphore.js';
+import { settledWithin } from '../system/async/deadline.js';
+import { TaskTracker } from '../system/async/task-tracker.js';
+import type { Logger } from '../system/logger.js';
+import type { System } from '../system/system.js';
+import type { AttemptDeps } from './attempt.js';
+import { attempt } from './attempt.js';
+import { Backlog } from './backlog.js';
+import type { Deliveries, Delivery } from './deliveries.js';
+import { claimedBy, evolveDeliveries, readDeliveries } from './deliveries.js';
+import { deliveringWebhookOf, deliveryEventReader, deliveryStream } from './events.js';
+import type { Messages } from './message.js';
+import { Outbox } from './outbox.js';
+import { retryDelivery } from './retry-delivery.js';
+import type { DeliveryIds } from './retry-delivery.js';
+import type { Webhook } from './state.js';
+import { delivers } from './state.js';
+import type { WebhookStore } from './store.js';
+
+/** Time between two checks for webhooks that no instance delivers, in milliseconds. */
+const CHECK_MS = 1_000;
+/** Claims at once. */
+const MAX_CLAIMS = 16;
+/** Attempts at once beyond the first of each webhook. */
+const MAX_PLACES = 128;
+/** How long a stop waits for attempts in progress, in milliseconds. */
+const STOP_MS = 2_000;
+
+export interface DispatcherDeps extends Omit<AttemptDeps, 'messages' | 'system'> {
+  readonly log: EventLog;
+  readonly system: System;
+  readonly instanceId: string;
+  readonly store: WebhookStore;
+  readonly messages: Messages;
+  readonly corruptRuns: { has(runId: string): boolean };
+  /** How this instance sees the others. Without others, every other owner is a process that has ended. */
+  readonly members: {
+    isSuspect(instanceId: string): boolean;
+    isInTurn(webhookId: string): boolean;
+    /** Whether this instance may have been replaced. */
+    isFenced(): boolean;
+  };
+  readonly logger: Logger;
+}
+
+export class Dispatcher {
+  readonly categories = ['run', 'webhook', 'delivery'];
+  readonly #deps: DispatcherDeps;
+  /** By webhook, those that this instance delivers. */
+  readonly #outboxes = new Map<string, Outbox>();
+  /** Last known owner of each webhook. */
+  readonly #owners = new Map<string, string | null>();
+  readonly #claiming = new Set<string>();
+  readonly #claims = semaphore(MAX_CLAIMS);
+  readonly #tasks = new TaskTracker();
+  /** Position of the last event of a run from the subscription, or null before the first. */
+  #live: Position | null = null;
+  #freePlaces = MAX_PLACES;
+  #isCheckDue = false;
+  readonly #backlog: Backlog;
+  #cancelCheck: () => void = () => undefined;
+
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps;
+    this.#backlog = new Backlog({
+      ...deps,
+      outboxes: () => this.#outboxes.values(),
+      live: () => this.#live,
+      onFault: (error) => this.#report(null, error),
+    });
+    deps.store.onChange(() => this.#checkSoon());
+  }
+
+  /** Delivers from now on. */
+  start(): void {
+    const { system } = this.#deps;
+    if (this.#tasks.isEnding) return;
+    this.#cancelCheck();
+    this.#check();
+    this.#cancelCheck = system.after(CHECK_MS, () => this.start());
+  }
+
+  /** Number of webhooks that this instance delivers. */
+  get owned(): number {
+    return this.#outboxes.size;
+  }
+
+  /** See `retryDelivery`. */
+  async retry({ webhookId, deliveryId }: DeliveryIds, actor: string | null): Promise<Delivery> {
+    const { signal } = this.#tasks;
+    const webhook = await this.#deps.store.find(webhookId);
+    const delivery = await retryDelivery(webhook, { deliveryId, actor }, { deps: this.#deps, signal });
+    this.#outboxes.get(webhookId)?.onAppended();
+    return delivery;
+  }
+
+  onEventRecorded(event: RecordedEvent): void {
+    const category = categoryOf(event.stream);
+    if (category === 'webhook') this.#deps.store.onEventRecorded(event);
+    else if (category === 'delivery') this.#onDelivery(event);
+  }
+
+  onRunFolded({ id, type, position, stream, revision: seq }: RecordedEvent, run: RunState): void {
+    const runId = runIdOf(stream);
+    if (runId === null || (this.#live !== null && position <= this.#live)) return;
+    this.#live = position;
+    const { blueprintId } = run.request;
+    for (const outbox of this.#outboxes.values()) {
+      if (!outbox.isLive || position <= outbox.place) continue;
+      const isWanted = delivers(this.#deps.store.known(outbox.webhookId), type, blueprintId);
+      if (!isWanted || outbox.hasRoom) outbox.consider({ id, type, position, runId, seq }, isWanted);
+      else outbox.isLive = false;
+    }
+  }
+
+  /** Waits shortly for attempts in progress, abandons the rest, and waits for the records in flight. */
+  async stop(): Promise<void> {
+    const { system } = this.#deps;
+    this.#cancelCheck();
+    const ended = Promise.all([this.#tasks.end(), this.#backlog.stop()]);
+    const outboxes = [...this.#outboxes.values()];
+    await settledWithin(Promise.all(outboxes.map((each) => each.finish())), { system, maxMs: STOP_MS });
+    await Promise.all([ended, ...outboxes.map((each) => each.stop())]);
+  }
+
+  #onDelivery(event: RecordedEvent): void {
+    const webhookId = deliveringWebhookOf(event.stream);
+    if (webhookId === null || event.metadata['instanceId'] === this.#deps.instanceId) return;
+    const owner = ownerIn(event);
+    if (owner !== null) this.#owners.set(webhookId, owner);
+    this.#outboxes.get(webhookId)?.onAppended();
+  }
+
+  /** Checks once for all changes of this turn. */
+  #checkSoon(): void {
+    if (this.#isCheckDue) return;
+    this.#isCheckDue = true;
+    this.#deps.system.soon(() => this.#check());
+  }
+
+  #check(): void {
+    const { store, members } = this.#deps;
+    this.#isCheckDue = false;
+    if (this.#tasks.isEnding || members.isFenced()) return;
+    for (const [webhookId, outbox] of this.#outboxes) {
+      if (isActive(store.known(webhookId))) outbox.pump();
+      else this.#drop(outbox);
+    }
+    for (const webhook of store.all()) {
+      if (isActive(webhook) && this.#mayClaim(webhook.id)) void this.#tasks.track(this.#claim(webhook));
+    }
+  }
+
+  #drop(outbox: Outbox): void {
+    this.#outboxes.delete(outbox.webhookId);
+    void outbox.stop();
+  }
+
+  #mayClaim(webhookId: string): boolean {
+    const { members } = this.#deps;
+    if (this.#outboxes.has(webhookId) || this.#claiming.has(webhookId)) return false;
+    return this.#isFree(this.#owners.get(webhookId) ?? null) && members.isInTurn(webhookId);
+  }
+
+  #isFree(owner: string | null): boolean {
+    const { members, instanceId } = this.#deps;
+    return owner === null || owner === instanceId || members.isSuspect(owner);
+  }
+
+  async #claim(webhook: Webhook): Promise<void> {
+    this.#claiming.add(webhook.id);
+    try {
+      await this.#claims.run(() => this.#claimNow(webhook));
+    } catch (error) {
+      this.#report(webhook.id, error);
+    } finally {
+      this.#claiming.delete(webhook.id);
+    }
+    this.#backlog.wake();
+  }
+
+  async #claimNow(webhook: Webhook): Promise<void> {
+    const { log, instanceId } = this.#deps;
+    const { id } = webhook;
+    if (this.#tasks.isEnding) return;
+    const before = await readDeliveries(log, id);
+    this.#owners.set(id, before.owner);
+    if (!this.#isFree(before.owner)) return;
+    const place = await this.#placeOf(webhook, before);
+    const stream = deliveryStream(id);
+    const after = { stream, subject: id, head: before.head, facts: [claimedBy(instanceId, before)] };
+    const { recorded, position } = await appendFacts(this.#deps, after, this.#tasks.signal);
+    const state = recorded.reduce((folded, event) => evolveDeliveries(folded, { ...event, position }), before);
+    this.#owners.set(id, instanceId);
+    if (this.#tasks.signal.aborted || !isActive(this.#deps.store.known(id))) return;
+    const outbox = this.#outboxFor(webhook, { state, place });
+    this.#outboxes.set(id, outbox);
+    outbox.pump();
+  }
+
+  /** The position of the last considered event. If it is lost, that of the registration: nothing may be omitted. */
+  async #placeOf({ registeredAt }: Webhook, { through }: Deliveries): Promise<Position> {
+    if (through === null) return registeredAt;
+    const range = { from: through.seq, max: 1 };
+    for await (const { position } of this.#deps.log.readStream(runStream(through.runId), range)) return position;
+    return registeredAt;
+  }
+
+  #outboxFor({ id }: Webhook, { state, place }: { readonly state: Deliveries; readonly place: Position }): Outbox {
+    const { log, system, instanceId, store, members } = this.#deps;
+    const outbox = new Outbox(id, {
+      state,
+      place,
+      deps: {
+        ...{ log, system, instanceId, maySend: () => !members.isFenced() },
+        attempt: (delivery, signal) => {
+          const webhook = store.known(id);
+          if (webhook === null) return Promise.reject(new Error(`Webhook "${id}" is deleted`));
+          return attempt(webhook, delivery, { deps: this.#deps, signal });
+        },
+        places: { take: () => this.#takePlace(), free: () => void (this.#freePlaces += 1) },
+        onGone: (deliveryId) => this.#disable(id, deliveryId),
+        onRoom: () => this.#backlog.wake(),
+        onEnd: (error) => {
+          if (this.#outboxes.get(id) === outbox) this.#outboxes.delete(id);
+          if (error !== null && isActive(store.known(id))) this.#report(id, error);
+        },
+      },
+    });
+    return outbox;
+  }
+
+  #takePlace(): boolean {
+    if (this.#freePlaces === 0) return false;
+    this.#freePlaces -= 1;
+    return true;
+  }
+
+  #disable(webhookId: string, deliveryId: string): void {
+    const { store, logger } = this.#deps;
+    logger.error({ webhookId }, 'webhook: disabled, because its receiver answered 410');
+    void this.#tasks
+      .track(store.disable(webhookId, deliveryId))
+      .catch((error: unknown) => this.#report(webhookId, error));
+  }
+
+  /** An outage of the log needs no line: the log's own are enough. */
+  #report(webhookId: string | null, err: unknown): void {
+    const isExpected = [RevisionConflict, LogUnavailable, LogClosed].some((expected) => err instanceof expected);
+    if (this.#tasks.isEnding || isExpected) return;
+    this.#deps.logger.error({ ...(webhookId !== null && { webhookId }), err }, 'webhook: failed; trying again');
+  }
+}
+
+function isActive(webhook: Webhook | null): webhook is Webhook {
+  return webhook !== null && !webhook.isDisabled;
+}
+
+/** The new owner in an event of a stream of deliveries, or null if it claims nothing or cannot be read. */
+function ownerIn(recorded: RecordedEvent): string | null {
+  try {
+    const event = deliveryEventReader.eventOf(recorded);
+    return event.type === 'DeliveriesClaimed' ? event.data.owner : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,68 @@
+/** A webhook, folded from its stream. */
+import type { Position } from '../eventlog/port.js';
+import type { StreamHead } from '../eventsourcing/handle-command.js';
+import type { Placed, WebhookFact } from './events.js';
+
+/** How long the secret before a rotation also signs, in milliseconds. */
+const OLD_SECRET_MS = 24 * 3_600_000;
+
+export interface Webhook {
+  readonly id: string;
+  readonly url: string;
+  /** Types of the events that are delivered. */
+  readonly types: ReadonlySet<string>;
+  /** Only events of its runs are delivered, or of all runs if it is null. */
+  readonly blueprintId: string | null;
+  readonly secret: string;
+  /** The secret before the last rotation, or null if there was none. `until` is ISO 8601. */
+  readonly oldSecret: { readonly secret: string; readonly until: string } | null;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly createdAt: string;
+  /** Only later events of the log are delivered. */
+  readonly registeredAt: Position;
+  /** Whether the receiver has answered 410. */
+  readonly isDisabled: boolean;
+  readonly isDeleted: boolean;
+  readonly head: StreamHead;
+}
+
+/** A webhook after an event, or null before its registration. */
+export function evolveWebhook(webhook: Webhook | null, event: Placed<WebhookFact>, id: string): Webhook | null {
+  const head = { seq: event.seq, id: event.id, hash: event.hash };
+  if (event.type === 'WebhookRegistered') {
+    const { url, types, blueprintId, secret } = event.data;
+    return {
+      ...{ id, url, types: new Set(types), blueprintId, secret, oldSecret: null },
+      ...{ createdAt: event.at, registeredAt: event.position, isDisabled: false, isDeleted: false, head },
+    };
+  }
+  return webhook && { ...webhook, ...changesBy(webhook, event), head };
+}
+
+type Change = Exclude<Placed<WebhookFact>, { type: 'WebhookRegistered' }>;
+
+function changesBy({ secret }: Webhook, event: Change): Partial<Webhook> {
+  switch (event.type) {
+    case 'WebhookSecretRotated': {
+      const until = new Date(Date.parse(event.at) + OLD_SECRET_MS).toISOString();
+      return { secret: event.data.secret, oldSecret: { secret, until } };
+    }
+    case 'WebhookDisabled':
+      return { isDisabled: true };
+    case 'WebhookDeleted':
+      return { isDeleted: true };
+    default:
+      return event satisfies never;
+  }
+}
+
+/** Whether a webhook delivers an event of a type of the runs of a blueprint. A deleted webhook delivers none. */
+export function delivers(webhook: Webhook | null, type: string, blueprintId: string | null): boolean {
+  if (webhook === null || !webhook.types.has(type)) return false;
+  return webhook.blueprintId === null || webhook.blueprintId === blueprintId;
+}
+
+/** The secrets that sign at a time, the newest first. @param now ISO 8601 */
+export function signingSecrets({ secret, oldSecret }: Webhook, now: string): readonly string[] {
+  return oldSecret !== null && now < oldSecret.until ? [secret, oldSecret.secret] : [secret];
+}

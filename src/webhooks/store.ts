@@ -1,0 +1,258 @@
+/**
+ * The webhooks of a log. Each has a stream of its own, and one stream names them all; every instance folds them in memory.
+ * Every change is appended at the exact revision that it was decided on.
+ */
+import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import type { StreamHead } from '../eventsourcing/handle-command.js';
+import { appendFacts, handleCommand } from '../eventsourcing/handle-command.js';
+import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
+import { KeyedSequencer } from '../system/async/sequencer.js';
+import { TaskTracker } from '../system/async/task-tracker.js';
+import type { System } from '../system/system.js';
+import { ServiceStopping } from '../errors.js';
+import { TooManyWebhooks, WebhookCorrupt, WebhookUnknown, WebhooksContended } from './errors.js';
+import type { WebhookFact, WebhookListFact } from './events.js';
+import { WEBHOOK_LIST_STREAM, webhookEventReader, webhookIdOf, webhookListReader, webhookStream } from './events.js';
+import { secretOf } from './signature.js';
+import type { Webhook } from './state.js';
+import { evolveWebhook } from './state.js';
+
+/** Largest number of webhooks of a log. */
+const MAX_WEBHOOKS = 1_000;
+/** Conflicts with other instances before a change fails. */
+const MAX_CONFLICTS = 50;
+/** Webhooks that are read at once at the start. */
+const READ_AT_ONCE = 16;
+
+export interface WebhookStoreDeps {
+  readonly log: EventLog;
+  readonly system: System;
+  readonly instanceId: string;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** What a caller registers. */
+export interface Registration {
+  readonly url: string;
+  readonly types: readonly string[];
+  readonly blueprintId: string | null;
+}
+
+export class WebhookStore {
+  readonly #deps: WebhookStoreDeps;
+  /** By id, without deleted ones. */
+  readonly #webhooks = new Map<string, Webhook>();
+  #listHead: StreamHead | null = null;
+  /** Tasks on one stream run one after the other, so that they do not conflict with each other. */
+  readonly #tasksOf = new KeyedSequencer();
+  readonly #tasks = new TaskTracker();
+  #onChange: () => void = () => undefined;
+  #loaded: Promise<void> = Promise.resolve();
+
+  constructor(deps: WebhookStoreDeps) {
+    this.#deps = deps;
+  }
+
+  /** Calls back after each change. */
+  onChange(callback: () => void): void {
+    this.#onChange = callback;
+  }
+
+  /** Reads all webhooks; waits while the log is unavailable. @throws {WebhookCorrupt} the list cannot be read */
+  load(): Promise<void> {
+    const { system } = this.#deps;
+    const { signal } = this.#tasks;
+    this.#loaded = this.#tasks.track(retryWhileUnavailable(() => this.#readList(), { system, signal }));
+    return this.#loaded;
+  }
+
+  /** All webhooks, the oldest first. @throws {WebhookCorrupt} the list cannot be read */
+  async list(): Promise<readonly Webhook[]> {
+    await this.#loaded;
+    return this.all();
+  }
+
+  /** The webhooks that are read so far, the oldest first. */
+  all(): readonly Webhook[] {
+    return [...this.#webhooks.values()].sort((one, other) => (one.registeredAt < other.registeredAt ? -1 : 1));
+  }
+
+  /** The webhook as this instance knows it, or null if it knows none. */
+  known(webhookId: string): Webhook | null {
+    return this.#webhooks.get(webhookId) ?? null;
+  }
+
+  /** The webhook; reads the log for one that another instance may have just registered. @throws {WebhookUnknown} */
+  async find(webhookId: string): Promise<Webhook> {
+    await this.#loaded;
+    if (!this.#webhooks.has(webhookId)) await this.#readList();
+    return this.#present(webhookId);
+  }
+
+  /** @throws {TooManyWebhooks | WebhooksContended} */
+  async register({ url, types, blueprintId }: Registration, actor: string | null): Promise<Webhook> {
+    const { system } = this.#deps;
+    const id = system.uuid();
+    await this.#loaded;
+    this.#assertRoom();
+    const secret = secretOf(system.secret());
+    const data = { url, types: [...types], blueprintId, secret, actor };
+    // Its stream comes first: what the list names can be read.
+    const webhook = await this.#record({ type: 'WebhookRegistered', data }, { id, webhook: null });
+    await this.#changeList(() => {
+      this.#assertRoom();
+      return { type: 'WebhookListed', data: { webhookId: id } };
+    });
+    this.#adopt(webhook);
+    return webhook;
+  }
+
+  /** Gives the webhook a new secret. @throws {WebhookUnknown | WebhooksContended} */
+  rotate(webhookId: string, actor: string | null): Promise<Webhook> {
+    const secret = secretOf(this.#deps.system.secret());
+    return this.#change(webhookId, () => ({ type: 'WebhookSecretRotated', data: { secret, actor } }));
+  }
+
+  /** Ends all deliveries of a webhook, which stays in the list. */
+  disable(webhookId: string, deliveryId: string): Promise<Webhook> {
+    return this.#change(webhookId, ({ isDisabled }) =>
+      isDisabled ? null : { type: 'WebhookDisabled', data: { deliveryId } },
+    );
+  }
+
+  /** @throws {WebhookUnknown | WebhooksContended} */
+  async remove(webhookId: string, actor: string | null): Promise<void> {
+    await this.#change(webhookId, () => ({ type: 'WebhookDeleted', data: { actor } }));
+    await this.#changeList(() => ({ type: 'WebhookUnlisted', data: { webhookId } }));
+  }
+
+  /** The caller must pass every event of the log in the category `webhook`. Skips those of this instance. */
+  onEventRecorded({ stream, revision, metadata }: RecordedEvent): void {
+    if (metadata['instanceId'] === this.#deps.instanceId) return;
+    const webhookId = webhookIdOf(stream);
+    if (webhookId === null) {
+      if (revision > (this.#listHead?.seq ?? -1)) this.#inBackground(() => this.#readList());
+    } else if ((this.#webhooks.get(webhookId)?.head.seq ?? revision) < revision)
+      this.#inBackground(() => this.#readWebhook(webhookId));
+  }
+
+  /** Waits until the log has answered the changes in flight. */
+  async stop(): Promise<void> {
+    await this.#tasks.end();
+  }
+
+  #present(webhookId: string): Webhook {
+    const webhook = this.#webhooks.get(webhookId);
+    if (webhook === undefined) throw new WebhookUnknown({ webhookId });
+    return webhook;
+  }
+
+  #assertRoom(): void {
+    if (this.#webhooks.size >= MAX_WEBHOOKS) throw new TooManyWebhooks({ limit: MAX_WEBHOOKS });
+  }
+
+  #inBackground(read: () => Promise<void>): void {
+    const { system, onFault } = this.#deps;
+    const { signal } = this.#tasks;
+    this.#tasks.track(retryWhileUnavailable(read, { system, signal })).catch((error: unknown) => {
+      if (!this.#tasks.isEnding) onFault(error);
+    });
+  }
+
+  /** @param decide returns the event to record, or null if nothing changes */
+  async #change(webhookId: string, decide: (webhook: Webhook) => WebhookFact | null): Promise<Webhook> {
+    await this.find(webhookId);
+    return await this.#inTurn(webhookStream(webhookId), {
+      read: async () => {
+        await this.#readWebhook(webhookId);
+        return this.#present(webhookId);
+      },
+      decide,
+      append: async (fact, webhook) =>
+        fact === null ? webhook : this.#adopt(await this.#record(fact, { id: webhookId, webhook })),
+    });
+  }
+
+  async #changeList(decide: () => WebhookListFact): Promise<void> {
+    await this.#inTurn(WEBHOOK_LIST_STREAM, {
+      read: () => this.#readListOn(),
+      decide,
+      append: async (fact) => {
+        const after = { stream: WEBHOOK_LIST_STREAM, subject: 'all', head: this.#listHead, facts: [fact] };
+        const { recorded } = await appendFacts(this.#deps, after, this.#tasks.signal);
+        this.#listHead = recorded.at(-1) ?? this.#listHead;
+      },
+    });
+  }
+
+  #inTurn<S, D, R>(stream: string, handling: Omit<Parameters<typeof handleCommand<S, D, R>>[0], 'limit'>): Promise<R> {
+    if (this.#tasks.isEnding) throw new ServiceStopping();
+    const limit = { conflicts: MAX_CONFLICTS, error: (cause: Error) => new WebhooksContended({ cause }) };
+    return this.#tasks.track(this.#tasksOf.run(stream, () => handleCommand({ ...handling, limit })));
+  }
+
+  /** Appends an event to the webhook's stream. Returns the webhook after it. */
+  async #record(
+    fact: WebhookFact,
+    { id, webhook }: { readonly id: string; readonly webhook: Webhook | null },
+  ): Promise<Webhook> {
+    const after = { stream: webhookStream(id), subject: id, head: webhook?.head ?? null, facts: [fact] };
+    const { recorded, position } = await appendFacts(this.#deps, after, this.#tasks.signal);
+    for (const event of recorded) {
+      const next = evolveWebhook(webhook, { ...event, position }, id);
+      if (next !== null) return next;
+    }
+    throw new WebhookUnknown({ webhookId: id });
+  }
+
+  /** Shows a webhook as it is from now on. */
+  #adopt(webhook: Webhook): Webhook {
+    if (webhook.isDeleted) this.#webhooks.delete(webhook.id);
+    else this.#webhooks.set(webhook.id, webhook);
+    this.#onChange();
+    return webhook;
+  }
+
+  #readList(): Promise<void> {
+    return this.#tasksOf.run(WEBHOOK_LIST_STREAM, () => this.#readListOn());
+  }
+
+  /** Reads what is new in the list, and the webhooks that it names. One whose record is corrupt is not shown. */
+  async #readListOn(): Promise<void> {
+    const { log, system } = this.#deps;
+    const added = new Set<string>();
+    let head = this.#listHead;
+    const range = { sha256: system.sha256, from: (head?.seq ?? -1) + 1 };
+    for await (const { type, data, ...event } of webhookListReader.read(log, WEBHOOK_LIST_STREAM, range)) {
+      head = event;
+      if (type === 'WebhookListed') added.add(data.webhookId);
+      else added.delete(data.webhookId);
+    }
+    const ids = [...added];
+    for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
+      await Promise.all(ids.slice(from, from + READ_AT_ONCE).map((id) => this.#readListed(id)));
+    }
+    this.#listHead = head;
+  }
+
+  async #readListed(webhookId: string): Promise<void> {
+    try {
+      await this.#readWebhook(webhookId);
+    } catch (error) {
+      if (!(error instanceof WebhookCorrupt)) throw error;
+      this.#deps.onFault(error);
+    }
+  }
+
+  /** Reads what is new in the webhook's stream. */
+  async #readWebhook(webhookId: string): Promise<void> {
+    const { log, system } = this.#deps;
+    const before = this.known(webhookId);
+    let webhook = before;
+    const range = { sha256: system.sha256, from: (before?.head.seq ?? -1) + 1 };
+    for await (const event of webhookEventReader.read(log, webhookStream(webhookId), range))
+      webhook = evolveWebhook(webhook, event, webhookId);
+    if (webhook !== null && webhook !== before && (this.known(webhookId)?.head.seq ?? -1) < webhook.head.seq)
+      this.#adopt(webhook);
+  }
+}
