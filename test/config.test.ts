@@ -93,7 +93,7 @@ const UNUSABLE: readonly [variable: string, values: readonly string[], accepted:
 
 const NAMES = [
   ...['HOST', 'PORT', 'DATA_DIR', 'ALLOWED_HOSTS', 'CORS_ORIGINS', 'AUTH', 'TRUSTED_PROXIES', 'LOG_LEVEL'],
-  ...['METRICS_TOKEN', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_HEADERS'],
+  ...['METRICS_TOKEN', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_HEADERS', 'WEBHOOK_ALLOW_PRIVATE'],
   ...['MODEL_PROVIDER', 'GEMINI_API_KEY', 'GEMINI_BASE_URL', 'GEMINI_MODEL', 'GEMINI_EMBEDDING_MODEL'],
   ...['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_MODEL', 'OPENAI_EMBEDDING_MODEL', 'OFFLINE_LATENCY_MS'],
   ...['MODEL_TIMEOUT_MS', 'MODEL_MAX_ATTEMPTS', 'MODEL_OUTAGE_MS', 'MAX_ACTIVE_RUNS', 'MAX_MODEL_CALLS'],
@@ -133,6 +133,7 @@ describe('Settings', () => {
       trustedProxies: [],
       metricsToken: null,
       traces: null,
+      webhookAllowPrivate: false,
       logLevel: 'info',
       warnings: [],
     };
@@ -175,6 +176,7 @@ describe('Settings', () => {
       METRICS_TOKEN: 'scraper',
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/',
       OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=Bearer%20x, x-team = seven',
+      WEBHOOK_ALLOW_PRIVATE: 'on',
       LOG_LEVEL: 'silent',
     });
     expect(config).to.deep.equal({
@@ -206,6 +208,7 @@ describe('Settings', () => {
       trustedProxies: ['10.0.0.1', '172.16.0.0/12', 'fd00::/8'],
       metricsToken: 'scraper',
       traces: { endpoint: 'http://collector:4318', headers: { Authorization: 'Bearer x', 'x-team': 'seven' } },
+      webhookAllowPrivate: true,
       logLevel: 'silent',
       warnings: [],
     });

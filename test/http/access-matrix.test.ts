@@ -27,6 +27,7 @@ const RULES: readonly (readonly [RegExp, readonly Scope[] | null])[] = [
   [/^GET \/api\/keys\/events$/, ['audit']],
   [/^(POST|DELETE) \/api\/keys/, ['admin']],
   [/^GET \/metrics$/, ['read']],
+  [/^(GET|POST|DELETE) \/api\/webhooks/, ['admin']],
   [/^GET \/api\/(runs|councils|documents|approvals|feed|providers)/, ['read']],
   [/^POST \/api\/councils\/(run|try|\{blueprint_id\}\/run)$/, ['run']],
   [/^POST \/api\/(councils\/run|runs)\/\{run_id\}\/(cancel|fork)$/, ['run']],

@@ -28,6 +28,7 @@ export async function sendEach({ baseUrl, pdf, onSent }: Requests): Promise<void
     },
   });
   await describeItself(client);
+  await deliverByWebhook(client, baseUrl);
   await readRun(client, await finishedRun(client));
   await keepBlueprint(client);
   await decidePause(client);
@@ -193,6 +194,27 @@ async function askForTools(client: Client): Promise<void> {
     parseAs: 'text',
   });
   if (!given(answer.data).includes('start_council')) throw new Error('The tools lack start_council');
+}
+
+async function deliverByWebhook(client: Client, baseUrl: string): Promise<void> {
+  // This address answers 405 to a POST, so that a delivery waits.
+  const { data: added } = await client.POST('/api/webhooks', { body: { url: `${baseUrl}/api/health` } });
+  const webhook = { webhook_id: given(added).id };
+  await client.POST('/api/councils/run', { body: { input_topic: 'Trees' } });
+  for (;;) {
+    const { data } = await client.GET('/api/webhooks/{webhook_id}/deliveries', { params: { path: webhook } });
+    const [delivery] = given(data);
+    if (delivery === undefined) continue;
+    const path = { ...webhook, delivery_id: delivery.id };
+    await client.POST('/api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry', { params: { path } });
+    break;
+  }
+  const { data: rotated } = await client.POST('/api/webhooks/{webhook_id}/rotate', { params: { path: webhook } });
+  if (given(rotated).secret === given(added).secret) throw new Error('The secret is the same');
+  const { data: webhooks } = await client.GET('/api/webhooks');
+  const isDisabled: boolean = given(given(webhooks)[0]).disabled;
+  if (isDisabled) throw new Error('The webhook is disabled');
+  await client.DELETE('/api/webhooks/{webhook_id}', { params: { path: webhook } });
 }
 
 async function keepKeys(client: Client): Promise<void> {

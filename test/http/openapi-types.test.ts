@@ -42,7 +42,7 @@ describe('The OpenAPI document', () => {
   let source: string;
 
   before(async () => {
-    service = await startService();
+    service = await startService({ webhookAllowPrivate: true });
     dir = tempDir();
     source = await (await fetch(`${service.url}/api/openapi.json`)).text();
   });

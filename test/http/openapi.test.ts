@@ -62,6 +62,11 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/v1/responses/{response_id}': ['get'],
   '/v1/responses/{response_id}/cancel': ['post'],
   '/mcp': ['post'],
+  '/api/webhooks': ['get', 'post'],
+  '/api/webhooks/{webhook_id}': ['delete'],
+  '/api/webhooks/{webhook_id}/rotate': ['post'],
+  '/api/webhooks/{webhook_id}/deliveries': ['get'],
+  '/api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry': ['post'],
 };
 
 describe('GET /api/openapi.json', () => {
