@@ -191,26 +191,28 @@ describe('Webhooks', () => {
       receiver.answerBy(answers(500));
       const webhook = await register({ types: ['RunStarted', 'RunCompleted'] });
       const runId = await finished();
+      const first = async () => (await deliveries(webhook)).find(({ type }) => type === 'RunStarted');
       const waits: number[] = [];
-      let attempts = 0;
-      for (;;) {
-        attempts += 1;
-        await untilTrue(async () => (await deliveries(webhook))[0]?.attempts === attempts);
-        const [delivery] = await deliveries(webhook);
+      for (let attempts = 1; attempts < 100; attempts += 1) {
+        await untilTrue(async () => (await first())?.attempts === attempts);
+        const delivery = await first();
         if (delivery?.status !== 'waiting') break;
         const waitMs = Date.parse(delivery.next_attempt_at ?? '') - Date.parse(delivery.last_attempt_at ?? '');
         waits.push(waitMs);
         // Just before it is due, nothing is sent.
         system.jump(waitMs - 500);
-        expect((await deliveries(webhook))[0]?.attempts).to.equal(attempts);
-        if (attempts === 80) throw new Error('It is not given up');
+        expect((await first())?.attempts).to.equal(attempts);
         system.jump(500);
       }
       const wanted = [5_000, 30_000, 120_000, 600_000, HOUR_MS, HOUR_MS, HOUR_MS];
       wanted.forEach((ms, index) => expect(waits[index], String(index)).to.be.within(ms, 1.2 * ms + 1));
       expect(waits.reduce((sum, each) => sum + each)).to.be.within(DAY_MS * 3 - 60_000, DAY_MS * 3 + 60_000);
       receiver.answerBy(answers(200));
-      await untilTrue(async () => (await deliveries(webhook)).some(({ status }) => status === 'delivered'));
+      // The first attempt at the next event may have failed before.
+      await untilTrue(async () => {
+        system.jump(10_000);
+        return (await deliveries(webhook)).some(({ status }) => status === 'delivered');
+      });
       const shown = (await deliveries(webhook)).map(({ type, status, response_status: answered }) => [
         type,
         status,
