@@ -1,5 +1,5 @@
 /** The client of a council run service, for Node and browsers. */
-import type { Health, Readiness } from '../generated/schemas.js';
+import type { Health, ProviderList, Readiness } from '../generated/schemas.js';
 import { Keys, Session } from './access.js';
 import { Approvals } from './approvals.js';
 import { Blueprints } from './blueprints.js';
@@ -9,6 +9,7 @@ import type { FeedEvent, FeedOptions } from './feed.js';
 import { feedStream } from './feed.js';
 import type { Api, CallOptions, Fetch } from './http.js';
 import { openApi, pathOf } from './http.js';
+import { listProviders } from './providers.js';
 import type { RetryOptions } from './retry.js';
 import { Run } from './run.js';
 import { Runs } from './runs.js';
@@ -69,6 +70,11 @@ export class CouncilClient {
   /** The events of all runs in the order of the log, as they are recorded. Ends only with its signal. */
   feed(options: FeedOptions = {}): CursorStream<FeedEvent> {
     return feedStream(this.#api, options);
+  }
+
+  /** The configured providers of models as this instance sees them, the default first. */
+  providers(options: CallOptions = {}): Promise<ProviderList> {
+    return listProviders(this.#api, options);
   }
 
   /** Whether the process answers. Not retried. */

@@ -1,16 +1,20 @@
 /** Starts the console. */
 import { render } from 'preact';
 import { App } from './shell/app.js';
+import { focusHeadings, scrollBackTo } from './shell/arrival.js';
 import { followApprovals } from './shell/notifications.js';
 import { startRouter } from './shell/router.js';
 import { findSession } from './shell/session.js';
 import { followTheme } from './shell/settings.js';
+import { startTitle } from './shell/title.js';
 import { setServiceClock, startClock } from './ui/time.js';
 
 const root = document.getElementById('app');
 if (root === null) throw new Error('The page has no element with the id "app"');
 followTheme();
-startRouter();
+startRouter(scrollBackTo);
+focusHeadings();
+startTitle();
 startClock();
 void fetch('/api/health').then(
   ({ headers }) => setServiceClock(headers.get('Date')),

@@ -1,14 +1,18 @@
 /** The frame of every page: navigation, session and the page itself. */
 import type { ComponentType } from 'preact';
 import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { RunPage } from '../pages/run/page.js';
 import { RunsPage } from '../pages/runs/page.js';
 import { Button, TextBox } from '../ui/controls.js';
 import { chunk, useChunk } from '../ui/chunks.js';
+import { Icon } from '../ui/icon.js';
 import { Failure, ServiceDown, Loading, errorText } from '../ui/states.js';
 import { pendingApprovals } from './council.js';
+import { OfflineMark } from './offline-model.js';
 import { hasUnsavedChanges, pageUrl, path } from './router.js';
 import { actor, session, signIn, signOut } from './session.js';
+import { usePageTitle } from './title.js';
 import { Toasts, toastError } from './toasts.js';
 
 /** A page of the console. It has one `main` with one `h1`. */
@@ -29,22 +33,27 @@ const PAGES: Readonly<Record<string, Page>> = {
   'runs/*': { place: 'Runs', Shown: RunPage },
   compare: later('Runs', async () => (await import('../pages/compare/page.js')).ComparePage),
   inbox: later('Inbox', async () => (await import('../pages/inbox/page.js')).InboxPage),
-  blueprints: later('Blueprints', async () => (await import('../pages/blueprints/page.js')).BlueprintsPage),
-  'blueprints/*': later('Blueprints', async () => (await import('../pages/blueprint/page.js')).BlueprintPage),
+  blueprints: later('Councils', async () => (await import('../pages/blueprints/page.js')).BlueprintsPage),
+  'blueprints/*': later('Councils', async () => (await import('../pages/blueprint/page.js')).BlueprintPage),
   documents: DOCUMENTS,
   'documents/*': DOCUMENTS,
 };
 
 const NAVIGATION = [
-  { place: 'Runs', parts: [] },
-  { place: 'Inbox', parts: ['inbox'] },
-  { place: 'Blueprints', parts: ['blueprints'] },
-  { place: 'Documents', parts: ['documents'] },
+  { place: 'Runs', icon: 'runs', parts: [] },
+  { place: 'Inbox', icon: 'inbox', parts: ['inbox'] },
+  { place: 'Councils', icon: 'councils', parts: ['blueprints'] },
+  { place: 'Documents', icon: 'documents', parts: ['documents'] },
 ] as const;
+
+/** Loads when it is first opened. */
+const palette = chunk(async () => (await import('./palette.js')).Palette);
 
 export function App() {
   const page = pageAt(path.value);
-
+  const isIn = session.value.status === 'in';
+  const isSearching = useSignal(false);
+  useCtrlK(() => (isSearching.value = isIn && !isSearching.value));
   const count = session.value.status === 'in' ? (pendingApprovals.count.value ?? 0) : 0;
   return (
     <div class="frame">
@@ -58,21 +67,49 @@ export function App() {
             Council
           </a>
           <nav aria-label="Pages">
-            {NAVIGATION.map(({ place, parts }) => (
+            {NAVIGATION.map(({ place, icon, parts }) => (
               <a key={place} href={pageUrl(parts)} aria-current={page?.place === place ? 'page' : undefined}>
+                <Icon name={icon} />
                 {place}
                 {place === 'Inbox' && count > 0 && <span class="count">{count}</span>}
               </a>
             ))}
           </nav>
+          {isIn && (
+            <Button tone="plain" slim label="Go to" onClick={() => (isSearching.value = true)}>
+              <Icon name="search" />
+              <kbd aria-hidden="true">Ctrl K</kbd>
+            </Button>
+          )}
           <Who />
         </div>
+        <OfflineMark />
       </header>
       <Content page={page} />
+      {isSearching.value && <Search onClose={() => (isSearching.value = false)} />}
       <ServiceDown />
       <Toasts />
     </div>
   );
+}
+
+function Search({ onClose }: { readonly onClose: () => void }) {
+  const { value: loaded } = useChunk(palette).state;
+  return loaded.status === 'ready' ? <loaded.value onClose={onClose} /> : null;
+}
+
+/** Acts on Ctrl K, or Command K. */
+function useCtrlK(act: () => void): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey)
+        return;
+      event.preventDefault();
+      act();
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  });
 }
 
 function Content({ page }: { readonly page: Page | null }) {
@@ -124,6 +161,7 @@ function LoadingPage() {
 }
 
 function NoPage() {
+  usePageTitle('Page not found');
   return (
     <main id="page">
       <h1>Page not found</h1>
@@ -152,6 +190,7 @@ function SignIn({ previousActor }: { readonly previousActor: string | null }) {
   const key = useSignal('');
   const fault = useSignal<string | null>(null);
   const isBusy = useSignal(false);
+  usePageTitle('Sign in');
   async function submit(event: Event): Promise<void> {
     event.preventDefault();
     isBusy.value = true;

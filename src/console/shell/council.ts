@@ -5,6 +5,8 @@ import { Documents } from '../../client/documents.js';
 import type { FeedOptions } from '../../client/feed.js';
 import { feedStream } from '../../client/feed.js';
 import { openApi, pathOf } from '../../client/http.js';
+import type { CallOptions } from '../../client/http.js';
+import { listProviders } from '../../client/providers.js';
 import { Run } from '../../client/run.js';
 import { Runs } from '../../client/runs.js';
 import { Session } from '../../client/access.js';
@@ -36,6 +38,7 @@ export const council = {
   documents: new Documents(api),
   session: new Session(api),
   run: (id: string): Run => new Run(api, id),
+  providers: (options: CallOptions) => listProviders(api, options),
   feed: (options: FeedOptions) => feedStream(api, options),
 };
 

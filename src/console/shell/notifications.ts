@@ -5,6 +5,7 @@ import { pendingApprovals } from './council.js';
 import { navigate, pageUrl, path, query } from './router.js';
 import { actor, may, lockIfUnauthorized } from './session.js';
 import { changeSettings, settings } from './settings.js';
+import { countInTitle } from './title.js';
 import { serviceTime } from '../ui/time.js';
 import { pauseKey, type Whose } from './pending-approvals.js';
 
@@ -35,8 +36,7 @@ export function followApprovals(): void {
 }
 
 function showCountInTitle(): void {
-  const count = areNotificationsOn.value ? (pendingApprovals.count.value ?? 0) : 0;
-  document.title = (count > 0 ? `(${count}) ` : '') + document.title.replace(/^\(\d+\) /, '');
+  countInTitle.value = areNotificationsOn.value ? (pendingApprovals.count.value ?? 0) : 0;
 }
 
 function notifyOfNew(sinceMs: number): void {

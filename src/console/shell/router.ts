@@ -8,6 +8,11 @@ const WRITE_EVERY_MS = 350;
 
 const address = signal(new URL(window.location.href));
 
+/** Where the user was on each page of this tab, by the number of its entry in the browser's history. */
+const scrolls = new Map<number, number>();
+let entry = 0;
+let lastEntry = 0;
+
 /** The parts of the path after /console/, decoded. */
 export const path = computed<readonly string[]>(() =>
   address.value.pathname
@@ -57,7 +62,9 @@ export function navigate(url: string, { replace = false }: { readonly replace?: 
   if (!replace) writeNow();
   address.value = new URL(url, before);
   if (replace) return writeSoon();
-  window.history.pushState(null, '', address.value);
+  lastEntry += 1;
+  entry = lastEntry;
+  window.history.pushState(entry, '', address.value);
   if (before.pathname !== address.value.pathname) window.scrollTo(0, 0);
 }
 
@@ -81,7 +88,7 @@ function writeSoon(): void {
 function writeNow(): void {
   if (!isWriteDue) return;
   isWriteDue = false;
-  window.history.replaceState(null, '', address.value);
+  window.history.replaceState(entry, '', address.value);
   if (writeTimer !== null) window.clearTimeout(writeTimer);
   writeTimer = window.setTimeout(() => {
     writeTimer = null;
@@ -99,13 +106,26 @@ export function setQuery(changes: Readonly<Record<string, string | number | null
   if (url.search !== address.value.search) navigate(url.pathname + url.search, { replace });
 }
 
-/** Handles the back button, and links of the console without a page load. Call once. */
-export function startRouter(): void {
-  window.addEventListener('popstate', () => {
+/**
+ * Handles the back button, and links of the console without a page load. Call once.
+ *
+ * @param scrollBackTo gets the place on a page to which the user returns, in pixels
+ */
+export function startRouter(scrollBackTo: (y: number) => void): void {
+  window.history.scrollRestoration = 'manual';
+  // A reload restores the place itself.
+  window.addEventListener('pagehide', () => (window.history.scrollRestoration = 'auto'));
+  entry = lastEntry = Number(window.history.state ?? 0);
+  window.addEventListener('scroll', () => scrolls.set(entry, window.scrollY), { passive: true });
+  window.addEventListener('popstate', ({ state }) => {
     isWriteDue = false;
     const next = new URL(window.location.href);
-    if (mayGo(next)) address.value = next;
-    else window.history.pushState(null, '', address.value);
+    if (!mayGo(next)) return window.history.pushState(entry, '', address.value);
+    const isOtherPage = next.pathname !== address.value.pathname;
+    entry = Number(state ?? 0);
+    const y = scrolls.get(entry) ?? 0;
+    address.value = next;
+    if (isOtherPage) scrollBackTo(y);
   });
   window.addEventListener('pagehide', writeNow);
   document.addEventListener('click', (event) => {

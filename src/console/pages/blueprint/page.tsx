@@ -21,6 +21,7 @@ import { EMPTY, bodyOf, draftOf } from './draft.js';
 import { Panel } from './panel.js';
 import { Editor } from './store.js';
 import { Versions } from './versions.js';
+import { usePageTitle } from '../../shell/title.js';
 
 /** The id of a new blueprint in the URL. */
 const NEW = 'new';
@@ -108,10 +109,12 @@ function Loaded({ editor, id }: { readonly editor: Editor; readonly id: string }
 function BlueprintHead({ editor, save }: HeadProps) {
   const saved = editor.saved.value;
   const { name } = editor.draft.value;
+  const title = name === '' ? 'Unnamed council' : name;
+  usePageTitle(title, 'Councils');
   return (
     <div class="page-head">
       <div>
-        <h1>{name === '' ? 'Unnamed blueprint' : name}</h1>
+        <h1>{title}</h1>
         <div class="row small muted">
           {saved === null ? (
             <Badge tone="wait">not saved yet</Badge>

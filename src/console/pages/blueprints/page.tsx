@@ -14,18 +14,20 @@ import { countOf } from '../../record/counts.js';
 import { StartDialog } from '../runs/start-form.js';
 import { ImportButton } from './import-dialog.js';
 import { BlueprintList } from './store.js';
+import { usePageTitle } from '../../shell/title.js';
 
 /** Rows shown at first, and added by “Show more”. */
 const SHOWN = 200;
 
 export function BlueprintsPage() {
+  usePageTitle('Councils');
   const list = useMemo(() => new BlueprintList(council), []);
   useEffect(() => void list.more(), [list]);
   useEffect(() => lockIfUnauthorized(list.error.value), [list.error.value]);
   return (
     <main id="page" class="blueprints">
       <div class="page-head">
-        <h1>Blueprints</h1>
+        <h1>Councils</h1>
         {may('author') && (
           <div class="row">
             <ImportButton />

@@ -18,8 +18,10 @@ import type { RunSummary } from '../run/store.js';
 import { RunStore } from '../run/store.js';
 import { Other, Same } from './pairs.js';
 import { Comparison } from './store.js';
+import { usePageTitle } from '../../shell/title.js';
 
 export function ComparePage() {
+  usePageTitle('Compare');
   const [a, b] = [query.value.get('a') ?? '', query.value.get('b') ?? ''];
   return (
     <main id="page" class="compare">

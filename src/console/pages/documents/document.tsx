@@ -10,17 +10,20 @@ import { WhenLoaded, Empty } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
 import { countOf } from '../../record/counts.js';
 import { DeleteButton } from './delete-button.js';
+import { usePageTitle } from '../../shell/title.js';
 
 export function DocumentPage({ id }: { readonly id: string }) {
   const found = useResource(id, (signal) => council.documents.get(id, { signal }));
   const loaded = found.state.value;
+  const title = loaded.status === 'ready' ? loaded.value.filename : 'Document';
+  usePageTitle(title, 'Documents');
   const go = navigateFromHere();
   return (
     <main id="page">
       <div class="page-head">
         <div>
           <a href={pageUrl(['documents'])}>← All documents</a>
-          <h1>{loaded.status === 'ready' ? loaded.value.filename : 'Document'}</h1>
+          <h1>{title}</h1>
           {loaded.status === 'ready' && <Facts document={loaded.value} />}
         </div>
         {loaded.status === 'ready' && may('documents') && (

@@ -14,6 +14,7 @@ import { DocumentPage } from './document.js';
 import { Search } from './search.js';
 import { Uploads } from './store.js';
 import { UploadCard, UploadLines } from './uploads.js';
+import { usePageTitle } from '../../shell/title.js';
 
 /** Rows shown at first, and added by “Show more”. */
 const ROWS = 100;
@@ -26,6 +27,7 @@ export function DocumentsPage() {
 }
 
 function DocumentList() {
+  usePageTitle('Documents');
   const documents = useResource('documents', (signal) => allOf(council.documents.list({ signal })));
   useSignalEffect(() => {
     if (uploads.ended.value > 0) documents.reload();

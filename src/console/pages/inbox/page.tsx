@@ -16,6 +16,7 @@ import { commentId, PauseCard } from './card.js';
 import { EditDialog } from './edit-dialog.js';
 import { SeenDrafts } from './seen-drafts.js';
 import { type Card, InboxStore, type InboxView } from './store.js';
+import { usePageTitle } from '../../shell/title.js';
 
 /** Cards shown at first, and added by “Show more”. */
 const SHOWN = 30;
@@ -43,6 +44,7 @@ function viewIn(parameters: URLSearchParams): InboxView {
 }
 
 export function InboxPage() {
+  usePageTitle('Inbox');
   const store = useMemo(inboxStore, []);
   useEffect(() => store.start(), [store]);
   const isHelpOpen = useSignal(false);

@@ -3,6 +3,8 @@ import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { NotFoundError, ServerError } from '../../../client/errors.js';
+import { excerpt } from '../../record/counts.js';
+import { withoutMarks } from '../../record/plain-draft.js';
 import { council } from '../../shell/council.js';
 import { pageUrl, path, query, setQuery } from '../../shell/router.js';
 import { lockIfUnauthorized } from '../../shell/session.js';
@@ -15,6 +17,7 @@ import { PausePanel } from './pause.js';
 import { verdict } from './hash-chain.js';
 import { RunStore } from './store.js';
 import { RunView } from './view.js';
+import { usePageTitle } from '../../shell/title.js';
 
 export function RunPage() {
   const id = path.value[1] ?? '';
@@ -23,6 +26,8 @@ export function RunPage() {
   useEffect(() => store.start(), [store, round.value]);
   const { value: fault } = store.fault;
   useEffect(() => lockIfUnauthorized(fault), [fault]);
+  const topic = store.summary.value?.topic;
+  usePageTitle(...(topic === undefined ? [] : [excerpt(withoutMarks(topic), 60)]), 'Run');
   const faulty = fault === null ? null : <Faulty store={store} onRetry={() => (round.value += 1)} />;
   return (
     <main id="page" class="wide run">

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { council } from '../../shell/council.js';
-import { pageUrl, query } from '../../shell/router.js';
+import { pageUrl, query, setQuery } from '../../shell/router.js';
 import { may, lockIfUnauthorized, session } from '../../shell/session.js';
 import { Button } from '../../ui/controls.js';
 import { useResource } from '../../ui/resource.js';
@@ -13,8 +13,10 @@ import { RunList } from './run-list.js';
 import { RunTable } from './run-table.js';
 import { FirstRun, StartDialog } from './start-form.js';
 import type { Council } from './start-run.js';
+import { usePageTitle } from '../../shell/title.js';
 
 export function RunsPage() {
+  usePageTitle('Runs');
   const list = useMemo(
     () =>
       new RunList({
@@ -32,14 +34,14 @@ export function RunsPage() {
     () => new Map([...feedNames, ...councils.map(({ id, name }): [string, string] => [id, name])]),
     [feedNames, councils],
   );
-  const isStarting = useSignal(false);
+  const isStarting = query.value.has('start');
   const chosen = useSignal<readonly string[]>([]);
-  const search = query.value.toString();
+  const filters = JSON.stringify(filtersIn(query.value));
   useEffect(() => {
     void list.follow();
     return () => list.stop();
   }, [list]);
-  useEffect(() => list.show(filtersIn(query.peek())), [list, search]);
+  useEffect(() => list.show(filtersIn(query.peek())), [list, filters]);
 
   const isFirst = list.total.value === 0 && list.state.value === 'end' && !isNarrowed(query.value);
   return (
@@ -49,7 +51,7 @@ export function RunsPage() {
           Runs <Total list={list} />
         </h1>
         {may('run') && !isFirst && (
-          <Button tone="primary" onClick={() => (isStarting.value = true)}>
+          <Button tone="primary" onClick={() => setQuery({ start: 1 })}>
             Start a run
           </Button>
         )}
@@ -66,7 +68,9 @@ export function RunsPage() {
         </>
       )}
       <Comparison chosen={chosen.value} onClear={() => (chosen.value = [])} />
-      {isStarting.value && <StartDialog councils={councils} onClose={() => (isStarting.value = false)} />}
+      {isStarting && may('run') && !isFirst && (
+        <StartDialog councils={councils} onClose={() => setQuery({ start: null })} />
+      )}
     </main>
   );
 }
