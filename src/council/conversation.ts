@@ -8,13 +8,14 @@ import type { ModelAnswer, ModelRequest, ToolCall, ToolRound } from '../models/p
 import { withoutThoughts } from '../models/thoughts.js';
 import type { ToolKit, ToolUsage } from './tools/call.js';
 import { toolLimitReached, callLimits, callsLeft, executeCall } from './tools/call.js';
+import type { CancelSignal } from '../system/async/cancellation.js';
 import { elementAt } from '../system/element.js';
 
 export interface ConversationDeps {
   readonly kit: ToolKit;
   /** Time for all tool calls, from the first on, in milliseconds. */
   readonly timeoutMs: number;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
 }
 
 export interface Conversation {

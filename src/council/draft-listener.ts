@@ -1,5 +1,6 @@
 /** Passes a draft on while the model writes it. */
 import type { ModelRequest } from '../models/port.js';
+import type { CancelSignal } from '../system/async/cancellation.js';
 import type { ThoughtFilter } from '../models/thoughts.js';
 import { thoughtFilter } from '../models/thoughts.js';
 
@@ -9,7 +10,7 @@ export type TokenSink = (text: string, turn: number) => void;
 interface ListenedStep {
   /** Returns the listener to a draft while the model writes it, or null; called before each call to the model. */
   readonly tokenSink?: () => TokenSink | null;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
 }
 
 /** Passes prose on without thoughts; nothing of JSON answers or of an aborted attempt. */

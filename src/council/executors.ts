@@ -6,6 +6,7 @@ import { isLonger, jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_CHARS } from '../gra
 import { callsInText } from '../models/calls-in-text.js';
 import type { ModelAnswer, ModelRequest, ModelUsage, PromptInput } from '../models/port.js';
 import { withoutThoughts } from '../models/thoughts.js';
+import type { CancelSignal } from '../system/async/cancellation.js';
 import type { Conversation } from './conversation.js';
 import { converse, withResults } from './conversation.js';
 import { readCritique } from './critic-answer.js';
@@ -31,7 +32,7 @@ export interface StepInput {
   /** The texts sent to the model, rendered from `promptInput`. */
   readonly rendered: RenderedPrompt;
   /** Ends the step and its calls. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** The tools in the prompt; absent if there are none. */
   readonly kit?: ToolKit;
 }

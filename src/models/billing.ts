@@ -10,6 +10,7 @@
  */
 import type { ModelFailureKind, ModelFault } from '../errors.js';
 import { ModelFailed } from '../errors.js';
+import type { CancelSignal } from '../system/async/cancellation.js';
 import type { ModelRequest } from './port.js';
 import { callAborted } from './port.js';
 
@@ -34,7 +35,7 @@ export function withSending(failure: ModelFailed, isUnsent: boolean): ModelFaile
 export async function settleRequest(
   { beforeRepeat }: ModelRequest,
   error: unknown,
-  signal: AbortSignal,
+  signal: CancelSignal,
 ): Promise<void> {
   if (!(error instanceof ModelFailed) || !mayBeBilled(error.data)) return;
   await beforeRepeat?.(error.data.usage ?? null);

@@ -1,6 +1,7 @@
 /** Bounds a language model: a limit on concurrent calls, a deadline on each, and waiting through outages. */
 import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
+import type { CancelSignal } from '../system/async/cancellation.js';
 import { inTime } from '../system/async/deadline.js';
 import { callAborted } from './port.js';
 import type { CallOutcome, Outage } from './circuit.js';
@@ -45,7 +46,7 @@ export interface CallOptions {
   /** The outage that the caller is already waiting out; null: none. */
   readonly outage: Outage | null;
   /** Cancels the call, waiting or in flight. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** Asked once the call has its slot: it begins when this resolves, unless it was cancelled by then. Absent: at once. */
   readonly mayBegin?: () => Promise<void>;
 }
@@ -186,7 +187,7 @@ function reportEnd(
 }
 
 /** How a call ended that has thrown. */
-function outcomeOf(error: unknown, signal: AbortSignal): CallOutcome {
+function outcomeOf(error: unknown, signal: CancelSignal): CallOutcome {
   if (!(error instanceof ModelFailed)) return 'unknown';
   if (isOutage(error.data.kind)) return error;
   if (signal.aborted) return 'unknown';

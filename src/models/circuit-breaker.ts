@@ -3,6 +3,7 @@
  * server, the others wait for the result. So a server that restarts is not hit by all calls at once, and no call gives up
  * on a server that has just come back.
  */
+import type { CancelSignal } from '../system/async/cancellation.js';
 import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
 import { BoundedMap } from '../system/bounded-map.js';
@@ -35,7 +36,7 @@ export interface EnterOptions {
   /** The outage that the call waits out, or null if its node has met none. */
   readonly outage: OutageWait | null;
   /** Cancels the wait. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
 }
 
 /** The circuits of all models, by full name, all closed at first. */

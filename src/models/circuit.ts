@@ -2,6 +2,7 @@
 import type { ModelFailed } from '../errors.js';
 import type { Backoff } from '../system/async/retry.js';
 import { backoffMs, honouredMs } from '../system/async/retry.js';
+import type { CancelSignal } from '../system/async/cancellation.js';
 import type { System } from '../system/system.js';
 import { isOutage } from './failed-exchange.js';
 
@@ -177,7 +178,7 @@ export class Circuit {
   }
 
   /** Resolves when a probe is due or has ended, at the latest when the budget ends or the signal aborts. */
-  wait(endsMs: number, signal: AbortSignal): Promise<void> {
+  wait(endsMs: number, signal: CancelSignal): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
         this.#waiting.delete(wake);

@@ -2,6 +2,7 @@
  * A semaphore that is fair between runs: no run waits longer because another calls more often. It is fair between
  * models too: one whose calls hang never takes the slots of all the others.
  */
+import type { CancelSignal } from '../system/async/cancellation.js';
 import { callAborted, providerOf } from './port.js';
 
 /** How a model is called at the moment. */
@@ -45,7 +46,7 @@ export class FairSemaphore {
    *
    * @throws {ModelFailed} `aborted`, at once, when the signal aborts before a slot is free
    */
-  enter({ runId, model }: Caller, signal: AbortSignal): Promise<void> {
+  enter({ runId, model }: Caller, signal: CancelSignal): Promise<void> {
     if (signal.aborted) return Promise.reject(callAborted(signal));
     if (this.#hasRoom(model)) {
       this.#take(model);
@@ -62,7 +63,7 @@ export class FairSemaphore {
         withdraw(this.#queues, runId, waiter);
         reject(callAborted(signal));
       };
-      signal.addEventListener('abort', giveUp, { once: true });
+      signal.addEventListener('abort', giveUp);
       this.#queues.set(runId, (this.#queues.get(runId) ?? new Set()).add(waiter));
     });
   }

@@ -1,6 +1,7 @@
 /** The language model as the council sees it. Adapters: offline (no network), and one for every provider. */
 import type { ModelUsage } from '../errors.js';
 import { ModelFailed } from '../errors.js';
+import type { CancelSignal } from '../system/async/cancellation.js';
 import type { Analysis, NodeRole } from '../generated/schemas.js';
 
 export type { ModelUsage } from '../errors.js';
@@ -153,7 +154,7 @@ export function providerOf(fullName: string): string {
 }
 
 /** The failure of a call that was aborted; the signal's reason is the cause. */
-export function callAborted(signal: AbortSignal): ModelFailed {
+export function callAborted(signal: Pick<CancelSignal, 'reason'>): ModelFailed {
   return new ModelFailed(
     'Call to the model was aborted',
     { kind: 'aborted', retryable: true },

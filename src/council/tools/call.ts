@@ -1,4 +1,5 @@
 /** Executes a model's tool call. A failure is recorded and returned to the model, like a success. */
+import type { CancelSignal } from '../../system/async/cancellation.js';
 import type { Deadline } from '../../system/async/deadline.js';
 import { inTime } from '../../system/async/deadline.js';
 import type { System } from '../../system/system.js';
@@ -26,7 +27,7 @@ export interface CallOptions {
   readonly maxBytes: number;
   readonly maxMs: number;
   /** Ends the attempt. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
 }
 
 /**

@@ -21,6 +21,8 @@ import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
 import type { ModelUsage } from '../../models/port.js';
 import type { PriceTable } from '../../models/prices.js';
+import { Cancellation } from '../../system/async/cancellation.js';
+import type { Semaphore } from '../../system/async/semaphore.js';
 import { Sequencer } from '../../system/async/sequencer.js';
 import { wait } from '../../system/async/deadline.js';
 import type { Assignment, PendingEvents } from '../pending-events.js';
@@ -52,6 +54,8 @@ export interface RunActorDeps {
   readonly system: System;
   readonly instanceId: string;
   readonly host: ActorHost;
+  /** Bounds the commands of all live runs that are decided and recorded at a time. */
+  readonly commands: Semaphore;
 }
 
 /** Holds the live actors. */
@@ -76,9 +80,9 @@ export class RunActor {
    * Aborts the attempts in flight, by call key; null for an attempt whose outcome is known and only waits to be
    * recorded.
    */
-  readonly #calls = new Map<string, AbortController | null>();
+  readonly #calls = new Map<string, Cancellation | null>();
   #isStopped = false;
-  readonly #stopping = new AbortController();
+  readonly #stopping = new Cancellation();
   readonly #retryPolicy: RetryPolicy;
   #releasing = false;
   /** When the next panel closes, in ms since 1970; infinite without one. */
@@ -90,16 +94,8 @@ export class RunActor {
   constructor(chart: Chart, snapshot: RunSnapshot, deps: RunActorDeps) {
     this.#chart = chart;
     this.#deps = deps;
-    const stopping = this.#stopping;
-    this.#retryPolicy = {
-      system: deps.system,
-      // No caller would retry, so the actor itself continues once the disk has room.
-      waitsForRoom: true,
-      // Only a retry needs the signal, and Node keeps 0.8 kB for one.
-      get signal() {
-        return stopping.signal;
-      },
-    };
+    // No caller would retry, so the actor itself continues once the disk has room.
+    this.#retryPolicy = { system: deps.system, waitsForRoom: true, signal: this.#stopping };
     // The live actor keeps the snapshot that it is created with, so it is created with one that all runs share.
     this.#live = createActor(runActorLogic, { snapshot: chart.pending });
     this.#live.start();
@@ -118,7 +114,7 @@ export class RunActor {
    * @throws what the log throws when the facts are certainly not written
    */
   send(command: RunCommand): Promise<readonly RunFact[] | null> {
-    return this.#commands.run(() => this.#handle(command));
+    return this.#commands.run(() => this.#deps.commands.run(() => this.#handle(command)));
   }
 
   /** Resolves once every command sent so far is handled. */
@@ -233,7 +229,7 @@ export class RunActor {
     this.#awaitPanels();
     for (const [key, at] of active) {
       if (this.#calls.has(key)) continue;
-      const call = new AbortController();
+      const call = new Cancellation();
       this.#calls.set(key, call);
       this.#execute(at, call, assignments?.get(key)).catch((error: unknown) => this.#failRun(error));
     }
@@ -263,15 +259,15 @@ export class RunActor {
     for (const call of this.#calls.values()) call?.abort(NO_LONGER_EXECUTED);
   }
 
-  async #execute(at: FrontierNode, call: AbortController, assigned?: Assignment): Promise<void> {
+  async #execute(at: FrontierNode, signal: Cancellation, assigned?: Assignment): Promise<void> {
     const { system, model, prices, tools, tokens } = this.#deps;
-    const { signal } = call;
     const { run } = this;
+    const { runId } = run;
     const node = nodeOf(run, at);
     if (at.delayMs > 0) await wait(system, at.delayMs, signal);
     // Waits for the commands in flight: one whose outcome is still unknown may end the run and abort this attempt.
     const mayBegin = (): Promise<void> => this.settled();
-    const options = { runId: run.runId, timeoutMs: node.timeoutMs, outage: at.outage, signal, mayBegin };
+    const options = { runId, timeoutMs: node.timeoutMs, outage: at.outage, signal, mayBegin };
     const outcome = await executeStep({
       node,
       ...(at.model !== null && { model: at.model }),
@@ -285,7 +281,7 @@ export class RunActor {
         maxOutputTokens: outputLimitOf(node),
         reserve: (next: FurtherCall) => this.#reserve(at, next),
       }),
-      tokenSink: () => tokens.sinkFor(run.runId, attemptOf(at)),
+      tokenSink: () => tokens.sinkFor(runId, attemptOf(at)),
     });
     if (signal.aborted) return;
     this.#calls.set(callOf(at), null);

@@ -5,6 +5,7 @@
 import { ServiceStopping } from '../../errors.js';
 import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
 import { sealAppend } from '../../eventsourcing/handle-command.js';
+import { semaphore } from '../../system/async/semaphore.js';
 import type { TaskTracker } from '../../system/async/task-tracker.js';
 import type { Logger } from '../../system/logger.js';
 import { RunCorrupt } from '../errors.js';
@@ -33,7 +34,13 @@ export interface RunObserver {
   onRunUpdated(run: RunState): void;
 }
 
-export interface RunRepositoryDeps extends Omit<RunActorDeps, 'host'> {
+/**
+ * Most commands of live runs that are decided and recorded at a time: enough to fill a group commit. Each keeps two states and
+ * the texts of its events until the log acknowledges it; the others keep the answer of their model alone.
+ */
+const MAX_COMMANDS = 256;
+
+export interface RunRepositoryDeps extends Omit<RunActorDeps, 'host' | 'commands'> {
   readonly charts: ChartCache;
   readonly liveRuns: LiveRuns;
   readonly admission: Admission;
@@ -72,7 +79,7 @@ export class RunRepository implements ActorHost {
 
   constructor(deps: RunRepositoryDeps) {
     this.#deps = deps;
-    this.#actorDeps = { ...deps, host: this };
+    this.#actorDeps = { ...deps, host: this, commands: semaphore(MAX_COMMANDS) };
   }
 
   subscribe(observer: RunObserver): void {

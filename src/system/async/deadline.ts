@@ -1,8 +1,9 @@
 /** Waits that a signal can end, and work with a deadline. */
 import type { System } from '../system.js';
+import type { CancelSignal } from './cancellation.js';
 
 /** Resolves after a time, or at once when the signal aborts. */
-export function wait(system: Pick<System, 'after'>, delayMs: number, signal: AbortSignal): Promise<void> {
+export function wait(system: Pick<System, 'after'>, delayMs: number, signal: CancelSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
     const end = (): void => {
@@ -20,7 +21,7 @@ export interface Deadline {
   readonly system: Pick<System, 'after'>;
   readonly maxMs: number;
   /** Ends the work earlier. */
-  readonly signal?: AbortSignal;
+  readonly signal?: CancelSignal;
 }
 
 /** The errors of abandoned work. */
@@ -28,7 +29,7 @@ export interface Abandoned {
   /** At the deadline. */
   readonly late: () => Error;
   /** By the outer signal. Default: its reason. */
-  readonly aborted?: (signal: AbortSignal) => Error;
+  readonly aborted?: (signal: CancelSignal) => Error;
 }
 
 /**
@@ -75,7 +76,7 @@ export function inTime<T>(
 /** The result of work that ends by itself when its signal aborts: at the deadline, or with the outer signal. */
 export async function untilDeadline<T>(
   work: (signal: AbortSignal) => Promise<T>,
-  { system, maxMs, signal }: Deadline,
+  { system, maxMs, signal }: Deadline & { readonly signal?: AbortSignal },
 ): Promise<T> {
   const over = new AbortController();
   const cancel = system.after(maxMs, () => over.abort());
@@ -112,6 +113,6 @@ export async function settledWithin(work: Promise<unknown>, { system, maxMs }: D
 }
 
 /** The reason of an aborted signal, as an error. */
-export function abortReason({ reason }: AbortSignal): Error {
+export function abortReason({ reason }: Pick<CancelSignal, 'reason'>): Error {
   return reason instanceof Error ? reason : new Error('The work was aborted', { cause: reason });
 }

@@ -1,5 +1,6 @@
 /** Retries with growing waits. */
 import type { System } from '../system.js';
+import type { CancelSignal } from './cancellation.js';
 import { wait } from './deadline.js';
 
 /** Waits between tries, in milliseconds: the first, doubled with every failure up to the longest. */
@@ -35,7 +36,7 @@ export function providerWaitMs(failures: number, retryAfterMs: number | undefine
 export interface RetryPolicy {
   readonly system: Pick<System, 'after'>;
   /** Ends the retries: the last error is thrown. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
 }
 
 /**
