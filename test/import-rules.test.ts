@@ -234,7 +234,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       ...['run/budget/budget-text', 'run/budget/end'],
     ],
     types: ['generated', 'client/run-events', 'run/state'],
-    npm: ['markdown-it', 'markdown-it-footnote', '@dagrejs/dagre', 'diff'],
+    npm: ['markdown-it', 'markdown-it-footnote', 'character-entities-html4', '@dagrejs/dagre', 'diff'],
   },
 
   // The composition root, and the two programs around it.
