@@ -20,7 +20,7 @@ export function canonical(value: unknown): string {
 function textOf(value: unknown, depth: number): string {
   switch (typeof value) {
     case 'string':
-      return textOfString(value);
+      return `"${escaped(value)}"`;
     case 'number':
       if (!Number.isFinite(value)) throw new TypeError(`No canonical JSON for the number ${value}`);
       return String(value);
@@ -40,26 +40,27 @@ function textOf(value: unknown, depth: number): string {
 /** Texts without escapes, such as names, ids and dates: testing is three times as fast as `JSON.stringify`. */
 const PLAIN = /^[\w$:.-]{0,64}$/;
 
-function textOfString(text: string): string {
-  if (PLAIN.test(text)) return `"${text}"`;
+/** A text between the quotation marks of its JSON. */
+function escaped(text: string): string {
+  if (PLAIN.test(text)) return text;
   if (!text.isWellFormed()) throw new TypeError('No canonical JSON for a string with an unpaired surrogate');
-  return JSON.stringify(text);
+  return JSON.stringify(text).slice(1, -1);
 }
 
 // Texts are concatenated in loops: lists of members to join double the memory that sealing an event allocates.
 
 function textOfArray(items: readonly unknown[], depth: number): string {
-  let text = '';
+  let text = '[';
   for (let i = 0; i < items.length; i += 1) text += (i === 0 ? '' : ',') + textOf(items[i], depth + 1);
-  return `[${text}]`;
+  return text + ']';
 }
 
 function textOfObject(object: Readonly<Record<string, unknown>>, depth: number): string {
-  let text = '';
+  let text = '{';
   for (const name of sorted(Object.keys(object))) {
-    text += (text === '' ? '' : ',') + textOfString(name) + ':' + textOf(object[name], depth + 1);
+    text += (text === '{' ? '"' : ',"') + escaped(name) + '":' + textOf(object[name], depth + 1);
   }
-  return `{${text}}`;
+  return text + '}';
 }
 
 /** Sorts names in place by insertion. `sort` of V8 allocates 0.2 KB for each list, and most objects have few names. */
