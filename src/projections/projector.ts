@@ -170,31 +170,45 @@ export class Projector {
         this.#caughtUp = true;
         onCaughtUp();
       } else {
-        await this.#fold(followed.event);
+        const { event } = followed;
+        this.#announce(event);
+        // Most events are from this instance, and need no promise.
+        const run = this.#foldedHere(event) ?? (await this.#fold(event));
+        this.#passOn(event, run);
         if (history.isFull) await history.flush();
       }
     }
   }
 
-  /** Advances past every event, whatever its category, so that waiting for the log's head does not depend on runs. */
-  async #fold(recorded: RecordedEvent): Promise<void> {
+  #announce(recorded: RecordedEvent): void {
     const category = categoryOf(recorded.stream);
-    const consumers = this.#consumers.filter(({ categories }) => categories?.includes(category) ?? true);
-    for (const consumer of consumers) consumer.onEventRecorded?.(recorded);
+    for (const consumer of this.#consumers) if (receives(consumer, category)) consumer.onEventRecorded?.(recorded);
+  }
+
+  /** Advances past every event, whatever its category, so that waiting for the log's head does not depend on runs. */
+  #passOn(recorded: RecordedEvent, run: RunState | null): void {
+    const category = categoryOf(recorded.stream);
+    for (const consumer of this.#consumers) {
+      if (!receives(consumer, category)) continue;
+      if (run !== null) consumer.onRunFolded?.(recorded, run);
+      consumer.onEventFolded?.(recorded);
+    }
+    this.#reach(recorded.position);
+  }
+
+  /** Folds an event. Returns the run after an event of a run, or null after any other or a corrupt one. */
+  async #fold(recorded: RecordedEvent): Promise<RunState | null> {
     try {
-      if (category === 'run') {
-        // Most events are from this instance, and need no promise.
-        const run = this.#foldedHere(recorded) ?? (await this.#foldRun(recorded));
-        if (run !== null) consumers.forEach((consumer) => consumer.onRunFolded?.(recorded, run));
-      } else if (category === 'blueprint') await this.#foldBlueprint(recorded);
-      else if (category === 'document') this.#foldDocument(recorded);
+      const category = categoryOf(recorded.stream);
+      if (category === 'run') return await this.#foldRun(recorded);
+      if (category === 'blueprint') await this.#foldBlueprint(recorded);
+      if (category === 'document') this.#foldDocument(recorded);
     } catch (error) {
       // A corrupt run, blueprint or document keeps its last valid state; others are not affected.
       if (!CORRUPTIONS.some((corruption) => error instanceof corruption)) throw error;
       this.#options.onFault(error);
     }
-    for (const consumer of consumers) consumer.onEventFolded?.(recorded);
-    this.#reach(recorded.position);
+    return null;
   }
 
   async #foldRun(recorded: RecordedEvent): Promise<RunState | null> {
@@ -252,6 +266,10 @@ export class Projector {
       waiter.resolve();
     }
   }
+}
+
+function receives({ categories }: EventConsumer, category: string): boolean {
+  return categories === undefined || categories.includes(category);
 }
 
 /** The corruption of the log that ended a subscription, or null if something else ended it. */
