@@ -65,9 +65,14 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
   try {
     const result = await execute(step, ask);
     if (result.kind === 'failed') return withUsage(result, calls);
-    const notes = { ...(dropped.length > 0 && { dropped }), ...(finish !== undefined && { finish }) };
-    const durationMs = Math.round(step.monotonicMs() - startedMs);
-    return { usage: calls.total, durationMs, ...notes, ...calls.several, ...result };
+    return {
+      usage: calls.total,
+      durationMs: Math.round(step.monotonicMs() - startedMs),
+      ...(dropped.length > 0 && { dropped }),
+      ...(finish !== undefined && { finish }),
+      ...calls.several,
+      ...result,
+    };
   } catch (error) {
     return withUsage({ kind: 'failed', failure: failureOf(error, step) }, calls);
   }

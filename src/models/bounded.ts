@@ -112,7 +112,7 @@ async function askThroughOutages(bounds: Bounds, request: ModelRequest, options:
     const pass = await breaker.enter(name, { outage, signal });
     try {
       const answered = await askInTurn(bounds, request, { options, pass });
-      if (answered !== null) return { ...answered.answer, waitedMs: answered.startedMs - askedMs };
+      if (answered !== null) return { waitedMs: answered.startedMs - askedMs, ...answered.answer };
     } catch (error) {
       if (!(error instanceof ModelFailed)) throw error;
       const failure = breaker.failureAfter(name, error, outage);
@@ -133,8 +133,9 @@ async function askInTurn(
 ): Promise<Answered | null> {
   const { model, system, semaphore } = bounds;
   const name = request.model ?? model.defaultModel;
+  const { signal } = options;
   try {
-    await semaphore.enter({ runId: options.runId, model: name }, options.signal);
+    await semaphore.enter({ runId: options.runId, model: name }, signal);
   } catch (error) {
     pass.report('unknown');
     throw error;
@@ -142,13 +143,15 @@ async function askInTurn(
   let startedMs: number | null = null;
   try {
     if (pass.isRevoked()) return null;
-    startedMs = await begun(options, system);
+    await options.mayBegin?.();
+    if (signal.aborted) throw callAborted(signal);
+    startedMs = system.monotonicMs();
     const answer = await askInTime(model, request, options, system);
     pass.report('answered');
     reportEnd(bounds, name, { error: null, startedMs });
     return { answer, startedMs };
   } catch (error) {
-    pass.report(outcomeOf(error, options.signal));
+    pass.report(outcomeOf(error, signal));
     if (startedMs !== null) reportEnd(bounds, name, { error, startedMs });
     throw error;
   } finally {
@@ -160,13 +163,6 @@ interface Answered {
   readonly answer: ModelAnswer;
   /** When the call began, on the monotonic clock. */
   readonly startedMs: number;
-}
-
-/** When a call with a slot begins, on the monotonic clock. @throws {ModelFailed} `aborted`: it was cancelled before */
-async function begun({ mayBegin, signal }: CallOptions, system: Pick<System, 'monotonicMs'>): Promise<number> {
-  await mayBegin?.();
-  if (signal.aborted) throw callAborted(signal);
-  return system.monotonicMs();
 }
 
 interface CallEnd {

@@ -26,8 +26,14 @@ export function sumOf(...counts: readonly (number | null)[]): number | null {
 export function totalUsage(
   usages: readonly ModelUsage[],
 ): Required<Omit<ModelUsage, 'costUsd'>> & Pick<ModelUsage, 'costUsd'> {
-  const total = (of: (usage: ModelUsage) => number | null | undefined): number | null =>
-    usages.length === 0 ? null : sumOf(...usages.map((each) => of(each) ?? null));
+  const total = (of: (usage: ModelUsage) => number | null | undefined): number | null => {
+    let sum: number | null = usages.length === 0 ? null : 0;
+    for (const each of usages) {
+      const count = of(each) ?? null;
+      sum = sum === null || count === null ? null : sum + count;
+    }
+    return sum;
+  };
   const costUsd = total((each) => each.costUsd);
   return {
     inputTokens: total((each) => each.inputTokens),
