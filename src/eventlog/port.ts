@@ -238,7 +238,7 @@ function isName(text: string): boolean {
 }
 
 function hasEqualIds(events: readonly NewEvent[]): boolean {
-  return new Set(events.map(({ id }) => id)).size < events.length;
+  return events.length > 1 && new Set(events.map(({ id }) => id)).size < events.length;
 }
 
 function checkSize(stream: string, events: readonly NewEvent[], metadata: readonly string[]): void {
