@@ -1,6 +1,6 @@
 /**
  * The command loop of every aggregate: read, decide, seal, append at the exact revision. It starts again after a
- * conflict.
+ * conflict. A live run is in memory, so its actor has a loop of its own, without the read.
  */
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { RevisionConflict } from '../eventlog/errors.js';

@@ -13,10 +13,10 @@ import { textsSent } from '../../council/attempt-calls.js';
 import type { Ask } from '../../council/executors.js';
 import { executeStep } from '../../council/step.js';
 import type { CallRecord } from '../../council/tools/call.js';
-import { LogClosed } from '../../eventlog/errors.js';
+import { LogClosed, RevisionConflict } from '../../eventlog/errors.js';
 import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
 import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
-import { handleCommand, sealAppend } from '../../eventsourcing/handle-command.js';
+import { sealAppend } from '../../eventsourcing/handle-command.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
 import type { ModelUsage } from '../../models/port.js';
@@ -118,8 +118,8 @@ export class RunActor {
   }
 
   /** Resolves once every command sent so far is handled. */
-  async settled(): Promise<void> {
-    await this.#commands.settled();
+  settled(): Promise<void> {
+    return this.#commands.settled();
   }
 
   /** Adopts the events that other instances have appended, after the commands queued before. */
@@ -182,18 +182,22 @@ export class RunActor {
   }
 
   /** On a conflict the run catches up and decides again, unless its actor has stopped meanwhile. */
-  #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
-    const snapshot = (): RunSnapshot | null => (this.#isStopped ? null : this.#live.getSnapshot());
-    return handleCommand({
-      read: (conflict) =>
-        conflict === null ? snapshot() : retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy).then(snapshot),
-      decide: (before) => before && decide(this.#chart, before, { command, context: decisionContext(this.#deps) }),
-      append: (pending) => this.#append(pending),
-    });
+  async #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
+    while (!this.#isStopped) {
+      const context = decisionContext(this.#deps);
+      const pending = decide(this.#chart, this.#live.getSnapshot(), { command, context });
+      try {
+        if (pending.facts.length > 0) await this.#append(pending);
+        return pending.facts;
+      } catch (error) {
+        if (!(error instanceof RevisionConflict)) throw error;
+        await retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy);
+      }
+    }
+    return null;
   }
 
-  async #append(pending: PendingEvents | null): Promise<readonly RunFact[] | null> {
-    if (pending === null || pending.facts.length === 0) return pending && pending.facts;
+  async #append(pending: PendingEvents): Promise<void> {
     const { facts, context } = pending;
     const { run } = this;
     const { log, ownAppends } = this.#deps;
@@ -204,7 +208,6 @@ export class RunActor {
     this.#applyDecision(sealed.recorded, { to });
     if (isRepeated) await this.#actOnNewest(pending.assignments);
     else this.#actAsOwner(pending.assignments);
-    return facts;
   }
 
   async #catchUp(): Promise<void> {
@@ -217,9 +220,8 @@ export class RunActor {
 
   /** Aborts attempts that are no longer active and executes those that have become active. */
   #act(assignments?: PendingEvents['assignments']): void {
-    const active = new Map(
-      this.run.progress.frontier.filter((each) => each.active).map((each) => [callOf(each), each]),
-    );
+    const active = new Map<string, FrontierNode>();
+    for (const each of this.run.progress.frontier) if (each.active) active.set(callOf(each), each);
     for (const [key, call] of this.#calls) {
       if (active.has(key)) continue;
       call?.abort(NO_LONGER_EXECUTED);
@@ -268,20 +270,22 @@ export class RunActor {
     // Waits for the commands in flight: one whose outcome is still unknown may end the run and abort this attempt.
     const mayBegin = (): Promise<void> => this.settled();
     const options = { runId, timeoutMs: node.timeoutMs, outage: at.outage, signal, mayBegin };
+    const { promptInput, rendered } = assigned ?? assignmentOf(run, at);
     const outcome = await executeStep({
       node,
-      ...(at.model !== null && { model: at.model }),
-      ...(assigned ?? assignmentOf(run, at)),
-      ask: askWith(model, options),
+      promptInput,
+      rendered,
       signal,
       monotonicMs: system.monotonicMs,
+      ask: askWith(model, options),
       costOf: (usage) => costed(at, usage, prices).costUsd,
       kit: { tools: tools.granted(grantedTools(at.tools)), record: (call) => this.#record(at, call), system },
+      tokenSink: () => tokens.sinkFor(runId, attemptOf(at)),
+      ...(at.model !== null && { model: at.model }),
       ...(run.spending !== null && {
         maxOutputTokens: outputLimitOf(node),
         reserve: (next: FurtherCall) => this.#reserve(at, next),
       }),
-      tokenSink: () => tokens.sinkFor(runId, attemptOf(at)),
     });
     if (signal.aborted) return;
     this.#calls.set(callOf(at), null);
