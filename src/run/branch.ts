@@ -77,9 +77,9 @@ export function joinBranches(
   joining: readonly Joining[],
   into: { readonly from: string | null; readonly by: string | null; readonly labelOf: (node: string) => string },
 ): Branch {
+  const [first] = joining;
+  if (first === undefined || joining.length === 1) return first?.branch ?? EMPTY_BRANCH;
   const branches = inOrder(joining);
-  const [first = EMPTY_BRANCH, ...others] = branches;
-  if (others.length === 0) return first;
   const forks = commonForks(branches);
   const fork = forks.at(-1);
   return {

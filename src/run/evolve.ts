@@ -29,11 +29,21 @@ type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.data.graph)): RunState {
   const { runId, state, inputTopic, godMode, executionMode, blueprintId, blueprintName } = event.data;
   const { graph, graphHash, limits, parent, bodyHash, actor = null } = event.data;
-  const council = { blueprintId, blueprintName, graphHash };
   return {
     runId,
     createdAt: event.at,
-    request: { inputTopic, godMode, executionMode, ...council, limits, parent, bodyHash, actor },
+    request: {
+      inputTopic,
+      godMode,
+      executionMode,
+      blueprintId,
+      blueprintName,
+      graphHash,
+      limits,
+      parent,
+      bodyHash,
+      actor,
+    },
     plan,
     head: headOf(event),
     phase: { status: 'pending' },
@@ -163,7 +173,7 @@ function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>
   const branch = branchInto(state, node, step);
   const stillRunning = progress.frontier.filter((each) => each.active || each.seat !== null);
   const [first] = stillRunning;
-  const begun: FrontierNode = { node, step, failures: 0, outage: null, ...started, branch, seat: null };
+  const begun: FrontierNode = { node, step, failures: 0, outage: null, branch, seat: null, ...started };
   const entered = data.member === undefined ? [begun] : seatsOf(state, begun);
   return {
     steps: Math.max(progress.steps, step + entered.length - 1),

@@ -40,7 +40,8 @@ export function afterOutput(
     return { branch: { ...branch, ...drafted }, scores, iterationCount: drafts };
   }
   if ('score' in output) {
-    return { ...scoredBranch(state, { node, branch, from, ...output }), iterationCount };
+    const { score, feedback } = output;
+    return { iterationCount, ...scoredBranch(state, { node, branch, from, score, feedback }) };
   }
   if ('analysis' in output) {
     const analysis = { value: output.analysis, order: orderShown };

@@ -107,7 +107,7 @@ export function firstFacts(
   request: RunRequestedData,
   options: { readonly context: DecisionContext; readonly hasSlot: boolean },
 ): FirstFacts {
-  const data = { ...request, pricesHash: options.context.pricesHash };
+  const data = { pricesHash: options.context.pricesHash, ...request };
   const first: RunFact = { type: 'RunRequested', data };
   if (!options.hasSlot) return { facts: [first], claimDecision: null };
   const { context } = options;

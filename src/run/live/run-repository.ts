@@ -150,7 +150,7 @@ export class RunRepository implements ActorHost {
     const { log, system, ownAppends, tasks } = this.#deps;
     const { chart, snapshot, claimDecision, waitsForRoom = false } = base;
     const before = snapshot?.context.run ?? null;
-    const sealed = sealAppend(this.#deps, { ...factsAfter(before?.head ?? null, runId, facts), ...decidedAt(base) });
+    const sealed = sealAppend(this.#deps, { ...decidedAt(base), ...factsAfter(before?.head ?? null, runId, facts) });
     const start = snapshot ?? chart.first(sealed.recorded[0]);
     const to = outcomeOf(base, { start, recorded: sealed.recorded });
     const run = to.context.run;
