@@ -1,8 +1,10 @@
 /** Delivers the events of runs to webhooks. */
 import { createHmac } from 'node:crypto';
-import { lookup } from 'node:dns/promises';
+import { Resolver, lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
 import type { Config } from '../config.js';
 import type { Door } from '../http/route.js';
+import { fieldOf } from '../system/untrusted.js';
 import { readDeliveries } from '../webhooks/deliveries.js';
 import { Dispatcher } from '../webhooks/dispatcher.js';
 import { Messages } from '../webhooks/message.js';
@@ -19,8 +21,35 @@ export interface Webhooks {
   stop(): Promise<void>;
 }
 
-/** The addresses of a host by the machine's own rules, such as /etc/hosts. */
-const resolveByMachine: Resolve = (hostname) => lookup(hostname, { all: true });
+/** How long a name server may take, in milliseconds, and how often it is asked. */
+const NAME_SERVER = { timeout: 2_000, tries: 2 };
+
+/**
+ * Asks the name servers. Names that they do not know may be in /etc/hosts; those are looked up as other programs do, in the
+ * threads that Node shares with files. A name server that hangs would hold these threads, so it is not asked there.
+ */
+function resolver(): Resolve {
+  const servers = new Resolver(NAME_SERVER);
+  return async (hostname) => {
+    if (isIP(hostname) !== 0 || isLoopbackName(hostname)) return await lookup(hostname, { all: true });
+    const [four, six] = await Promise.allSettled([servers.resolve4(hostname), servers.resolve6(hostname)]);
+    const found = [
+      ...(four.status === 'fulfilled' ? four.value.map((address) => ({ address, family: 4 })) : []),
+      ...(six.status === 'fulfilled' ? six.value.map((address) => ({ address, family: 6 })) : []),
+    ];
+    if (found.length > 0) return found;
+    for (const each of [four, six]) if (each.status === 'rejected' && isTimeout(each.reason)) throw each.reason;
+    return await lookup(hostname, { all: true });
+  };
+}
+
+function isLoopbackName(hostname: string): boolean {
+  return /^(?:.+\.)?localhost\.?$/i.test(hostname);
+}
+
+function isTimeout(error: unknown): boolean {
+  return fieldOf(error, 'code') === 'ETIMEOUT';
+}
 
 /** Reads the webhooks in the background, and delivers from then on. */
 export function startWebhooks(
@@ -29,14 +58,14 @@ export function startWebhooks(
   { system, logger, overrides = {} }: ContextDeps,
 ): Webhooks {
   const { log, instanceId, corruptRuns, members } = context;
-  const { resolveHost: resolve = resolveByMachine } = overrides;
+  const { resolveHost: resolve = resolver() } = overrides;
   const onFault = (err: unknown): void => logger.error({ err }, 'webhook: its record cannot be read');
   const store = new WebhookStore({ log, system, instanceId, onFault });
   const accepts = webhookAllowPrivate ? () => true : isPublicAddress;
   const dispatcher = new Dispatcher({
     ...{ log, system, instanceId, store, corruptRuns, members, logger, accepts },
     messages: new Messages({ log, corruptRuns }),
-    post: httpPost(resolve),
+    post: httpPost({ resolve, after: system.after }),
     hmac: (key, text) => createHmac('sha256', key).update(text).digest('base64'),
   });
   context.projector.subscribe(dispatcher);

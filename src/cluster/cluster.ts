@@ -53,9 +53,15 @@ export class Cluster {
     this.#orphanRecovery = new OrphanRecovery(options);
   }
 
-  /** Whether this instance has abandoned its runs. */
+  /** Whether this instance has abandoned its runs, or is about to. */
   get isFenced(): boolean {
-    return this.#isFenced;
+    return this.#isFenced || this.#isSilent;
+  }
+
+  /** Whether the log has acknowledged no heartbeat for so long that other instances may take the runs soon. */
+  get #isSilent(): boolean {
+    const { system, suspectAfterMs } = this.#options;
+    return system.monotonicMs() - this.#heartbeat.acknowledgedMs > FENCED_AFTER * suspectAfterMs;
   }
 
   /** Follows the runs of all instances from now on. `start` receives the unfinished runs from before. */
@@ -121,8 +127,8 @@ export class Cluster {
   }
 
   #check(): void {
-    const { system, suspectAfterMs, registry, failureDetector, instanceId, logger } = this.#options;
-    const isSilent = system.monotonicMs() - this.#heartbeat.acknowledgedMs > FENCED_AFTER * suspectAfterMs;
+    const { registry, failureDetector, instanceId, logger } = this.#options;
+    const isSilent = this.#isSilent;
     if (isSilent && !this.#isFenced) {
       logger.error({ instanceId }, 'heartbeats: the event log accepts none; abandoning all runs until it does');
       registry.abandon();

@@ -6,8 +6,7 @@
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { categoryOf } from '../eventlog/port.js';
 import { LogClosed, LogUnavailable, RevisionConflict } from '../eventlog/errors.js';
-import { appendFacts } from '../eventsourcing/handle-command.js';
-import { runIdOf, runStream } from '../run/events.js';
+import { runIdOf } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { semaphore } from '../system/async/semaphore.js';
 import { settledWithin } from '../system/async/deadline.js';
@@ -17,9 +16,11 @@ import type { System } from '../system/system.js';
 import type { AttemptDeps } from './attempt.js';
 import { attempt } from './attempt.js';
 import { Backlog } from './backlog.js';
-import type { Deliveries, Delivery } from './deliveries.js';
-import { claimedBy, evolveDeliveries, readDeliveries } from './deliveries.js';
-import { deliveringWebhookOf, deliveryEventReader, deliveryStream } from './events.js';
+import type { Claimed } from './claim.js';
+import { claimDeliveries } from './claim.js';
+import type { Delivery } from './deliveries.js';
+import { WebhookCorrupt } from './errors.js';
+import { deliveringWebhookOf, deliveryEventReader } from './events.js';
 import type { Messages } from './message.js';
 import { Outbox } from './outbox.js';
 import { retryDelivery } from './retry-delivery.js';
@@ -59,9 +60,11 @@ export class Dispatcher {
   readonly #deps: DispatcherDeps;
   /** By webhook, those that this instance delivers. */
   readonly #outboxes = new Map<string, Outbox>();
-  /** Last known owner of each webhook. */
-  readonly #owners = new Map<string, string | null>();
+  /** Last known owner of each webhook, if it has one. */
+  readonly #owners = new Map<string, string>();
   readonly #claiming = new Set<string>();
+  /** Webhooks whose deliveries cannot be read. */
+  readonly #corrupt = new Set<string>();
   readonly #claims = semaphore(MAX_CLAIMS);
   readonly #tasks = new TaskTracker();
   /** Position of the last event of a run from the subscription, or null before the first. */
@@ -152,11 +155,15 @@ export class Dispatcher {
   #check(): void {
     const { store, members } = this.#deps;
     this.#isCheckDue = false;
-    if (this.#tasks.isEnding || members.isFenced()) return;
+    if (this.#tasks.isEnding) return;
+    // What this instance knows of the deliveries may be out of date: it claims them again, if no other instance has.
+    const isFenced = members.isFenced();
     for (const [webhookId, outbox] of this.#outboxes) {
-      if (isActive(store.known(webhookId))) outbox.pump();
+      if (isActive(store.known(webhookId)) && !isFenced) outbox.pump();
       else this.#drop(outbox);
     }
+    for (const webhookId of this.#owners.keys()) if (store.known(webhookId) === null) this.#owners.delete(webhookId);
+    if (isFenced) return;
     for (const webhook of store.all()) {
       if (isActive(webhook) && this.#mayClaim(webhook.id)) void this.#tasks.track(this.#claim(webhook));
     }
@@ -169,13 +176,14 @@ export class Dispatcher {
 
   #mayClaim(webhookId: string): boolean {
     const { members } = this.#deps;
-    if (this.#outboxes.has(webhookId) || this.#claiming.has(webhookId)) return false;
-    return this.#isFree(this.#owners.get(webhookId) ?? null) && members.isInTurn(webhookId);
+    if (this.#outboxes.has(webhookId) || this.#claiming.has(webhookId) || this.#corrupt.has(webhookId)) return false;
+    const owner = this.#owners.get(webhookId);
+    return (owner === undefined || this.#isFree(owner)) && members.isInTurn(webhookId);
   }
 
-  #isFree(owner: string | null): boolean {
+  #isFree(owner: string): boolean {
     const { members, instanceId } = this.#deps;
-    return owner === null || owner === instanceId || members.isSuspect(owner);
+    return owner === instanceId || members.isSuspect(owner);
   }
 
   async #claim(webhook: Webhook): Promise<void> {
@@ -183,6 +191,7 @@ export class Dispatcher {
     try {
       await this.#claims.run(() => this.#claimNow(webhook));
     } catch (error) {
+      if (error instanceof WebhookCorrupt) this.#corrupt.add(webhook.id);
       this.#report(webhook.id, error);
     } finally {
       this.#claiming.delete(webhook.id);
@@ -191,33 +200,22 @@ export class Dispatcher {
   }
 
   async #claimNow(webhook: Webhook): Promise<void> {
-    const { log, instanceId } = this.#deps;
     const { id } = webhook;
-    if (this.#tasks.isEnding) return;
-    const before = await readDeliveries(log, id);
-    this.#owners.set(id, before.owner);
-    if (!this.#isFree(before.owner)) return;
-    const place = await this.#placeOf(webhook, before);
-    const stream = deliveryStream(id);
-    const after = { stream, subject: id, head: before.head, facts: [claimedBy(instanceId, before)] };
-    const { recorded, position } = await appendFacts(this.#deps, after, this.#tasks.signal);
-    const state = recorded.reduce((folded, event) => evolveDeliveries(folded, { ...event, position }), before);
-    this.#owners.set(id, instanceId);
-    if (this.#tasks.signal.aborted || !isActive(this.#deps.store.known(id))) return;
-    const outbox = this.#outboxFor(webhook, { state, place });
+    const { signal } = this.#tasks;
+    if (signal.aborted) return;
+    const claimed = await claimDeliveries(webhook, {
+      deps: this.#deps,
+      isFree: (owner) => this.#isFree(owner),
+      signal,
+    });
+    this.#owners.set(id, 'owner' in claimed ? claimed.owner : this.#deps.instanceId);
+    if ('owner' in claimed || this.#tasks.isEnding || !isActive(this.#deps.store.known(id))) return;
+    const outbox = this.#outboxFor(webhook, claimed);
     this.#outboxes.set(id, outbox);
     outbox.pump();
   }
 
-  /** The position of the last considered event. If it is lost, that of the registration: nothing may be omitted. */
-  async #placeOf({ registeredAt }: Webhook, { through }: Deliveries): Promise<Position> {
-    if (through === null) return registeredAt;
-    const range = { from: through.seq, max: 1 };
-    for await (const { position } of this.#deps.log.readStream(runStream(through.runId), range)) return position;
-    return registeredAt;
-  }
-
-  #outboxFor({ id }: Webhook, { state, place }: { readonly state: Deliveries; readonly place: Position }): Outbox {
+  #outboxFor({ id }: Webhook, { state, place }: Claimed): Outbox {
     const { log, system, instanceId, store, members } = this.#deps;
     const outbox = new Outbox(id, {
       state,
@@ -259,7 +257,8 @@ export class Dispatcher {
   #report(webhookId: string | null, err: unknown): void {
     const isExpected = [RevisionConflict, LogUnavailable, LogClosed].some((expected) => err instanceof expected);
     if (this.#tasks.isEnding || isExpected) return;
-    this.#deps.logger.error({ ...(webhookId !== null && { webhookId }), err }, 'webhook: failed; trying again');
+    const what = err instanceof WebhookCorrupt ? 'its deliveries are corrupt' : 'failed; trying again';
+    this.#deps.logger.error({ ...(webhookId !== null && { webhookId }), err }, `webhook: ${what}`);
   }
 }
 

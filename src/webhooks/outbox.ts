@@ -116,7 +116,10 @@ export class Outbox {
     if (isWanted) {
       this.#fresh = [...this.#fresh, { delivery: newDelivery(id, type, ref), ref }];
       this.pump();
-    } else if (this.#unrecorded >= PLACE_EVERY) void this.#record({ isForPlace: true });
+    } else if (this.#unrecorded >= PLACE_EVERY) {
+      this.#unrecorded = 0;
+      void this.#record({ isForPlace: true });
+    }
   }
 
   /** All events up to a position are considered. */

@@ -4,6 +4,7 @@ import type { IncomingMessage, RequestOptions } from 'node:http';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { orAborted } from '../system/async/deadline.js';
+import type { System } from '../system/system.js';
 
 /** The addresses of a host. Rejects if it has none. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
@@ -34,14 +35,23 @@ export class AddressRefused extends Error {
   }
 }
 
-/** Most bytes that are read of an answer's body, which has no meaning; then the connection is cut. */
+/**
+ * How much of an answer's body is read, in bytes and milliseconds, before the connection is cut. The body has no meaning,
+ * but some receivers report a connection that is cut before they have sent it.
+ */
 const MAX_ANSWER_BYTES = 64 * 1024;
+const MAX_ANSWER_MS = 1_000;
 
-/** @param resolve finds the addresses of a host anew for each request */
-export function httpPost(resolve: Resolve): Post {
+export interface HttpPostDeps {
+  /** Called anew for each request. */
+  readonly resolve: Resolve;
+  readonly after: System['after'];
+}
+
+export function httpPost({ resolve, after }: HttpPostDeps): Post {
   return async ({ url, accepts, signal, ...request }) => {
     const addresses = await orAborted(acceptedAddresses(url, { resolve, accepts }), signal);
-    return await sent(url, { ...request, signal, addresses });
+    return await sent(url, { ...request, signal, addresses, after });
   };
 }
 
@@ -59,15 +69,19 @@ export async function acceptedAddresses(
 
 interface Sending extends Pick<PostRequest, 'headers' | 'body' | 'signal'> {
   readonly addresses: readonly LookupAddress[];
+  readonly after: System['after'];
 }
 
-function sent(url: URL, { headers, body, signal, addresses }: Sending): Promise<PostAnswer> {
+function sent(url: URL, { headers, body, signal, addresses, after }: Sending): Promise<PostAnswer> {
   const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
     const options = { method: 'POST', headers, signal, agent: false, lookup: pinnedTo(addresses) } as const;
     request(url, options)
       .on('error', reject)
-      .on('response', (response) => void drained(response).then(() => resolve(answerOf(response))))
+      .on('response', (response) => {
+        resolve(answerOf(response));
+        drain(response, after);
+      })
       .end(body);
   });
 }
@@ -82,14 +96,17 @@ function pinnedTo(addresses: readonly LookupAddress[]): NonNullable<RequestOptio
   };
 }
 
-/** Reads the answer to its end, so that the receiver sees no broken connection; cuts a long one. */
-function drained(response: IncomingMessage): Promise<void> {
+/** Reads the body of an answer, within limits. */
+function drain(response: IncomingMessage, after: System['after']): void {
   let bytes = 0;
-  response.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) response.destroy();
-  });
-  return new Promise((resolve) => response.on('error', () => undefined).on('close', resolve));
+  const cancelCut = after(MAX_ANSWER_MS, () => response.destroy());
+  response
+    .on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > MAX_ANSWER_BYTES) response.destroy();
+    })
+    .on('error', () => undefined)
+    .on('close', cancelCut);
 }
 
 function answerOf({ statusCode = 0, headers }: IncomingMessage): PostAnswer {

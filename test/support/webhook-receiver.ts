@@ -31,8 +31,8 @@ export function answers(status: number, headers: Readonly<Record<string, string>
   return (response) => void response.writeHead(status, headers).end();
 }
 
-/** Starts one on a free port. Answers 204 unless told otherwise. */
-export async function startReceiver(answering: Answering = answers(204)): Promise<Receiver> {
+/** Starts one, on a free port unless a port is given. */
+export async function startReceiver(answering: Answering = answers(204), at = 0): Promise<Receiver> {
   const received: Received[] = [];
   const checks = new Set<() => void>();
   let answer = answering;
@@ -53,7 +53,7 @@ export async function startReceiver(answering: Answering = answers(204)): Promis
     });
     request.on('error', () => undefined);
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(at, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
@@ -73,6 +73,7 @@ export async function startReceiver(answering: Answering = answers(204)): Promis
         check();
       }),
     async stop() {
+      if (!server.listening) return;
       const closed = once(server, 'close');
       server.close();
       server.closeAllConnections();

@@ -1,0 +1,55 @@
+/** Makes this instance the one that delivers a webhook. */
+import type { Position } from '../eventlog/port.js';
+import type { AppendDeps } from '../eventsourcing/handle-command.js';
+import { appendFacts } from '../eventsourcing/handle-command.js';
+import { runStream } from '../run/events.js';
+import type { Deliveries } from './deliveries.js';
+import { claimedBy, evolveDeliveries, readDeliveries } from './deliveries.js';
+import { deliveryStream } from './events.js';
+import type { Webhook } from './state.js';
+
+/** Deliveries that this instance owns, and the position up to which the log is considered. */
+export interface Claimed {
+  readonly state: Deliveries;
+  readonly place: Position;
+}
+
+/**
+ * Claims the deliveries of a webhook in their stream. Resolves with their owner if that may not be replaced.
+ *
+ * @param isFree whether an owner may be replaced
+ * @throws {RevisionConflict} another instance was first
+ * @throws {WebhookCorrupt | LogUnavailable}
+ */
+export async function claimDeliveries(
+  webhook: Webhook,
+  { deps, isFree, signal }: ClaimOptions,
+): Promise<Claimed | { readonly owner: string }> {
+  const { log, instanceId } = deps;
+  const { id } = webhook;
+  const before = await readDeliveries(log, id);
+  if (before.owner !== null && !isFree(before.owner)) return { owner: before.owner };
+  const place = await placeOf(webhook, before, deps);
+  const fact = claimedBy(instanceId, before);
+  const after = { stream: deliveryStream(id), subject: id, head: before.head, facts: [fact] };
+  const { recorded, position } = await appendFacts(deps, after, signal);
+  return { place, state: recorded.reduce((state, event) => evolveDeliveries(state, { ...event, position }), before) };
+}
+
+export interface ClaimOptions {
+  readonly deps: AppendDeps;
+  readonly isFree: (owner: string) => boolean;
+  readonly signal: AbortSignal;
+}
+
+/** The position of the last considered event. If it is lost, that of the registration: nothing may be omitted. */
+async function placeOf(
+  { registeredAt }: Webhook,
+  { through }: Deliveries,
+  { log }: Pick<AppendDeps, 'log'>,
+): Promise<Position> {
+  if (through === null) return registeredAt;
+  const range = { from: through.seq, max: 1 };
+  for await (const { position } of log.readStream(runStream(through.runId), range)) return position;
+  return registeredAt;
+}
