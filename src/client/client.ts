@@ -15,6 +15,7 @@ import { Run } from './run.js';
 import { Runs } from './runs.js';
 import type { ClientSystem } from './system.js';
 import { hostSystem } from './system.js';
+import { Webhooks } from './webhooks.js';
 import type { WebSocketClass } from './web-socket.js';
 import { hostWebSocket } from './web-socket.js';
 
@@ -39,6 +40,7 @@ export class CouncilClient {
   readonly documents: Documents;
   readonly keys: Keys;
   readonly session: Session;
+  readonly webhooks: Webhooks;
   readonly #api: Api;
 
   /** Sends nothing. @throws {TypeError} the address or the key is malformed */
@@ -60,6 +62,7 @@ export class CouncilClient {
     this.documents = new Documents(api);
     this.keys = new Keys(api);
     this.session = new Session(api);
+    this.webhooks = new Webhooks(api);
   }
 
   /** A run by its id. Sends nothing. */
@@ -119,6 +122,7 @@ export type { ChangeOptions, TaggedBlueprint, VersionsOptions } from './blueprin
 export type { CursorStream } from './cursor-stream.js';
 export type { FeedEvent, FeedOptions } from './feed.js';
 export type { AddKeyOptions, KeyEventsOptions } from './access.js';
+export type { RegisterOptions } from './webhooks.js';
 export type { ChunkOptions, SearchOptions, UploadOptions } from './documents.js';
 export type { CallOptions } from './http.js';
 export type { RetryOptions, RetryWait } from './retry.js';
@@ -167,4 +171,7 @@ export type {
   TokenMessage,
   UploadResult,
   Verification,
+  Webhook,
+  WebhookDelivery,
+  WebhookMessage,
 } from '../generated/schemas.js';

@@ -280,3 +280,20 @@ describe('The address of a webhook', () => {
     expect(asked.filter((host) => host === 'changing.example')).to.have.length(3);
   });
 });
+
+describe('The connection to a receiver', () => {
+  it('goes to the address that was checked, whatever the name means elsewhere', async () => {
+    const receiver = await startReceiver();
+    const resolveHost = (): Promise<readonly LookupAddress[]> => Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
+    const service = await startService({ model: instantModel(), webhookAllowPrivate: true, resolveHost });
+    const rest = restClient(service.url);
+    const url = `http://hooks.invalid:${receiver.port}/hook?team=7`;
+    expect((await rest.post('/api/webhooks', { url })).status).to.equal(201);
+    await rest.start();
+    await receiver.until((all) => all.length === 1);
+    const [received] = receiver.received;
+    expect([received?.path, received?.headers.host]).to.deep.equal(['/hook?team=7', `hooks.invalid:${receiver.port}`]);
+    await service.stop();
+    await receiver.stop();
+  });
+});
