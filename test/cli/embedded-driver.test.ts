@@ -78,7 +78,7 @@ describe('council run in this process', () => {
     const service = await startService({ dataDir: bench.dataDir });
     try {
       const ended = await bench.run([TOPIC]);
-      expect(ended).to.include({ code: 1, stdout: '' });
+      expect(ended).to.include({ code: 5, stdout: '' });
       expect(ended.stderr.trimEnd().split('\n')).to.have.lengthOf(1);
       expect(ended.stderr).to.include(`process ${process.pid}`).and.include('--url');
     } finally {

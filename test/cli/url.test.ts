@@ -87,12 +87,14 @@ describe('council run --url', () => {
     expect(ended.stderr).to.include('Paused before reader');
   });
 
-  it('exits 1 with one line when no service runs at the address', async () => {
+  it('exits 3 with one line when no service runs at the address', async () => {
     service = await startService();
     await service.stop();
     const ended = await bench.run([TOPIC, '--url', service.url]);
-    expect(ended).to.include({ code: 1, stdout: '' });
-    expect(ended.stderr).to.equal(`Cannot reach the service at ${service.url}: is it running?\n`);
+    expect(ended).to.include({ code: 3, stdout: '' });
+    expect(ended.stderr).to.equal(
+      `Cannot reach the service at ${service.url}: is it running? Start it with council serve, or leave out --url to run here\n`,
+    );
   });
 
   it('says that the connection is lost, and ends soon if it cannot cancel the run', async () => {

@@ -4,8 +4,7 @@ import type { System } from '../../system/system.js';
 import { nodeSystem } from '../../system/system.js';
 import { readConfig, readCouncilKey } from '../../config.js';
 import { openDataDirectory } from '../../app/data-directory.js';
-import { ConfigInvalid } from '../../errors.js';
-import { DataDirHeld, isWriteFailed } from '../../eventlog/errors.js';
+import { isWriteFailed } from '../../eventlog/errors.js';
 import type { RunResult, RunUsage } from '../../generated/schemas.js';
 import { openSchemas } from '../../api/schemas.js';
 import { routedModel } from '../../models/providers.js';
@@ -19,7 +18,7 @@ import type { EmbeddedOptions } from './embedded-driver.js';
 import type { RemoteOptions } from './remote-driver.js';
 import type { RunArguments } from './run-request.js';
 import { readRunRequest } from './run-request.js';
-import { CouncilError as ServiceError } from '../../client/errors.js';
+import { UnreachableError } from '../../client/errors.js';
 import type { CouncilOutcome } from './run-council.js';
 import { writeResult, runCouncil } from './run-council.js';
 import { BUDGET_ENDS } from '../../run/budget/end.js';
@@ -32,7 +31,7 @@ import type { Progress } from '../terminal/progress.js';
 import { openProgress } from '../terminal/progress.js';
 import type { CommandProcess } from './command.js';
 import { HELP, parseWords, serviceUrl } from './command.js';
-import { ArgumentInvalid, EXIT, UsageFault, messageOf } from './exit-codes.js';
+import { EXIT, UsageFault, exitOfError, messageOf } from './exit-codes.js';
 
 const USAGE = `Usage: council run "<topic>" [options]
 
@@ -51,7 +50,8 @@ Runs a council on a topic. Progress goes to standard error, the final draft alon
   --help            show this text
 
 Without --url the run uses DATA_DIR and the settings of the service from the environment.
-Exit code: 0 completed, 1 failed, cancelled or left undecided, 2 wrong usage.`;
+Exit code: 0 completed, 1 failed, cancelled or left undecided, 2 wrong usage, 3 no service at URL, 5 another process
+holds DATA_DIR.`;
 
 const OPTIONS = {
   ...HELP,
@@ -204,12 +204,10 @@ function amountsOf({ input_tokens: inputTokens, output_tokens: outputTokens, cos
   return { inputTokens, outputTokens, costUsd };
 }
 
-/** Reports an error and returns the exit code: 2 for wrong words, arguments, settings or keys, else 1. */
+/** Reports an error and returns the exit code. */
 function refuse(error: unknown, { stderr }: CommandProcess): number {
-  const text = messageOf(error, { usage: USAGE, takesUrl: false });
-  const hint = error instanceof DataDirHeld ? '; if it is the service, use it with --url http://HOST:PORT' : '';
+  const text = messageOf(error, { usage: USAGE, takesUrl: true });
+  const hint = error instanceof UnreachableError ? ' Start it with council serve, or leave out --url to run here' : '';
   stderr.write(`${printable(text)}${hint}\n`);
-  const isUsage = [UsageFault, ArgumentInvalid, ConfigInvalid].some((kind) => error instanceof kind);
-  const isShutOut = error instanceof ServiceError && [401, 403, 422].includes(error.status ?? 0);
-  return isUsage || isShutOut ? EXIT.usage : EXIT.failed;
+  return exitOfError(error);
 }
