@@ -1,5 +1,5 @@
-/** Warnings about settings that have no effect: misspelt ones, models of providers that are not configured, missing keys. */
-import type { ProviderSettings } from './config-providers.js';
+/** Warnings about settings that have no effect: misspelt ones, those that need another setting, missing keys. */
+import type { Providers, ProviderSettings } from './config-providers.js';
 
 /**
  * One line for each variable that is probably meant as a setting and has no effect, and for each missing key.
@@ -9,7 +9,7 @@ import type { ProviderSettings } from './config-providers.js';
 export function settingWarnings(
   environment: Readonly<Record<string, string | undefined>>,
   known: ReadonlySet<string>,
-  configured: readonly ProviderSettings[],
+  { configured, default: provider }: Providers,
 ): readonly string[] {
   const names = Object.keys(environment).filter((name) => environment[name] && /^\w+$/.test(name));
   const unset = [...known].filter((name) => !environment[name]);
@@ -22,6 +22,10 @@ export function settingWarnings(
   function nameWarning(name: string): readonly string[] {
     const meant = known.has(name) ? undefined : unset.find((each) => isMeant(each, name));
     if (meant !== undefined) return [`${name} has no effect: the name of the setting is ${meant}`];
+    const missing = unset.find((each) => each === NEEDED.get(name));
+    if (missing !== undefined) return [`${name} has no effect: set ${missing} too`];
+    if (name === 'OFFLINE_LATENCY_MS' && provider !== 'offline')
+      return [`${name} slows only nodes that name the offline model: the default provider is ${provider}`];
     const prefix = /^([A-Z]+)_(?:EMBEDDING_)?MODEL$/.exec(name)?.[1] ?? '';
     const isUsed = configured.some((each) => each.name.toUpperCase() === prefix);
     if (isUsed || !known.has(`${prefix}_BASE_URL`)) return [];
@@ -34,9 +38,28 @@ function keyWarning({ name, settings: { key } }: ProviderSettings): string {
   return `PROVIDERS_FILE.${name}.key_env names ${key}, which is not set: its calls carry no key`;
 }
 
-/** Whether a name is a usual other name of a setting, or differs in underscores, case or one character. */
+/** Settings that have an effect only beside another one. */
+const NEEDED: ReadonlyMap<string, string> = new Map([
+  ['EVENTSTORE_PREFIX', 'EVENTSTORE_URL'],
+  ['HEARTBEAT_MS', 'EVENTSTORE_URL'],
+  ['SUSPECT_AFTER_MS', 'EVENTSTORE_URL'],
+  ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_ENDPOINT'],
+]);
+
+/** Names that other programs give a setting, beyond those that `compact` changes. */
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ['OLLAMA_HOST', 'OLLAMA_BASE_URL'],
+  ['LLM_PROVIDER', 'MODEL_PROVIDER'],
+  ['DEFAULT_PROVIDER', 'MODEL_PROVIDER'],
+  ['EVENTSTORE_CONNECTION_STRING', 'EVENTSTORE_URL'],
+  ['EVENTSTOREDB_URL', 'EVENTSTORE_URL'],
+  ['KURRENTDB_URL', 'EVENTSTORE_URL'],
+]);
+
+/** Whether a name is a usual other name of a setting, has no unit, or differs in underscores, case or one character. */
 function isMeant(setting: string, name: string): boolean {
   const [wanted, given] = [setting.replaceAll('_', ''), compact(name)];
+  if (OTHER_NAMES.get(name) === setting || wanted === `${given}MS`) return true;
   return (
     wanted === given || (wanted.length >= MIN_NEAR_CHARS && isNear(wanted, name.replaceAll('_', '').toUpperCase()))
   );

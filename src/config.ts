@@ -163,7 +163,7 @@ export function readConfig(environment: Environment, readText = readTextFile): C
     webhookAllowPrivate: oneOf(variable('WEBHOOK_ALLOW_PRIVATE'), ['on', 'off'], 'off') === 'on',
     logLevel: oneOf(variable('LOG_LEVEL'), ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
   };
-  return { ...config, warnings: settingWarnings(environment, known, modelProviders.configured) };
+  return { ...config, warnings: settingWarnings(environment, known, modelProviders) };
 }
 
 /** The key that the terminal sends to a running service, or null if none is set. @throws {ConfigInvalid} */

@@ -470,6 +470,13 @@ describe('Settings', () => {
           ['PRICE_FILE', 'PRICES_FILE'],
           ['MAX_MODEL_CALL', 'MAX_MODEL_CALLS'],
         ],
+        ...[
+          ['OLLAMA_HOST', 'OLLAMA_BASE_URL'],
+          ['OFFLINE_LATENCY', 'OFFLINE_LATENCY_MS'],
+          ['MODEL_TIMEOUT', 'MODEL_TIMEOUT_MS'],
+          ['LLM_PROVIDER', 'MODEL_PROVIDER'],
+          ['EVENTSTOREDB_URL', 'EVENTSTORE_URL'],
+        ],
       ].map(
         ([name = '', setting = '']) =>
           [{ [name]: KEY }, `${name} has no effect: the name of the setting is ${setting}`] as const,
@@ -477,6 +484,16 @@ describe('Settings', () => {
       [{ OPENAI_MODEL: 'm' }, 'OPENAI_MODEL has no effect: set OPENAI_API_KEY or OPENAI_BASE_URL too'],
       [{ GROQ_MODEL: 'm', GEMINI_API_KEY: KEY }, 'GROQ_MODEL has no effect: set GROQ_API_KEY or GROQ_BASE_URL too'],
       [{ OLLAMA_MODEL: 'm' }, 'OLLAMA_MODEL has no effect: set OLLAMA_BASE_URL too'],
+      [{ EVENTSTORE_PREFIX: 'p' }, 'EVENTSTORE_PREFIX has no effect: set EVENTSTORE_URL too'],
+      [{ HEARTBEAT_MS: '500' }, 'HEARTBEAT_MS has no effect: set EVENTSTORE_URL too'],
+      [
+        { OTEL_EXPORTER_OTLP_HEADERS: 'a=b' },
+        'OTEL_EXPORTER_OTLP_HEADERS has no effect: set OTEL_EXPORTER_OTLP_ENDPOINT too',
+      ],
+      [
+        { OFFLINE_LATENCY_MS: '50', GEMINI_API_KEY: KEY },
+        'OFFLINE_LATENCY_MS slows only nodes that name the offline model: the default provider is gemini',
+      ],
     ];
     for (const [environment, warning] of rows) {
       it(`${Object.keys(environment)[0]} and what is right`, () => {
@@ -487,7 +504,7 @@ describe('Settings', () => {
     it('no variable that is set rightly, or is of another program', () => {
       const others = [
         'HOSTNAME',
-        'OLLAMA_HOST',
+        'OLLAMA_KEEP_ALIVE',
         'DATABASE_URL',
         'HOME',
         'PATH',
@@ -499,6 +516,8 @@ describe('Settings', () => {
         Object.fromEntries(others.map((name) => [name, 'x'])),
         { OPENAI_API_KEY: KEY, OPENAI_KEY: KEY, OPENAI_MODEL: 'm', OPENAI_EMBEDDING_MODEL: 'e' },
         { https_proxy: 'http://a', HTTPS_PROXY: 'http://a', ALL_PROXY: 'http://a', FTP_PROXY: 'http://a' },
+        { OLLAMA_HOST: '0.0.0.0', OLLAMA_BASE_URL: 'http://a', OLLAMA_MODEL: 'm' },
+        { OFFLINE_LATENCY_MS: '50' },
         { COHERE_API_KEY: KEY, TOGETHER_API_KEY: KEY, COUNCIL_KEY: KEY, COUNCIL_URL: 'http://a' },
       ]) {
         expect(readConfig(environment).warnings).to.deep.equal([]);
