@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import { CouncilClient } from '../../src/client/client.js';
 import { budgetPauseText, limitsIn, suggestedLimits } from '../../src/console/record/budget.js';
 import type { BudgetStatus } from '../../src/generated/schemas.js';
+import { allOf } from '../support/all-of.js';
 import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import { factsOf, recordOf } from '../support/record-of.js';
 import type { RunningService } from '../support/running-service.js';
@@ -82,6 +83,25 @@ describeInBrowser('A budget in the console', (browser) => {
     await page.getByText('Rejected at the pause for the budget').first().waitFor();
     expect(await page.getByText('God Mode').count()).to.equal(0);
     expect(await decisionOn(run.id)).to.deep.equal([['reject', undefined]]);
+  });
+
+  it('of a fork is shown with that of its run, and is another one if it is changed', async () => {
+    const run = await pausedRun();
+    const page = await browser.open(urlOf(`runs/${run.id}`));
+    await page.getByRole('button', { name: 'Fork here' }).click();
+    const dialog = page.getByRole('dialog');
+    const tokens = dialog.getByRole('textbox', { name: 'Budget in tokens' });
+    expect(await tokens.inputValue()).to.equal('100');
+    await tokens.fill('');
+    await dialog.getByText('Enter a limit in dollars or tokens.').waitFor();
+    expect(await dialog.getByRole('button', { name: 'Start fork' }).isDisabled()).to.equal(true);
+    await tokens.fill('90000');
+    expect(await faultsIn(page)).to.deep.equal([]);
+    await dialog.getByRole('button', { name: 'Start fork' }).click();
+    await page.getByText('of 90000 tokens').waitFor();
+    const [fork] = await allOf(council.runs.list({ parent: run.id }));
+    const [requested] = factsOf(await recordOf(service.context.log, fork?.id ?? ''), 'RunRequested');
+    expect(requested?.budget).to.deep.equal({ usd: null, tokens: 90_000, onExceeded: 'pause' });
   });
 
   it('that finished a run is named as its end on its page', async () => {

@@ -15,6 +15,11 @@ export type LimitFaults = Partial<Readonly<Record<Limit, string>>>;
 
 export const NO_LIMITS: TypedLimits = { usd: '', tokens: '' };
 
+/** Limits as the fields show them. */
+export function typedLimits({ usd, tokens }: Readonly<Record<Limit, number | null>>): TypedLimits {
+  return { usd: usd === null ? '' : String(usd), tokens: tokens === null ? '' : String(tokens) };
+}
+
 /** What is spent of the budget of a run that is paused for it, and what it needs. */
 export function budgetPauseText(status: BudgetStatus): string {
   const { usd, tokens, needed_usd: neededUsd = null, needed_tokens: neededTokens = 0 } = status;

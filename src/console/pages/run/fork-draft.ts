@@ -1,5 +1,7 @@
 /** The fields of a fork, and the changes to send: only fields that differ from the event. */
 import type { ForkRequest } from '../../../generated/schemas.js';
+import type { LimitFaults, TypedLimits } from '../../record/budget.js';
+import { limitsIn, typedLimits } from '../../record/budget.js';
 import type { RunRecord } from '../../record/run-record.js';
 import type { Edit } from '../inbox/edit.js';
 import { editOf, overrideOf } from '../inbox/edit.js';
@@ -9,6 +11,8 @@ export interface ForkDraft extends Edit {
   /** The limit of node executions, as typed. */
   readonly bound: string;
   readonly nodes: readonly ForkNode[];
+  /** The limits of its budget, or null if the run has none. */
+  readonly limits: TypedLimits | null;
 }
 
 export interface ForkNode {
@@ -36,6 +40,7 @@ export function draftOf(record: RunRecord, at: number): ForkDraft {
       next_nodes: [...nextNodes],
     }),
     bound: String(state.request.limits.maxNodeExecutions),
+    limits: state.spending === null ? null : typedLimits(state.spending.budget),
     nodes: state.plan.graph.nodes.map(({ id, label, systemPrompt, model = '' }) => ({
       id,
       label,
@@ -43,6 +48,20 @@ export function draftOf(record: RunRecord, at: number): ForkDraft {
       model,
     })),
   };
+}
+
+/** The budget to send, or `undefined` if it is that of the run. @param record that the fork continues */
+export function budgetOf(before: ForkDraft, after: ForkDraft, record: RunRecord): ForkRequest['budget'] {
+  if (after.limits === null || JSON.stringify(after.limits) === JSON.stringify(before.limits)) return undefined;
+  const onExceeded = record.stateAt(0)?.spending?.budget.onExceeded;
+  return { ...limitsIn(after.limits).limits, ...(onExceeded !== undefined && { on_exceeded: onExceeded }) };
+}
+
+/** What is wrong with the limits: a run with a budget has at least one. */
+export function limitFaults({ limits }: ForkDraft): LimitFaults {
+  if (limits === null) return {};
+  const isEmpty = limits.usd.trim() === '' && limits.tokens.trim() === '';
+  return isEmpty ? { tokens: 'Enter a limit in dollars or tokens.' } : limitsIn(limits).faults;
 }
 
 /** The changes to send, or `undefined` if there are none. */

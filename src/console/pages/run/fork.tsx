@@ -2,12 +2,14 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { ForkRequest } from '../../../generated/schemas.js';
+import type { TypedLimits } from '../../record/budget.js';
 import { countOf } from '../../record/counts.js';
 import { usageText } from '../../record/usage-text.js';
 import { council } from '../../shell/council.js';
 import { navigateFromHere, pageUrl } from '../../shell/router.js';
 import { may, lockIfUnauthorized } from '../../shell/session.js';
 import { toast } from '../../shell/toasts.js';
+import { LimitFields } from '../../ui/budget-fields.js';
 import { Button, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { useResource } from '../../ui/resource.js';
@@ -15,7 +17,7 @@ import { errorText } from '../../ui/states.js';
 import { invalidNumbers } from '../inbox/edit.js';
 import { StateFields } from '../inbox/state-fields.js';
 import type { ForkDraft } from './fork-draft.js';
-import { changesOf, draftOf } from './fork-draft.js';
+import { budgetOf, changesOf, draftOf, limitFaults } from './fork-draft.js';
 import type { RunStore } from './store.js';
 
 /** The button that opens the dialog, for keys that may start runs. */
@@ -48,7 +50,9 @@ function ForkDialog({ store, at, onClose }: ForkDialogProps) {
   const isBusy = useSignal(false);
   const fault = useSignal<string | null>(null);
   const changes = changesOf(original, draft.value);
-  const isReadable = Object.keys(invalidNumbers(draft.value)).length === 0;
+  const budget = budgetOf(original, draft.value, store.record);
+  const faults = { ...invalidNumbers(draft.value), ...limitFaults(draft.value) };
+  const isReadable = Object.keys(faults).length === 0;
   const change = (fields: Partial<ForkDraft>): void => void (draft.value = { ...draft.value, ...fields });
 
   async function start(): Promise<void> {
@@ -56,7 +60,7 @@ function ForkDialog({ store, at, onClose }: ForkDialogProps) {
     fault.value = null;
     const go = navigateFromHere();
     try {
-      const fork = await council.run(store.source.id).fork({ at, changes });
+      const fork = await council.run(store.source.id).fork({ at, changes, budget });
       onClose();
       toast(`Forked the run at event ${at}`, 'good');
       go(pageUrl(['runs', fork.id]));
@@ -83,7 +87,7 @@ function ForkDialog({ store, at, onClose }: ForkDialogProps) {
       }
     >
       <p class="muted">A new run continues from this event with your changes. This run does not change.</p>
-      {isReadable && <Cost {...{ store, at, changes }} />}
+      {isReadable && <Cost {...{ store, at, changes, budget }} />}
       <ForkFields draft={draft.value} change={change} />
       {fault.value !== null && (
         <p class="notice bad break" role="alert">
@@ -104,6 +108,7 @@ function ForkFields({ draft, change }: FieldsProps) {
     <>
       <StateFields edit={draft} faults={invalidNumbers(draft)} onType={change} />
       <NodeFields {...{ draft, change }} />
+      {draft.limits !== null && <BudgetOfFork {...{ draft, change }} limits={draft.limits} />}
       <TextBox
         label="Limit of steps"
         hint="The run fails beyond this number."
@@ -113,6 +118,23 @@ function ForkFields({ draft, change }: FieldsProps) {
         onType={(value) => change({ bound: value })}
       />
     </>
+  );
+}
+
+const LIMIT_LABELS = { usd: 'Budget in US dollars', tokens: 'Budget in tokens' } as const;
+
+function BudgetOfFork({ draft, limits, change }: FieldsProps & { readonly limits: TypedLimits }) {
+  return (
+    <fieldset class="fork-group">
+      <legend>Budget</legend>
+      <p class="small muted">The fork has spent nothing of it.</p>
+      <LimitFields
+        labels={LIMIT_LABELS}
+        typed={limits}
+        faults={limitFaults(draft)}
+        onType={(typed) => change({ limits: { ...limits, ...typed } })}
+      />
+    </fieldset>
   );
 }
 
@@ -152,13 +174,14 @@ interface CostProps {
   readonly store: RunStore;
   readonly at: number;
   readonly changes: ForkRequest['changes'];
+  readonly budget: ForkRequest['budget'];
 }
 
 /** The cost from a dry run, or why the fork is refused. */
-function Cost({ store, at, changes }: CostProps) {
-  const { state } = useResource(JSON.stringify([store.source.id, at, changes]), async (signal) => {
+function Cost({ store, at, changes, budget }: CostProps) {
+  const { state } = useResource(JSON.stringify([store.source.id, at, changes, budget]), async (signal) => {
     await delay(300, signal);
-    return await council.run(store.source.id).fork({ at, changes }, { dryRun: true, signal });
+    return await council.run(store.source.id).fork({ at, changes, budget }, { dryRun: true, signal });
   });
   const { value: found } = state;
   const spent = store.record.snapshotAt(at)?.usage;
