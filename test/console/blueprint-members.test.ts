@@ -87,6 +87,23 @@ describeInBrowser('The editor of a council with several minds', (browser) => {
     expect(await run.result()).to.include({ status: 'completed' });
   });
 
+  it('suggests the default model of each provider for nodes and members, and takes any other', async () => {
+    const { id } = await council.blueprints.create({ name: 'Jury', nodes: [{ id: 'jury', label: 'Jury' }] });
+    const page = await browser.open(urlOf(id));
+    await node(page, 'Jury').click();
+    const model = page.getByLabel('Model', { exact: true });
+    const list = `datalist#${await model.getAttribute('list')}`;
+    await page.locator(`${list} option[value="offline/offline-1"]`).waitFor({ state: 'attached' });
+    await page.getByLabel('Role').selectOption('Jury: a critic with several members');
+    await page.locator('summary', { hasText: 'Member 1' }).click();
+    const ofMember = page.getByRole('group', { name: 'Member 1' }).getByLabel('Member model');
+    expect(await ofMember.getAttribute('list')).to.equal(await model.getAttribute('list'));
+    await model.fill('far/away');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Saved as version 2').waitFor();
+    expect((await council.blueprints.get(id)).nodes[0]?.model).to.equal('far/away');
+  });
+
   it('makes a jury by mouse: members are added, moved, edited and removed', async () => {
     const { id } = await council.blueprints.create({
       name: 'Jury',

@@ -130,6 +130,8 @@ export interface TextBoxProps extends Omit<FieldProps, 'children'> {
   readonly max?: number;
   readonly step?: 'any';
   readonly autocomplete?: 'off' | 'current-password';
+  /** The id of a `<datalist>` with suggestions. */
+  readonly list?: string;
   readonly spellcheck?: boolean;
   readonly readOnly?: boolean;
   readonly onBlur?: () => void;

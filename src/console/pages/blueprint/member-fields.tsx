@@ -5,6 +5,7 @@ import { Button, Check } from '../../ui/controls.js';
 import type { Change } from './draft.js';
 import { NamesField, NumberField, TextField } from './fields.js';
 import { IdField } from './id-field.js';
+import { MODEL_NAMES } from './model-names.js';
 import type { Member } from './members.js';
 import {
   MOST_MEMBERS,
@@ -174,6 +175,7 @@ function Fields({ editor, member, members, path, set }: FieldsProps) {
         {...shared('model')}
         label="Member model"
         placeholder={OF_NODE}
+        list={MODEL_NAMES}
         value={member.model ?? ''}
         onEdit={(text) => set({ model: textOr(text) }, 'model')}
       />

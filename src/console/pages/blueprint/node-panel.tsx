@@ -6,6 +6,7 @@ import { Button, Check, Select } from '../../ui/controls.js';
 import type { Change } from './draft.js';
 import { idFault, withEdge, withNodeChanged, withNodeRenamed, withoutNode } from './draft.js';
 import { ApprovalsFields, DeleteButton, NamesField, NumberField, TextField } from './fields.js';
+import { MODEL_NAMES } from './model-names.js';
 import { IdField } from './id-field.js';
 import { MemberFields } from './member-fields.js';
 import type { EditorRole } from './members.js';
@@ -50,6 +51,7 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
         value={node.model ?? ''}
         label="Model"
         placeholder="Default of the service"
+        list={MODEL_NAMES}
         onEdit={(text) => set({ model: text === '' ? undefined : text }, 'model')}
       />
       <MemberFields {...{ editor, node, at, set }} role={roleIn(editor, node)} />

@@ -7,6 +7,7 @@ import { changed, jsonOf, parseDraft, withEdgeChanged, withoutEdge } from './dra
 import { BudgetFields } from './budget-fields.js';
 import { ApprovalsFields, DeleteButton, TextField } from './fields.js';
 import { isAtMemberField } from './members.js';
+import { ModelNames } from './model-names.js';
 import { NodePanel, roleIn } from './node-panel.js';
 import type { Editor, Finding } from './store.js';
 
@@ -49,6 +50,7 @@ function FieldsPanel({ editor }: { readonly editor: Editor }) {
   return (
     <>
       <PartFindings {...{ editor, part }} />
+      <ModelNames />
       {node !== undefined && <NodePanel key={part.at} editor={editor} node={node} at={part.at} />}
       {edge !== undefined && <EdgePanel key={part.at} editor={editor} edge={edge} at={part.at} />}
     </>

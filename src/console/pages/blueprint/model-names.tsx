@@ -1,0 +1,22 @@
+/** The models that the fields of the editor suggest: the default model of each configured provider. */
+import { council } from '../../shell/council.js';
+import { useResource } from '../../ui/resource.js';
+
+/** The id of the list, for the fields. */
+export const MODEL_NAMES = 'model-names';
+
+/** The list of suggestions; empty until it is loaded, or if it cannot be. */
+export function ModelNames() {
+  const { state } = useResource('providers', (signal) => council.providers(signal));
+  const { value: found } = state;
+  const providers = found.status === 'ready' ? found.value : [];
+  return (
+    <datalist id={MODEL_NAMES}>
+      {providers.map(({ name, default_model: model, default: isDefault }) => (
+        <option key={name} value={`${name}/${model}`}>
+          {isDefault ? 'Default of the service' : `Default of ${name}`}
+        </option>
+      ))}
+    </datalist>
+  );
+}
