@@ -12,7 +12,6 @@ import { Runs } from '../../client/runs.js';
 import { Session } from '../../client/access.js';
 import { hostSystem } from '../../client/system.js';
 import { hostWebSocket } from '../../client/web-socket.js';
-import type { ProviderList } from '../../generated/schemas.js';
 import { isServiceDown } from '../ui/states.js';
 import { PendingApprovals } from './pending-approvals.js';
 
@@ -41,7 +40,6 @@ export const council = {
   run: (id: string): Run => new Run(api, id),
   providers: (options: CallOptions) => listProviders(api, options),
   feed: (options: FeedOptions) => feedStream(api, options),
-  providers: (signal: AbortSignal) => api.json<ProviderList>({ path: pathOf('providers'), signal, isRepeatable: true }),
 };
 
 /** For the count in the navigation, the inbox and notifications. */

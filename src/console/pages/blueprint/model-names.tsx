@@ -7,7 +7,7 @@ export const MODEL_NAMES = 'model-names';
 
 /** The list of suggestions; empty until it is loaded, or if it cannot be. */
 export function ModelNames() {
-  const { state } = useResource('providers', (signal) => council.providers(signal));
+  const { state } = useResource('providers', (signal) => council.providers({ signal }));
   const { value: found } = state;
   const providers = found.status === 'ready' ? found.value : [];
   return (
