@@ -37,7 +37,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 const INDEX = 'index.html';
 
 /** Paths below /console that serve the page, which validates the ids in them. */
-const PAGE = /^(\/((runs|blueprints|documents)(\/[^/]+)?|inbox|compare)?)?\/?$/;
+const PAGE = /^(\/((runs|blueprints|documents)(\/[^/]+)?|inbox|compare|overview|models|settings)?)?\/?$/;
 
 interface StaticFile {
   readonly body: string;

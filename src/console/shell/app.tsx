@@ -37,6 +37,8 @@ const PAGES: Readonly<Record<string, Page>> = {
   'blueprints/*': later('Councils', async () => (await import('../pages/blueprint/page.js')).BlueprintPage),
   documents: DOCUMENTS,
   'documents/*': DOCUMENTS,
+  models: later('Models', async () => (await import('../pages/models/page.js')).ModelsPage),
+  settings: later('Settings', async () => (await import('../pages/settings/page.js')).SettingsPage),
 };
 
 const NAVIGATION = [
@@ -44,6 +46,7 @@ const NAVIGATION = [
   { place: 'Inbox', icon: 'inbox', parts: ['inbox'] },
   { place: 'Councils', icon: 'councils', parts: ['blueprints'] },
   { place: 'Documents', icon: 'documents', parts: ['documents'] },
+  { place: 'Models', icon: 'models', parts: ['models'] },
 ] as const;
 
 /** Loads when it is first opened. */
@@ -80,6 +83,11 @@ export function App() {
               <Icon name="search" />
               <kbd aria-hidden="true">Ctrl K</kbd>
             </Button>
+          )}
+          {isIn && (
+            <a class="button plain slim" href={pageUrl(['settings'])} aria-label="Settings" title="Settings">
+              <Icon name="settings" />
+            </a>
           )}
           <Who />
         </div>

@@ -1,4 +1,5 @@
 /** The typed client of the service that sent this page, and the pauses that wait for a decision. */
+import type { Readiness } from '../../generated/schemas.js';
 import { Approvals } from '../../client/approvals.js';
 import { Blueprints } from '../../client/blueprints.js';
 import { Documents } from '../../client/documents.js';
@@ -9,7 +10,7 @@ import type { CallOptions } from '../../client/http.js';
 import { listProviders } from '../../client/providers.js';
 import { Run } from '../../client/run.js';
 import { Runs } from '../../client/runs.js';
-import { Session } from '../../client/access.js';
+import { Keys, Session } from '../../client/access.js';
 import { hostSystem } from '../../client/system.js';
 import { hostWebSocket } from '../../client/web-socket.js';
 import { isServiceDown } from '../ui/states.js';
@@ -37,8 +38,11 @@ export const council = {
   blueprints: new Blueprints(api),
   documents: new Documents(api),
   session: new Session(api),
+  keys: new Keys(api),
   run: (id: string): Run => new Run(api, id),
   providers: (options: CallOptions) => listProviders(api, options),
+  ready: ({ signal }: CallOptions): Promise<Readiness> =>
+    api.json({ path: pathOf('health', 'ready'), signal, isRepeatable: false }),
   feed: (options: FeedOptions) => feedStream(api, options),
 };
 

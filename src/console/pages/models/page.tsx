@@ -1,0 +1,83 @@
+/** The providers of models: their state, default models and calls in flight, as this instance sees them. */
+import { useEffect } from 'preact/hooks';
+import type { ProviderRecord } from '../../../generated/schemas.js';
+import { council } from '../../shell/council.js';
+import { usePageTitle } from '../../shell/title.js';
+import { Badge } from '../../ui/controls.js';
+import { useResource } from '../../ui/resource.js';
+import { WhenLoaded } from '../../ui/states.js';
+
+const REFRESH_MS = 5_000;
+
+export function ModelsPage() {
+  usePageTitle('Models');
+  const providers = useResource('providers', (signal) => council.providers({ signal }));
+  useEffect(() => {
+    const timer = window.setInterval(() => {
+      if (!document.hidden) providers.reload();
+    }, REFRESH_MS);
+    return () => window.clearInterval(timer);
+  }, []);
+  return (
+    <main id="page" class="wide">
+      <div class="page-head">
+        <div>
+          <h1>Models</h1>
+          <p class="muted">Members name a model as provider/model. Without a model they ask the default provider.</p>
+        </div>
+      </div>
+      <WhenLoaded of={providers} what="the providers">
+        {(found) => <ProviderTable providers={found} />}
+      </WhenLoaded>
+    </main>
+  );
+}
+
+const STATES = {
+  ok: { tone: 'good', text: 'Answers' },
+  unknown: { tone: 'plain', text: 'Not asked yet' },
+  failing: { tone: 'bad', text: 'Last call failed' },
+} as const;
+
+function ProviderTable({ providers }: { readonly providers: readonly ProviderRecord[] }) {
+  return (
+    <section class="card wide-table" aria-label="Providers" tabIndex={0}>
+      <table class="table">
+        <thead>
+          <tr>
+            {['Provider', 'State', 'Default model', 'Address', 'API', 'Calls in flight'].map((head) => (
+              <th key={head} scope="col">
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {providers.map((provider) => (
+            <ProviderRow key={provider.name} provider={provider} />
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function ProviderRow({ provider }: { readonly provider: ProviderRecord }) {
+  const { name, api, host, state, detail, default_model: model, calls_in_flight: calls } = provider;
+  const { tone, text } = STATES[state];
+  return (
+    <tr>
+      <th scope="row">
+        {name} {provider.default && <Badge flat>default</Badge>}
+      </th>
+      <td>
+        <Badge tone={tone}>{text}</Badge>
+        {detail !== null && <div class="small muted break">{detail}</div>}
+      </td>
+      <td class="mono break">{name === 'offline' ? '–' : `${name}/${model}`}</td>
+      <td class="mono break">{host ?? 'this process'}</td>
+      <td>{api}</td>
+      <td class="numeric">{calls}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { CouncilClient } from '../../src/client/client.js';
+import { describeInBrowser, faultsIn, settled } from '../support/console-browser.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+
+describeInBrowser('The settings', (browser) => {
+  let service: RunningService;
+  let admin: string;
+  let reader: string;
+
+  before(async () => {
+    service = await startService();
+    const first = new CouncilClient({ url: service.url });
+    admin = (await first.keys.add({ name: 'ann', scopes: ['admin', 'read', 'audit'] })).key;
+    reader = (await new CouncilClient({ url: service.url, key: admin }).keys.add({ name: 'eve', scopes: ['read'] }))
+      .key;
+  });
+  after(() => service.stop());
+
+  async function openAs(key: string, path: string): Promise<Page> {
+    const page = await browser.open(`${service.url}/console/nothing`, { expectsRefusals: true });
+    await page.context().request.post(`${service.url}/api/session`, { data: { key } });
+    await page.goto(`${service.url}/console/${path}`);
+    await settled(page);
+    return page;
+  }
+
+  it('add a key whose text is shown once and works, show its use, and revoke it', async () => {
+    const page = await openAs(admin, 'settings?tab=keys');
+    await page.getByRole('button', { name: 'Add a key' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Add a key' });
+    await dialog.getByLabel('Name').fill('zoe');
+    await dialog.getByRole('checkbox', { name: /^run:/ }).check();
+    await dialog.getByLabel('Expires').selectOption({ label: 'In 30 days' });
+    expect(await faultsIn(page)).to.deep.equal([]);
+    await dialog.getByRole('button', { name: 'Add the key' }).click();
+    const text = await page.getByText(/^council_/).innerText();
+    const client = new CouncilClient({ url: service.url, key: text });
+    expect(await client.session.get()).to.deep.include({ actor: 'zoe', scopes: ['read', 'run'] });
+    await page.reload();
+    const row = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: 'zoe' }) });
+    await row.getByText(/by ann/).waitFor();
+    await row.getByText(new Date().getUTCFullYear().toString()).first().waitFor();
+    expect(await page.getByText(/council_/).count()).to.equal(0);
+    expect(await faultsIn(page)).to.deep.equal([]);
+    await row.getByRole('button', { name: 'Revoke zoe' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await row.getByText(/^revoked/).waitFor();
+    let fault: unknown = null;
+    await client.session.get().catch((error: unknown) => (fault = error));
+    expect(fault).to.have.property('name', 'UnauthorizedError');
+    await page.close();
+  });
+
+  it('say what a key without admin may see, and keep the theme of each key', async () => {
+    const page = await openAs(reader, 'settings?tab=keys');
+    await page.getByRole('heading', { name: 'Your key does not show other keys' }).waitFor();
+    await page.getByText('read', { exact: true }).waitFor();
+    await page.getByRole('tab', { name: 'This browser' }).click();
+    await page.getByRole('button', { name: 'Dark' }).click();
+    expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).to.equal('dark');
+    await page.reload();
+    await page.getByRole('button', { name: 'Dark', pressed: true }).waitFor();
+    expect(await faultsIn(page)).to.deep.equal([]);
+    await page.getByRole('tab', { name: 'About' }).click();
+    await page.getByText('The log answers').waitFor();
+    await page.close();
+  });
+
+  it('are beside a page of models with each provider, its state and its default model', async () => {
+    const page = await openAs(reader, 'models');
+    const row = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: /^offline/ }) });
+    await row.getByText('default', { exact: true }).waitFor();
+    await row.getByText('Not asked yet').waitFor();
+    expect(await faultsIn(page)).to.deep.equal([]);
+    await page.close();
+  });
+});
