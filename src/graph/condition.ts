@@ -36,6 +36,8 @@ export interface Condition {
    * Never throws.
    */
   readonly holds: (facts: ConditionFacts) => boolean;
+  /** The variables that it names. */
+  readonly variables: readonly string[];
 }
 
 /** Longest condition, in UTF-16 units, and deepest nesting of `(` and `!`. */
@@ -55,12 +57,14 @@ export function parseCondition(text: string): Condition {
   const [first, second] = tokens;
   if (first?.kind === 'word' && second?.kind === 'end' && !isVariable(first.text)) {
     const word = first.text;
-    return { word, holds: ({ route }) => route === word };
+    return { word, holds: ({ route }) => route === word, variables: ['route'] };
   }
   const reader = readerOf(tokens);
   const holds = truthOf(anyOf(reader, 0), reader);
   const rest = reader.next();
-  return rest.kind === 'end' ? { word: null, holds } : unexpected(rest, 'the end');
+  if (rest.kind !== 'end') return unexpected(rest, 'the end');
+  const variables = tokens.flatMap(({ kind, text: name }) => (kind === 'word' ? [name] : []));
+  return { word: null, holds, variables: [...new Set(variables)] };
 }
 
 /** A condition, or null if it is invalid. */
@@ -161,6 +165,12 @@ const VARIABLES: ReadonlyMap<string, ValueOf> = new Map<string, ValueOf>([
   ['agreement', ({ agreement }) => agreement],
   ['spread', ({ spread }) => spread],
 ]);
+
+/** The value of a variable, as texts show it. */
+export function valueShown(variable: string, facts: ConditionFacts): string {
+  const value = VARIABLES.get(variable)?.(facts) ?? null;
+  return typeof value === 'number' ? String(Number(value.toFixed(3))) : String(value);
+}
 
 function isVariable(word: string): boolean {
   return VARIABLES.has(word);

@@ -1,5 +1,6 @@
 /** The route of a run after a node, by the conditions of its edges. */
 import type { ConditionFacts } from './condition.js';
+import { valueShown } from './condition.js';
 import type { GraphEdge, Route } from '../generated/schemas.js';
 import type { Plan } from './plan.js';
 
@@ -17,9 +18,14 @@ export function routeAfter(plan: Plan, node: string, facts: ConditionFacts): Rou
   return { next: targetsOf(linear), reason: linear.length === 1 ? 'linear edge' : 'linear edges' };
 }
 
-/** The error of a run at a node without a route. */
-export function noRoute(node: string, { route, score }: ConditionFacts): string {
-  return `No outgoing edge of node "${node}" holds: route ${route}, score ${score}`;
+/** The error of a run at a node without a route: names the route, the score and what else the node's conditions compare. */
+export function noRoute(plan: Plan, node: string, facts: ConditionFacts): string {
+  const conditions = plan.edgesFrom(node).flatMap(({ condition }) => (condition === null ? [] : [condition]));
+  const compared = conditions.flatMap((condition) => plan.condition(condition)?.variables ?? []);
+  const { route, score } = facts;
+  const others = [...new Set(compared)].filter((variable) => variable !== 'route' && variable !== 'score');
+  const values = others.map((variable) => `, ${variable} ${valueShown(variable, facts)}`);
+  return `No outgoing edge of node "${node}" holds: route ${route}, score ${score}${values.join('')}`;
 }
 
 function targetsOf(edges: readonly GraphEdge[]): string[] {

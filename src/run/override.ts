@@ -208,7 +208,7 @@ export function routeUnderOverride(run: RunState, override: StateOverride, at: O
   const branch = frontier[0]?.branch ?? last.branch;
   const route = routeOf(run, { node: last.node, branch, iterationCount });
   if (route !== null) return { route, nextNodes: nextFrontier(rerouted(run, route.next)) };
-  const reason = noRoute(last.node, conditionFacts(branch, iterationCount));
+  const reason = noRoute(run.plan, last.node, conditionFacts(branch, iterationCount));
   throw new OverrideRefused({ runId: run.runId, place: [], kind: 'no_route', reason });
 }
 

@@ -55,5 +55,5 @@ export function startFrontier(pending: PendingEvents, nodes: readonly string[]):
 
 /** Fails a run because no edge after a node holds. */
 export function failWithoutRoute(pending: PendingEvents, node: string, facts: ConditionFacts): void {
-  fail(pending, { kind: 'no_route', error: noRoute(node, facts), node });
+  fail(pending, { kind: 'no_route', error: noRoute(pending.run.plan, node, facts), node });
 }

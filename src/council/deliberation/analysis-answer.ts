@@ -1,4 +1,4 @@
-/** Reads a judge's analysis. It informs later nodes and decides no route, so what is unusable in it is left out. */
+/** Reads a judge's analysis. It informs later nodes and decides no route, so an unusable entry of a list is left out. */
 import type { Analysis } from '../../generated/schemas.js';
 import { jsonBytes } from '../../graph/limits.js';
 import { isList, isRecord, listOf } from '../../system/untrusted.js';
@@ -7,9 +7,9 @@ import { answerWith, fieldIn, textOf } from '../json-answer.js';
 import { letterIn, namesOfResponses } from './letters.js';
 
 /**
- * Reads the object with at least one field of an analysis in an answer (`answerWith`); missing fields are empty lists. An
- * entry without text, or about no response that was shown, is left out, and so are other fields. Null if there is no such
- * object, or if a field is neither a list nor, for lists of texts, a text.
+ * Reads the object with the five fields of an analysis in an answer (`answerWith`). An entry without text, or about no
+ * response that was shown, is left out, and so are other fields. Null if there is no such object, if it lacks one of the
+ * fields, or if a field is neither a list nor, for lists of texts, a text.
  *
  * Bounded: each list keeps its first 30 entries. If the JSON is larger than 64 KiB, every text is cut at a sentence to the
  * first of 4000, 2000, 1000, … characters at which it fits.
@@ -33,7 +33,6 @@ const FIELDS = ['consensus', 'contradictions', 'partial_coverage', 'unique_insig
 
 /** The entries of a list that can be read, or null for anything but a list. */
 function entriesIn<Entry>(given: unknown, entryIn: (entry: object) => Entry | null): Entry[] | null {
-  if (given === undefined || given === null) return [];
   if (!isList(given)) return null;
   return given
     .filter(isRecord)
@@ -43,7 +42,6 @@ function entriesIn<Entry>(given: unknown, entryIn: (entry: object) => Entry | nu
 
 /** The texts of a list, or one text, or null for anything else. */
 function textsIn(given: unknown): string[] | null {
-  if (given === undefined || given === null) return [];
   if (!isList(given) && typeof given !== 'string') return null;
   const texts = isList(given) ? given : [given];
   return texts.flatMap((each) => someText(each) ?? []).slice(0, MAX_ENTRIES);

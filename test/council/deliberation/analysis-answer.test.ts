@@ -62,10 +62,13 @@ describe('readAnalysis', () => {
     expect(read(given)).to.deep.equal(WHOLE);
   });
 
-  it('takes missing fields for empty lists if at least one is there', () => {
-    expect(read({ consensus: ['x'] })).to.deep.equal({ ...EMPTY, consensus: ['x'] });
-    expect(read({ blind_spots: [] })).to.deep.equal(EMPTY);
-    expect(read({ consensus: null, blind_spots: ['x'] })).to.deep.equal({ ...EMPTY, blind_spots: ['x'] });
+  it('reads empty lists, and refuses an analysis that lacks one of the five', () => {
+    expect(read(EMPTY)).to.deep.equal(EMPTY);
+    for (const field of Object.keys(EMPTY)) {
+      const { [field]: _, ...others } = { ...WHOLE } as Record<string, unknown>;
+      expect(read(others), field).to.equal(null);
+      expect(read({ ...others, [field]: null }), field).to.equal(null);
+    }
     expect(read({ summary: 'x' })).to.equal(null);
     expect(read({})).to.equal(null);
   });
@@ -101,11 +104,11 @@ describe('readAnalysis', () => {
   for (const [what, text] of [
     ['nothing', ''],
     ['prose', 'All agree.'],
-    ['a field twice', '{"consensus":["x"],"consensus":["y"]}'],
-    ['a number as list', '{"consensus":5}'],
-    ['an object as list', '{"contradictions":{"topic":"x"}}'],
-    ['a text as list of contradictions', '{"contradictions":"x"}'],
-    ['thoughts alone', '<think>{"consensus":["x"]}</think>'],
+    ['a field twice', JSON.stringify(EMPTY).replace('{', '{"consensus":["x"],')],
+    ['a number as list', JSON.stringify({ ...EMPTY, consensus: 5 })],
+    ['an object as list', JSON.stringify({ ...EMPTY, contradictions: { topic: 'x' } })],
+    ['a text as list of contradictions', JSON.stringify({ ...EMPTY, contradictions: 'x' })],
+    ['thoughts alone', `<think>${JSON.stringify(EMPTY)}</think>`],
   ] as const) {
     it(`refuses ${what}`, () => expect(readAnalysis(text, LETTERS)).to.equal(null));
   }
@@ -115,7 +118,7 @@ describe('readAnalysis', () => {
     const insights = texts.map((insight) => ({ response: 'A', insight }));
     const stances = texts.map((stance) => ({ response: 'A', stance }));
     expect(
-      read({ consensus: texts, unique_insights: insights, contradictions: [{ topic: 'x', stances }] }),
+      read({ ...EMPTY, consensus: texts, unique_insights: insights, contradictions: [{ topic: 'x', stances }] }),
     ).to.deep.equal({
       ...EMPTY,
       consensus: texts.slice(0, 30),
@@ -127,14 +130,14 @@ describe('readAnalysis', () => {
   it('cuts every text at a sentence to the first of 4000, 2000, … characters at which 64 KiB hold it', () => {
     const sentence = 'A sentence of some words. ';
     const texts = Array.from({ length: 30 }, () => sentence.repeat(150));
-    const analysis = read({ consensus: texts });
+    const analysis = read({ ...EMPTY, consensus: texts });
     expect(jsonBytes(analysis)).to.be.at.most(MAX_ANALYSIS_BYTES);
     for (const text of analysis?.consensus ?? []) {
       expect(text.length).to.be.within(2000 - sentence.length, 2000);
       expect(text.endsWith('words.')).to.equal(true);
     }
     const short = { consensus: [sentence.repeat(2000).trim()] };
-    expect(read(short)?.consensus, 'a long text that fits').to.deep.equal(short.consensus);
+    expect(read({ ...EMPTY, ...short })?.consensus, 'a long text that fits').to.deep.equal(short.consensus);
   });
 
   it('bounds the worst that eight responses allow, in well-formed Unicode', () => {
