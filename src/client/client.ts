@@ -1,5 +1,5 @@
 /** The client of a council run service, for Node and browsers. */
-import type { Health, ProviderList, Readiness } from '../generated/schemas.js';
+import type { Health, Overview, ProviderList, Readiness } from '../generated/schemas.js';
 import { Keys, Session } from './access.js';
 import { Approvals } from './approvals.js';
 import { Blueprints } from './blueprints.js';
@@ -31,6 +31,13 @@ export interface CouncilClientOptions {
   readonly retry?: RetryOptions | undefined;
   /** Clock, randomness and timers. Default: those of the host. */
   readonly system?: ClientSystem | undefined;
+}
+
+export interface OverviewOptions extends CallOptions {
+  /** The first day, in UTC; as text such as `2026-11-27`. Default: 29 days before the last. */
+  readonly from?: Date | string | undefined;
+  /** The last day, which is included; at most 366 days in all. Default: today. */
+  readonly to?: Date | string | undefined;
 }
 
 export class CouncilClient {
@@ -78,6 +85,11 @@ export class CouncilClient {
   /** The configured providers of models as this instance sees them, the default first. */
   providers(options: CallOptions = {}): Promise<ProviderList> {
     return listProviders(this.#api, options);
+  }
+
+  /** Figures of the runs that started on some days, and of the runs that wait for a human. */
+  overview({ from, to, signal }: OverviewOptions = {}): Promise<Overview> {
+    return this.#api.json({ path: pathOf('overview'), query: { from, to }, signal });
   }
 
   /** Whether the process answers. Not retried. */
@@ -159,6 +171,7 @@ export type {
   NextCalls,
   NodeStartMessage,
   NumberedChunk,
+  Overview,
   Readiness,
   RunResult,
   RunStart,

@@ -34,6 +34,7 @@ import { godModeRoutes } from './routes/god-mode.js';
 import { providerRoutes } from './routes/providers.js';
 import { historyRoutes } from './routes/history.js';
 import { enforceLimits } from './limits.js';
+import { overviewRoutes } from './routes/overview.js';
 import { openApiRoute } from './openapi.js';
 import type { ProblemForm } from '../api/problem-form.js';
 import { partsOfTarget, problemAt } from '../api/problem-form.js';
@@ -52,7 +53,7 @@ export type { HttpDeps } from './route.js';
 export function httpApp(deps: HttpDeps): RequestListener {
   const http = httpContext(deps);
   const audit = [...auditRoutes(http), streamRoute(http), feedRoute(http), ...forkRoutes(http)];
-  const history = [...historyRoutes(http), draftRoute(http)];
+  const history = [...historyRoutes(http), draftRoute(http), ...overviewRoutes(http)];
   const runs = [...runRoutes(http), ...godModeRoutes(http), ...approvalRoutes(http), ...history, ...audit];
   const served = [
     ...healthRoutes(http),

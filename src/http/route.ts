@@ -62,7 +62,10 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
     | 'cancel'
     | 'decidePause'
   >;
-  readonly queries: Pick<RunQueries, 'find' | 'state' | 'list' | 'count' | 'record' | 'folded' | 'forkPoint'>;
+  readonly queries: Pick<
+    RunQueries,
+    'find' | 'state' | 'list' | 'count' | 'overview' | 'record' | 'folded' | 'forkPoint'
+  >;
   readonly feed: Pick<RunFeed, 'follow'>;
   /** The events of all runs. */
   readonly logFeed: Pick<LogFeed, 'start' | 'follow'>;

@@ -11,6 +11,7 @@ import type { UnfinishedRun } from '../run/state.js';
 import { ViewsFull, ViewsLost } from './errors.js';
 import type { BlueprintRow } from './views/blueprint-row.js';
 import type { DocumentRow } from './views/document-table.js';
+import type { OverviewQuery, OverviewRows } from './overview.js';
 import type { RunFilter, RunListQuery } from './run-list.js';
 import type { Page, RunSummary } from './run-summary.js';
 import type { KeyedRun } from './views/run-table.js';
@@ -111,6 +112,11 @@ export class History {
   /** Number of runs that pass a filter. */
   async count(filter: RunFilter): Promise<number> {
     return await this.#query((views) => views.count(filter));
+  }
+
+  /** Counts of ended and waiting runs. */
+  async overview(query: OverviewQuery): Promise<OverviewRows> {
+    return await this.#query((views) => views.overview(query));
   }
 
   /** Ids of runs that have not ended and do not wait for a human, oldest first. */

@@ -14,6 +14,7 @@ import { foldNext } from '../run/stream.js';
 import type { History } from './run-history.js';
 import type { Projector } from './projector.js';
 import type { RunReader } from './run-reader.js';
+import type { OverviewQuery, OverviewRows } from './overview.js';
 import type { RunFilter, RunListQuery } from './run-list.js';
 import type { RunSummary } from './run-summary.js';
 import { summaryOf } from './run-summary.js';
@@ -110,6 +111,11 @@ export class RunQueries {
   /** Number of runs in the history, with everything recorded before the call. */
   async count(filter: RunFilter): Promise<number> {
     return await readUpToDate(this.#options, () => this.#options.history.count(filter));
+  }
+
+  /** Counts of ended and waiting runs, with everything recorded before the call. */
+  async overview(query: OverviewQuery): Promise<OverviewRows> {
+    return await readUpToDate(this.#options, () => this.#options.history.overview(query));
   }
 
   /** A run's events from a revision on, or null if there is no such run. */

@@ -1,5 +1,5 @@
 /** A run as poll and history show it: one flat record, derived from the fold alone. */
-import type { ExecutionMode, RunBudget } from '../generated/schemas.js';
+import type { ExecutionMode, RunBudget, RunFailedData } from '../generated/schemas.js';
 import type { UsageTotals } from '../run/effort.js';
 import { usageOf } from '../run/effort.js';
 import type { RunState, RunStatus } from '../run/state.js';
@@ -45,6 +45,10 @@ export interface RunSummary {
   /** The number of iterations, or null before the first draft. */
   readonly iterationCount: number | null;
   readonly error: string | null;
+  /** Why it failed, or null if it has not failed. */
+  readonly failureKind: RunFailedData['kind'] | null;
+  /** Whether it tries a council that is not saved. */
+  readonly isTrial: boolean;
   /** ISO 8601, UTC, milliseconds. */
   readonly createdAt: string;
   /** Time of the terminal event, including a failure. */
@@ -77,6 +81,7 @@ export function isRunSummary(value: unknown): value is RunSummary {
     TEXTS_OR_NULL.every(isTextOrNull) &&
     ['criticScore', 'iterationCount', 'waitedMs'].every((field) => isNullOr('number', fieldOf(value, field))) &&
     Number.isInteger(fieldOf(value, 'seq')) &&
+    typeof fieldOf(value, 'isTrial') === 'boolean' &&
     isUsage(fieldOf(value, 'usage')) &&
     areApprovers(fieldOf(value, 'approvers')) &&
     isSession(fieldOf(value, 'session')) &&
@@ -88,7 +93,7 @@ const STATUSES: ReadonlySet<unknown> = new Set<RunStatus>(['pending', 'running',
 
 const TEXTS_OR_NULL: readonly (keyof RunSummary)[] = [
   ...(['blueprintId', 'actor', 'parent', 'owner', 'activeNode'] as const),
-  ...(['finalDraft', 'error', 'completedAt', 'waitingSince', 'deadlineAt'] as const),
+  ...(['finalDraft', 'error', 'failureKind', 'completedAt', 'waitingSince', 'deadlineAt'] as const),
 ];
 
 function isUsage(value: unknown): boolean {
@@ -151,7 +156,8 @@ export function summaryOf(run: RunState): RunSummary {
     finalDraft: finalDraftOf(run),
     criticScore: run.progress.shown.score,
     iterationCount: iterationShown(run),
-    error: failureOf(run)?.error ?? null,
+    ...failureIn(run),
+    isTrial: run.request.blueprintId === null && run.request.blueprintName !== null,
     createdAt: run.createdAt,
     completedAt: completedAtOf(run),
     waitingSince: pauseOf(run)?.pausedAt ?? null,
@@ -163,6 +169,11 @@ export function summaryOf(run: RunState): RunSummary {
     ...(pauseOf(run)?.reason === 'budget' && { pauseReason: 'budget' }),
     ...(run.spending !== null && { budget: budgetIn(run.spending) }),
   };
+}
+
+function failureIn(run: RunState): Pick<RunSummary, 'error' | 'failureKind'> {
+  const failure = failureOf(run);
+  return { error: failure?.error ?? null, failureKind: failure?.kind ?? null };
 }
 
 function budgetIn({ budget, spent }: RunSpending): NonNullable<RunSummary['budget']> {

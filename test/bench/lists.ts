@@ -5,7 +5,7 @@ import type { RunSummary } from '../../src/projections/run-summary.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { ViewsClient } from '../../src/projections/views/views-client.js';
 import { openViews } from '../../src/projections/views/views-client.js';
-import { summaryWith } from '../support/run-summaries.js';
+import { summaryWith, usageWith } from '../support/run-summaries.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { tempDir } from '../support/temp-dir.js';
 import { closedLoop } from './closed-loop.js';
@@ -26,8 +26,8 @@ export const listsPart: Part = {
   method: ({ listedRuns, requests }) =>
     `Stored views of ${listedRuns.toLocaleString('en-US')} finished runs, written as the service writes them: 500 ` +
     `blueprints, 50 actors, half points, one in 100 failed, drafts of ${DRAFT_WORDS} words out of ` +
-    `${VOCABULARY.toLocaleString('en-US')} whose frequencies follow those of a language. Then ${requests} pages of ${PAGE} runs ` +
-    'for each query, one after the other, by a call to the worker.',
+    `${VOCABULARY.toLocaleString('en-US')} whose frequencies follow those of a language, 8 models, over a year. Then ${requests} pages of ${PAGE} ` +
+    'runs for each query, and overviews of the year, one after the other, by a call to the worker.',
   async measure(effort) {
     const dir = tempDir();
     const fail = (error: unknown): never => {
@@ -41,6 +41,7 @@ export const listsPart: Part = {
       return [
         figure('lists: a run written', 'ms', [writtenMs / effort.listedRuns]),
         ...(await pageFigures(views, effort)),
+        ...(await overviewFigures(views, effort)),
       ];
     } finally {
       await views.close();
@@ -50,6 +51,9 @@ export const listsPart: Part = {
 };
 
 const START = Date.parse('2026-01-01T00:00:00.000Z');
+/** Between the starts of two runs: a million runs in a year. */
+const INTERVAL_MS = 31_536;
+const YEAR = ['2026-01-01', '2026-12-31'] as const;
 
 /** Returns the milliseconds spent on writing. */
 async function filled(views: ViewsClient, count: number): Promise<number> {
@@ -73,7 +77,7 @@ function runAt(index: number, random: () => number): RunSummary {
     .padStart(8, '0');
   const isFailed = index % 100 === 7;
   // Nearly in order, as several instances record them.
-  const createdAt = new Date(START + index * 20 + below(100)).toISOString();
+  const createdAt = new Date(START + index * INTERVAL_MS + below(5 * INTERVAL_MS)).toISOString();
   return summaryWith(`${hex}-0000-4000-8000-${index.toString(16).padStart(12, '0')}`, {
     status: isFailed ? 'failed' : index % 1_000 === 3 ? 'paused' : 'completed',
     blueprintId: below(3) === 0 ? null : `blueprint ${below(500)}`,
@@ -84,7 +88,12 @@ function runAt(index: number, random: () => number): RunSummary {
     finalDraft: isFailed ? null : text(DRAFT_WORDS),
     waitingSince: index % 1_000 === 3 ? createdAt : null,
     createdAt,
-    completedAt: createdAt,
+    completedAt: new Date(Date.parse(createdAt) + Math.floor(Math.exp(8 + 4 * random()))).toISOString(),
+    usage: usageWith(`provider/model ${below(8)}`, {
+      inputTokens: below(9_000),
+      outputTokens: below(3_000),
+      costUsd: random(),
+    }),
   });
 }
 
@@ -109,8 +118,23 @@ async function pageFigures(views: ViewsClient, { listedRuns, requests }: Effort)
   return figures;
 }
 
+async function overviewFigures(views: ViewsClient, { requests }: Effort): Promise<readonly Figure[]> {
+  const { latenciesMs } = await closedLoop({
+    clients: 1,
+    goesOn: (acts) => acts < requests,
+    act: async () => {
+      await views.overview({ days: YEAR, waitingSince: [new Date(START).toISOString()] });
+    },
+  });
+  const target = { atMost: 300 };
+  return [
+    figure('lists: overview of all runs, p50', 'ms', [percentile(latenciesMs, 0.5)], target),
+    figure('lists: overview of all runs, slowest', 'ms', [percentile(latenciesMs, 1)]),
+  ];
+}
+
 function queriesOf(listedRuns: number): Readonly<Record<string, Omit<RunListQuery, 'limit' | 'offset'>>> {
-  const middle = new Date(START + listedRuns * 10).toISOString();
+  const middle = new Date(START + (listedRuns * INTERVAL_MS) / 2).toISOString();
   return {
     'all, newest first': {},
     'all, best first': { sort: '-score' },

@@ -50,6 +50,7 @@ describe('A request that cannot be served', () => {
         state: always,
         list: always,
         count: always,
+        overview: always,
         record: always,
         folded: always,
         forkPoint: always,

@@ -26,6 +26,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/documents': ['get'],
   '/api/documents/{document_id}': ['get', 'delete'],
   '/api/documents/{document_id}/verify': ['get'],
+  '/api/overview': ['get'],
   '/api/runs': ['get'],
   '/api/runs/{run_id}': ['get'],
   '/api/runs/{run_id}/events': ['get'],

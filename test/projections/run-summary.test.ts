@@ -34,6 +34,8 @@ describe('summaryOf', () => {
       criticScore: null,
       iterationCount: null,
       error: null,
+      failureKind: null,
+      isTrial: false,
       createdAt: AT,
       completedAt: null,
       waitingSince: null,

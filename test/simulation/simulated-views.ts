@@ -2,6 +2,7 @@
  * The stored views without SQLite and without a thread: rows that survive a process, written together with their
  * checkpoint.
  */
+import { expect } from 'chai';
 import { ServiceStopping } from '../../src/errors.js';
 import type { Position } from '../../src/eventlog/port.js';
 import type { Corruption } from '../../src/projections/corrupt-runs.js';
@@ -67,6 +68,7 @@ export function openStoredViews(
     find: (runId) => ask(() => views.runs.get(runId) ?? null),
     list: ({ limit, offset }) => ask(() => [...all()].sort(newest).slice(offset, offset + limit)),
     count: () => ask(() => views.runs.size),
+    overview: () => ask(() => expect.fail('The simulation asks for no overview')),
     unfinished: () =>
       ask(() =>
         all()

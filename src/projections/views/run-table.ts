@@ -5,6 +5,8 @@ import type { UnfinishedRun } from '../../run/state.js';
 import { facetTable } from './run-facets.js';
 import type { RunFilter, RunListQuery } from '../run-list.js';
 import { RunSearch } from './run-search.js';
+import type { TotalsTable } from './run-totals.js';
+import { totalsTable } from './run-totals.js';
 import type { RunSummary } from '../run-summary.js';
 import { isRunSummary } from '../run-summary.js';
 import { fieldOf } from '../../system/untrusted.js';
@@ -35,7 +37,7 @@ export interface KeyedRun {
   readonly id: string;
 }
 
-export interface RunTable {
+export interface RunTable extends Pick<TotalsTable, 'overview'> {
   save(run: RunSummary): void;
   /** Updates the facets of a stored run after its corruption is stored or removed. */
   refresh(id: string): void;
@@ -59,12 +61,17 @@ export function runTable(database: DatabaseSyncInstance, isCorrupt: (id: string)
   );
   // A separate query, because RETURNING doubles the time of a write.
   const keyOf = database.prepare('SELECT key FROM runs WHERE id = ?');
+  const statusOf = database.prepare('SELECT status FROM runs WHERE id = ?');
   const columns = 'SELECT id, summary FROM runs';
   const byId = database.prepare(`${columns} WHERE id = ?`);
   const byKey = database.prepare(`${columns} WHERE key = ?`);
   const facets = facetTable(database);
   const search = new RunSearch(database);
+  const totals = totalsTable(database);
+  /** The row of a run that counts in the totals, or null if there is none. */
+  const counted = (id: string): RunSummary | null => (hasEnded(textOf(statusOf.get(id), 'status')) ? find(id) : null);
   const save = (run: RunSummary): void => {
+    if (hasEnded(run.status)) totals.replace(counted(run.id), run);
     upsert.run(run.id, run.createdAt, run.status, JSON.stringify(run));
     facets.save(Number(fieldOf(keyOf.get(run.id), 'key')), run, isCorrupt(run.id));
   };
@@ -81,8 +88,13 @@ export function runTable(database: DatabaseSyncInstance, isCorrupt: (id: string)
     },
     list: (query) => search.keys(query).map((key) => storedRun(byKey.get(key))),
     count: (filter) => search.count(filter),
+    overview: (query) => totals.overview(query),
     ...unfinishedQueries(database),
   };
+}
+
+function hasEnded(status: string | null): boolean {
+  return status === 'completed' || status === 'failed';
 }
 
 function unfinishedQueries(database: DatabaseSyncInstance): Pick<RunTable, 'unfinished' | 'paused' | 'deadlines'> {

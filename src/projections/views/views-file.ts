@@ -8,10 +8,11 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { DOCUMENTS_SCHEMA } from './document-table.js';
 import { FACETS_SCHEMA } from './run-facets.js';
 import { RUNS_SCHEMA } from './run-table.js';
+import { TOTALS_SCHEMA } from './run-totals.js';
 import { textOf } from './stored-row.js';
 
 /** Raise it when the meaning of rows changes: the file is then rebuilt. */
-const VIEWS_VERSION = '20';
+const VIEWS_VERSION = '21';
 
 /**
  * `cell_size_check` finds a damaged page when it is read, before its cells are used. `busy_timeout` (milliseconds) is
@@ -29,7 +30,7 @@ const SCHEMA = `
   ) WITHOUT ROWID;
   CREATE TABLE damaged (run_id TEXT PRIMARY KEY, damage TEXT NOT NULL) WITHOUT ROWID;
   CREATE INDEX blueprints_newest ON blueprints (updated_at DESC, id);
-${RUNS_SCHEMA}${FACETS_SCHEMA}${DOCUMENTS_SCHEMA}`;
+${RUNS_SCHEMA}${FACETS_SCHEMA}${TOTALS_SCHEMA}${DOCUMENTS_SCHEMA}`;
 
 /** SQLite's default. */
 const PAGE_BYTES = 4_096;

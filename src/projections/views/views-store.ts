@@ -24,7 +24,10 @@ export interface ViewsRows {
 }
 
 /** Every function throws what SQLite throws, and RowUnreadable. */
-export interface ViewsTables extends Pick<RunTable, 'find' | 'list' | 'count' | 'unfinished' | 'paused' | 'deadlines'> {
+export interface ViewsTables extends Pick<
+  RunTable,
+  'find' | 'list' | 'count' | 'overview' | 'unfinished' | 'paused' | 'deadlines'
+> {
   /** @throws {ViewsFull} the rows are shown until the next write and are not stored */
   write(rows: ViewsRows, checkpoint: string | null): void;
   /** Newest update first, ties by id ascending. */

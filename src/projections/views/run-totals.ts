@@ -1,0 +1,167 @@
+/**
+ * Totals of ended runs by the day of their start, for the overview: a query over the rows of a million runs would take
+ * seconds. Kept in the transaction that stores a run. Runs that were tried in the editor do not count. In the views worker.
+ */
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import type { Outcome, OverviewQuery, OverviewRows } from '../overview.js';
+import { bucketOf } from '../overview.js';
+import type { RunSummary } from '../run-summary.js';
+import { fieldOf } from '../../system/untrusted.js';
+import { textOf } from './stored-row.js';
+
+/** `council` is the id of a blueprint, or empty for the built-in council. `bucket` is a range of durations. */
+export const TOTALS_SCHEMA = `
+  CREATE TABLE daily_runs (
+    day TEXT NOT NULL, council TEXT NOT NULL, outcome TEXT NOT NULL,
+    runs INTEGER NOT NULL, scored INTEGER NOT NULL, score REAL NOT NULL,
+    PRIMARY KEY (day, council, outcome)
+  ) WITHOUT ROWID;
+  CREATE TABLE daily_durations (
+    day TEXT NOT NULL, bucket INTEGER NOT NULL, runs INTEGER NOT NULL,
+    PRIMARY KEY (day, bucket)
+  ) WITHOUT ROWID;
+  CREATE TABLE daily_usage (
+    day TEXT NOT NULL, council TEXT NOT NULL, model TEXT NOT NULL,
+    calls INTEGER NOT NULL, unmetered INTEGER NOT NULL, unpriced INTEGER NOT NULL,
+    input INTEGER NOT NULL, output INTEGER NOT NULL, cost REAL NOT NULL,
+    PRIMARY KEY (day, council, model)
+  ) WITHOUT ROWID;
+`;
+
+export interface TotalsTable {
+  /** Replaces what a stored run counts for by what its new row counts for. @param before null for a new run */
+  replace(before: RunSummary | null, after: RunSummary): void;
+  overview(query: OverviewQuery): OverviewRows;
+}
+
+/** Councils of an overview: those with the most runs. */
+const MOST_COUNCILS = 20;
+/** Models of an overview: those with the most calls. */
+const MOST_MODELS = 50;
+
+export function totalsTable(database: DatabaseSyncInstance): TotalsTable {
+  const add = addition(database);
+  return {
+    replace(before, after) {
+      if (before !== null) add(before, -1);
+      add(after, 1);
+    },
+    overview: (query) => overviewOf(database, query),
+  };
+}
+
+/** A function that counts a run, or with -1 takes it back. */
+function addition(database: DatabaseSyncInstance): (run: RunSummary, sign: 1 | -1) => void {
+  const runs = database.prepare(
+    `INSERT INTO daily_runs VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+     runs = runs + excluded.runs, scored = scored + excluded.scored, score = score + excluded.score`,
+  );
+  const durations = database.prepare(
+    'INSERT INTO daily_durations VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs',
+  );
+  const usage = database.prepare(
+    `INSERT INTO daily_usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+     calls = calls + excluded.calls, unmetered = unmetered + excluded.unmetered,
+     unpriced = unpriced + excluded.unpriced, input = input + excluded.input,
+     output = output + excluded.output, cost = cost + excluded.cost`,
+  );
+  return (run, sign) => {
+    const outcome = outcomeOf(run);
+    if (outcome === null || run.isTrial) return;
+    const [day, council] = [run.createdAt.slice(0, 10), run.blueprintId ?? ''];
+    const isScored = run.criticScore !== null;
+    runs.run(day, council, outcome, sign, isScored ? sign : 0, sign * (run.criticScore ?? 0));
+    const workedMs = workedMsOf(run);
+    if (outcome === 'completed' && workedMs !== null) durations.run(day, bucketOf(workedMs), sign);
+    for (const used of run.usage?.byModel ?? []) {
+      usage.run(day, council, used.model, ...amountsOf(used).map((each) => sign * each));
+    }
+  };
+}
+
+/** In the order of the columns. */
+function amountsOf(used: ModelUsage): readonly number[] {
+  const { calls, toldCalls, pricedCalls, inputTokens, outputTokens, costUsd } = used;
+  return [calls, calls - toldCalls, calls - pricedCalls, inputTokens ?? 0, outputTokens ?? 0, costUsd ?? 0];
+}
+
+type ModelUsage = NonNullable<RunSummary['usage']>['byModel'][number];
+
+function outcomeOf({ status, failureKind }: RunSummary): Outcome | null {
+  if (status === 'completed') return 'completed';
+  if (status !== 'failed') return null;
+  return failureKind === 'rejected' || failureKind === 'cancelled' ? failureKind : 'failed';
+}
+
+/** The duration of an ended run without its waits for humans, in milliseconds. */
+function workedMsOf({ createdAt, completedAt, waitedMs }: RunSummary): number | null {
+  if (completedAt === null) return null;
+  return Math.max(0, Date.parse(completedAt) - Date.parse(createdAt) - (waitedMs ?? 0));
+}
+
+const USAGE = `sum(calls) AS calls, sum(unmetered) AS unmetered, sum(unpriced) AS unpriced,
+  sum(input) AS input, sum(output) AS output, sum(cost) AS cost`;
+const IN_DAYS = 'day BETWEEN ? AND ?';
+
+function overviewOf(database: DatabaseSyncInstance, { days, waitingSince }: OverviewQuery): OverviewRows {
+  const rows = (sql: string): readonly unknown[] => database.prepare(sql).all(...days);
+  const councils = rows(
+    `SELECT council, sum(runs) AS runs FROM daily_runs WHERE ${IN_DAYS}
+     GROUP BY council ORDER BY sum(runs) DESC, council LIMIT ${MOST_COUNCILS}`,
+  ).map((row) => textOf(row, 'council') ?? '');
+  const ofCouncils = (sql: string): readonly unknown[] =>
+    database.prepare(sql.replace('COUNCILS', councils.map(() => '?').join())).all(...days, ...councils);
+  return {
+    councils,
+    outcomes: rows(`SELECT day, outcome, sum(runs) AS runs FROM daily_runs WHERE ${IN_DAYS} GROUP BY day, outcome`).map(
+      (row) => ({ day: text(row, 'day'), outcome: text(row, 'outcome') as Outcome, runs: number(row, 'runs') }),
+    ),
+    durations: rows(`SELECT day, bucket, runs FROM daily_durations WHERE ${IN_DAYS} AND runs > 0`).map((row) => ({
+      ...{ day: text(row, 'day'), bucket: number(row, 'bucket'), runs: number(row, 'runs') },
+    })),
+    scores: ofCouncils(
+      `SELECT council, day, sum(runs) AS runs, sum(scored) AS scored, sum(score) AS score FROM daily_runs
+       WHERE ${IN_DAYS} AND council IN (COUNCILS) GROUP BY council, day`,
+    ).map((row) => ({
+      ...{ council: text(row, 'council'), day: text(row, 'day') },
+      ...{ runs: number(row, 'runs'), scored: number(row, 'scored'), score: number(row, 'score') },
+    })),
+    byCouncil: ofCouncils(
+      `SELECT council AS name, ${USAGE} FROM daily_usage WHERE ${IN_DAYS} AND council IN (COUNCILS) GROUP BY council`,
+    ).map(usageIn),
+    byModel: rows(
+      `SELECT model AS name, ${USAGE} FROM daily_usage WHERE ${IN_DAYS}
+       GROUP BY model ORDER BY sum(calls) DESC, model LIMIT ${MOST_MODELS}`,
+    ).map(usageIn),
+    byMonth: rows(
+      `SELECT substr(day, 1, 7) AS name, ${USAGE} FROM daily_usage WHERE ${IN_DAYS} GROUP BY substr(day, 1, 7)`,
+    ).map(usageIn),
+    waiting: waitingIn(database, waitingSince),
+  };
+}
+
+/** The waits by age: how many began before each of these times, and the first. */
+function waitingIn(database: DatabaseSyncInstance, times: readonly string[]): OverviewRows['waiting'] {
+  const waiting = 'FROM facets INDEXED BY facets_waiting WHERE waiting_since IS NOT NULL';
+  const before = database.prepare(`SELECT count(*) AS runs ${waiting} AND waiting_since < ?`);
+  const all: unknown = database.prepare(`SELECT count(*) AS runs, min(waiting_since) AS first ${waiting}`).get();
+  return {
+    runs: number(all, 'runs'),
+    first: textOf(all, 'first'),
+    before: times.map((time) => number(before.get(time), 'runs')),
+  };
+}
+
+function usageIn(row: unknown): OverviewRows['byModel'][number] {
+  const [calls, unmetered, unpriced] = [number(row, 'calls'), number(row, 'unmetered'), number(row, 'unpriced')];
+  const sums = { input: number(row, 'input'), output: number(row, 'output'), costUsd: number(row, 'cost') };
+  return { name: text(row, 'name'), calls, unmetered, unpriced, ...sums };
+}
+
+function text(row: unknown, column: string): string {
+  return textOf(row, column) ?? '';
+}
+
+function number(row: unknown, column: string): number {
+  return Number(fieldOf(row, column) ?? 0);
+}
