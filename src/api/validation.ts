@@ -43,15 +43,27 @@ function fieldError(error: DefinedError, source: Source): FieldError {
     case 'type':
       return { loc, ...wrongType([error.params.type].flat()) };
     case 'minLength':
-      return { loc, msg: `String should have at least ${characters(error.params.limit)}`, type: 'string_too_short' };
+      return {
+        loc,
+        msg: `String should have at least ${countOf(error.params.limit, 'character')}`,
+        type: 'string_too_short',
+      };
     case 'maxLength':
-      return { loc, msg: `String should have at most ${characters(error.params.limit)}`, type: 'string_too_long' };
+      return {
+        loc,
+        msg: `String should have at most ${countOf(error.params.limit, 'character')}`,
+        type: 'string_too_long',
+      };
     case 'minimum':
       return { loc, msg: `Input should be greater than or equal to ${error.params.limit}`, type: 'greater_than_equal' };
+    case 'exclusiveMinimum':
+      return { loc, msg: `Input should be greater than ${error.params.limit}`, type: 'greater_than' };
     case 'maximum':
       return { loc, msg: `Input should be less than or equal to ${error.params.limit}`, type: 'less_than_equal' };
+    case 'minItems':
+      return { loc, msg: `List should have at least ${countOf(error.params.limit, 'item')}`, type: 'too_short' };
     case 'maxItems':
-      return { loc, msg: `List should have at most ${error.params.limit} items`, type: 'too_long' };
+      return { loc, msg: `List should have at most ${countOf(error.params.limit, 'item')}`, type: 'too_long' };
     case 'pattern':
       return { loc, msg: `String should ${patternRule(error.params.pattern)}`, type: 'string_pattern_mismatch' };
     case 'enum':
@@ -87,8 +99,8 @@ const WRONG_TYPES: Readonly<Record<JSONType, string>> = {
   null: 'value_error',
 };
 
-function characters(count: number): string {
-  return count === 1 ? '1 character' : `${count} characters`;
+function countOf(count: number, what: string): string {
+  return `${count} ${count === 1 ? what : `${what}s`}`;
 }
 
 /** The parts of a JSON Pointer (RFC 6901), array indexes as numbers. */

@@ -2,7 +2,7 @@
 import type { Blueprint, SavedMember } from '../generated/schemas.js';
 import type { GraphIssue } from './validate.js';
 import { entryOf, warning } from './validate.js';
-import { modelsAsked } from '../graph/models-asked.js';
+import { modelsAsked, unpricedText } from '../graph/models-asked.js';
 import { roleAmong } from '../council/roles.js';
 import { graphMembers } from './members.js';
 
@@ -36,8 +36,7 @@ function priceIssues(council: Models, { unpriced }: KnownModels): readonly Graph
   });
   const [name] = modelsAsked({ entry, nodes: asking, edges }).flatMap((model) => unpriced(model) ?? []);
   if (name === undefined) return [];
-  const mend = 'set a budget in tokens, or add a price to PRICES_FILE';
-  return [warning('budget.usd', `No run can start with this budget: model "${name}" has no price. To start, ${mend}`)];
+  return [warning('budget.usd', `No run can start with this budget. ${unpricedText(name)}`)];
 }
 
 /** A warning for each model whose provider is known and not configured: its runs would use the default provider. */

@@ -20,3 +20,8 @@ function modelsOfNode({ role, model, fallbacks = [], members }: AskingGraph['nod
   }
   return role === 'rank' ? [] : [model, ...fallbacks];
 }
+
+/** Why a run may not have a budget in US dollars: a sentence. @param model the full name of one without a price */
+export function unpricedText(model: string): string {
+  return `Model "${model}" has no price: add one to PRICES_FILE, or set a budget in tokens`;
+}

@@ -2,7 +2,7 @@
 import { brokenRules } from '../api/problems.js';
 import { assertBudget } from '../api/validation.js';
 import type { Budget, RunBudget, RunRequestedData } from '../generated/schemas.js';
-import { unpricedText } from '../run/budget/budget-text.js';
+import { unpricedText } from '../graph/models-asked.js';
 import { recordedBudget } from '../run/request.js';
 import type { HttpContext } from './route.js';
 

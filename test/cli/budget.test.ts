@@ -87,7 +87,7 @@ describe('The budget of council run', () => {
     const env = { OPENAI_API_KEY: 'x', OPENAI_MODEL: 'no-such', MODEL_PROVIDER: 'openai' };
     const ended = await bench.run([TOPIC, '--budget-usd', '1'], { env });
     expect(ended).to.include({ code: 2, stdout: '' });
-    expect(ended.stderr).to.include('Cannot use the budget: model "openai/no-such" has no price');
+    expect(ended.stderr).to.include('Cannot use the budget: Model "openai/no-such" has no price');
   });
 
   it('that is no amount, or an end without an amount, is refused with the usage', async () => {

@@ -122,7 +122,7 @@ describeInBrowser('A budget in the console', (browser) => {
     await dollars.fill('0.5');
     await page.getByLabel('When the next call would pass it').selectOption('finish');
     await page
-      .getByText(/model "scripted\/other" has no price/)
+      .getByText(/Model "scripted\/other" has no price/)
       .first()
       .waitFor();
     expect(await faultsIn(page)).to.deep.equal([]);

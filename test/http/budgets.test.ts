@@ -80,6 +80,14 @@ describe('The budget of a run', () => {
     expect(critique?.lastCall).to.deep.include({ costUsd: 0.02 });
   });
 
+  it('of 0, or of a part of a token, is refused in the words of all other limits', async () => {
+    const refused = async (budget: object): Promise<string> =>
+      rest.problem(await rest.post('/api/councils/run', { input_topic: 'Trees', budget }), 422).detail;
+    expect(await refused({ usd: 0 })).to.equal('body.budget.usd: Input should be greater than 0');
+    expect(await refused({ tokens: 0 })).to.equal('body.budget.tokens: Input should be greater than or equal to 1');
+    expect(await refused({ tokens: 1.5 })).to.equal('body.budget.tokens: Input should be a valid integer');
+  });
+
   it('of a request replaces that of its blueprint', async () => {
     const id = await saved({ budget: { tokens: 10, on_exceeded: 'fail' } });
     const failed = await rest.until(await start({}, `/api/councils/${id}/run`), isOver);
@@ -219,7 +227,7 @@ describe('The budget of a run', () => {
       return saved.flatMap(({ path, message }) => (path === 'budget.usd' ? [message] : []));
     };
     const [message, ...more] = await warned({ budget: { usd: 1 }, edges: [{ source: 'a', target: 'b' }] });
-    expect(message).to.match(/No run can start with this budget: model "scripted\/model-x" has no price/);
+    expect(message).to.match(/No run can start with this budget\. Model "scripted\/model-x" has no price/);
     expect(more).to.be.empty;
     const free = [{ budget: { usd: 1 } }, { budget: { tokens: 9 }, edges: [{ source: 'a', target: 'b' }] }];
     for (const council of free) expect(await warned(council)).to.be.empty;

@@ -10,6 +10,7 @@ import { isLonger, MAX_DRAFT_BYTES } from '../../graph/limits.js';
 import type { DataDirectory } from '../../app/data-directory.js';
 import type { Context } from '../../app/context.js';
 import { openContext } from '../../app/context.js';
+import { unpricedText } from '../../graph/models-asked.js';
 import { mayDecide } from '../../run/approvals.js';
 import { BudgetRefused, NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../run/errors.js';
 import type { GateChoice, GodModeState, Graph, RunRequestedData, StateOverride } from '../../generated/schemas.js';
@@ -83,8 +84,7 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
 async function start({ registry }: Context, request: RunRequestedData): Promise<string> {
   const model = registry.unpricedModel(request);
   if (model === null) return (await registry.start(request)).runId;
-  const reason = `model "${model}" has no price: set a budget in tokens, or add a price to PRICES_FILE`;
-  throw new ArgumentInvalid({ subject: 'the budget', reason });
+  throw new ArgumentInvalid({ subject: 'the budget', reason: unpricedText(model) });
 }
 
 function reportUnfinished(count: number, notify: EmbeddedOptions['notify']): void {

@@ -2,11 +2,6 @@
 import type { Reservation, RunBudget, RunPausedData } from '../../generated/schemas.js';
 import { budgetText, limitsText } from '../cost-text.js';
 
-/** Why a run may not have a budget in US dollars. @param model the full name of one without a price */
-export function unpricedText(model: string): string {
-  return `Model "${model}" has no price: add one to PRICES_FILE, or set a budget in tokens`;
-}
-
 /** What a run's next calls need, in the limits of its budget: a sentence. */
 export function needText({ usd, tokens }: Pick<RunBudget, 'usd' | 'tokens'>, needed: Reservation): string {
   if (usd !== null && needed.usd === null)

@@ -1,6 +1,7 @@
 /** What a human's decision on a pause means for the budget of a run. */
 import type { BudgetChange, BudgetTotals, GateAction } from '../../generated/schemas.js';
-import { needText, unpricedText } from './budget-text.js';
+import { unpricedText } from '../../graph/models-asked.js';
+import { needText } from './budget-text.js';
 import { exceededLimits, unpricedModel } from './spending.js';
 import { neededAfterPause } from './work.js';
 import { BudgetRefused } from '../errors.js';
