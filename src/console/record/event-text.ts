@@ -12,8 +12,21 @@ import { withoutMarks } from './plain-draft.js';
 import { endText, failureText } from './run-end.js';
 import type { Waiting } from './timeline-lanes.js';
 
-/** An event as one sentence, or its type if this version does not know it. */
-export function eventText(event: RunEvent): string {
+/** The names of nodes and members in texts. */
+export interface Names {
+  /** The name of a node, by its id. */
+  readonly node: (id: string) => string;
+  /** The name of a member of a node, by both ids. */
+  readonly member: (node: string, id: string) => string;
+  /** The name of a member of a panel whose answer was ranked, by its id. */
+  readonly ranked: (id: string) => string;
+}
+
+/** Names nodes and members by their ids. */
+export const IDS: Names = { node: (id) => id, member: (_node, id) => id, ranked: (id) => id };
+
+/** An event as one sentence, or its type if this version does not know it. @param names default: {@link IDS} */
+export function eventText(event: RunEvent, names: Names = IDS): string {
   switch (event.type) {
     case 'RunRequested':
       return requestText(event.data);
@@ -26,31 +39,31 @@ export function eventText(event: RunEvent): string {
     case 'RunResumed':
       return 'The run resumed.';
     case 'NodeStarted':
-      return startText(event.data);
+      return startText(event.data, names);
     case 'CallReserved':
-      return `${event.data.node} reserved ${shortCount(event.data.reserved.tokens)} tokens for its next call.`;
+      return `${names.node(event.data.node)} reserved ${shortCount(event.data.reserved.tokens)} tokens for its next call.`;
     case 'ToolCalled':
-      return toolText(event.data);
+      return toolText(event.data, names);
     case 'NodeCompleted':
-      return completionText(event.data);
+      return completionText(event.data, names);
     case 'NodeFailed':
-      return attemptText(event.data);
+      return attemptText(event.data, names);
     case 'QuorumReached':
-      return quorumText(event);
+      return quorumText(event, names);
     case 'PanelClosed':
-      return closeText(event.data);
+      return closeText(event.data, names);
     case 'RunPaused':
-      return pauseText(event.data);
+      return pauseText(event.data, names);
     case 'VoteCast':
       return `${actorName(event.data.actor)} voted to ${event.data.action}${commentText(event.data.comment)}.`;
     case 'PauseEscalated':
       return `The deadline passed without a decision: now ${list(event.data.to)} may decide.`;
     case 'GateDecided':
-      return decisionText(event.data);
+      return decisionText(event.data, names);
     case 'RunCompleted':
       return endText(event.data);
     case 'RunFailed':
-      return failureText(event.data);
+      return failureText(event.data, names);
     default:
       return unknownType(event satisfies never);
   }
@@ -65,8 +78,8 @@ function requestText({ inputTopic, blueprintName, parent, actor, budget }: Data<
   return `${actorName(actor)} started a run of ${council} on “${excerpt(inputTopic)}”${origin}${limits}.`;
 }
 
-function pauseText({ nextNodes, reason, budget }: Data<'RunPaused'>): string {
-  const head = `The run paused${reason === 'budget' ? ' for its budget' : ''} before ${list(nextNodes)}`;
+function pauseText({ nextNodes, reason, budget }: Data<'RunPaused'>, names: Names): string {
+  const head = `The run paused${reason === 'budget' ? ' for its budget' : ''} before ${list(nextNodes.map(names.node))}`;
   return budget === undefined ? `${head}.` : `${head}: ${spendingText(budget)}`;
 }
 
@@ -82,14 +95,14 @@ const RELEASES: Readonly<Record<Data<'RunReleased'>['reason'], string>> = {
   shutdown: 'The instance stopped and released the run.',
 };
 
-function startText({ node, member, attempt, model, delayMs }: Data<'NodeStarted'>): string {
+function startText({ node, member, attempt, model, delayMs }: Data<'NodeStarted'>, names: Names): string {
   const retry = attempt > 1 ? ` attempt ${attempt}` : '';
   const wait = delayMs > 0 ? ` after a wait of ${lengthText(delayMs)}` : '';
-  return `${workerName(node, member)} started${retry} with ${model}${wait}.`;
+  return `${workerName({ node, member }, names)} started${retry} with ${model}${wait}.`;
 }
 
-function toolText({ node, tool, arguments: given, hits, error, durationMs }: Data<'ToolCalled'>): string {
-  const call = `${node} called ${tool} for “${excerpt(argumentsText(given))}”`;
+function toolText({ node, tool, arguments: given, hits, error, durationMs }: Data<'ToolCalled'>, names: Names): string {
+  const call = `${names.node(node)} called ${tool} for “${excerpt(argumentsText(given))}”`;
   if (error !== null) return `${call}, which failed: ${excerpt(error)}`;
   return `${call} and got ${countOf(hits.length, 'result')} in ${lengthText(durationMs)}.`;
 }
@@ -99,9 +112,9 @@ export function argumentsText(given: Data<'ToolCalled'>['arguments']): string {
   return typeof given === 'string' ? given : String(given['query']);
 }
 
-function completionText({ node, member, output, route }: Data<'NodeCompleted'>): string {
-  const then = routeText(route);
-  const who = workerName(node, member);
+function completionText({ node, member, output, route }: Data<'NodeCompleted'>, names: Names): string {
+  const then = routeText(route, names);
+  const who = workerName({ node, member }, names);
   if ('draft' in output) return `${who} wrote a draft of ${charactersOf(output.draft)}${then}.`;
   if ('answer' in output) return `${who} answered with ${charactersOf(output.answer)}${then}.`;
   if ('analysis' in output) return `${who} compared the answers${then}.`;
@@ -117,47 +130,48 @@ function charactersOf(text: string): string {
 }
 
 /** Where a branch went, or empty of a member, whose panel has the route. */
-function routeText(route: Data<'NodeCompleted'>['route']): string {
+function routeText(route: Data<'NodeCompleted'>['route'], names: Names): string {
   if (route === undefined) return '';
-  return route.next.length === 0 ? ' and ended its branch' : ` and sent it to ${list(route.next)}`;
+  return route.next.length === 0 ? ' and ended its branch' : ` and sent it to ${list(route.next.map(names.node))}`;
 }
 
 function saidText(text: string): string {
   return text.trim() === '' ? '.' : `: ${excerpt(withoutMarks(text))}`;
 }
 
-function quorumText({ at, data: { node, until } }: Extract<RunEvent, { type: 'QuorumReached' }>): string {
+function quorumText({ at, data: { node, until } }: Extract<RunEvent, { type: 'QuorumReached' }>, names: Names): string {
   const leftMs = Date.parse(until) - Date.parse(at);
-  return `The quorum of ${node} has answered: the other members have ${lengthText(leftMs)} left.`;
+  return `The quorum of ${names.node(node)} has answered: the other members have ${lengthText(leftMs)} left.`;
 }
 
-function closeText({ node, answered, failed, discarded, result, route }: Data<'PanelClosed'>): string {
+function closeText({ node, answered, failed, discarded, result, route }: Data<'PanelClosed'>, names: Names): string {
+  const namesOf = (members: readonly string[]): string => list(members.map((each) => names.member(node, each)));
   const left = [
-    ...(failed.length === 0 ? [] : [`${list(failed)} failed`]),
-    ...(discarded.length === 0 ? [] : [`${list(discarded)} came too late`]),
+    ...(failed.length === 0 ? [] : [`${namesOf(failed)} failed`]),
+    ...(discarded.length === 0 ? [] : [`${namesOf(discarded)} came too late`]),
   ];
   const without = left.length === 0 ? '' : ` (${left.join(', ')})`;
-  return `${node} closed with ${resultText(result, answered)}${without}${routeText(route)}.`;
+  return `${names.node(node)} closed with ${resultText(result, namesOf(answered), names)}${without}${routeText(route, names)}.`;
 }
 
-function resultText(result: Data<'PanelClosed'>['result'], answered: readonly string[]): string {
-  if (result === null) return `the answers of ${list(answered)}`;
-  if ('score' in result) return `score ${result.score} from ${list(answered)}`;
-  return `the order ${result.points.map(({ member }) => member).join(', ')} from ${list(answered)}`;
+function resultText(result: Data<'PanelClosed'>['result'], answered: string, names: Names): string {
+  if (result === null) return `the answers of ${answered}`;
+  if ('score' in result) return `score ${result.score} from ${answered}`;
+  return `the order ${result.points.map(({ member }) => names.ranked(member)).join(', ')} from ${answered}`;
 }
 
-function attemptText(data: Data<'NodeFailed'>): string {
+function attemptText(data: Data<'NodeFailed'>, names: Names): string {
   const { node, member, attempt, kind, message, final: isFinal } = data;
   const what = attemptFailureText(kind)?.what ?? excerpt(message);
-  const then = isFinal === true ? `${node} continues without this member.` : nextActionText(data);
-  return `Attempt ${attempt} of ${workerName(node, member)} failed: ${what} ${then}`;
+  const then = isFinal === true ? `${names.node(node)} continues without this member.` : nextActionText(data);
+  return `Attempt ${attempt} of ${workerName({ node, member }, names)} failed: ${what} ${then}`;
 }
 
-function decisionText(data: Data<'GateDecided'>): string {
+function decisionText(data: Data<'GateDecided'>, names: Names): string {
   const { action, actor, comment = null, nextNodes, by, budget } = data;
   const subject = by === 'deadline' ? 'The deadline passed without a decision and' : actorName(actor);
   const changed = action === 'modify' ? changes(data.modifiedState) : '';
-  const then = nextNodes.length === 0 ? '' : ` Next: ${list(nextNodes)}.`;
+  const then = nextNodes.length === 0 ? '' : ` Next: ${list(nextNodes.map(names.node))}.`;
   const raised = budget === undefined ? '' : ` with a budget of ${limitsText(budget)}`;
   return `${subject} ${DECIDED[action]}${raised}${changed}${commentText(comment)}.${then}`;
 }
@@ -224,8 +238,11 @@ const WAITINGS: Readonly<Record<Waiting, string>> = {
 // Parts of sentences.
 
 /** A node, or one of its members. */
-function workerName(node: string, member: string | undefined): string {
-  return member === undefined ? node : `${member} of ${node}`;
+function workerName(
+  { node, member }: { readonly node: string; readonly member?: string | undefined },
+  names: Names,
+): string {
+  return member === undefined ? names.node(node) : `${names.member(node, member)} of ${names.node(node)}`;
 }
 
 function actorName(actor: string | null | undefined): string {

@@ -35,9 +35,12 @@ export function endText({ criticScore, iterationCount, finalDraft, endedBy }: Da
 }
 
 /** Why a run ended without a result. */
-export function failureText({ kind, error, node, actor = null }: Data<'RunFailed'>): string {
+export function failureText(
+  { kind, error, node, actor = null }: Data<'RunFailed'>,
+  names: { readonly node: (id: string) => string },
+): string {
   const by = kind === 'cancelled' && actor !== null ? ` ${actor} cancelled it.` : '';
-  const at = node === null || kind === 'cancelled' || kind === 'rejected' ? '' : ` At ${node}:`;
+  const at = node === null || kind === 'cancelled' || kind === 'rejected' ? '' : ` At ${names.node(node)}:`;
   // The record names God Mode also at a pause for the budget.
   const why = error === REJECTED ? '' : ` ${error}`;
   return `${runFailureText(kind).what}${by}${at}${why}`;

@@ -15,7 +15,7 @@ import { councilOfMinds } from '../council-of-minds.js';
 
 describe('Event texts', () => {
   it('describe a complete run', () => {
-    expect(history('fixed-graph').map(eventText)).to.deep.equal([
+    expect(history('fixed-graph').map((event) => eventText(event))).to.deep.equal([
       'A user started a run of the built-in council on “Trees”.',
       'An instance claimed the run.',
       'The council started its work.',
@@ -34,7 +34,7 @@ describe('Event texts', () => {
   });
 
   it('tell what the members of panels, ranks and juries did, and what followed from it', () => {
-    const said = councilOfMinds().events.map(eventText);
+    const said = councilOfMinds().events.map((event) => eventText(event));
     expect(said).to.include.members([
       'north of panel started with sea/large.',
       'north of panel answered with 26 characters.',
@@ -54,7 +54,7 @@ describe('Event texts', () => {
     const said = (name: string, type: string) =>
       history(name)
         .filter((event) => event.type === type)
-        .map(eventText);
+        .map((event) => eventText(event));
     expect(said('god-quorum', 'VoteCast')[0]).to.equal('ann voted to approve.');
     expect(said('god-quorum', 'GateDecided')).to.deep.equal([
       'ann continued the run with current draft changed. Next: write.',
