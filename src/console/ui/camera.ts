@@ -1,4 +1,7 @@
-/** The camera over a drawing. Only the user moves it: by dragging, wheel, pinch and keys. */
+/**
+ * The camera over a drawing. Only the user moves it: by dragging, wheel, pinch and keys. When the window gets another size,
+ * it shows the initial view again, or keeps the middle that the user has chosen.
+ */
 import type { Signal } from '@preact/signals';
 import { useComputed, useSignal } from '@preact/signals';
 import { createRef } from 'preact';
@@ -38,7 +41,7 @@ export function useCamera({ drawing, camera, grows = false, part }: CameraOption
   useEffect(() => {
     const { current: view } = held.view;
     if (!isThere || view === null) return;
-    const whenSized = new ResizeObserver(() => state.value ?? held.show());
+    const whenSized = new ResizeObserver(held.onResize);
     whenSized.observe(view);
     return () => whenSized.disconnect();
   }, [held, isThere, isUnset]);
@@ -57,6 +60,9 @@ export class ViewCamera {
   /** Pressed pointers with their positions in the window. */
   readonly #held = new Map<number, Point>();
   #isDragged = false;
+  /** The initial view that it has set, or null once the user has moved it. */
+  #initial: Camera | null = null;
+  #lastSize: Size | null = null;
 
   constructor(state: CameraState) {
     this.state = state;
@@ -70,7 +76,19 @@ export class ViewCamera {
   /** Shows the initial view. */
   show(): void {
     this.#see((window) => initialView(this.drawing, window, this));
+    this.#initial = this.state.value;
   }
+
+  readonly onResize = (): void => {
+    const [before, size] = [this.#lastSize, this.#size];
+    if (size.width === 0 || size.height === 0) return;
+    this.#lastSize = size;
+    const isSame = before === null || (before.width === size.width && before.height === size.height);
+    if (this.state.value === null) this.show();
+    else if (isSame) return;
+    else if (this.state.value === this.#initial) this.show();
+    else this.#pan((size.width - before.width) / 2, (size.height - before.height) / 2);
+  };
 
   /** The position of a pointer in the drawing. */
   drawingPoint(event: MouseEvent): Point {
